@@ -14,7 +14,7 @@ Result<std::string> authority_of(const std::string& endpoint) {
     if (!authority.empty() && rest.substr(authority.size()).find_first_not_of('/') == std::string_view::npos)
       return authority;
   }
-  return invalid("the endpoint must be http://HOST:PORT or https://HOST:PORT, not '" +
+  return invalid("invalid endpoint: it must be http://HOST:PORT or https://HOST:PORT, not '" +
                  shorten(endpoint, 200) + "'");
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 struct ServiceNames {
   const char* scope;   // of the signature
-  const char* target;  // before the operation's name; "" = the operation is the path, as Batch has it
+  const char* target;  // before the operation's name; "" = the operation is the path, as with Batch
 };
 
 ServiceNames names_of(Service service) {
@@ -93,7 +93,7 @@ class SignedClient final : public Client {
   }
 
  private:
-  // The connection, with the bytes that came together with the head first.
+  // The connection; read() first returns the bytes that arrived with the head.
   class Upgraded final : public Connection {
    public:
     Upgraded(std::unique_ptr<Connection> connection, std::string early)
@@ -124,11 +124,11 @@ class SignedClient final : public Client {
       if (upgrade) return *upgrade;
       if (!more) return std::move(more).error();
     }
-    return unavailable("the server did not answer in time");
+    return unavailable("waiting for the server's answer: timed out");
   }
 
   Settings settings_;
-  const std::string authority_;  // host and port, as the Host header says it
+  const std::string authority_;  // host and port, as in the Host header
   Clock& clock_;
   Curl curl_;
 };
@@ -152,7 +152,7 @@ Error error_of(const Answer& answer, std::string_view operation) {
   }
   if (message.empty()) message = shorten(to_utf8(trim(answer.body)), 500);
   if (message.empty())
-    message = std::string(operation) + " was answered with " + std::to_string(answer.status);
+    message = std::string(operation) + " failed with status " + std::to_string(answer.status);
   const auto says = [&](std::string_view part) { return code.find(part) != std::string::npos; };
   const auto starts = [&](std::string_view part) { return message.starts_with(part); };
   Kind kind = Kind::invalid;

@@ -1,10 +1,10 @@
-// A signed client of a server's API: ours, or any that speaks AWS's JSON protocols or Batch's.
+// Calls a server's API with signed requests: ours, or any that speaks AWS's JSON protocols or Batch's.
 //
-// A call is tried again after connection errors and 5xx, with growing pauses, when doing it twice is as doing it once;
-// that a server restarts is so outlived by whoever watches a job.
+// Repeatable calls are retried after connection errors and 5xx, with growing pauses, so that a client that follows a
+// job survives a restart of the server.
 //
-// Threads: a Client is confined to one thread at a time. Errors: the server's own words, with the kind that fits its
-// error's name; unavailable, when it cannot be reached. Requires: the program ignores SIGPIPE.
+// Threads: a Client is confined to one thread at a time. Errors: the server's own message, with the kind that fits
+// its error's name; unavailable, when it cannot be reached. Requires: the program ignores SIGPIPE.
 #pragma once
 
 #include <functional>
@@ -31,26 +31,26 @@ struct Settings {
   Duration answer_limit = 65s;  // a little more than the server's own deadline
 };
 
-// What is called, and how it is named: fixed by the services' models.
+// The called service, with the names of its model.
 enum class Service { sagemaker, logs, trainyard, batch };
 
-// What a shell is opened with.
+// The properties of a shell.
 struct ShellRequest {
   std::string job;
   uint32_t host = 0;                 // index of the host
   std::vector<std::string> command;  // empty: a login shell
-  bool terminal = true;              // false: no terminal inside, bytes as they are
+  bool terminal = true;              // false: no terminal, unchanged bytes
   std::string terminal_name;         // $TERM
   uint32_t columns = 80, rows = 24;
 };
 
-// Bytes both ways after an upgrade. Threads: confined to one.
+// Transfers bytes in both directions after an upgrade. Threads: confined to one.
 class Connection {
  public:
   virtual ~Connection() = default;  // closes it
-  // To be waited on for readability with poll().
+  // Can be polled for readability.
   virtual int descriptor() const = 0;
-  // What has arrived; "" when nothing has. Errors: unavailable, at the end too.
+  // Returns the arrived bytes; "" when there are none. Errors: unavailable, also at the end.
   virtual Result<std::string> read() = 0;
   virtual Result<void> write(std::string_view bytes) = 0;
 };
@@ -59,23 +59,23 @@ class Client {
  public:
   virtual ~Client() = default;
   virtual Result<Json> call(Service service, std::string_view operation, const Json& input) = 0;
-  // The upgraded connection of a shell; what is said on it: docs/formats/shell.md.
+  // Returns the upgraded connection of a shell; protocol: docs/formats/shell.md.
   virtual Result<std::unique_ptr<Connection>> open_shell(const ShellRequest& request) = 0;
   virtual const Settings& settings() const = 0;
 };
 
-// Errors: invalid (endpoint). Nothing is sent yet.
+// Errors: invalid (endpoint). Sends nothing yet.
 Result<std::unique_ptr<Client>> open_client(Settings settings, Clock& clock);
 
-// -- decided apart from doing, for tests
+// -- pure parts, for tests
 
 struct Answer {
   int status = 0;
   std::string body;
 };
-// An answer that is no success, as an error.
+// Converts an answer without success into an error.
 Error error_of(const Answer& answer, std::string_view operation);
-// Whether doing it twice is as doing it once.
+// True if repeating the operation has the same effect as calling it once.
 bool is_repeatable(std::string_view operation);
 
 }  // namespace trainyard::client

@@ -13,7 +13,7 @@ class StoppedClock final : public Clock {
   std::chrono::nanoseconds monotonic() override { return {}; }
 };
 
-TEST(ErrorOf, TheServersWordsWithTheKindThatFits) {
+TEST(ErrorOf, KeepsTheServersMessageWithTheMatchingKind) {
   struct Row {
     int status;
     const char* body;
@@ -30,7 +30,7 @@ TEST(ErrorOf, TheServersWordsWithTheKindThatFits) {
       {400, R"({"__type":"ResourceInUse","Message":"name is taken"})", Kind::conflict, "name is taken"},
       {400, R"({"__type":"AccessDeniedException","message":"no"})", Kind::denied, "no"},
       {403, "nothing that is JSON", Kind::denied, "nothing that is JSON"},
-      {503, "", Kind::unavailable, "ListJobs was answered with 503"},
+      {503, "", Kind::unavailable, "ListJobs failed with status 503"},
       {400, R"({"__type":"ThrottlingException","message":"slower"})", Kind::unavailable, "slower"},
       {413, R"({"__type":"RequestTooLarge","message":"big"})", Kind::exhausted, "big"},
       {400, R"([1])", Kind::invalid, "[1]"},
@@ -42,14 +42,14 @@ TEST(ErrorOf, TheServersWordsWithTheKindThatFits) {
   }
 }
 
-TEST(IsRepeatable, WhatChangesNothingTwice) {
+TEST(IsRepeatable, TrueForIdempotentOperations) {
   for (const char* name : {"DescribeTrainingJob", "ListJobs", "GetLogEvents", "StopTrainingJob"})
     EXPECT_TRUE(is_repeatable(name)) << name;
   for (const char* name : {"CreateTrainingJob", "InterruptTrainingJob", "AddTags"})
     EXPECT_FALSE(is_repeatable(name)) << name;
 }
 
-TEST(OpenClient, SaysWhatIsWrongWithItsSettings) {
+TEST(OpenClient, ReportsInvalidSettings) {
   StoppedClock clock;
   const signing::Keys keys{"AK", "secret", ""};
   for (const char* endpoint : {"", "127.0.0.1:4566", "ftp://a", "http://", "http://a/b"}) {
@@ -67,7 +67,7 @@ TEST(ReadUpgrade, WaitsForTheWholeHead) {
   EXPECT_EQ(read_upgrade(std::string(kUpgradeHeadBytesMax + 1, 'x'), false).error().kind, Kind::exhausted);
 }
 
-TEST(ReadUpgrade, KeepsTheBytesThatCameWithTheHead) {
+TEST(ReadUpgrade, KeepsTheBytesBehindTheHead) {
   const auto upgrade = *read_upgrade("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nearly", false);
   ASSERT_TRUE(upgrade);
   EXPECT_EQ(upgrade->answer.status, 101);

@@ -9,7 +9,7 @@ namespace trainyard::client {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr int kWriteWaitMilliseconds = 60'000;  // a server that takes nothing for so long is gone
+constexpr int kWriteWaitMilliseconds = 60'000;  // a server that accepts nothing for so long is unreachable
 
 size_t take_body(char* bytes, size_t, size_t count, void* into) {
   auto& body = *static_cast<std::string*>(into);
@@ -18,9 +18,9 @@ size_t take_body(char* bytes, size_t, size_t count, void* into) {
   return count;
 }
 
-// Says to a user what a certificate is checked against.
+// Tells the user which authority a certificate is checked against.
 Error trusted_by(Error error) {
-  if (error.kind == Kind::denied) error.message += " (AWS_CA_BUNDLE names the authority that is trusted)";
+  if (error.kind == Kind::denied) error.message += " (AWS_CA_BUNDLE names the trusted authority)";
   return error;
 }
 
@@ -41,7 +41,7 @@ class RawConnection final : public Connection {
       char buffer[kReadBytes];
       size_t got = 0;
       const CURLcode code = curl_easy_recv(handle_, buffer, sizeof buffer, &got);
-      // TLS may hold more than the socket shows, so all of it is taken.
+      // TLS may hold more bytes than the socket shows, so all of them are read.
       if (code == CURLE_AGAIN) return bytes;
       if (code != CURLE_OK) return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
       if (got == 0 && bytes.empty()) return unavailable("the server has closed the connection");
@@ -58,7 +58,7 @@ class RawConnection final : public Connection {
       if (code == CURLE_AGAIN) {
         pollfd ready{descriptor_, POLLOUT, 0};
         if (::poll(&ready, 1, kWriteWaitMilliseconds) == 0)
-          return unavailable("the server takes nothing more");
+          return unavailable("writing to the server: timed out");
         continue;
       }
       if (code != CURLE_OK) return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
@@ -112,7 +112,7 @@ Result<Answer> Curl::post(const std::string& url,
                           const std::vector<std::pair<std::string, std::string>>& headers,
                           const std::string& body) {
   CURL* handle = static_cast<CURL*>(handle_);
-  if (handle == nullptr) return exhausted("libcurl cannot start");
+  if (handle == nullptr) return exhausted("starting libcurl: out of memory");
   curl_easy_reset(handle);  // connections stay
   char words[CURL_ERROR_SIZE] = "";
   prepare(handle, url, limits_, words);
@@ -129,7 +129,7 @@ Result<Answer> Curl::post(const std::string& url,
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &answer.body);
   const CURLcode code = curl_easy_perform(handle);
   curl_slist_free_all(lines);
-  if (code == CURLE_WRITE_ERROR) return exhausted("the answer is larger than this client takes");
+  if (code == CURLE_WRITE_ERROR) return exhausted("reading the answer: larger than the limit");
   if (code != CURLE_OK) return trusted_by(error_of_curl(code, words));
   long status = 0;
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
@@ -139,7 +139,7 @@ Result<Answer> Curl::post(const std::string& url,
 
 Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits) {
   CURL* handle = new_handle();
-  if (handle == nullptr) return exhausted("libcurl cannot start");
+  if (handle == nullptr) return exhausted("starting libcurl: out of memory");
   char words[CURL_ERROR_SIZE] = "";
   prepare(handle, url, limits, words);
   curl_easy_setopt(handle, CURLOPT_CONNECT_ONLY, 1L);

@@ -1,4 +1,4 @@
-// libcurl: one request and its whole answer, or a connection on which bytes go both ways.
+// Wraps libcurl: one request with its whole answer, or a connection with bytes in both directions.
 //
 // Threads: confined to one at a time. Errors: unavailable (no connection, broken off, too slow), denied (the server's
 // certificate), invalid (URL), exhausted (an answer past kAnswerBytesMax).
@@ -37,17 +37,17 @@ class Curl {
   void* const handle_;  // CURL
 };
 
-// What every request has in common. `handle` is a CURL, `words` holds CURL_ERROR_SIZE bytes and outlives its use.
+// Sets the options of every request. `handle` is a CURL, `words` holds CURL_ERROR_SIZE bytes and outlives its use.
 void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* words);
-// A handle to prepare; nullptr when libcurl cannot start. The caller gives it to curl_easy_cleanup.
+// Returns a handle to prepare; nullptr when libcurl cannot start. The caller passes it to curl_easy_cleanup.
 void* new_handle();
-// Errors of libcurl, by what the caller may do about them.
+// Converts an error of libcurl into the kind by which the caller can act.
 Error error_of_curl(int code, const char* words);
 
-// Connects to the URL's host (with TLS where it says https) and sends nothing.
+// Connects to the URL's host (with TLS for https) and sends nothing.
 Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const CurlLimits& limits);
 
-// Waits with nothing to do. On curl's poll, since nobody above host may sleep.
+// Sleeps, with curl's poll, since code above the module os may not sleep.
 void rest(Duration duration);
 
 }  // namespace trainyard::client

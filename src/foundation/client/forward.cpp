@@ -12,14 +12,14 @@
 namespace trainyard::client {
 namespace {
 
-constexpr size_t kIdleHandlesMax = 16;  // connections that are kept for the next request
+constexpr size_t kIdleHandlesMax = 16;  // connections that are reused by later requests
 constexpr size_t kHeaderBytesMax = 64 << 10;
 
 bool one_of(const std::string& name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// One request on its way; confined to the call.
+// One forwarded request; confined to the call.
 struct Transfer {
   const Passed& request;
   const Receiver& receiver;
@@ -27,7 +27,7 @@ struct Transfer {
   Fields headers = {};
   size_t header_bytes = 0;
   bool started = false;
-  Result<void> fault = {};  // of a callback: it says more than curl
+  Result<void> fault = {};  // of a callback: more precise than curl's
 
   Result<void> start() {
     if (started) return {};
@@ -49,7 +49,7 @@ size_t give_body(char* into, size_t size, size_t count, void* context) {
 size_t take_header(char* bytes, size_t, size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   const std::string_view line(bytes, count);
-  if (line.starts_with("HTTP/")) {  // of a 100 before, or of the answer
+  if (line.starts_with("HTTP/")) {  // of a 1xx status before, or of the answer
     transfer.headers.clear();
     return count;
   }
@@ -132,13 +132,13 @@ Result<void> Forwarder::pass(const Remote& remote, const Passed& request, const 
   url += request.target;
   Transfer transfer{request, receiver, handle};
   prepare(handle, url, {remote.ca_bundle, remote.connect_limit}, words);
-  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // it was signed as it is
+  curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);  // the signature covers it unchanged
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, long(remote.idle_limit / 1s));
   set_request(handle, request, transfer);
   curl_slist* lines = nullptr;
   for (const auto& [name, value] : headers)
-    // An empty value is told to curl by a semicolon; "Name:" would leave the header out.
+    // A semicolon makes curl send an empty value; "Name:" would omit the header.
     lines = curl_slist_append(lines, (value.empty() ? name + ";" : name + ": " + value).c_str());
   lines = curl_slist_append(lines, "Expect:");
   lines = curl_slist_append(lines, "Accept:");

@@ -1,8 +1,9 @@
-// Passing a request on to another server: signed anew with the keys that are held there, its body streamed through, its
-// answer as it comes.
+// Forwards a request to another server: signed with this server's keys for it, its body and its answer
+// streamed.
 //
-// Threads: a Forwarder is callable from anywhere; each call blocks its thread and has a connection of its own, kept for the
-// next. Errors: unavailable (that server does not answer), denied (its certificate), and whatever the callbacks return.
+// Threads: a Forwarder is callable from anywhere; each call blocks its thread and uses a connection of its own, which
+// the next one reuses. Errors: unavailable (that server does not answer), denied (its certificate), and those of the
+// callbacks.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +22,29 @@
 
 namespace trainyard::client {
 
-// Where another server is, and who we are there.
+// Another server, and our keys for it.
 struct Remote {
   std::string endpoint;
   signing::Keys keys;
   std::string ca_bundle;        // PEM file; "" = the system's
-  Duration connect_limit = 5s;  // a region that is lost is noticed before its client gives up
-  Duration idle_limit = 60s;    // no byte for so long ends it
+  Duration connect_limit = 5s;  // a lost region is noticed before its client's own timeout
+  Duration idle_limit = 60s;    // no byte for so long ends the request
 };
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
 struct Passed {
   std::string method;
-  std::string target;  // path and query as they will be sent: encoded, without a former signature
-  Fields headers;      // those that mean something to the server, without signature and connection
+  std::string target;  // path and query in their final form: encoded, without the former signature
+  Fields headers;      // headers for the server, without those of signature and connection
   signing::Scope scope;
   std::string payload_sha256;  // of the body, or UNSIGNED-PAYLOAD, or STREAMING-UNSIGNED-PAYLOAD-TRAILER
-  std::optional<uint64_t> body_bytes;  // nothing, with `read`: chunked
-  // The next bytes of the body; 0 at its end. Empty: there is no body.
+  std::optional<uint64_t> body_bytes;  // unset, with `read`: chunked
+  // Reads the next bytes of the body; 0 at its end. Empty: without a body.
   std::function<Result<size_t>(std::span<char>)> read;
 };
 
-// Takes the answer: its head once, then its body piece by piece.
+// Receives the answer: its head once, then its body piece by piece.
 struct Receiver {
   std::function<Result<void>(int status, const Fields& headers)> start;
   std::function<Result<void>(std::span<const char>)> write;
@@ -54,7 +55,7 @@ class Forwarder {
   explicit Forwarder(Clock& clock);
   ~Forwarder();
   Forwarder(const Forwarder&) = delete;
-  // Errors before `start` was called may be told to the client; afterwards its answer is broken off.
+  // Errors before `start` was called can be sent to the client; after that its answer is broken off.
   Result<void> pass(const Remote& remote, const Passed& request, const Receiver& receiver);
 
  private:
@@ -63,9 +64,9 @@ class Forwarder {
   std::unique_ptr<Handles> handles_;
 };
 
-// Of a request's headers, those that are passed on: what is signed, framed or about this connection is made anew.
+// Returns the request's headers to forward: those of the signature, the framing and the connection are made again.
 Fields headers_to_pass(const Fields& headers);
-// The same of an answer.
+// Likewise for an answer's header.
 bool is_passed_back(const std::string& header);
 
 }  // namespace trainyard::client

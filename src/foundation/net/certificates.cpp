@@ -17,13 +17,13 @@
 namespace trainyard::net {
 namespace {
 
-// Clients are told once which authority to trust, so it lasts; what it signs does not have to.
+// Clients receive the authority once, so it lasts long; its certificates do not have to.
 constexpr auto kAuthorityLifetime = std::chrono::hours(24 * 3650);
 constexpr auto kServerLifetime = std::chrono::hours(24 * 397);
 constexpr auto kRenewBefore = std::chrono::hours(24 * 30);
-// Clients whose clock is behind ours must be able to use a certificate that was just made.
+// Clients whose clock is behind ours must be able to use a new certificate.
 constexpr auto kBackdated = std::chrono::hours(24);
-// 128 bits: no two serials of an authority meet, and RFC 5280 allows 20 bytes.
+// 128 bits: serials of an authority never collide, and RFC 5280 allows 20 bytes.
 constexpr size_t kSerialBytes = 16;
 constexpr size_t kPemBytesMax = 1 << 20;
 
@@ -66,7 +66,7 @@ Result<void> write_identity(const Identity& identity, const std::string& key_pat
   if (!PEM_write_bio_PrivateKey(key.get(), identity.key.get(), nullptr, nullptr, 0, nullptr, nullptr) ||
       !PEM_write_bio_X509(certificate.get(), identity.certificate.get()))
     return openssl_error("writing PEM");
-  // The key first: a certificate that is there has its key, whenever a crash comes.
+  // The key first: after a crash at any time, an existing certificate has its key.
   TRY(os::write_file_durably(key_path, TRY(text_of(key)), 0600));
   return os::write_file_durably(path, TRY(text_of(certificate)), 0644);
 }
@@ -76,7 +76,7 @@ Result<Identity> read_identity(const std::string& key_path, const std::string& p
   const std::string text = TRY(os::read_file(path, kPemBytesMax));
   const Bio key_bio(BIO_new_mem_buf(key_text.data(), int(key_text.size())));
   const Bio bio(BIO_new_mem_buf(text.data(), int(text.size())));
-  // A key with a passphrase must not make OpenSSL ask at the terminal.
+  // For a key with a passphrase OpenSSL must not prompt at the terminal.
   const auto no_passphrase = [](char*, int, int, void*) { return -1; };
   Identity identity;
   identity.key.reset(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, no_passphrase, nullptr));
@@ -88,7 +88,7 @@ Result<Identity> read_identity(const std::string& key_path, const std::string& p
   }
   if (X509_check_private_key(identity.certificate.get(), identity.key.get()) != 1) {
     ERR_clear_error();
-    return corrupt(key_path + " is not the key of " + path);
+    return corrupt("reading " + path + ": " + key_path + " is not its key");
   }
   return identity;
 }
@@ -120,15 +120,15 @@ Result<Names> general_names(const std::vector<std::string>& names) {
       ASN1_STRING_set(text, name.data(), int(name.size()));
       GENERAL_NAME_set0_value(one, GEN_DNS, text);
     } else {
-      return invalid("a certificate cannot name '" + shorten(name, 64) +
+      return invalid("making a certificate: invalid name '" + shorten(name, 64) +
                      "': neither a DNS name nor an address");
     }
   }
-  ERR_clear_error();  // of the names that were no addresses
+  ERR_clear_error();  // errors of names that are not addresses
   return all;
 }
 
-// A certificate with a new key, all but its extensions and signature. `issuer` null: its own.
+// Makes a certificate with a new key, without extensions and signature. `issuer` null: self-signed.
 Result<Identity> make_unsigned(const std::string& name, const X509* issuer, Instant from, Instant until) {
   Identity made;
   made.key.reset(EVP_EC_gen("P-256"));
@@ -158,7 +158,7 @@ Result<Identity> make_unsigned(const std::string& name, const X509* issuer, Inst
 }
 
 Result<Identity> make_authority(Instant now) {
-  // A name of its own: authorities of several servers may meet in one client's list.
+  // A name of its own: a client may trust authorities of several servers.
   const std::string name = "Trainyard authority " + os::MachineRandom().hex(4);
   Identity made = TRY(make_unsigned(name, nullptr, now - kBackdated, now + kAuthorityLifetime));
   X509* certificate = made.certificate.get();
@@ -191,7 +191,7 @@ Result<Identity> make_server(const Identity& authority, const std::vector<std::s
   return made;
 }
 
-// -- judging --------------------------------------------------------------------------------------
+// -- checking ---------------------------------------------------------------------------------------
 
 bool ends_before(const X509* certificate, Instant instant) {
   const time_t limit = seconds(instant);
@@ -217,7 +217,7 @@ bool good_for(const Identity& server, const Identity& authority, const std::vect
 
 Result<Identity> ensure_authority(const CertificatePaths& paths, Instant now) {
   if (os::exists(paths.authority)) {
-    // Never replaced for being unreadable: clients trust it by its bytes.
+    // Never replaced when it is unreadable: clients trust it by its bytes.
     Identity authority =
         TRY(read_identity(paths.authority_key, paths.authority).in("reading the certificate authority"));
     if (!ends_before(authority.certificate.get(), now + kRenewBefore)) return authority;
@@ -231,12 +231,12 @@ Result<Identity> ensure_authority(const CertificatePaths& paths, Instant now) {
 
 Result<CertificatePaths> ensure_certificates(const std::string& directory,
                                              const std::vector<std::string>& names, Instant now) {
-  if (names.empty()) return invalid("a server's certificate names at least one name");
+  if (names.empty()) return invalid("making a server's certificate: no name was given");
   TRY(os::make_directories(directory, 0700));
   const CertificatePaths paths = {directory + "/ca.pem", directory + "/ca-key.pem", directory + "/server.pem",
                                   directory + "/server-key.pem"};
   const Identity authority = TRY(ensure_authority(paths, now));
-  // Unlike the authority it is made again whatever is wrong with it.
+  // Unlike the authority it is made again after any error.
   const auto server = read_identity(paths.key, paths.certificate);
   if (server && good_for(*server, authority, names, now)) return paths;
   TRY(write_identity(TRY(make_server(authority, names, now)), paths.key, paths.certificate));

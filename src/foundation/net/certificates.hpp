@@ -1,6 +1,6 @@
-// A local certificate authority and a server certificate of it, as PEM files.
+// Makes a local certificate authority and a server certificate signed by it, as PEM files.
 //
-// Threads: callable from anywhere. Errors: internal (OpenSSL's words), and those of files.
+// Threads: callable from anywhere. Errors: internal (OpenSSL's message), and those of files.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 namespace trainyard::net {
 
 struct CertificatePaths {
-  std::string authority;      // ca.pem: what clients trust
+  std::string authority;      // ca.pem: the authority that clients trust
   std::string authority_key;  // ca-key.pem, 0600
   std::string certificate;    // server.pem
   std::string key;            // server-key.pem, 0600
 };
 
-// Makes what is missing in `directory`: the authority once, the server's certificate again when it no longer covers
+// Makes the missing files in `directory`: the authority once, the server's certificate again when it does not cover
 // `names` (DNS names and IP addresses) or ends within 30 days.
 Result<CertificatePaths> ensure_certificates(const std::string& directory,
                                              const std::vector<std::string>& names, Instant now);

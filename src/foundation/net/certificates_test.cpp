@@ -22,7 +22,7 @@ struct Certificates : testing::Test {
     return *paths;
   }
 
-  // What the openssl program says: a second opinion on what the library made.
+  // Runs the openssl program: a second opinion on the library's certificates.
   os::Outcome openssl(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "openssl");
     return os::run({.arguments = arguments}).value();
@@ -61,7 +61,7 @@ TEST_F(Certificates, TheChainVerifiesStrictlyForEachName) {
     EXPECT_NE(authority.find(part), std::string::npos) << part << "\n" << authority;
 }
 
-TEST_F(Certificates, WhatIsGoodStays) {
+TEST_F(Certificates, ValidFilesStay) {
   const CertificatePaths paths = ensure(names, now);
   const std::string before = *os::read_file(paths.certificate);
   ensure(names, now + 24h * 300);
@@ -69,7 +69,7 @@ TEST_F(Certificates, WhatIsGoodStays) {
   EXPECT_EQ(*os::read_file(paths.certificate), before);
 }
 
-TEST_F(Certificates, TheServersIsRenewedAndTheAuthorityKept) {
+TEST_F(Certificates, RenewsTheServersCertificateAndKeepsTheAuthority) {
   const CertificatePaths paths = ensure(names, now);
   const std::string authority = *os::read_file(paths.authority);
   const std::string first = *os::read_file(paths.certificate);
@@ -89,7 +89,7 @@ TEST_F(Certificates, TheServersIsRenewedAndTheAuthorityKept) {
   EXPECT_EQ(*os::read_file(paths.authority), authority);
 }
 
-TEST_F(Certificates, ACrashBetweenKeyAndCertificateIsHealed) {
+TEST_F(Certificates, RecoversFromACrashBetweenKeyAndCertificate) {
   const CertificatePaths paths = ensure(names, now);
   ASSERT_TRUE(os::remove_all(paths.certificate));
   ASSERT_TRUE(os::remove_all(paths.authority));
@@ -106,7 +106,7 @@ TEST_F(Certificates, ABrokenAuthorityIsAnErrorAndLeftAsItIs) {
   EXPECT_EQ(*os::read_file(paths.authority), "garbage");
 }
 
-TEST_F(Certificates, NamesThatAreNoneAreRefused) {
+TEST_F(Certificates, InvalidNamesAreRejected) {
   for (const std::string name : {"a,IP:1.2.3.4", "", "with blank", "a\nb"})
     EXPECT_EQ(ensure_certificates(directory.path() + "/tls", {name}, now).error().kind, Kind::invalid)
         << name;

@@ -8,7 +8,7 @@
 namespace trainyard::net {
 namespace {
 
-// What is made room for on a peer's mere word; the rest grows as bytes arrive.
+// Memory reserved for a declared length; the rest is allocated as bytes arrive.
 constexpr size_t kTrustedBytesMax = 64 << 10;
 
 }  // namespace
@@ -20,7 +20,7 @@ Result<void> FrameDecoder::take(std::string_view bytes, std::vector<std::string>
       bytes.remove_prefix(1);
       if (length_known_ < kLengthBytes) continue;
       if (length_ > frame_bytes_max_)
-        return corrupt("the peer announced a frame of " + human_bytes(length_) + ": the limit is " +
+        return corrupt("receiving a frame of " + human_bytes(length_) + ": the limit is " +
                        human_bytes(frame_bytes_max_));
       arriving_.reserve(std::min<size_t>(length_, kTrustedBytesMax));
     }

@@ -12,15 +12,16 @@
 namespace trainyard::net::http {
 namespace {
 
-// First room for what a client sends: a signed request of the control plane fits twice.
+// The initial buffer for requests: twice the size of a signed control request.
 constexpr size_t kReadBytes = 4 << 10;
-// Buffers that a large request made are given back when a connection goes idle.
+// Buffers that a large request needed are freed when a connection becomes idle.
 constexpr size_t kIdleBufferBytesMax = 16 << 10;
-// A body up to here is copied behind its head, so that one write sends both.
+// A body up to this size is copied behind its head, so that one write sends both.
 constexpr size_t kJoinedBytesMax = 16 << 10;
-// A slow buffered body may take the idle limit, and a second more for each so many bytes.
+// A slow buffered body may take the idle limit, and a second more for each of these bytes.
 constexpr uint64_t kBodyBytesPerSecondMin = 16 << 10;
-// Bodies up to here are never refused for the large ones of others: all connections together hold 256 MiB of them.
+// Bodies up to this size are never refused because of others' large ones: all connections together hold 256 MiB of
+// them.
 constexpr size_t kSmallBodyBytes = 64 << 10;
 constexpr uint64_t kLingerBytesMax = 16 << 20;
 
@@ -29,7 +30,7 @@ constexpr std::string_view kOnlyTls =
     "https:// and trust the server's own certificate authority: `trainyard env` prints what a client "
     "needs.\n";
 
-// The handler's choice; a handler that throws has chosen to fail.
+// Calls the handler's choose(); a handler that throws has chosen to fail.
 Handler::Choice decide(Handler& handler, const RequestHead& head) {
   try {
     return handler.choose(head);
@@ -49,7 +50,7 @@ std::optional<Handler::Choice> take_preface(Handler& handler, const RequestHead&
   }
 }
 
-// What one buffered body takes of the memory for all of them, until its request is answered.
+// The memory of one buffered body, counted in the sum of all until its request is answered.
 class Charge {
  public:
   explicit Charge(std::atomic<size_t>& all) : all_(all) {}
@@ -104,7 +105,7 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
   co_await self->end();
 }
 
-// Finds out what the client speaks, and shakes hands.
+// Detects the client's protocol, and completes the TLS handshake.
 asio::awaitable<bool> Connection::open() {
   error_code error;
   co_await socket_.async_wait(tcp::socket::wait_read, asio::redirect_error(asio::use_awaitable, error));
@@ -119,13 +120,13 @@ asio::awaitable<bool> Connection::open() {
   co_await tls_->async_handshake(asio::ssl::stream_base::server,
                                  asio::redirect_error(asio::use_awaitable, error));
   if (error) {
-    tls_.reset();  // there is nothing to take leave of
+    tls_.reset();  // no TLS closure to send
     co_return false;
   }
   co_return true;
 }
 
-// More bytes into in_. False at the end of the connection, or of our patience.
+// Reads more bytes into in_. False at the end of the connection, or of the deadline.
 asio::awaitable<bool> Connection::read_some() {
   error_code error;
   size_t got = 0;
@@ -169,14 +170,14 @@ asio::awaitable<bool> Connection::read_head() {
   }
 }
 
-// Whether the client waits to be told that its body is wanted. Once.
+// True, once, if the client waits for 100 Continue before it sends its body.
 bool Connection::continue_wanted() {
-  // A client that sends already, without waiting, needs no word.
+  // A client that already sends its body does not need it.
   return std::exchange(continue_expected_, false) && in_.waiting() == 0;
 }
 
-// The next bytes of a buffered body. 0 when it has ended, and when the connection has failed or was refused:
-// then there is still some left.
+// Reads the next bytes of a buffered body. 0 at its end, and when the connection has failed or was refused: then some
+// are left.
 asio::awaitable<size_t> Connection::read_body_some(std::span<char> room) {
   if (continue_wanted()) {
     const bool sent = co_await send("HTTP/1.1 100 Continue\r\n\r\n", {});
@@ -212,7 +213,7 @@ asio::awaitable<size_t> Connection::read_body_some(std::span<char> room) {
 
 // -- a connection: requests -----------------------------------------------------------------------
 
-// False when the connection is over.
+// Serves one request. False when the connection is over.
 asio::awaitable<bool> Connection::one_request() {
   const bool have_head = co_await read_head();
   if (!have_head) co_return false;
@@ -245,10 +246,10 @@ asio::awaitable<bool> Connection::one_request() {
   co_return goes_on;
 }
 
-// Answers by the head alone, whatever of the body has come.
+// Answers by the head alone, without the rest of the body.
 asio::awaitable<bool> Connection::refuse_unread(const Response& response) {
-  // A client that was not told to go on may or may not send its body; one that sends more than we would throw away is
-  // not worth waiting for. Either way what follows on this connection cannot be told apart.
+  // A client without 100 Continue may or may not send its body; one that sends more than we drop is not worth waiting
+  // for. In both cases the next bytes of this connection are ambiguous.
   if (continue_expected_ || in_.announced_left() > kDrainBytesMax || server_.stopping() ||
       equals_ignoring_case(response.headers.get("Connection"), "close"))
     keep_alive_ = false;
@@ -258,8 +259,8 @@ asio::awaitable<bool> Connection::refuse_unread(const Response& response) {
   co_return co_await drain();
 }
 
-// Reads and throws away what is left of a body whose answer did not want it, without a thread and for a short time.
-// False when the connection cannot go on.
+// Reads and drops the rest of an unwanted body, without a thread and for a short time. False when the connection
+// cannot be used again.
 asio::awaitable<bool> Connection::drain() {
   std::array<char, kReadBytes> buffer;
   uint64_t thrown_away = 0;
@@ -278,8 +279,8 @@ asio::awaitable<bool> Connection::drain() {
   co_return true;
 }
 
-// The beginning of the body goes to the handler without a thread, and within the time of a head, since nobody knows yet
-// whose request it is.
+// Passes the beginning of the body to the handler, without a thread and within the deadline of a head, since the
+// request is not authenticated yet.
 asio::awaitable<bool> Connection::prefaced_request(size_t bytes_max) {
   std::array<char, kReadBytes> buffer;
   head_deadline_ = steady_now() + server_.settings().idle_limit.count();
@@ -313,7 +314,7 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
   const int64_t begun = steady_now();
   Charge charge(server_.buffered_bytes());
   while (in_.body_left()) {
-    // Room grows with what has arrived, not with what was announced.
+    // The buffer grows with the arrived bytes, not with the declared length.
     const size_t length = request.body.size();
     size_t room = std::max(kReadBytes, length);
     if (in_.announced_left() > 0) room = size_t(std::min<uint64_t>(room, in_.announced_left()));
@@ -328,7 +329,7 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
     }
     if (request.body.size() > kSmallBodyBytes && charge.add(got) > server_.settings().buffered_bytes_max) {
       request.body = std::string();
-      charge.give_back();  // as below: who is told of it may make room and ask again at once
+      charge.give_back();  // as below: a refused client may free memory and retry at once
       co_return co_await refuse(503, "Too many large requests are under way.\n");
     }
     if (request.body.size() > body_bytes_max)
@@ -345,7 +346,7 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
   hand_over(std::move(request), choice.intake == Intake::blocking, choice.tenant);
   if (!response_) co_await until_woken();
   if (!response_) co_return false;  // cut off
-  charge.give_back();               // before the answer is seen: who has it may ask again at once
+  charge.give_back();               // before the answer is visible: its client may send again at once
   state_ = State::busy;
   const Response response = std::move(*response_);
   response_.reset();
@@ -356,7 +357,7 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
   co_return sent&& keep_alive_;
 }
 
-// To the handler, which answers through a responder, now or later.
+// Passes the request to the handler, which answers through a responder, now or later.
 void Connection::hand_over(Request request, bool blocking, const std::string& tenant) {
   auto responder = std::make_unique<LoopResponder>(gate_, weak_from_this(), exchange_);
   const auto call = [&handler = server_.handler()](Request& given, std::unique_ptr<LoopResponder> to) {
@@ -406,10 +407,10 @@ void Connection::answer(uint64_t exchange, Response response) {
   wake();
 }
 
-// An answer of the server's own, after which the connection ends.
+// Sends an answer of the server's own, after which the connection ends.
 asio::awaitable<bool> Connection::refuse(int status, std::string_view words) {
   Headers headers;
-  // AWS's clients try a 5xx again when its body is HTML, as a proxy's is; plain text they fail to parse as XML.
+  // AWS's clients retry a 5xx whose body is HTML, as a proxy's is; they fail to parse plain text as XML.
   std::string page;
   if (status >= 500) words = page = "<html>" + std::string(words) + "</html>\n";
   headers.add("Content-Type", status >= 500 ? "text/html; charset=utf-8" : "text/plain; charset=utf-8");
@@ -456,7 +457,7 @@ asio::awaitable<bool> Connection::send(std::string_view first, std::string_view 
   co_return true;
 }
 
-// Takes leave. Where the client may still be sending, what it sends is read and thrown away for a while.
+// Closes the connection. If the client may still be sending, its bytes are read and dropped for a while.
 asio::awaitable<void> Connection::end() {
   if (cut_off_ || overdue_) co_return;
   state_ = State::idle;
@@ -464,7 +465,7 @@ asio::awaitable<void> Connection::end() {
   head_deadline_ = steady_now() + kLingerLimit.count();
   move_deadline();
   if (tls_ && !server_.stopping()) {
-    // Waits for the client's own goodbye, which it usually is slower to say than to close.
+    // Waits for the client's TLS closure, which usually comes later than its end of the connection.
     co_await tls_->async_shutdown(asio::redirect_error(asio::use_awaitable, error));
   }
   if (!linger_) co_return;
@@ -498,13 +499,13 @@ void Connection::wake() {
 void Connection::check_deadline(int64_t now) {
   if (now < deadline_.load(std::memory_order_relaxed)) return;
   const bool again = overdue_.exchange(true);
-  if (state_ == State::streaming) return shut_down();  // the pool's thread wakes from its call
+  if (state_ == State::streaming) return shut_down();  // the pool's thread returns from its call
   error_code ignored;
   if (again) {
     socket_.close(ignored);
     no_deadline();
   } else {
-    // Time for a last word, should the coroutine have one.
+    // Time for a last response of the coroutine.
     set_deadline(kLingerLimit);
     socket_.cancel(ignored);
   }

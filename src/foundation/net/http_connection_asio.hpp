@@ -1,8 +1,8 @@
-// The parts of the HTTP server, which know each other: the loop, the connection, the server. Inside host only, since it
-// shows asio. http_server.cpp has the server, http_connection.cpp reading and answering, http_stream.cpp what a pool's
-// thread does with a streamed request.
+// Defines the parts of the HTTP server: the loop, the connection and the server. Private to this module, since it
+// exposes asio. http_server.cpp has the server, http_connection.cpp reads requests and writes responses,
+// http_stream.cpp serves a streamed request on a thread of the pool.
 //
-// Threads: said at each part.
+// Threads: described at each part.
 #pragma once
 
 #include <atomic>
@@ -39,13 +39,13 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Room for body bytes that pass through our own buffer (chunked ones); bounds what one stream holds in
-// memory.
+// Buffer size for body bytes that are copied (chunked ones); bounds the memory of one
+// stream.
 inline constexpr size_t kStreamBytes = 64 << 10;
-// After our last word we read on for so long and so much, since closing on unread bytes would reset the
-// connection and may take the answer from the client.
+// After the last response, reading continues for so long and so many bytes, since closing with unread bytes would
+// reset the connection and may discard the response before the client reads it.
 inline constexpr Duration kLingerLimit = 2s;
-// What is read and thrown away of a request whose answer did not want its body, so that the connection can go on.
+// Bytes of an unwanted body that are read and dropped, so that the connection can be used again.
 inline constexpr uint64_t kDrainBytesMax = 256 << 10;
 
 inline int64_t steady_now() { return std::chrono::steady_clock::now().time_since_epoch() / 1ms; }
@@ -57,7 +57,7 @@ inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 // -- waking a coroutine ---------------------------------------------------------------------------
 
-// What a suspended coroutine waits by. Confined to the loop of its connection.
+// Wakes a suspended coroutine. Confined to the loop of its connection.
 class Waiter {
  public:
   virtual ~Waiter() = default;
@@ -68,7 +68,7 @@ template <class Handler>
 class WaiterOf final : public Waiter {
  public:
   explicit WaiterOf(Handler handler) : handler_(std::move(handler)) {}
-  // Posted, not called: who wakes may himself be deep inside another connection's turn.
+  // Posted, not called: the caller may be deep inside another connection's handler.
   void wake() override { asio::post(std::move(handler_)); }
 
  private:
@@ -89,7 +89,7 @@ struct Loop {
   bool ticking = false;
   std::thread thread;
 
-  // The Date header, written anew each second.
+  // Returns the Date header, formatted once a second.
   std::string_view date() {
     const Instant now = os::MachineClock().now();
     if (const int64_t second = to_milliseconds(now) / 1000; second != date_second_) {
@@ -104,8 +104,8 @@ struct Loop {
   std::string date_;
 };
 
-// Through this a Responder finds the loop of its connection, as long as there is one. Shared by the server
-// and all responders of the loop; whoever is last frees it.
+// Leads a Responder to the loop of its connection, while it exists. Shared by the server and all responders of the
+// loop; the last one frees it.
 struct Gate {
   std::mutex mutex;
   Loop* loop;  // guarded by mutex; null once the server has stopped
@@ -113,17 +113,17 @@ struct Gate {
 
 // -- a connection ---------------------------------------------------------------------------------
 
-// Owned by its coroutine (and by the messages that a loop posts about it). All of it is confined to its
-// loop's thread, except that while a streamed request is served the socket and all that reads and writes
-// belong to the pool's thread; the loop then touches nothing but the atomics and shuts the socket down when
-// it must.
+// Owned by its coroutine (and by the messages that a loop posts about it). Confined to its loop's
+// thread, with one exception: while a streamed request is served, the socket and all reading and writing
+// belong to the pool's thread; the loop then touches the atomics only, and shuts the socket down at a
+// deadline.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
              asio::ip::address peer);
   ~Connection();
 
-  // `self` keeps us alive while the coroutine runs.
+  // `self` keeps the object alive while the coroutine runs.
   static asio::awaitable<void> run(std::shared_ptr<Connection> self);
 
   // -- for the loop's thread
@@ -131,7 +131,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void check_deadline(int64_t now);
   void close_if_idle();
   void cut_off();
-  // Whether it may make room for another: of that peer, and without an accepted request.
+  // True if it may be ended in favour of a new connection: it is of that peer, and has no accepted request.
   bool may_be_shed(const std::optional<asio::ip::address>& peer) const {
     return !accepted_ && !cut_off_ && (!peer || *peer == peer_group_);
   }
@@ -185,7 +185,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool may_speak_plain_ = true;
   std::string peer_;
   const asio::ip::address peer_group_;
-  bool accepted_ = false;  // a request of this connection was not refused
+  bool accepted_ = false;  // a request of this connection was accepted
 
   State state_ = State::idle;
   std::atomic<int64_t> deadline_{kNever};  // milliseconds of the steady clock
@@ -199,8 +199,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool continue_expected_ = false;
   bool keep_alive_ = true;
 
-  uint64_t exchange_ = 0;  // counts requests, so that a responder answers no other than its own
-  bool linger_ = false;    // the client may still be sending what nobody will read
+  uint64_t exchange_ = 0;  // counts requests, so that a responder answers its own only
+  bool linger_ = false;    // the client may still be sending bytes that will not be read
   std::optional<Response> response_;
   std::unique_ptr<Waiter> waiter_;
   bool woken_ = false;
@@ -210,7 +210,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
 class Server final : public HttpServer {
  public:
-  // `listener`: none, or one that listens already.
+  // `listener`: none, or a listening socket.
   Server(const HttpSettings& settings, Handler& handler, os::File listener)
       : settings_(settings),
         handler_(handler),
@@ -227,7 +227,7 @@ class Server final : public HttpServer {
   const HttpSettings& settings() const { return settings_; }
   Handler& handler() { return handler_; }
   TenantPool& pool() { return *pool_; }
-  // Null: no TLS is spoken.
+  // Null: without TLS.
   std::shared_ptr<asio::ssl::context> tls() const {
     const std::lock_guard lock(mutex_);
     return tls_;
@@ -249,7 +249,7 @@ class Server final : public HttpServer {
 
   const HttpSettings settings_;
   Handler& handler_;
-  os::File given_;  // until the acceptor has it
+  os::File given_;  // until it is passed to the acceptor
   std::vector<std::unique_ptr<Loop>> loops_;
   std::vector<std::shared_ptr<Gate>> gates_;
   std::optional<TenantPool> pool_;
@@ -263,11 +263,11 @@ class Server final : public HttpServer {
   std::condition_variable changed_;
   // Guarded by mutex_:
   size_t connections_ = 0;
-  std::map<asio::ip::address, size_t> peers_;  // those with connections
+  std::map<asio::ip::address, size_t> peers_;  // peers with connections
   std::shared_ptr<asio::ssl::context> tls_;    // of new connections
 };
 
-// Answers by posting to the loop of the connection, or at once when that is where we are.
+// Answers by posting to the loop of the connection, or directly when called on its thread.
 class LoopResponder final : public Responder {
  public:
   LoopResponder(std::shared_ptr<Gate> gate, std::weak_ptr<Connection> connection, uint64_t exchange)

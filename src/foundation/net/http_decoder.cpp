@@ -106,14 +106,14 @@ HttpDecoder::Step HttpDecoder::take_head(RequestHead& head) {
   if (parser.chunked()) {
     body_ = Body::chunked;
   } else if (coded) {
-    return fail(501, "The only transfer coding known here is chunked.\n");
+    return fail(501, "The only supported transfer coding is chunked.\n");
   } else if (const auto length = parser.content_length()) {
     head.content_length = *length;
     remaining_ = *length;
     body_ = Body::sized;
   }
   if (!expectation.empty() && !equals_ignoring_case(expectation, "100-continue"))
-    return fail(417, "The only expectation known here is 100-continue.\n");
+    return fail(417, "The only supported expectation is 100-continue.\n");
   expects_continue_ = !expectation.empty() && !is_http_1_0_;
   return Step::done;
 }
@@ -138,7 +138,7 @@ HttpDecoder::Step HttpDecoder::take_chunks(std::span<char> out, size_t& got) {
   auto& body = parser->get().body();
   body.data = out.data();
   body.size = out.size();
-  // The parser takes one piece of structure at a time: a chunk's head, a part of its body, its end.
+  // The parser takes one element at a time: a chunk's head, a part of its body, its end.
   while (!parser->is_done() && body.size == out.size()) {
     if (buffer.size() == 0) return Step::more;
     error_code error;

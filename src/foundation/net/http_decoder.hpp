@@ -1,8 +1,8 @@
-// Requests out of a stream of bytes: heads, and bodies with their coding removed. Touches no socket: whoever
-// reads puts bytes in, and is told when more are needed. Inside host only.
+// Decodes requests from a stream of bytes: heads, and bodies with their transfer coding removed. Touches no socket:
+// the caller adds bytes, and is told when more are needed. Private to this module.
 //
-// For each request: begin(); head() until it is whole; take_head(); then the body by take_body() until none
-// is left.
+// Call for each request: begin(); head() until it is complete; take_head(); then take_body() until the body has
+// ended.
 //
 // Threads: confined to one at a time.
 #pragma once
@@ -23,30 +23,30 @@ class HttpDecoder {
   ~HttpDecoder();
 
   // -- bytes in
-  // Where the next bytes go, at least `bytes` of them; filled() says how many came.
+  // Returns a buffer for the next bytes, at least `bytes` long; filled() reports how many arrived.
   std::span<char> room(size_t bytes);
   void filled(size_t bytes);
-  // Bytes that came and are not decoded yet.
+  // Bytes that arrived and are not decoded yet.
   size_t waiting() const;
   void forget_waiting();
-  // All that waits, and it waits no more.
+  // Removes and returns all waiting bytes.
   std::string take_waiting();
-  // Gives memory beyond `bytes` back. Requires: nothing is waiting.
+  // Frees memory beyond `bytes`. Requires: no byte is waiting.
   void shrink_to(size_t bytes);
 
   // -- requests out
   struct Fault {
-    int status;  // what to answer
+    int status;  // of the response
     std::string words;
   };
   enum class Step { done, more, fault };
 
   void begin();
   Step head();
-  // Requires: head() said done. Fills all but `tls` and `peer`. A fault when it asks for what is not known
-  // here.
+  // Requires: head() returned done. Fills all but `tls` and `peer`. Fails if the head requires an unsupported
+  // feature.
   Step take_head(RequestHead& head);
-  // Why the last step was a fault.
+  // The reason of the last fault.
   const Fault& fault() const { return fault_; }
 
   bool keep_alive() const;
@@ -57,12 +57,12 @@ class HttpDecoder {
   bool body_left() const {
     return body_ == Body::sized ? remaining_ > 0 : body_ == Body::chunked && !chunks_ended_;
   }
-  // The announced length that has not been taken; 0 for chunked bodies, which announce none.
+  // Bytes of the declared length that were not taken; 0 for chunked bodies, which declare none.
   uint64_t announced_left() const { return remaining_; }
-  // Decodes into `out`; `got` says how much. Done with nothing got: the body has ended.
+  // Decodes into `out`; `got` is the number of bytes. Done with 0 bytes: the body has ended.
   Step take_body(std::span<char> out, size_t& got);
-  // Whether the next bytes of the body may be read past us, straight to where they belong; passed_by() says
-  // how many.
+  // True if the next bytes of the body may be read directly into their destination, past this decoder; passed_by()
+  // reports how many.
   bool may_pass_by() const { return body_ == Body::sized && waiting() == 0; }
   void passed_by(size_t bytes) { remaining_ -= bytes; }
 

@@ -1,5 +1,5 @@
-// Serves HTTP (http_server.hpp) on a socket that listens already: one that was opened in another network namespace, or
-// long before somebody came.
+// Serves HTTP (http_server.hpp) on a socket that is already listening: one that was opened in another network
+// namespace, or long before its first connection.
 #pragma once
 
 #include "net/http_server.hpp"
@@ -7,7 +7,7 @@
 
 namespace trainyard::net {
 
-// settings.listen counts for nothing. Requires: IPv4.
+// Ignores settings.listen. Requires: IPv4.
 Result<std::unique_ptr<HttpServer>> serve_http(const HttpSettings& settings, Handler& handler,
                                                os::File listener);
 

@@ -1,4 +1,4 @@
-// How heads of HTTP responses are written. Inside host only.
+// Formats the heads of HTTP responses. Private to this module.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -13,7 +13,7 @@ namespace trainyard::net {
 
 std::string_view reason_of(int status);
 
-// Whether a response of that status can have a body at all.
+// True if a response of that status can have a body at all.
 bool has_body(int status);
 
 struct ResponseHead {
@@ -22,15 +22,15 @@ struct ResponseHead {
   std::optional<uint64_t> content_length;  // unset: chunked, or up to the end of the connection
   bool chunked = false;
   bool keep_alive = true;
-  bool answers_http_1_0 = false;  // which has to be told that the connection stays
+  bool answers_http_1_0 = false;  // then keep-alive has to be declared
   bool answers_head = false;
 };
 
-// Appends the head with its empty line. What the server itself decides (Content-Length, Transfer-Encoding,
-// Date, Connection) is not taken from `headers`, but for the Content-Length of an answer to HEAD.
+// Appends the head with its empty line. Headers that the server sets itself (Content-Length, Transfer-Encoding, Date,
+// Connection) are not taken from `headers`, except the Content-Length of an answer to HEAD.
 void append_head(std::string& out, const ResponseHead& head, std::string_view date);
 
-// "5\r\n": what stands before a chunk of that size.
+// Returns the prefix of a chunk of that size: "5\r\n".
 std::string chunk_prefix(size_t bytes);
 
 }  // namespace trainyard::net

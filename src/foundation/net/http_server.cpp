@@ -18,13 +18,13 @@ namespace trainyard::net {
 namespace http {
 namespace {
 
-// How long accepting rests when we are out of descriptors.
+// The pause in accepting when descriptors are used up.
 constexpr Duration kAcceptRest = 100ms;
 constexpr int kBacklogMax = 1024;
-// The network part of an IPv6 address: one subscriber has all the addresses below it.
+// The network part of an IPv6 address: one subscriber has all addresses below it.
 constexpr size_t kIpv6NetworkBytes = 8;
 
-// What counts as one peer.
+// Returns the addresses that count as one peer.
 asio::ip::address group_of(const asio::ip::address& address) {
   if (address.is_loopback()) return asio::ip::address_v4::loopback();
   if (!address.is_v6()) return address;
@@ -59,7 +59,7 @@ Result<void> Server::listen() {
     acceptor_.emplace(loops_.front()->context);
     error_code error;
     acceptor_->assign(tcp::v4(), given_.descriptor(), error);
-    if (error) return from_errno("taking over a socket that listens", error.value());
+    if (error) return from_errno("using a listening socket", error.value());
     (void)given_.release();
     port_ = acceptor_->local_endpoint(error).port();
     end_with_dead_peer(acceptor_->native_handle(), settings_.dead_peer);
@@ -67,14 +67,14 @@ Result<void> Server::listen() {
   }
   const std::string doing = "listening on " + settings_.listen;
   const size_t colon = settings_.listen.rfind(':');
-  if (colon == std::string::npos) return invalid(doing + ": no port");
+  if (colon == std::string::npos) return invalid(doing + ": the port is missing");
   std::string host = settings_.listen.substr(0, colon);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   const int64_t port = TRY(parse_int(settings_.listen.substr(colon + 1)).in(doing));
-  if (port < 0 || port > 65535) return invalid(doing + ": no such port");
+  if (port < 0 || port > 65535) return invalid(doing + ": invalid port");
   error_code error;
   const auto address = asio::ip::make_address(host == "localhost" ? "127.0.0.1" : host, error);
-  if (error) return invalid(doing + ": not an address");
+  if (error) return invalid(doing + ": invalid address");
   const tcp::endpoint endpoint(address, uint16_t(port));
   acceptor_.emplace(loops_.front()->context);
   const auto step = [&](error_code& code) -> Result<void> {
@@ -105,7 +105,7 @@ Result<void> Server::start() {
   asio::co_spawn(loops_.front()->context, accept(), asio::detached);
   try {
     for (const auto& loop : loops_) {
-      // A loop's thread reads its own id when it answers; hold it until that is written.
+      // A loop's thread reads its own id when it answers; the lock delays that until the id is written.
       const std::lock_guard lock(mutex_);
       loop->thread = std::thread([this, &context = loop->context] {
         { const std::lock_guard started(mutex_); }
@@ -148,7 +148,7 @@ asio::awaitable<void> Server::accept() {
   }
 }
 
-// Counts a new connection. False when there is no room for it.
+// Counts a new connection. False when its peer or the server has too many.
 bool Server::count(const asio::ip::address& peer, bool& peer_is_full) {
   const std::lock_guard lock(mutex_);
   const auto found = peers_.find(peer);
@@ -159,8 +159,8 @@ bool Server::count(const asio::ip::address& peer, bool& peer_is_full) {
   return true;
 }
 
-// Ends the oldest connection (one a loop) that has never had a request accepted, so that a client that was turned away
-// finds room when it comes again. `peer`: only of that one.
+// Ends the oldest connection (one per loop) without an accepted request, so that a refused client succeeds when it
+// retries. `peer`: only connections of that peer.
 void Server::shed(const std::optional<asio::ip::address>& peer) {
   for (const auto& loop : loops_)
     asio::post(loop->context, [&loop = *loop, peer] {
@@ -177,7 +177,8 @@ void Server::turn_away(tcp::socket socket) {
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html\r\nContent-Length: 43\r\nRetry-After: "
       "1\r\n"
       "Connection: close\r\n\r\n<html>Too many connections are open.</html>";
-  // What was sent to us is taken in first, as far as it is here: closing on it would reset what we say.
+  // Reads the bytes that have already arrived: closing with unread bytes would reset the connection before the answer
+  // is read.
   std::array<char, 4096> ignored;
   (void)!::recv(socket.native_handle(), ignored.data(), ignored.size(), MSG_DONTWAIT);
   (void)!::send(socket.native_handle(), kFull.data(), kFull.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -194,7 +195,7 @@ void Server::adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket, a
   asio::co_spawn(loop.context, Connection::run(connection), asio::detached);
 }
 
-// Looks at all deadlines of a loop: far cheaper than a timer for each read and write.
+// Checks all deadlines of a loop: far cheaper than a timer for each read and write.
 void Server::tick(Loop& loop) {
   loop.tick.expires_after(tick_interval());
   loop.tick.async_wait([this, &loop](const error_code& error) {

@@ -1,8 +1,8 @@
-// Any bytes from a client: the server answers, refuses or closes, and neither hangs nor hands the handler
-// more than was sent.
+// Sends any bytes as a client: the server answers, refuses or closes, and neither hangs nor passes the handler more
+// than was sent.
 // decoder: src/foundation/net/http_decoder.cpp
 //
-// The first byte of an input says in how many parts the rest is sent. Paths that begin with /s are streamed.
+// The first byte of an input is the number of parts in which the rest is sent. Paths that begin with /s are streamed.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   CHECK(::connect(socket.descriptor(), reinterpret_cast<sockaddr*>(&where), sizeof where) == 0,
         "the server is there");
-  // Reset at the end instead of leaving thousands of connections in TIME_WAIT.
+  // Resets the connection at the end instead of leaving thousands in TIME_WAIT.
   const linger at_once = {1, 0};
   ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   const timeval timeout = {20, 0};

@@ -32,7 +32,7 @@ TEST_F(Http, AnswersOneAfterAnotherOnOneConnection) {
   EXPECT_TRUE(client.closed());
 }
 
-TEST_F(Http, TellsTheHandlerWhatItKnows) {
+TEST_F(Http, PassesTheHeadToTheHandler) {
   RequestHead seen;
   handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
     seen = request;
@@ -75,7 +75,7 @@ TEST_F(Http, ChunkedBodiesAreJoined) {
   EXPECT_TRUE(client.closed());
 }
 
-TEST_F(Http, ContinuesWhoAsksBeforeSending) {
+TEST_F(Http, AnswersExpectContinue) {
   serve();
   RawClient client = this->client();
   client.say("PUT /e HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
@@ -135,7 +135,7 @@ TEST_F(Http, SmallStreams) {
 
 // -- TLS ------------------------------------------------------------------------------------------
 
-TEST_F(Http, OnePortSpeaksBoth) {
+TEST_F(Http, OnePortServesHttpAndTls) {
   with_tls();
   handler.on_handle = [](Request request, std::unique_ptr<Responder> responder) {
     responder->reply({200, {}, request.tls ? "secret" : "open"});
@@ -151,7 +151,7 @@ TEST_F(Http, OnePortSpeaksBoth) {
   EXPECT_TRUE(tls.closed());
 }
 
-// The clock is a parameter: a certificate that was made a year ago is about to end today.
+// The clock is a parameter: a certificate that was made a year ago ends today.
 TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
   const Instant now = os::MachineClock().now();
   with_tls(now - 380 * 24h);
@@ -178,7 +178,7 @@ TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
   EXPECT_EQ(still.certificate(), after.certificate());
 }
 
-TEST_F(Http, RefusesPlainInWordsWhereOnlyTlsIsSpoken) {
+TEST_F(Http, RefusesPlainHttpWithAnExplanationWhereOnlyTlsIsAllowed) {
   with_tls();
   settings.plain_http = PlainHttp::nobody;
   serve();
@@ -191,14 +191,14 @@ TEST_F(Http, RefusesPlainInWordsWhereOnlyTlsIsSpoken) {
   EXPECT_EQ(tls.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
 }
 
-TEST_F(Http, ThisMachineMaySpeakPlainWhereOthersMayNot) {
+TEST_F(Http, ThisMachineMayUsePlainHttpWhereOthersMayNot) {
   with_tls();
   settings.plain_http = PlainHttp::this_machine;
   serve();
   EXPECT_EQ(client().ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|");
 }
 
-TEST_F(Http, AHandshakeThatIsNoneHarmsNobody) {
+TEST_F(Http, AnInvalidHandshakeEndsItsConnectionOnly) {
   with_tls();
   serve();
   for (const std::string_view garbage : {"\x16", "\x16\x03\x01\xff\xff garbage", "\x16\x03\x01"}) {
@@ -321,7 +321,7 @@ TEST_F(Http, SlowBodiesAreAnswered408AndIdleConnectionsClosed) {
   EXPECT_TRUE(untouched.closed());
 }
 
-TEST_F(Http, WhoComesBeyondTheLimitIsTurnedAwayInWords) {
+TEST_F(Http, ConnectionsBeyondTheLimitAreRefusedWithAnExplanation) {
   settings.connections_max = 2;
   serve();
   RawClient first = client(), second = client();
@@ -331,7 +331,7 @@ TEST_F(Http, WhoComesBeyondTheLimitIsTurnedAwayInWords) {
   EXPECT_EQ(third.hear().status, 503);
   first.close();
   int status = 0;
-  for (int i = 0; i < 1000 && status != 200; i++) {  // until the server has seen the first one go
+  for (int i = 0; i < 1000 && status != 200; i++) {  // until the server has noticed the end of the first one
     RawClient fourth = client();
     status = fourth.ask("GET / HTTP/1.1\r\n\r\n").status;
   }
@@ -505,7 +505,7 @@ TEST_F(Http, AHandlerThatThrowsAnswers500) {
 
 // -- the end --------------------------------------------------------------------------------------
 
-TEST_F(Http, WhatCannotBeListenedOnIsAnError) {
+TEST_F(Http, AnInvalidListenAddressIsAnError) {
   serve();
   HttpSettings same = settings;
   same.listen = "127.0.0.1:" + std::to_string(server->port());
@@ -520,7 +520,7 @@ TEST_F(Http, WhatCannotBeListenedOnIsAnError) {
   EXPECT_EQ(serve_http(same, handler).error().kind, Kind::invalid);
 }
 
-// What the kernel was told of the accepted end of a connection.
+// Reads the kernel's options of the accepted end of a connection.
 std::map<std::string, int> options_of_accepted(const RawClient& client) {
   sockaddr_in ours = {}, peer = {};
   socklen_t length = sizeof ours;
@@ -550,7 +550,7 @@ TEST_F(Http, EveryConnectionEndsWithItsPeer) {
   RawClient client = this->client();
   ASSERT_EQ(client.ask("GET / HTTP/1.1\r\n\r\n").status, 200);
   EXPECT_EQ(options_of_accepted(client), expected);
-  // Of a listener that was made elsewhere too.
+  // Likewise for a listener that was made elsewhere.
   os::File listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in any = {
       .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};

@@ -1,4 +1,4 @@
-// Stopping an HTTP server: requests under way, and answers that come too late.
+// Stops an HTTP server: requests that are being served, and answers that come too late.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@
 namespace trainyard::net {
 namespace {
 
-TEST_F(Http, StoppingLetsRequestsUnderWayFinish) {
+TEST_F(Http, StoppingLetsCurrentRequestsFinish) {
   std::promise<std::unique_ptr<Responder>> asked;
   std::promise<void> streaming, may_stream;
   handler.on_handle = [&](Request, std::unique_ptr<Responder> responder) {
@@ -41,7 +41,7 @@ TEST_F(Http, StoppingLetsRequestsUnderWayFinish) {
   stopper.join();
 }
 
-TEST_F(Http, StoppingWithoutGraceCutsOffAndALateAnswerHarmsNobody) {
+TEST_F(Http, StoppingWithoutGraceCutsOffAndDropsLateAnswers) {
   std::promise<std::unique_ptr<Responder>> asked;
   std::promise<void> streaming;
   std::promise<Kind> how;

@@ -32,7 +32,7 @@ class ConnectionUpgrade final : public Upgraded {
  private:
   Error ended(std::string_view doing, const error_code& error) const;
   Connection& connection_;
-  std::string early_;  // came right behind the request
+  std::string early_;  // arrived directly behind the request
 };
 
 class ConnectionStream final : public Stream {
@@ -49,7 +49,7 @@ class ConnectionStream final : public Stream {
     HttpDecoder& in = connection_.in_;
     if (buffer.empty()) return size_t(0);
     error_code error;
-    // Also of a body without bytes: who asked gets an answer, and the connection can go on.
+    // Also for an empty body: a client that expects it gets an answer, and the connection can be used again.
     if (!failed_ && connection_.continue_wanted()) {
       send({"HTTP/1.1 100 Continue\r\n\r\n"}, error);
       if (error) return fail("sending 100 Continue", error);
@@ -83,8 +83,8 @@ class ConnectionStream final : public Stream {
     with_body_ = has_body(status) && !is_head_;
     chunked_ = !content_length && !connection_.in_.is_http_1_0();
     remaining_ = content_length;
-    // A client that was not told to go on may or may not send its body; one that sends more than we would
-    // throw away is not worth waiting for. Either way what follows on this connection cannot be told apart.
+    // A client without 100 Continue may or may not send its body; one that sends more than we drop is not worth
+    // waiting for. In both cases the next bytes of this connection are ambiguous.
     if (connection_.continue_expected_ || connection_.in_.announced_left() > kDrainBytesMax)
       connection_.keep_alive_ = false;
     if (equals_ignoring_case(headers.get("Connection"), "close")) connection_.keep_alive_ = false;
@@ -115,7 +115,7 @@ class ConnectionStream final : public Stream {
       send({pending_head_, chunk_prefix(bytes.size()), text, "\r\n"}, error);
     } else {
       if (remaining_) {
-        CHECK(bytes.size() <= *remaining_, "no more is written than was promised");
+        CHECK(bytes.size() <= *remaining_, "at most the declared length is written");
         *remaining_ -= bytes.size();
       }
       send({pending_head_, text}, error);
@@ -146,10 +146,10 @@ class ConnectionStream final : public Stream {
         std::make_unique<ConnectionUpgrade>(connection_, connection_.in_.take_waiting()));
   }
 
-  // An answer that was begun cannot be taken back, but it must not look whole.
+  // An answer that was begun cannot be replaced, but it must not look complete.
   void break_off() { failed_ = started_; }
 
-  // After the handler: whether the connection can go on.
+  // Called after the handler: returns whether the connection can be used again.
   bool finish() {
     if (upgraded_) return false;
     if (!started_ && !failed_) {
@@ -157,7 +157,7 @@ class ConnectionStream final : public Stream {
       return false;
     }
     if (failed_ || (with_body_ && remaining_ && *remaining_ > 0)) {
-      // The client must see that the answer is not whole, so without a goodbye.
+      // The client must notice that the answer is incomplete, so without a TLS closure.
       (void)flush_head();
       connection_.overdue_ = true;
       return false;
@@ -190,7 +190,7 @@ class ConnectionStream final : public Stream {
   Error fail(std::string_view doing, const error_code& error) {
     failed_ = true;
     if (connection_.cut_off_) return cancelled(std::string(doing) + ": the server stops");
-    if (connection_.overdue_) return cancelled(std::string(doing) + ": the client let too much time pass");
+    if (connection_.overdue_) return cancelled(std::string(doing) + ": timed out waiting for the client");
     return from_code(doing, error);
   }
   Error broken() const { return unavailable("the connection has failed before"); }
@@ -214,7 +214,7 @@ Error ConnectionUpgrade::ended(std::string_view doing, const error_code& error) 
 
 Result<std::string> ConnectionUpgrade::read(Duration at_most, int wake) {
   if (!early_.empty()) return std::exchange(early_, std::string());
-  // TLS may hold bytes that the socket shows no more.
+  // TLS may hold bytes that are no longer in the socket.
   const bool pending = connection_.tls_ && SSL_pending(connection_.tls_->native_handle()) > 0;
   pollfd ready[2] = {{connection_.descriptor_, POLLIN, 0}, {wake, POLLIN, 0}};
   if (!pending) {
@@ -280,7 +280,7 @@ asio::awaitable<bool> Connection::streamed_request(std::string tenant) {
       }
       goes_on = stream.finish();
     }
-    // Given away whole: the last owner must be on the loop.
+    // Moved as a whole: the last owner must be on the loop.
     asio::io_context& context = self->loop_.context;
     asio::post(context, [self = std::move(self)] { self->wake(); });
   });

@@ -57,7 +57,7 @@ TEST_F(HttpStreams, LargeStreamsPassBothWays) {
 // The beginning of the body up to the first '|' goes to preface(); the rest is streamed.
 struct Prefaced : Http {
   std::mutex mutex;
-  std::map<std::string, std::string> begun;  // of each connection; guarded by mutex
+  std::map<std::string, std::string> begun;  // by connection; guarded by mutex
 
   Prefaced() {
     handler.on_choose = [](const RequestHead&) { return Handler::Choice{Intake::prefaced, 1000}; };
@@ -83,7 +83,7 @@ struct Prefaced : Http {
   }
 };
 
-TEST_F(Prefaced, TheRestIsStreamedBehindWhatWasTaken) {
+TEST_F(Prefaced, StreamsTheRestOfTheBody) {
   serve();
   RawClient client = this->client();
   for (const size_t size : {1, 3, 200, 5000, 100'000}) {
@@ -101,7 +101,7 @@ TEST_F(Prefaced, TheRestIsStreamedBehindWhatWasTaken) {
       "name|x");
 }
 
-TEST_F(Prefaced, ItIsRefusedLimitedAndMustDecide) {
+TEST_F(Prefaced, RefusesLimitsAndRequiresADecision) {
   serve();
   RawClient client = this->client();
   EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: 8\r\n\r\nbad|rest").status, 403);
@@ -115,7 +115,7 @@ TEST_F(Prefaced, ItIsRefusedLimitedAndMustDecide) {
             413);
 }
 
-TEST_F(Prefaced, SlowOnesHoldNoThreadAndEnd) {
+TEST_F(Prefaced, SlowRequestsHoldNoThreadAndEnd) {
   settings.stream_threads_max = 1;
   settings.idle_limit = 5s;
   serve();
@@ -147,7 +147,7 @@ TEST_F(HttpStreams, AStreamContinuesWhenItsBodyIsFirstWanted) {
   EXPECT_EQ(client.ask(body_from(0, 1000)).body, "1000");
 }
 
-TEST_F(HttpStreams, ARefusedBodyIsNeverAskedFor) {
+TEST_F(HttpStreams, ARefusedBodyGetsNo100Continue) {
   handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
   serve();
   RawClient client = this->client();
@@ -158,8 +158,8 @@ TEST_F(HttpStreams, ARefusedBodyIsNeverAskedFor) {
   EXPECT_TRUE(client.closed());
 }
 
-// Debian's botocore reads the next answer on a connection wrongly when its wait was answered by another than 100.
-TEST_F(HttpStreams, ABodyWithoutBytesIsAskedForToo) {
+// Debian's botocore misreads the next answer on a connection when its wait was answered by another status than 100.
+TEST_F(HttpStreams, AnEmptyBodyGets100ContinueToo) {
   bool wanted = true;
   handler.on_stream = [&](Stream& stream) {
     EXPECT_TRUE(!wanted || take_in(stream));
@@ -176,7 +176,7 @@ TEST_F(HttpStreams, ABodyWithoutBytesIsAskedForToo) {
   EXPECT_EQ(answer.headers.get("Connection"), "close");
 }
 
-TEST_F(HttpStreams, AnUnreadBodyIsPassedOverWhenSmallAndClosedOnWhenLarge) {
+TEST_F(HttpStreams, AnUnreadBodyIsDroppedWhenSmallAndEndsTheConnectionWhenLarge) {
   handler.on_stream = [](Stream& stream) { stream.reply({403, {}, "no"}).value(); };
   serve();
   RawClient small = client();
@@ -191,7 +191,7 @@ TEST_F(HttpStreams, AnUnreadBodyIsPassedOverWhenSmallAndClosedOnWhenLarge) {
   EXPECT_EQ(answer.headers.get("Connection"), "close");
 }
 
-TEST_F(HttpStreams, AStreamThatBreaksOffIsSeenToBeBroken) {
+TEST_F(HttpStreams, AClientNoticesABrokenStream) {
   handler.on_stream = [](Stream& stream) {
     const bool sized = stream.head().path() == "/stream/sized";
     stream.start(200, {}, sized ? std::optional<uint64_t>(1000) : std::nullopt).value();
@@ -244,7 +244,7 @@ TEST_F(HttpStreams, AStreamWhoseClientStallsIsCancelled) {
   EXPECT_EQ(writing.get_future().get(), Kind::cancelled);
 }
 
-// Nothing is said in either direction, so no deadline of ours would end it.
+// Both directions are idle, so no deadline of ours would end it.
 TEST_F(HttpStreams, AnUpgradedConnectionWhoseClientVanishesEnds) {
   if (::geteuid() != 0) GTEST_SKIP() << "network namespaces are root's";
   settings.dead_peer = {.idle = 1s, .interval = 1s, .dead_after = 3s};

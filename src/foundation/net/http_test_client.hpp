@@ -1,5 +1,5 @@
-// The vocabulary of the HTTP server's tests: a handler that does what a test says, a client that says exactly what it is
-// told to, bodies whose every byte is known from its place. For tests of this room.
+// Provides a handler and a client for tests of the HTTP server: the handler runs a test's functions, the client sends
+// exactly the given bytes, and every byte of a body follows from its index. For tests of this module.
 //
 // Threads: a client is confined to one; the handler's functions are called from the server's threads.
 #pragma once
@@ -27,7 +27,7 @@
 
 namespace trainyard::net {
 
-// Answers by what a test hands it.
+// Answers with the functions of a test.
 struct TestHandler : Handler {
   std::function<Choice(const RequestHead&)> on_choose = [](const RequestHead& head) {
     return Choice{head.path().starts_with("/stream") ? Intake::streamed : Intake::buffered, 1 << 20};

@@ -14,7 +14,7 @@ namespace {
 
 class WaitingListeners final : public LazyListeners {
  public:
-  explicit WaitingListeners(std::vector<LazyListener> doors) : listeners_(std::move(doors)) {}
+  explicit WaitingListeners(std::vector<LazyListener> listeners) : listeners_(std::move(listeners)) {}
   ~WaitingListeners() override {
     over_ = true;
     notifier_.notify();
@@ -34,20 +34,22 @@ class WaitingListeners final : public LazyListeners {
   void wait() {
     while (!over_ && !listeners_.empty()) {
       std::vector<pollfd> watched = {{notifier_.descriptor(), POLLIN, 0}};
-      for (const LazyListener& door : listeners_) watched.push_back({door.listener.descriptor(), POLLIN, 0});
+      for (const LazyListener& listener : listeners_)
+        watched.push_back({listener.listener.descriptor(), POLLIN, 0});
       (void)::poll(watched.data(), watched.size(), -1);
       if (over_) return;
-      // From the last one down, since those that are opened are taken out.
+      // From the last to the first, since opened ones are removed.
       for (size_t i = listeners_.size(); i-- > 0;)
         if (watched[i + 1].revents != 0) open(i);
     }
   }
 
   void open(size_t index) {
-    LazyListener door = std::move(listeners_[index]);
+    LazyListener listener = std::move(listeners_[index]);
     listeners_.erase(listeners_.begin() + ptrdiff_t(index));
-    if (const auto opened = door.open(std::move(door.listener)); !opened)
-      log(Level::warning, "host", "nobody can serve who connects", {{"why", opened.error().message}});
+    if (const auto opened = listener.open(std::move(listener.listener)); !opened)
+      log(Level::warning, "host", "cannot serve connections to a listener",
+          {{"why", opened.error().message}});
   }
 
   os::Notifier notifier_;
@@ -58,8 +60,8 @@ class WaitingListeners final : public LazyListeners {
 
 }  // namespace
 
-Result<std::unique_ptr<LazyListeners>> serve_lazily(std::vector<LazyListener> doors) {
-  auto waiting = std::make_unique<WaitingListeners>(std::move(doors));
+Result<std::unique_ptr<LazyListeners>> serve_lazily(std::vector<LazyListener> listeners) {
+  auto waiting = std::make_unique<WaitingListeners>(std::move(listeners));
   TRY(waiting->start());
   return std::unique_ptr<LazyListeners>(std::move(waiting));
 }

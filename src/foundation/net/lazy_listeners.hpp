@@ -1,9 +1,9 @@
-// Sockets that listen, behind which nobody stands until somebody comes: what serves one (threads, event loops) is made
-// for its first visitor. Most short jobs visit none.
+// Serves listening sockets on demand: the server of one (threads, event loops) is made for its first connection. Most
+// short jobs connect to none.
 //
-// Threads: one of its own, which calls `open`, and which ends when all have been opened. Lifetime: destruction ends the
-// waiting; after it no `open` runs. Errors: those of making a thread. A door whose `open` fails is shut: it says so in
-// the log, and visitors are refused from then on.
+// Threads: one of its own, which calls `open` and ends when all sockets have been opened. Lifetime: destruction ends
+// the waiting; after it no `open` runs. Errors: those of making a thread. A listener whose `open` fails is closed:
+// the log has the error, and later connections are refused.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace trainyard::net {
 
 struct LazyListener {
   os::File listener;
-  // Takes the socket over, whose first visitor waits to be accepted. Called once.
+  // Takes over the socket, whose first connection waits for accept(). Called once.
   std::function<Result<void>(os::File listener)> open;
 };
 
@@ -26,6 +26,6 @@ class LazyListeners {
   virtual ~LazyListeners() = default;
 };
 
-Result<std::unique_ptr<LazyListeners>> serve_lazily(std::vector<LazyListener> doors);
+Result<std::unique_ptr<LazyListeners>> serve_lazily(std::vector<LazyListener> listeners);
 
 }  // namespace trainyard::net

@@ -32,15 +32,15 @@ namespace trainyard::net {
 namespace {
 
 constexpr size_t kLengthBytes = FrameDecoder::kLengthBytes;
-// Bytes taken from one link before the next has its turn: large enough that a call is cheap beside its bytes.
+// Bytes read from one link before the next is served: large enough that the cost of a call is small.
 constexpr size_t kReadBytesMax = 64 << 10;
-// Frames handed to the kernel in one call.
+// Frames passed to the kernel in one call.
 constexpr size_t kFramesAtOnceMax = 32;
-// Backlog of connections not yet accepted: what a restart of many agents at once may need.
+// Backlog of connections before accept(): enough for a restart of many agents at once.
 constexpr int kBacklogMax = 1024;
-// A host that does not answer within this is not there.
+// A host that does not answer within this time is unreachable.
 constexpr Duration kConnectLimit = 10s;
-// How long accepting rests when we are out of descriptors.
+// The pause in accepting when descriptors are used up.
 constexpr Duration kAcceptRest = 100ms;
 
 // -- addresses ------------------------------------------------------------------------------------
@@ -48,10 +48,10 @@ constexpr Duration kAcceptRest = 100ms;
 struct SocketAddress {
   sockaddr_storage storage = {};
   socklen_t length = 0;
-  // Where the path of a unix socket is too long for sockaddr_un it leads through this descriptor of its
+  // If the path of a unix socket is too long for sockaddr_un, it is reached through this descriptor of its
   // folder.
   os::File folder;
-  std::string path;  // of a unix socket, whole
+  std::string path;  // of a unix socket, complete
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
   int family() const { return storage.ss_family; }
@@ -65,15 +65,16 @@ Result<SocketAddress> unix_address(const std::string& path) {
   std::string reach = path;
   if (reach.size() >= sizeof parts->sun_path) {
     const size_t slash = path.rfind('/');
-    if (slash == std::string::npos) return invalid("unix socket: the name is too long: " + shorten(path, 64));
+    if (slash == std::string::npos)
+      return invalid("invalid unix socket: name too long: " + shorten(path, 64));
     const std::string parent = slash == 0 ? "/" : path.substr(0, slash);
     address.folder = os::File(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!address.folder) return from_errno("unix socket: opening " + parent);
     reach = "/proc/self/fd/" + std::to_string(address.folder.descriptor()) + path.substr(slash);
     if (reach.size() >= sizeof parts->sun_path)
-      return invalid("unix socket: the name is too long: " + shorten(path.substr(slash + 1), 64));
+      return invalid("invalid unix socket: name too long: " + shorten(path.substr(slash + 1), 64));
   }
-  if (reach.empty()) return invalid("unix socket: the path is empty");
+  if (reach.empty()) return invalid("invalid unix socket: the path is empty");
   std::memcpy(parts->sun_path, reach.data(), reach.size());
   address.length = socklen_t(offsetof(sockaddr_un, sun_path) + reach.size() + 1);
   return address;
@@ -82,7 +83,8 @@ Result<SocketAddress> unix_address(const std::string& path) {
 // "127.0.0.1:4570", "[::1]:4570", "name:4570".
 Result<SocketAddress> tcp_address(std::string_view text, bool listening) {
   const size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return invalid("address '" + shorten(text, 64) + "': no port");
+  if (colon == std::string_view::npos)
+    return invalid("invalid address '" + shorten(text, 64) + "': the port is missing");
   std::string name(text.substr(0, colon)), port(text.substr(colon + 1));
   if (name.size() >= 2 && name.front() == '[' && name.back() == ']') name = name.substr(1, name.size() - 2);
   addrinfo hints = {};
@@ -104,7 +106,7 @@ Result<SocketAddress> tcp_address(std::string_view text, bool listening) {
 Result<SocketAddress> socket_address(const std::string& text, bool listening) {
   if (text.starts_with("unix:")) return unix_address(text.substr(5));
   if (text.starts_with("tcp:")) return tcp_address(std::string_view(text).substr(4), listening);
-  return invalid("address '" + shorten(text, 64) + "': neither unix: nor tcp:");
+  return invalid("invalid address '" + shorten(text, 64) + "': it must start with unix: or tcp:");
 }
 
 Result<os::File> make_socket(const SocketAddress& address) {
@@ -119,7 +121,7 @@ void tune(const os::File& socket, const LinkLimits& limits) {
   end_with_dead_peer(socket.descriptor(), limits.dead_peer);
 }
 
-// Whether a socket file is left over from a listener that is no more.
+// True if a socket file is left over from a listener that has ended.
 bool abandoned(const SocketAddress& address) {
   struct stat status;
   if (::lstat(address.path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
@@ -132,7 +134,7 @@ Result<os::File> listening_socket(const std::string& text, const SocketAddress& 
   const bool is_unix = address.family() == AF_UNIX;
   const int on = 1;
   if (!is_unix) ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Linux gives the file the mode that the unbound socket has, so there is no moment at which others may
+  // Linux gives the file the mode of the unbound socket, so there is no moment at which other users may
   // connect.
   if (is_unix) ::fchmod(socket.descriptor(), 0600);
   int bound = ::bind(socket.descriptor(), address.get(), address.length);
@@ -179,10 +181,10 @@ std::string with_real_port(const std::string& text, const os::File& socket) {
 
 // -- one link -------------------------------------------------------------------------------------
 
-// The socket is shared between the loop's thread, which alone reads and closes it, and whoever sends. A
-// sender writes to the socket itself while nothing waits before it; the loop goes on where the kernel's
-// buffer was full. Who finds a reason to end the link notes it and shuts the socket down: the loop sees that,
-// closes it, and tells closed().
+// The socket is shared between the loop's thread, which alone reads and closes it, and the senders. A sender writes
+// to the socket itself if the backlog is empty; the loop continues where the kernel's buffer was full. A thread
+// that ends the link notes the reason and shuts the socket down: the loop notices that, closes it, and calls
+// closed().
 class SocketLink final : public Link {
  public:
   SocketLink(os::File socket, int poll, const LinkLimits& limits)
@@ -196,7 +198,8 @@ class SocketLink final : public Link {
                          human_bytes(limits_.frame_bytes_max)));
     const size_t cost = sizeof(Outgoing) + frame.size();
     if (queued_bytes_ + cost > limits_.queue_bytes_max)
-      return end(exhausted("the peer reads too slowly: " + human_bytes(queued_bytes_) + " wait to be sent"));
+      return end(exhausted("sending a frame: the peer reads too slowly, " + human_bytes(queued_bytes_) +
+                           " are unsent"));
     Outgoing outgoing;
     for (size_t i = 0; i < kLengthBytes; i++) outgoing.length[i] = char(frame.size() >> (8 * i));
     outgoing.frame = std::move(frame);
@@ -214,7 +217,7 @@ class SocketLink final : public Link {
 
   int descriptor() const { return descriptor_; }
 
-  // Whether somebody on this side ended it.
+  // True if this side ended it.
   bool over() {
     const std::lock_guard lock(mutex_);
     return ended_;
@@ -225,21 +228,21 @@ class SocketLink final : public Link {
     if (socket_ && !why_) flush();
   }
 
-  // Reads what is there, at most one turn's worth, and appends whole frames. False when the link is over.
+  // Reads the available bytes, up to the limit of one round, and appends whole frames. False when the link is over.
   bool readable(std::vector<char>& buffer, std::vector<std::string>& frames) {
     const ssize_t got = ::recv(descriptor_, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
     if (got < 0) return note(from_errno("reading")), false;
     if (got == 0) {
       const bool within = decoder_.within_frame();
-      return note(unavailable(within ? "the peer closed in mid-frame" : "closed by the peer")), false;
+      return note(unavailable(within ? "the peer closed within a frame" : "closed by the peer")), false;
     }
     auto taken = decoder_.take(std::string_view(buffer.data(), size_t(got)), frames);
     if (!taken) note(std::move(taken).error());
     return bool(taken);
   }
 
-  // The end: closes the socket. The reason that was noted first.
+  // Closes the socket and returns the first noted reason.
   Error finish() {
     const std::lock_guard lock(mutex_);
     socket_.close();
@@ -266,13 +269,13 @@ class SocketLink final : public Link {
     ::shutdown(socket_.descriptor(), SHUT_RDWR);
   }
 
-  // Requires: mutex_ is held. The peer has gone, but what it said before is still heard.
+  // Requires: mutex_ is held. The peer has gone, but its earlier frames are still delivered.
   void sending_failed(Error why) {
     if (!why_) why_ = std::move(why);
     ::shutdown(socket_.descriptor(), SHUT_RDWR);
   }
 
-  // Requires: mutex_ is held. Hands the kernel what it takes, and asks to be told when it takes more.
+  // Requires: mutex_ is held. Passes the kernel as much as it accepts, and watches for when it accepts more.
   void flush() {
     while (!queue_.empty()) {
       std::array<iovec, 2 * kFramesAtOnceMax> parts;
@@ -332,7 +335,7 @@ class SocketLink final : public Link {
 
 // -- the loop -------------------------------------------------------------------------------------
 
-// One thread that waits for all links of a listener, or for the one of a client.
+// One thread that serves all links of a listener, or the one of a client.
 class LinkLoop {
  public:
   LinkLoop(LinkEvents events, LinkLimits limits)
@@ -396,7 +399,7 @@ class LinkLoop {
   }
 
   void accept() {
-    // A few at a time, so that a rush of new links does not starve those that are there.
+    // A few at a time, so that a rush of new links does not starve the others.
     for (int i = 0; i < 16; i++) {
       os::File socket(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) {
@@ -408,7 +411,7 @@ class LinkLoop {
         return;
       }
       if (links_.size() >= limits_.links_max) {
-        log(Level::warning, "host", "turned a link away", {{"links_max", std::to_string(limits_.links_max)}});
+        log(Level::warning, "host", "rejected a link", {{"links_max", std::to_string(limits_.links_max)}});
         continue;
       }
       tune(socket, limits_);
@@ -417,7 +420,7 @@ class LinkLoop {
     }
   }
 
-  // Watched before anybody holds it, since a sender may ask to change what it is watched for.
+  // Registered before it is shared, since a sender may change the events to watch.
   std::shared_ptr<SocketLink> add(os::File socket) {
     const auto link = std::make_shared<SocketLink>(std::move(socket), poll_.descriptor(), limits_);
     links_.emplace(link->descriptor(), link);
@@ -439,7 +442,7 @@ class LinkLoop {
 
   void close(const std::shared_ptr<SocketLink>& link) {
     links_.erase(link->descriptor());
-    Error why = link->finish();  // which also ends the watching
+    Error why = link->finish();  // this also ends the registration
     if (events_.closed) events_.closed(link, std::move(why));
   }
 
@@ -457,7 +460,7 @@ class LinkLoop {
   const os::File poll_;
   const os::File stop_;
   os::File listener_;
-  std::shared_ptr<Link> first_;  // of a client: for its owner to send by
+  std::shared_ptr<Link> first_;  // of a client: its owner sends on it
 
   // Confined to the thread:
   Links links_;
@@ -473,7 +476,7 @@ class SocketListener final : public LinkListener {
   SocketListener(LinkEvents events, LinkLimits limits) : loop_(std::in_place, std::move(events), limits) {}
   ~SocketListener() override {
     loop_.reset();
-    // Only the file that we made: another may listen there by now.
+    // Only the file that we made: another server may listen there by now.
     struct stat status;
     if (!path_.empty() && ::lstat(path_.c_str(), &status) == 0 && status.st_ino == inode_)
       ::unlink(path_.c_str());

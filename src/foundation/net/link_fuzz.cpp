@@ -1,7 +1,7 @@
-// Any bytes from a peer: whole frames come out as they went in, and what is none ends the link, once.
+// Sends any bytes as a peer: whole frames are delivered unchanged, and invalid ones end the link, once.
 // decoder: src/foundation/net/frame_decoder.cpp
 //
-// The first byte of an input says in how many parts the rest is sent.
+// The first byte of an input is the number of parts in which the rest is sent.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -22,7 +22,7 @@
 namespace trainyard::net {
 namespace {
 
-// What came of the links of one end, and a way to wait for it.
+// Records the events of the links of one end, and waits for them.
 class Seen {
  public:
   LinkEvents events() {
@@ -97,7 +97,7 @@ struct Links : testing::Test {
   std::string address = "unix:" + directory.path() + "/socket";
 };
 
-// A peer that says what it likes.
+// A peer that sends any bytes.
 class RawPeer {
  public:
   explicit RawPeer(const std::string& address) {
@@ -179,7 +179,7 @@ TEST_F(Links, ASocketThatADeadServerLeftIsReplaced) {
   EXPECT_EQ(*os::read_file(directory.path() + "/file"), "precious");
 }
 
-TEST_F(Links, WhatCannotBeReachedIsAnError) {
+TEST_F(Links, AnUnreachableAddressIsAnError) {
   EXPECT_EQ(connect_link(address, {}).error().kind, Kind::not_found);
   EXPECT_EQ(connect_link("tcp:127.0.0.1:1", {}).error().kind, Kind::unavailable);
   EXPECT_EQ(connect_link("carrier-pigeon", {}).error().kind, Kind::invalid);
@@ -207,7 +207,7 @@ TEST_F(Links, AFrameMayComeByteByByte) {
   EXPECT_EQ(server.frames(), (std::vector<std::string>{"abc", "", "z"}));
 }
 
-TEST_F(Links, APeerThatDiesInMidFrameIsClosedWithoutAFrame) {
+TEST_F(Links, APeerThatDiesWithinAFrameDeliversNoPartOfIt) {
   const auto listener = listen_links(address, server.events());
   ASSERT_TRUE(listener);
   RawPeer peer(address);
@@ -215,7 +215,7 @@ TEST_F(Links, APeerThatDiesInMidFrameIsClosedWithoutAFrame) {
   peer.die();
   ASSERT_TRUE(server.wait_for_closed(1));
   EXPECT_EQ(server.why().kind, Kind::unavailable);
-  EXPECT_NE(server.why().message.find("mid-frame"), std::string::npos);
+  EXPECT_NE(server.why().message.find("within a frame"), std::string::npos);
   EXPECT_TRUE(server.frames().empty());
 }
 
@@ -230,7 +230,7 @@ TEST_F(Links, ASenderFasterThanTheReaderIsClosedAndNeverWaits) {
   EXPECT_EQ(server.why().kind, Kind::exhausted);
 }
 
-TEST_F(Links, WhatTheKernelDidNotTakeAtOnceFollows) {
+TEST_F(Links, FramesThatExceedTheKernelsBufferFollow) {
   const auto listener = listen_links(address, server.events());
   ASSERT_TRUE(listener);
   RawPeer peer(address);
@@ -264,7 +264,7 @@ TEST_F(Links, AFrameBeyondTheLimitIsNotSent) {
   EXPECT_EQ(server.frames(), std::vector<std::string>{"0123456789"});
 }
 
-TEST_F(Links, WhoComesBeyondTheLimitIsTurnedAway) {
+TEST_F(Links, LinksBeyondTheLimitAreRejected) {
   const auto listener = listen_links(address, server.events(), {.links_max = 2});
   ASSERT_TRUE(listener);
   RawPeer first(address), second(address), third(address);
@@ -301,7 +301,7 @@ TEST_F(Links, ManyLinksAndManySenders) {
   EXPECT_EQ(client.late() + server.late(), 0u);
 }
 
-TEST_F(Links, StoppingTheListenerClosesItsLinksAndTellsSo) {
+TEST_F(Links, StoppingTheListenerClosesItsLinksAndReportsIt) {
   auto listener = listen_links(address, server.events());
   ASSERT_TRUE(listener);
   const auto connected = connect_link(address, client.events());
@@ -335,7 +335,7 @@ TEST_F(Links, HandlersMaySendAndCloseFromWithin) {
   EXPECT_TRUE(server.wait_for_closed(1));
 }
 
-// In a network whose only interface a test takes away: packets are lost then, and nobody is told.
+// In a network whose only interface is taken down: packets are lost without a notice.
 struct VanishingPeers : Links {
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "network namespaces are root's";
@@ -343,7 +343,7 @@ struct VanishingPeers : Links {
   static constexpr LinkLimits kSoon = {.dead_peer = {.idle = 1s, .interval = 1s, .dead_after = 3s}};
 };
 
-TEST_F(VanishingPeers, EndTheirLinksWhenNothingIsSaid) {
+TEST_F(VanishingPeers, EndTheirIdleLinks) {
   test::in_own_network([&] {
     const auto listener = listen_links("tcp:127.0.0.1:0", server.events(), kSoon);
     ASSERT_TRUE(listener) << listener.error().message;
@@ -359,8 +359,8 @@ TEST_F(VanishingPeers, EndTheirLinksWhenNothingIsSaid) {
   });
 }
 
-// Keepalive does not ask while bytes are under way.
-TEST_F(VanishingPeers, EndTheirLinksWhileFramesAreUnderWay) {
+// Keepalive does not probe while bytes are unacknowledged.
+TEST_F(VanishingPeers, EndTheirLinksWithUnsentFrames) {
   test::in_own_network([&] {
     const auto listener = listen_links("tcp:127.0.0.1:0", server.events(), kSoon);
     ASSERT_TRUE(listener) << listener.error().message;
@@ -377,7 +377,7 @@ TEST_F(VanishingPeers, EndTheirLinksWhileFramesAreUnderWay) {
   });
 }
 
-// Peers that say random things for a while: whatever they say, every link is closed once and the listener
+// Peers that send random bytes for a while: every link is closed once, and the listener
 // lives.
 TEST_F(Links, SurviveRandomPeers) {
   const auto listener = listen_links(address, server.events(), {.frame_bytes_max = 4096});

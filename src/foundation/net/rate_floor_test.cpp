@@ -34,7 +34,7 @@ TEST(RateFloor, ByteAfterByteEnds) {
   EXPECT_LE(seconds, 61);
 }
 
-TEST(RateFloor, AFastStartBuysNoLongPause) {
+TEST(RateFloor, AFastStartAllowsNoLongerPause) {
   RateFloor floor(60s, 1024);
   floor.waited(1s, UINT64_MAX);
   EXPECT_EQ(floor.allowance(), 60s);
@@ -42,7 +42,7 @@ TEST(RateFloor, AFastStartBuysNoLongPause) {
   EXPECT_EQ(floor.allowance(), 0s);
 }
 
-TEST(RateFloor, AClockThatGoesBackTakesNothing) {
+TEST(RateFloor, AClockThatGoesBackCostsNothing) {
   RateFloor floor(60s, 1024);
   floor.waited(-5s, 0);
   EXPECT_EQ(floor.allowance(), 60s);

@@ -17,7 +17,7 @@ bool TenantPool::run(const std::string& tenant, std::function<void()> work) {
     mine.running++;
   }
   if (start(tenant, std::move(work))) return true;
-  // Work that came meanwhile and waits behind ours must not be left behind.
+  // Work that was added meanwhile and waits behind ours must be started.
   finished(tenant);
   return false;
 }
@@ -44,7 +44,7 @@ void TenantPool::finished(const std::string& tenant) {
     next = std::move(mine.waiting.front());
     mine.waiting.pop_front();
   }
-  // Through the pool, behind the work of others, and not at once on this thread.
+  // Through the pool, behind the work of others, and not directly on this thread.
   if (!start(tenant, next)) {
     next();
     finished(tenant);

@@ -22,13 +22,13 @@ class TenantPool {
       : per_tenant_max_(threads_per_tenant_max), pool_(threads_max) {}
   TenantPool(const TenantPool&) = delete;
 
-  // What bounds how much may wait is the caller's own limit. False when no thread could be made and none is there to
-  // do it: the work is dropped. Requires: `work` does not throw.
+  // The caller limits the number of waiting items. False when there is no thread and none could be made: the work is
+  // dropped. Requires: `work` does not throw.
   bool run(const std::string& tenant, std::function<void()> work);
 
   struct Load {
-    size_t running = 0;  // begun, or waiting for a thread of the pool
-    size_t waiting = 0;  // for the share of their tenant
+    size_t running = 0;  // started, or waiting for a thread of the pool
+    size_t waiting = 0;  // for their tenant's share
   };
   Load load() const;
 
@@ -43,8 +43,8 @@ class TenantPool {
 
   const size_t per_tenant_max_;
   mutable std::mutex mutex_;
-  std::map<std::string, Tenant> tenants_;  // guarded by mutex_; those with work
-  os::ThreadPool pool_;                    // last: its destructor runs what waits
+  std::map<std::string, Tenant> tenants_;  // guarded by mutex_; tenants with work
+  os::ThreadPool pool_;                    // last: its destructor runs the waiting work
 };
 
 }  // namespace trainyard::net

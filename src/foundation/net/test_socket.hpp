@@ -1,4 +1,5 @@
-// Connections of tests: a client's end of one to a port of this machine, and networks whose peers a test lets vanish.
+// Makes connections for tests: a client's end to a port of this machine, and networks whose peers a test makes
+// vanish.
 #pragma once
 
 #include <arpa/inet.h>
@@ -17,7 +18,7 @@
 
 namespace trainyard::net::test {
 
-// No file, when nobody listens there.
+// Returns no file, if there is no listener.
 inline os::File connect_to(uint16_t port) {
   os::File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in name{};
@@ -29,7 +30,7 @@ inline os::File connect_to(uint16_t port) {
   return socket;
 }
 
-// IFF_UP or 0, of the network that the calling thread is in.
+// Sets IFF_UP or 0, in the network of the calling thread.
 inline void set_loopback(short flags) {
   const os::File socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request = {};

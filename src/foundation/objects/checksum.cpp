@@ -9,7 +9,7 @@
 namespace trainyard::objects {
 namespace {
 
-// S3 writes sums with their highest byte first.
+// S3 writes checksums big-endian.
 template <class Word>
 std::string bytes_of(Word sum) {
   std::string bytes;
@@ -69,7 +69,7 @@ Result<std::unique_ptr<Checksum>> make_checksum(std::string_view algorithm) {
   if (algorithm == "sha1") made = std::make_unique<Hash>(EVP_sha1());
   if (algorithm == "sha256") made = std::make_unique<Hash>(EVP_sha256());
   if (algorithm == "md5") made = std::make_unique<Hash>(EVP_md5());
-  if (!made) return invalid("'" + shorten(algorithm, 40) + "' is not a checksum algorithm known here");
+  if (!made) return invalid("unknown checksum algorithm '" + shorten(algorithm, 40) + "'");
   return made;
 }
 
@@ -98,48 +98,48 @@ Result<std::string> combine_checksums(std::string_view algorithm, std::string_vi
                  " cannot be combined into one of the whole object");
 }
 
-Result<Promises> Promises::make(const PutOptions& options) {
-  Promises promises;
-  promises.bytes_promised_ = options.bytes;
-  promises.md5_promised_ = options.md5;
-  promises.promised_ = options.checksums;
-  promises.md5_ = TRY(make_checksum("md5"));
+Result<ContentCheck> ContentCheck::make(const PutOptions& options) {
+  ContentCheck check;
+  check.bytes_declared_ = options.bytes;
+  check.md5_declared_ = options.md5;
+  check.declared_ = options.checksums;
+  check.md5_ = TRY(make_checksum("md5"));
   if (options.md5) {
     const auto decoded = from_base64(*options.md5);
     if (!decoded || decoded->size() != 16)
-      return invalid("the Content-MD5 given is not the base64 of 16 bytes");
+      return invalid("invalid Content-MD5: it must be the base64 of 16 bytes");
   }
   for (const auto& [algorithm, base64] : options.checksums) {
     if (!is_checksum(algorithm))
-      return invalid("'" + shorten(algorithm, 40) + "' is not a checksum algorithm known here");
-    promises.running_[algorithm] = TRY(make_checksum(algorithm));
+      return invalid("unknown checksum algorithm '" + shorten(algorithm, 40) + "'");
+    check.running_[algorithm] = TRY(make_checksum(algorithm));
   }
-  return promises;
+  return check;
 }
 
-void Promises::add(std::span<const char> bytes) {
+void ContentCheck::add(std::span<const char> bytes) {
   bytes_ += bytes.size();
   md5_->add(bytes);
   for (auto& [algorithm, checksum] : running_) checksum->add(bytes);
 }
 
-void Promises::expect(std::string algorithm, std::string base64) {
-  promised_[std::move(algorithm)] = std::move(base64);
+void ContentCheck::expect(std::string algorithm, std::string base64) {
+  declared_[std::move(algorithm)] = std::move(base64);
 }
 
-Result<Promises::Kept> Promises::finish() {
-  if (bytes_promised_ && *bytes_promised_ != bytes_)
-    return corrupt(std::string(fault::kLengthMismatch) + ": " + std::to_string(*bytes_promised_) +
+Result<ContentCheck::Kept> ContentCheck::finish() {
+  if (bytes_declared_ && *bytes_declared_ != bytes_)
+    return corrupt(std::string(fault::kLengthMismatch) + ": " + std::to_string(*bytes_declared_) +
                    " bytes were announced, " + std::to_string(bytes_) + " came");
   Kept kept;
   kept.bytes = bytes_;
   const std::string md5 = md5_->finish();
-  if (md5_promised_ && *md5_promised_ != to_base64(md5)) return mismatch("Content-MD5");
+  if (md5_declared_ && *md5_declared_ != to_base64(md5)) return mismatch("Content-MD5");
   kept.etag = to_hex(md5);
-  for (const auto& [algorithm, base64] : promised_) {
+  for (const auto& [algorithm, base64] : declared_) {
     const auto running = running_.find(algorithm);
     if (running == running_.end())
-      return invalid("a checksum '" + shorten(algorithm, 40) + "' came that was not announced");
+      return invalid("unexpected checksum '" + shorten(algorithm, 40) + "': the request did not declare it");
     const std::string sum = to_base64(running->second->finish());
     if (!base64.empty() && base64 != sum) return mismatch(algorithm);
     kept.checksums[algorithm] = sum;

@@ -1,7 +1,7 @@
-// The checksums that S3 clients send: running sums over streamed bytes, and how sums of parts become one of
-// the whole.
+// Computes the checksums that S3 clients send: over streamed bytes, and of a whole from the sums of its
+// parts.
 //
-// Names are S3's in lower case: "crc32", "crc32c", "crc64nvme", "sha1", "sha256"; "md5" is here too, for
+// Names are S3's in lower case: "crc32", "crc32c", "crc64nvme", "sha1", "sha256"; and "md5", for
 // ETags.
 //
 // Threads: a Checksum is confined to one thread; the rest is pure. Errors: invalid (unknown algorithm).
@@ -23,25 +23,25 @@ class Checksum {
  public:
   virtual ~Checksum() = default;
   virtual void add(std::span<const char> bytes) = 0;
-  // The sum's bytes, as they go into base64 (CRCs big-endian). Requires: once, at the end.
+  // The sum's bytes, in the order of their base64 form (CRCs big-endian). Requires: once, at the end.
   virtual std::string finish() = 0;
 };
 
 Result<std::unique_ptr<Checksum>> make_checksum(std::string_view algorithm);
-bool is_checksum(std::string_view algorithm);  // of those that S3 clients send; md5 is not one
-// The sum of text at hand. Requires: the algorithm is known.
+bool is_checksum(std::string_view algorithm);  // true for S3's checksums; false for md5
+// Returns the sum of a text. Requires: a known algorithm.
 std::string checksum_of(std::string_view algorithm, std::string_view bytes);
 
-// The CRC of a followed by b, from both CRCs (as finish() gives them) and b's length. Errors: invalid, for
+// Returns the CRC of a followed by b, from both CRCs (of finish()) and b's length. Errors: invalid, for
 // hashes.
 Result<std::string> combine_checksums(std::string_view algorithm, std::string_view a, std::string_view b,
                                       uint64_t b_bytes);
 
-// Everything one put promises about its bytes, watched while they stream past.
-class Promises {
+// Compares the bytes of one put with everything that the request declared about them.
+class ContentCheck {
  public:
   // Errors: invalid (unknown algorithm, malformed value).
-  static Result<Promises> make(const PutOptions& options);
+  static Result<ContentCheck> make(const PutOptions& options);
   void add(std::span<const char> bytes);
   void expect(std::string algorithm, std::string base64);
 
@@ -50,13 +50,13 @@ class Promises {
     std::string etag;                              // hex MD5
     std::map<std::string, std::string> checksums;  // base64
   };
-  // Errors: corrupt (checksum_mismatch, length_mismatch), invalid (a checksum that was not announced).
+  // Errors: corrupt (checksum_mismatch, length_mismatch), invalid (a checksum that was not declared).
   Result<Kept> finish();
 
  private:
-  std::optional<uint64_t> bytes_promised_;
-  std::optional<std::string> md5_promised_;
-  std::map<std::string, std::string> promised_;  // base64; "" = only computed
+  std::optional<uint64_t> bytes_declared_;
+  std::optional<std::string> md5_declared_;
+  std::map<std::string, std::string> declared_;  // base64; "" = only computed
   std::map<std::string, std::unique_ptr<Checksum>> running_;
   std::unique_ptr<Checksum> md5_;
   uint64_t bytes_ = 0;

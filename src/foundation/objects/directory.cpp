@@ -36,13 +36,13 @@ namespace {
 
 constexpr std::string_view kFormat = "trainyard objects 2\n";
 constexpr std::string_view kFormatBefore =
-    "trainyard objects 1\n";  // without objects that are lists of parts
-// An object may be replaced between the reading of its record and the opening of its parts; more often than this in a
-// row it is not.
+    "trainyard objects 1\n";  // the format without objects that are lists of parts
+// An object may be replaced between reading its record and opening its parts; not more often than this in a
+// row.
 constexpr int kReplacedTriesMax = 10;
 constexpr size_t kBucketFileBytesMax = 64 << 10;
 
-// Shared by the table of buckets and by what is under way in the bucket; whoever is last frees it.
+// Shared by the table of buckets and by operations in the bucket; the last one frees it.
 using Tree = std::shared_ptr<BucketTree>;
 
 class Directory final : public Objects {
@@ -69,14 +69,14 @@ class Directory final : public Objects {
       const std::string bucket_path = path_ + "/buckets/" + name;
       auto info = read_bucket(name, bucket_path);
       if (!info) {
-        // Its objects stay reachable, and the other buckets too.
-        log(Level::error, "objects", "the file of a bucket cannot be read; its region and date are not known",
+        // Its objects and the other buckets stay available.
+        log(Level::error, "objects", "cannot read the file of a bucket; its region and date are unknown",
             {{"bucket", name}, {"why", info.error().message}});
         info = BucketInfo{name, "", clock_.now()};
       }
       trees_[name] = std::make_shared<BucketTree>(*info, bucket_path, disk_);
       if (const auto counted = count_stored(*trees_[name], use_); !counted)
-        log(Level::error, "objects", "not all that is stored was counted",
+        log(Level::error, "objects", "could not count all stored objects",
             {{"bucket", name}, {"why", counted.error().message}});
     }
     return ok();
@@ -153,7 +153,7 @@ class Directory final : public Objects {
       if (opened.record.parts == 0) return read_file_of(std::move(opened), resolved);
       PartsPlace place{parts_of(*tree, opened.record.upload_id), upload_path(*tree, opened.record.upload_id),
                        held_parts_.hold(parts_of(*tree, opened.record.upload_id))};
-      // Held from here on; but the object may have been replaced before.
+      // Held from here on; the object may have been replaced before.
       if (!os::exists(place.directory) && !os::exists(place.upload) && tries < kReplacedTriesMax) continue;
       return read_parts_of(std::move(opened), std::move(place), resolved);
     }
@@ -206,7 +206,7 @@ class Directory final : public Objects {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
     TRY(check_options(options));
-    TRY(Promises::make(options));
+    TRY(ContentCheck::make(options));
     TRY(check_room_());
     TRY(check_writable());
     const std::string id = random_.hex(16);
@@ -235,7 +235,7 @@ class Directory final : public Objects {
     PutOptions of_part = options;
     for (const auto& [algorithm, value] : upload.options.checksums)
       of_part.checksums.try_emplace(algorithm, "");
-    of_part.owner = upload.options.owner;  // who began the upload has the object
+    of_part.owner = upload.options.owner;  // the object belongs to the user who began the upload
     auto charge = use_.charge(bucket, of_part.owner);
     TRY(charge.add(options.bytes.value_or(0), 0));
     const std::string directory = upload_path(*tree, upload_id);
@@ -251,24 +251,24 @@ class Directory final : public Objects {
         if (before) use_.remove(bucket, of_part.owner, {before->record.info.bytes, 0});
       }
       const auto synced = disk_.sync_directory(directory);
-      // Completed or aborted in the meantime, which has synced what it kept.
+      // Completed or aborted in the meantime, by a request that has synced its changes.
       return !synced && synced.error().kind == Kind::not_found ? ok() : synced;
     });
   }
 
-  // The parts stay the files that they are, and the object becomes a list of them:
+  // The parts stay separate files, and the object becomes a list of them:
   //
   //   the list is written and synced; it is renamed to the key's place; the upload's directory is renamed to parts/ID
   //
-  // The second step decides. After a crash behind it the parts are still where the upload had them: readers look there
-  // too, no request changes them any more (belongs_to_object), and keep_up() moves them.
+  // The second step decides. After a crash behind it the parts are still in the upload's directory: readers search
+  // there too, no request changes them any more (belongs_to_object), and keep_up() moves them.
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
                                      const std::string& upload_id, const std::vector<PartInfo>& parts,
-                                     const CompleteOptions& promised) override {
+                                     const CompleteOptions& declared) override {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
     TRY(check_writable());
-    // A second request for the same upload waits, and finds the object.
+    // A second request for the same upload waits, and then finds the object.
     const auto lock = upload_locks_.hold(upload_id);
     const auto upload = read_upload(*tree, key, upload_id);
     auto done = open_object(*tree, key);
@@ -279,15 +279,15 @@ class Directory final : public Objects {
     if (!upload) return upload.error();
     const std::string directory = upload_path(*tree, upload_id);
     const auto stored = TRY(read_parts(directory));
-    const Joined joined = TRY(join_parts(parts, stored, upload->options, promised));
-    auto charge = use_.charge(bucket, upload->options.owner);  // its bytes count already
+    const Joined joined = TRY(join_parts(parts, stored, upload->options, declared));
+    auto charge = use_.charge(bucket, upload->options.owner);  // its bytes are counted already
     TRY(charge.add(0, 1));
     const PutOptions& options = upload->options;
     const Record record{{key, joined.bytes, joined.etag, clock_.now(), options.content_type, options.headers,
                          options.metadata, joined.checksums, options.owner},
                         upload_id,
                         uint32_t(parts.size())};
-    TRY(write_list(*tree, record, parts, stored, options.only_if_absent || promised.only_if_absent));
+    TRY(write_list(*tree, record, parts, stored, options.only_if_absent || declared.only_if_absent));
     charge.keep();
     use_.remove(bucket, options.owner, {remove_others(directory, parts, stored), 0});
     move_parts(*tree, upload_id);
@@ -328,7 +328,7 @@ class Directory final : public Objects {
     for (const auto& id : ids) {
       auto upload = read_upload(*tree, id);
       if (!upload && upload.error().kind != Kind::not_found)
-        log(Level::error, "objects", "an upload cannot be read", {{"why", upload.error().message}});
+        log(Level::error, "objects", "cannot read an upload", {{"why", upload.error().message}});
       if (!upload) continue;
       UploadInfo info = std::move(upload->info);
       if (info.key.starts_with(prefix)) uploads.push_back(std::move(info));
@@ -356,19 +356,19 @@ class Directory final : public Objects {
       const auto uploads = TRY(os::list_directory(tree->uploads_path()));
       for (const auto& id : uploads) keep_up_upload(*tree, id, now - upload_lifetime);
       const auto parts = os::list_directory(tree->parts_path());
-      if (!parts && parts.error().kind == Kind::not_found) continue;  // of an earlier version
+      if (!parts && parts.error().kind == Kind::not_found) continue;  // made by an earlier version
       for (const auto& id : TRY(parts)) keep_up_parts(*tree, id);
     }
     return ok();
   }
 
  private:
-  // After a failed sync nothing that is written is to be believed until the directory is opened again.
+  // After a failed sync no written data can be trusted until the directory is opened again.
   Result<void> check_writable() const {
     const std::string failed = disk_.failed_sync();
     if (failed.empty()) return ok();
-    return unavailable("the object store takes no more changes until the server is started again: syncing " +
-                       failed + " failed");
+    return unavailable("the object store is read-only until the server is restarted: syncing " + failed +
+                       " failed");
   }
 
   static Result<BucketInfo> read_bucket(const std::string& name, const std::string& path) {
@@ -385,7 +385,7 @@ class Directory final : public Objects {
       const PartInfo& kept = stored.at(part.number);
       entries.push_back({part.number, kept.bytes, kept.etag});
     }
-    // A part may have been named before its own request was answered.
+    // A part may be listed before its own request was answered.
     TRY(disk_.sync_directory(upload_path(tree, record.upload_id)));
     auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
     TRY(file.write(encode_part_list(entries)));
@@ -396,7 +396,7 @@ class Directory final : public Objects {
     return ok();
   }
 
-  // Parts that the object does not name; how many bytes they were.
+  // Removes parts that the object does not list, and returns their bytes.
   uint64_t remove_others(const std::string& directory, const std::vector<PartInfo>& parts,
                          const std::map<uint32_t, PartInfo>& stored) {
     std::set<uint32_t> named;
@@ -410,7 +410,7 @@ class Directory final : public Objects {
     return bytes;
   }
 
-  // Out of the uploads. What fails here is done by the next request for the upload, or by keep_up().
+  // Moves the parts out of the uploads. If it fails here, the next request for the upload or keep_up() does it.
   void move_parts(const BucketTree& tree, const std::string& id) {
     const auto moved = [&]() -> Result<void> {
       TRY(disk_.make_directories(tree.parts_path(), 0700));
@@ -421,11 +421,13 @@ class Directory final : public Objects {
       return disk_.sync_directory(tree.uploads_path());
     }();
     if (!moved)
-      log(Level::warning, "objects", "the parts of an object stay with its upload for now",
+      log(Level::warning, "objects",
+          "could not move the parts of an object; they stay with its upload for now",
           {{"upload", id}, {"why", moved.error().message}});
   }
 
-  // An object that was replaced or removed, by its file: it counts no longer, and its parts go.
+  // Ends the life of a replaced or removed object, given its file: its usage is subtracted, and its parts are
+  // removed.
   void forget(const BucketTree& tree, const os::File& before) {
     if (!before) return;
     const auto record = read_record(before.descriptor(), "the object that was there");
@@ -437,7 +439,7 @@ class Directory final : public Objects {
     if (record && record->parts > 0) held_parts_.drop(parts_of(tree, record->upload_id));
   }
 
-  // An upload that nobody completes goes; one whose object is there leaves its parts to it.
+  // Removes an upload that is not completed in time; an upload with an object leaves its parts to it.
   void keep_up_upload(const BucketTree& tree, const std::string& id, Instant expired) {
     const auto lock = upload_locks_.hold(id);
     const auto upload = read_upload(tree, id);
@@ -449,13 +451,13 @@ class Directory final : public Objects {
     drop_upload(tree, id, upload->options.owner);
   }
 
-  // A crash behind the replacing of an object leaves its parts.
+  // A crash after the replacement of an object leaves its parts.
   void keep_up_parts(const BucketTree& tree, const std::string& id) {
     if (!is_upload_id(id)) return;
     const auto lock = upload_locks_.hold(id);
     const auto text = os::read_file(parts_of(tree, id) + "/upload", kUploadFileBytesMax);
     const auto upload = text ? decode_upload(*text) : Result<UploadFile>(text.error());
-    if (!upload) return;  // the object is not known: what is broken is kept
+    if (!upload) return;  // the object is unknown: unreadable files are kept
     const auto object = open_object(tree, upload->info.key);
     const bool gone = object ? object->record.upload_id != id : object.error().kind == Kind::not_found;
     if (gone) held_parts_.drop(parts_of(tree, id));
@@ -467,23 +469,23 @@ class Directory final : public Objects {
     TRY(check_options(options));
     TRY(check_writable());
     TRY(check_room_());
-    auto promises = TRY(Promises::make(options));
+    auto check = TRY(ContentCheck::make(options));
     auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
-    return std::unique_ptr<Writer>(new FileWriter(clock_, key, options, std::move(promises), std::move(file),
+    return std::unique_ptr<Writer>(new FileWriter(clock_, key, options, std::move(check), std::move(file),
                                                   std::move(install), check_room_, std::move(charge)));
   }
 
-  // Unique for as long as the directory is open; what a former process left was swept when it was opened.
+  // Unique while the directory is open; files of earlier processes were removed when it was opened.
   std::string temporary_path() { return path_ + "/temporary/" + std::to_string(++temporaries_); }
 
-  // What nobody can see any more. What cannot be removed now, the next opening sweeps.
+  // Removes files that are no longer reachable. If it fails now, the next opening does it.
   static void discard(const std::string& path) {
     const auto removed = os::remove_all(path);
     if (!removed)
       log(Level::warning, "objects", "could not remove", {{"path", path}, {"why", removed.error().message}});
   }
 
-  // With what its parts count. Requires: the upload is held.
+  // Subtracts its parts' usage too. Requires: the upload is held.
   void drop_upload(const BucketTree& tree, const std::string& id, const std::string& owner) {
     uint64_t bytes = 0;
     if (const auto parts = read_parts(upload_path(tree, id)))
@@ -534,8 +536,8 @@ Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& 
     const std::string format = TRY(os::read_file(format_path, 4096).in(doing));
     if (format == kFormatBefore) TRY(os::write_file_durably(format_path, kFormat).in(doing));
     if (format != kFormat && format != kFormatBefore)
-      return invalid(doing + ": its format is '" + shorten(trim(format), 80) + "', this program writes '" +
-                     std::string(trim(kFormat)) + "'; a newer version wrote it");
+      return invalid(doing + ": unsupported format '" + shorten(trim(format), 80) +
+                     "', this program writes '" + std::string(trim(kFormat)) + "'; a newer version wrote it");
   } else {
     TRY(os::write_file_durably(format_path, kFormat).in(doing));
   }

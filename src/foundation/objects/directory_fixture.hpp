@@ -1,4 +1,4 @@
-// A directory of objects for tests, opened again at will.
+// Opens a directory of objects for tests, repeatedly if needed.
 //
 // Threads: confined to the test's.
 #pragma once

@@ -58,7 +58,7 @@ TEST_F(DirectoryTest, ANewerFormatIsRefused) {
   EXPECT_NE(opened.error().message.find("trainyard objects 3"), std::string::npos);
 }
 
-TEST_F(DirectoryTest, TheFormatBeforeIsBroughtToThePresent) {
+TEST_F(DirectoryTest, UpgradesThePreviousFormat) {
   open();
   objects_.reset();
   ASSERT_TRUE(os::write_file_durably(path() + "/format", "trainyard objects 1\n"));
@@ -66,7 +66,7 @@ TEST_F(DirectoryTest, TheFormatBeforeIsBroughtToThePresent) {
   EXPECT_EQ(*os::read_file(path() + "/format"), "trainyard objects 2\n");
 }
 
-TEST_F(DirectoryTest, WhatACrashLeftIsSweptAtOpening) {
+TEST_F(DirectoryTest, OpeningRemovesFilesThatACrashLeft) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
   objects_.reset();
@@ -92,7 +92,7 @@ TEST_F(DirectoryTest, LeavesNoFileBehind) {
   EXPECT_TRUE(std::filesystem::is_empty(path() + "/temporary"));
 }
 
-TEST_F(DirectoryTest, ADamagedFileIsCorruptAndSaysWhich) {
+TEST_F(DirectoryTest, ADamagedFileIsCorruptAndNamed) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
   ASSERT_TRUE(write_all(*objects_, "bucket", "key", std::string(5000, 'x')));
@@ -197,8 +197,8 @@ TEST(KeyPath, OrdersAndDecodesAsKeys) {
   for (const std::string name : {"oa", "o", "da", "d"}) EXPECT_EQ(file_name_of(key_bytes_of(name)), name);
 }
 
-// A child puts and removes as fast as it can and tells each acknowledgement through a pipe; it is killed at a
-// random moment. What it acknowledged must be there, whole; nothing else may be seen but what was under way.
+// A child puts and removes as fast as it can and reports each acknowledgement through a pipe; it is killed at a
+// random moment. All that it acknowledged must be there, whole, and nothing else but the last operation.
 TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
@@ -301,7 +301,7 @@ TEST_F(DirectoryTest, AFullDiskIsExhaustedAndShowsNothingHalf) {
 TEST_F(DirectoryTest, PagesOfALargeDirectoryAreComplete) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
-  // Put by hand, without syncing each: the listing is what is tried here.
+  // Made directly, without syncing each: this test is about the listing.
   ASSERT_TRUE(write_all(*objects_, "bucket", "p/seed", "x"));
   const std::string file = *os::read_file(file_of("p/seed"));
   constexpr int kKeys = 3000;
@@ -317,7 +317,7 @@ TEST_F(DirectoryTest, PagesOfALargeDirectoryAreComplete) {
     listed += page->objects.size();
     query.start_after = page->next;
     if (page->next.empty()) break;
-    // A change behind the page is seen by the next, though the names were kept.
+    // A change behind the page is visible in the next one, although the names were cached.
     if (page_number == 1) {
       ASSERT_TRUE(write_all(*objects_, "bucket", "p/zzz", "x"));
     }

@@ -9,8 +9,8 @@
 namespace trainyard::objects {
 namespace {
 
-// Fails each step of a put, a replacement, an upload and a removal in turn. What was acknowledged is there after the next
-// opening, whole, and nothing else is but what was under way.
+// Fails each step of a put, a replacement, an upload and a removal in turn. After the next opening all acknowledged
+// objects are there, whole, and nothing else but the last operation.
 class FaultyDiskTest : public DirectoryTest, public testing::WithParamInterface<int> {
  protected:
   struct Acknowledged {

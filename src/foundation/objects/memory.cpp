@@ -14,11 +14,11 @@
 namespace trainyard::objects {
 namespace {
 
-// Shared by the table and by readers of it; whoever is last frees the bytes. Never changed once stored.
+// Shared by the table and by its readers; the last one frees the bytes. Immutable once stored.
 struct Stored {
   ObjectInfo info;
   std::string bytes;
-  std::string upload_id;  // of the upload that it was; "" of a plain put
+  std::string upload_id;  // of its upload; "" for a plain put
 };
 using Blob = std::shared_ptr<const Stored>;
 
@@ -147,7 +147,7 @@ class Memory final : public Objects {
                                    const PutOptions& options) override {
     TRY(check_key(key));
     TRY(check_options(options));
-    TRY(Promises::make(options));
+    TRY(ContentCheck::make(options));
     std::lock_guard lock(mu_);
     Bucket* const found = TRY(find(bucket));
     const std::string id = random_.hex(16);
@@ -175,7 +175,7 @@ class Memory final : public Objects {
 
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
                                      const std::string& upload_id, const std::vector<PartInfo>& parts,
-                                     const CompleteOptions& promised) override {
+                                     const CompleteOptions& declared) override {
     std::lock_guard lock(mu_);
     Bucket* const found = TRY(find(bucket));
     const auto done = found->blobs.find(key);
@@ -184,8 +184,8 @@ class Memory final : public Objects {
     const Upload* const upload = TRY(find_upload(bucket, key, upload_id));
     std::map<uint32_t, PartInfo> stored;
     for (const auto& [number, blob] : upload->parts) stored[number] = part_info(number, *blob);
-    Joined joined = TRY(join_parts(parts, stored, upload->options, promised));
-    if ((upload->options.only_if_absent || promised.only_if_absent) && done != found->blobs.end())
+    Joined joined = TRY(join_parts(parts, stored, upload->options, declared));
+    if ((upload->options.only_if_absent || declared.only_if_absent) && done != found->blobs.end())
       return key_exists(bucket, key);
     auto whole = std::make_shared<Stored>();
     for (const auto& part : parts) whole->bytes += upload->parts.at(part.number)->bytes;
@@ -238,22 +238,22 @@ class Memory final : public Objects {
 
   class MemoryWriter final : public Writer {
    public:
-    MemoryWriter(Clock& clock, std::string key, PutOptions options, Promises promises, Store store)
+    MemoryWriter(Clock& clock, std::string key, PutOptions options, ContentCheck check, Store store)
         : clock_(clock),
           key_(std::move(key)),
           options_(std::move(options)),
-          promises_(std::move(promises)),
+          content_check_(std::move(check)),
           store_(std::move(store)) {}
     Result<void> write(std::span<const char> bytes) override {
-      promises_.add(bytes);
+      content_check_.add(bytes);
       bytes_.append(bytes.data(), bytes.size());
       return ok();
     }
     void expect_checksum(std::string algorithm, std::string base64) override {
-      promises_.expect(std::move(algorithm), std::move(base64));
+      content_check_.expect(std::move(algorithm), std::move(base64));
     }
     Result<ObjectInfo> commit() override {
-      auto kept = TRY(promises_.finish());
+      auto kept = TRY(content_check_.finish());
       auto stored = std::make_shared<Stored>();
       stored->info = {key_,
                       kept.bytes,
@@ -272,7 +272,7 @@ class Memory final : public Objects {
     Clock& clock_;
     const std::string key_;
     const PutOptions options_;
-    Promises promises_;
+    ContentCheck content_check_;
     const Store store_;
     std::string bytes_;
   };
@@ -281,9 +281,9 @@ class Memory final : public Objects {
                                               Store store) {
     TRY(check_key(key));
     TRY(check_options(options));
-    Promises promises = TRY(Promises::make(options));
+    ContentCheck check = TRY(ContentCheck::make(options));
     return std::unique_ptr<Writer>(
-        new MemoryWriter(clock_, key, options, std::move(promises), std::move(store)));
+        new MemoryWriter(clock_, key, options, std::move(check), std::move(store)));
   }
 
   // Require: mu_ is held.

@@ -1,5 +1,5 @@
-// Objects in memory, for tests and the simulator. Same behaviour as the directory, but for what a disk can do
-// wrong.
+// Stores objects in memory, for tests and the simulator. Behaves like the directory, except for disk
+// errors.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@ std::string unquoted(std::string_view etag) {
   return std::string(etag);
 }
 
-// One algorithm's checksum of the whole. Without all parts' sums there is none: "".
+// Returns one algorithm's checksum of the whole; "" unless all parts have theirs.
 Result<std::string> join_checksums(const std::string& algorithm, const std::vector<PartInfo>& parts,
                                    bool of_whole) {
   std::string sums, whole;
@@ -36,7 +36,7 @@ Result<void> check_part_number(uint32_t part) {
 }
 
 Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uint32_t, PartInfo>& stored,
-                          const PutOptions& options, const CompleteOptions& promised) {
+                          const PutOptions& options, const CompleteOptions& declared) {
   if (asked.empty()) return bad(fault::kPartInvalid, "an upload needs at least one part");
   for (size_t i = 1; i < asked.size(); ++i)
     if (asked[i].number <= asked[i - 1].number)
@@ -52,11 +52,11 @@ Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uin
     if (found == stored.end()) return bad(fault::kPartInvalid, name + " was not uploaded");
     const PartInfo& part = found->second;
     if (unquoted(want.etag) != part.etag)
-      return bad(fault::kPartInvalid, name + " has the ETag " + part.etag + ", not the one given");
+      return bad(fault::kPartInvalid, name + " has the ETag " + part.etag + ", not the requested one");
     for (const auto& [algorithm, base64] : want.checksums) {
       const auto kept = part.checksums.find(algorithm);
       if (kept != part.checksums.end() && kept->second != base64)
-        return bad(fault::kPartInvalid, name + " has another " + algorithm + " than the one given");
+        return bad(fault::kPartInvalid, name + " has another " + algorithm + " than the requested one");
     }
     if (i + 1 < asked.size() && part.bytes < kPartBytesMin)
       return bad(fault::kPartTooSmall, name + " has " + std::to_string(part.bytes) +
@@ -68,15 +68,15 @@ Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uin
   }
   joined.etag = to_hex(checksum_of("md5", md5s)) + "-" + std::to_string(parts.size());
   for (const auto& [algorithm, announced] : options.checksums) {
-    // S3 gives the 64-bit CRC over the whole only.
+    // S3 provides the 64-bit CRC of the whole only.
     const bool of_whole = options.checksum_of_whole || algorithm == "crc64nvme";
     std::string sum = TRY(join_checksums(algorithm, parts, of_whole));
     if (!sum.empty()) joined.checksums[algorithm] = std::move(sum);
   }
-  if (promised.bytes && *promised.bytes != joined.bytes)
+  if (declared.bytes && *declared.bytes != joined.bytes)
     return corrupt(std::string(fault::kLengthMismatch) + ": the parts have " + std::to_string(joined.bytes) +
-                   " bytes, " + std::to_string(*promised.bytes) + " were announced");
-  for (const auto& [algorithm, base64] : promised.checksums) {
+                   " bytes, " + std::to_string(*declared.bytes) + " were announced");
+  for (const auto& [algorithm, base64] : declared.checksums) {
     const auto kept = joined.checksums.find(algorithm);
     if (kept != joined.checksums.end() && kept->second != base64)
       return corrupt(std::string(fault::kChecksumMismatch) + ": the " + algorithm +

@@ -20,32 +20,32 @@ Error with_word(Error (*kind)(std::string), std::string_view word, const std::st
 
 Result<void> check_bucket_name(std::string_view bucket) {
   const auto bad = [&](const char* why) {
-    return with_word(invalid, fault::kBadBucketName, quoted(bucket) + " is no bucket name: " + why);
+    return with_word(invalid, fault::kBadBucketName, "invalid bucket name " + quoted(bucket) + ": " + why);
   };
   const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   if (bucket.size() < 3 || bucket.size() > 63) return bad("it must have 3 to 63 characters");
   for (const char c : bucket)
-    if (!letter_or_digit(c) && c != '.' && c != '-') return bad("only a-z, 0-9, '.' and '-' may be in it");
+    if (!letter_or_digit(c) && c != '.' && c != '-') return bad("only a-z, 0-9, '.' and '-' are allowed");
   if (!letter_or_digit(bucket.front()) || !letter_or_digit(bucket.back()))
     return bad("it must begin and end with a letter or a digit");
-  if (bucket.find("..") != bucket.npos) return bad("two dots may not follow each other");
+  if (bucket.find("..") != bucket.npos) return bad("consecutive dots are not allowed");
   const auto parts = split(bucket, '.');
   const bool address =
       parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
         return !part.empty() && part.size() <= 3 && part.find_first_not_of("0123456789") == part.npos;
       });
-  if (address) return bad("it may not look like an IP address");
+  if (address) return bad("an IP address is not allowed");
   return ok();
 }
 
 Result<void> check_key(std::string_view key) {
-  if (key.empty()) return invalid("a key must have at least one byte");
+  if (key.empty()) return invalid("invalid key: it must have at least one byte");
   if (key.size() > kKeyBytesMax)
     return with_word(invalid, fault::kKeyTooLong,
-                     "a key may have " + std::to_string(kKeyBytesMax) + " bytes, this one has " +
+                     "invalid key: at most " + std::to_string(kKeyBytesMax) + " bytes are allowed, it has " +
                          std::to_string(key.size()));
-  if (key.find('\0') != key.npos) return invalid("a key may not hold a NUL byte: " + quoted(key));
-  if (!is_utf8(key)) return invalid("a key must be UTF-8: " + quoted(key));
+  if (key.find('\0') != key.npos) return invalid("invalid key " + quoted(key) + ": it has a NUL byte");
+  if (!is_utf8(key)) return invalid("invalid key " + quoted(key) + ": it must be UTF-8");
   return ok();
 }
 
@@ -56,36 +56,37 @@ Result<void> check_options(const PutOptions& options) {
     return bytes;
   };
   if (bytes_of(options.metadata) > kMetadataBytesMax)
-    return invalid("the metadata has more than " + std::to_string(kMetadataBytesMax) + " bytes");
+    return invalid("invalid metadata: more than " + std::to_string(kMetadataBytesMax) + " bytes");
   if (bytes_of(options.headers) + options.content_type.size() > kHeaderBytesMax)
-    return invalid("the headers have more than " + std::to_string(kHeaderBytesMax) + " bytes");
+    return invalid("invalid headers: more than " + std::to_string(kHeaderBytesMax) + " bytes");
   for (const auto* fields : {&options.metadata, &options.headers})
     for (const auto& [name, value] : *fields)
-      if (!is_utf8(name) || !is_utf8(value)) return invalid("metadata must be UTF-8: " + quoted(name));
-  if (!is_utf8(options.content_type)) return invalid("the content type must be UTF-8");
+      if (!is_utf8(name) || !is_utf8(value))
+        return invalid("invalid metadata " + quoted(name) + ": it must be UTF-8");
+  if (!is_utf8(options.content_type)) return invalid("invalid content type: it must be UTF-8");
   return ok();
 }
 
 Error no_bucket(std::string_view bucket) {
-  return with_word(not_found, fault::kBucketMissing, "there is no bucket " + quoted(bucket));
+  return with_word(not_found, fault::kBucketMissing, "bucket " + quoted(bucket) + " not found");
 }
 Error no_key(std::string_view bucket, std::string_view key) {
   return with_word(not_found, fault::kKeyMissing,
-                   "there is no key " + quoted(key) + " in bucket " + quoted(bucket));
+                   "key " + quoted(key) + " not found in bucket " + quoted(bucket));
 }
 Error no_upload(std::string_view upload_id) {
   return with_word(not_found, fault::kUploadMissing,
-                   "there is no upload " + quoted(upload_id) + "; it may have been completed or aborted");
+                   "upload " + quoted(upload_id) + " not found; it may have been completed or aborted");
 }
 Error key_exists(std::string_view bucket, std::string_view key) {
   return with_word(conflict, fault::kKeyExists,
-                   "bucket " + quoted(bucket) + " has a key " + quoted(key) + " already");
+                   "key " + quoted(key) + " already exists in bucket " + quoted(bucket));
 }
 Error bucket_exists(std::string_view bucket) {
-  return with_word(conflict, fault::kBucketExists, "there is a bucket " + quoted(bucket) + " already");
+  return with_word(conflict, fault::kBucketExists, "bucket " + quoted(bucket) + " already exists");
 }
 Error bucket_not_empty(std::string_view bucket) {
-  return with_word(conflict, fault::kBucketNotEmpty, "bucket " + quoted(bucket) + " still holds objects");
+  return with_word(conflict, fault::kBucketNotEmpty, "bucket " + quoted(bucket) + " is not empty");
 }
 
 Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes) {

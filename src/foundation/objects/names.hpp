@@ -1,4 +1,4 @@
-// Which bucket names and keys are allowed, and the words for it when they are not. Pure.
+// Checks bucket names and keys, and makes the errors about them. Pure.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace trainyard::objects {
 
 // S3's rules: 3 to 63 of a-z 0-9 . -, letters or digits at both ends, no "..", not an IPv4 address.
 Result<void> check_bucket_name(std::string_view bucket);
-// 1 to kKeyBytesMax bytes of UTF-8 without NUL. Everything else is a key, "../x" and "a//b/" too.
+// 1 to kKeyBytesMax bytes of UTF-8 without NUL. Any other text is a valid key, also "../x" and "a//b/".
 Result<void> check_key(std::string_view key);
-// What an object carries besides its bytes: UTF-8, at most 2 KiB of metadata as S3 and 8 KiB of headers.
+// Headers and metadata of an object: UTF-8, at most 2 KiB of metadata as S3 and 8 KiB of headers.
 Result<void> check_options(const PutOptions& options);
 
-// Errors with the words of `fault`.
+// Make errors with the words of `fault`.
 Error no_bucket(std::string_view bucket);
 Error no_key(std::string_view bucket, std::string_view key);
 Error no_upload(std::string_view upload_id);
@@ -24,7 +24,7 @@ Error key_exists(std::string_view bucket, std::string_view key);
 Error bucket_exists(std::string_view bucket);
 Error bucket_not_empty(std::string_view bucket);
 
-// The bytes of an object of `bytes` that a range names. Errors: invalid (bad_range).
+// Returns the bytes that a range selects from an object of `bytes`. Errors: invalid (bad_range).
 Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes);
 
 }  // namespace trainyard::objects

@@ -22,11 +22,11 @@ std::string_view fault_of(const Error& error) {
 Result<Location> parse_s3_uri(std::string_view uri) {
   constexpr std::string_view kScheme = "s3://";
   if (!uri.starts_with(kScheme))
-    return invalid("'" + shorten(uri, 200) + "' is no S3 URI: it must begin with s3://");
+    return invalid("invalid S3 URI '" + shorten(uri, 200) + "': it must begin with s3://");
   const std::string_view rest = uri.substr(kScheme.size());
   const size_t slash = rest.find('/');
   const std::string_view bucket = rest.substr(0, slash);
-  if (bucket.empty()) return invalid("'" + shorten(uri, 200) + "' names no bucket");
+  if (bucket.empty()) return invalid("invalid S3 URI '" + shorten(uri, 200) + "': the bucket is missing");
   return Location{std::string(bucket), slash == rest.npos ? "" : std::string(rest.substr(slash + 1))};
 }
 
@@ -35,15 +35,15 @@ Result<std::string> read_all(Objects& objects, const std::string& bucket, const 
   auto reader = TRY(objects.get(bucket, key));
   const uint64_t bytes = reader->info().bytes;
   if (bytes > bytes_max)
-    return exhausted("s3://" + bucket + "/" + key + " has " + human_bytes(bytes) + ", more than the " +
-                     human_bytes(bytes_max) + " that are read here");
+    return exhausted("reading s3://" + bucket + "/" + key + ": it has " + human_bytes(bytes) +
+                     ", more than the " + human_bytes(bytes_max) + " that are read here");
   std::string text;
   std::vector<char> buffer(64 << 10);
   for (;;) {
     const size_t read = TRY(reader->read(buffer));
     if (read == 0) return text;
     if (text.size() + read > bytes_max)
-      return exhausted("s3://" + bucket + "/" + key + " grew while it was read");
+      return exhausted("reading s3://" + bucket + "/" + key + ": it grew meanwhile");
     text.append(buffer.data(), read);
   }
 }

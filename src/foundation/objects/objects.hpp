@@ -1,17 +1,17 @@
-// Blobs by key, behind one interface: a directory (the embedded S3's disk), memory (tests), an S3 endpoint
-// (client).
+// Stores blobs by key, behind one interface: a directory (the disk of the embedded S3), memory
+// (tests), an S3 endpoint (client).
 //
-// Calls block; the data plane's threads make them, never a control loop. Readers and writers stream with the
-// caller's buffer. A put is seen whole or not at all: after commit() returns it survives power loss; a writer
-// that is destroyed without commit() leaves nothing.
+// Calls block; the data plane's threads make them, never a control loop. Readers and writers stream
+// with the caller's buffer. A put becomes visible as a whole or not at all: after commit() returns it
+// survives power loss; a writer that is destroyed without commit() leaves nothing.
 //
-// Threads: Objects is callable from anywhere; one reader or writer is confined to one thread at a time.
-// Errors: not_found (bucket, key, upload), conflict (bucket exists, is not empty), exhausted (disk full),
-// invalid (name,
-//         range, parts), unavailable and denied (remote endpoints), corrupt (content does not match the
-//         checksum or length given). Where a kind alone does not say what happened, the message holds one of
-//         the words of `fault` followed by ": ", and fault_of() finds it: "bucket_missing: there is no bucket
-//         'data'".
+// Threads: Objects is callable from anywhere; one reader or writer is confined to one thread at a
+// time.
+// Errors: not_found (bucket, key, upload), conflict (bucket exists, is not empty), exhausted (disk
+// full), invalid (name, range, parts), unavailable and denied (remote endpoints), corrupt (content
+// does not match the declared checksum or length). Where a kind alone is ambiguous, the message starts
+// with one of the words of `fault` and ": ", which fault_of() returns: "bucket_missing: bucket 'data'
+// not found".
 // Lifetime: readers and writers must not outlive their Objects.
 #pragma once
 
@@ -53,29 +53,29 @@ inline constexpr std::string_view kKeyMissing = "key_missing";           // not_
 inline constexpr std::string_view kUploadMissing = "upload_missing";     // not_found
 inline constexpr std::string_view kBucketExists = "bucket_exists";       // conflict
 inline constexpr std::string_view kBucketNotEmpty = "bucket_not_empty";  // conflict
-inline constexpr std::string_view kKeyExists = "key_exists";             // conflict, of only_if_absent
+inline constexpr std::string_view kKeyExists = "key_exists";             // conflict, with only_if_absent
 inline constexpr std::string_view kBadBucketName = "bad_bucket_name";    // invalid
 inline constexpr std::string_view kKeyTooLong = "key_too_long";          // invalid
 inline constexpr std::string_view kBadRange = "bad_range";               // invalid
-inline constexpr std::string_view kPartInvalid = "part_invalid";     // invalid: not there, or another ETag
-inline constexpr std::string_view kPartOrder = "part_order";         // invalid
-inline constexpr std::string_view kPartTooSmall = "part_too_small";  // invalid
+inline constexpr std::string_view kPartInvalid = "part_invalid";         // invalid: missing, or another ETag
+inline constexpr std::string_view kPartOrder = "part_order";             // invalid
+inline constexpr std::string_view kPartTooSmall = "part_too_small";      // invalid
 inline constexpr std::string_view kChecksumMismatch = "checksum_mismatch";  // corrupt
 inline constexpr std::string_view kLengthMismatch = "length_mismatch";      // corrupt
 inline constexpr std::string_view kQuotaExceeded = "quota_exceeded";        // exhausted
 }  // namespace fault
 
-// The word of `fault` that the error carries; "" when it carries none.
+// Returns the word of `fault` in the error; "" if it has none.
 std::string_view fault_of(const Error& error);
 
 inline constexpr size_t kKeyBytesMax = 1024;        // as S3
 inline constexpr uint32_t kPartsMax = 10'000;       // as S3
 inline constexpr uint64_t kPartBytesMin = 5 << 20;  // as S3; the last part may be smaller
-// Of one object: 1 PiB, far above S3's 50 TB, and so little that thousands of objects are summed in 64 bits.
+// Limit of one object: 1 PiB, far above S3's 50 TB, and little enough that the sum of thousands fits in 64 bits.
 inline constexpr uint64_t kObjectBytesMax = uint64_t(1) << 50;
 
-// Bytes first..last inclusive; last is clamped to the object's end. With `from_end`, the last so many bytes
-// instead (all of them when the object is shorter).
+// Bytes first..last inclusive; last is clamped to the object's end. With `from_end`, the last so many bytes instead
+// (all of them when the object is shorter).
 struct Range {
   uint64_t first = 0;
   uint64_t last = UINT64_MAX;
@@ -86,9 +86,9 @@ class Reader {
  public:
   virtual ~Reader() = default;
   virtual const ObjectInfo& info() const = 0;
-  // What is read, resolved: first..last of this object; last = first - 1 when it is empty.
+  // The bytes to read, resolved: first..last of this object; last = first - 1 when it is empty.
   virtual Range range() const = 0;
-  // At most buffer.size() bytes; 0 at the end.
+  // Reads at most buffer.size() bytes; 0 at the end.
   virtual Result<size_t> read(std::span<char> buffer) = 0;
 };
 
@@ -96,31 +96,31 @@ struct PutOptions {
   std::string content_type = "binary/octet-stream";
   std::map<std::string, std::string> headers;
   std::map<std::string, std::string> metadata;
-  std::optional<uint64_t> bytes;   // when known ahead: commit() fails with corrupt if it differs
+  std::optional<uint64_t> bytes;   // when known in advance: commit() fails with corrupt if it differs
   std::optional<std::string> md5;  // base64; verified
-  // "crc32", "crc32c", "crc64nvme", "sha1", "sha256" -> base64, verified. With "" it is computed and kept,
-  // and expect_checksum() may still bring the value to verify. Of an upload: the algorithms its parts will
-  // bring.
+  // "crc32", "crc32c", "crc64nvme", "sha1", "sha256" -> base64, verified. With "" it is computed and stored,
+  // and expect_checksum() may still add the value to verify. For an upload: the algorithms of its parts'
+  // checksums.
   std::map<std::string, std::string> checksums;
   bool checksum_of_whole = false;  // of an upload: over the whole object, not over its parts' checksums
   bool only_if_absent = false;     // If-None-Match: *
-  std::string owner = {};          // the person whose quota it counts for; "": nobody's
+  std::string owner = {};          // the user whose quota it counts against; "": no quota
 };
 
 class Writer {
  public:
   virtual ~Writer() = default;
   virtual Result<void> write(std::span<const char> bytes) = 0;
-  // A checksum that became known at the end (a trailer), of an algorithm that PutOptions.checksums announced
-  // with ""; of another, commit() fails with invalid. Requires: before commit().
+  // Adds a checksum that is known only at the end (a trailer), of an algorithm that PutOptions.checksums has with "";
+  // for another one, commit() fails with invalid. Requires: before commit().
   virtual void expect_checksum(std::string algorithm, std::string base64) = 0;
-  // Makes the object visible and durable. Errors also: conflict (only_if_absent and it is there).
+  // Makes the object visible and durable. Errors also: conflict (only_if_absent and the key exists).
   virtual Result<ObjectInfo> commit() = 0;
 };
 
 struct ListQuery {
   std::string prefix;
-  std::string delimiter;    // "" or one string; keys that hold it after the prefix are rolled up
+  std::string delimiter;    // "" or one string; keys that contain it after the prefix are rolled up
   std::string start_after;  // exclusive
   size_t keys_max = 1000;   // objects and rolled-up prefixes together
 };
@@ -145,21 +145,21 @@ struct UploadInfo {
   Instant started;
 };
 
-// What a complete_upload promises besides its parts.
+// Properties that a complete_upload declares besides its parts.
 struct CompleteOptions {
   bool only_if_absent = false;
   std::optional<uint64_t> bytes;                 // of the whole: verified
-  std::map<std::string, std::string> checksums;  // of the whole, of those that the upload announced: verified
+  std::map<std::string, std::string> checksums;  // of the whole, of the upload's algorithms: verified
 };
 
 struct StoredAmount {
   uint64_t bytes = 0;
-  uint64_t objects = 0;  // parts of running uploads are none
+  uint64_t objects = 0;  // without parts of running uploads
 };
 
-// What the operator is shown.
+// Statistics for the operator.
 struct ObjectStatistics {
-  std::map<std::string, StoredAmount> buckets;  // with writes under way and parts of running uploads
+  std::map<std::string, StoredAmount> buckets;  // with running writes and parts of running uploads
   uint64_t broken_reads = 0;                    // since the start: reads of objects that failed with corrupt
 };
 
@@ -172,7 +172,7 @@ class Objects {
   virtual Result<BucketInfo> head_bucket(const std::string& bucket) = 0;
   virtual Result<std::vector<BucketInfo>> list_buckets() = 0;
 
-  // Errors also: invalid (bad_range) when the range holds no byte of the object.
+  // Errors also: invalid (bad_range) when the range contains no byte of the object.
   virtual Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
                                               std::optional<Range> range = {}) = 0;
   virtual Result<ObjectInfo> head(const std::string& bucket, const std::string& key) = 0;
@@ -186,8 +186,8 @@ class Objects {
   virtual Result<std::unique_ptr<Writer>> put_part(const std::string& bucket, const std::string& key,
                                                    const std::string& upload_id, uint32_t part,
                                                    const PutOptions& options = {}) = 0;
-  // The upload becomes the object. `parts` are ordered by number; those of the upload that are not named are
-  // dropped. Asked again after it succeeded, it answers the same while the object is still that one.
+  // Turns the upload into the object. `parts` are ordered by number; other parts of the upload are dropped. Repeating
+  // it after success returns the same result while the object is unchanged.
   virtual Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
                                              const std::string& upload_id, const std::vector<PartInfo>& parts,
                                              const CompleteOptions& options = {}) = 0;
@@ -198,10 +198,10 @@ class Objects {
   virtual Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
                                                        const std::string& prefix) = 0;
 
-  // Nothing: what is stored is not counted here.
+  // Nothing: this implementation does not count usage.
   virtual std::optional<ObjectStatistics> statistics() const { return std::nullopt; }
 
-  // Drops uploads that were started longer ago than this, and what a crash left. To be called now and then.
+  // Removes uploads that were started longer ago than this, and what a crash left. To be called regularly.
   virtual Result<void> keep_up(Instant now, Duration upload_lifetime) {
     static_cast<void>(now), static_cast<void>(upload_lifetime);
     return ok();
@@ -215,7 +215,7 @@ struct Location {
 };
 Result<Location> parse_s3_uri(std::string_view uri);
 
-// Reads the whole object. Requires: it is small. Errors also: exhausted, past bytes_max.
+// Reads a whole small object. Errors also: exhausted, past bytes_max.
 Result<std::string> read_all(Objects& objects, const std::string& bucket, const std::string& key,
                              size_t bytes_max);
 Result<ObjectInfo> write_all(Objects& objects, const std::string& bucket, const std::string& key,

@@ -14,7 +14,7 @@ namespace {
 
 class PartsTest : public DirectoryTest {
  protected:
-  // Of two parts and a short one.
+  // Has two full parts and a short one.
   void upload(const std::string& key) {
     id_ = *objects_->start_upload("bucket", key);
     parts_.clear();
@@ -89,7 +89,7 @@ TEST_F(PartsTest, CompletingAnUploadCopiesNothing) {
   EXPECT_TRUE(read("big", Range{0, UINT64_MAX, 150}) == whole_.substr(whole_.size() - 150));
 }
 
-TEST_F(PartsTest, PartsThatTheObjectDoesNotNameGo) {
+TEST_F(PartsTest, PartsOutsideOfTheObjectAreRemoved) {
   upload("big");
   parts_.erase(parts_.begin() + 1);
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
@@ -97,7 +97,7 @@ TEST_F(PartsTest, PartsThatTheObjectDoesNotNameGo) {
   EXPECT_EQ(objects_->head("bucket", "big")->bytes, kPartBytesMin + 100);
 }
 
-TEST_F(PartsTest, AReaderGoesOnWhileTheObjectIsReplaced) {
+TEST_F(PartsTest, AReaderContinuesWhileTheObjectIsReplaced) {
   upload("big");
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
   auto reader = *objects_->get("bucket", "big");
@@ -141,7 +141,7 @@ TEST_F(PartsTest, ADamagedPartIsFound) {
   EXPECT_TRUE(read("big", Range{0, 99, {}}) == whole_.substr(0, 100)) << "the first part is whole";
 }
 
-TEST_F(PartsTest, TwoWhoCompleteAtOnceGetTheSameAnswer) {
+TEST_F(PartsTest, ConcurrentCompletionsGetTheSameAnswer) {
   upload("big");
   std::vector<Result<ObjectInfo>> answers(8, invalid("none yet"));
   {
@@ -157,7 +157,7 @@ TEST_F(PartsTest, TwoWhoCompleteAtOnceGetTheSameAnswer) {
   EXPECT_TRUE(read("big") == whole_);
 }
 
-// The crash between the list and the move of the parts.
+// Simulates the crash between the list and the move of the parts.
 TEST_F(PartsTest, AfterACrashThePartsOfTheObjectCannotBeChangedAsAnUpload) {
   upload("big");
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
@@ -183,7 +183,7 @@ TEST_F(PartsTest, AfterACrashAnAbortLeavesTheObjectItsParts) {
   EXPECT_TRUE(read("big") == whole_);
 }
 
-TEST_F(PartsTest, UpkeepMovesPartsAndDropsThoseOfNoObject) {
+TEST_F(PartsTest, UpkeepMovesPartsAndRemovesUnusedOnes) {
   upload("big");
   ASSERT_TRUE(objects_->complete_upload("bucket", "big", id_, parts_));
   objects_.reset();
@@ -192,7 +192,7 @@ TEST_F(PartsTest, UpkeepMovesPartsAndDropsThoseOfNoObject) {
   ASSERT_TRUE(objects_->keep_up(clock_.now(), 1h));
   EXPECT_TRUE(os::exists(in_parts("00001")));
   EXPECT_TRUE(read("big") == whole_);
-  // As after a crash between an object's replacing and the dropping of its parts.
+  // As after a crash between an object's replacement and the removal of its parts.
   ASSERT_TRUE(os::write_file(file_of("big"), "not an object"));
   ASSERT_TRUE(objects_->keep_up(clock_.now(), 1h));
   EXPECT_TRUE(os::exists(in_parts("00001"))) << "the object may still be mended";
@@ -201,7 +201,7 @@ TEST_F(PartsTest, UpkeepMovesPartsAndDropsThoseOfNoObject) {
   EXPECT_FALSE(os::exists(in_parts("00001")));
 }
 
-TEST_F(PartsTest, UploadsThatNobodyCompletesExpire) {
+TEST_F(PartsTest, UncompletedUploadsExpire) {
   upload("old");
   ASSERT_TRUE(objects_->keep_up(clock_.now() + 1h, 2h));
   EXPECT_EQ(objects_->list_uploads("bucket", "")->size(), 1u);

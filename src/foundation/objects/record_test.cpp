@@ -10,7 +10,7 @@ namespace {
 
 const std::string kPartMd5 = "0123456789abcdef0123456789abcdef";
 
-// The end of the file of an object of two parts whose record says these numbers.
+// The end of the file of an object with two parts, whose record has these numbers.
 Result<std::optional<Record>> decode(const std::string& parts, const std::string& bytes,
                                      uint32_t listed = 2) {
   const std::string text = R"({"key":"k","etag":"e","modified_ms":0,"content_type":"t","upload_id":")" +

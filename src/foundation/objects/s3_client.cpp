@@ -8,13 +8,14 @@
 #include "objects/checksum.hpp"
 #include "objects/names.hpp"
 #include "objects/s3_client/answers.hpp"
-#include "objects/s3_client/asks.hpp"
+#include "objects/s3_client/requests.hpp"
 
 namespace trainyard::objects {
 namespace {
 
-constexpr uint64_t kPartHeldBytesMax = 256 << 20;  // of put_part: what a writer of one part may hold
-constexpr int kPagesMax = 100'000;  // of a listing of uploads or parts: ends one that never ends
+constexpr uint64_t kPartHeldBytesMax = 256
+                                       << 20;  // for put_part: the bytes that a writer of one part may hold
+constexpr int kPagesMax = 100'000;             // of a listing of uploads or parts: stops an endless one
 
 std::string upper(std::string_view text) {
   std::string result(text);
@@ -23,10 +24,10 @@ std::string upper(std::string_view text) {
   return result;
 }
 
-// Goes on where it was when the connection breaks off, as long as the object is the same.
+// Continues at the same byte when the connection breaks off, as long as the object is unchanged.
 class S3Reader final : public Reader {
  public:
-  S3Reader(Client& client, Ask what, Client::Opened opened, ObjectInfo info, Range range)
+  S3Reader(Client& client, S3Request what, Client::Opened opened, ObjectInfo info, Range range)
       : client_(client),
         what_(std::move(what)),
         connection_(std::move(opened.connection)),
@@ -44,7 +45,7 @@ class S3Reader final : public Reader {
       if (bytes && *bytes == 0) bytes = unavailable("the answer ended early");
       if (bytes) {
         at_ += *bytes;
-        if (at_ == range_.last + 1) connection_.reset();  // for others
+        if (at_ == range_.last + 1) connection_.reset();  // for other requests
         return bytes;
       }
       if (bytes.error().kind != Kind::unavailable || attempt >= client_.settings().attempts_max)
@@ -55,7 +56,7 @@ class S3Reader final : public Reader {
 
  private:
   Result<void> resume() {
-    Ask rest = what_;
+    S3Request rest = what_;
     rest.headers = {{"Range", "bytes=" + std::to_string(at_) + "-" + std::to_string(range_.last)},
                     {"If-Match", "\"" + info_.etag + "\""}};
     connection_.reset();
@@ -64,13 +65,13 @@ class S3Reader final : public Reader {
       return unavailable(what_.words() + " was replaced while it was read");
     auto again = TRY(std::move(opened));
     if (again.head.status != 206)
-      return unavailable(what_.words() + ": the endpoint does not give parts of an object");
+      return unavailable(what_.words() + ": the endpoint does not support byte ranges");
     connection_ = std::move(again.connection);
     return ok();
   }
 
   Client& client_;
-  const Ask what_;
+  const S3Request what_;
   Client::Loan connection_;
   const ObjectInfo info_;
   const Range range_;
@@ -108,24 +109,24 @@ class S3 final : public Objects {
           "<CreateBucketConfiguration "
           "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><LocationConstraint>" +
           xml_text(region) + "</LocationConstraint></CreateBucketConfiguration>";
-    TRY(client_.ask({.method = "PUT", .bucket = bucket, .body = body, .repeatable = false}));
+    TRY(client_.send({.method = "PUT", .bucket = bucket, .body = body, .repeatable = false}));
     return ok();
   }
 
   Result<void> delete_bucket(const std::string& bucket) override {
-    TRY(client_.ask({.method = "DELETE", .bucket = bucket, .repeatable = false}));
+    TRY(client_.send({.method = "DELETE", .bucket = bucket, .repeatable = false}));
     return ok();
   }
 
   Result<BucketInfo> head_bucket(const std::string& bucket) override {
-    const auto answer = client_.ask({.method = "HEAD", .bucket = bucket});
+    const auto answer = client_.send({.method = "HEAD", .bucket = bucket});
     if (!answer && answer.error().kind == Kind::not_found) return no_bucket(bucket);
     if (!answer) return answer.error();
     return BucketInfo{bucket, answer->get("x-amz-bucket-region"), {}};
   }
 
   Result<std::vector<BucketInfo>> list_buckets() override {
-    const XmlElement xml = TRY(client_.ask_for_xml({.method = "GET"}));
+    const XmlElement xml = TRY(client_.send_for_xml({.method = "GET"}));
     std::vector<BucketInfo> all;
     if (const XmlElement* const buckets = xml.child("Buckets"))
       for (const auto& one : buckets->children)
@@ -139,7 +140,7 @@ class S3 final : public Objects {
   Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
                                       std::optional<Range> range) override {
     TRY(check_key(key));
-    Ask what{.method = "GET", .bucket = bucket, .key = key};
+    S3Request what{.method = "GET", .bucket = bucket, .key = key};
     if (range && range->from_end)
       what.headers.emplace_back("Range", "bytes=-" + std::to_string(*range->from_end));
     else if (range)
@@ -157,11 +158,11 @@ class S3 final : public Objects {
 
   Result<ObjectInfo> head(const std::string& bucket, const std::string& key) override {
     TRY(check_key(key));
-    const auto answer = client_.ask(
+    const auto answer = client_.send(
         {.method = "HEAD", .bucket = bucket, .key = key, .headers = {{"x-amz-checksum-mode", "ENABLED"}}});
     if (answer) return object_info_of(*answer, key);
     if (answer.error().kind != Kind::not_found) return answer.error();
-    TRY(head_bucket(bucket));  // a HEAD's answer has no words: which of the two is missing?
+    TRY(head_bucket(bucket));  // a HEAD's answer has no body: this tells whether the bucket is missing
     return no_key(bucket, key);
   }
 
@@ -170,20 +171,20 @@ class S3 final : public Objects {
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
     TRY(check_key(key));
-    TRY(client_.ask({.method = "DELETE", .bucket = bucket, .key = key}));
+    TRY(client_.send({.method = "DELETE", .bucket = bucket, .key = key}));
     return ok();
   }
 
   Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
-    Ask what{.method = "GET",
-             .bucket = bucket,
-             .query = {{"list-type", "2"},
-                       {"encoding-type", "url"},
-                       {"max-keys", std::to_string(query.keys_max)},
-                       {"prefix", query.prefix}}};
+    S3Request what{.method = "GET",
+                   .bucket = bucket,
+                   .query = {{"list-type", "2"},
+                             {"encoding-type", "url"},
+                             {"max-keys", std::to_string(query.keys_max)},
+                             {"prefix", query.prefix}}};
     if (!query.delimiter.empty()) what.query.emplace_back("delimiter", query.delimiter);
     if (!query.start_after.empty()) what.query.emplace_back("start-after", query.start_after);
-    const XmlElement xml = TRY(client_.ask_for_xml(what));
+    const XmlElement xml = TRY(client_.send_for_xml(what));
     ListPage page;
     for (const auto& one : xml.children) {
       if (one.name == "Contents") {
@@ -198,10 +199,10 @@ class S3 final : public Objects {
     if (xml.text_of("IsTruncated") != "true") return page;
     const std::string last_key = page.objects.empty() ? "" : page.objects.back().key;
     const std::string last_prefix = page.prefixes.empty() ? "" : page.prefixes.back();
-    // Behind everything in a prefix is behind its greatest character.
+    // The position behind all keys of a prefix is behind its greatest character.
     page.next = last_prefix > last_key ? last_prefix + "\xf4\x8f\xbf\xbf" : last_key;
     if (page.next.empty())
-      return corrupt(what.words() + ": the endpoint says that a page without keys is not the last");
+      return corrupt(what.words() + ": invalid answer: a page without keys that is not the last");
     return page;
   }
 
@@ -211,20 +212,20 @@ class S3 final : public Objects {
                                    const PutOptions& options) override {
     TRY(check_key(key));
     TRY(check_options(options));
-    Ask what{.method = "POST",
-             .bucket = bucket,
-             .key = key,
-             .query = {{"uploads", ""}},
-             .headers = headers_of(options)};
+    S3Request what{.method = "POST",
+                   .bucket = bucket,
+                   .key = key,
+                   .query = {{"uploads", ""}},
+                   .headers = headers_of(options)};
     for (const auto& [algorithm, value] : options.checksums) {
       what.headers.emplace_back("x-amz-checksum-algorithm", upper(algorithm));
       what.headers.emplace_back("x-amz-checksum-type", options.checksum_of_whole || algorithm == "crc64nvme"
                                                            ? "FULL_OBJECT"
                                                            : "COMPOSITE");
     }
-    const XmlElement xml = TRY(client_.ask_for_xml(what));
+    const XmlElement xml = TRY(client_.send_for_xml(what));
     const std::string id = xml.text_of("UploadId");
-    if (id.empty()) return corrupt(what.words() + ": the endpoint gave no upload id");
+    if (id.empty()) return corrupt(what.words() + ": the endpoint returned no upload id");
     return id;
   }
 
@@ -232,23 +233,23 @@ class S3 final : public Objects {
                                            const std::string& upload_id, uint32_t part,
                                            const PutOptions& options) override;
 
-  // One part, held by the caller. `promised` are its checksums.
+  // Sends one part, held by the caller. `declared` are its checksums.
   Result<PartInfo> send_part(const std::string& bucket, const std::string& key, const std::string& upload_id,
                              uint32_t part, std::string_view bytes,
                              const std::map<std::string, std::string>& checksums) {
-    Ask what{.method = "PUT",
-             .bucket = bucket,
-             .key = key,
-             .query = {{"partNumber", std::to_string(part)}, {"uploadId", upload_id}},
-             .body = bytes};
+    S3Request what{.method = "PUT",
+                   .bucket = bucket,
+                   .key = key,
+                   .query = {{"partNumber", std::to_string(part)}, {"uploadId", upload_id}},
+                   .body = bytes};
     add_checksums(what.headers, checksums);
-    const HttpAnswer answer = TRY(client_.ask(what));
+    const HttpAnswer answer = TRY(client_.send(what));
     return PartInfo{part, without_quotes(answer.get("etag")), bytes.size(), client_.clock().now(), checksums};
   }
 
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
                                      const std::string& upload_id, const std::vector<PartInfo>& parts,
-                                     const CompleteOptions& promised) override {
+                                     const CompleteOptions& declared) override {
     if (upload_id.empty()) return no_upload(upload_id);
     std::string body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
     uint64_t bytes = 0;
@@ -263,16 +264,16 @@ class S3 final : public Objects {
       bytes += part.bytes;
     }
     body += "</CompleteMultipartUpload>";
-    Ask what{
+    S3Request what{
         .method = "POST", .bucket = bucket, .key = key, .query = {{"uploadId", upload_id}}, .body = body};
-    if (promised.only_if_absent) what.headers.emplace_back("If-None-Match", "*");
-    if (promised.bytes) what.headers.emplace_back("x-amz-mp-object-size", std::to_string(*promised.bytes));
-    for (const auto& [algorithm, base64] : promised.checksums)
+    if (declared.only_if_absent) what.headers.emplace_back("If-None-Match", "*");
+    if (declared.bytes) what.headers.emplace_back("x-amz-mp-object-size", std::to_string(*declared.bytes));
+    for (const auto& [algorithm, base64] : declared.checksums)
       what.headers.emplace_back("x-amz-checksum-" + algorithm, base64);
-    const HttpAnswer answer = TRY(client_.ask(what));
+    const HttpAnswer answer = TRY(client_.send(what));
     auto xml = parse_xml(answer.body);
-    if (!xml) return corrupt(what.words() + ": the endpoint's answer cannot be read: " + xml.error().message);
-    // The head was sent before it was known how joining the parts would end.
+    if (!xml) return corrupt(what.words() + ": invalid answer of the endpoint: " + xml.error().message);
+    // The head was sent before the result of joining the parts was known.
     if (xml->name == "Error") return refusal_of(answer, what.words()).error;
     ObjectInfo info{.key = key,
                     .bytes = bytes,
@@ -288,7 +289,7 @@ class S3 final : public Objects {
   Result<void> abort_upload(const std::string& bucket, const std::string& key,
                             const std::string& upload_id) override {
     if (upload_id.empty()) return no_upload(upload_id);
-    TRY(client_.ask({.method = "DELETE", .bucket = bucket, .key = key, .query = {{"uploadId", upload_id}}}));
+    TRY(client_.send({.method = "DELETE", .bucket = bucket, .key = key, .query = {{"uploadId", upload_id}}}));
     return ok();
   }
 
@@ -299,10 +300,10 @@ class S3 final : public Objects {
     std::string marker = "0";
     for (int page = 0; page < kPagesMax; ++page) {
       const XmlElement xml =
-          TRY(client_.ask_for_xml({.method = "GET",
-                                   .bucket = bucket,
-                                   .key = key,
-                                   .query = {{"uploadId", upload_id}, {"part-number-marker", marker}}}));
+          TRY(client_.send_for_xml({.method = "GET",
+                                    .bucket = bucket,
+                                    .key = key,
+                                    .query = {{"uploadId", upload_id}, {"part-number-marker", marker}}}));
       for (const auto& one : xml.children) {
         if (one.name != "Part") continue;
         PartInfo part{TRY(part_number_of(one.text_of("PartNumber"))), without_quotes(one.text_of("ETag")),
@@ -316,7 +317,7 @@ class S3 final : public Objects {
       if (xml.text_of("IsTruncated") != "true") return parts;
       marker = xml.text_of("NextPartNumberMarker");
     }
-    return corrupt("listing the parts of " + upload_id + ": the endpoint's pages do not end");
+    return corrupt("listing the parts of " + upload_id + ": stopped after too many pages");
   }
 
   Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
@@ -324,11 +325,11 @@ class S3 final : public Objects {
     std::vector<UploadInfo> uploads;
     Fields marker;
     for (int page = 0; page < kPagesMax; ++page) {
-      Ask what{.method = "GET",
-               .bucket = bucket,
-               .query = {{"uploads", ""}, {"prefix", prefix}, {"encoding-type", "url"}}};
+      S3Request what{.method = "GET",
+                     .bucket = bucket,
+                     .query = {{"uploads", ""}, {"prefix", prefix}, {"encoding-type", "url"}}};
       what.query.insert(what.query.end(), marker.begin(), marker.end());
-      const XmlElement xml = TRY(client_.ask_for_xml(what));
+      const XmlElement xml = TRY(client_.send_for_xml(what));
       for (const auto& one : xml.children) {
         if (one.name != "Upload") continue;
         uploads.push_back({TRY(percent_decode(one.text_of("Key"), true)), one.text_of("UploadId"),
@@ -338,7 +339,7 @@ class S3 final : public Objects {
       marker = {{"key-marker", TRY(percent_decode(xml.text_of("NextKeyMarker"), true))},
                 {"upload-id-marker", xml.text_of("NextUploadIdMarker")}};
     }
-    return corrupt("listing the uploads of " + bucket + ": the endpoint's pages do not end");
+    return corrupt("listing the uploads of " + bucket + ": stopped after too many pages");
   }
 
   Client& client() { return client_; }
@@ -347,22 +348,22 @@ class S3 final : public Objects {
   Client client_;
 };
 
-// Holds one part's bytes. What fits in one part is a plain PUT; more becomes an upload.
+// Holds one part's bytes. An object of one part is a plain PUT; a larger one becomes an upload.
 class S3Writer final : public Writer {
  public:
-  S3Writer(S3& s3, std::string bucket, std::string key, PutOptions options, Promises promises)
+  S3Writer(S3& s3, std::string bucket, std::string key, PutOptions options, ContentCheck check)
       : s3_(s3),
         bucket_(std::move(bucket)),
         key_(std::move(key)),
         options_(std::move(options)),
-        promises_(std::move(promises)) {
+        content_check_(std::move(check)) {
     part_bytes_ = std::max(s3.client().settings().part_bytes, kPartBytesMin);
     if (options_.bytes) part_bytes_ = std::max(part_bytes_, (*options_.bytes + kPartsMax - 1) / kPartsMax);
   }
   ~S3Writer() override { drop_upload(); }
 
   Result<void> write(std::span<const char> bytes) override {
-    promises_.add(bytes);
+    content_check_.add(bytes);
     while (!bytes.empty()) {
       if (part_.size() == part_bytes_) TRY(send_part());
       const size_t taken = std::min<uint64_t>(bytes.size(), part_bytes_ - part_.size());
@@ -373,11 +374,11 @@ class S3Writer final : public Writer {
   }
 
   void expect_checksum(std::string algorithm, std::string base64) override {
-    promises_.expect(std::move(algorithm), std::move(base64));
+    content_check_.expect(std::move(algorithm), std::move(base64));
   }
 
   Result<ObjectInfo> commit() override {
-    const auto kept = TRY(promises_.finish());
+    const auto kept = TRY(content_check_.finish());
     if (!upload_id_.empty()) {
       TRY(send_part());
       ObjectInfo info = TRY(s3_.complete_upload(bucket_, key_, upload_id_, parts_,
@@ -388,16 +389,16 @@ class S3Writer final : public Writer {
       info.metadata = options_.metadata;
       return info;
     }
-    Ask what{.method = "PUT",
-             .bucket = bucket_,
-             .key = key_,
-             .headers = headers_of(options_),
-             .body = part_,
-             .repeatable = !options_.only_if_absent};
+    S3Request what{.method = "PUT",
+                   .bucket = bucket_,
+                   .key = key_,
+                   .headers = headers_of(options_),
+                   .body = part_,
+                   .repeatable = !options_.only_if_absent};
     if (options_.md5) what.headers.emplace_back("Content-MD5", *options_.md5);
     if (options_.only_if_absent) what.headers.emplace_back("If-None-Match", "*");
     add_checksums(what.headers, kept.checksums);
-    const HttpAnswer answer = TRY(s3_.client().ask(what));
+    const HttpAnswer answer = TRY(s3_.client().send(what));
     return ObjectInfo{key_,
                       kept.bytes,
                       without_quotes(answer.get("etag")),
@@ -419,8 +420,8 @@ class S3Writer final : public Writer {
     parts_.push_back(
         TRY(s3_.send_part(bucket_, key_, upload_id_, uint32_t(parts_.size() + 1), part_, checksums)));
     part_.clear();
-    // A length that is not known ahead must fit in kPartsMax parts all the same: with 8 MiB at first, this
-    // reaches 7.8 TiB.
+    // An unknown length must still fit in kPartsMax parts: starting with 8 MiB, this reaches 7.8
+    // TiB.
     if (!options_.bytes && parts_.size() % kPartsBeforeGrowing == 0) part_bytes_ *= 2;
     return ok();
   }
@@ -429,14 +430,15 @@ class S3Writer final : public Writer {
     if (upload_id_.empty()) return;
     const auto aborted = s3_.abort_upload(bucket_, key_, upload_id_);
     if (!aborted)
-      log(Level::warning, "objects", "an upload was left behind", {{"why", aborted.error().message}});
+      log(Level::warning, "objects", "could not abort an upload; it was left behind",
+          {{"why", aborted.error().message}});
   }
 
   S3& s3_;
   const std::string bucket_;
   const std::string key_;
   const PutOptions options_;
-  Promises promises_;
+  ContentCheck content_check_;
   uint64_t part_bytes_;
   std::string part_;
   std::string upload_id_;
@@ -446,26 +448,26 @@ class S3Writer final : public Writer {
 class S3PartWriter final : public Writer {
  public:
   S3PartWriter(S3& s3, std::string bucket, std::string key, std::string upload_id, uint32_t part,
-               Promises promises)
+               ContentCheck check)
       : s3_(s3),
         bucket_(std::move(bucket)),
         key_(std::move(key)),
         upload_id_(std::move(upload_id)),
         part_(part),
-        promises_(std::move(promises)) {}
+        content_check_(std::move(check)) {}
 
   Result<void> write(std::span<const char> bytes) override {
-    promises_.add(bytes);
+    content_check_.add(bytes);
     if (bytes_.size() + bytes.size() > kPartHeldBytesMax)
-      return exhausted("a part may have " + human_bytes(kPartHeldBytesMax) + " here");
+      return exhausted("sending a part: more than the supported " + human_bytes(kPartHeldBytesMax));
     bytes_.append(bytes.data(), bytes.size());
     return ok();
   }
   void expect_checksum(std::string algorithm, std::string base64) override {
-    promises_.expect(std::move(algorithm), std::move(base64));
+    content_check_.expect(std::move(algorithm), std::move(base64));
   }
   Result<ObjectInfo> commit() override {
-    const auto kept = TRY(promises_.finish());
+    const auto kept = TRY(content_check_.finish());
     const PartInfo part = TRY(s3_.send_part(bucket_, key_, upload_id_, part_, bytes_, kept.checksums));
     return ObjectInfo{.key = key_,
                       .bytes = part.bytes,
@@ -478,7 +480,7 @@ class S3PartWriter final : public Writer {
   S3& s3_;
   const std::string bucket_, key_, upload_id_;
   const uint32_t part_;
-  Promises promises_;
+  ContentCheck content_check_;
   std::string bytes_;
 };
 
@@ -486,16 +488,16 @@ Result<std::unique_ptr<Writer>> S3::put(const std::string& bucket, const std::st
                                         const PutOptions& options) {
   TRY(check_key(key));
   TRY(check_options(options));
-  auto promises = TRY(Promises::make(options));
-  return std::unique_ptr<Writer>(new S3Writer(*this, bucket, key, options, std::move(promises)));
+  auto check = TRY(ContentCheck::make(options));
+  return std::unique_ptr<Writer>(new S3Writer(*this, bucket, key, options, std::move(check)));
 }
 
 Result<std::unique_ptr<Writer>> S3::put_part(const std::string& bucket, const std::string& key,
                                              const std::string& upload_id, uint32_t part,
                                              const PutOptions& options) {
   TRY(check_key(key));
-  auto promises = TRY(Promises::make(options));
-  return std::unique_ptr<Writer>(new S3PartWriter(*this, bucket, key, upload_id, part, std::move(promises)));
+  auto check = TRY(ContentCheck::make(options));
+  return std::unique_ptr<Writer>(new S3PartWriter(*this, bucket, key, upload_id, part, std::move(check)));
 }
 
 }  // namespace
@@ -507,7 +509,7 @@ Result<std::unique_ptr<Objects>> open_s3(S3Settings settings, Clock& clock) {
   const std::string authority = plain ? settings.endpoint.substr(7) : tls ? settings.endpoint.substr(8) : "";
   if (authority.empty() || authority.find_first_of("/?#@ \t\r\n") != authority.npos)
     return invalid("'" + shorten(settings.endpoint, 200) +
-                   "' is no endpoint: http://HOST:PORT or https://HOST:PORT is expected");
+                   "': expected http://HOST:PORT or https://HOST:PORT");
   return std::unique_ptr<Objects>(new S3(std::move(settings), authority, clock));
 }
 

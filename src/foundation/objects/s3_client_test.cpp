@@ -13,7 +13,7 @@
 namespace trainyard::objects {
 namespace {
 
-// An endpoint that answers as the test says, and remembers what it was asked.
+// An endpoint that answers as the test says, and records its requests.
 class Endpoint final : public net::Handler {
  public:
   using Answer = std::function<void(net::Stream&, const std::string& body)>;
@@ -111,7 +111,7 @@ TEST_F(S3ClientTest, SignsEveryRequestAndSendsKeysAsTheyAre) {
   EXPECT_EQ(endpoint.asked(), std::vector<std::string>{"PUT /bucket/a/../b//c%20d%2Be%3F%C3%BC"});
 }
 
-TEST_F(S3ClientTest, TriesAgainWhatMayPass) {
+TEST_F(S3ClientTest, RetriesTemporaryFailures) {
   int asked = 0;
   Endpoint endpoint([&](net::Stream& stream, const std::string& body) {
     EXPECT_EQ(body, "bytes");
@@ -124,7 +124,7 @@ TEST_F(S3ClientTest, TriesAgainWhatMayPass) {
   EXPECT_EQ(asked, 3);
 }
 
-TEST_F(S3ClientTest, GivesUpWithTheEndpointsWords) {
+TEST_F(S3ClientTest, FailsWithTheEndpointsMessage) {
   Endpoint endpoint([&](net::Stream& stream, const std::string&) {
     reply(stream, 503, error_xml("SlowDown", "Please reduce your request rate."));
   });
@@ -137,7 +137,7 @@ TEST_F(S3ClientTest, GivesUpWithTheEndpointsWords) {
   EXPECT_EQ(endpoint.asked().size(), 4u);
 }
 
-TEST_F(S3ClientTest, DoesNotRepeatWhatMayHaveBeenDone) {
+TEST_F(S3ClientTest, DoesNotRepeatRequestsThatMayHaveSucceeded) {
   Endpoint endpoint([&](net::Stream& stream, const std::string&) { reply(stream, 500); });
   auto objects = client_of(endpoint.url());
   EXPECT_EQ(write_all(*objects, "bucket", "key", "x", PutOptions{.only_if_absent = true}).error().kind,
@@ -145,7 +145,7 @@ TEST_F(S3ClientTest, DoesNotRepeatWhatMayHaveBeenDone) {
   EXPECT_EQ(endpoint.asked().size(), 1u);
 }
 
-TEST_F(S3ClientTest, ErrorsKeepTheirMeaning) {
+TEST_F(S3ClientTest, ErrorsKeepTheirKinds) {
   struct Case {
     int status;
     const char* code;
@@ -171,7 +171,7 @@ TEST_F(S3ClientTest, ErrorsKeepTheirMeaning) {
   }
 }
 
-TEST_F(S3ClientTest, AHeadWithoutWordsSaysWhichIsMissing) {
+TEST_F(S3ClientTest, AHeadWithoutABodyTellsWhatIsMissing) {
   bool bucket_there = true;
   Endpoint endpoint([&](net::Stream& stream, const std::string&) {
     reply(stream, stream.head().target == "/bucket" && bucket_there ? 200 : 404);
@@ -182,7 +182,7 @@ TEST_F(S3ClientTest, AHeadWithoutWordsSaysWhichIsMissing) {
   EXPECT_EQ(fault_of(objects->head("bucket", "key").error()), fault::kBucketMissing);
 }
 
-TEST_F(S3ClientTest, AGetThatBreaksOffGoesOnWhereItWas) {
+TEST_F(S3ClientTest, AGetThatBreaksOffContinuesAtTheSameByte) {
   std::string whole(3 << 20, '\0');
   for (size_t i = 0; i < whole.size(); ++i) whole[i] = char(i / 1000);
   std::vector<std::string> ranges;
@@ -264,7 +264,7 @@ TEST_F(S3ClientTest, AnErrorAfterTheHeadIsOne) {
   EXPECT_EQ(fault_of(info.error()), fault::kPartInvalid);
 }
 
-TEST_F(S3ClientTest, AnEndpointThatIsNotThereIsUnavailable) {
+TEST_F(S3ClientTest, AMissingEndpointIsUnavailable) {
   std::string url;
   {
     Endpoint endpoint([](net::Stream&, const std::string&) {});
@@ -319,7 +319,7 @@ TEST_F(S3ClientTest, NumbersOfTheEndpointAreChecked) {
   }
 }
 
-TEST_F(S3ClientTest, ALengthBeyondAllObjectsIsNotBelieved) {
+TEST_F(S3ClientTest, RejectsLengthsBeyondTheLimit) {
   std::string total;
   Endpoint endpoint([&](net::Stream& stream, const std::string&) {
     reply(stream, 206, "1234567890", {{"Content-Range", "bytes 0-9/" + total}, {"ETag", "\"e\""}});

@@ -13,7 +13,7 @@
 namespace trainyard::objects {
 namespace {
 
-// A file that is another one each time it is read is being written all the time, not broken.
+// A file that is another one at each read is being rewritten all the time, not broken.
 constexpr int kTriesMax = 3;
 
 // Tells whether a path still names the same file.
@@ -106,7 +106,7 @@ class Scrub {
   Result<void> read_object(const std::string& path, const std::string& file, const std::string& key) {
     auto opened = TRY(open_recorded(file));
     if (opened.record.info.key != key)
-      return corrupt("its record is that of the key '" + opened.record.info.key + "'");
+      return corrupt("its record belongs to the key '" + opened.record.info.key + "'");
     const Range whole = TRY(resolve_range({}, opened.record.info.bytes));
     if (opened.record.parts > 0) {
       const std::string& id = opened.record.upload_id;
@@ -137,7 +137,8 @@ class Scrub {
 }  // namespace
 
 Result<ScrubReport> scrub_directory(const std::string& path, const ScrubSettings& settings) {
-  if (!os::exists(path + "/format")) return not_found(path + " holds no objects of Trainyard");
+  if (!os::exists(path + "/format"))
+    return not_found("opening " + path + ": not a directory of Trainyard's objects");
   return Scrub(settings).run(path + "/buckets");
 }
 

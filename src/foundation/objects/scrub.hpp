@@ -1,6 +1,6 @@
 // Reads every object of a directory (objects/directory.hpp) from its files and compares it with its checksum. Changes
-// nothing and takes no lock, so a server may have the directory open: an object that is replaced or removed while it is
-// read is read again or passed over.
+// nothing and takes no lock, so a server may have the directory open: an object that is replaced or removed meanwhile
+// is read again or skipped.
 //
 // Threads: confined to one. Errors: those of reading directories; a broken object is part of the report.
 #pragma once
@@ -15,14 +15,14 @@
 namespace trainyard::objects {
 
 struct ScrubProgress {
-  uint64_t objects = 0;    // that were read
-  uint64_t bytes = 0;      // of them
-  uint64_t bytes_all = 0;  // of all files there are, as they were at the beginning
+  uint64_t objects = 0;    // read so far
+  uint64_t bytes = 0;      // of these objects
+  uint64_t bytes_all = 0;  // of all files, at the beginning
 };
 
 struct ScrubSettings {
   std::string bucket;  // "": all
-  // Called after each kScrubStepBytes at most. It may wait, so that disks have time for others; false ends the scrub.
+  // Called at least once per kScrubStepBytes. It may wait, to leave disk bandwidth to others; false ends the scrub.
   std::function<bool(const ScrubProgress&)> go_on = [](const ScrubProgress&) { return true; };
 };
 inline constexpr size_t kScrubStepBytes = 1 << 20;
@@ -36,7 +36,7 @@ struct BrokenObject {
 struct ScrubReport {
   uint64_t objects = 0;
   uint64_t bytes = 0;
-  uint64_t without_checksum = 0;  // of the whole: joined by an early version; their length alone was compared
+  uint64_t without_checksum = 0;  // of the whole: joined by an early version; only their length was compared
   std::vector<BrokenObject> broken;
   uint64_t broken_not_named = 0;  // beyond kBrokenNamedMax
   bool whole = true;              // false: go_on() ended it

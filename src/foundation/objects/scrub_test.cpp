@@ -45,7 +45,7 @@ class ScrubTest : public testing::Test {
   std::unique_ptr<Objects> objects_;
 };
 
-TEST_F(ScrubTest, FindsNothingWhereAllIsWell) {
+TEST_F(ScrubTest, FindsNothingInAnIntactDirectory) {
   const auto report = scrub();
   EXPECT_EQ(report.objects, 4u);
   EXPECT_EQ(report.bytes, 15'000u);
@@ -85,7 +85,7 @@ TEST_F(ScrubTest, AnObjectUnderAnothersNameIsBroken) {
   EXPECT_NE(scrub().broken[0].why.find("'d'"), std::string::npos);
 }
 
-TEST_F(ScrubTest, IsToldOfProgressAndEndsWhenAsked) {
+TEST_F(ScrubTest, ReportsProgressAndEndsOnRequest) {
   uint64_t calls = 0;
   ScrubSettings settings;
   settings.go_on = [&](const ScrubProgress& progress) {
@@ -118,7 +118,7 @@ TEST_F(ScrubTest, AnObjectThatIsReplacedMeanwhileIsNotBroken) {
   EXPECT_TRUE(report->broken.empty());
 }
 
-TEST_F(ScrubTest, RefusesWhatIsNotThere) {
+TEST_F(ScrubTest, RejectsMissingDirectoriesAndBuckets) {
   EXPECT_EQ(scrub_directory(directory_.path(), {}).error().kind, Kind::not_found);
   ScrubSettings settings;
   settings.bucket = "third";

@@ -1,7 +1,7 @@
-// Counts what is stored, by bucket and by owner, and refuses what would exceed a quota.
+// Counts stored bytes and objects, by bucket and by owner, and rejects writes that would exceed a quota.
 //
-// An owner is the person whose request stored an object, or began its upload; "" is of nobody's quota. Writes that are under
-// way and parts of running uploads count: a Charge holds what a write uses until it is kept or given back.
+// An owner is the user whose request stored an object, or began its upload; "" has no quota. Running writes and parts
+// of running uploads count: a Charge holds the usage of a write until the write is kept or dropped.
 //
 // Threads:  callable from anywhere; one Charge is confined to one thread at a time.
 // Errors:   exhausted, with the word quota_exceeded (objects.hpp).
@@ -26,11 +26,11 @@ struct StorageQuota {
   uint64_t objects = UINT64_MAX;
 };
 
-// By name; "*" is for each one that is not named.
+// By name; "*" applies to each other name.
 struct StorageQuotas {
   std::map<std::string, StorageQuota> buckets, users;
 };
-using FindStorageQuotas = std::function<std::shared_ptr<const StorageQuotas>()>;  // never gives nullptr
+using FindStorageQuotas = std::function<std::shared_ptr<const StorageQuotas>()>;  // never nullptr
 
 class StorageUse {
  public:
@@ -44,9 +44,9 @@ class StorageUse {
     ~Charge() {
       if (held_.bytes > 0 || held_.objects > 0) use_.remove(bucket_, owner_, held_);
     }
-    // Before it is used.
+    // Called before the bytes are written.
     Result<void> add(uint64_t bytes, uint64_t objects);
-    // It is stored: no longer given back.
+    // Keeps the usage: the object is stored.
     void keep() { held_ = {}; }
     const std::string& owner() const { return owner_; }
 
@@ -64,10 +64,10 @@ class StorageUse {
     return {*this, std::move(bucket), std::move(owner)};
   }
 
-  // Without asking a quota: what is there already.
+  // Adds existing objects, without checking a quota.
   void add(const std::string& bucket, const std::string& owner, StoredAmount amount);
   void remove(const std::string& bucket, const std::string& owner, StoredAmount amount);
-  // The bucket is gone, with its uploads.
+  // Removes a deleted bucket, with its uploads.
   void forget(const std::string& bucket);
 
   StoredAmount of_bucket(const std::string& bucket) const;

@@ -1,4 +1,4 @@
-// Quotas of buckets and users over a directory: what counts, what is refused, and that a new opening counts the same.
+// Tests quotas of buckets and users over a directory: counting, rejection, and equal counts after opening it again.
 #include "objects/storage_use.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class StorageUseTest : public DirectoryTest {
     return TRY(writer->commit()).etag;
   }
   StoredAmount used() { return objects_->statistics()->buckets["bucket"]; }
-  // The same, counted from the files.
+  // The same counts, computed from the files.
   StoredAmount counted() {
     open_with(*quotas_);
     return used();
@@ -145,7 +145,7 @@ TEST_F(StorageUseTest, AUsersQuotaFollowsTheOwnerThroughUploadsAndOpenings) {
   ASSERT_TRUE(put("c", 400));
 }
 
-TEST_F(StorageUseTest, WritesUnderWayCountTogether) {
+TEST_F(StorageUseTest, RunningWritesCountTogether) {
   set({.buckets = {{"*", {.bytes = 100}}}, .users = {}});
   auto first = *objects_->put("bucket", "a", {.bytes = 60});
   EXPECT_TRUE(is_refused(put("b", 60)));

@@ -1,6 +1,6 @@
-// What every implementation of Objects must do. A test program that includes this and makes
-// INSTANTIATE_TEST_SUITE_P of ObjectsSuite runs it over its own: suite_test.cpp over memory and directory,
-// api/operations over the S3 client.
+// Tests the contract of every implementation of Objects. A test program that includes this and makes
+// INSTANTIATE_TEST_SUITE_P of ObjectsSuite runs it on its own: suite_test.cpp with memory and directory,
+// api/operations with the S3 client.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class SetClock final : public Clock {
   Instant now_ = from_milliseconds(1'795'000'000'123);
 };
 
-// A fresh, empty Objects and whatever must live beside it.
+// An empty Objects, and everything that must live as long.
 struct Subject {
   std::shared_ptr<void> world;
   std::unique_ptr<Objects> objects;
@@ -115,7 +115,7 @@ TEST_P(ObjectsSuite, BadBucketNamesAreRefused) {
     EXPECT_EQ(kind_and_word(objects().create_bucket(name, "r")), "invalid bad_bucket_name") << name;
 }
 
-TEST_P(ObjectsSuite, AnObjectComesBackAsItWasPut) {
+TEST_P(ObjectsSuite, AGetReturnsThePutObject) {
   PutOptions options;
   options.content_type = "text/plain";
   options.headers = {{"cache-control", "no-cache"}};
@@ -135,7 +135,7 @@ TEST_P(ObjectsSuite, AnObjectComesBackAsItWasPut) {
   EXPECT_EQ(objects().head("bucket", "some/key")->etag, put_info.etag);
 }
 
-TEST_P(ObjectsSuite, WhatIsNotThereIsSaidInWords) {
+TEST_P(ObjectsSuite, ErrorsNameMissingBucketsAndKeys) {
   EXPECT_EQ(kind_and_word(objects().get("bucket", "no")), "not_found key_missing");
   EXPECT_EQ(kind_and_word(objects().head("bucket", "no")), "not_found key_missing");
   EXPECT_EQ(kind_and_word(objects().get("nobucket", "no")), "not_found bucket_missing");
@@ -145,7 +145,7 @@ TEST_P(ObjectsSuite, WhatIsNotThereIsSaidInWords) {
   EXPECT_EQ(kind_and_word(objects().remove("nobucket", "no")), "not_found bucket_missing");
 }
 
-TEST_P(ObjectsSuite, AnyUtf8IsAKeyAndNoneEscapes) {
+TEST_P(ObjectsSuite, AnyUtf8IsAKeyAndStaysInItsBucket) {
   const std::vector<std::string> keys = {"a",
                                          "a/b",
                                          "a/",
@@ -289,11 +289,11 @@ TEST_P(ObjectsSuite, ChecksumsAreVerifiedAndKept) {
   EXPECT_EQ(write_all(objects(), "bucket", "bad", "x", unknown).error().kind, Kind::invalid);
 }
 
-TEST_P(ObjectsSuite, AnotherLengthThanAnnouncedIsRefused) {
+TEST_P(ObjectsSuite, AnotherLengthThanDeclaredIsRefused) {
   for (const uint64_t announced : {2u, 9u}) {
     auto writer = objects().put("bucket", "key", PutOptions{.bytes = announced});
     ASSERT_TRUE(writer);
-    // Who sends the bytes on may notice at either call.
+    // A caller that forwards bytes may notice it at either call.
     auto written = (*writer)->write(std::string_view("hello"));
     if (written)
       written = [&]() -> Result<void> {
@@ -408,7 +408,7 @@ TEST_P(ObjectsSuite, AnUploadBecomesOneObject) {
   EXPECT_EQ(head->checksums.at("crc32"), to_base64(checksum_of("crc32", sums)) + "-3");
   EXPECT_EQ(objects().list_uploads("bucket", "")->size(), 0u);
   const auto again = objects().complete_upload("bucket", "big", *id, parts);
-  ASSERT_TRUE(again) << "a client that missed the answer asks again";
+  ASSERT_TRUE(again) << "a client that missed the answer repeats the request";
   EXPECT_EQ(again->etag, info->etag);
 }
 
@@ -437,7 +437,7 @@ TEST_P(ObjectsSuite, AnUploadMayHaveTheChecksumOfTheWhole) {
 }
 
 TEST_P(ObjectsSuite, BadUploadsAreRefused) {
-  // A client hears of it when the part has been sent.
+  // The client is told when the part has been sent.
   const auto put_part = [&](const std::string& key, const std::string& upload_id,
                             uint32_t number) -> Result<ObjectInfo> {
     const auto writer = TRY(objects().put_part("bucket", key, upload_id, number));
@@ -474,12 +474,12 @@ TEST_P(ObjectsSuite, BadUploadsAreRefused) {
   EXPECT_EQ(kind_and_word(objects().abort_upload("bucket", "key", dropped)), "not_found upload_missing");
 }
 
-TEST_P(ObjectsSuite, ManyThreadsPutAndRemoveSideBySide) {
+TEST_P(ObjectsSuite, ManyThreadsPutAndRemoveConcurrently) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([this, thread] {
       for (int i = 0; i < 25; ++i) {
-        // All in directories that others empty and make again.
+        // All in directories that other threads empty and make again.
         const std::string key = "shared/" + std::to_string(i % 3) + "/" + std::to_string(thread);
         const std::string bytes(100, char('a' + thread));
         auto info = write_all(objects(), "bucket", key, bytes);

@@ -17,7 +17,7 @@ namespace {
 // Headers before Linux 5.14 lack it.
 constexpr uint64_t kNoSymbolicLinks = 0x00200000;  // MOUNT_ATTR_NOSYMFOLLOW
 
-// A job that makes and removes a file in turns cannot hold us longer than so many rounds.
+// Bounds the retries against a job that makes and removes a file repeatedly.
 constexpr int kCreateTriesMax = 100;
 
 constexpr uint64_t kNoLinks = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
@@ -39,14 +39,14 @@ Result<File> open_beneath(const File& directory, const std::string& path, uint64
   return from_errno(path);
 }
 
-// What lies at `path`, looked at and only then opened with `flags`.
+// Opens `path` for inspection, and then with `flags`.
 Result<File> open_of_type(const File& directory, const std::string& path, mode_t type, int flags) {
   const File found = TRY(open_beneath(directory, path, O_PATH));
   struct stat status = {};
   if (::fstat(found.descriptor(), &status) != 0) return from_errno(path);
   if ((status.st_mode & S_IFMT) != type)
-    return invalid(path + (type == S_IFREG ? ": is not a regular file" : ": is not a FIFO"));
-  // This link of the kernel leads to the file that was looked at, wherever its name leads by now.
+    return invalid(path + (type == S_IFREG ? ": not a regular file" : ": not a FIFO"));
+  // This link of the kernel leads to the inspected file, even if its name changes meanwhile.
   const std::string itself = "/proc/self/fd/" + std::to_string(found.descriptor());
   int descriptor;
   do descriptor = ::open(itself.c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -55,7 +55,7 @@ Result<File> open_of_type(const File& directory, const std::string& path, mode_t
   return File(descriptor);
 }
 
-// A copy of the mount that the directory lies on, whose root is the directory. None where that is not possible here.
+// Clones the mount of the directory, with the directory as its root. Nothing if that is not possible here.
 File clone_mount(const File& directory) {
   File mount(int(::syscall(SYS_open_tree, directory.descriptor(), "",
                            AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
@@ -70,7 +70,7 @@ File clone_mount(const File& directory) {
 Result<File> confined(File directory) {
   const File mount = clone_mount(directory);
   if (!mount) return directory;
-  // The mount stays as long as something in it is open, though it is in no namespace any more when `mount` is closed.
+  // The mount stays while a file in it is open, although it is in no namespace any more once `mount` is closed.
   return open_beneath(mount, "", O_RDONLY | O_DIRECTORY);
 }
 
@@ -107,7 +107,7 @@ Result<File> create_file_beneath(const File& directory, const std::string& path,
     if (if_there == IfThere::truncate && ::ftruncate(file->descriptor(), 0) != 0) return from_errno(path);
     return file;
   }
-  return unavailable(path + ": is made and removed again and again");
+  return unavailable(path + ": gave up, since it is made and removed repeatedly");
 }
 
 Result<File> open_fifo_beneath(const File& directory, const std::string& path, FifoEnd end) {
@@ -119,7 +119,7 @@ Result<File> make_directories_beneath(const File& directory, const std::string& 
   for (const auto part : split(path, '/')) {
     if (part.empty()) continue;
     const std::string name(part);
-    if (name == "." || name == "..") return invalid(path + ": is not a path of plain names");
+    if (name == "." || name == "..") return invalid(path + ": invalid path: it must consist of plain names");
     if (::mkdirat(above.descriptor(), name.c_str(), mode) != 0 && errno != EEXIST) return from_errno(path);
     auto below = open_directory_beneath(above, name);
     if (!below) return std::move(below).error().in(path);

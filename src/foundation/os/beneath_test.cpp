@@ -24,13 +24,13 @@ ino_t inode_of(const File& file) {
   return status.st_ino;
 }
 
-// Where the kernel says no: its error number.
+// Returns the error number of a failed call.
 int try_open(const File& directory, const char* path, int flags) {
   const File file(::openat(directory.descriptor(), path, flags | O_CLOEXEC));
   return file ? 0 : errno;
 }
 
-// These calls say nothing of staying beneath: the directory's own mount is what confines them.
+// These calls have no RESOLVE flags: the directory's own mount confines them.
 class ConfinedDirectory : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -74,7 +74,7 @@ TEST_F(ConfinedDirectory, FollowsNoLinks) {
 TEST_F(ConfinedDirectory, OpensNoDeviceFiles) {
   ASSERT_EQ(::mknodat(directory_.descriptor(), "null", S_IFCHR | 0666, makedev(1, 3)), 0);
   EXPECT_EQ(try_open(directory_, "null", O_RDONLY), EACCES);
-  // Also not by the way that a path which was looked at is opened.
+  // Also not through the descriptor by which an inspected path is opened.
   const File found(::openat(directory_.descriptor(), "null", O_PATH | O_CLOEXEC));
   const File opened(::open(("/proc/self/fd/" + std::to_string(found.descriptor())).c_str(), O_RDONLY));
   EXPECT_FALSE(bool(opened));
@@ -93,21 +93,21 @@ TEST_F(ConfinedDirectory, StaysWhatItWas) {
   EXPECT_EQ(errno, EXDEV);
 }
 
-TEST_F(ConfinedDirectory, GoesWithItsLastDescriptor) {
+TEST_F(ConfinedDirectory, EndsWithItsLastDescriptor) {
   const std::string mounted = outside_ + "/mounted";
   ASSERT_TRUE(make_directories(mounted));
   ASSERT_EQ(::mount("none", mounted.c_str(), "tmpfs", 0, "size=64k"), 0);
   auto held = open_confined_directory(mounted);
   const File events(::inotify_init1(IN_CLOEXEC));
   ASSERT_GE(::inotify_add_watch(events.descriptor(), mounted.c_str(), IN_MODIFY), 0);
-  ASSERT_EQ(::umount2(mounted.c_str(), 0), 0) << "what is held does not make the mount itself busy";
+  ASSERT_EQ(::umount2(mounted.c_str(), 0), 0) << "open files do not make the mount itself busy";
   pollfd news = {events.descriptor(), POLLIN, 0};
   EXPECT_EQ(::poll(&news, 1, 0), 0) << "the file system is still in use";
   held->close();
   EXPECT_EQ(::poll(&news, 1, kEventMilliseconds), 1) << "it is unmounted everywhere";
 }
 
-TEST(OpenConfinedDirectory, SaysWhatIsMissing) {
+TEST(OpenConfinedDirectory, ReportsAMissingDirectory) {
   const auto opened = open_confined_directory("/no/such/directory");
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, Kind::not_found);

@@ -107,7 +107,7 @@ Result<void> Disk::write_file_durably(const std::string& path, std::string_view 
 
 Result<uint64_t> free_bytes(const std::string& path) {
   struct statvfs status {};
-  if (::statvfs(path.c_str(), &status) != 0) return from_errno("asking for the free space of " + path);
+  if (::statvfs(path.c_str(), &status) != 0) return from_errno("reading the free space of " + path);
   return uint64_t(status.f_bavail) * status.f_frsize;
 }
 

@@ -1,10 +1,10 @@
-// The file calls by which something becomes durable, each of which a test can make fail.
+// Wraps the file calls that make data durable, so that a test can make each of them fail.
 //
 // os/files.hpp has the same as plain functions; modules that decide crash safety call them through a Disk, which
-// asks its FileFaults before each step.
+// queries its FileFaults before each step.
 //
-// It remembers the first sync that failed: the kernel may call clean what then is not on the disk, so a writer must not
-// believe a later sync either.
+// A Disk remembers the first sync that failed: the kernel may then mark pages as clean that are not on the disk, so a
+// writer must not trust a later sync either.
 //
 // Threads: callable from anywhere. Errors: by errno (base/result.hpp), with the path in the message.
 #pragma once
@@ -21,7 +21,7 @@ namespace trainyard::os {
 
 class Disk {
  public:
-  // Lifetime: `faults` outlives the Disk; nullptr: nothing fails on purpose.
+  // Lifetime: `faults` outlives the Disk; nullptr: no step fails on purpose.
   explicit Disk(FileFaults* faults = nullptr) : faults_(faults) {}
   Disk(const Disk&) = delete;
 
@@ -38,9 +38,9 @@ class Disk {
   // As of os/files.hpp.
   Result<void> write_file_durably(const std::string& path, std::string_view bytes,
                                   unsigned mode = 0600) const;
-  // For steps that the caller takes itself: the errno to fail with, 0 to go on.
+  // For steps that the caller takes itself: the errno to fail with; 0 to continue.
   int fault(FileStep step, const std::string& path) const { return ask(step, path, 0).error_number; }
-  // The path of what could not be synced, but for want of space; "" while all is well.
+  // The path of the first failed sync, unless the disk was full; "" if there was none.
   std::string failed_sync() const;
 
  private:
@@ -54,7 +54,7 @@ class Disk {
   mutable std::string failed_sync_;  // guarded by mutex_
 };
 
-// What an ordinary user may still write to the file system that holds the path.
+// Returns the bytes that an ordinary user may still write to the file system of the path.
 Result<uint64_t> free_bytes(const std::string& path);
 
 }  // namespace trainyard::os

@@ -22,13 +22,13 @@
 namespace trainyard::os {
 namespace {
 
-// How many directories remove_all holds open at once; what lies deeper is moved to the top first. Small
-// beside the usual limit of 1,024 descriptors, more than honest trees are deep.
+// Directories that remove_all holds open at once; deeper ones are moved to the top first. Small compared to the usual
+// limit of 1,024 descriptors, and deeper than usual trees.
 constexpr int kOpenDirectoriesMax = 64;
-// How often remove_all reads one directory again while others add to it, or while deep trees are moved up
-// into it.
+// Times that remove_all reads one directory again while other processes add to it, or deep trees are moved up into
+// it.
 constexpr int kPassesMax = 10'000;
-// How often a lock file may be replaced between opening and locking it before we give up.
+// Times that a lock file may be replaced between opening and locking it.
 constexpr int kLockTriesMax = 100;
 
 Result<File> open_file(const std::string& path, int flags, unsigned mode = 0) {
@@ -63,8 +63,8 @@ std::pair<std::string, std::string> parent_and_name(std::string path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// Opens a directory without following a link or entering a mount (a bind mount of the same file system
-// included, which device numbers do not tell).
+// Opens a directory without following a link or entering a mount (also bind mounts of the same file system, which
+// have the same device number).
 int open_directory_beneath(int parent, const char* name) {
   open_how how = {};
   how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -75,7 +75,7 @@ int open_directory_beneath(int parent, const char* name) {
   return int(descriptor);
 }
 
-// A user's own directory may deny its owner; who may remove it may change that first.
+// A directory's mode may deny its owner; an owner who may remove it may change its mode first.
 int open_for_removal(int parent, const char* name) {
   const int descriptor = open_directory_beneath(parent, name);
   if (descriptor >= 0) {
@@ -91,7 +91,7 @@ int open_for_removal(int parent, const char* name) {
   return open_directory_beneath(parent, name);
 }
 
-// Removes the contents of one tree. Goes on past what it cannot remove, and remembers the first such thing.
+// Removes the contents of one tree. Continues after files that it cannot remove, and remembers the first one.
 class TreeRemoval {
  public:
   TreeRemoval(int top, std::string path) : top_(top), path_(std::move(path)) {}
@@ -118,8 +118,8 @@ class TreeRemoval {
       if (descriptor >= 0) ::close(descriptor);
       return;
     }
-    // Once more whenever something went, since a stream may miss what is added (or moved up) while it is
-    // read.
+    // Repeated whenever an entry was removed, since a stream may miss entries that are added (or moved up) while it
+    // is read.
     bool progress = true;
     for (int pass = 0; progress && pass < kPassesMax; pass++) {
       ::rewinddir(directory.get());
@@ -135,7 +135,7 @@ class TreeRemoval {
     }
   }
 
-  // Whether the entry is gone from here.
+  // True if the entry was removed from here.
   bool remove_entry(int parent, const std::string& name, bool is_directory, int depth) {
     if (!is_directory) {
       if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
@@ -158,7 +158,7 @@ class TreeRemoval {
       const std::string above = ".removing-" + std::to_string(moved_++);
       if (::syscall(SYS_renameat2, parent, name.c_str(), top_, above.c_str(), 1u /* RENAME_NOREPLACE */) == 0)
         return true;
-      if (errno == ENOENT) return true;  // another removes the same tree
+      if (errno == ENOENT) return true;  // another process removes the same tree
       if (errno != EEXIST) break;
     }
     return failed(), false;
@@ -194,7 +194,7 @@ void File::close() {
 }
 
 Result<std::string> read_file(const std::string& path, size_t bytes_max) {
-  // Without O_NONBLOCK, opening a pipe that somebody put there would wait for its writer.
+  // Without O_NONBLOCK, opening a pipe in its place would wait for a writer.
   const File file = TRY(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   struct stat status;
   if (::fstat(file.descriptor(), &status) != 0) return from_errno("reading " + path);
@@ -203,7 +203,7 @@ Result<std::string> read_file(const std::string& path, size_t bytes_max) {
 
   std::string bytes;
   size_t length = 0;
-  // The size is a hint: files of /proc say 0, and a file may grow while it is read.
+  // The size is a hint: it is 0 for files of /proc, and a file may grow while it is read.
   size_t room = std::min(size_t(status.st_size), bytes_max) + 1;
   for (;;) {
     bytes.resize(length + room);
@@ -224,7 +224,7 @@ Result<void> write_file_durably(const std::string& path, std::string_view bytes,
   const std::string neighbour = parent + "/" + std::string(kNeighbourPrefix) + MachineRandom().hex(8);
   const auto write_neighbour = [&]() -> Result<void> {
     File file = TRY(open_file(neighbour, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
-    // The umask must not take away what the caller asked for.
+    // The umask must not reduce the mode that the caller chose.
     if (::fchmod(file.descriptor(), mode) != 0) return from_errno("setting the mode of " + neighbour);
     TRY(write_whole(file, bytes, neighbour));
     if (::fsync(file.descriptor()) != 0) return from_errno("syncing " + neighbour);
@@ -247,7 +247,7 @@ Result<void> write_file(const std::string& path, std::string_view bytes, unsigne
 
 Result<void> make_directories(const std::string& path, unsigned mode) {
   if (path.empty()) return invalid("making a directory: the path is empty");
-  // Mostly it is there, or its parent is.
+  // Usually it exists, or its parent does.
   if (::mkdir(path.c_str(), mode) == 0) return ok();
   struct stat present;
   if (errno == EEXIST && ::stat(path.c_str(), &present) == 0 && S_ISDIR(present.st_mode)) return ok();
@@ -256,7 +256,7 @@ Result<void> make_directories(const std::string& path, unsigned mode) {
     if (::mkdir(part.c_str(), mode) != 0) {
       const int why = errno;
       struct stat status;
-      // A parent may be unwritable and even unreadable for us, as long as it is there.
+      // A parent may be unwritable and even unreadable for us, as long as it exists.
       if (::stat(part.c_str(), &status) != 0) return from_errno("making directory " + part, why);
       if (!S_ISDIR(status.st_mode)) return from_errno("making directory " + part, EEXIST);
     }
@@ -266,7 +266,7 @@ Result<void> make_directories(const std::string& path, unsigned mode) {
 
 Result<void> remove_all(const std::string& path) {
   const auto [parent_path, name] = parent_and_name(path);
-  if (name.empty() || name == "." || name == "..") return invalid("removing '" + path + "': not a name");
+  if (name.empty() || name == "." || name == "..") return invalid("removing '" + path + "': invalid name");
   const File parent(::open(parent_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!parent && errno == ENOENT) return ok();
   if (!parent) return from_errno("removing " + path);
@@ -275,8 +275,7 @@ Result<void> remove_all(const std::string& path) {
 
   const File top(open_for_removal(parent.descriptor(), name.c_str()));
   if (!top && errno == ENOENT) return ok();
-  if (!top && errno == EXDEV)
-    return from_errno("removing " + path + ", on which something is mounted", EBUSY);
+  if (!top && errno == EXDEV) return from_errno("removing " + path + ", which is a mount point", EBUSY);
   if (!top) return from_errno("removing " + path);
   if (auto error = TreeRemoval(top.descriptor(), path).run()) return std::move(*error);
   if (::unlinkat(parent.descriptor(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return ok();
@@ -312,11 +311,11 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-// The lock belongs to the open file description: unlike classic POSIX locks it also excludes within the
-// process, and unlike flock() it can be asked about without being taken for a moment.
+// The lock belongs to the open file description: unlike classic POSIX locks it also excludes within the process, and
+// unlike flock() it can be queried without being taken for a moment.
 Result<FileLock> FileLock::take(const std::string& path) {
   for (int attempt = 0; attempt < kLockTriesMax; attempt++) {
-    File file = TRY(open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600).in("taking a lock"));
+    File file = TRY(open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600).in("locking"));
     struct flock lock = whole_file();
     if (::fcntl(file.descriptor(), F_OFD_SETLK, &lock) != 0) {
       if (errno != EAGAIN && errno != EACCES) return from_errno("locking " + path);
@@ -325,20 +324,20 @@ Result<FileLock> FileLock::take(const std::string& path) {
       return conflict(path + " is locked by " +
                       (process.empty() ? "another process" : "process " + shorten(process, 32)));
     }
-    // The file may have been removed between opening and locking; a lock on a nameless file excludes nobody.
+    // The file may have been removed between opening and locking; a lock on a removed file excludes no process.
     struct stat ours, named;
     if (::fstat(file.descriptor(), &ours) != 0) return from_errno("locking " + path);
     if (::stat(path.c_str(), &named) != 0 || ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)
       continue;
     const std::string process = std::to_string(::getpid()) + "\n";
     TRY(write_whole(file, process, path));
-    // Not emptied before: file systems take what is emptied and written again for a precious file, and begin to bring it to
-    // the disk when it is closed.
+    // Not truncated before: file systems treat a file that is truncated and written again as precious, and begin to
+    // flush it when it is closed.
     if (ours.st_size > off_t(process.size()) && ::ftruncate(file.descriptor(), off_t(process.size())) != 0)
       return from_errno("locking " + path);
     return FileLock(std::move(file));
   }
-  return unavailable("locking " + path + ": it is replaced again and again");
+  return unavailable("locking " + path + ": gave up, since it is replaced repeatedly");
 }
 
 Result<FileLock> FileLock::take_after_death(const std::string& path, Duration at_most) {
@@ -350,7 +349,7 @@ Result<FileLock> FileLock::take_after_death(const std::string& path, Duration at
   return gone ? take_within(path, at_most) : std::move(lock);
 }
 
-// Nothing tells when a lock of another process goes, but the blocking call, which has no deadline: so it is tried.
+// Only the blocking call notices when a lock of another process is released, and it has no deadline: so it is polled.
 Result<FileLock> FileLock::take_within(const std::string& path, Duration at_most) {
   constexpr Duration kPause = 5ms;
   const auto deadline = std::chrono::steady_clock::now() + at_most;

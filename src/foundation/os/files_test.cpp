@@ -24,7 +24,7 @@ struct Files : testing::Test {
   std::string at(const std::string& name) { return directory.path() + "/" + name; }
 };
 
-TEST_F(Files, WhatIsWrittenIsRead) {
+TEST_F(Files, ReadsWrittenBytes) {
   const std::string bytes("a\0b\n", 4);
   ASSERT_TRUE(write_file_durably(at("x"), bytes));
   EXPECT_EQ(*read_file(at("x")), bytes);
@@ -43,7 +43,7 @@ TEST_F(Files, DurableWritingReplacesALinkAndLeavesItsTarget) {
   EXPECT_EQ(*read_file(at("link")), "new");
 }
 
-TEST_F(Files, AFailedWriteLeavesTheOldAndNoNeighbour) {
+TEST_F(Files, AFailedWriteKeepsTheOldContentAndNoNeighbour) {
   ASSERT_TRUE(make_directories(at("taken/below")));
   const auto written = write_file_durably(at("taken"), "x");  // a directory cannot be renamed over
   ASSERT_FALSE(written);
@@ -52,8 +52,8 @@ TEST_F(Files, AFailedWriteLeavesTheOldAndNoNeighbour) {
   EXPECT_EQ(write_file_durably(at("absent/x"), "x").error().kind, Kind::not_found);
 }
 
-// A limit on file size stands for the full disk: write() fails part-way through.
-TEST_F(Files, AFullDiskLeavesTheOldAndNoNeighbour) {
+// A limit on file size simulates the full disk: write() fails part-way through.
+TEST_F(Files, AFullDiskKeepsTheOldContentAndNoNeighbour) {
   ASSERT_TRUE(write_file_durably(at("x"), "old"));
   const pid_t child = ::fork();
   if (child == 0) {
@@ -69,7 +69,7 @@ TEST_F(Files, AFullDiskLeavesTheOldAndNoNeighbour) {
   EXPECT_EQ(*list_directory(directory.path()), std::vector<std::string>{"x"});
 }
 
-TEST_F(Files, ReadingHasALimitAndWaitsForNobody) {
+TEST_F(Files, ReadingHasALimitAndNeverWaits) {
   ASSERT_TRUE(write_file(at("x"), "12345"));
   EXPECT_EQ(*read_file(at("x"), 5), "12345");
   EXPECT_EQ(read_file(at("x"), 4).error().kind, Kind::exhausted);
@@ -174,7 +174,7 @@ TEST_F(Files, ALockIsSeenFromAnotherProcessAndEndsWithItsHolder) {
     char byte = lock ? 'y' : 'n';
     if (::write(from_child[1], &byte, 1) == 1) {
       ::close(to_child[1]);
-      (void)!::read(to_child[0], &byte, 1);  // until the parent kills us
+      (void)!::read(to_child[0], &byte, 1);  // until the parent kills it
     }
     ::_exit(0);
   }
@@ -192,7 +192,7 @@ TEST_F(Files, ALockIsSeenFromAnotherProcessAndEndsWithItsHolder) {
   for (const int end : {to_child[0], to_child[1], from_child[0], from_child[1]}) ::close(end);
 }
 
-TEST_F(Files, ALockThatAChildOfTheDeadStillHoldsIsWaitedFor) {
+TEST_F(Files, WaitsForALockOfADeadProcesssChild) {
   const pid_t parent = ::fork();
   if (parent == 0) {
     const auto lock = FileLock::take(at("lock"));

@@ -1,4 +1,4 @@
-// The machine's own clock and randomness: what main hands to everything that takes a Clock or a Random.
+// Provides the machine's own clock and randomness, which main passes to every user of a Clock or a Random.
 #pragma once
 
 #include "base/random.hpp"

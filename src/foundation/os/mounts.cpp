@@ -56,14 +56,14 @@ Result<void> bind_beneath(const std::string& root, const std::string& path, cons
       ::syscall(SYS_openat2, above.descriptor(), path.empty() ? "." : path.c_str(), &how, sizeof how)));
   if (!found) {
     if (errno == EXDEV || errno == ELOOP) return invalid(path + ": a link leads out of " + root);
-    if (errno == ENOTDIR) return invalid(path + ": it is no directory");
+    if (errno == ENOTDIR) return invalid(path + ": not a directory");
     return from_errno(path);
   }
   TRY(make_directories(target));
   const std::string source = "/proc/self/fd/" + std::to_string(found.descriptor());
   if (::mount(source.c_str(), target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
     return from_errno("mounting " + path + " of " + root);
-  // Else taking it down would take down what is mounted below the original, too.
+  // Otherwise unmounting it would also unmount the mounts below the original.
   if (::mount(nullptr, target.c_str(), nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
     const auto error = from_errno("mounting " + path + " of " + root);
     ::umount2(target.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);

@@ -1,4 +1,4 @@
-// Waits for a name to come into a directory.
+// Waits until a name appears in a directory.
 //
 // Threads: callable from anywhere; blocks. Errors: not_found (no such directory), exhausted (too many watches).
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace trainyard::os {
 
-// Whether it is there, at the latest when the time is over.
+// Returns whether the name is there, at the latest when the time is over.
 Result<bool> await_name(const std::string& directory, const std::string& name, Duration at_most);
 
 }  // namespace trainyard::os

@@ -1,7 +1,7 @@
 // Wakes a thread that waits on descriptors.
 //
-// Threads: notify() from anywhere; the rest from the one that waits. Errors: none; without a descriptor left it is
-// silent, and who waits wakes when his time is over.
+// Threads: notify() from anywhere; the rest from the waiting thread. Errors: none; if there was no free descriptor,
+// notify() has no effect, and the waiting thread wakes at its timeout.
 #pragma once
 
 namespace trainyard::os {
@@ -12,7 +12,7 @@ class Notifier {
   ~Notifier();
   Notifier(const Notifier&) = delete;
   void notify();
-  // Readable once it was rung, until cleared.
+  // Readable after notify(), until cleared.
   int descriptor() const { return descriptor_; }
   void clear();
 

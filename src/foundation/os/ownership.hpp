@@ -1,4 +1,4 @@
-// Giving a whole tree to another user.
+// Changes the owner of a whole tree.
 //
 // Threads: callable from anywhere. Errors: by errno, with the path.
 #pragma once
@@ -10,8 +10,8 @@
 
 namespace trainyard::os {
 
-// The tree at `path`, itself included, belongs to them afterwards. Links are given, not followed; what is
-// mounted below is left alone. Requires: nobody else changes the tree meanwhile.
+// Gives the tree at `path`, itself included, to the user and group. Links are changed, not followed; mounts in the
+// tree are skipped. Requires: no other process changes the tree meanwhile.
 Result<void> give_tree(const std::string& path, uint32_t user_id, uint32_t group_id);
 
 }  // namespace trainyard::os

@@ -30,7 +30,7 @@ TEST(GiveTree, GivesAllOfItAndFollowsNoLink) {
   EXPECT_EQ(owner(other), 0u);
 }
 
-TEST(GiveTree, SaysWhatIsNotThere) {
+TEST(GiveTree, ReportsAMissingTree) {
   const auto given = give_tree("/no/such/tree", 0, 0);
   ASSERT_FALSE(given);
   EXPECT_EQ(given.error().kind, Kind::not_found);

@@ -20,7 +20,7 @@ Result<std::pair<PacketSocket, File>> PacketSocket::pair() {
 
 Result<void> PacketSocket::send(std::string_view bytes, int descriptor) const {
   if (bytes.size() > kPacketBytesMax)
-    return exhausted("a packet of " + std::to_string(bytes.size()) + " bytes is too long");
+    return exhausted("sending a packet of " + std::to_string(bytes.size()) + " bytes: too long");
   iovec content{const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message = {};
   message.msg_iov = &content;
@@ -60,7 +60,7 @@ Result<std::optional<PacketSocket::Packet>> PacketSocket::receive(Duration at_mo
   ssize_t got;
   do got = ::recvmsg(socket_.descriptor(), &message, MSG_CMSG_CLOEXEC);
   while (got < 0 && errno == EINTR);
-  if (got < 0 && errno != ECONNRESET) return from_errno("taking a packet");
+  if (got < 0 && errno != ECONNRESET) return from_errno("receiving a packet");
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); got >= 0 && header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
@@ -70,9 +70,9 @@ Result<std::optional<PacketSocket::Packet>> PacketSocket::receive(Duration at_mo
     std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
     packet.descriptor = File(descriptor);
   }
-  // Nobody sends an empty one.
+  // No sender sends an empty packet.
   if (got <= 0) return cancelled("the other side has closed");
-  if (message.msg_flags & MSG_TRUNC) return corrupt("a packet that is too long");
+  if (message.msg_flags & MSG_TRUNC) return corrupt("receiving a packet: too long");
   packet.bytes.resize(size_t(got));
   return std::optional(std::move(packet));
 }

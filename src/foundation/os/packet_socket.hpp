@@ -1,5 +1,5 @@
-// Packets between two processes of this machine, each whole or not at all, with a descriptor if wanted: a pair of Unix
-// sockets, one end of which a process is started with.
+// Sends packets between two processes of this machine, each whole or not at all, optionally with a descriptor: a pair
+// of Unix sockets, one end of which a process inherits at its start.
 //
 // Threads: callable from anywhere; packets of several senders do not mix. Errors: cancelled (the other side has closed),
 // exhausted (longer than kPacketBytesMax), by errno.
@@ -17,21 +17,21 @@
 
 namespace trainyard::os {
 
-// What the kernel takes at once without being asked for more.
+// The size that the kernel accepts in one piece by default.
 inline constexpr size_t kPacketBytesMax = 128 << 10;
 
 class PacketSocket {
  public:
   explicit PacketSocket(File socket) : socket_(std::move(socket)) {}
-  // Ours, and the one to give away.
+  // Returns our end, and the one to pass to the other process.
   static Result<std::pair<PacketSocket, File>> pair();
 
   struct Packet {
     std::string bytes;
-    File descriptor;  // that came with it, if one did
+    File descriptor;  // the packet's descriptor, if it has one
   };
   Result<void> send(std::string_view bytes, int descriptor = -1) const;
-  // Nothing: none came in time.
+  // Returns nothing if no packet arrives in time.
   Result<std::optional<Packet>> receive(Duration at_most) const;
   int descriptor() const { return socket_.descriptor(); }
 

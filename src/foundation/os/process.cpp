@@ -24,15 +24,15 @@ extern char** environ;
 namespace trainyard::os {
 namespace {
 
-// What is kept of a program's output; the rest is read and dropped, so that the program never waits for us.
+// Kept bytes of a program's output; the rest is read and dropped, so that the program never waits for us.
 constexpr size_t kOutputBytesMax = 16 << 20;
 constexpr size_t kErrorsBytesMax = 1 << 20;
 // The largest pipe that Linux makes for ordinary users.
 constexpr size_t kPipeBytesMax = 1 << 20;
-// How much of a program's own words goes into an error message: a few lines.
+// Bytes of a program's output in an error message: a few lines.
 constexpr size_t kLastWordsBytesMax = 2000;
 
-// The arrays that exec wants, over strings that outlive it.
+// The arrays for exec, over strings that outlive it.
 struct Block {
   explicit Block(std::vector<std::string> texts) : strings(std::move(texts)) {
     for (std::string& string : strings) pointers.push_back(string.data());
@@ -53,7 +53,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   return lines;
 }
 
-// What every child of ours starts with: no descriptor but its three streams, no blocked signal, default
+// The state in which every child of ours starts: no descriptor but its three streams, no blocked signal, default
 // actions.
 class SpawnPlan {
  public:
@@ -80,7 +80,7 @@ class SpawnPlan {
   void start_in(const std::string& directory) {
     ::posix_spawn_file_actions_addchdir_np(&actions_, directory.c_str());
   }
-  // An error number, 0 when it runs. Safe in the child of a vfork.
+  // Returns an error number, 0 when it runs. Safe in the child of a vfork.
   int spawn(pid_t* process, char** arguments, char** environment) {
     return ::posix_spawnp(process, arguments[0], &actions_, &attributes_, arguments, environment);
   }
@@ -100,8 +100,8 @@ Result<Pipe> make_pipe() {
   return Pipe{File(ends[0]), File(ends[1])};
 }
 
-// Descriptors 0..2 may be closed in us; a stream that sits there would be overwritten while the child's are
-// laid out.
+// Descriptors 0..2 may be closed in this process; a new stream with such a number would be overwritten by the
+// child's.
 Result<File> above_standard_streams(File file) {
   if (file.descriptor() > 2) return file;
   const int moved = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 3);
@@ -115,8 +115,8 @@ Result<File> standard_input(const std::string& text) {
     if (!null) return from_errno("opening /dev/null");
     return null;
   }
-  // A file in memory rather than a pipe: nobody has to feed it, and a child that does not read it harms
-  // nobody.
+  // A file in memory rather than a pipe: it needs no writer, and a child that does not read it blocks no
+  // thread.
   File memory(::memfd_create("input", MFD_CLOEXEC));
   if (!memory) return from_errno("making a file in memory");
   for (size_t done = 0; done < text.size();) {
@@ -129,8 +129,8 @@ Result<File> standard_input(const std::string& text) {
   return memory;
 }
 
-// Reads what is there without waiting, at most what a pipe can hold: who writes without end must not hold us.
-// False at the end of the stream.
+// Reads the available bytes without waiting, at most the size of a pipe: an endless writer must not block us. False
+// at the end of the stream.
 bool drain(const File& pipe, std::string& kept, size_t bytes_max) {
   char buffer[64 << 10];
   for (size_t round = 0; round < kPipeBytesMax / sizeof buffer; round++) {
@@ -166,21 +166,21 @@ int milliseconds_until(std::chrono::steady_clock::time_point deadline) {
   return int(std::clamp<int64_t>(left, 0, 1'000'000'000));
 }
 
-// What the process in the middle of start_detached tells.
+// The report of the intermediate process of start_detached.
 struct Started {
   int error_number;
   pid_t process;
 };
 
-// The process in the middle starts ours and ends, so that ours is nobody's child but init's. It shares our
-// memory until it ends (vfork), so it does only what posix_spawn does. Its own function, since vfork returns
+// The intermediate process starts the program and ends, so that init becomes its parent. It shares our memory
+// until it ends (vfork), so it does only what posix_spawn does. A separate function, since vfork returns
 // twice.
 [[gnu::noinline]] pid_t start_through_another(SpawnPlan& plan, char** arguments, char** environment,
                                               int answer, bool own_processes) {
   const pid_t middle = ::vfork();
   if (middle == 0) {
     Started started = {0, -1};
-    // Of the process in the middle alone, and only for what it starts.
+    // For the intermediate process alone, and only for its child.
     if (own_processes && ::unshare(CLONE_NEWPID) != 0) started.error_number = errno;
     if (started.error_number == 0)
       started.error_number = plan.spawn(&started.process, arguments, environment);
@@ -205,7 +205,7 @@ Result<Outcome> run(const Command& command) {
   output.writing = TRY(above_standard_streams(std::move(output.writing)));
   errors.writing = TRY(above_standard_streams(std::move(errors.writing)));
 
-  // A group of its own, so that what it starts can be killed with it.
+  // A group of its own, so that its children can be killed with it.
   SpawnPlan plan(input.descriptor(), output.writing.descriptor(), errors.writing.descriptor(),
                  POSIX_SPAWN_SETPGROUP);
   if (!command.working_directory.empty()) plan.start_in(command.working_directory);
@@ -234,7 +234,7 @@ Result<Outcome> run(const Command& command) {
                        {ended.descriptor(), POLLIN, 0}};
   bool killed = false, unwanted = false;
   auto next_look = std::chrono::steady_clock::now() + kWatchInterval;
-  // Until the program itself has ended; what it left running may hold the pipes open for ever.
+  // Until the program itself has ended; processes that it left running may hold the pipes open forever.
   while (!(watched[2].revents & POLLIN)) {
     const int ready = ::poll(
         watched, 3, milliseconds_until(command.watch && !killed ? std::min(deadline, next_look) : deadline));
@@ -257,9 +257,9 @@ Result<Outcome> run(const Command& command) {
   outcome.code = exit_code(wait_for(process));
   if (killed) {
     const std::string words = last_words(outcome);
-    if (unwanted) return cancelled(doing + ": it was not wanted any more");
+    if (unwanted) return cancelled(doing + ": stopped by the caller");
     return cancelled(doing + ": killed after " + std::to_string(command.at_most.count()) + " ms" +
-                     (words.empty() ? "" : "; its last words: " + words));
+                     (words.empty() ? "" : "; its last output: " + words));
   }
   return outcome;
 }
@@ -288,7 +288,7 @@ Result<pid_t> start_detached(const std::vector<std::string>& arguments,
   SpawnPlan plan(input >= 0 ? input : null.descriptor(), log.descriptor(), log.descriptor(),
                  POSIX_SPAWN_SETSID);
   Block block(arguments), lines(environment_with(environment));
-  // No handler of ours may run in the process that shares our memory.
+  // No signal handler of ours may run in the process that shares our memory.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -301,7 +301,7 @@ Result<pid_t> start_detached(const std::vector<std::string>& arguments,
   wait_for(middle);
   Started started;
   if (::read(answer.reading.descriptor(), &started, sizeof started) != sizeof started)
-    return internal(doing + ": the process in between ended without a word");
+    return internal(doing + ": the intermediate process ended without a report");
   if (started.error_number != 0) return from_errno(doing, started.error_number);
   return started.process;
 }

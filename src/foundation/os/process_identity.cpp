@@ -14,10 +14,10 @@
 namespace trainyard::os {
 namespace {
 
-// What execve takes at most is 6 MiB of arguments and environment; an honest environment is far smaller.
+// execve accepts at most 6 MiB of arguments and environment; usual environments are far smaller.
 constexpr size_t kEnvironmentBytesMax = 8 << 20;
 constexpr size_t kStatusBytesMax = 4096;
-// How often a process that shows no environment is asked again, and after how long.
+// Retries for a process that shows no environment, and the pause between them.
 constexpr int kExecTriesMax = 5;
 constexpr Duration kExecPause = 2ms;
 
@@ -28,7 +28,7 @@ std::optional<ProcessIdentity> remembered_identity;  // set before there are thr
 std::optional<ProcessIdentity> identify(pid_t process) {
   const auto text = read_file("/proc/" + std::to_string(process) + "/stat", kStatusBytesMax);
   if (!text) return {};
-  // "PID (name) STATE PPID ..": the name may hold anything, a ')' included. The start is member 22 of all.
+  // "PID (name) STATE PPID ..": the name may contain any character, also ')'. The start is member 22 of all.
   const size_t end = text->rfind(')');
   if (end == std::string::npos) return {};
   const auto members = split(std::string_view(*text).substr(end + 1), ' ');
@@ -54,7 +54,7 @@ bool is_alive(const ProcessIdentity& identity) { return identify(identity.proces
 ProcessWatch::ProcessWatch(const ProcessIdentity& identity) : identity_(identity) {
   if (identity.process <= 0) return;
   File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
-  // What we hold now cannot change its identity any more.
+  // The process behind a held descriptor cannot change its identity any more.
   if (process && os::is_alive(identity)) process_ = std::make_shared<File>(std::move(process));
 }
 
@@ -68,7 +68,7 @@ Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) {
   const File process(int(::syscall(SYS_pidfd_open, identity.process, 0)));
   if (!process && errno == ESRCH) return ok();
   if (!process) return from_errno("opening process " + std::to_string(identity.process));
-  // What we hold now cannot change its identity any more.
+  // The process behind a held descriptor cannot change its identity any more.
   if (!is_alive(identity)) return ok();
   if (::syscall(SYS_pidfd_send_signal, process.descriptor(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH)
     return from_errno("killing process " + std::to_string(identity.process));
@@ -77,7 +77,7 @@ Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) {
   do ready = ::poll(&gone, 1, int(at_most.count()));
   while (ready < 0 && errno == EINTR);
   if (ready > 0) return ok();
-  return unavailable("process " + std::to_string(identity.process) + " does not end though it was killed");
+  return unavailable("killing process " + std::to_string(identity.process) + ": timed out");
 }
 
 std::vector<MarkedProcess> find_marked(const std::string& variable) {
@@ -98,7 +98,7 @@ std::vector<MarkedProcess> find_marked(const std::string& variable) {
       const std::string folder = "/proc/" + std::to_string(identity.process);
       const auto environment = read_file(folder + "/environ", kEnvironmentBytesMax);
       if (!environment) continue;
-      // In the middle of exec a process has none for a moment; kernel threads, without a program, never have
+      // In the middle of exec a process has none for a moment; kernel threads never have
       // one.
       if (environment->empty() && exists(folder + "/exe")) in_exec.push_back(identity);
       for (const auto line : split(*environment, '\0')) {

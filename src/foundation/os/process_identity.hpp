@@ -1,9 +1,9 @@
-// Which process, for ever: its number may be another's tomorrow, its number and start time may not.
+// Identifies a process forever: its number may be reused, its number and start time together are not.
 //
-// And how to find processes that nobody remembers: by a mark in their environment, which their children
+// Also finds processes without a record, by a mark in their environment, which their children
 // inherit.
 //
-// Threads: callable from anywhere. Errors: denied; unavailable (it does not end).
+// Threads: callable from anywhere. Errors: denied; unavailable (the process does not end).
 #pragma once
 
 #include <sys/types.h>
@@ -26,34 +26,34 @@ struct ProcessIdentity {
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-// Nothing when there is no such process, or only its exit status is left.
+// Returns nothing when there is no such process, or only its exit status is left.
 std::optional<ProcessIdentity> identify(pid_t process);
-// This process. Who has a PID namespace of his own is known to others by another number than to himself: the one that
-// /proc shows before he mounts his own, and then remembers. Requires of remembering: no other threads.
+// Returns this process. A process with a PID namespace of its own has another number outside: the one that /proc
+// shows before it mounts its own, which remember_own_identity() keeps. Requires of remembering: no other threads.
 std::optional<ProcessIdentity> own_identity();
 void remember_own_identity();
 bool is_alive(const ProcessIdentity& identity);
-// The same for who asks again and again: by a descriptor of the process, where is_alive() reads /proc. Copies share it.
+// Repeats is_alive() cheaply: by a descriptor of the process instead of /proc. Copies share it.
 // Threads: confined to one.
 class ProcessWatch {
  public:
-  ProcessWatch() = default;  // of nobody
+  ProcessWatch() = default;  // of no process
   explicit ProcessWatch(const ProcessIdentity& identity);
   bool is_alive() const;
 
  private:
   ProcessIdentity identity_;
   std::shared_ptr<File>
-      process_;  // the last copy closes it; nothing: it could not be opened, and /proc is asked
+      process_;  // closed with the last copy; null: it could not be opened, and /proc is read
 };
-// SIGKILL, and waits until it is gone. Harmless when it is.
+// Sends SIGKILL and waits for the end of the process. Harmless when it has ended.
 Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most);
 
 struct MarkedProcess {
   ProcessIdentity identity;
   std::string value;
 };
-// All processes (but ourselves) whose environment at their start had a variable of that name.
+// Returns all processes (but this one) whose environment at their start had a variable of that name.
 std::vector<MarkedProcess> find_marked(const std::string& name);
 
 }  // namespace trainyard::os

@@ -39,7 +39,7 @@ TEST(ProcessIdentity, MarkedProcessesAreFoundAndKilledWithTheirChildren) {
   EXPECT_TRUE(kill_and_wait(*identity, 10s)) << "again";
 }
 
-TEST(ProcessIdentity, NobodyElseIsKilled) {
+TEST(ProcessIdentity, KillsNoOtherProcess) {
   auto ours = *identify(::getpid());
   ours.started += 1;
   EXPECT_TRUE(kill_and_wait(ours, 10s)) << "we live";

@@ -19,7 +19,7 @@ namespace {
 
 Command shell(const std::string& script) { return {.arguments = {"/bin/sh", "-c", script}}; }
 
-// Until the condition holds; a minute is for ever.
+// Waits until the condition holds, for a minute at most.
 template <class Condition>
 bool eventually(Condition condition) {
   for (int i = 0; i < 6000; i++) {
@@ -29,7 +29,7 @@ bool eventually(Condition condition) {
   return false;
 }
 
-TEST(Process, AnswersWhatTheProgramSaid) {
+TEST(Process, ReturnsTheProgramsOutput) {
   Command command = shell("cat; echo oops >&2; echo $COLOUR; pwd; exit 3");
   command.input = "in\n";
   command.environment["COLOUR"] = "green";
@@ -42,7 +42,7 @@ TEST(Process, AnswersWhatTheProgramSaid) {
   EXPECT_EQ(run(shell("kill -TERM $$"))->code, 128 + SIGTERM);
 }
 
-TEST(Process, WhatCannotBeStartedIsAnError) {
+TEST(Process, AFailedStartIsAnError) {
   EXPECT_EQ(run({.arguments = {"no-such-program-here"}}).error().kind, Kind::not_found);
   EXPECT_EQ(run({.arguments = {"/etc/passwd"}}).error().kind, Kind::denied);
   EXPECT_EQ(run({}).error().kind, Kind::invalid);
@@ -51,7 +51,7 @@ TEST(Process, WhatCannotBeStartedIsAnError) {
   EXPECT_NE(run(nowhere).error().message.find("/no/such/folder"), std::string::npos);
 }
 
-TEST(Process, FailureCarriesTheLastWords) {
+TEST(Process, AFailureHasTheLastOutput) {
   EXPECT_EQ(*run_or_fail(shell("echo fine")), "fine\n");
   const auto failed = run_or_fail(shell("echo the disk is on fire >&2; exit 9"));
   ASSERT_FALSE(failed);
@@ -86,7 +86,7 @@ TEST(Process, KeepsALimitedAmountOfAFlood) {
   EXPECT_EQ(outcome->errors.size(), size_t(1 << 20));
 }
 
-TEST(Process, KillsWhatTakesTooLongWithItsChildren) {
+TEST(Process, KillsProgramsPastTheirTimeWithTheirChildren) {
   const TemporaryDirectory directory;
   Command command = shell("echo started; sleep 1000 & echo $! > " + directory.path() + "/pid; wait");
   command.at_most = 300ms;
@@ -94,7 +94,7 @@ TEST(Process, KillsWhatTakesTooLongWithItsChildren) {
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().kind, Kind::cancelled);
   if (const auto child = read_file(directory.path() + "/pid"); child && !trim(*child).empty()) {
-    // Gone, or a zombie that nobody here collects.
+    // It is gone, or a zombie without a parent that waits for it.
     const std::string stat = "/proc/" + std::string(trim(*child)) + "/stat";
     EXPECT_TRUE(eventually([&] {
       const auto state = read_file(stat);
@@ -103,7 +103,7 @@ TEST(Process, KillsWhatTakesTooLongWithItsChildren) {
   }
 }
 
-TEST(Process, DoesNotWaitForWhatIsLeftInTheBackground) {
+TEST(Process, DoesNotWaitForBackgroundProcesses) {
   const auto outcome = run(shell("sleep 1000 & echo $!"));
   ASSERT_TRUE(outcome);
   const auto left = parse_int(trim(outcome->output));

@@ -12,7 +12,7 @@ TEST(SharedLibrary, FindsFunctionsByName) {
   EXPECT_EQ(cosine(0), 1);
 }
 
-TEST(LateLibraryDeathTest, SaysWhatIsMissing) {
+TEST(LateLibraryDeathTest, NamesTheMissingLibrary) {
   EXPECT_DEATH(SharedLibrary("libnobody.so.1"), "libnobody.so.1");
   EXPECT_DEATH(
       {

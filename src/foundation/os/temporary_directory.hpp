@@ -1,6 +1,6 @@
-// A directory that is removed with all that is in it. For tests, and for what lives no longer than its maker.
+// Makes a directory that is removed with its content. For tests, and for files that live no longer than their maker.
 //
-// Threads: confined to one. Errors: it is our own fault when the system's temporary folder cannot be written.
+// Threads: confined to one. Errors: the system's temporary folder must be writable, or the program ends.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ constexpr size_t kInputBytes = 16 << 10;
 constexpr std::string_view kHideCursor = "\033[?25l";
 constexpr std::string_view kShowCursor = "\033[?25h";
 
-// What signal handlers may touch: nothing but these, and system calls.
+// State that signal handlers may touch, besides system calls.
 std::atomic<int> interrupts{0};
 std::atomic<bool> resized{false};
 std::atomic<bool> is_raw{false};
@@ -50,7 +50,7 @@ void on_resize(int) {
   wake();
 }
 
-// The end of the program: the terminal first, then what the signal does by itself.
+// Ends the program: restores the terminal first, then lets the signal act.
 void on_end(int number) {
   put_back();
   ::signal(number, SIG_DFL);
@@ -107,7 +107,7 @@ class RealTerminal final : public Terminal {
         (void)::poll(&room, 1, -1);
         continue;
       }
-      if (written < 0) return unavailable("nobody reads the output");
+      if (written < 0) return unavailable("writing to standard output: its reader has closed it");
       text.remove_prefix(size_t(written));
     }
     return {};
@@ -151,7 +151,7 @@ class RealTerminal final : public Terminal {
   }
 
   Result<std::unique_ptr<RawTerminal>> raw() override {
-    if (::tcgetattr(STDIN_FILENO, &usual) != 0) return unavailable("standard input is no terminal");
+    if (::tcgetattr(STDIN_FILENO, &usual) != 0) return unavailable("standard input is not a terminal");
     termios changed = usual;
     ::cfmakeraw(&changed);
     guard_against_the_end();

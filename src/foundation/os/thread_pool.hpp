@@ -1,4 +1,4 @@
-// Threads that are made when there is work and end when there has been none for a while.
+// Runs work on threads that are made on demand and end when they have been idle for a while.
 //
 // Threads: run() from anywhere. Lifetime: the destructor waits for all work given, queued work included.
 #pragma once
@@ -21,8 +21,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ~ThreadPool();
 
-  // Work beyond threads_max waits, in order. What bounds how much may wait is the caller's own limit. False
-  // when no thread could be made and none is there to do it: the work is dropped.
+  // Work beyond threads_max waits, in order. The caller limits the number of waiting items. False when there is no
+  // thread and none could be made: the work is dropped.
   bool run(std::function<void()> work);
 
  private:
@@ -35,7 +35,7 @@ class ThreadPool {
   // Guarded by mutex_:
   std::deque<std::function<void()>> backlog_;
   std::list<std::thread> threads_;
-  std::list<std::thread> ended_;  // to be joined by whoever comes next
+  std::list<std::thread> ended_;  // joined by the next thread that ends, or the destructor
   size_t idle_ = 0;
   bool stopping_ = false;
 };

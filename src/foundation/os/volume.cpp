@@ -21,14 +21,15 @@ namespace trainyard::os {
 namespace {
 
 constexpr Duration kMakeMax = 2min;  // a template of the largest size on a slow disk
-// Between asking which loop device is free and taking it others may take it.
+// Between querying a free loop device and claiming it another process may claim it.
 constexpr int kLoopTriesMax = 64;
-// How many files a volume may hold, whatever the machine's mke2fs.conf says: directories of small files fit.
+// Files that a volume may hold, independent of the machine's mke2fs.conf: enough for directories of small files.
 constexpr uint64_t kBytesPerInode = 16 << 10;
-// What a writer that meets ENOSPC may leave of room: the kernel reserves for large pages, 2 MiB and more at once.
+// Bytes that may be free after a write fails with ENOSPC: the kernel reserves for large pages, 2 MiB and more at
+// once.
 constexpr uint64_t kFullBytes = 4 << 20;
 
-// The file's data, holes left out.
+// Copies the file's data without its holes.
 Result<void> copy_sparsely(const File& from, const File& to, uint64_t bytes) {
   if (::ftruncate(to.descriptor(), off_t(bytes)) != 0) return from_errno("making a volume");
   for (off_t at = 0;;) {
@@ -55,14 +56,14 @@ Result<std::string> template_of(uint64_t bytes, const std::string& templates) {
   if (exists(path)) return path;
   const std::string program = exists("/usr/sbin/mkfs.ext4") ? "/usr/sbin/mkfs.ext4" : "mkfs.ext4";
   if (!exists(program) && !on_path("mkfs.ext4"))
-    return not_found("volumes with a size need mkfs.ext4: install the package e2fsprogs");
+    return not_found("making a volume: mkfs.ext4 is not on PATH; install the package e2fsprogs");
   const std::string beside = path + ".new";
   TRY(remove_all(beside));
   {
     const File file(::open(beside.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file || ::ftruncate(file.descriptor(), off_t(bytes)) != 0) return from_errno("making " + beside);
   }
-  // No journal: after a crash of the machine nobody wants what is in it. Nothing kept for root, who is the job's.
+  // No journal: after a crash of the machine the content is not used. No reserve for root: the job's root has it all.
   TRY(run_or_fail({{program, "-q", "-F", "-m", "0", "-i", std::to_string(kBytesPerInode), "-O",
                     "^has_journal,^resize_inode", "-E", "lazy_itable_init=1,nodiscard", beside},
                    {},
@@ -74,19 +75,19 @@ Result<std::string> template_of(uint64_t bytes, const std::string& templates) {
   return path;
 }
 
-// A loop device over the file, which it leaves by itself once it is neither open nor mounted.
+// Attaches a loop device to the file, which detaches itself once it is neither open nor mounted.
 Result<std::pair<File, std::string>> attach_loop(const File& file) {
   const File control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) return from_errno("opening /dev/loop-control");
   for (int attempt = 0; attempt < kLoopTriesMax; attempt++) {
     const int number = ::ioctl(control.descriptor(), LOOP_CTL_GET_FREE);
-    if (number < 0) return from_errno("looking for a free loop device");
+    if (number < 0) return from_errno("finding a free loop device");
     const std::string path = "/dev/loop" + std::to_string(number);
     File device(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     if (!device) return from_errno("opening " + path);
     loop_config config = {};
     config.fd = uint32_t(file.descriptor());
-    // Direct: the machine's memory should not hold everything twice. Where the disk cannot do without, it does.
+    // Direct I/O: the machine's memory should not cache everything twice. Without it if the disk does not support it.
     for (const uint32_t more : {uint32_t(LO_FLAGS_DIRECT_IO), 0u}) {
       config.info.lo_flags = LO_FLAGS_AUTOCLEAR | more;
       if (::ioctl(device.descriptor(), LOOP_CONFIGURE, &config) == 0)
@@ -95,7 +96,7 @@ Result<std::pair<File, std::string>> attach_loop(const File& file) {
     }
     if (errno != EBUSY) return from_errno("setting up " + path);
   }
-  return exhausted("no loop device stays free long enough to be taken");
+  return exhausted("attaching a loop device: other processes claim every free one");
 }
 
 }  // namespace
@@ -123,7 +124,7 @@ Result<void> make_volume(const std::string& directory, const std::string& file, 
 
 Result<void> remove_volume(const std::string& directory, const std::string& file) {
   if (!exists(file)) return ok();
-  // What is removed first need not be written out when it is unmounted.
+  // Removed content need not be written out when the volume is unmounted.
   if (const auto names = list_directory(directory))
     for (const auto& name : *names) (void)remove_all(directory + "/" + name);
   TRY(unmount_below(directory));

@@ -1,7 +1,8 @@
-// A directory that holds so much and no more: a file system of its own, in a sparse file of this machine.
+// Makes a directory of a limited size: a file system of its own, in a sparse file of this machine.
 //
-// Writing beyond its size is answered ENOSPC, by the kernel. The file takes what is written, not what is promised. Its
-// first bytes are copied from a template of the same size, made once: a file system is made in a millisecond, not fifty.
+// Writes beyond its size fail with ENOSPC, in the kernel. The file takes the space that is written, not the full
+// size. Its first bytes are copied from a template of the same size, made once: this takes a millisecond instead of
+// fifty.
 //
 // Threads: callable from anywhere, from several processes at once. Errors: not_found (no mkfs.ext4), denied (no right
 // to mount, no loop device), exhausted, by errno.
@@ -14,13 +15,13 @@
 
 namespace trainyard::os {
 
-// Mounts it at `directory`, which is made when absent and must not be in use; `file` is what it lies in. `templates`
-// is a directory for what volumes share.
+// Mounts a volume at `directory`, which is made when absent and must not be in use. `file` backs it. `templates` is a
+// directory of files that volumes share.
 Result<void> make_volume(const std::string& directory, const std::string& file, uint64_t bytes,
                          const std::string& templates);
-// All that is in it goes, and the file. Harmless when there is nothing.
+// Removes its content and the file. Harmless when absent.
 Result<void> remove_volume(const std::string& directory, const std::string& file);
-// Whether what lies at `directory` has as good as no room left.
+// True if the file system at `directory` has almost no free space.
 bool is_full(const std::string& directory);
 
 }  // namespace trainyard::os

@@ -61,10 +61,10 @@ TEST_F(Volume, IsEmptyEachTimeItIsMade) {
   ASSERT_TRUE(remove_volume(at_, file_)) << "again";
 }
 
-TEST_F(Volume, GoesWithItsDirectory) {
+TEST_F(Volume, IsRemovedWithItsDirectory) {
   ASSERT_TRUE(make_volume(at_, file_, kBytes, templates_));
   ASSERT_TRUE(write_file(at_ + "/left", "left"));
-  // As who sweeps after a crash does it.
+  // Removes it as a sweep after a crash does.
   ASSERT_TRUE(unmount_below(directory_.path()));
   ASSERT_TRUE(remove_all(at_));
 }

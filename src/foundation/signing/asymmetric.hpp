@@ -3,7 +3,7 @@
 // The private key is made by the KDF in counter mode of NIST SP 800-108 with HMAC-SHA256, as AWS's SDKs make it
 // (aws-c-auth, key_derivation.c): the same access key has the same key pair everywhere and on each day.
 //
-// Threads: pure. Errors: none; what is not a signature does not verify.
+// Threads: pure. Errors: none; invalid signatures do not verify.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 
 namespace trainyard::signing {
 
-// 32 bytes, big-endian.
+// Returns 32 bytes, big-endian.
 std::string derive_private_key(std::string_view access_key_id, std::string_view secret_access_key);
-// The point of P-256 that belongs to it: 65 bytes, uncompressed. Requires: a key that derive_private_key() gave.
+// Returns the key's point of P-256: 65 bytes, uncompressed. Requires: a key of derive_private_key().
 std::string public_key_of(std::string_view private_key);
 // `signature`: DER, of the SHA-256 of `text`.
 bool verify_ecdsa(std::string_view public_key, std::string_view text, std::string_view signature);
-// For tests and clients; another signature each time.
+// For tests and clients; the signature differs at each call.
 std::string sign_ecdsa(std::string_view private_key, std::string_view text);
 
 }  // namespace trainyard::signing

@@ -1,4 +1,5 @@
-// SigV4a against requests that AWS's common runtime signed (asymmetric_vectors.json), and AWS's vector of the key derivation.
+// Tests SigV4a with requests that AWS's common runtime signed (asymmetric_vectors.json), and AWS's vector of the key
+// derivation.
 #include "signing/asymmetric.hpp"
 
 #include <gtest/gtest.h>
@@ -98,7 +99,7 @@ TEST(SigV4a, EveryRequestOfTheCommonRuntimeIsVerified) {
     if (const auto at = target.find("X-Amz-Region-Set="); at != std::string::npos)
       target.insert(at + 17, "ap-south-1%2C");
     EXPECT_FALSE(verify(one.method, target, elsewhere, claim, secret, kNow));
-    // A signature of one kind is none of the other.
+    // A signature of one kind does not verify as the other.
     claim.algorithm = Algorithm::hmac;
     EXPECT_FALSE(verify(one.method, one.target, one.headers, claim, secret, kNow));
   }

@@ -23,7 +23,7 @@ std::string scope_of(const Claim& claim) {
   return claim.date + region + "/" + claim.scope.service + "/aws4_request";
 }
 
-// Opens the string to sign; hashes of what is signed follow.
+// Begins the string to sign; hashes of the signed data follow.
 std::string opening(Algorithm algorithm, std::string_view kind, std::string_view time, std::string_view scope,
                     std::string_view previous) {
   std::string text = algorithm == Algorithm::hmac ? "AWS4-HMAC-SHA256-" : "AWS4-ECDSA-P256-SHA256-";
@@ -46,7 +46,7 @@ std::string trailer_text(Algorithm algorithm, std::string_view time, std::string
   return opening(algorithm, "TRAILER", time, scope, previous).append(sha256_hex(lines));
 }
 
-// Moves bytes up to the line's end into `line`. True when the line is whole (without its CRLF).
+// Moves bytes up to the line's end into `line`. True when the line is complete (without its CRLF).
 Result<bool> gather(std::string& line, std::string_view& bytes, size_t bytes_max) {
   const auto end = bytes.find('\n');
   const size_t count = end == std::string_view::npos ? bytes.size() : end + 1;
@@ -109,7 +109,7 @@ Result<void> ChunkReader::take_size_line() {
       chunk_signature_ = digits.substr(field + kSignatureField.size());
     digits = digits.substr(0, field);
   }
-  if (digits.empty() || digits.size() > kSizeDigitsMax) return invalid("a chunk's size is no number");
+  if (digits.empty() || digits.size() > kSizeDigitsMax) return invalid("invalid size of a chunk");
   left_ = 0;
   for (const char c : digits) {
     uint64_t digit = 16;
@@ -119,13 +119,13 @@ Result<void> ChunkReader::take_size_line() {
       digit = uint64_t(c - 'a' + 10);
     else if (c >= 'A' && c <= 'F')
       digit = uint64_t(c - 'A' + 10);
-    if (digit == 16) return invalid("a chunk's size is no number");
+    if (digit == 16) return invalid("invalid size of a chunk");
     left_ = left_ << 4 | digit;
   }
   line_.clear();
   chunk_hash_ = Sha256();
   if (left_ > 0) {
-    if (small_chunk_) return exhausted("a chunk that is not the last one has less than 8192 bytes");
+    if (small_chunk_) return exhausted("a chunk other than the last one has fewer than 8192 bytes");
     small_chunk_ = seal_ != ChunkSeal::none && algorithm_ == Algorithm::ecdsa && left_ < kEcdsaChunkBytesMin;
     state_ = State::bytes;
     return ok();
@@ -135,7 +135,7 @@ Result<void> ChunkReader::take_size_line() {
   return ok();
 }
 
-// Says whether `given` signs the text; then it is the signature before the next one.
+// Checks that `given` signs the text; then it is the signature before the next one.
 bool ChunkReader::take_signature(const std::string& text, std::string_view given) {
   if (algorithm_ == Algorithm::hmac) {
     if (!equal_in_constant_time(to_hex(hmac_sha256(verification_key_, text)), given)) return false;
@@ -160,7 +160,7 @@ Result<void> ChunkReader::check_chunk() {
 Result<void> ChunkReader::take_trailer_line() {
   trailer_bytes_ += line_.size() + 2;
   if (line_.empty()) {
-    // Trailers of a signed body are signed: without that, whoever holds the connection could change or drop a
+    // Trailers of a signed body must be signed: otherwise an attacker on the connection could change or drop a
     // checksum.
     const bool must_be_signed =
         seal_ == ChunkSeal::chunks_and_trailers || (seal_ == ChunkSeal::chunks && !trailers_.empty());
@@ -169,7 +169,7 @@ Result<void> ChunkReader::take_trailer_line() {
     return ok();
   }
   const auto colon = line_.find(':');
-  if (colon == std::string::npos || colon == 0) return invalid("a trailer without a name");
+  if (colon == std::string::npos || colon == 0) return invalid("invalid trailer: it has no name");
   const std::string name = to_lower(trim(std::string_view(line_).substr(0, colon)));
   const std::string value(trim(std::string_view(line_).substr(colon + 1)));
   line_.clear();
@@ -179,15 +179,14 @@ Result<void> ChunkReader::take_trailer_line() {
     trailers_signed_ = true;
     return ok();
   }
-  if (!trailers_.emplace(name, value).second)
-    return invalid("the trailer " + shorten(name, 60) + " comes twice");
+  if (!trailers_.emplace(name, value).second) return invalid("duplicate trailer " + shorten(name, 60));
   trailers_signed_ = false;
   return ok();
 }
 
 namespace {
 
-// Makes a signature as it is sent; `previous` becomes it without the padding.
+// Signs in the transmitted form; `previous` becomes the signature without padding.
 std::string sign(std::string_view text, Algorithm algorithm, std::string_view signing_key,
                  std::string& previous) {
   if (algorithm == Algorithm::hmac) return previous = to_hex(hmac_sha256(signing_key, text));

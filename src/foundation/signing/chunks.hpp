@@ -1,5 +1,5 @@
-// The framing of uploads whose length or signature is not known ahead ("aws-chunked"): chunks with a size in
-// hex, each with its own signature when they are signed, and trailers with checksums at the end.
+// Decodes uploads whose length or signature is not known in advance ("aws-chunked"): chunks with a size in hex, each
+// with its own signature when they are signed, and trailers with checksums at the end.
 //
 //   body    := chunk* last trailer* CRLF
 //   chunk   := size [";chunk-signature=" signature] CRLF bytes CRLF
@@ -7,9 +7,9 @@
 //   trailer := name ":" value CRLF          the last of a signed body's is x-amz-trailer-signature
 //   signature: of SigV4 64 hex digits; of SigV4a DER in hex, filled up with '*' to 144 characters
 //
-// A signature covers the one before it (without its '*'), the first one the request's own; so chunks can be neither changed nor
-// swapped, dropped or added. Bytes are passed on before their chunk's signature was seen; finished() is true
-// only when all were right, so what is made of them must not be kept before that.
+// A signature covers the one before it (without its '*'), the first one the request's own; so chunks cannot be
+// changed, swapped, dropped or added. Bytes are returned before their chunk's signature was checked; finished() is
+// true only if all were right, so results must not be kept before that.
 //
 // Threads: confined to one at a time. Errors: invalid (framing), denied (a signature is wrong), exhausted (chunks smaller than
 // kEcdsaChunkBytesMin, signed with SigV4a).
@@ -25,22 +25,22 @@
 
 namespace trainyard::signing {
 
-// The words of x-amz-content-sha256; the claim says by which algorithm chunks are signed.
+// The values of x-amz-content-sha256; the claim tells the algorithm of the chunks' signatures.
 enum class ChunkSeal {
   none,                // STREAMING-UNSIGNED-PAYLOAD-TRAILER
   chunks,              // STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD
-  chunks_and_trailers  // the same with -TRAILER: a signature of the trailers ends the body
+  chunks_and_trailers  // likewise with -TRAILER: a signature of the trailers ends the body
 };
 
-// Of chunks signed with SigV4a, but for the last: as S3, and since each costs a verification, some 0.1 ms.
+// The minimum for chunks signed with SigV4a, except the last: as S3, since each costs a verification, some 0.1 ms.
 inline constexpr uint64_t kEcdsaChunkBytesMin = 8192;
 
 class ChunkReader {
  public:
-  // Of signed ones: `claim` is the request's, verified; `verification_key` the one that verified it.
+  // For signed ones: `claim` is the request's, verified; `verification_key` is the key that verified it.
   ChunkReader(ChunkSeal seal, const Claim& claim, std::string verification_key);
 
-  // Takes the next bytes of the body, appends those of the object to `out`. Requires: not finished().
+  // Decodes the next bytes of the body and appends those of the object to `out`. Requires: not finished().
   Result<void> feed(std::string_view bytes, std::string& out);
   bool finished() const { return state_ == State::finished; }
   // Names in lower case. Requires: finished().
@@ -59,9 +59,9 @@ class ChunkReader {
   const std::string scope_, time_, verification_key_;
   std::string previous_signature_;
   State state_ = State::size_line;
-  std::string line_;          // of size or trailer, so far
-  uint64_t left_ = 0;         // bytes of this chunk to come
-  bool small_chunk_ = false;  // one was: none but the last may follow
+  std::string line_;          // incomplete line of size or trailer
+  uint64_t left_ = 0;         // missing bytes of this chunk
+  bool small_chunk_ = false;  // there was one: only the last chunk may follow
   std::string chunk_signature_;
   Sha256 chunk_hash_;
   bool trailers_signed_ = false;
@@ -69,8 +69,8 @@ class ChunkReader {
   std::map<std::string, std::string> trailers_;
 };
 
-// Makes what a signer appends: a chunk, or behind the last chunk the trailers with their signature and the end of the body.
-// `previous` is the signature before, and becomes this one's. `signing_key` of SigV4a: derive_private_key().
+// Make a signer's output: a chunk, or behind the last chunk the trailers with their signature and the end of the
+// body. `previous` is the previous signature, and becomes this one. `signing_key` for SigV4a: derive_private_key().
 std::string sign_chunk(std::string_view chunk, const Claim& claim, std::string_view signing_key,
                        std::string& previous);
 std::string sign_trailers(const std::map<std::string, std::string>& trailers, const Claim& claim,

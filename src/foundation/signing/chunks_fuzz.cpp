@@ -1,4 +1,5 @@
-// Any bytes as a chunked upload: the first byte says how it is signed, the second in what pieces it arrives.
+// Decodes any bytes as a chunked upload: the first byte selects the kind of signature, the second the sizes of the
+// pieces.
 // decoder: src/foundation/signing/chunks.cpp
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!reader.feed(body.substr(at, piece), out)) return 0;
   CHECK(out.size() <= body.size(), "framing only ever takes away");
 
-  // What the signer frames, the reader takes.
+  // The reader accepts what the signer makes.
   std::string previous = claim.signature;
   std::string framed = signing::sign_chunk(body, claim, signing_key, previous);
   if (!body.empty()) framed += signing::sign_chunk("", claim, signing_key, previous);

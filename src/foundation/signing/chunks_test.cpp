@@ -1,5 +1,5 @@
-// The framing of uploads, unsigned and signed by SigV4 and SigV4a: examples of the AWS documentation, round trips, and each
-// way to be wrong.
+// Tests the framing of uploads, unsigned and signed by SigV4 and SigV4a: examples of the AWS documentation, round
+// trips, and each kind of error.
 #include "signing/chunks.hpp"
 
 #include <gtest/gtest.h>
@@ -286,8 +286,8 @@ TEST(EcdsaChunks, NoChunkMayBeMovedDroppedAddedOrTakenFromElsewhere) {
   EXPECT_FALSE(body.read().finished) << "without the last chunk";
 }
 
-TEST(EcdsaChunks, WhatIsNotASignatureIsDenied) {
-  // One with padding, as three in four are.
+TEST(EcdsaChunks, InvalidSignaturesAreDenied) {
+  // One with padding, as three in four have.
   EcdsaBody body({"hello"});
   for (int i = 0; i < 1'000 && body.chunks[0].find("**") == std::string::npos; ++i)
     body = EcdsaBody({"hello"});
@@ -312,8 +312,8 @@ TEST(EcdsaChunks, WhatIsNotASignatureIsDenied) {
   EXPECT_EQ(body.read().result.error().kind, Kind::denied);
 }
 
-// The key that verifies is public, so an HMAC with it proves nothing.
-TEST(EcdsaChunks, AnHmacWithThePublicKeyIsNoSignature) {
+// The verification key is public, so an HMAC with it proves nothing.
+TEST(EcdsaChunks, AnHmacWithThePublicKeyIsDenied) {
   EcdsaBody body({});
   Claim claim = body.claim;
   claim.algorithm = Algorithm::hmac;

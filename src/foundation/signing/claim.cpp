@@ -70,7 +70,7 @@ Result<void> read_credential(std::string_view credential, Claim& claim) {
                    " slash-delimited elements, e.g. keyid/date/" + (regional ? "region/" : "") +
                    "service/term, got '" + shorten(credential, 200) + "'");
   };
-  // A key id of ours holds no slash; were there more of them, the id would be the part before the last four.
+  // Our key ids have no slash; if there were more of them, the id would be the part before the last four.
   std::string_view rest = credential;
   std::array<std::string_view, 4> last;  // date, region, service, term
   for (int i = 3; i >= 0; --i) {
@@ -214,7 +214,7 @@ Result<Claim> read_form_claim(const FormSignature& form) {
 bool region_set_includes(std::string_view set, std::string_view region) {
   for (const auto part : split(set, ',')) {
     std::string_view pattern = trim(part), text = region;
-    // Names and '*': each piece between asterisks is taken at its first place, the last one at the end.
+    // Names and '*': each piece between asterisks matches at its first occurrence, the last one at the end.
     const size_t star = pattern.find('*');
     if (star == std::string_view::npos) {
       if (pattern == text) return true;

@@ -1,10 +1,10 @@
-// Encrypts short texts (secret access keys) for storage: AES-256-GCM with a key that is kept outside the database.
+// Encrypts short texts (secret access keys) for storage: AES-256-GCM with a key that is kept outside of the database.
 //
-// A sealed text is base64 of: version (one byte, 1), nonce (12 bytes), ciphertext, tag (16 bytes). The context (the access
-// key's id) is authenticated with it, so a sealed text moved to another record does not open.
+// A sealed text is base64 of: version (one byte, 1), nonce (12 bytes), ciphertext, tag (16 bytes). The context (the
+// access key's id) is authenticated with it, so a sealed text moved to another record cannot be decrypted.
 //
 // Threads: pure functions.
-// Errors:  of unseal(): corrupt (changed bytes, another key, another context, an unknown version).
+// Errors:  unseal(): corrupt (changed bytes, another key, another context, an unknown version).
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256", kEcdsaAlgorithm = "A
 constexpr size_t kDigestBytes = 32;
 constexpr size_t kBlockBytes = 64;  // of SHA-256, for HMAC
 
-// Fetched once: looking an algorithm up by name costs more than hashing a small request.
+// Fetched once: looking up an algorithm by name costs more than hashing a small request.
 const EVP_MD* sha256() {
   static EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   CHECK(fetched != nullptr, "OpenSSL's default provider has SHA-256");
@@ -51,7 +51,7 @@ Digest digest(std::initializer_list<std::string_view> pieces) {
 
 std::string_view view(const Digest& digest) { return {digest.data(), digest.size()}; }
 
-// RFC 2104 over digest(): two hashes, no context of its own to set up.
+// RFC 2104 with digest(): two hashes, without a context of its own.
 Digest hmac(std::string_view key, std::string_view bytes) {
   std::array<char, kBlockBytes> inner{}, outer{};
   if (key.size() > kBlockBytes) {
@@ -74,7 +74,7 @@ std::string_view query_of(std::string_view target) {
   return mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
 }
 
-// "." and ".." and empty segments go, as RFC 3986 says; a slash at the end stays.
+// Removes ".", ".." and empty segments, by RFC 3986; a slash at the end stays.
 std::string without_dots(std::string_view path) {
   std::vector<std::string_view> kept;
   for (const auto segment : split(path, '/')) {
@@ -91,12 +91,12 @@ std::string without_dots(std::string_view path) {
   return out;
 }
 
-// S3 takes the path as the client encoded it (once); every other service normalises it and encodes it again.
+// S3 uses the path as the client encoded it (once); every other service normalises it and encodes it again.
 std::string canonical_path(std::string_view target, std::string_view service) {
   const std::string_view path = path_of(target);
   if (path.empty() || path == "/") return "/";
   if (service == "s3") {
-    // Encoded anew from the decoded form, so that a client's %7e and ~ mean the same key and sign the same
+    // Encoded again from the decoded form, so that a client's %7e and ~ mean the same key and sign the same
     // text.
     auto decoded = percent_decode(path);
     return percent_encode(decoded ? *decoded : std::string(path), true);
@@ -104,7 +104,7 @@ std::string canonical_path(std::string_view target, std::string_view service) {
   return percent_encode(without_dots(path), true);
 }
 
-// Parameters sorted by name and value, each encoded once. X-Amz-Signature is no part of what it signs.
+// Parameters sorted by name and value, each encoded once. X-Amz-Signature is not part of the signed text.
 std::string canonical_query(std::string_view query) {
   if (query.empty()) return "";
   std::vector<std::pair<std::string, std::string>> parameters;
@@ -129,7 +129,7 @@ std::string canonical_query(std::string_view query) {
   return out;
 }
 
-// Blanks at the ends go, runs of blanks inside become one.
+// Removes blanks at the ends, and reduces others to one.
 void append_folded(std::string& out, std::string_view value) {
   bool blank = false, begun = false;
   for (const char c : value) {
@@ -144,7 +144,7 @@ void append_folded(std::string& out, std::string_view value) {
   }
 }
 
-// One line a signed header, values of equal names joined by commas in the order of arrival.
+// One line for each signed header, values of equal names joined by commas in the order of arrival.
 std::string canonical_headers(const HeaderList& headers, const std::vector<std::string>& signed_headers) {
   std::string out;
   for (const auto& name : signed_headers) {
@@ -170,7 +170,7 @@ std::string joined(const std::vector<std::string>& names) {
   return out;
 }
 
-// "20261120/eu-west-1/s3/aws4_request"; without a region, as of SigV4a, "20261120/s3/aws4_request".
+// "20261120/eu-west-1/s3/aws4_request"; without a region, as in SigV4a, "20261120/s3/aws4_request".
 std::string scope_text(std::string_view date, const Scope& scope) {
   std::string text(date);
   if (!scope.region.empty()) text.append("/").append(scope.region);
@@ -294,7 +294,7 @@ std::string presign(std::string_view method, std::string_view target, std::strin
   if (!keys.session_token.empty()) add("X-Amz-Security-Token", keys.session_token);
   const HeaderList headers{{"host", std::string(host)}};
   const std::vector<std::string> names{"host"};
-  // S3 takes any body with a presigned URL; the other services take the hash of an empty one.
+  // S3 accepts any body with a presigned URL; the other services use the hash of an empty one.
   const std::string payload = scope.service == "s3" ? std::string(kUnsignedPayload) : sha256_hex("");
   add("X-Amz-Signature", signature_of({method, out, headers, names, payload, time, scope},
                                       signing_key(keys.secret_access_key, date, scope)));
@@ -338,14 +338,14 @@ std::string verification_key(std::string_view secret_access_key, const Claim& cl
 
 Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
               std::string_view signing_key, Instant now) {
-  // Times first: they cost nothing, and are no secret.
+  // Times first: they are cheap to check, and not secret.
   if (const Verdict times = judge_times(claim, now); times != Verdict::good) return times;
   const std::string time = to_basic_iso8601(claim.signed_at);
   if (time.substr(0, 8) != claim.date) return Verdict::wrong_signature;
   if (!headers_not_signed(headers, claim).empty()) return Verdict::headers_not_signed;
-  // Without the header, only a client that signs no body hash can mean one: that of the body, which the
-  // caller put in.
-  // The scope of SigV4a has no region, whichever the request is for.
+  // Without the header, the client signed the hash of the body, which the caller has
+  // set.
+  // The scope of SigV4a has no region, in requests to any region.
   const Scope scope{claim.algorithm == Algorithm::hmac ? claim.scope.region : "", claim.scope.service};
   const ToSign request{method, target, headers,        claim.signed_headers, claim.payload_sha256,
                        time,   scope,  claim.algorithm};

@@ -1,5 +1,5 @@
-// Any text as a request: a line "METHOD TARGET", then headers, one a line. Read, judged, and signed by us:
-// what we sign must verify.
+// Reads any text as a request: a line "METHOD TARGET", then one header per line. Judges it, and signs it: our own
+// signatures must verify.
 // decoder: src/foundation/signing/signing.cpp src/foundation/signing/claim.cpp
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 using namespace trainyard;
 
-// What the server takes for a header's name, and a client may sign.
+// A header's name that the server accepts, and a client may sign.
 static bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';

@@ -1,4 +1,4 @@
-// Against vectors.json (requests that botocore signed), and round trips with every way to be wrong.
+// Tests with vectors.json (requests that botocore signed), round trips, and every kind of error.
 #include "signing/signing.hpp"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ TEST(Vectors, OurSignatureIsBotocores) {
         if (equals_ignoring_case(key, name)) return value;
       return std::string();
     };
-    // botocore sends the body's hash as a header to S3 only; what we send is always with it.
+    // botocore sends the body's hash as a header to S3 only; our requests always have it.
     if (one["service"] != "s3" || one["name"].get<std::string>().starts_with("presigned")) continue;
     HeaderList plain = theirs;
     std::erase_if(plain,
@@ -112,13 +112,13 @@ struct Signed {
   }
 };
 
-TEST(Verify, TakesWhatSignMade) {
+TEST(Verify, AcceptsItsOwnSignatures) {
   Signed request;
   request.sign_now();
   EXPECT_TRUE(request.check());
 }
 
-TEST(Verify, RefusesWhatWasChanged) {
+TEST(Verify, RejectsChangedRequests) {
   Signed request;
   request.sign_now();
   auto other = request;
@@ -132,7 +132,7 @@ TEST(Verify, RefusesWhatWasChanged) {
   EXPECT_FALSE(other.check());
 }
 
-TEST(Verify, KnowsTheTime) {
+TEST(Verify, ChecksTheTime) {
   Signed request;
   request.sign_now();
   EXPECT_TRUE(request.check(kNow + kSkewMax));
@@ -169,7 +169,7 @@ TEST(Presign, OnlyTheHashOfTheBodyMayStandInAnUnsignedHeader) {
   auto claim = read_claim(target, headers);
   ASSERT_TRUE(claim && *claim);
   EXPECT_TRUE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kNow));
-  // Another value than the signed one is another signature.
+  // Another value than the signed one has another signature.
   headers.back().second = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
   claim = read_claim(target, headers);
   EXPECT_EQ(
@@ -203,7 +203,7 @@ TEST(ReadClaim, AnonymousIsNothing) {
   EXPECT_FALSE(*claim);
 }
 
-TEST(ReadClaim, MalformedIsInvalidInWords) {
+TEST(ReadClaim, MalformedClaimsAreInvalidWithAnExplanation) {
   const std::string good =
       "AWS4-HMAC-SHA256 Credential=A/20261120/r/s/aws4_request, SignedHeaders=host;x-amz-date, Signature=00";
   const auto read = [](const std::string& authorization, const std::string& date = "20261120T094500Z") {

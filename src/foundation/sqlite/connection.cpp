@@ -10,14 +10,14 @@
 namespace trainyard::sqlite {
 namespace {
 
-// A reader meets a lock only while a crashed writer's log is recovered; longer than this is another program's
-// lock.
+// A reader meets a lock only while a crashed writer's log is recovered; a longer lock belongs to another
+// program.
 constexpr int kBusyMillisecondsMax = 5'000;
 
-// Of the virtual machine: microseconds, unless each makes a value of the largest size.
+// Instructions of the virtual machine: microseconds, unless each makes a value of the largest size.
 constexpr int kStepsBetweenQuestions = 100;
 
-// Functions of SQLite and of its shell that reach files or what other connections use.
+// Functions of SQLite and of its shell that reach files or state of other connections.
 constexpr const char* kFunctionsDenied[] = {"load_extension", "readfile",       "writefile",
                                             "edit",           "fts3_tokenizer", "sqlite_log"};
 
@@ -50,7 +50,7 @@ Error error_of(sqlite3* database, std::string_view doing) {
     case SQLITE_INTERRUPT:
       kind = Kind::cancelled;
       break;
-    // The file system says that it is full when a write or a growing of the shared index fails, not as
+    // The file system reports a full disk when a write or an extension of the shared index fails, not as
     // SQLITE_FULL.
     case SQLITE_IOERR:
       if (code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ)
@@ -202,9 +202,9 @@ Result<Statement> Connection::prepare_once(const std::string& sql) {
   if (sqlite3_prepare_v2(database_, sql.c_str(), int(sql.size()), &statement, &rest) != SQLITE_OK)
     return error_of(database_, sql);
   Statement prepared(database_, statement, false);
-  if (!statement) return invalid("there is no statement");
+  if (!statement) return invalid("preparing SQL: no statement");
   if (std::string_view(rest).find_first_not_of(" \t\r\n;") != std::string_view::npos)
-    return invalid("more than one statement");
+    return invalid("preparing SQL: more than one statement");
   return prepared;
 }
 
@@ -222,8 +222,8 @@ Result<int64_t> Connection::integer(const std::string& sql) {
 
 bool Connection::is_allowed(int action, const char* first, const char* second) const {
   switch (action) {
-    // So it asks when a statement names a function that is a table (json_each). An UPDATE of the schema is refused by
-    // itself, since it is not writable.
+    // SQLite requests this when a statement uses a table-valued function (json_each). An UPDATE of the schema is
+    // rejected anyway, since it is not writable.
     case SQLITE_UPDATE:
       return !confinement_.reads_only || sqlite3_stricmp(first ? first : "", "sqlite_master") == 0;
     case SQLITE_SELECT:
@@ -263,7 +263,7 @@ void Connection::measure_memory() {
 void Connection::confine(Confinement confinement) {
   confinement_ = std::move(confinement);
   measure_memory();
-  // Rows that are sorted or kept on the way are counted as memory, rather than fill a disk.
+  // Sorted and intermediate rows are counted as memory, rather than fill a disk.
   sqlite3_exec(database_, "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192; PRAGMA trusted_schema=OFF",
                nullptr, nullptr, nullptr);
   if (confinement_.reads_only) sqlite3_exec(database_, "PRAGMA query_only=ON", nullptr, nullptr, nullptr);

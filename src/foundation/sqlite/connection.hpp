@@ -1,8 +1,8 @@
-// SQLite behind Results: a connection, its prepared statements, a row at a time.
+// Wraps SQLite with Results: a connection, its prepared statements, one row at a time.
 //
 // Threads: a Connection and its Statements are confined to one thread at a time.
 // Errors:  exhausted (disk full), unavailable (locked), denied, not_found (no such file), corrupt, conflict (a
-//          constraint), internal (our SQL is wrong).
+// constraint), internal (our SQL is wrong).
 // Lifetime: a Statement is borrowed from its Connection and is reset when it ends.
 #pragma once
 
@@ -35,7 +35,7 @@ class Statement {
   // A BLOB: any bytes, compared as bytes. Lifetime: until the last step().
   Statement& bind_bytes(std::string_view bytes);
   Statement& bind_nothing();
-  // True while there is a row.
+  // Moves to the next row; true while there is one.
   Result<bool> step();
   // For statements without rows.
   Result<void> run();
@@ -44,29 +44,29 @@ class Statement {
   std::string text(int column) const;
   std::string bytes(int column) const;
   bool empty(int column) const;  // NULL
-  // Of statements that others wrote: how many columns, their names, and what the present row holds in one.
+  // For untrusted statements: the number of columns, their names, and the type of a value in the present row.
   int columns() const;
   std::string column_name(int column) const;
   enum class Holds { nothing, integer, real, text, bytes };
   Holds holds(int column) const;
-  // Whether it leaves the database as it is.
+  // True if it leaves the database unchanged.
   bool reads_only() const;
 
  private:
   sqlite3* database_;
   sqlite3_stmt* statement_;
-  bool kept_;  // by its connection, for the next time
+  bool kept_;  // by its connection, for the next use
   int bound_ = 0;
 };
 
-enum class Access { read_and_write, read };  // the first makes the file when it is not there
+enum class Access { read_and_write, read };  // the first makes the file when absent
 
-// What statements that others write may do and use.
+// Limits of untrusted statements.
 struct Confinement {
   bool reads_only =
-      true;  // no statement changes anything, temporary tables included; else tables may be changed
-  std::function<bool()> go_on;  // asked every so often whether a statement may go on
-  // That SQLite may take while a statement runs, in this process as a whole, since it counts no other way. Sorted and
+      true;  // no statement changes anything, not even temporary tables; else tables may be changed
+  std::function<bool()> go_on;  // called repeatedly: whether a statement may continue
+  // Memory of SQLite while a statement runs, in this process as a whole, since it counts no other way. Sorted and
   // intermediate rows are kept in memory, so this limits them.
   uint64_t memory_bytes_max = uint64_t{256} << 20;
   int value_bytes_max = 1 << 20;      // of a text, a BLOB, a row
@@ -83,25 +83,26 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // Prepared once for each text, and kept. Requires: the texts are few, and one at a time of the same is in use.
+  // Prepares each text once, and keeps it. Requires: the texts are few, and only one Statement of each is in use.
   Result<Statement> prepare(std::string_view sql);
-  // For texts that depend on the question. Errors also: invalid, when more than one statement stands there.
+  // Prepares a text that is used once. Errors also: invalid, for more than one statement.
   Result<Statement> prepare_once(const std::string& sql);
   Result<void> run(const std::string& sql);
   Result<int64_t> integer(const std::string& sql);
-  // For statements that others write: from now on none reaches another file (ATTACH, VACUUM INTO, extensions), changes how
-  // the database is kept (PRAGMA) or goes past the limits. Requires: temporary tables that are there are in memory. One that does fails: denied, cancelled (go_on, memory).
+  // Confines untrusted statements: from now on none reaches another file (ATTACH, VACUUM INTO, extensions), changes
+  // how the database is stored (PRAGMA) or exceeds the limits. Requires: existing temporary tables are in memory.
+  // Errors of such statements: denied, cancelled (go_on, memory).
   void confine(Confinement confinement);
-  // Before each statement of a confined connection that lives on: what was taken before does not count.
+  // Called before each statement of a long-lived confined connection: memory in use before does not count.
   void measure_memory();
-  // Whether a statement was ended because of memory_bytes_max since then.
+  // True if a statement was ended because of memory_bytes_max since then.
   bool took_too_much_memory() const { return took_too_much_memory_; }
-  // Of a confined connection: whether statements may begin and end transactions. They may, unless this says otherwise.
+  // On a confined connection: whether statements may begin and end transactions. The default is yes.
   void allow_transactions(bool allowed) { transactions_ = allowed; }
-  // From now on closing leaves the write-ahead log as it is, for the next opening to recover: for a database of which a
-  // sync has failed.
+  // From now on closing leaves the write-ahead log unchanged, for the next opening to recover: for a database after a
+  // failed sync.
   void leave_log();
-  // Rows that the last statement changed.
+  // The number of rows that the last statement changed.
   int64_t changes() const;
   int64_t last_row() const;
 

@@ -7,7 +7,7 @@ namespace {
 
 std::unique_ptr<Connection> memory() { return *Connection::open(":memory:"); }
 
-TEST(Connection, GivesBackWhatItWasGiven) {
+TEST(Connection, ReturnsStoredValues) {
   const auto connection = memory();
   ASSERT_TRUE(connection->run("CREATE TABLE things (a, b, c, d, e)"));
   const std::string text("with a \0 inside", 15), bytes("\xff\x00\xfe", 3);
@@ -29,7 +29,7 @@ TEST(Connection, GivesBackWhatItWasGiven) {
   EXPECT_FALSE(*select.step());
 }
 
-TEST(Connection, AStatementIsKeptAndStartsAfresh) {
+TEST(Connection, AStatementIsReusedAndStartsAgain) {
   const auto connection = memory();
   for (const int64_t number : {1, 2}) {
     auto statement = *connection->prepare("SELECT ?");
@@ -42,7 +42,7 @@ TEST(Connection, AStatementIsKeptAndStartsAfresh) {
   EXPECT_EQ(*connection->integer("SELECT 40 + 2"), 42);
 }
 
-TEST(Connection, SaysWhatIsWrongInOurKinds) {
+TEST(Connection, ReportsErrorsByKind) {
   const auto connection = memory();
   const auto ours = connection->prepare("SELECT FROM WHERE");
   ASSERT_FALSE(ours);
@@ -56,7 +56,7 @@ TEST(Connection, SaysWhatIsWrongInOurKinds) {
   EXPECT_EQ(Connection::open("/no/such/folder/file", Access::read).error().kind, Kind::not_found);
 }
 
-TEST(Connection, SaysWhatColumnsHold) {
+TEST(Connection, ReportsColumnTypes) {
   const auto connection = memory();
   auto select = *connection->prepare_once("SELECT NULL AS a, 1 AS b, 1.5 AS c, 'x' AS d, x'00' AS e");
   using Holds = Statement::Holds;
@@ -75,7 +75,7 @@ TEST(Connection, TakesOneStatementAtATime) {
   EXPECT_EQ(connection->prepare_once("  ").error().kind, Kind::invalid);
 }
 
-TEST(Connection, ConfinesWhatOthersWrite) {
+TEST(Connection, ConfinesUntrustedStatements) {
   const auto connection = memory();
   bool go_on = true;
   connection->confine({.reads_only = false, .go_on = [&] { return go_on; }});
@@ -110,7 +110,7 @@ TEST(Connection, ReadsOnlyAndWithinItsLimits) {
         "SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/x', 'x')", "SELECT edit('x')",
         "SELECT fts3_tokenizer('simple')", "SELECT zeroblob(200000)", "SELECT hex(zeroblob(90000))",
         "SELECT 'a' LIKE printf('%.*c', 200, '%')",
-        // A sort, a recursion and an aggregate that would each take a gigabyte.
+        // A sort, a recursion and an aggregate that would each use a gigabyte.
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT zeroblob(90000) "
         "AS b FROM n ORDER BY b",
         "WITH RECURSIVE n(i, b) AS (SELECT 1, zeroblob(90000) UNION SELECT i + 1, b FROM n LIMIT 20000) "

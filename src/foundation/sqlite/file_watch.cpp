@@ -10,8 +10,8 @@
 
 namespace trainyard::sqlite {
 
-// A VFS of SQLite (sqlite.org/vfs.html) that passes every call on to the operating system's one. A file of ours begins
-// with WatchedFile; the operating system's own stands behind it in the same memory.
+// A VFS of SQLite (sqlite.org/vfs.html) that forwards every call to the operating system's one. A file of ours begins
+// with WatchedFile; the operating system's own follows in the same memory.
 struct FileWatch::Hooks {
   FileWatch* watch = nullptr;
   sqlite3_vfs* real = nullptr;
@@ -33,7 +33,7 @@ namespace {
 struct WatchedFile {
   sqlite3_file base;
   const FileWatch::Hooks* hooks;
-  const char* path;  // SQLite keeps it as long as the file is open; nullptr of temporary ones
+  const char* path;  // SQLite keeps it while the file is open; nullptr for temporary ones
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
   std::string name() const { return path ? path : ""; }
 };
@@ -96,7 +96,7 @@ int lock_shared(sqlite3_file* file, int first, int count, int flags) {
 void shared_barrier(sqlite3_file* file) { methods_of(file).xShmBarrier(real_of(file)); }
 int unmap_shared(sqlite3_file* file, int remove) { return methods_of(file).xShmUnmap(real_of(file), remove); }
 
-// Version 2: without memory mapping of the database, which would pass by the writes.
+// Version 2: without memory mapping of the database, which would bypass the writes.
 constexpr sqlite3_io_methods kMethods = {
     2,           close_file,     read_file,    write_file,   truncate_file, sync_file,       file_size,
     lock_file,   unlock_file,    check_lock,   control_file, sector_size,   characteristics, map_shared,

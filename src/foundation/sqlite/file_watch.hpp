@@ -1,10 +1,10 @@
-// Stands between SQLite and its files: remembers the first sync that failed, and lets a test make any step fail.
+// Intercepts SQLite's file calls: remembers the first sync that failed, and lets a test make any step fail.
 //
-// After a failed sync the kernel may have dropped the pages and call them clean, so a later sync that succeeds says
-// nothing about them. SQLite itself reports a failed sync of the log once, and one within a checkpoint not at all; the
-// writer that must not carry on asks failed_sync().
+// After a failed sync the kernel may have dropped the pages and marked them clean, so a later successful sync proves
+// nothing about them. SQLite itself reports a failed sync of the log once, and one within a checkpoint not at all; a
+// writer that must stop then checks failed_sync().
 //
-// Threads: callable from anywhere. Lifetime: outlives the connections that were opened through it.
+// Threads: callable from anywhere. Lifetime: outlives the connections that were opened with it.
 #pragma once
 
 #include <memory>
@@ -18,14 +18,14 @@ namespace trainyard::sqlite {
 
 class FileWatch {
  public:
-  // Lifetime: `faults` outlives the watch; nullptr: nothing fails on purpose.
+  // Lifetime: `faults` outlives the watch; nullptr: no step fails on purpose.
   explicit FileWatch(FileFaults* faults = nullptr);
   ~FileWatch();
   FileWatch(const FileWatch&) = delete;
 
-  // Under which SQLite knows it, for Connection::open.
+  // The name by which SQLite knows it, for Connection::open.
   const std::string& name() const { return name_; }
-  // The path of the first file of which a sync failed.
+  // The path of the first file whose sync failed.
   std::optional<std::string> failed_sync() const;
 
   struct Hooks;  // SQLite's side, in file_watch.cpp

@@ -30,7 +30,7 @@ void fields(Side& side, M& m) {
   } else if constexpr (std::is_same_v<T, StateFact>) {
     side("number", m.number);
     side("at", m.at);
-    // No agent says that its host is placed: such a fact is counted, and changes nothing.
+    // Agents do not report that a host is placed: such a fact is counted, and changes nothing.
     side.choice_or("state", m.state, domain::HostState::lost, domain::HostState::placed);
     side("message", m.message);
     side.optional("exit_code", m.exit_code, [&](auto& code) { side("exit_code", code); });
@@ -65,7 +65,7 @@ void fields(Side& side, M& m) {
     side.choice_or("track", m.track, Track::data, Track::other);
     side("number", m.number);
   } else if constexpr (std::is_same_v<T, Stop>) {
-    // Whatever the reason: the host is to stop.
+    // For any cause the host must stop.
     side.choice_or("cause", m.cause, domain::StopCause::main_ended, domain::StopCause::user);
     side("grace", m.grace);
   } else if constexpr (std::is_same_v<T, Credentials>) {
@@ -101,7 +101,7 @@ constexpr const char* kNames[] = {"Hello",       "StateFact",    "LogBatch",    
                                   "Welcome",     "Refused",      "Acknowledge", "Stop",
                                   "Credentials", "PeersDrained", "Goodbye",     "Progress",
                                   "OpenShell",   "ShellData",    "MainRuns",    "Unknown"};
-constexpr size_t kKinds = std::size(kNames) - 1;  // that have a number, from 1
+constexpr size_t kKinds = std::size(kNames) - 1;  // those with a number, from 1
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 static_assert(std::is_same_v<std::variant_alternative_t<kKinds, Message>, Unknown>);
 
@@ -128,7 +128,7 @@ void set_number(std::string& payload, uint64_t number) {
 
 Result<Message> decode(std::string_view payload) {
   if (payload.size() > kFrameBytesMax)
-    return corrupt("a frame of " + std::to_string(payload.size()) + " bytes; the most is " +
+    return corrupt("receiving a frame of " + std::to_string(payload.size()) + " bytes: the limit is " +
                    std::to_string(kFrameBytesMax));
   if (!payload.empty())
     if (const auto kind = uint8_t(payload[0]); kind == 0 || kind > kKinds) return Message(Unknown{kind});
@@ -146,7 +146,7 @@ std::string versions_text(const Hello& hello) { return range_text(hello.oldest, 
 
 Result<uint32_t> common_version(const Hello& hello) {
   const uint32_t common = std::min(hello.version, kVersion);
-  // Version 1 says one number: it speaks no other.
+  // Version 1 names one number: it supports no other.
   const uint32_t oldest = hello.version < 2 ? hello.version : hello.oldest;
   if (common >= oldest && common >= kVersionOldest) return common;
   return conflict("the agent speaks " + range_text(oldest, hello.version) +
@@ -192,7 +192,7 @@ std::string encode_order(const Order& order) {
 
 Result<Order> decode_order(std::string_view bytes) {
   const Json json = TRY(parse_json(bytes).in("reading the order"));
-  // Before all else: what an order of another version means is not known.
+  // First of all: an order of another version cannot be interpreted.
   if (const auto version = int_at(json, "version"); version && *version != kOrderVersion)
     return conflict("the order is of version " + std::to_string(*version) +
                     ", and this agent reads version " + std::to_string(kOrderVersion) +
@@ -233,9 +233,9 @@ Result<Order> decode_order(std::string_view bytes) {
   if (!read) return corrupt(read.error().message);
   order.runtime_left = Duration{runtime_left};
   order.stop_grace = Duration{stop_grace};
-  if (order.version == 0) return corrupt("the order has no version");
-  if (order.spec.groups.empty()) return corrupt("the order has no spec");
-  if (order.attempt.job == 0) return corrupt("the order has no attempt");
+  if (order.version == 0) return corrupt("invalid order: the version is missing");
+  if (order.spec.groups.empty()) return corrupt("invalid order: the spec is missing");
+  if (order.attempt.job == 0) return corrupt("invalid order: the attempt is missing");
   if (order.host >= order.spec.hosts())
     return corrupt("the order is for host " + std::to_string(order.host) + " of " +
                    std::to_string(order.spec.hosts()));

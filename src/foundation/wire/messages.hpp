@@ -1,19 +1,19 @@
-// What control plane and agent say to each other. Grammar and sizes: docs/formats/wire.md; codec: wire/codec.hpp.
+// Defines the messages between control plane and agent. Grammar: docs/formats/wire.md; codec: wire/codec.hpp.
 //
-// An agent opens a connection and says Hello; the server answers Welcome (how far it has everything) or Refused (the
-// attempt is over or the token is old: kill your processes and leave). Then facts come up on two tracks, each numbered
-// from 1 without gaps by the agent and spooled until acknowledged:
+// An agent opens a connection and sends Hello; the server answers Welcome (the last facts that it has) or Refused
+// (the attempt has ended or the token is outdated: the agent kills its processes and ends). Then facts go up on two
+// tracks, each numbered from 1 without gaps by the agent and spooled until acknowledged:
 //
 //   state track  StateFact: applied by control, acknowledged once the ledger has it. Never dropped.
 //   data track   LogBatch, MetricBatch: acknowledged once observe has it. At spool_bytes_max the oldest unsent log
-//                bytes go, and a line says how many.
+//                bytes are dropped, and a line reports how many.
 //
-// and orders go down: Stop, Credentials, PeersDrained, MainRuns. Orders are repeated after each Welcome; repeating one is
-// harmless.
+// and orders go down: Stop, Credentials, PeersDrained, MainRuns. Orders are repeated after each Welcome; repeating
+// one is harmless.
 //
-// Either end may be of another release. The agent says in Hello which versions it speaks, the server answers with the
-// highest that both do; where there is none, it refuses. From version 2 on a message may end with fields, and the stream
-// may have messages, that the other end skips.
+// The ends may have different releases. The agent names its versions in Hello, the server answers with the highest
+// that both support; if there is none, it refuses. From version 2 on each end skips unknown fields at the end of a
+// message, and unknown messages.
 //
 // Threads: plain values.
 #pragma once
@@ -30,22 +30,22 @@
 
 namespace trainyard::wire {
 
-inline constexpr uint32_t kVersion = 2;            // the latest that this program speaks
+inline constexpr uint32_t kVersion = 2;            // the latest that this program supports
 inline constexpr uint32_t kVersionOldest = 1;      // release 0.1.0's
 inline constexpr size_t kFrameBytesMax = 8 << 20;  // an agent's batches are far smaller; more is an attack
 
 // -- up -----------------------------------------------------------------------------------------
 
 struct Hello {
-  uint32_t version = kVersion;  // the latest that the agent speaks, and its order's server as well
+  uint32_t version = kVersion;  // the latest that the agent and its order's server support
   domain::AttemptId attempt;
   domain::HostIndex host = 0;
   std::string token;
-  uint32_t oldest = kVersionOldest;  // that the agent speaks; said from version 2 on, before it is `version`
+  uint32_t oldest = kVersionOldest;  // that the agent supports; from version 2 on, before it `version`
 };
 
-// A host reached a state, or (the state it is in, with a message) says how far it is, or what is odd about it while it
-// is `running`: "" that nothing is any more. Which further fields mean something depends on the state.
+// A host reached a state, or (in its present state, with a message) reports its progress, or a warning while it is
+// `running`, which "" ends. The state decides which further fields have a meaning.
 struct StateFact {
   uint64_t number = 0;
   Instant at;
@@ -54,10 +54,10 @@ struct StateFact {
   std::optional<int> exit_code;        // draining, failed: of the user's process; 128+n for signal n
   std::optional<domain::Fault> fault;  // failed
   std::string staged_model;  // uploading, hosts after the first: key of its model tar to merge; "" = no files
-  std::string model_uri;     // finished, first host: where model.tar.gz is
-  std::string output_uri;    // finished: where output.tar.gz is, when there is one
-  // draining and later: the order that ended the run early; none: it ended by itself. The agent gives
-  // max_runtime without being told when the order's time is over.
+  std::string model_uri;     // finished, first host: the URI of model.tar.gz
+  std::string output_uri;    // finished: the URI of output.tar.gz, if there is one
+  // draining and later: the order that ended the run early; none: it ended by itself. The agent sets max_runtime
+  // itself when the order's time is over.
   domain::StopCause stopped = domain::StopCause::none;
 };
 
@@ -89,7 +89,7 @@ struct MetricBatch {
 struct Welcome {
   uint64_t state_acknowledged = 0;
   uint64_t data_acknowledged = 0;
-  uint32_t version = 1;  // that both speak from here on; said from version 2 on
+  uint32_t version = 1;  // for the rest of the connection; sent from version 2 on
 };
 
 struct Refused {
@@ -103,8 +103,8 @@ struct Acknowledge {
   uint64_t number = 0;  // this and all before it are durable
 };
 
-// SIGTERM the user's process, wait, SIGKILL; then drain and upload as after an exit. When it was interrupted
-// no model or output is uploaded, only checkpoints.
+// The agent sends SIGTERM to the user's process, waits, and sends SIGKILL; then drains and uploads as after an exit.
+// After an interruption it uploads checkpoints only, no model or output.
 struct Stop {
   domain::StopCause cause = domain::StopCause::user;
   Duration grace = 120s;
@@ -118,44 +118,44 @@ struct Credentials {
   Instant expires;
 };
 
-// To the first host: every other host has staged its model files; merge them. Keys in host order, "" = had no files.
+// For the first host: every other host has staged its model files to merge. Keys in host order, "" = no files.
 struct PeersDrained {
   std::vector<std::string> staged_models;
 };
 
-// To the hosts that follow a main host: it runs, so they may start.
+// For the hosts that follow a main host: it runs, so they may start.
 struct MainRuns {};
 
 // The server has applied the host's final fact: the agent may remove its spool and end.
 struct Goodbye {};
 
-// -- of the moment: neither numbered nor spooled; what is lost with the link is not missed -----------
+// -- transient: neither numbered nor spooled; lost with the link -------------------------------------
 
-// Up: bytes that are under way to or from this host. Said now and then, and once when it is done.
+// Up: the progress of a transfer to or from this host. Sent regularly, and once at the end.
 struct Progress {
   std::string what;  // "channel train", "image", "model"
   uint64_t done_bytes = 0;
-  uint64_t total_bytes = 0;  // 0: not known
+  uint64_t total_bytes = 0;  // 0: unknown
   bool finished = false;
 };
 
-// Down: one more process in the container, whose bytes go to somebody who types. The host answers with ShellData until
-// its last frame, ShellEnded; a shell ends with the link it was opened over.
+// Down: starts an additional process in the container, for a user's terminal. The host answers with ShellData until
+// its last frame, ShellEnded; a shell ends with its link.
 struct OpenShell {
-  uint64_t shell = 0;                // given by the server, never used again on this link
+  uint64_t shell = 0;                // chosen by the server, never used again on this link
   std::vector<std::string> command;  // empty: a shell
   bool terminal = true;
   std::string terminal_name;  // $TERM
   uint32_t columns = 80, rows = 24;
 };
 
-// Both ways: one frame's payload (wire/shell.hpp).
+// In both directions: one frame's payload (wire/shell.hpp).
 struct ShellData {
   uint64_t shell = 0;
   std::string payload;
 };
 
-// Both ways: a message of a later version. Read, never sent; it is ignored.
+// In both directions: a message of a later version. It is read and ignored, never sent.
 struct Unknown {
   uint8_t kind = 0;
 };
@@ -164,13 +164,13 @@ using Message =
     std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge, Stop, Credentials,
                  PeersDrained, Goodbye, Progress, OpenShell, ShellData, MainRuns, Unknown>;
 
-// -- the order an agent is started with (a file; never on the command line) ------------------------
+// -- the order with which an agent starts (a file; never on the command line) ----------------------
 
-// Of the order's form. Members that are added do not change it: an agent ignores those that it does not know.
+// Version of the order's form. Additional members do not change it: an agent ignores unknown ones.
 inline constexpr uint32_t kOrderVersion = 1;
 
-// Everything that one host must know to run its part of one attempt. What the launcher adds (network namespace,
-// address, host table) is on the agent's command line.
+// Everything that one host must know to run its part of one attempt. The launcher's additions (network namespace,
+// address, host table) are on the agent's command line.
 struct Order {
   uint32_t version = kOrderVersion;
   domain::AttemptId attempt;
@@ -182,26 +182,25 @@ struct Order {
   domain::JobSpec spec;
   domain::Share share;
   Instant created;           // of the attempt, by the wall clock
-  Instant issued = {};       // of this order, in the job's own time; facts go by it. 0: by the wall clock
-  std::string wire_address;  // where the server listens for agents: "unix:/path"
-  std::string api_address;   // "127.0.0.1:PORT" of the server's one port: what the in-job relay connects to
+  Instant issued = {};       // of this order, in the job's own time, for facts. 0: by the wall clock
+  std::string wire_address;  // the server's listener for agents: "unix:/path"
+  std::string api_address;   // "127.0.0.1:PORT" of the server's one port, to which the in-job relay connects
   std::string objects_endpoint;  // URL of the object store for the agent itself: "http://127.0.0.1:PORT"
-  domain::Image image;           // what spec.image stands for
+  domain::Image image;           // the resolved spec.image
   domain::Outward outward;
-  std::map<std::string, std::string> file_systems;  // of those that channels name: id -> directory
-  std::map<std::string, std::string> variables;     // that the job's face adds to its container's
+  std::map<std::string, std::string> file_systems;  // of the channels: id -> directory
+  std::map<std::string, std::string> variables;     // that the job's API adds to its container's
   std::string log_stream;                           // "<job>/algo-1-1763631900"
-  Duration
-      runtime_left{};  // of MaxRuntimeInSeconds, for this attempt; the agent sees to it when the server is away
-  Duration stop_grace = 120s;            // then, between SIGTERM and SIGKILL
-  int64_t stalled_after_seconds = 1800;  // without output and work, a host is said to hang; 0 = never
-  // Its host may serve another job after this one (docs/decisions/26): it offers itself before it says its last fact.
+  Duration runtime_left{};  // the rest of MaxRuntimeInSeconds, for this attempt; the agent enforces it itself
+  Duration stop_grace = 120s;            // after that, between SIGTERM and SIGKILL
+  int64_t stalled_after_seconds = 1800;  // a host stalls without output and work for so long; 0 = never
+  // The host may run another job after this one (docs/decisions/26): it offers itself before it sends its last fact.
   bool reuse_host = false;
-  // Where this machine does not let a container have a user namespace, it runs without one; else the job fails.
+  // If this machine permits no user namespaces, the container runs without one; otherwise the job fails.
   bool best_effort_isolation = false;
-  // As whom the job reads and writes shared directories (file_systems): nobody, unless the config says more.
+  // The user and group of access to shared directories (file_systems): 65534, unless the config sets others.
   uint32_t shared_user_id = 65534, shared_group_id = 65534;
-  uint32_t wire_version = kVersion;  // the latest that the server speaks; 1 where the order does not say
+  uint32_t wire_version = kVersion;  // the latest that the server supports; 1 if the order has none
 };
 
 }  // namespace trainyard::wire

@@ -15,7 +15,7 @@ uint32_t get_u32(std::string_view bytes) {
   return value;
 }
 
-Error wrong(const char* what) { return corrupt(std::string("a shell's frame: ") + what); }
+Error wrong(const char* what) { return corrupt(std::string("invalid frame of a shell: ") + what); }
 
 }  // namespace
 
@@ -64,30 +64,30 @@ Result<ShellFrame> decode_shell_payload(std::string_view payload) {
       if (!body.empty()) return wrong("an end of input has no body");
       return ShellFrame(ShellInputEnds{});
     case ShellKind::resize: {
-      if (!numbers(2)) return wrong("a size is two numbers");
+      if (!numbers(2)) return wrong("a size must be two numbers");
       const ShellResize resize{get_u32(body), get_u32(body.substr(4))};
       if (resize.columns == 0 || resize.rows == 0 || resize.columns > kShellSideMax ||
           resize.rows > kShellSideMax)
-        return wrong("no terminal has that size");
+        return wrong("invalid terminal size");
       return ShellFrame(resize);
     }
     case ShellKind::output:
       return ShellFrame(ShellOutput{std::string(body)});
     case ShellKind::ended:
-      if (body.size() < 4) return wrong("an end has an exit code");
+      if (body.size() < 4) return wrong("an end must have an exit code");
       return ShellFrame(ShellEnded{int(get_u32(body)), std::string(body.substr(4))});
     case ShellKind::credit:
-      if (!numbers(1)) return wrong("a credit is one number");
+      if (!numbers(1)) return wrong("a credit must be one number");
       if (get_u32(body) > kShellWindowBytes) return wrong("a credit is larger than the window");
       return ShellFrame(ShellCredit{get_u32(body)});
   }
-  return wrong("of an unknown kind");
+  return wrong("unknown kind");
 }
 
 Result<std::optional<ShellFrame>> ShellDecoder::next() {
   if (buffer_.size() < 4) return std::optional<ShellFrame>();
   const uint32_t length = get_u32(buffer_);
-  if (length > kShellFrameBytesMax) return wrong("it announces too many bytes");
+  if (length > kShellFrameBytesMax) return wrong("its length exceeds the limit");
   if (buffer_.size() - 4 < length) return std::optional<ShellFrame>();
   auto frame = TRY(decode_shell_payload(std::string_view(buffer_).substr(4, length)));
   buffer_.erase(0, 4 + size_t(length));

@@ -1,10 +1,10 @@
-// What is said on the upgraded connection of a shell, from end to end: who types, the server between, and the agent.
+// Encodes the frames on the upgraded connection of a shell, between the user's client, the server and the agent.
 // Grammar, sizes and golden bytes: docs/formats/shell.md.
 //
-// Either side may have kShellWindowBytes on the way that the other has not given back with a Credit; so a shell that
-// prints without end holds no more than that at any of the three, and a slow reader slows what runs inside.
+// Either side may have kShellWindowBytes in transit that the other has not returned with a Credit; so a shell that
+// prints without end uses no more memory than that at each of the three, and a slow reader slows the program.
 //
-// Threads: plain values, pure functions. Errors: corrupt, naming frame and field. What arrives is hostile until
+// Threads: plain values, pure functions. Errors: corrupt, naming frame and field. Input is hostile until
 // decoded.
 #pragma once
 
@@ -19,21 +19,21 @@
 namespace trainyard::wire {
 
 inline constexpr size_t kShellFrameBytesMax = 64 << 10;             // of one frame's payload: kind and body
-inline constexpr size_t kShellBytesMax = kShellFrameBytesMax - 16;  // of the bytes that one frame carries
+inline constexpr size_t kShellBytesMax = kShellFrameBytesMax - 16;  // of the bytes in one frame
 inline constexpr uint32_t kShellWindowBytes =
-    256 << 10;                                     // a screen has some kilobytes; a file comes at full speed
+    256 << 10;  // a screen has some kilobytes; a file arrives at full speed
 inline constexpr uint32_t kShellSideMax = 10'000;  // columns or rows of a terminal
 
-// -- from who types
+// -- from the client
 struct ShellInput {
   std::string bytes;
 };
-struct ShellInputEnds {};  // of commands without a terminal: their standard input is at its end
+struct ShellInputEnds {};  // for commands without a terminal: end of standard input
 struct ShellResize {
   uint32_t columns = 80, rows = 24;
 };
 
-// -- from inside
+// -- from the host
 struct ShellOutput {
   std::string bytes;
 };
@@ -42,7 +42,7 @@ struct ShellEnded {  // the last frame
   std::string reason;  // "" when it ended by itself
 };
 
-// -- from both: so many bytes of yours are used up
+// -- from both: so many of the peer's bytes were used up
 struct ShellCredit {
   uint32_t bytes = 0;
 };
@@ -50,16 +50,16 @@ struct ShellCredit {
 using ShellFrame =
     std::variant<ShellInput, ShellInputEnds, ShellResize, ShellOutput, ShellEnded, ShellCredit>;
 
-// A frame's payload, and the whole frame with its length before it.
+// Return a frame's payload, and the whole frame with its length.
 std::string encode_shell_payload(const ShellFrame& frame);
 std::string encode_shell(const ShellFrame& frame);
 Result<ShellFrame> decode_shell_payload(std::string_view payload);
 
-// Frames out of bytes that come in any pieces. Holds at most one frame.
+// Splits bytes that arrive in pieces into frames. Holds at most one frame.
 class ShellDecoder {
  public:
   void feed(std::string_view bytes) { buffer_ += bytes; }
-  // Nothing, while the next frame is not whole.
+  // Returns nothing while the next frame is incomplete.
   Result<std::optional<ShellFrame>> next();
 
  private:

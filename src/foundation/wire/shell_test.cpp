@@ -47,7 +47,7 @@ TEST(Shell, GoldenBytes) {
   }
 }
 
-TEST(Shell, FramesComeInAnyPieces) {
+TEST(Shell, FramesArriveInAnyPieces) {
   std::string all;
   for (const auto& [frame, hex] : kGolden) all += encode_shell(frame);
   ShellDecoder decoder;
@@ -66,7 +66,7 @@ TEST(Shell, AnExitCodeMayBeNegative) {
   EXPECT_EQ(std::get<ShellEnded>(*frame).exit_code, -1);
 }
 
-TEST(Shell, WhatIsWrongIsCorrupt) {
+TEST(Shell, InvalidFramesAreCorrupt) {
   for (const char* hex : {"", "00", "07", "0261", "0350000000", "030000000018000000", "035000000011270000",
                           "05000000", "06ffffffff", "060000"}) {
     const auto frame = decode_shell_payload(*from_hex(hex));

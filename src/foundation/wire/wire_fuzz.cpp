@@ -1,4 +1,4 @@
-// Whatever an agent or a server sends is decoded, skipped or refused; what is decoded is written as this version writes it.
+// Decodes, skips or rejects any bytes of an agent or a server; decoded messages are written in this version's form.
 // decoder: src/foundation/wire/codec.cpp src/foundation/base/fields.hpp
 #include <cstddef>
 #include <cstdint>

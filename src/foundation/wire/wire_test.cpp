@@ -11,7 +11,7 @@ namespace {
 
 const Instant kAt = from_milliseconds(0x0102030405);
 
-// One of each, with every field set; what docs/formats/wire.md shows.
+// One message of each kind, with every field set, as in docs/formats/wire.md.
 struct Golden {
   Message message;
   std::string hex;
@@ -122,7 +122,7 @@ TEST(Codec, GoldenBytes) {
   }
 }
 
-// The bytes of release 0.1.0, whose messages that are not here are the same as today's.
+// The bytes of release 0.1.0; messages that are missing here are unchanged.
 const std::vector<Golden>& golden_of_first_version() {
   static const std::vector<Golden> all{
       {Hello{1, {17, 2}, 1, "tok"},
@@ -140,7 +140,7 @@ const std::vector<Golden>& golden_of_first_version() {
   return all;
 }
 
-TEST(Codec, TheFirstVersionIsSpokenToTheByte) {
+TEST(Codec, EncodesTheFirstVersionExactly) {
   for (const auto& [message, hex] : golden_of_first_version()) {
     EXPECT_EQ(to_hex(encode(message)), hex);
     const auto again = decode(*from_hex(hex));
@@ -162,11 +162,11 @@ TEST(Codec, EveryCutIsRefusedUnlessTheFirstVersionEndsThere) {
   }
 }
 
-TEST(Codec, WhatALaterVersionAddsIsSkipped) {
+TEST(Codec, SkipsAdditionsOfLaterVersions) {
   for (const auto& [message, hex] : golden()) {
     const auto read = decode(encode(message) + "more");
     ASSERT_TRUE(read) << hex << ": " << read.error().message;
-    // ShellData's text is counted, so nothing of it is taken for more of it.
+    // ShellData's text has a length, so no part of it is taken for a further field.
     EXPECT_EQ(to_hex(encode(*read)), hex);
   }
   for (const char* kind : {"00", "10", "ff0102"}) {
@@ -176,7 +176,7 @@ TEST(Codec, WhatALaterVersionAddsIsSkipped) {
   }
 }
 
-TEST(Codec, ValuesOfALaterVersionStandForOthers) {
+TEST(Codec, MapsValuesOfLaterVersionsToDefaults) {
   const auto with_byte = [](const Message& message, size_t at, char value) {
     std::string bytes = encode(message);
     bytes.at(at) = value;
@@ -194,7 +194,7 @@ TEST(Codec, ValuesOfALaterVersionStandForOthers) {
   EXPECT_EQ(std::get<Acknowledge>(with_byte(Acknowledge{}, 1, 2)).track, Track::other);
 }
 
-TEST(Versions, TheLatestThatBothSpeakIsChosen) {
+TEST(Versions, ChoosesTheLatestCommonVersion) {
   const auto common = [](uint32_t latest, uint32_t oldest) {
     const auto version = common_version({latest, {1, 1}, 0, "", oldest});
     return version ? std::to_string(*version) : version.error().message;
@@ -212,7 +212,7 @@ TEST(Versions, TheLatestThatBothSpeakIsChosen) {
   EXPECT_NE(common(2, 3), "2") << "a range that is none";
 }
 
-TEST(Versions, AnAgentSaysNoMoreThanItsOrdersServerSpeaks) {
+TEST(Versions, AnAgentOffersNoMoreThanItsOrdersServerSupports) {
   Order order;
   order.attempt = {17, 2};
   EXPECT_EQ(hello_of(order).version, kVersion);
@@ -291,7 +291,7 @@ TEST(OrderFile, RoundTrips) {
   EXPECT_EQ(again->stop_grace, 5s);
 }
 
-// As release 0.1.0 wrote it, but for its line breaks.
+// In release 0.1.0's form, except for line breaks.
 constexpr const char* kOrderOfFirstRelease = R"({"version": 1, "attempt": "j17a1", "token": "t", "host": 1,
   "job": {"region": "us-east-1", "name": "digits"}, "job_arn": "arn:aws:sagemaker:us-east-1:1:training-job/digits",
   "account": "1", "share": {"cpus": 1.5, "memory_bytes": 1073741824, "gpus": 0}, "created": 16909060,
@@ -301,7 +301,7 @@ constexpr const char* kOrderOfFirstRelease = R"({"version": 1, "attempt": "j17a1
   "file_systems": {"fs-1": "/srv/shared"}, "variables": {}, "log_stream": "digits/algo-2-1763631900",
   "runtime_left": 90000, "stop_grace": 5000, "stalled_after_seconds": 1800, "reuse_host": false})";
 
-TEST(OrderFile, OneOfTheFirstReleaseIsObeyed) {
+TEST(OrderFile, AcceptsOrdersOfTheFirstRelease) {
   const auto order = decode_order(kOrderOfFirstRelease);
   ASSERT_TRUE(order) << order.error().message;
   EXPECT_EQ(order->wire_version, 1u);
@@ -312,7 +312,7 @@ TEST(OrderFile, OneOfTheFirstReleaseIsObeyed) {
   EXPECT_EQ(order->shared_user_id, 65534u);
 }
 
-TEST(OrderFile, RefusesWhatItCannotObey) {
+TEST(OrderFile, RejectsOrdersOfOtherVersions) {
   const auto refusal = [](auto&& change) {
     Json json = *parse_json(encode_order(an_order()));
     change(json);
@@ -323,11 +323,11 @@ TEST(OrderFile, RefusesWhatItCannotObey) {
     EXPECT_EQ(refusal([&](Json& o) { o["version"] = version; }),
               "the order is of version " + std::to_string(version) +
                   ", and this agent reads version 1: start the server and its agents from one release");
-  EXPECT_EQ(refusal([](Json& o) { o.erase("version"); }), "the order has no version");
+  EXPECT_EQ(refusal([](Json& o) { o.erase("version"); }), "invalid order: the version is missing");
   EXPECT_NE(refusal([](Json& o) { o["version"] = "1"; }), "accepted");
   EXPECT_EQ(refusal([](Json& o) { o["host"] = 2; }), "the order is for host 2 of 2");
-  EXPECT_EQ(refusal([](Json& o) { o.erase("spec"); }), "the order has no spec");
-  EXPECT_EQ(refusal([](Json& o) { o.erase("attempt"); }), "the order has no attempt");
+  EXPECT_EQ(refusal([](Json& o) { o.erase("spec"); }), "invalid order: the spec is missing");
+  EXPECT_EQ(refusal([](Json& o) { o.erase("attempt"); }), "invalid order: the attempt is missing");
   EXPECT_NE(refusal([](Json& o) { o["attempt"] = 3; }), "accepted");
   EXPECT_EQ(refusal([](Json& o) { o["of a later release"] = {{"a", 1}}; }), "accepted");
   EXPECT_FALSE(decode_order("{"));

@@ -39,7 +39,7 @@ class PipeTest : public testing::Test {
         });
     ASSERT_TRUE(pipe_->start());
   }
-  // Opens as a program does: asking again while it is not there.
+  // Opens as a program does: retrying while it does not exist.
   int open_epoch(int epoch) {
     for (int i = 0; i < 6000; ++i) {
       const int descriptor = ::open(path(epoch).c_str(), O_RDONLY | O_CLOEXEC);
@@ -90,7 +90,7 @@ TEST_F(PipeTest, AnEpochIsAFifo) {
   EXPECT_EQ(failure(), "");
 }
 
-TEST_F(PipeTest, WhoClosesEarlyGetsTheNextEpochFromItsBeginning) {
+TEST_F(PipeTest, AReaderThatClosesEarlyGetsTheNextEpochFromItsBeginning) {
   put("a", "begin");
   put("b", std::string(30'000'000, 'x'));
   start();
@@ -111,8 +111,8 @@ TEST_F(PipeTest, EpochsAreShuffledDifferently) {
   EXPECT_EQ(first.size(), 10u);
 }
 
-// Neither an end, which would look like the epoch's, nor silence above.
-TEST_F(PipeTest, AFailureIsToldAndTheReaderGetsNoEnd) {
+// The reader gets no end, which would look like the epoch's, and the failure is reported.
+TEST_F(PipeTest, AFailureIsReportedAndTheReaderGetsNoEnd) {
   put("a", "one");
   keys_.push_back({"data", "gone"});
   start();
@@ -128,7 +128,7 @@ TEST_F(PipeTest, AFailureIsToldAndTheReaderGetsNoEnd) {
   EXPECT_EQ(::read(fifo.descriptor(), buffer, 8), 0);
 }
 
-TEST_F(PipeTest, WhatTheJobPutsInItsPlaceIsNotWrittenTo) {
+TEST_F(PipeTest, DoesNotWriteToAFileInItsPlace) {
   put("a", "one");
   ASSERT_TRUE(os::write_file(directory_.path() + "/victim", "precious"));
   start();
@@ -146,7 +146,7 @@ TEST_F(PipeTest, ADeviceInItsPlaceIsNotOpened) {
   ASSERT_EQ(::mknod((directory_.path() + "/zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
   ASSERT_EQ(::rename((directory_.path() + "/zero").c_str(), path(0).c_str()), 0);
   for (int i = 0; i < 6000 && failure().empty(); ++i) ::usleep(10'000);
-  EXPECT_NE(failure().find("is not a FIFO"), std::string::npos) << failure();
+  EXPECT_NE(failure().find("not a FIFO"), std::string::npos) << failure();
 }
 
 // FIFOs of later epochs are made in the directory that was opened before the job ran.
@@ -166,7 +166,7 @@ TEST_F(PipeTest, AReplacedDirectoryIsNotFollowed) {
   for (const char* made : {"", ".moved", ".machine"}) EXPECT_TRUE(os::remove_all(directory_.path() + made));
 }
 
-TEST_F(PipeTest, StopsWhileNobodyReadsAndWhileSomebodyIsSlow) {
+TEST_F(PipeTest, StopsWithoutAReaderAndWithASlowOne) {
   put("a", std::string(30'000'000, 'x'));
   start();
   pipe_->stop();

@@ -42,8 +42,8 @@ Result<void> BucketTree::make_parents(const std::string& path) {
   return ok();
 }
 
-// The directories to sync so that the entry `path` is durable: its own, and the parents of directories on the
-// way that are not durable themselves. Requires: mu_ is held.
+// The directories to sync so that the entry `path` is durable: its own, and the parents of directories on the path
+// that are not durable themselves. Requires: mu_ is held.
 Result<std::vector<BucketTree::ToSync>> BucketTree::open_to_sync(const std::string& path) {
   std::vector<ToSync> all;
   const std::string root = keys_path();
@@ -108,7 +108,7 @@ Result<os::File> BucketTree::remove(const std::string& key) {
     if (!before && errno == ENOENT) return before;
     TRY(disk_.remove(entry));
     names_.changed(parent_of(entry));
-    // Directories left empty go too, so that a tree never holds more of them than its keys need.
+    // Empty directories are removed too, so that a tree never holds more of them than its keys need.
     while (parent_of(entry) != root && rmdir(parent_of(entry).c_str()) == 0) {
       entry = parent_of(entry);
       unsynced_.erase(entry);

@@ -1,10 +1,10 @@
-// One bucket on disk: its key tree, and the changes to it that must be atomic and durable.
+// Stores one bucket on disk: its key tree, and the changes to it that must be atomic and durable.
 //
-// Changes of names happen under the bucket's mutex (a few system calls, no waiting for the disk); the
-// directories that they touched are synced after it is released, so puts sync side by side.
+// Names change under the bucket's mutex (a few system calls, no waiting for the disk); the affected directories are
+// synced after it is released, so puts sync in parallel.
 //
-// Threads: callable from anywhere. Shared by the table of buckets and by what is under way in the bucket;
-// whoever is last frees it.
+// Threads: callable from anywhere. Shared by the table of buckets and by operations in the bucket; the last one frees
+// it.
 #pragma once
 
 #include <map>
@@ -29,21 +29,21 @@ class BucketTree {
   const BucketInfo& info() const { return info_; }
   std::string keys_path() const { return path_ + "/keys"; }
   std::string uploads_path() const { return path_ + "/uploads"; }
-  // Of objects that are lists of parts, a directory each, named like the upload that it was.
+  // A directory for each object that is a list of parts, named like its upload.
   std::string parts_path() const { return path_ + "/parts"; }
   std::string path_of_key(const std::string& key) const;
   NamesCache& names() { return names_; }
 
-  // Moves a finished, synced file to the key's place. Returns when that is durable, with the file that stood there
-  // before, opened; none when there was none.
+  // Moves a finished, synced file to the key's path. Returns when that is durable, with the replaced file, opened;
+  // none if there was none.
   Result<os::File> install(const std::string& file, const std::string& key, bool only_if_absent);
-  // Harmless when there is none. Returns when that is durable, with the file that stood there.
+  // Removes a key; harmless when absent. Returns when that is durable, with the removed file.
   Result<os::File> remove(const std::string& key);
   // Moves the whole bucket to `path`, if it holds no object; from then on every change of it fails.
   Result<void> retire(const std::string& path);
 
  private:
-  // A directory that was opened to be synced, and those just made whose entries that will make durable.
+  // A directory that was opened to be synced, and the new ones whose entries the sync makes durable.
   struct ToSync {
     std::string path;
     os::File directory;
@@ -59,9 +59,9 @@ class BucketTree {
   NamesCache names_;
   std::mutex mu_;
   bool retired_ = false;  // guarded by mu_
-  // Directories whose own entry may not be durable yet, and how many puts are about to sync it. A put below
-  // such a directory must sync the entry too, whoever made it. One whose sync failed stays for ever, to be
-  // tried by the next.
+  // Directories whose own entry may not be durable yet, with the number of puts that will sync it. A put below such a
+  // directory must sync the entry too, whichever put made it. After a failed sync a directory stays here forever, for
+  // the next put to try.
   std::map<std::string, int> unsynced_;  // guarded by mu_
 };
 

@@ -1,6 +1,6 @@
 // Keeps the parts of an object on the disk while a reader reads them, also when the object is replaced or removed.
 //
-// Threads: callable from anywhere. Lifetime: outlives what hold() gave.
+// Threads: callable from anywhere. Lifetime: outlives the results of hold().
 #pragma once
 
 #include <functional>
@@ -13,13 +13,13 @@ namespace trainyard::objects {
 
 class HeldParts {
  public:
-  // `discard` removes a directory of parts; it is called by the thread that drops it or that lets go of it last.
+  // `discard` removes a directory of parts; it is called on the thread that drops it or that releases it last.
   explicit HeldParts(std::function<void(const std::string& path)> discard) : discard_(std::move(discard)) {}
 
   // The directory stays until this and all copies of it are destroyed.
   using Hold = std::shared_ptr<void>;
   Hold hold(const std::string& path);
-  // Removes the directory, now or when the last hold on it ends. Harmless when it is not there.
+  // Removes the directory, now or when the last hold on it ends. Harmless when absent.
   void drop(const std::string& path);
 
  private:
@@ -31,7 +31,7 @@ class HeldParts {
 
   const std::function<void(const std::string& path)> discard_;
   std::mutex mutex_;
-  std::map<std::string, Entry> entries_;  // guarded by mutex_: those that are held
+  std::map<std::string, Entry> entries_;  // guarded by mutex_: the held ones
 };
 
 }  // namespace trainyard::objects

@@ -14,7 +14,7 @@ Result<void> KeyWalk::descend(std::string path, std::string beginning) {
 
 Result<std::optional<std::string>> KeyWalk::at_or_after(const std::string& bound, const RollsUp& rolls_up) {
   if (levels_.empty()) TRY(descend(root_, ""));
-  // Up, out of directories whose keys are all less than the bound.
+  // Ascends out of directories whose keys are all less than the bound.
   while (levels_.size() > 1 && levels_.back().beginning < bound &&
          !bound.starts_with(levels_.back().beginning))
     levels_.pop_back();

@@ -1,6 +1,6 @@
 // Walks a bucket's key tree in key order, for listings.
 //
-// Threads: confined to one. Errors: those of reading directories; of describe also corrupt.
+// Threads: confined to one. Errors: those of reading directories; describe(): also corrupt.
 #pragma once
 
 #include <functional>
@@ -24,12 +24,12 @@ class KeyWalk final : public Cursor {
   Result<std::optional<ObjectInfo>> describe(const std::string& key) override { return describe_(key); }
 
  private:
-  // A directory on the way down.
+  // A directory on the present path.
   struct Level {
     std::string path;
-    std::string beginning;  // of all keys below it
+    std::string beginning;  // common to all keys below it
     std::shared_ptr<const Names> names;
-    size_t at = 0;  // the names before it are behind us
+    size_t at = 0;  // index of the next name
   };
   Result<void> descend(std::string path, std::string beginning);
 

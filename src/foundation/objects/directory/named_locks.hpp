@@ -1,7 +1,7 @@
-// A mutex for each name, for as long as it is held or waited for: a long join of one upload's parts blocks requests for
-// that upload alone.
+// Provides a mutex for each name, while it is held or waited for: a long join of one upload's parts blocks requests
+// for that upload alone.
 //
-// Threads: callable from anywhere. Lifetime: outlives what hold() gave.
+// Threads: callable from anywhere. Lifetime: outlives the results of hold().
 #pragma once
 
 #include <map>
@@ -37,7 +37,7 @@ class NamedLocks {
     Entry& entry_;
   };
 
-  // Waits until nobody else holds the name.
+  // Waits until no other thread holds the name.
   Hold hold(const std::string& name) {
     Entry* entry = nullptr;
     {

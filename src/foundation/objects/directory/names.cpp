@@ -10,8 +10,8 @@
 namespace trainyard::objects {
 namespace {
 
-// Calls `each` with every name of ours in the directory until it answers false. A directory that is gone has
-// no names.
+// Calls `each` with every name of ours in the directory until it returns false. A missing directory has no
+// names.
 template <class Each>
 Result<void> for_each_name(const std::string& path, Each each) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
@@ -64,7 +64,7 @@ size_t Names::position(std::string_view bound) const {
     else
       high = middle;
   }
-  // The one before may be a directory whose keys begin like the bound.
+  // The previous one may be a directory whose keys begin like the bound.
   if (low > 0 && is_inner((*this)[low - 1]) && bound.starts_with((*this)[low - 1])) --low;
   return low;
 }
@@ -119,7 +119,7 @@ Result<bool> holds_object(const std::string& path) {
     if (!found) inner.emplace_back(name);
     return !found;
   }));
-  // Removing an object removes the directories that it leaves empty, so the first of them nearly always holds
+  // Removing an object removes the directories that become empty, so the first of them nearly always holds
   // one.
   for (size_t i = 0; !found && i < inner.size(); ++i) found = TRY(holds_object(path + "/" + inner[i]));
   return found;

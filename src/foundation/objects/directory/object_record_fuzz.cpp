@@ -11,19 +11,19 @@
 
 // decoder: src/foundation/objects/directory/record.cpp
 // decoder: src/foundation/objects/directory/part_list.cpp
-// The end of a file that should be an object's: a record, a wish for more, or an error.
+// Decodes the end of an object's file: a record, a request for more bytes, or an error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::objects;
   const std::string_view end(reinterpret_cast<const char*>(data), size);
   const auto whole = decode_record(end, size);
-  // What was read is written as it was understood.
+  // Decoded values are encoded unchanged.
   if (whole && *whole) {
     const std::string again = encode_record(**whole);
     const auto back = decode_record(again, body_bytes(**whole) + again.size());
     if (!back || !*back || (*back)->info.etag != (*whole)->info.etag) __builtin_trap();
   }
   (void)!decode_record(end, size + 4096);
-  // A list of parts, with a checksum that fits, since none would be found by chance.
+  // A list of parts with a matching checksum, since none would be found by chance.
   using trainyard::objects::checksum_of;
   const std::string sum = checksum_of("crc32c", end);
   uint64_t bytes = 0;
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (size_t i = 0; i < 8; ++i) bytes += uint64_t(data[at + 4 + i]) << (8 * i);
   const auto parts = decode_part_list(std::string(end) + std::string(sum.rbegin(), sum.rend()), bytes);
   if (parts && encode_part_list(*parts).substr(0, size) != end) __builtin_trap();
-  // The same from a file, which is read from its end.
+  // Decodes the same from a file, which is read from its end.
   static const int file = memfd_create("record", 0);
   if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != ssize_t(size)) __builtin_trap();
   (void)!read_record(file, "record");

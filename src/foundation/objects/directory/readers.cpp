@@ -16,7 +16,7 @@ Result<size_t> read_at(const os::File& file, std::span<char> buffer, uint64_t at
     const ssize_t read = pread(file.descriptor(), buffer.data(), buffer.size(), off_t(at));
     if (read < 0 && errno == EINTR) continue;
     if (read < 0) return from_errno("reading " + key);
-    if (read == 0) return corrupt("the file of " + key + " ended early");
+    if (read == 0) return corrupt("reading " + key + ": its file ended early");
     return size_t(read);
   }
 }
@@ -78,15 +78,16 @@ class PartsReader final : public Reader {
   }
 
  private:
-  // The one that holds byte at_.
+  // Opens the part that contains byte at_.
   Result<void> open_part() {
     while (at_ >= begin_ + parts_[part_].bytes) begin_ += parts_[part_++].bytes;
     const PartEntry& part = parts_[part_];
     auto opened = open_part_file(part.number);
-    if (!opened) return corrupt("a part of " + info_.key + " cannot be opened: " + opened.error().message);
+    if (!opened) return corrupt("opening a part of " + info_.key + ": " + opened.error().message);
     if (opened->record.info.etag != part.etag || opened->record.info.bytes != part.bytes)
-      return corrupt("part " + std::to_string(part.number) + " of " + info_.key + " is not the one it had");
-    // Read from its first to its last byte it is verified, whatever is read of the others.
+      return corrupt("reading " + info_.key + ": its part " + std::to_string(part.number) +
+                     " has been replaced");
+    // A part that is read from its first to its last byte is verified, independent of the others.
     const Range of_part{at_ - begin_, std::min(range_.last - begin_, part.bytes - 1), {}};
     reader_ = read_file_of(*std::move(opened), of_part);
     return ok();
@@ -97,7 +98,7 @@ class PartsReader final : public Reader {
     if (opened || opened.error().kind != Kind::not_found) return opened;
     opened = open_recorded(place_.upload + name);
     if (opened || opened.error().kind != Kind::not_found) return opened;
-    return open_recorded(place_.directory + name);  // it was moved just between
+    return open_recorded(place_.directory + name);  // it was moved in between
   }
 
   const ObjectInfo info_;

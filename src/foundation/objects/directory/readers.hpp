@@ -1,7 +1,7 @@
-// Reads objects from files: from one, or from the parts that one lists. A read of the whole is verified: the last bytes
-// come only after all of them matched the object's checksum.
+// Reads objects from files: one file, or the parts that it lists. A read of the whole is verified: the last bytes are
+// returned only after all of them matched the object's checksum.
 //
-// Threads: confined to one. Errors: corrupt (cut off, or another checksum), and those of files.
+// Threads: confined to one. Errors: corrupt (too short, or another checksum), and those of files.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ struct Opened {
   Record record;
 };
 
-// An object's or a part's file. Errors: not_found without a word of `fault`; corrupt.
+// Opens an object's or a part's file. Errors: not_found without a word of `fault`; corrupt.
 Result<Opened> open_recorded(const std::string& path);
 
 // Counts the reads that fail with corrupt. Lifetime: the counter outlives it.
@@ -50,7 +50,7 @@ std::string part_name(uint32_t part);
 // Requires: the object is not a list of parts, and the range is resolved.
 std::unique_ptr<Reader> read_file_of(Opened opened, Range range);
 
-// Where the parts of an object lie: in `directory`, or still in that of its upload.
+// The directory of an object's parts, and that of its upload, where they may still be.
 struct PartsPlace {
   std::string directory;
   std::string upload;

@@ -16,7 +16,7 @@ namespace trainyard::objects {
 namespace {
 
 constexpr std::string_view kMagic = "TYOBJ001";
-constexpr size_t kFirstReadBytes = 4096;  // holds nearly every record, in one read
+constexpr size_t kFirstReadBytes = 4096;  // contains nearly every record, in one read
 
 void append_little_endian(std::string& bytes, uint64_t value, int width) {
   for (int i = 0; i < width; ++i) bytes += char(value >> (8 * i) & 255);
@@ -32,9 +32,9 @@ Result<std::map<std::string, std::string>> texts_at(const Json& record, const ch
   std::map<std::string, std::string> texts;
   const auto found = record.find(name);
   if (found == record.end()) return texts;
-  if (!found->is_object()) return corrupt(std::string("its ") + name + " are no object");
+  if (!found->is_object()) return corrupt(std::string("its ") + name + " must be an object");
   for (const auto& [key, value] : found->items()) {
-    if (!value.is_string()) return corrupt(std::string("its ") + name + " are not all text");
+    if (!value.is_string()) return corrupt(std::string("its ") + name + " must be strings");
     texts[key] = value.get<std::string>();
   }
   return texts;
@@ -56,7 +56,7 @@ Result<Record> parse(std::string_view text, uint64_t object_bytes) {
   if (!json.contains("parts")) return record;
   const int64_t parts = TRY(int_at(json, "parts")), bytes = TRY(int_at(json, "bytes"));
   if (bytes < 0 || uint64_t(bytes) > kObjectBytesMax)
-    return corrupt("its length " + std::to_string(bytes) + " is not within 0 to " +
+    return corrupt("invalid length " + std::to_string(bytes) + ": not within 0 to " +
                    std::to_string(kObjectBytesMax));
   if (parts < 1 || parts > kPartsMax || object_bytes != part_list_bytes(uint32_t(parts)))
     return corrupt("its list of parts has another length");
@@ -110,14 +110,14 @@ std::string encode_record(const Record& record) {
 }
 
 Result<std::optional<Record>> decode_record(std::string_view end, uint64_t file_bytes) {
-  if (end.size() < kTailBytes) return corrupt("it is too short to be an object's file");
+  if (end.size() < kTailBytes) return corrupt("the file is too short for an object");
   const std::string_view tail = end.substr(end.size() - kTailBytes);
-  if (tail.substr(16) != kMagic) return corrupt("it does not end like an object's file");
+  if (tail.substr(16) != kMagic) return corrupt("the file has no object's tail");
   const uint64_t object_bytes = little_endian(tail.substr(0, 8));
   const uint64_t record_bytes = little_endian(tail.substr(8, 4));
   if (record_bytes > kRecordBytesMax || object_bytes > file_bytes ||
       file_bytes - object_bytes != record_bytes + kTailBytes)
-    return corrupt("its length is not the one it was written with");
+    return corrupt("the file has another length than when it was written");
   if (end.size() < record_bytes + kTailBytes) return std::optional<Record>();
   const std::string_view text = end.substr(end.size() - kTailBytes - record_bytes, record_bytes);
   const std::string sum = checksum_of("crc32c", text);

@@ -1,4 +1,4 @@
-// What stands behind an object's bytes in its file: the record (JSON) and the tail that finds it.
+// Encodes the record (JSON) behind an object's bytes in its file, and the tail by which it is found.
 // Grammar: docs/formats/objects.md.
 //
 // Threads: pure but for read_record. Errors: corrupt.
@@ -14,25 +14,25 @@ namespace trainyard::objects {
 
 struct Record {
   ObjectInfo info;
-  std::string upload_id;  // of the upload that it was; "" of a plain put
-  // Of an object that is a list of parts, which lie in the directory of its upload; 0: the bytes are in the file.
+  std::string upload_id;  // of its upload; "" for a plain put
+  // Number of parts, which lie in the directory of the upload; 0: the bytes are in the file.
   uint32_t parts = 0;
 };
 
-// How many bytes stand before the record: the object's, or those of its list of parts.
+// Returns the bytes before the record: the object's, or those of its list of parts.
 uint64_t body_bytes(const Record& record);
 
 inline constexpr size_t kTailBytes = 24;
 inline constexpr size_t kRecordBytesMax =
-    256 << 10;  // what check_options allows, with every byte escaped, and room
+    256 << 10;  // the limits of check_options, with every byte escaped, and a margin
 
-// Record and tail, to be written behind the object's bytes.
+// Returns record and tail, to be written behind the object's bytes.
 std::string encode_record(const Record& record);
-// From the file's last bytes. Nothing: `end` does not reach back far enough, ask again with kRecordBytesMax +
+// Decodes the end of a file. Nothing: `end` is too short; call again with kRecordBytesMax +
 // kTailBytes.
 Result<std::optional<Record>> decode_record(std::string_view end, uint64_t file_bytes);
 
-// Of an open file; `path` is for the error's words.
+// Reads the record of an open file; `path` is for error messages.
 Result<Record> read_record(int descriptor, const std::string& path);
 
 }  // namespace trainyard::objects

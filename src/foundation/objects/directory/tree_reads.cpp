@@ -23,7 +23,7 @@ Result<Opened> open_object(const BucketTree& tree, const std::string& key) {
 }
 
 ObjectInfo describe_broken(const BucketTree& tree, const std::string& key, const Error& why) {
-  log(Level::error, "objects", "an object cannot be read",
+  log(Level::error, "objects", "cannot read an object",
       {{"bucket", tree.info().name}, {"key", key}, {"why", why.message}});
   struct stat status {};
   ObjectInfo info{.key = key};
@@ -35,7 +35,7 @@ ObjectInfo describe_broken(const BucketTree& tree, const std::string& key, const
 }
 
 Result<UploadFile> read_upload(const BucketTree& tree, const std::string& id) {
-  // It comes from outside and becomes a path.
+  // Comes from outside and becomes a path.
   if (!is_upload_id(id)) return no_upload(id);
   const auto text = os::read_file(upload_path(tree, id) + "/upload", kUploadFileBytesMax);
   if (!text && text.error().kind == Kind::not_found) return no_upload(id);
@@ -60,7 +60,7 @@ Result<std::map<uint32_t, PartInfo>> read_parts(const std::string& directory) {
     auto opened = open_recorded(directory + "/" + name);
     if (!opened && opened.error().kind == Kind::not_found) continue;  // the upload ended in the meantime
     if (!opened && opened.error().kind == Kind::corrupt) {
-      log(Level::error, "objects", "a part cannot be read, and counts as not uploaded",
+      log(Level::error, "objects", "cannot read a part; it counts as not uploaded",
           {{"why", opened.error().message}});
       continue;
     }

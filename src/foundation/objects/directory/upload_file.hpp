@@ -1,4 +1,4 @@
-// What the file `upload` of a multipart upload says: its key, when it began, and how the object shall be.
+// Encodes the file `upload` of a multipart upload: its key, its start, and the options of its object.
 // Grammar: docs/formats/objects.md.
 //
 // Threads: pure. Errors: corrupt.
@@ -12,14 +12,14 @@
 namespace trainyard::objects {
 
 struct UploadFile {
-  UploadInfo info;  // but for upload_id
+  UploadInfo info;  // without upload_id
   PutOptions options;
 };
 
 std::string encode_upload(const UploadFile& upload);
 Result<UploadFile> decode_upload(const std::string& text);
 
-// Upload IDs come from outside, and from records, and become paths.
+// Checks upload IDs, which come from outside and from records, and become paths.
 bool is_upload_id(std::string_view id);
 
 }  // namespace trainyard::objects

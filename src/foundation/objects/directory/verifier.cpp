@@ -31,7 +31,7 @@ Verifier::Verifier(const ObjectInfo& info) {
 
 Result<void> Verifier::finish() {
   if (!sum_ || sum_->finish() == expected_) return ok();
-  return corrupt("its bytes fail their " + algorithm_ + " checksum");
+  return corrupt("its bytes do not match their " + algorithm_ + " checksum");
 }
 
 }  // namespace trainyard::objects

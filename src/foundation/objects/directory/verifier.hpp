@@ -1,4 +1,4 @@
-// Checks the bytes of a whole object against the cheapest checksum that was kept with it.
+// Checks the bytes of a whole object against the cheapest checksum that is stored with it.
 //
 // Threads: confined to one.
 #pragma once
@@ -15,8 +15,8 @@ namespace trainyard::objects {
 
 class Verifier {
  public:
-  // Of an object, or of a part, whose bytes come from the first to the last. One that was joined by an earlier version
-  // may have no checksum of the whole: then nothing is compared.
+  // For an object, or a part, whose bytes arrive from the first to the last. One that an early version joined may
+  // have no checksum of the whole: then nothing is compared.
   explicit Verifier(const ObjectInfo& info);
   void add(std::span<const char> bytes) {
     if (sum_) sum_->add(bytes);

@@ -55,12 +55,12 @@ class FileWriter final : public Writer {
  public:
   using Install = std::function<Result<void>(const std::string& file)>;
 
-  FileWriter(Clock& clock, std::string key, PutOptions options, Promises promises, TemporaryFile file,
+  FileWriter(Clock& clock, std::string key, PutOptions options, ContentCheck check, TemporaryFile file,
              Install install, CheckRoom check_room, StorageUse::Charge charge)
       : clock_(clock),
         key_(std::move(key)),
         options_(std::move(options)),
-        promises_(std::move(promises)),
+        content_check_(std::move(check)),
         file_(std::move(file)),
         install_(std::move(install)),
         check_room_(std::move(check_room)),
@@ -73,20 +73,20 @@ class FileWriter final : public Writer {
       TRY(check_room_());
       unchecked_bytes_ = 0;
     }
-    // What was not announced.
+    // Charges bytes beyond the declared length.
     written_bytes_ += bytes.size();
     if (written_bytes_ > charged_bytes_) {
       TRY(charge_.add(written_bytes_ - charged_bytes_, 0));
       charged_bytes_ = written_bytes_;
     }
-    promises_.add(bytes);
+    content_check_.add(bytes);
     return file_.write(bytes);
   }
   void expect_checksum(std::string algorithm, std::string base64) override {
-    promises_.expect(std::move(algorithm), std::move(base64));
+    content_check_.expect(std::move(algorithm), std::move(base64));
   }
   Result<ObjectInfo> commit() override {
-    auto kept = TRY(promises_.finish());
+    auto kept = TRY(content_check_.finish());
     Record record;
     record.info = {key_,
                    kept.bytes,
@@ -109,11 +109,11 @@ class FileWriter final : public Writer {
   Clock& clock_;
   const std::string key_;
   const PutOptions options_;
-  Promises promises_;
+  ContentCheck content_check_;
   TemporaryFile file_;
   const Install install_;
   const CheckRoom check_room_;
-  uint64_t unchecked_bytes_ = 0;  // written since check_room_ was asked
+  uint64_t unchecked_bytes_ = 0;  // written since the last check_room_()
   StorageUse::Charge charge_;     // of the file
   uint64_t charged_bytes_, written_bytes_ = 0;
 };

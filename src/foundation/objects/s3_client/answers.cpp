@@ -74,9 +74,9 @@ Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
   if (code.empty() && answer.status == 412) {
     refusal.error.message = std::string(fault::kKeyExists) + ": " + refusal.error.message;
   }
-  // A clock may have been set between signing and checking; the next request is signed anew.
+  // The clock may have been set between signing and checking; the retry is signed again.
   refusal.not_done = answer.status == 503 || answer.status == 429 || code == "RequestTimeTooSkewed";
-  // Temporary keys that ended may have been renewed when they are asked for again.
+  // Expired temporary keys may have been renewed by the next call for keys.
   refusal.may_pass = refusal.not_done || answer.status == 500 || answer.status == 502 ||
                      answer.status == 504 || code == "RequestTimeout" || code == "ExpiredToken";
   return refusal;
@@ -90,8 +90,8 @@ std::string without_quotes(std::string etag) {
 Result<uint64_t> number_of(const std::string& text, const char* what, uint64_t least, uint64_t most) {
   const auto number = parse_int(text);
   if (!number || *number < 0)
-    return corrupt(std::string("the endpoint's answer has no ") + what + ": '" + shorten(to_utf8(text), 40) +
-                   "'");
+    return corrupt(std::string("invalid ") + what + " in the endpoint's answer: '" +
+                   shorten(to_utf8(text), 40) + "'");
   if (uint64_t(*number) < least || uint64_t(*number) > most)
     return corrupt(std::string("invalid ") + what + " in the endpoint's answer: " + text + " is not within " +
                    std::to_string(least) + " to " + std::to_string(most));
@@ -106,7 +106,7 @@ Result<uint32_t> part_number_of(const std::string& text) {
 
 Result<Instant> instant_of(const std::string& text) {
   auto instant = parse_iso8601(text);
-  if (!instant) return corrupt("the endpoint's answer has no time: '" + shorten(to_utf8(text), 40) + "'");
+  if (!instant) return corrupt("invalid time in the endpoint's answer: '" + shorten(to_utf8(text), 40) + "'");
   return instant;
 }
 

@@ -1,5 +1,5 @@
-// What an S3 endpoint's answers mean: which errors may be tried again, which Kind they are, what a head tells
-// of an object.
+// Interprets an S3 endpoint's answers: which errors can be retried, their Kind, and the properties of an object in a
+// head.
 //
 // Threads: pure.
 #pragma once
@@ -15,19 +15,19 @@ namespace trainyard::objects {
 
 struct Refusal {
   Error error;
-  bool not_done = false;  // surely nothing was changed: may be tried again, whatever it was
-  bool may_pass = false;  // may be tried again if that is harmless
+  bool not_done = false;  // certainly nothing was changed: any request can be retried
+  bool may_pass = false;  // temporary: a repeatable request can be retried
 };
 
-// Of an answer that is no success. `doing`: "PUT s3://bucket/key".
+// Interprets an answer without success. `doing`: "PUT s3://bucket/key".
 Refusal refusal_of(const HttpAnswer& answer, const std::string& doing);
 
-// Headers of a get or head. Errors: corrupt.
+// Decodes the headers of a get or head. Errors: corrupt.
 Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key);
 
-// A whole number within least .. most, as S3 writes it. Errors: corrupt, naming what it is.
+// Decodes a whole number within least .. most, in S3's form. Errors: corrupt, naming the value by `what`.
 Result<uint64_t> number_of(const std::string& text, const char* what, uint64_t least, uint64_t most);
-// The length of an object or a part: 0 .. kObjectBytesMax. Errors: corrupt.
+// Decodes the length of an object or a part: 0 .. kObjectBytesMax. Errors: corrupt.
 Result<uint64_t> length_of(const std::string& text);
 // 1 .. kPartsMax. Errors: corrupt.
 Result<uint32_t> part_number_of(const std::string& text);

@@ -12,7 +12,7 @@
 namespace trainyard::objects {
 namespace {
 
-// Its functions that we use, by their own names.
+// The functions that we use, by their own names.
 #define TRAINYARD_CURL_FUNCTIONS(EACH) \
   EACH(curl_easy_cleanup)              \
   EACH(curl_easy_init)                 \
@@ -37,7 +37,7 @@ struct Library {
 #undef TRAINYARD_MEMBER
 };
 
-// Most jobs of seconds want no object: loaded with the first connection.
+// Most jobs of seconds need no object: loaded with the first connection.
 const Library& curl() {
   static const Library loaded = [] {
     const os::SharedLibrary file("libcurl.so.4");
@@ -51,8 +51,7 @@ const Library& curl() {
 }
 
 void initialise_curl() {
-  static const CURLcode code =
-      curl().curl_global_init(CURL_GLOBAL_DEFAULT);  // once, by whichever thread comes first
+  static const CURLcode code = curl().curl_global_init(CURL_GLOBAL_DEFAULT);  // once, by the first thread
   CHECK(code == CURLE_OK, "libcurl can be initialised");
 }
 
@@ -76,7 +75,7 @@ size_t Connection::on_header(char* bytes, size_t, size_t count, void* self) {
   us.head_bytes_ += count;
   if (us.head_bytes_ > kHeadBytesMax) return 0;
   const std::string_view line = trim(std::string_view(bytes, count));
-  if (line.starts_with("HTTP/")) {  // also of "100 Continue", whose head is not the answer's
+  if (line.starts_with("HTTP/")) {  // also for "100 Continue", whose head is not the answer's
     us.head_ = {};
     const size_t blank = line.find(' ');
     if (blank != line.npos)
@@ -113,7 +112,7 @@ size_t Connection::on_upload(char* bytes, size_t, size_t count, void* self) {
   return taken;
 }
 
-// libcurl sends a body again when a connection that it kept turns out to be closed.
+// libcurl sends a body again when a reused connection turns out to be closed.
 int Connection::on_seek(void* self, curl_off_t offset, int origin) {
   Connection& us = *static_cast<Connection*>(self);
   if (origin != SEEK_SET || offset < 0 || size_t(offset) > us.body_.size()) return CURL_SEEKFUNC_FAIL;
@@ -136,13 +135,13 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
     // In libcurl's lists "name:" removes a header; "name;" sends one without a value.
     header_lines_ =
         curl().curl_slist_append(header_lines_, (value.empty() ? name + ";" : name + ": " + value).c_str());
-  // No waiting for "100 Continue": bodies are parts at most, and sent again when refused.
+  // Without "100 Continue": bodies are parts at most, and sent again when refused.
   header_lines_ = curl().curl_slist_append(header_lines_, "Expect:");
   const auto set = [this](auto option, auto value) { curl().curl_easy_setopt(easy_, option, value); };
   set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_HTTPHEADER, header_lines_);
   set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  set(CURLOPT_PATH_AS_IS, 1L);  // keys hold ".." too
+  set(CURLOPT_PATH_AS_IS, 1L);  // keys may contain ".."
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_PROXY, settings_.proxy.c_str());
   set(CURLOPT_NETRC, long(CURL_NETRC_IGNORED));
@@ -169,16 +168,17 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
     set(CURLOPT_UPLOAD_BUFFERSIZE, long(128 << 10));
   }
   if (curl().curl_multi_add_handle(multi_, easy_) != CURLM_OK)
-    return internal("libcurl does not take the request");
+    return internal("sending a request: libcurl rejected it");
   under_way_ = true;
   while (!head_is_there_ && !ended_) TRY(step());
-  if (!head_is_there_) return unavailable("the connection ended before an answer came");
+  if (!head_is_there_) return unavailable("waiting for an answer: the connection was closed");
   return head_;
 }
 
 Result<void> Connection::step() {
   int running = 0;
-  if (curl().curl_multi_perform(multi_, &running) != CURLM_OK) return internal("libcurl cannot go on");
+  if (curl().curl_multi_perform(multi_, &running) != CURLM_OK)
+    return internal("transferring data: libcurl failed");
   int left = 0;
   while (const CURLMsg* const message = curl().curl_multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
@@ -190,7 +190,7 @@ Result<void> Connection::step() {
     const std::string words = words_[0] ? words_ : curl().curl_easy_strerror(outcome_);
     if (outcome_ == CURLE_URL_MALFORMAT || outcome_ == CURLE_UNSUPPORTED_PROTOCOL) return invalid(words);
     if (outcome_ == CURLE_SSL_CACERT_BADFILE)
-      return invalid("the CA bundle " + settings_.ca_bundle + ": " + words);
+      return invalid("reading the CA bundle " + settings_.ca_bundle + ": " + words);
     if (outcome_ == CURLE_PEER_FAILED_VERIFICATION) return denied(words);
     return unavailable(words);
   }
@@ -204,7 +204,7 @@ Result<size_t> Connection::read(std::span<char> buffer) {
   while (buffer_at_ == buffer_.size()) {
     if (paused_) {
       paused_ = false;
-      curl().curl_easy_pause(easy_, CURLPAUSE_CONT);  // hands over what it held back, through on_body
+      curl().curl_easy_pause(easy_, CURLPAUSE_CONT);  // passes on the bytes it held back, through on_body
       continue;
     }
     if (ended_) return size_t(0);

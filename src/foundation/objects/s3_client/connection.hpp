@@ -1,7 +1,7 @@
-// One HTTP connection to the endpoint, request after request, through libcurl. Knows nothing of S3.
+// Sends HTTP requests to the endpoint over one connection, through libcurl. Knows nothing of S3.
 //
-// A request's body is at hand (a part at most); an answer's body is read as it comes, and what is not read
-// yet waits in a buffer of kBufferBytes, then on the wire.
+// A request's body is in memory (a part at most); an answer's body is read in pieces, and unread bytes wait in a
+// buffer of kBufferBytes, then on the wire.
 //
 // Threads: confined to one at a time.
 // Errors: unavailable (no connection, broken off, too slow), invalid (URL), exhausted (an answer past its
@@ -28,7 +28,7 @@ struct HttpRequest {
   std::string method;
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
-  std::string_view body;  // must live until the answer's head is there
+  std::string_view body;  // must live until the answer's head has arrived
 };
 
 struct HttpHead {
@@ -46,7 +46,7 @@ struct HttpAnswer : HttpHead {
 
 struct ConnectionSettings {
   std::string ca_bundle;  // PEM file; "" = the system's
-  std::string proxy;      // URL; "" = none, whatever the environment says
+  std::string proxy;      // URL; "" = none, in spite of the environment
   Duration connect_limit = 10s;
   Duration idle_limit = 60s;  // no byte for so long ends a request
 };
@@ -64,15 +64,15 @@ class Connection {
 
   // Sends the request and waits for the answer's head.
   Result<HttpHead> start(const HttpRequest& request);
-  // The next bytes of the answer; 0 at its end.
+  // Reads the next bytes of the answer; 0 at its end.
   Result<size_t> read(std::span<char> buffer);
-  // Ends a request, read to its end or not.
+  // Ends a request, whether it was read to its end or not.
   void finish();
-  // All that is left of the answer, and the request is finished.
+  // Reads the rest of the answer and finishes the request.
   Result<std::string> read_rest();
-  // start and read_rest.
+  // Calls start and read_rest.
   Result<HttpAnswer> perform(const HttpRequest& request);
-  // Does nothing for a while.
+  // Sleeps.
   void wait(Duration duration);
 
  private:
@@ -80,7 +80,7 @@ class Connection {
   static size_t on_body(char* bytes, size_t, size_t count, void* self);
   static size_t on_upload(char* bytes, size_t, size_t count, void* self);
   static int on_seek(void* self, curl_off_t offset, int origin);
-  // One step of the transfer: what can be done now, or a wait until something can.
+  // Makes one step of the transfer: as much as is possible now, or a wait.
   Result<void> step();
 
   const ConnectionSettings settings_;

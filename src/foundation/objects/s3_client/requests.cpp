@@ -1,4 +1,4 @@
-#include "objects/s3_client/asks.hpp"
+#include "objects/s3_client/requests.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 namespace trainyard::objects {
 
-std::string Ask::words() const {
+std::string S3Request::words() const {
   std::string text = method;
   if (bucket.empty()) return text + " buckets";
   text += " s3://" + bucket;
@@ -17,7 +17,7 @@ std::string Ask::words() const {
 }
 
 template <class Send>
-Result<HttpAnswer> Client::attempts(Connection& connection, const Ask& what, Send send) {
+Result<HttpAnswer> Client::attempts(Connection& connection, const S3Request& what, Send send) {
   Duration pause = settings_.first_pause;
   for (int attempt = 1;; ++attempt) {
     const std::string target = target_of(what);
@@ -35,28 +35,28 @@ Result<HttpAnswer> Client::attempts(Connection& connection, const Ask& what, Sen
       if (again) refusal.error.message += " (" + std::to_string(attempt) + " attempts)";
       return std::move(refusal.error);
     }
-    log(Level::debug, "objects", "trying again", {{"why", refusal.error.message}});
-    // Between half and all of the pause, so that many who failed together do not come back together.
+    log(Level::debug, "objects", "retrying", {{"why", refusal.error.message}});
+    // Between half and all of the pause, so that clients that failed together do not retry together.
     const auto part = Duration(clock_.monotonic().count() % std::max<int64_t>(1, pause.count() / 2));
     connection.wait(pause - part);
     pause = std::min(pause * 2, settings_.pause_max);
   }
 }
 
-Result<HttpAnswer> Client::ask(const Ask& what) {
+Result<HttpAnswer> Client::send(const S3Request& what) {
   const Loan connection = borrow();
   return attempts(*connection, what,
                   [&](const HttpRequest& request) { return connection->perform(request); });
 }
 
-Result<XmlElement> Client::ask_for_xml(const Ask& what) {
-  const HttpAnswer answer = TRY(ask(what));
+Result<XmlElement> Client::send_for_xml(const S3Request& what) {
+  const HttpAnswer answer = TRY(send(what));
   auto xml = parse_xml(answer.body);
-  if (!xml) return corrupt(what.words() + ": the endpoint's answer cannot be read: " + xml.error().message);
+  if (!xml) return corrupt(what.words() + ": invalid answer of the endpoint: " + xml.error().message);
   return xml;
 }
 
-Result<Client::Opened> Client::open(const Ask& what) {
+Result<Client::Opened> Client::open(const S3Request& what) {
   Loan connection = borrow();
   const auto start = [&](const HttpRequest& request) -> Result<HttpAnswer> {
     HttpAnswer answer;
@@ -68,7 +68,7 @@ Result<Client::Opened> Client::open(const Ask& what) {
   return Opened{std::move(connection), std::move(head)};
 }
 
-std::string Client::target_of(const Ask& what) const {
+std::string Client::target_of(const S3Request& what) const {
   std::string target = "/";
   if (!what.bucket.empty()) target += percent_encode(what.bucket);
   if (!what.key.empty()) target += "/" + percent_encode(what.key, true);
@@ -82,7 +82,7 @@ std::string Client::target_of(const Ask& what) const {
   return target;
 }
 
-HttpRequest Client::request_of(const Ask& what, const std::string& target) {
+HttpRequest Client::request_of(const S3Request& what, const std::string& target) {
   HttpRequest request{what.method, settings_.endpoint + target, what.headers, what.body};
   request.headers.emplace_back("Host", authority_);
   const signing::Keys keys = settings_.keys ? settings_.keys() : signing::Keys{};

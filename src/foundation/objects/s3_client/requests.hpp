@@ -1,8 +1,8 @@
-// Signed asks of an S3 endpoint, over connections that are kept for the next one. What may pass is tried again.
+// Sends signed requests to an S3 endpoint, over connections that are reused. Temporary failures are retried.
 //
 // Threads: Client is called from many; an Opened is confined to one at a time.
-// Errors: what the endpoint refused, with the ask's words; unavailable after attempts_max; corrupt when an answer
-//         cannot be read.
+// Errors: the endpoint's refusal, with a description of the request; unavailable after attempts_max; corrupt when an
+// answer cannot be decoded.
 #pragma once
 
 #include <memory>
@@ -21,16 +21,16 @@ namespace trainyard::objects {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-struct Ask {
+struct S3Request {
   std::string method;
   std::string bucket;
   std::string key;
   Fields query;
   Fields headers;
   std::string_view body;
-  bool repeatable = true;  // doing it twice is as doing it once
+  bool repeatable = true;  // sending it twice has the same effect as once
 
-  std::string words() const;  // for people
+  std::string words() const;  // for messages
 };
 
 class Client {
@@ -41,7 +41,7 @@ class Client {
   const S3Settings& settings() const { return settings_; }
   Clock& clock() { return clock_; }
 
-  // A connection that goes back when it is dropped.
+  // A connection that is returned to the idle ones when it is destroyed.
   struct Return {
     Client* client;
     void operator()(Connection* connection) const {
@@ -50,26 +50,26 @@ class Client {
   };
   using Loan = std::unique_ptr<Connection, Return>;
 
-  // The whole answer, of an ask that succeeded.
-  Result<HttpAnswer> ask(const Ask& what);
-  Result<XmlElement> ask_for_xml(const Ask& what);
-  // The head of an answer that succeeded; its body is to be read from the connection.
+  // Sends a request; returns the whole answer of a successful one.
+  Result<HttpAnswer> send(const S3Request& what);
+  Result<XmlElement> send_for_xml(const S3Request& what);
+  // The head of a successful answer; the body can be read from the connection.
   struct Opened {
     Loan connection;
     HttpHead head;
   };
-  Result<Opened> open(const Ask& what);
+  Result<Opened> open(const S3Request& what);
 
  private:
   template <class Send>
-  Result<HttpAnswer> attempts(Connection& connection, const Ask& what, Send send);
-  std::string target_of(const Ask& what) const;
-  HttpRequest request_of(const Ask& what, const std::string& target);
+  Result<HttpAnswer> attempts(Connection& connection, const S3Request& what, Send send);
+  std::string target_of(const S3Request& what) const;
+  HttpRequest request_of(const S3Request& what, const std::string& target);
   Loan borrow();
   void give_back(std::unique_ptr<Connection> connection);
 
   const S3Settings settings_;
-  const std::string authority_;  // host and port, as the Host header says it
+  const std::string authority_;  // host and port, as in the Host header
   Clock& clock_;
   std::mutex mu_;
   std::vector<std::unique_ptr<Connection>> idle_;  // guarded by mu_
