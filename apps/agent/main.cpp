@@ -14,8 +14,8 @@
 
 #include "agent/agent.hpp"
 #include "agent/endpoints.hpp"
-#include "agent/kept_container.hpp"
 #include "agent/next_order.hpp"
+#include "agent/reused_container.hpp"
 #include "agent/spool.hpp"
 #include "agent/uplink.hpp"
 #include "base/log.hpp"
@@ -52,7 +52,7 @@ constexpr Duration kIdleMax = 5s;
 
 struct Options {
   std::string order;
-  agent::Place place;
+  agent::HostLayout place;
 };
 
 Result<Options> read_options(int argc, char** argv) {
@@ -162,7 +162,7 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain:
   const char* shared = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
   auto unpacked = TRY(containers::unpack_image(
       domain::transport_of(image), shared != nullptr && *shared != '\0' ? shared : own_directory,
-      [&](const containers::PullProgress& how_far) { return progress(containers::to_words(how_far)); },
+      [&](const containers::PullProgress& how_far) { return progress(containers::format_progress(how_far)); },
       TRY(image_rights(image, spec))));
   TRY(containers::check_ids(unpacked.user_id, unpacked.group_id));
   // In use until this process ends.
@@ -233,7 +233,7 @@ struct Tools {
   Clock& clock;
   Random& random;
   SignalWatch& signals;
-  agent::KeptContainer& kept;
+  agent::ReusedContainer& kept;
   const agent::NextOrder& next;
   const containers::GpuMarks* gpu_marks;
   // The disk of the kept container, which one order after another writes to; unset until one needs it.
@@ -271,7 +271,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   LastWord facts(uplink, [&] {
     if (order.reuse_host && tools.kept.usable()) tools.next.offer();
   });
-  agent::World world{
+  agent::Dependencies world{
       *objects,
       [&](const containers::ContainerSpec& spec, int output) {
         return order.reuse_host ? tools.kept.start(spec, output) : containers::start_container(spec, output);
@@ -295,7 +295,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
       [&] { return containers::gpu_usage(options.place.devices); },
       entry_program(),
       volume.valid() ? [&] { return volume.get(); } : std::function<Result<void>()>(),
-      {containers::why_no_way_out(), containers::rootless_sandbox_name_server()},
+      {containers::why_no_egress(), containers::rootless_sandbox_name_server()},
       networks::open_tunnel,
       order.reuse_host&& volume.valid(),
       tools.gpu_marks};
@@ -319,7 +319,7 @@ Result<void> run(const Options& options, Clock& clock) {
   const auto alive = TRY(os::FileLock::take(options.place.directory + "/alive"));
   auto order = TRY(wire::decode_order(TRY(os::read_file(options.order))).in(options.order));
   signals.start();
-  agent::KeptContainer kept(containers::start_container, entry_program());
+  agent::ReusedContainer kept(containers::start_container, entry_program());
   const agent::NextOrder next(options.place.directory);
   const auto marks = gpu_marks();
   Tools tools{options, files, clock, random, signals, kept, next, marks ? &*marks : nullptr};

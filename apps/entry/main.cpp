@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "contract/container_init.hpp"
 #include "contract/contract.hpp"
 #include "contract/entry.hpp"
-#include "contract/keeper.hpp"
+#include "entry/container_init.hpp"
 #include "entry/helpers.hpp"
 #include "entry/host_run.hpp"
 #include "entry/init.hpp"
-#include "entry/keep.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 
@@ -51,8 +51,8 @@ int run(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "--start-on") return entry::start_on(rest);
   if (!arguments.empty() && arguments[0] == "--rank") return entry::run_rank(rest, variables);
   // Its standard input is the agent's socket.
-  if (!arguments.empty() && arguments[0] == contract::kKeepOption)
-    return entry::keep(os::PacketSocket(os::File(STDIN_FILENO)));
+  if (!arguments.empty() && arguments[0] == contract::kContainerInitOption)
+    return entry::run_container_init(os::PacketSocket(os::File(STDIN_FILENO)));
   if (!arguments.empty()) {
     std::fputs(kUsage, stderr);
     return 2;

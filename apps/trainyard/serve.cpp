@@ -156,7 +156,7 @@ Result<void> write_own_model(const DataDirectory& data) {
 
 void report_rootless() {
   if (!containers::in_rootless_sandbox()) return;
-  const std::string missing = containers::why_no_way_out();
+  const std::string missing = containers::why_no_egress();
   log(Level::info, "serve",
       "works as an ordinary user, in namespaces of its own; trainyard doctor says what this withholds",
       {{"way_out", missing.empty() ? "slirp4netns" : "none: " + missing}});

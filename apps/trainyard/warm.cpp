@@ -18,9 +18,9 @@ class ProgressLine {
  public:
   bool operator()(const containers::PullProgress& progress) {
     if (terminal_) {
-      std::printf("\r\x1b[K%s", containers::to_words(progress).c_str());
+      std::printf("\r\x1b[K%s", containers::format_progress(progress).c_str());
     } else if (!said_ || progress.doing != *said_) {
-      std::printf("%s\n", containers::to_words({progress.doing, 0, 0}).c_str());
+      std::printf("%s\n", containers::format_progress({progress.doing, 0, 0}).c_str());
     }
     said_ = progress.doing;
     std::fflush(stdout);

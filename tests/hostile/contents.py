@@ -190,7 +190,7 @@ ATTACKS = (
     image(
         "image-nobody",
         "a user that its /etc/passwd lacks",
-        "not in its /etc/passwd",
+        "not in the image's /etc/passwd",
         [oci.file("opt/z", b"z")],
         config={"User": "root-of-machine"},
     ),
@@ -206,7 +206,7 @@ ATTACKS = (
     archive(
         "sources-upwards",
         "an archive whose member leads upwards",
-        "leads out of its place",
+        "leads out of the archive",
         oci.file("../../escaped", b"x"),
     ),
     archive(

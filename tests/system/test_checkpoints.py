@@ -79,7 +79,7 @@ echo late > last; ln -s step-2 latest; chmod 600 last""",
         json.loads(lines[0]) == {"LocalPath": PLACE} and lines[1] == "before" and "marked" in lines
     )
     assert [
-        line for line in lines if "latest is not brought to s3://yard/keeps/: it is a link" in line
+        line for line in lines if "latest is not copied to s3://yard/keeps/: it is a link" in line
     ]
     assert keys(yard, "keeps/") == ["last", "step-2"], "with what came after the last look"
     described = yard.boto("sagemaker").describe_training_job(TrainingJobName="keeps")
@@ -190,7 +190,7 @@ def test_what_cannot_be_kept_is_said(yard: Server) -> None:
     start(yard, "nowhere", "true", CheckpointConfig={"S3Uri": "s3://no-such-bucket/x"})
     done = jobs.wait_until(yard.boto("sagemaker"), "nowhere")
     assert done["FailureReason"].startswith(
-        "ClientError: Checkpoint download failed: s3://no-such-bucket/x: there is no bucket"
+        "ClientError: Checkpoint download failed: s3://no-such-bucket/x: bucket no-such-bucket"
     )
     for path in ("checkpoints", "/opt/ml", "/opt/ml/input/x", "/a/../b", "/proc/1"):
         with pytest.raises(yard.boto("sagemaker").exceptions.ClientError, match="LocalPath"):

@@ -136,7 +136,7 @@ def test_nobody_reads_what_hosts_say(start: Callable[..., Server], encrypted: bo
         ]
     else:
         assert read >= 10
-        assert lines[1:] == ["out by the tunnel", "talking"], "eth0 is the way out, as ever"
+        assert lines[1:] == ["out by the tunnel", "talking"], "eth0 has egress, as ever"
     sagemaker.stop_training_job(TrainingJobName="talk")
     jobs.wait_until(sagemaker, "talk")
     wait_for(

@@ -170,7 +170,7 @@ def tun() -> Iterator[Callable[..., list[str]]]:
 @pytest.fixture(scope="module")
 def server(user: User, start_as: Callable[..., Server], tun: Callable[..., list[str]]) -> Server:
     """What most machines without anything special are: no cgroup of his own;
-    here neither a way out."""
+    here neither egress."""
     one = start_as(user, "plain", before=tun(0o600))
     one.boto("s3").create_bucket(Bucket="yard")
     return one
@@ -575,7 +575,7 @@ def test_one_id_is_enough_for_a_job(user_of_one_id: User, start_as: Callable[...
         **jobs.request("of-another", "true", image=f"oci:{layout.path}:other")
     )
     done = jobs.wait_until(server.boto("sagemaker"), "of-another")
-    assert "its user 1234:1234 is none of the 1 ids" in done["FailureReason"], done["FailureReason"]
+    assert "user 1234:1234 is not among the 1 ids" in done["FailureReason"], done["FailureReason"]
 
 
 def doctor(user: User, before: Sequence[str] = ()) -> dict[str, tuple[str, str]]:
@@ -598,13 +598,12 @@ def test_doctor_says_what_is_withheld(
     closed, opened = doctor(user, tun(0o600)), doctor(user, tun(0o666))
     assert closed["user"] == (
         "ok",
-        "runs as an ordinary user, root of 65536 ids of his own; all jobs of his server share them",
+        "runs as an ordinary user, root of 65536 ids; all jobs of the server share them",
     )
     assert (
-        closed["way out"][0] == "limited"
-        and "/dev/net/tun cannot be opened" in closed["way out"][1]
+        closed["egress"][0] == "limited" and "/dev/net/tun cannot be opened" in closed["egress"][1]
     )
-    assert opened["way out"] == ("ok", "through slirp4netns")
+    assert opened["egress"] == ("ok", "through slirp4netns")
     assert (
         closed["cgroups"][0] == "limited" and "cpu, memory is not enforced" in closed["cgroups"][1]
     )

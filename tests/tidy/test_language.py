@@ -112,18 +112,29 @@ EXEMPTIONS = (
 ENABLED = {
     "comments": frozenset(
         {
+            "agent",
             "audit",
             "auth",
             "batch_api",
             "capi",
+            "client",
             "cloudwatch",
             "config",
+            "containers",
+            "contract",
+            "data",
             "dispatch",
+            "entry",
             "iam",
             "ledger",
             "logs",
+            "net",
+            "networks",
+            "objects",
             "operations",
+            "os",
             "policy",
+            "preflight",
             "protocol",
             "reconcile",
             "s3",
@@ -131,30 +142,44 @@ ENABLED = {
             "schedule",
             "service_quotas",
             "shapes",
+            "signing",
             "sim",
+            "sqlite",
             "trainyard_api",
+            "wire",
         }
     ),
     "messages": frozenset(
         {
+            "agent",
             "audit",
             "auth",
             "batch_api",
             "bench",
+            "client",
             "cloudwatch",
             "config",
+            "containers",
+            "contract",
             "data",
             "dispatch",
+            "entry",
             "iam",
             "logs",
+            "net",
             "networks",
+            "objects",
             "observe",
             "operations",
+            "os",
+            "preflight",
             "protocol",
             "s3",
             "sagemaker",
             "service_quotas",
             "shapes",
+            "signing",
+            "sqlite",
             "trainyard_api",
             "wire",
         }
@@ -164,7 +189,7 @@ ENABLED = {
 # A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."
 OPENINGS = r"what|who|whom|whose|whoever|which|whether|of|those"
 HEADERS = "tests/tidy/headers.txt"
-HEADERS_MAX = 72  # lines of HEADERS when it was written: it may only shrink
+HEADERS_MAX = 43  # lines of HEADERS when it was written: it may only shrink
 
 # Whole words: not parts of identifiers, paths or calls.
 WORD = r"(?<![\w./:$@-])(?:%s)(?![\w/(]|::|\.\w|-\w)"

@@ -7,7 +7,7 @@
 namespace trainyard::contract {
 namespace {
 
-// "FullyReplicated" -> "FULLY_REPLICATED": how init-config.json writes enumerations. A run of capitals or
+// "FullyReplicated" -> "FULLY_REPLICATED": the form of enumerations in init-config.json. A sequence of capitals or
 // digits is one word ("ShardedByS3Key" -> "SHARDED_BY_S3_KEY").
 std::string in_capitals(std::string_view text) {
   std::string capitals;
@@ -43,7 +43,7 @@ Json resource_config(const HostConfig& host) {
   return {{"current_host", host.current_host},
           {"current_instance_type", host.current_instance_type},
           {"current_group_name", host.current_group},
-          // The toolkit's documentation has this name, its code the other: both are given.
+          // The toolkit's documentation has this name, its code the other: both are set.
           {"current_instance_group", host.current_group},
           {"hosts", host.hosts},
           {"instance_groups", std::move(groups)},
@@ -104,7 +104,7 @@ std::vector<std::string> directories(const HostConfig& host) {
                                     "output/data",  "output/intermediate", "output/metrics/sagemaker",
                                     "code",         "checkpoints"};
   for (const auto& channel : host.channels) {
-    // A channel in Pipe mode is FIFOs beside that name.
+    // A channel in Pipe mode has FIFOs next to that name.
     if (channel.input_mode != "Pipe") paths.push_back("input/data/" + channel.name);
   }
   return paths;
@@ -139,11 +139,11 @@ std::map<std::string, std::string> plain_environment(const HostConfig& host, con
   };
   add("AWS_ENDPOINT_URL", endpoint.api_url);
   const auto& objects_url = endpoint.objects_url.empty() ? endpoint.api_url : endpoint.objects_url;
-  add("S3_ENDPOINT_URL", objects_url);      // SageMaker's own toolkit asks for this one
-  add("AWS_ENDPOINT_URL_S3", objects_url);  // and the SDKs for this one
+  add("S3_ENDPOINT_URL", objects_url);      // read by SageMaker's own toolkit
+  add("AWS_ENDPOINT_URL_S3", objects_url);  // read by the SDKs
   add("AWS_CONTAINER_CREDENTIALS_FULL_URI", endpoint.credentials_url);
   add("AWS_CONTAINER_AUTHORIZATION_TOKEN", endpoint.credentials_token);
-  // Clients complete the relative form with this one address; SDKs too old for the full form know only it.
+  // Clients complete the relative form with this one address; old SDKs know only this form.
   constexpr std::string_view relative_to = "http://169.254.170.2/";
   if (endpoint.credentials_url.starts_with(relative_to)) {
     variables["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] =

@@ -1,7 +1,7 @@
-// The job contract: the files, variables and exit rules that a training container meets (SageMaker's),
-// written by the agent and read by entry, trainers and jobs.
+// Makes and reads the files, variables and exit rules of the job contract (SageMaker's): the agent writes them;
+// entry, trainers and jobs read them.
 //
-// Pure: it makes and reads text; where files lie is below `base` (/opt/ml), who writes them is the agent's.
+// Pure: only text. Files lie below `base` (/opt/ml), where the agent writes them.
 //
 // Threads: pure functions. Errors: invalid, naming file and member.
 #pragma once
@@ -19,7 +19,7 @@
 namespace trainyard::contract {
 
 inline constexpr std::string_view kBase = "/opt/ml";
-inline constexpr size_t kFailureCharactersMax = 1024;  // of /opt/ml/output/failure that reach FailureReason
+inline constexpr size_t kFailureCharactersMax = 1024;  // of /opt/ml/output/failure that FailureReason shows
 
 struct ChannelConfig {
   std::string name;
@@ -32,7 +32,7 @@ struct ChannelConfig {
   std::string s3_uri;
   std::vector<std::string> attribute_names = {};
   std::optional<int64_t> shuffle_seed = {};
-  Json file_system = nullptr;  // instead of S3: as init-config.json shows it
+  Json file_system = nullptr;  // instead of S3: in the form of init-config.json
 };
 
 struct GroupConfig {
@@ -41,7 +41,7 @@ struct GroupConfig {
   std::vector<std::string> hosts;
 };
 
-// What one host is told of the job.
+// The job's configuration as one host sees it.
 struct HostConfig {
   std::string job_name;
   std::string job_arn;
@@ -55,7 +55,7 @@ struct HostConfig {
   std::map<std::string, std::string> hyperparameters;
   std::map<std::string, std::string> environment;  // of the request
   std::vector<ChannelConfig> channels;
-  std::string checkpoint_path;  // inside; "" when the job keeps none
+  std::string checkpoint_path;  // in the container; "" when the job has no checkpoints
   Json metric_definitions = Json::array();
   Json request = Json::object();  // the Create request, verbatim
 };
@@ -63,24 +63,24 @@ struct HostConfig {
 // Path below /opt/ml -> content: input/config/hyperparameters.json and its neighbours.
 std::map<std::string, std::string> input_files(const HostConfig& host);
 
-// Directories below /opt/ml that are there before the container starts.
+// Directories below /opt/ml that exist before the container starts.
 std::vector<std::string> directories(const HostConfig& host);
 
-// /opt/ml/input/data/<channel>-manifest: which objects below `prefix_uri` this host was given.
+// Returns /opt/ml/input/data/<channel>-manifest: the objects below `prefix_uri` that this host received.
 std::string channel_manifest(const std::string& prefix_uri, const std::vector<std::string>& relative_keys);
 
-// What the platform adds; `endpoint` is the in-job relay's URL of API and object store, `credentials_uri` and
-// `credentials_token` those of the in-job credentials endpoint. The request's own environment wins where
-// names meet.
+// Returns the platform's environment variables; `endpoint` has the URLs of the in-job relay for API and object
+// store, and the URL and token of the in-job credentials endpoint. The request's own environment wins for equal
+// names.
 struct EndpointConfig {
   std::string api_url;            // AWS_ENDPOINT_URL, S3_ENDPOINT_URL
-  std::string objects_url;        // where the object store is another's
+  std::string objects_url;        // if the object store is a different server
   std::string credentials_url;    // AWS_CONTAINER_CREDENTIALS_FULL_URI
   std::string credentials_token;  // AWS_CONTAINER_AUTHORIZATION_TOKEN
   std::string ca_bundle;          // path inside the container
 };
 std::map<std::string, std::string> environment(const HostConfig& host, const EndpointConfig& endpoint);
-// The same of a container that is not under the training contract: the ways out of it, and nothing of training.
+// Returns those of a container outside the training contract: the endpoints, and nothing of training.
 std::map<std::string, std::string> plain_environment(const HostConfig& host, const EndpointConfig& endpoint);
 
 // resourceconfig.json, as a job reads it.
@@ -91,16 +91,16 @@ struct Resources {
 };
 Result<Resources> read_resources(std::string_view json);
 Result<std::map<std::string, std::string>> read_hyperparameters(std::string_view json);
-// inputdataconfig.json, ordered by name: name, content_type, input_mode, distribution and record_wrapper are
-// set.
+// Reads inputdataconfig.json, ordered by name: sets name, content_type, input_mode, distribution and
+// record_wrapper.
 Result<std::vector<ChannelConfig>> read_channels(std::string_view json);
 
-// What of the failure file is told: UTF-8, without blanks around it, its first kFailureCharactersMax
+// Returns the reported part of the failure file: UTF-8, without surrounding blanks, its first kFailureCharactersMax
 // characters.
 std::string failure_text(std::string_view file);
 
-// "AlgorithmError: <failure text>, exit code: N". `failure` is the failure file's content, "" when there is
-// none.
+// Returns "AlgorithmError: <failure text>, exit code: N". `failure` is the failure file's content, "" without
+// one.
 std::string failure_reason(std::string_view failure, int exit_code);
 
 }  // namespace trainyard::contract

@@ -36,8 +36,8 @@ std::string golden(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Laid out over lines in the golden files, for those who read them; compared as documents.
-TEST(Contract, InputFilesAreAsTheGoldenOnes) {
+// The golden files have line breaks for readability; they are compared as documents.
+TEST(Contract, InputFilesMatchTheGoldenOnes) {
   const auto files = input_files(two_hosts());
   ASSERT_EQ(files.size(), 8u);
   for (const auto& [path, content] : files) {
@@ -48,7 +48,7 @@ TEST(Contract, InputFilesAreAsTheGoldenOnes) {
   }
 }
 
-TEST(Contract, EnvironmentIsAsTheGoldenOne) {
+TEST(Contract, EnvironmentMatchesTheGoldenOne) {
   EndpointConfig endpoint{"http://169.254.170.2:4566", "", "http://169.254.170.2/v2/credentials/11-22",
                           "secret", "/ca.pem"};
   std::string text;
@@ -56,7 +56,7 @@ TEST(Contract, EnvironmentIsAsTheGoldenOne) {
   EXPECT_EQ(text, golden("environment.txt"));
 }
 
-TEST(Contract, AnotherObjectStoreIsNamedToItsClients) {
+TEST(Contract, ClientsGetTheUrlOfAnotherObjectStore) {
   const auto variables = environment(two_hosts(), {"http://a", "http://b", "", "", ""});
   EXPECT_EQ(variables.at("AWS_ENDPOINT_URL"), "http://a");
   EXPECT_EQ(variables.at("S3_ENDPOINT_URL"), "http://b");
@@ -114,14 +114,14 @@ TEST(Contract, ManifestNamesPrefixThenKeys) {
 TEST(Contract, FailureReason) {
   EXPECT_EQ(failure_reason("no memory\n", 3), "AlgorithmError: no memory, exit code: 3");
   EXPECT_EQ(failure_reason("", 1), "AlgorithmError: , exit code: 1");
-  // 1024 characters, whatever their bytes; what is not UTF-8 is replaced.
+  // 1024 characters, of any number of bytes; invalid UTF-8 is replaced.
   std::string umlauts;
   for (int i = 0; i < 2000; ++i) umlauts += "\xC3\xA4";
   EXPECT_EQ(failure_text(umlauts).size(), 2 * kFailureCharactersMax);
   EXPECT_EQ(failure_text("\xFF!"), "\xEF\xBF\xBD!");
 }
 
-TEST(Contract, EntryIsToldWhatItCannotSee) {
+TEST(Contract, PassesValuesToEntry) {
   const auto told = read_entry_told(write_entry_told({"5ec7e7", 1.5}));
   ASSERT_TRUE(told);
   EXPECT_EQ(told->gang_secret, "5ec7e7");
@@ -130,7 +130,7 @@ TEST(Contract, EntryIsToldWhatItCannotSee) {
   EXPECT_FALSE(read_entry_told("[1"));
 }
 
-TEST(Contract, EntryIsToldNoImpossibleShare) {
+TEST(Contract, RejectsImpossibleSharesForEntry) {
   const auto read = [](const std::string& cpus) {
     return read_entry_told(R"({"gang_secret":"5ec7e7","cpus":)" + cpus + "}");
   };

@@ -1,5 +1,5 @@
-// What the agent tells entry, the program that it mounts into images for script mode: where both lie inside,
-// and a small file that entry reads and removes before any process of the user starts.
+// Passes values from the agent to entry, the program that it mounts into images for script mode: the paths of both in
+// the container, and a small file that entry reads and removes before any process of the user starts.
 //
 // Threads: pure functions. Errors: invalid.
 #pragma once
@@ -13,16 +13,16 @@
 namespace trainyard::contract {
 
 inline constexpr std::string_view kEntryInside = "/opt/trainyard/entry";  // the program, read-only
-inline constexpr std::string_view kEntryInit = "--init";  // then: the program that it starts and watches
-inline constexpr std::string_view kEntryFolder = "/opt/trainyard/told";  // a folder that the job may write
+inline constexpr std::string_view kEntryInit = "--init";                  // followed by the program to start
+inline constexpr std::string_view kEntryFolder = "/opt/trainyard/told";   // a folder that the job may write
 inline constexpr std::string_view kEntryFile = "/opt/trainyard/told/host.json";
 
 // vCPU of one host; beyond all machines.
 inline constexpr double kEntryCpusMax = 1 << 20;
 
 struct EntryTold {
-  std::string gang_secret;  // by which the hosts of one attempt know each other
-  double cpus = 0;          // the host's share; 0: not limited
+  std::string gang_secret;  // by which the hosts of one attempt authenticate each other
+  double cpus = 0;          // the host's share; 0: no limit
 };
 
 std::string write_entry_told(const EntryTold& told);

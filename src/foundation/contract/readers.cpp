@@ -1,4 +1,4 @@
-// The reading side of the contract's files: what a job finds there may have been written by anybody.
+// Reads the contract's files, which a job may have written.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -7,7 +7,7 @@
 namespace trainyard::contract {
 namespace {
 
-// "/opt/ml/input/config/.." readers are small documents; more is not one of them.
+// Files below /opt/ml/input/config are small documents; a larger one is invalid.
 constexpr size_t kDocumentBytesMax = 8 << 20;
 
 Result<Json> read_object(std::string_view json, std::string_view file) {

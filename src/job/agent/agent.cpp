@@ -11,23 +11,25 @@
 namespace trainyard::agent {
 namespace {
 
-// POSIX's numbers, which Linux keeps; <csignal> is host's.
+// POSIX's numbers, which Linux uses; only the module os includes <csignal>.
 constexpr int kTerminate = 15;
 constexpr int kSignalExitBase = 128;
-// How long the watcher waits at once: it looks up in between to see whether the container is to end.
+// The watcher's longest wait: in between it checks whether the container is to end.
 constexpr Duration kWatchInterval = 1s;
-// How long the loop waits at once when nothing is due.
+// The loop's longest wait when nothing is due.
 constexpr Duration kIdleWait = 1min;
-// Of the time between two looks at the clock: above kIdleWait, so that all of it counts unless the agent was stopped.
+// Limit for the time between two readings of the clock: above kIdleWait, so that all of it counts unless the agent
+// was stopped.
 constexpr Duration kUnseenTimeMax = 2min;
-// The failure file is read as far as its characters may count: four bytes each.
+// Bytes read of the failure file, for as many characters as count: four bytes each.
 constexpr size_t kFailureBytesMax = 4 * contract::kFailureCharactersMax + 64;
-// After the first process has ended the kernel ends the others; what they printed is read within this.
+// After the end of the first process the kernel ends the others; their output is read within this time.
 constexpr Duration kLastWordsMax = 5s;
 
 }  // namespace
 
-Agent::Agent(const wire::Order& order, const Place& place, World& world, JobKeys& keys, bool died_before)
+Agent::Agent(const wire::Order& order, const HostLayout& place, Dependencies& world, JobKeys& keys,
+             bool died_before)
     : order_(order),
       world_(world),
       keys_(keys),
@@ -52,7 +54,7 @@ Agent::~Agent() {
 
 void Agent::deliver(const wire::Message& message) {
   if (std::holds_alternative<wire::Welcome>(message)) {
-    shells_.close_all();  // of the link before
+    shells_.close_all();  // of the previous link
     greeting_.hear();
   }
   if (const auto* refused = std::get_if<wire::Refused>(&message)) {
@@ -85,7 +87,7 @@ bool Agent::run() {
     const bool ran = run_.process_started;
     dismissed_ |= run_.stage == Stage::report && std::holds_alternative<Dismissed>(event);
     auto decision = next(run_, event);
-    CHECK(decision, "our own steps answer only what was asked of them");
+    CHECK(decision, "our own steps answer only what was ordered");
     const Stage before = run_.stage;
     run_ = std::move(decision->run);
     if (run_.stage != before)
@@ -115,7 +117,7 @@ Event Agent::wait_event() {
       grace_ends_.reset();
       return GraceOver{};
     }
-    // The server sees to this, too; but it may be away.
+    // The server enforces this, too, but it may be unavailable.
     if (runtime_ends_ && now >= *runtime_ends_) {
       runtime_ends_.reset();
       return StopOrdered{domain::StopCause::max_runtime, order_.stop_grace};
@@ -146,11 +148,12 @@ void Agent::carry_out(const Action& action) {
     interruption_.order();
   } else if (const auto* terminate = std::get_if<Terminate>(&action)) {
     if (auto sent = context_.container->signal(kTerminate); !sent) {
-      log(Level::warning, "agent", "the process cannot be told to stop", {{"error", sent.error().message}});
+      log(Level::warning, "agent", "cannot send a stop signal to the process",
+          {{"error", sent.error().message}});
     }
     grace_ends_ = time_.now() + terminate->grace;
   } else if (std::holds_alternative<Kill>(action)) {
-    // Only while it runs: before, the worker may be making the container, and after, it takes it down.
+    // Only while it runs: before, the worker may be making the container, and after, it removes it.
     if (run_.process_started && !run_.exit_code) context_.container->kill_all();
   } else if (std::holds_alternative<Undo>(action)) {
     interruption_.order();
@@ -164,7 +167,7 @@ void Agent::carry_out(const Action& action) {
 }
 
 void Agent::work(Stage stage) {
-  await_worker();  // the former stage's has answered
+  await_worker();  // the previous stage's has answered
   if (stage == Stage::drain) join_watcher();
   interruption_.clear();
   grace_ends_.reset();
@@ -210,24 +213,24 @@ void Agent::end_worker() {
   if (worker_.joinable()) worker_.join();
 }
 
-// Started when the lifecycle knows that the process runs, so that its exit never comes before its start.
+// Started when the lifecycle knows that the process runs, so that its exit is never reported before its start.
 void Agent::watch_process() {
   meter_ = {};
-  looked_at_ = time_.now();  // whoever is over before the first look did not hang
+  looked_at_ = time_.now();  // a process that ends before the first check was not stalled
   process_runs_ = true;
   watcher_ = std::thread([this] {
     for (bool at_start = true;; at_start = false) {
-      // Batch's jobs have no face that shows a first point.
+      // Batch's API shows no metrics, so its jobs have no first point.
       if (!(at_start && order_.spec.batch) && world_.clock.monotonic() >= meter_.due()) measure();
       auto exited = context_.container->wait(kWatchInterval);
       if (exited && !*exited) {
         tell(metric_files_.look(*context_.ml_tree, world_.clock.now()));
-        // Who waits for bytes that will not come would wait for ever.
+        // A program that waits for bytes that will not come would wait forever.
         if (context_.input_failure.get()) context_.container->kill_all();
         continue;
       }
       process_runs_ = false;
-      // A short job's only point. Batch's have no face that shows one.
+      // A short job's only point. Batch's API shows none.
       if (!meter_.measured() && !order_.spec.batch) measure();
       tell(metric_files_.look_last(*context_.ml_tree, world_.clock.now()));
       if (exited) {
@@ -247,7 +250,7 @@ void Agent::join_watcher() {
 }
 
 Result<std::unique_ptr<containers::ExecProcess>> Agent::start_shell(const wire::OpenShell& order) {
-  if (!process_runs_ || !world_.start_exec) return conflict("the host does not run");
+  if (!process_runs_ || !world_.start_exec) return conflict("the host is not running");
   containers::ExecSpec spec;
   spec.id = context_.container_id();
   spec.directory = context_.path("bundle");
@@ -309,7 +312,7 @@ void Agent::look_for_a_stall() {
   wire::StateFact fact;
   fact.state = domain::HostState::running;
   if (!news->empty()) fact.message = context_.host_name() + " " + *news;
-  world_.facts.say(news->empty() ? "the job goes on" : "this host " + *news);
+  world_.facts.say(news->empty() ? "the job continues" : "this host " + *news);
   world_.facts.state(std::move(fact));
 }
 
@@ -322,7 +325,7 @@ void Agent::measure() {
   if (!usage) return;
   std::vector<containers::GpuUsage> gpus;
   if (world_.gpu_usage) {
-    // A machine whose GPUs cannot be asked still tells the rest.
+    // The other metrics are reported even if the GPUs cannot be read.
     if (auto asked = world_.gpu_usage()) gpus = std::move(*asked);
   }
   world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(context_.ml()), gpus,

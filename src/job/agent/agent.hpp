@@ -1,15 +1,15 @@
-// One host of one attempt, from its order to its last fact: the loop that carries out what the lifecycle
-// decides.
+// Runs one host of one attempt, from its order to its last fact: the loop that carries out the decisions of the
+// lifecycle.
 //
-//   events (steps done, process exited, orders from above, time) --> next() --> actions --> steps, signals,
-//   facts
+//   events (steps done, process exited, orders, time) --> next() --> actions --> steps, signals, facts
 //
-// Everything of the world comes through World, Place and the functions below, so tests run it without root,
-// network or server.
+//
+// Accesses the outside only through Dependencies, HostLayout and the functions below, so tests run it without root, network or
+// server.
 //
 // Threads: run() on one thread; deliver() and fence() from anywhere. It starts a worker for the steps and a
-// watcher for the process, and has joined both when run() returns. Lifetime: what is passed to the
-// constructor must outlive it.
+// watcher for the process, and has joined both when run() returns. Lifetime: the constructor's arguments must
+// outlive it.
 #pragma once
 
 #include <atomic>
@@ -31,16 +31,17 @@ namespace trainyard::agent {
 
 class Agent {
  public:
-  // `keys` is what the world's object store asks; the agent fills it from the server's orders.
-  Agent(const wire::Order& order, const Place& place, World& world, JobKeys& keys, bool died_before);
+  // `keys` are those that the world's object store uses; the agent fills them from the server's orders.
+  Agent(const wire::Order& order, const HostLayout& place, Dependencies& world, JobKeys& keys,
+        bool died_before);
   ~Agent();
 
-  // What the server said.
+  // Passes a message of the server to the loop.
   void deliver(const wire::Message& message);
-  // Kills everything and leaves, as after Refused.
+  // Kills everything and ends, as after Refused.
   void fence();
 
-  // Until the server has the last fact (true) or refused us, or fence() was called (false).
+  // Runs until the server has the last fact (true), or has refused the attempt or fence() was called (false).
   bool run();
 
  private:
@@ -60,31 +61,31 @@ class Agent {
   void look_for_a_stall();
 
   const wire::Order& order_;
-  World& world_;
+  Dependencies& world_;
   JobKeys& keys_;
   Interruption interruption_;
   Greeting greeting_;
   StepContext context_;
   HostRun run_;
-  UsageMeter meter_;          // the watcher's, while it runs
-  MetricFiles metric_files_;  // the watcher's
+  UsageMeter meter_;          // confined to the watcher while it runs
+  MetricFiles metric_files_;  // confined to the watcher
   bool left_ = false;
   bool dismissed_ = false;
-  WatchedTime time_;  // of the loop: what a suspended agent did not see does not count
+  WatchedTime time_;  // of the loop: time during which the agent was suspended does not count
   std::optional<std::chrono::nanoseconds> grace_ends_;
   std::optional<std::chrono::nanoseconds> runtime_ends_;
   std::chrono::nanoseconds looked_at_{};
   StallWatch stall_;
 
   std::mutex mutex_;
-  std::condition_variable changed_;  // an event has come, or the worker is free
+  std::condition_variable changed_;  // an event has arrived, or the worker is free
   std::condition_variable ordered_;  // work_ or over_ was set
   std::deque<Event> events_;         // guarded by mutex_
   std::optional<Stage> work_;        // guarded by mutex_; the stage whose steps the worker carries out
-  bool over_ = false;                // guarded by mutex_; no work follows
+  bool over_ = false;                // guarded by mutex_; no more work follows
 
   std::atomic<bool> process_runs_ = false;
-  std::thread worker_;   // one for all stages, from the first one on
+  std::thread worker_;   // one for all stages, started with the first one
   std::thread watcher_;  // of the process, while it runs
   Shells shells_;
 };

@@ -18,7 +18,7 @@ namespace {
 
 using domain::HostState;
 
-// What an agent said, and a way to wait for it.
+// Records the facts of an agent, and waits for them.
 class Said final : public Facts {
  public:
   void state(wire::StateFact fact) override {
@@ -72,10 +72,10 @@ class Said final : public Facts {
   size_t largest_batch_ = 0;
 };
 
-// A container whose process is a function of ours.
+// A container whose process is a function of the test.
 class Played final : public containers::Container {
  public:
-  struct Hands {  // what the function works with
+  struct Hands {  // the function's interface
     int output;
     const std::atomic<bool>& told_to_stop;
     const std::atomic<bool>& killed;
@@ -147,32 +147,32 @@ class AgentTest : public testing::Test {
     EXPECT_TRUE(objects_->create_bucket("data", "eu-west-1"));
   }
 
-  // Starts the agent with this as the user's process; the server greets it at once.
+  // Starts the agent with this as the user's process; the server sends Welcome at once.
   void start(Played::Play play) {
     play_ = std::move(play);
-    world_.emplace(World{*objects_,
-                         [this](const containers::ContainerSpec& spec,
-                                int output) -> Result<std::unique_ptr<containers::Container>> {
-                           spec_ = spec;
-                           return std::unique_ptr<containers::Container>(
-                               std::make_unique<Played>(play_, output));
-                         },
-                         [](const std::string&, const std::string&) { return ok(); },
-                         [](const domain::Image&, const std::string&,
-                            const std::function<bool(const std::string&)>& progress) -> Result<ReadyImage> {
-                           EXPECT_TRUE(progress("Downloading the training image: 1 of 2 MiB"));
-                           return not_found("there is no such image");
-                         },
-                         []() -> Result<std::unique_ptr<Endpoints>> {
-                           return std::unique_ptr<Endpoints>(std::make_unique<NoEndpoints>());
-                         },
-                         said_, clock_, random_});
+    world_.emplace(
+        Dependencies{*objects_,
+                     [this](const containers::ContainerSpec& spec,
+                            int output) -> Result<std::unique_ptr<containers::Container>> {
+                       spec_ = spec;
+                       return std::unique_ptr<containers::Container>(std::make_unique<Played>(play_, output));
+                     },
+                     [](const std::string&, const std::string&) { return ok(); },
+                     [](const domain::Image&, const std::string&,
+                        const std::function<bool(const std::string&)>& progress) -> Result<ReadyImage> {
+                       EXPECT_TRUE(progress("Downloading the training image: 1 of 2 MiB"));
+                       return not_found("there is no such image");
+                     },
+                     []() -> Result<std::unique_ptr<Endpoints>> {
+                       return std::unique_ptr<Endpoints>(std::make_unique<NoEndpoints>());
+                     },
+                     said_, clock_, random_});
     agent_.emplace(order_, place_, *world_, keys_, false);
     thread_ = std::thread([this] { agent_->run(); });
     agent_->deliver(wire::Welcome{});
     agent_->deliver(wire::Credentials{"id", "secret", "token", clock_.now() + 1h});
   }
-  // Waits for the last fact, sends Goodbye, and gives the fact.
+  // Waits for the last fact, sends Goodbye, and returns the fact.
   wire::StateFact finish() {
     EXPECT_TRUE(said_.wait_state(HostState::finished));
     agent_->deliver(wire::Goodbye{});
@@ -192,10 +192,10 @@ class AgentTest : public testing::Test {
   Said said_;
   JobKeys keys_;
   wire::Order order_;
-  Place place_;
+  HostLayout place_;
   Played::Play play_;
   containers::ContainerSpec spec_;
-  std::optional<World> world_;
+  std::optional<Dependencies> world_;
   std::optional<Agent> agent_;
   std::thread thread_;
 };
@@ -203,7 +203,7 @@ class AgentTest : public testing::Test {
 constexpr const char* kModel = "models/digits/output/model.tar.gz";
 constexpr const char* kOutput = "models/digits/output/output.tar.gz";
 
-TEST_F(AgentTest, AJobTrainsAndItsModelGoesUp) {
+TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
   ASSERT_TRUE(objects::write_all(*objects_, "data", "in/a.csv", "1,2"));
   domain::Channel channel;
   channel.name = "train";
@@ -255,7 +255,7 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
   EXPECT_EQ(finish().message, "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
 }
 
-TEST_F(AgentTest, AStopIsToldThenTheModelGoesUp) {
+TEST_F(AgentTest, AStopTerminatesThenUploadsTheModel) {
   start([this](Played::Hands& hands) {
     hands.print("ready\n");
     while (!hands.told_to_stop) std::this_thread::yield();
@@ -268,7 +268,7 @@ TEST_F(AgentTest, AStopIsToldThenTheModelGoesUp) {
   EXPECT_TRUE(has(kModel));
 }
 
-TEST_F(AgentTest, WhoIgnoresTheStopIsKilled) {
+TEST_F(AgentTest, AProcessThatIgnoresTheStopIsKilled) {
   start([](Played::Hands& hands) {
     hands.print("ready\n");
     while (!hands.killed) std::this_thread::yield();
@@ -309,7 +309,7 @@ TEST_F(AgentTest, ALaterHostStagesItsFiles) {
   EXPECT_TRUE(has("models/digits/output/staged/j7a1/algo-2.output.tar"));
 }
 
-TEST_F(AgentTest, TheFirstHostMergesWhatWasStaged) {
+TEST_F(AgentTest, TheFirstHostMergesStagedFiles) {
   std::string tar_bytes;
   auto tar = *write_tar(Compression::none, [&](std::span<const char> bytes) -> Result<void> {
     tar_bytes.append(bytes.data(), bytes.size());
@@ -353,13 +353,13 @@ TEST_F(AgentTest, AMissingOutputBucketIsTheUsersFault) {
   EXPECT_TRUE(last.message.starts_with("Artifact upload failed: s3://nowhere/models: ")) << last.message;
 }
 
-TEST_F(AgentTest, AnImageThatIsNotThereIsTheUsersFault) {
+TEST_F(AgentTest, AMissingImageIsTheUsersFault) {
   order_.image.kind = domain::Image::Kind::oci;
   start([](Played::Hands&) { return 0; });
   EXPECT_EQ(finish().fault, domain::Fault::client);
 }
 
-TEST_F(AgentTest, OfABatchJobItHasTheNameThatRulesLookFor) {
+TEST_F(AgentTest, FailuresOfBatchJobsHaveTheNameForRetryRules) {
   order_.spec.batch.emplace();
   order_.image.kind = domain::Image::Kind::oci;
   start([](Played::Hands&) { return 0; });
@@ -376,7 +376,7 @@ TEST_F(AgentTest, AChannelNamedLikeItsParentIsRefused) {
   EXPECT_EQ(finish().fault, domain::Fault::client);
 }
 
-// Forty regexes that match every line of a flood: what they find goes up in frames that fit.
+// Forty regexes that match every line of a flood: their points are sent in frames that fit.
 TEST_F(AgentTest, AFloodOfMetricsIsCutIntoBatches) {
   for (int i = 0; i < 40; ++i)
     order_.spec.metrics.push_back({std::string(200, 'm') + std::to_string(i), "([0-9])"});
@@ -399,7 +399,7 @@ void replace_by_link(const std::string& directory, const std::string& target) {
   ASSERT_EQ(::symlink(target.c_str(), directory.c_str()), 0);
 }
 
-// Every directory that is brought to the store is a link to the machine's files when the process ends.
+// Every synced directory is a link to the machine's files when the process ends.
 TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
   const os::TemporaryDirectory machine;
   ASSERT_TRUE(os::write_file(machine.path() + "/1.json", R"({"MetricName": "secret", "Value": 1})"));
@@ -413,8 +413,7 @@ TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
   const auto last = finish();
   EXPECT_EQ(last.state, HostState::failed);
   EXPECT_EQ(last.fault, domain::Fault::client);
-  EXPECT_NE(last.message.find("/opt/ml/checkpoints could not be brought to s3://out/ckpt/"),
-            std::string::npos)
+  EXPECT_NE(last.message.find("/opt/ml/checkpoints could not be copied to s3://out/ckpt/"), std::string::npos)
       << last.message;
   EXPECT_NE(last.message.find("leads through a link"), std::string::npos) << last.message;
   std::string keys;

@@ -1,4 +1,4 @@
-// libarchive, loaded when the first archive is read or written (os/shared_library.hpp). Private to this room.
+// Loads libarchive when the first archive is read or written (os/shared_library.hpp). Private to this module.
 //
 // Threads: callable from anywhere.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace trainyard::agent {
 
-// Its functions that we use, by their own names.
+// The functions that we use, by their own names.
 #define TRAINYARD_ARCHIVE_FUNCTIONS(EACH)     \
   EACH(archive_entry_filetype)                \
   EACH(archive_entry_free)                    \

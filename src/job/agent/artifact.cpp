@@ -26,7 +26,7 @@ std::optional<std::string> UnionNames::place(const std::string& name, bool is_di
     if (shared && last) return {};
     if (found != taken_.end() && !shared) {
       const std::string wanted = candidate;
-      // NAME.algo-2, and when that is taken too, NAME.algo-2.algo-2 ..: each is longer, so it ends.
+      // NAME.algo-2, and if that is in use too, NAME.algo-2.algo-2 ..: each is longer, so it ends.
       while (taken_.contains(candidate)) candidate += "." + host;
       if (what == What::directory) moved_directories_[host + ":" + wanted] = candidate;
       found = taken_.end();
@@ -42,7 +42,7 @@ void JobLog::say(const std::string& text) {
 }
 
 void JobLog::finish() {
-  if (said_ > kSaidMax) say_("and " + std::to_string(said_ - kSaidMax) + " more of the kind");
+  if (said_ > kSaidMax) say_("and " + std::to_string(said_ - kSaidMax) + " more");
   said_ = 0;
 }
 
@@ -77,8 +77,8 @@ Result<void> Artifact::add_tree(const Tree& tree, const std::string& directory, 
     if (S_ISLNK(found.status.st_mode)) {
       entry.type = TarEntry::Type::link;
       entry.link_target = found.link_target;
-      // Frameworks make absolute links to their own files ("latest" -> /opt/ml/model/step-9): as good as
-      // relative ones.
+      // Frameworks make absolute links to their own files ("latest" -> /opt/ml/model/step-9): treated like relative
+      // ones.
       if (entry.link_target.starts_with(place_ + "/")) {
         std::string up;
         for (const char character : entry.name) up += character == '/' ? "../" : "";

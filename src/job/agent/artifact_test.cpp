@@ -27,7 +27,7 @@ Sink sink_into(std::string& bytes) {
   };
 }
 
-// "name=content name/ name->target" of a tar.
+// Returns "name=content name/ name->target" of a tar.
 std::string contents(const std::string& tar) {
   auto reader = read_tar(source_of(tar));
   std::string text;
@@ -160,7 +160,7 @@ TEST_F(ArtifactTest, DevicesAndMountsAreLeftOut) {
   ASSERT_EQ(::mount(path("machine").c_str(), path("model/mounted").c_str(), nullptr, MS_BIND, nullptr), 0);
   ASSERT_TRUE(add_own());
   ASSERT_EQ(::umount2(path("model/mounted").c_str(), MNT_DETACH), 0);
-  // What is mounted there is not seen: the tree shows what lies beneath, which is the job's own.
+  // Mounts are not visible: the tree shows the job's own files beneath them.
   EXPECT_EQ(finished(), "a=1 mounted/ mounted/own=hidden");
 }
 
@@ -196,7 +196,7 @@ TEST_F(ArtifactTest, EqualFilesGiveEqualBytes) {
   EXPECT_LT(archives[0].size(), 10'000u);
 }
 
-TEST(UnionNames, ManySayingsAreCounted) {
+TEST(UnionNames, CountsOmittedLines) {
   size_t said = 0;
   JobLog job_log([&](const std::string&) { ++said; });
   for (int i = 0; i < 1000; ++i) job_log.say("x");

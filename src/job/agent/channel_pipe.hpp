@@ -1,8 +1,8 @@
-// A channel in Pipe mode, from its order to its FIFOs; and the first failure of any of them, which the agent
-// ends the process for.
+// Streams a channel in Pipe mode into its FIFOs; FirstFailure keeps the first error of all channels, on which the
+// agent ends the process.
 //
 // Threads: see data/pipe.hpp; FirstFailure is callable from anywhere.
-// Lifetime: what is passed to the constructor must outlive it.
+// Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ class FirstFailure {
 
 class ChannelPipe {
  public:
-  // `directory`: where the FIFOs appear, host's side. `on_failure` is given what data/pipe.hpp gives.
+  // `directory`: of the FIFOs, as this host sees it. `on_failure` receives the errors of data/pipe.hpp.
   ChannelPipe(objects::Objects& objects, Clock& clock, const std::string& directory, const std::string& name,
               data::Contents contents, data::Deal deal, data::Form form,
               std::function<void(Error)> on_failure)

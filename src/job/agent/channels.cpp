@@ -15,16 +15,16 @@ namespace {
 static_assert(kListedObjectsMax <= UINT32_MAX && data::kManifestBytesMax <= UINT32_MAX &&
               data::kAugmentedBytesMax <= UINT32_MAX);
 
-// An error of the store that concerns a channel's own address, in words.
+// Converts an error of the store about a channel's own address, with a text for the user.
 Error in_words(Error error, const objects::Location& location, const std::string& uri) {
   const auto fault = objects::fault_of(error);
-  if (fault == objects::fault::kKeyMissing) return not_found("there is no object " + uri);
+  if (fault == objects::fault::kKeyMissing) return not_found("object " + uri + " not found");
   if (error.kind == Kind::not_found)
-    return not_found("there is no bucket " + location.bucket + " (" + uri + ")");
+    return not_found("bucket " + location.bucket + " not found (" + uri + ")");
   return std::move(error).in("reading " + uri);
 }
 
-// What all keys of a prefix begin with, so that it ends where a name ends.
+// The common beginning of all keys of a prefix, up to the end of a name.
 size_t common_bytes(const std::string& prefix, const std::vector<Download>& all) {
   if (prefix.empty() || prefix.ends_with('/')) return prefix.size();
   if (std::all_of(all.begin(), all.end(),
@@ -56,23 +56,23 @@ Result<ChannelObjects> objects_of_manifest(objects::Objects& objects, const doma
 
 }  // namespace
 
-std::optional<Seat> seat_of(const domain::Channel& channel, const std::vector<domain::InstanceGroup>& groups,
+std::optional<Slot> slot_of(const domain::Channel& channel, const std::vector<domain::InstanceGroup>& groups,
                             domain::HostIndex host) {
-  Seat seat{0, 0};
+  Slot slot{0, 0};
   bool among_them = false;
   domain::HostIndex first = 0;
   for (const auto& group : groups) {
     if (channel.is_of(group.name)) {
       if (host >= first && host < first + group.count) {
-        seat.host = seat.hosts + (host - first);
+        slot.host = slot.hosts + (host - first);
         among_them = true;
       }
-      seat.hosts += group.count;
+      slot.hosts += group.count;
     }
     first += group.count;
   }
   if (!among_them) return {};
-  return seat;
+  return slot;
 }
 
 Result<ChannelObjects> objects_of_listing(const domain::Channel& channel, const objects::Location& prefix,
@@ -80,7 +80,7 @@ Result<ChannelObjects> objects_of_listing(const domain::Channel& channel, const 
   ChannelObjects found;
   for (const auto& object : listed) {
     if (object.key.ends_with('/')) continue;
-    // On a line of its own: clang 14 does not destroy what stands before a TRY in the same braces.
+    // On a line of its own: clang 14 does not destroy objects before a TRY in the same braces.
     auto path = TRY(path_of_key(object.key, below_prefix(object.key, prefix.key)));
     found.all.push_back({prefix.bucket, object.key, std::move(path), object.bytes, object.etag});
   }
@@ -94,7 +94,7 @@ Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Cha
                                     const Interruption& interruption) {
   if (channel.s3_data_type == "ManifestFile") return objects_of_manifest(objects, channel);
   if (channel.s3_data_type != "S3Prefix" && !channel.s3_data_type.empty())
-    return invalid("S3DataType " + channel.s3_data_type + " is not for this input mode");
+    return invalid("S3DataType " + channel.s3_data_type + " is not supported in this input mode");
   const auto prefix = TRY(objects::parse_s3_uri(channel.s3_uri));
   auto listed = list_all(objects, prefix, interruption);
   if (!listed) return in_words(std::move(listed).error(), prefix, channel.s3_uri);
@@ -102,11 +102,11 @@ Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Cha
 }
 
 Result<std::vector<Download>> share_of_channel(const domain::Channel& channel, std::vector<Download> all,
-                                               const Seat& seat) {
+                                               const Slot& slot) {
   TRY(check_paths(all));
   auto order = data::order_of(static_cast<uint32_t>(all.size()), channel.shuffle_seed, 0);
   if (channel.distribution == domain::Distribution::sharded_by_s3_key)
-    order = data::share_of(order, seat.host, seat.hosts);
+    order = data::share_of(order, slot.host, slot.hosts);
   std::vector<Download> share;
   share.reserve(order.size());
   for (const uint32_t number : order) share.push_back(std::move(all[number]));
@@ -114,10 +114,10 @@ Result<std::vector<Download>> share_of_channel(const domain::Channel& channel, s
 }
 
 Result<Downloaded> download_channel(objects::Objects& objects, const domain::Channel& channel,
-                                    const Seat& seat, const Tree& directory,
+                                    const Slot& slot, const Tree& directory,
                                     const Interruption& interruption) {
   auto found = TRY(list_channel(objects, channel, interruption));
-  const auto downloads = TRY(share_of_channel(channel, std::move(found.all), seat));
+  const auto downloads = TRY(share_of_channel(channel, std::move(found.all), slot));
   Downloaded done;
   done.prefix_uri = std::move(found.prefix_uri);
   const size_t common = TRY(objects::parse_s3_uri(done.prefix_uri)).key.size();

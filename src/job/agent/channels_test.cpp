@@ -22,7 +22,7 @@ domain::Channel channel_of(std::string uri,
   return channel;
 }
 
-// "a.csv b/c.csv" of a host's share, or why there is none.
+// Returns "a.csv b/c.csv" of a host's share, or the error.
 std::string plan(const std::string& prefix, const std::vector<std::string>& keys, domain::HostIndex host = 0,
                  uint32_t hosts = 1, std::optional<int64_t> seed = {}) {
   std::vector<objects::ObjectInfo> listed(keys.size());
@@ -49,10 +49,11 @@ TEST(PlanChannel, PathsFollowThePrefix) {
   EXPECT_EQ(plan("d/", {"d/", "d/x/", "d/x//y"}), "x/y");
 }
 
-TEST(PlanChannel, WhatCannotBeAFileIsRefusedInWords) {
-  EXPECT_NE(plan("d/", {"d/../evil"}).find("would lead out of its place"), std::string::npos);
-  EXPECT_NE(plan("d", {"d/a/../../../etc/passwd"}).find("would lead out of its place"), std::string::npos);
-  EXPECT_NE(plan("d/", {"d/./a"}).find("would lead out of its place"), std::string::npos);
+TEST(PlanChannel, KeysThatCannotBeFilesAreRejectedWithAnExplanation) {
+  EXPECT_NE(plan("d/", {"d/../evil"}).find("would lead out of its directory"), std::string::npos);
+  EXPECT_NE(plan("d", {"d/a/../../../etc/passwd"}).find("would lead out of its directory"),
+            std::string::npos);
+  EXPECT_NE(plan("d/", {"d/./a"}).find("would lead out of its directory"), std::string::npos);
   EXPECT_NE(plan("d/", {"d/" + std::string(300, 'x')}).find("255"), std::string::npos);
   EXPECT_NE(plan("d/", {std::string("d/a\0b", 5)}).find("NUL"), std::string::npos);
   EXPECT_NE(plan("d/a", {"d/a/a", "d/a"}).find("would be the same file"), std::string::npos);
@@ -61,14 +62,14 @@ TEST(PlanChannel, WhatCannotBeAFileIsRefusedInWords) {
   EXPECT_EQ(plan("d/", {"d/", "d/x/"}), "no objects under s3://b/d/");
 }
 
-TEST(PlanChannel, ShardsAreDealtInTurnAndMayBeEmpty) {
+TEST(PlanChannel, ShardsAreDistributedRoundRobinAndMayBeEmpty) {
   const std::vector<std::string> keys = {"d/", "d/0", "d/1", "d/2", "d/3", "d/4"};
   EXPECT_EQ(plan("d/", keys, 0, 2), "0 2 4");
   EXPECT_EQ(plan("d/", keys, 1, 2), "1 3");
   EXPECT_EQ(plan("d/", {"d/0"}, 1, 2), "");
 }
 
-TEST(PlanChannel, AShuffleDealsOtherShards) {
+TEST(PlanChannel, AShuffleMakesOtherShards) {
   std::vector<std::string> keys;
   for (char name = 'a'; name < 'k'; ++name) keys.push_back(std::string("d/") + name);
   const auto one = plan("d/", keys, 0, 2, 7), two = plan("d/", keys, 1, 2, 7);
@@ -79,21 +80,21 @@ TEST(PlanChannel, AShuffleDealsOtherShards) {
   EXPECT_EQ(all.substr(9), "abcdefghij");
 }
 
-TEST(SeatOf, CountsTheHostsOfTheChannelsGroups) {
+TEST(SlotOf, CountsTheHostsOfTheChannelsGroups) {
   const std::vector<domain::InstanceGroup> groups = {
       {"a", "ml.m5.large", 2}, {"b", "ml.m5.large", 3}, {"c", "ml.m5.large", 1}};
-  const auto seat = [&](const std::vector<std::string>& names, domain::HostIndex host) -> std::string {
+  const auto slot = [&](const std::vector<std::string>& names, domain::HostIndex host) -> std::string {
     auto channel = channel_of("s3://b/d");
     channel.groups = names;
-    const auto found = seat_of(channel, groups, host);
+    const auto found = slot_of(channel, groups, host);
     return found ? std::to_string(found->host) + "/" + std::to_string(found->hosts) : "none";
   };
-  EXPECT_EQ(seat({}, 0), "0/6");
-  EXPECT_EQ(seat({}, 5), "5/6");
-  EXPECT_EQ(seat({"b"}, 1), "none");
-  EXPECT_EQ(seat({"b"}, 2), "0/3");
-  EXPECT_EQ(seat({"a", "c"}, 1), "1/3");
-  EXPECT_EQ(seat({"a", "c"}, 5), "2/3");
+  EXPECT_EQ(slot({}, 0), "0/6");
+  EXPECT_EQ(slot({}, 5), "5/6");
+  EXPECT_EQ(slot({"b"}, 1), "none");
+  EXPECT_EQ(slot({"b"}, 2), "0/3");
+  EXPECT_EQ(slot({"a", "c"}, 1), "1/3");
+  EXPECT_EQ(slot({"a", "c"}, 5), "2/3");
 }
 
 class DownloadTest : public testing::Test {
@@ -114,7 +115,7 @@ class DownloadTest : public testing::Test {
   Interruption interruption_;
 };
 
-TEST_F(DownloadTest, BringsEveryObject) {
+TEST_F(DownloadTest, FetchesEveryObject) {
   for (int i = 0; i < 50; ++i)
     put("in/" + std::to_string(i % 5) + "/" + std::to_string(i),
         std::string(static_cast<size_t>(i) * 1000, 'x'));
@@ -130,14 +131,14 @@ TEST_F(DownloadTest, BringsEveryObject) {
   }
 }
 
-TEST_F(DownloadTest, MissingBucketAndEmptyPrefixAreSaidInWords) {
+TEST_F(DownloadTest, ReportsAMissingBucketAndAnEmptyPrefix) {
   EXPECT_EQ(download(channel_of("s3://nowhere/in")).error().message,
-            "there is no bucket nowhere (s3://nowhere/in)");
+            "bucket nowhere not found (s3://nowhere/in)");
   EXPECT_EQ(download(channel_of("s3://data/none")).error().message, "no objects under s3://data/none");
 }
 
-// The manifest beside the data: prefix and entry make the key, whatever the prefix was.
-TEST_F(DownloadTest, KeysFollowThePrefixThatIsTold) {
+// The manifest next to the data: prefix and entry make the key, for any prefix.
+TEST_F(DownloadTest, KeysFollowTheReturnedPrefix) {
   put("in/a", "1");
   put("in/b/c", "2");
   const std::pair<const char*, const char*> cases[] = {{"s3://data/in/", "s3://data/in/ a b/c"},
@@ -169,17 +170,17 @@ TEST_F(DownloadTest, AManifestNamesItsObjects) {
   EXPECT_FALSE(os::exists(directory_.path() + "/train/in/d"));
 
   put("list", R"([{"prefix":"s3://data/deep/"},"../x"])");
-  EXPECT_NE(download(channel).error().message.find("would lead out of its place"), std::string::npos);
+  EXPECT_NE(download(channel).error().message.find("would lead out of its directory"), std::string::npos);
   put("list", R"([{"prefix":"s3://data/deep/"},"in/none"])");
   EXPECT_EQ(download(channel).error().kind, Kind::not_found);
   put("list", "{}");
   EXPECT_NE(download(channel).error().message.find("s3://data/list: a manifest must be"), std::string::npos);
   channel.s3_uri = "s3://data/no-list";
-  EXPECT_EQ(download(channel).error().message, "there is no object s3://data/no-list");
+  EXPECT_EQ(download(channel).error().message, "object s3://data/no-list not found");
 }
 
-// More than one piece, and not a whole number of them.
-TEST_F(DownloadTest, LargeObjectsComeInPieces) {
+// More than one part, and not a whole number of them.
+TEST_F(DownloadTest, LargeObjectsAreFetchedInParts) {
   std::string content(2 * kPieceBytes + 12345, '\0');
   for (size_t i = 0; i < content.size(); i += 4096) content[i] = static_cast<char>(i / 4096);
   put("in/large", content);
@@ -197,7 +198,7 @@ TEST_F(DownloadTest, AnInterruptionEndsIt) {
   EXPECT_EQ(download(channel_of("s3://data/in")).error().kind, Kind::cancelled);
 }
 
-TEST(CheckRoom, AddsWhatAListingSays) {
+TEST(CheckRoom, AddsDeclaredLengths) {
   const auto check = [](const std::vector<uint64_t>& lengths, uint64_t free_bytes) {
     std::vector<Download> downloads;
     for (const uint64_t length : lengths) downloads.push_back({"b", "k", "k", length, "e"});
@@ -210,12 +211,13 @@ TEST(CheckRoom, AddsWhatAListingSays) {
   EXPECT_EQ(check({0}, 0), "");
   EXPECT_EQ(check({two_gib, two_gib}, four_gib), "");
   EXPECT_EQ(check({two_gib, two_gib, 1}, four_gib),
-            "there is no room on the disk: s3://b/ has 4.0 GiB, and 4.0 GiB are free");
+            "the disk is too small: s3://b/ has 4.0 GiB, and 4.0 GiB are free");
   for (const uint64_t length : {objects::kObjectBytesMax + 1, uint64_t(INT64_MAX), UINT64_MAX})
-    EXPECT_NE(check({1, length}, UINT64_MAX).find("key 'k' is said to have "), std::string::npos) << length;
+    EXPECT_NE(check({1, length}, UINT64_MAX).find("key 'k' has a declared length of "), std::string::npos)
+        << length;
   // 2^50 bytes, 2^14 times: a sum that wraps would be 0.
   const std::vector<uint64_t> many(1 << 14, objects::kObjectBytesMax);
-  EXPECT_NE(check(many, 1 << 20).find("there is no room on the disk"), std::string::npos);
+  EXPECT_NE(check(many, 1 << 20).find("the disk is too small"), std::string::npos);
 }
 
 }  // namespace

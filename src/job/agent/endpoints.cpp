@@ -12,11 +12,11 @@ namespace {
 constexpr const char* kCredentialsPort = "80";
 constexpr const char* kApiPort = "4566";
 constexpr const char* kObjectsPort = "4567";
-// SDKs ask once an hour or so, from each of a job's processes.
+// SDKs connect once an hour or so, from each of a job's processes.
 constexpr size_t kCredentialsConnectionsMax = 256;
 constexpr Duration kStopGrace = 100ms;
 
-// Takes as long for any wrong text.
+// Compares in the same time for any wrong text.
 bool same(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i)
@@ -24,7 +24,7 @@ bool same(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// "http://host:port/path" -> {"http", "host:port"}; the port is the scheme's when none is named.
+// Returns {"http", "host:port"} for "http://host:port/path"; the default port is the scheme's.
 struct Authority {
   std::string scheme;
   std::string address;
@@ -53,7 +53,7 @@ class CredentialsHandler final : public net::Handler {
     response.body = std::move(answer.body);
     responder->reply(std::move(response));
   }
-  void stream(net::Stream&) override {}  // choose() never asks for it
+  void stream(net::Stream&) override {}  // choose() never selects it
 
  private:
   const JobKeys& keys_;
@@ -85,14 +85,14 @@ class OpenEndpoints final : public Endpoints {
       listening.push_back(address + ":" + kObjectsPort);
       config_.objects_url = "http://" + listening.back();
     }
-    auto listeners = TRY(networks::listen_in_namespace(network_namespace, listening)
-                             .in("opening the ways to the keys, the API and the object store"));
-    std::vector<net::LazyListener> doors;
-    doors.push_back({std::move(listeners[0]),
-                     [this](os::File listener) { return serve_credentials(std::move(listener)); }});
-    doors.push_back({std::move(listeners[1]), relaying(api_, order.api_address)});
-    if (listeners.size() > 2) doors.push_back({std::move(listeners[2]), relaying(objects_, objects.address)});
-    listeners_ = TRY(net::serve_lazily(std::move(doors)));
+    auto sockets = TRY(networks::listen_in_namespace(network_namespace, listening)
+                           .in("opening the endpoints of the keys, the API and the object store"));
+    std::vector<net::LazyListener> listeners;
+    listeners.push_back({std::move(sockets[0]),
+                         [this](os::File listener) { return serve_credentials(std::move(listener)); }});
+    listeners.push_back({std::move(sockets[1]), relaying(api_, order.api_address)});
+    if (sockets.size() > 2) listeners.push_back({std::move(sockets[2]), relaying(objects_, objects.address)});
+    listeners_ = TRY(net::serve_lazily(std::move(listeners)));
     return {};
   }
 
@@ -124,7 +124,7 @@ class OpenEndpoints final : public Endpoints {
   const std::string path_, token_;
   CredentialsHandler handler_;
   contract::EndpointConfig config_;
-  // Written by the thread of doors_, which ends before they do.
+  // Written by the thread of listeners_, which ends before they do.
   std::unique_ptr<net::HttpServer> credentials_;
   std::unique_ptr<networks::TcpRelay> api_, objects_;
   std::unique_ptr<net::LazyListeners> listeners_;
@@ -140,11 +140,11 @@ CredentialsAnswer answer_credentials(std::string_view method, std::string_view p
   const auto refuse = [](int status, const char* code, const char* message) {
     return CredentialsAnswer{status, dump(Json{{"code", code}, {"message", message}})};
   };
-  if (method != "GET") return refuse(405, "MethodNotAllowed", "only GET is answered here");
-  if (!same(path, expected_path)) return refuse(404, "NotFound", "there are no credentials of that id");
+  if (method != "GET") return refuse(405, "MethodNotAllowed", "only GET is supported");
+  if (!same(path, expected_path)) return refuse(404, "NotFound", "unknown credentials id");
   if (!authorization.empty() && !same(authorization, token))
-    return refuse(403, "AccessDenied", "the token is not the right one");
-  if (!credentials) return refuse(503, "NotReady", "the server has not given any keys yet: try again");
+    return refuse(403, "AccessDenied", "invalid token");
+  if (!credentials) return refuse(503, "NotReady", "the server has not sent keys yet: try again");
   return {200, dump(Json{{"AccessKeyId", credentials->access_key_id},
                          {"SecretAccessKey", credentials->secret_access_key},
                          {"Token", credentials->session_token},

@@ -1,15 +1,15 @@
-// What a job reaches of the platform: sockets inside its network namespace on the link-local address, served
-// from here.
+// Serves the platform's endpoints to a job: sockets in its network namespace on the link-local address, served from
+// here.
 //
-//   169.254.170.2:80    /v2/credentials/ID: the job's temporary keys, as the AWS SDKs ask for them
-//   169.254.170.2:4566  the API (and the embedded object store), bytes passed on as they are
+//   169.254.170.2:80    /v2/credentials/ID: the job's temporary keys, in the form of the AWS SDKs
+//   169.254.170.2:4566  the API (and the embedded object store), bytes relayed unchanged
 //   169.254.170.2:4567  another object store that speaks plain HTTP, where one is configured
 //
-// The credentials' path holds 128 random bits; who has it may ask. Where a request carries the token that the
-// environment names too, it must be the right one. An object store that speaks TLS is named to the job by its
-// own URL: a relay's address would not fit its certificate.
+// The credentials' path holds 128 random bits and is sufficient for access. A token in the request, which the
+// environment has too, must be correct. The job gets the own URL of an object store that speaks TLS: a relay's
+// address would not match its certificate.
 //
-// What serves them is made when the first one asks.
+// The servers behind the sockets are made on the first connection.
 //
 // Threads: their own. Lifetime: `keys` must outlive them; destruction closes everything.
 // Errors: those of networks/network_namespace.hpp.
@@ -31,7 +31,7 @@ inline constexpr const char* kLinkLocalAddress = "169.254.170.2";
 class Endpoints {
  public:
   virtual ~Endpoints() = default;
-  // How the job finds them: for its environment. ca_bundle is left empty.
+  // The endpoints for the job's environment. ca_bundle is left empty.
   virtual const contract::EndpointConfig& config() const = 0;
 };
 
@@ -39,7 +39,7 @@ Result<std::unique_ptr<Endpoints>> open_endpoints(const wire::Order& order,
                                                   const std::string& network_namespace, const JobKeys& keys,
                                                   Random& random);
 
-// What the credentials endpoint answers. Pure; for its handler and tests. `path` is of the form
+// Returns the response of the credentials endpoint. Pure; for its handler and tests. `path` has the form
 // "/v2/credentials/ID".
 struct CredentialsAnswer {
   int status = 200;

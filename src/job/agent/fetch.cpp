@@ -17,11 +17,11 @@
 namespace trainyard::agent {
 namespace {
 
-constexpr size_t kBufferBytes = 256 << 10;
+constexpr size_t kFetchBufferBytes = 256 << 10;
 
 struct Piece {
   size_t download;
-  std::optional<objects::Range> range;  // nothing: all of it
+  std::optional<objects::Range> range;  // nothing: the whole object
 };
 
 Result<void> write_at(const os::File& file, std::span<const char> bytes, uint64_t offset,
@@ -41,10 +41,10 @@ Result<void> fetch(objects::Objects& objects, const Download& download,
                    const Interruption& interruption) {
   const auto reader = TRY(objects.get(download.bucket, download.key, range));
   if (range && reader->info().etag != download.etag)
-    return unavailable("it was replaced while it was fetched");
+    return unavailable("it was replaced while it was being fetched");
   const auto there = range ? os::IfThere::keep_content : os::IfThere::truncate;
   const auto file = TRY(directory.create_file(download.path, there));
-  std::vector<char> buffer(kBufferBytes);
+  std::vector<char> buffer(kFetchBufferBytes);
   for (uint64_t offset = range ? range->first : 0;;) {
     TRY(interruption.check());
     const size_t got = TRY(reader->read(buffer));
@@ -54,7 +54,7 @@ Result<void> fetch(objects::Objects& objects, const Download& download,
   }
 }
 
-// Directories, and files that are to be written in pieces, at their full length.
+// Makes directories, and files that are written in parts, at their full length.
 Result<std::vector<Piece>> prepare(const std::vector<Download>& downloads, const Tree& directory) {
   std::vector<Piece> pieces;
   std::set<std::string> parents;
@@ -86,13 +86,14 @@ Result<void> check_room(const std::vector<Download>& downloads, uint64_t free_by
   uint64_t bytes = 0;
   for (const auto& download : downloads) {
     if (download.bytes > objects::kObjectBytesMax)
-      return exhausted("key " + in_quotes(download.key) + " is said to have " + human_bytes(download.bytes) +
-                       "; an object has at most " + human_bytes(objects::kObjectBytesMax));
-    // A million listed lengths may be more than 64 bits hold.
+      return exhausted("key " + in_quotes(download.key) + " has a declared length of " +
+                       human_bytes(download.bytes) + "; an object has at most " +
+                       human_bytes(objects::kObjectBytesMax));
+    // The sum of a million declared lengths may exceed 64 bits.
     bytes = saturating_add(bytes, download.bytes);
   }
   if (bytes <= free_bytes) return {};
-  return exhausted("there is no room on the disk: " + what + " has " + human_bytes(bytes) + ", and " +
+  return exhausted("the disk is too small: " + what + " has " + human_bytes(bytes) + ", and " +
                    human_bytes(free_bytes) + " are free");
 }
 
@@ -109,8 +110,8 @@ Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
                  std::make_move_iterator(page.objects.end()));
     query.start_after = page.next;
     if (found.size() > kListedObjectsMax) {
-      return exhausted("there are more than " + std::to_string(kListedObjectsMax) +
-                       " objects; that is all that is read here");
+      return exhausted("listing objects: more than the supported " + std::to_string(kListedObjectsMax) +
+                       " objects");
     }
   } while (!query.start_after.empty());
   return found;

@@ -1,6 +1,6 @@
-// A word that a running step hears at its next breath: end early.
+// Tells a running step to end early; the step checks it between parts of its work.
 //
-// Threads: order() from anywhere; steps ask between two pieces of their work.
+// Threads: order() from anywhere; steps call check() between two parts of their work.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// JobClock tells the job's own time, by which the server keeps the job's history: the server's when it wrote the order,
-// and what has passed on this machine since. The wall clocks of both machines may differ, and be set meanwhile.
+// Tells the job's own time, by which the server keeps the job's history: the server's time when it wrote the order,
+// plus the time that has passed on this machine. The wall clocks of both machines may differ, and be set meanwhile.
 //
 // Threads: call from anywhere. Lifetime: the clock outlives it.
 #pragma once
@@ -10,7 +10,7 @@ namespace trainyard::agent {
 
 class JobClock {
  public:
-  // `issued`: of the order; 0, of a server that does not say it: by the wall clock.
+  // `issued`: of the order; 0 (the server does not send it): the wall clock is used.
   JobClock(Clock& clock, Instant issued) : clock_(clock), issued_(issued), began_(clock.monotonic()) {}
 
   Instant now() const {

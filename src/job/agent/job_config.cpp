@@ -91,7 +91,7 @@ std::map<std::string, std::string> container_environment(
   for (const auto* given : {&order.variables, &own})
     for (const auto& [name, value] : *given) variables[name] = value;
   const auto& outward = order.outward;
-  // curl reads only the small names, others only the capital ones.
+  // curl reads only the lower-case names, others only the upper-case ones.
   unless_requested("http_proxy", outward.http_proxy);
   unless_requested("HTTP_PROXY", outward.http_proxy);
   unless_requested("https_proxy", outward.https_proxy);
@@ -154,7 +154,7 @@ std::string resolver_file(const domain::Outward& outward, std::string_view of_ma
   for (const auto line : split(of_machine, '\n')) {
     const auto trimmed = trim(line);
     if (trimmed.starts_with('#') || trimmed.starts_with(';')) continue;
-    // A resolver on the machine's own loopback cannot be reached from the host's namespace.
+    // A resolver on the machine's own loopback is unreachable from the host's namespace.
     if (trimmed.starts_with("nameserver") &&
         (!through.empty() || trimmed.find("127.") != std::string_view::npos ||
          trimmed.find("::1") != std::string_view::npos))

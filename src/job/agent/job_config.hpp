@@ -1,4 +1,4 @@
-// What an order says, in the contract's words. Pure.
+// Converts an order into the configuration of the job contract. Pure.
 #pragma once
 
 #include "containers/container.hpp"
@@ -9,22 +9,22 @@ namespace trainyard::agent {
 
 contract::HostConfig host_config(const wire::Order& order);
 
-// The container's environment, weakest first: the contract's, the image's own, the order's, `own`, ways to the outside,
-// the request's. AWS's SDKs inside must not send what is for us through a proxy.
+// Returns the container's environment, weakest first: the contract's, the image's own, the order's, `own`, the egress
+// proxies, the request's. AWS's SDKs in it must not send requests for us through a proxy.
 std::map<std::string, std::string> container_environment(
     const wire::Order& order, const contract::EndpointConfig& endpoint,
     const std::map<std::string, std::string>& image_environment,
     const std::map<std::string, std::string>& own = {});
 
-// "1.0 GiB, 1/2 of ml.m5.large": for the words of a memory limit.
+// Returns "1.0 GiB, 1/2 of ml.m5.large": for the text of a memory limit.
 std::string share_in_words(const wire::Order& order);
 
-// /etc/hosts from the host table, and /etc/resolv.conf from the config or, without one, from the machine's
-// own, as far as it names servers that can be reached from another network namespace.
+// Returns /etc/hosts from the host table, and /etc/resolv.conf from the config or, without one, from the machine's
+// own, as far as its servers can be reached from another network namespace.
 std::string hosts_file(std::string_view host_table);
-// The address of a name in a host table; "" where it is not there.
+// Returns the address of a name in a host table; "" if it is missing.
 std::string address_in(std::string_view host_table, std::string_view name);
-// `through`: a name server that asks the machine's in its place, whatever these are; "" = there is none.
+// `through`: a name server that forwards to the machine's; "" = there is none.
 std::string resolver_file(const domain::Outward& outward, std::string_view of_machine,
                           std::string_view through = {});
 

@@ -25,7 +25,7 @@ TEST(JobConfig, HostsAreCountedOverAllGroups) {
   EXPECT_EQ(config.groups[1].hosts, (std::vector<std::string>{"algo-2", "algo-3"}));
 }
 
-TEST(JobConfig, TheRequestsEnvironmentWinsOverImageAndOutward) {
+TEST(JobConfig, TheRequestsEnvironmentOverridesImageAndEgress) {
   auto order = order_of_two();
   order.outward.http_proxy = "http://proxy:3128";
   order.outward.package_index = "http://pip/simple";
@@ -38,7 +38,7 @@ TEST(JobConfig, TheRequestsEnvironmentWinsOverImageAndOutward) {
   EXPECT_EQ(variables.at("no_proxy"), "localhost,127.0.0.1,169.254.170.2,algo-1,algo-2,algo-3");
 }
 
-TEST(JobConfig, SharesInWords) {
+TEST(JobConfig, DescribesShares) {
   auto order = order_of_two();
   EXPECT_EQ(share_in_words(order), "1.0 GiB, 1/8 of ml.c5.xlarge");
   order.share.memory_bytes = 8LL << 30;

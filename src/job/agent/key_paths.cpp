@@ -7,7 +7,7 @@
 namespace trainyard::agent {
 namespace {
 
-// What file systems allow in one name and in one path.
+// Limits of file systems for one name and for one path.
 constexpr size_t kNameBytesMax = 255;
 constexpr size_t kPathBytesMax = 3000;
 
@@ -20,17 +20,17 @@ Result<std::string> path_of_key(const std::string& key, std::string_view rest) {
   for (const auto part : split(rest, '/')) {
     if (part.empty()) continue;
     if (part == ".." || part == ".")
-      return invalid("the key " + in_quotes(key) + " holds '" + std::string(part) +
-                     "', which would lead out of its place");
+      return invalid("the key " + in_quotes(key) + " contains '" + std::string(part) +
+                     "', which would lead out of its directory");
     if (part.size() > kNameBytesMax)
       return invalid("the key " + in_quotes(key) +
                      " has a part of more than 255 bytes, too long for a file's name");
     if (part.find('\0') != std::string_view::npos)
-      return invalid("the key " + in_quotes(key) + " holds a NUL byte");
+      return invalid("the key " + in_quotes(key) + " contains a NUL byte");
     if (!path.empty()) path += '/';
     path += part;
   }
-  if (path.empty()) return invalid("the key " + in_quotes(key) + " leaves no name for a file");
+  if (path.empty()) return invalid("the key " + in_quotes(key) + " has no name for a file");
   if (path.size() > kPathBytesMax) return invalid("the key " + in_quotes(key) + " is too long for a path");
   return path;
 }

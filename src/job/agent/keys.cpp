@@ -2,7 +2,7 @@
 
 namespace trainyard::agent {
 namespace {
-// How often a wait looks up to see whether it was interrupted or the keys have expired.
+// The interval at which a wait checks whether it was interrupted or the keys have expired.
 constexpr Duration kLookUpInterval = 50ms;
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The job's temporary keys, as the server last gave them.
+// Holds the job's temporary keys, as the server last sent them.
 //
 // Threads: callable from anywhere.
 #pragma once
@@ -16,10 +16,10 @@ class JobKeys {
  public:
   void set(wire::Credentials credentials);
   std::optional<wire::Credentials> get() const;
-  // Waits until there are keys that have not expired. Blocks for ever: the
-  // server may be away for hours. Errors: cancelled.
+  // Waits until there are keys that have not expired. Blocks forever: the server may be unavailable for hours.
+  // Errors: cancelled.
   Result<wire::Credentials> wait(Clock& clock, const Interruption& interruption) const;
-  // Whether other keys than those with this token came within the duration.
+  // Returns whether keys with another token arrived within the duration.
   bool wait_for_others(const std::string& session_token, Duration at_most) const;
 
  private:

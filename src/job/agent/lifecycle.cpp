@@ -38,7 +38,7 @@ wire::StateFact fact(HostState state, std::string message) {
   return fact;
 }
 
-// One decision under way: the run as it changes and the actions so far.
+// One decision in progress: the run as it changes and the actions so far.
 class Deciding {
  public:
   explicit Deciding(HostRun run) : run_(std::move(run)) {}
@@ -50,7 +50,7 @@ class Deciding {
  private:
   Result<Decision> decided() { return Decision{std::move(run_), std::move(actions_)}; }
   Result<Decision> cannot(std::string_view event) const {
-    return conflict("lifecycle: " + std::string(event) + " cannot come in " +
+    return conflict("lifecycle: " + std::string(event) + " cannot occur in " +
                     std::string(to_string(run_.stage)));
   }
   template <class Kind>
@@ -71,7 +71,7 @@ class Deciding {
 
   Result<Decision> on_event(const StepsDone& done) {
     if (!run_.begun) return cannot("steps done before begin");
-    // A stop that came while the host was still being made ready: nothing ran, so nothing is drained or
+    // A stop that came while the host was still being prepared: the process never ran, so nothing is drained or
     // uploaded.
     if (run_.stage < Stage::run && run_.stop != StopCause::none) return finish(done);
     switch (run_.stage) {
@@ -119,7 +119,7 @@ class Deciding {
         if (run_.process_started) return cannot("a failed start of a process that runs");
         if (run_.stage == Stage::run && !run_.start_ordered)
           return cannot("steps failed while waiting for the main host");
-        // What a stop interrupted has not failed.
+        // An interruption by a stop is not a failure.
         if (run_.stop == StopCause::none) run_.failure = failed.failure;
         return finish({});
       case Stage::drain:
@@ -128,7 +128,7 @@ class Deciding {
       case Stage::upload:
         if (!run_.upload_ordered) return cannot("steps failed while waiting for the peers");
         if (run_.stop == StopCause::interrupted)
-          run_.stopped = run_.stop;  // it was we who ended it
+          run_.stopped = run_.stop;  // the stop ended it
         else if (!run_.failure)
           run_.failure = failed.failure;
         return finish({});
@@ -142,7 +142,7 @@ class Deciding {
   Result<Decision> on_event(const ProcessExited& exited) {
     if (run_.stage != Stage::run || !run_.process_started) return cannot("process exited");
     run_.exit_code = exited.code;
-    // After a stop every exit is the stop's doing.
+    // After a stop every exit is its consequence.
     if (exited.code != 0 && run_.stop == StopCause::none) run_.failure = Failure{exited.fault, exited.reason};
     run_.stage = Stage::drain;
     if (!run_.quiet || run_.failure) report_draining(exited);
@@ -153,11 +153,11 @@ class Deciding {
   Result<Decision> on_event(const StopOrdered& order) {
     if (run_.stage >= Stage::report) return decided();
     const bool first = run_.stop == StopCause::none;
-    // The first order's grace counts; that the gang has failed is news whenever it comes.
+    // The first order's grace counts; that the gang has failed is recorded at any time.
     if (first || order.cause == StopCause::host_failed) run_.stop = order.cause;
     if (first) run_.grace = order.grace;
-    // In drain the process has ended by itself, but what it made may not be kept any more; in upload, what is
-    // ordered may still be done in time.
+    // In drain the process has ended by itself, but its results may have to be dropped; in upload, an ordered upload
+    // may still finish in time.
     const bool ends_it = run_.stage <= Stage::run || !run_.keeps_model();
     if (ends_it && !run_.upload_ordered && run_.stopped == StopCause::none) run_.stopped = run_.stop;
     if (run_.stage == Stage::run && !run_.start_ordered) return finish({});
@@ -222,7 +222,7 @@ class Deciding {
   void report_draining(const ProcessExited& exited) {
     auto draining = fact(HostState::draining, run_.failure ? exited.reason : "");
     draining.exit_code = exited.code;
-    // Whose fault it is decides at once whether the job is tried again.
+    // The kind of the fault decides whether the job is tried again.
     if (run_.failure) draining.fault = exited.fault;
     draining.stopped = run_.stopped;
     act(Report{std::move(draining)});
@@ -267,7 +267,7 @@ class Deciding {
 HostRun run_of(const wire::Order& order) {
   HostRun run;
   run.host = order.host;
-  // Containers of Batch leave nothing that would be merged.
+  // Containers of Batch have no results to merge.
   run.hosts = order.spec.plain() ? 1 : order.spec.hosts();
   run.follows_main = !order.spec.decides(order.host);
   run.quiet = order.spec.plain() && order.spec.hosts() == 1;

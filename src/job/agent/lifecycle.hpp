@@ -1,5 +1,5 @@
-// What one host of an attempt does next: the pure heart of the agent. The agent's loop and the simulated host
-// run the same function; only what carries out its actions differs.
+// Decides what one host of an attempt does next: the pure core of the agent. The agent's loop and the simulated host
+// run the same function; they differ in how they carry out its actions.
 //
 //   prepare --> pull --> mount --> run --> drain --> upload --> report --> gone
 //      |          |        |        |        ^          ^          ^
@@ -12,19 +12,19 @@
 //   prepare   directories, temporary keys                           preparing
 //   pull      channels' data, image                                 downloading
 //   mount     contract files, mounts, in-job endpoints
-//   run       (a host that follows a main host waits for its word)
+//   run       (a host that follows a main host waits for MainRuns)
 //             start the process; then it runs until it exits        running, once it has started
 //   drain     last log lines; hosts after the first stage their     draining, with the exit code
 //             model files next to the output
 //   upload    first host: wait for the peers, merge, upload         uploading, with the staged key
-//   report    undo what the steps did; wait for the server's word   finished or failed
+//   report    undo the steps; wait for the server's Goodbye         finished or failed
 //   gone      nothing: the program ends
 //
-// Of a host that is quiet (a Batch job of one host: it has no data to fetch and no model to bring, and nobody is shown
-// whether it is at that) the facts in between are left out: downloading, uploading, and draining unless it has failed.
+// A quiet host (a Batch job of one host: it has no data to fetch and no model to upload, and its API does not show
+// these states) omits the facts in between: downloading, uploading, and draining unless it has failed.
 //
-// Events of our own steps that cannot come in a stage are conflicts. What the server says may come at any
-// time, twice, late: it is remembered or ignored, never an error.
+// Events of our own steps that cannot occur in a stage are conflicts. A server's message may arrive at any time,
+// twice, or late: it is remembered or ignored, never an error.
 //
 // Threads: pure. Errors: conflict, naming stage and event.
 #pragma once
@@ -51,12 +51,12 @@ struct Failure {
   std::string message;  // for FailureReason, without its first word
 };
 
-// All of a host's run that decisions read. Made by run_of(); changed only by next().
+// The state of a host's run that decisions read. Made by run_of(); changed only by next().
 struct HostRun {
   domain::HostIndex host = 0;
-  uint32_t hosts = 1;         // that upload together
+  uint32_t hosts = 1;         // hosts that upload together
   bool follows_main = false;  // its process starts when another host's runs
-  bool quiet = false;         // what lies between its start and its end is nobody's news
+  bool quiet = false;         // the states between its start and its end are not reported
 
   Stage stage = Stage::prepare;
   bool begun = false;  // the first stage's work was ordered
@@ -66,21 +66,21 @@ struct HostRun {
   bool upload_ordered = false;  // in upload: false while the first host waits for its peers
   domain::StopCause stop = domain::StopCause::none;
   Duration grace{};
-  // The order that ended the run, or its upload, before it would have ended by itself.
+  // The order that ended the run, or its upload, early.
   domain::StopCause stopped = domain::StopCause::none;
   std::optional<int> exit_code;
-  std::optional<Failure> failure;  // the first one: what follows from it is not news
+  std::optional<Failure> failure;  // the first one: later ones are its consequences
   std::string staged_model;
-  std::optional<std::vector<std::string>> peers;  // what PeersDrained named
+  std::optional<std::vector<std::string>> peers;  // from PeersDrained
 
-  // Whether the model is to be uploaded: after an exit with 0 or a stop by user or deadline, not for a failed
-  // gang, nor for one that was taken away and starts again from its checkpoints.
+  // True if the model is to be uploaded: after an exit with 0 or a stop by user or deadline; not for a failed gang,
+  // nor for an interrupted one, which starts again from its checkpoints.
   bool keeps_model() const {
     return !failure && stop != domain::StopCause::host_failed && stop != domain::StopCause::interrupted;
   }
   bool merges() const { return host == 0 && hosts > 1; }
 };
-// Before anything has happened.
+// The state before any event.
 HostRun run_of(const wire::Order& order);
 
 // -- events ---------------------------------------------------------------------------------------
@@ -90,26 +90,26 @@ struct StepsDone {           // the ordered work is done; in run: the process ha
   std::string staged_model;  // of drain: "" = had no files
   std::string model_uri;     // of upload
   std::string output_uri;    // of upload
-  std::string notice = {};   // of run: what the job is to know of how it runs
+  std::string notice = {};   // of run: a notice for the job about how it runs
 };
 struct StepsFailed {  // in any stage with work
   Failure failure;
 };
 struct ProcessExited {
   int code = 0;                                    // 128+n when ended by signal n
-  domain::Fault fault = domain::Fault::algorithm;  // whose it is, when the code is not 0
-  std::string reason;                              // why, when the code is not 0: the failure file's words
+  domain::Fault fault = domain::Fault::algorithm;  // when the code is not 0
+  std::string reason;                              // when the code is not 0: the text of the failure file
 };
 struct StopOrdered {
   domain::StopCause cause = domain::StopCause::user;
   Duration grace{};
 };
-struct GraceOver {};  // the time given by Terminate is over
+struct GraceOver {};  // the time of Terminate is over
 struct PeersDrained {
   std::vector<std::string> staged_models;
 };
 struct MainRuns {};   // the host that this one follows
-struct Fenced {};     // Refused: another attempt has taken over, or this one is over
+struct Fenced {};     // Refused: another attempt has taken over, or this one has ended
 struct Dismissed {};  // Goodbye: the final fact is applied
 
 using Event = std::variant<Begin, StepsDone, StepsFailed, ProcessExited, StopOrdered, GraceOver, PeersDrained,
@@ -118,18 +118,18 @@ inline constexpr int kEvents = std::variant_size_v<Event>;
 
 // -- actions, to be carried out in order ----------------------------------------------------------
 
-struct Report {  // spool and send this fact; number and time are the carrier's
+struct Report {  // spool and send this fact; the caller assigns number and time
   wire::StateFact fact;
 };
 struct Work {  // carry out the steps of the stage; answer StepsDone or StepsFailed once
   Stage stage;
 };
-struct Interrupt {};  // end the work under way early; it still answers
+struct Interrupt {};  // end the running work early; it still answers
 struct Terminate {    // SIGTERM to the process, and GraceOver after `grace` if it has not exited
   Duration grace{};
 };
 struct Kill {};   // SIGKILL to every process of the host
-struct Undo {};   // undo every step, in reverse, even those that never ran; end the work under way first
+struct Undo {};   // undo every step, in reverse, even those that never ran; end the running work first
 struct Leave {};  // end the program
 
 using Action = std::variant<Report, Work, Interrupt, Terminate, Kill, Undo, Leave>;

@@ -17,7 +17,7 @@ using domain::StopCause;
 constexpr const char* kStates[] = {"placed",    "preparing", "downloading", "running", "draining",
                                    "uploading", "finished",  "failed",      "lost"};
 
-// One host's run, told what happens; remembers what it was told to do, as words.
+// One host's run, driven by events; records its actions as words.
 class Story {
  public:
   explicit Story(domain::HostIndex host = 0, uint32_t hosts = 1) {
@@ -25,7 +25,7 @@ class Story {
     run.hosts = hosts;
   }
 
-  // What to do about the event, as "report running, terminate".
+  // Returns the actions for the event, as "report running, terminate".
   std::string on(const Event& event) {
     auto decision = next(run, event);
     if (!decision) return "conflict";
@@ -77,7 +77,7 @@ TEST(Lifecycle, OneHostWalksAllStages) {
   EXPECT_EQ(story.facts.back().exit_code, 0);
 }
 
-TEST(Lifecycle, AQuietHostTellsItsBeginningItsStartAndItsEnd) {
+TEST(Lifecycle, AQuietHostReportsPreparingRunningAndItsEnd) {
   Story story;
   story.run.quiet = true;
   EXPECT_EQ(story.on(Begin{}), "report preparing, work prepare");
@@ -91,7 +91,7 @@ TEST(Lifecycle, AQuietHostTellsItsBeginningItsStartAndItsEnd) {
   EXPECT_EQ(story.facts.back().exit_code, 0);
 }
 
-TEST(Lifecycle, AQuietHostThatFailsSaysSoAtOnce) {
+TEST(Lifecycle, AQuietHostReportsAFailureAtOnce) {
   Story story;
   story.run.quiet = true;
   story.until_running();
@@ -101,7 +101,7 @@ TEST(Lifecycle, AQuietHostThatFailsSaysSoAtOnce) {
   EXPECT_EQ(story.on(StepsDone{}), "report failed, undo");
 }
 
-TEST(Lifecycle, AQuietHostThatWasStoppedSaysBy) {
+TEST(Lifecycle, AQuietHostReportsTheCauseOfAStop) {
   Story story;
   story.run.quiet = true;
   story.until_running();
@@ -125,7 +125,7 @@ TEST(Lifecycle, AHostThatFollowsStartsItsProcessWhenTheMainHostRuns) {
     EXPECT_EQ(story.on(StepsDone{}), "work mount");
     EXPECT_EQ(story.on(StepsDone{}), told_early ? "work run" : "") << "all is ready, but its process";
     EXPECT_EQ(story.on(MainRuns{}), told_early ? "" : "work run");
-    EXPECT_EQ(story.on(MainRuns{}), "") << "said again on each link";
+    EXPECT_EQ(story.on(MainRuns{}), "") << "repeated on each link";
     EXPECT_EQ(story.on(StepsDone{}), "report running");
     EXPECT_EQ(story.on(StopOrdered{StopCause::main_ended, 30s}), "terminate");
     EXPECT_EQ(story.on(ProcessExited{143, {}, {}}), "report draining, work drain");
@@ -136,7 +136,7 @@ TEST(Lifecycle, AHostThatFollowsStartsItsProcessWhenTheMainHostRuns) {
   }
 }
 
-TEST(Lifecycle, WhoWaitsForTheMainHostIsStoppedAtOnce) {
+TEST(Lifecycle, AHostThatWaitsForTheMainHostStopsAtOnce) {
   Story story(1, 1);
   story.run.follows_main = true;
   story.on(Begin{});
@@ -147,7 +147,7 @@ TEST(Lifecycle, WhoWaitsForTheMainHostIsStoppedAtOnce) {
   EXPECT_EQ(story.on(MainRuns{}), "");
 }
 
-TEST(Lifecycle, WhoFollowsAndWhoMergesIsInTheOrder) {
+TEST(Lifecycle, TheOrderTellsWhichHostFollowsAndWhichMerges) {
   wire::Order order;
   order.host = 1;
   order.spec.groups = {{"all", "ml.m5.large", 3}};
@@ -181,7 +181,7 @@ TEST(Lifecycle, PeersThatDrainedEarlyAreRemembered) {
   EXPECT_EQ(story.on(StepsDone{}), "report uploading, work upload");
 }
 
-TEST(Lifecycle, LaterHostsNameWhatTheyStaged) {
+TEST(Lifecycle, LaterHostsNameTheirStagedFiles) {
   Story story(1, 2);
   story.until_running();
   story.on(ProcessExited{});
@@ -220,7 +220,7 @@ TEST(Lifecycle, AStopThatMeetsTheStartTerminatesOnceStarted) {
   EXPECT_EQ(story.on(StepsDone{}), "report running, terminate");
 }
 
-TEST(Lifecycle, AnInterruptionKeepsNoModelAndSaysSo) {
+TEST(Lifecycle, AnInterruptionKeepsNoModelAndReportsIt) {
   Story story;
   story.until_running();
   EXPECT_EQ(story.on(StopOrdered{StopCause::interrupted, 5s}), "terminate");
@@ -266,7 +266,7 @@ TEST(Lifecycle, AnInterruptionFreesTheFirstHostFromWaiting) {
   EXPECT_EQ(story.facts.back().stopped, StopCause::interrupted);
 }
 
-TEST(Lifecycle, WhoseFaultAnExitIsIsKnownAtOnce) {
+TEST(Lifecycle, TheFaultOfAnExitIsKnownAtOnce) {
   Story story;
   story.until_running();
   story.on(ProcessExited{137, Fault::internal, "the process was lost"});
@@ -303,7 +303,7 @@ TEST(Lifecycle, AFailedDownloadIsTheEnd) {
   EXPECT_EQ(story.on(Dismissed{}), "leave");
 }
 
-TEST(Lifecycle, TheFirstFailureIsTheOneTold) {
+TEST(Lifecycle, ReportsTheFirstFailure) {
   Story story;
   story.until_running();
   story.on(ProcessExited{1, Fault::algorithm, "first"});
@@ -312,8 +312,8 @@ TEST(Lifecycle, TheFirstFailureIsTheOneTold) {
   EXPECT_EQ(story.facts.back().message, "first");
 }
 
-// Every event in every stage (and both halves of run and upload): decided, or a conflict, but what the server
-// says is never a conflict; stages never go back; states reported are legal moves of domain; nothing follows
+// Every event in every stage (and both halves of run and upload): decided, or a conflict, but a server's message
+// is never a conflict; stages never go back; reported states are legal moves of domain; no action follows
 // leaving.
 TEST(Lifecycle, AllPairsOfStageAndEvent) {
   const std::vector<Event> events = {Begin{},       StepsDone{}, StepsFailed{},  ProcessExited{1, {}, {}},
@@ -345,7 +345,7 @@ TEST(Lifecycle, AllPairsOfStageAndEvent) {
   }
 }
 
-// Random walks of everything that can happen end, and report only legal moves.
+// Random walks of all events end, and report only legal moves.
 TEST(Lifecycle, EveryWalkEnds) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SeededRandom random(seed);

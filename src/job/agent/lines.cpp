@@ -7,13 +7,13 @@
 namespace trainyard::agent {
 namespace {
 
-// Where the line ends. Two searches for one byte each are far quicker than one for either.
+// Returns the end of the line. Two searches for one byte each are far faster than one for either.
 size_t line_end(std::string_view bytes) {
   const size_t end = std::min(bytes.find('\n'), bytes.size());
   return std::min(bytes.substr(0, end).find('\r'), end);
 }
 
-// Where to cut text of more than bytes_max: before a character that would cross it.
+// Returns the position at which to cut a text of more than bytes_max: before a character that would cross it.
 size_t boundary(std::string_view text, size_t bytes_max) {
   size_t end = bytes_max;
   while (end > 0 && bytes_max - end < 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
@@ -22,7 +22,7 @@ size_t boundary(std::string_view text, size_t bytes_max) {
 
 void store(std::string_view raw, std::vector<std::string>& lines) {
   if (raw.empty()) return;
-  // Replacing can make text longer, so it is cut after that.
+  // Replacing can make a text longer, so it is cut afterwards.
   std::string replaced;
   if (!is_utf8(raw)) replaced = to_utf8(raw);
   std::string_view rest = replaced.empty() ? raw : std::string_view(replaced);

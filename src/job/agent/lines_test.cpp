@@ -28,7 +28,7 @@ TEST(LineSplitter, Cases) {
   EXPECT_EQ(split_whole("\xFFz\n"), (Lines{"\xEF\xBF\xBDz"}));
 }
 
-TEST(LineSplitter, ALineThatIsNotFinishedWaitsForFlush) {
+TEST(LineSplitter, AnIncompleteLineWaitsForFlush) {
   LineSplitter splitter;
   Lines lines;
   splitter.add("epoch 1", lines);
@@ -51,12 +51,12 @@ TEST(LineSplitter, LongLinesAreCutAtCharacters) {
   EXPECT_EQ(joined, text);
 }
 
-TEST(LineSplitter, LongLinesOfNoUtf8AreCutToo) {
+TEST(LineSplitter, LongLinesOfInvalidUtf8AreCutToo) {
   for (const auto& line : split_whole(std::string(2 * kLineBytesMax, '\x80')))
     EXPECT_LE(line.size(), kLineBytesMax);
 }
 
-// However the bytes arrive, the lines are the same.
+// The lines are the same for any sizes of the pieces.
 TEST(LineSplitter, PiecesDoNotMatter) {
   SeededRandom random(7);
   std::string bytes;

@@ -16,12 +16,12 @@
 namespace trainyard::agent {
 namespace {
 
-// The largest pipe that Linux gives ordinary users: a flood costs fewer wake-ups.
+// The largest pipe that Linux permits ordinary users: a flood costs fewer wake-ups.
 constexpr int kPipeBytes = 1 << 20;
 constexpr size_t kReadBytesMax = 256 << 10;
 constexpr auto kNever = std::chrono::nanoseconds::max();
 
-// Lines and points on their way.
+// Lines and points that are not yet sent.
 class Batch {
  public:
   Batch(const MetricMatcher& metrics, Facts& facts) : metrics_(metrics), facts_(facts) {}
@@ -29,7 +29,7 @@ class Batch {
   void add(std::vector<std::string> lines, Instant at) {
     for (auto& line : lines) {
       metrics_.match(line, at, points_);
-      bytes_ += line.size() + 16;  // and what a line costs beside its text
+      bytes_ += line.size() + 16;  // and the overhead of a line
       lines_.push_back({at, std::move(line)});
       if (bytes_ >= kBatchBytesMax || points_.size() >= kBatchPointsMax) send();
     }
@@ -57,7 +57,7 @@ Result<Pipe> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
   Pipe pipe{os::File(ends[0]), os::File(ends[1])};
-  // Only our end: the other is the standard output of programs, which expect it to wait.
+  // Only our end: the other is the standard output of programs, which expect it to block.
   ::fcntl(pipe.read_end.descriptor(), F_SETFL, O_NONBLOCK);
   ::fcntl(pipe.read_end.descriptor(), F_SETPIPE_SZ, kPipeBytes);
   return pipe;
@@ -92,14 +92,14 @@ std::string LogPump::last_words() const {
 void LogPump::loop() {
   LineSplitter splitter;
   Batch batch(metrics_, facts_);
-  // Not zeroed: most jobs print little, and touch little of it.
+  // Not zeroed: most jobs print little, and use little of it.
   const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytesMax);
   std::vector<std::string> lines;
   std::chrono::nanoseconds batch_due = kNever, partial_due = kNever;
   const auto take = [&] {
     if (lines.empty()) return;
     {
-      // Of a flood only the end is looked at.
+      // Of a flood only the end is kept.
       size_t first = lines.size();
       for (size_t bytes = 0; first > 0 && bytes <= kLastWordsBytesMax;) bytes += lines[--first].size() + 1;
       const std::lock_guard lock(mutex_);
@@ -116,7 +116,7 @@ void LogPump::loop() {
     lines.clear();
   };
   for (;;) {
-    // Wait for bytes, for the word to stop, or until something that waits is due.
+    // Waits for bytes, for a stop, or until waiting lines are due.
     const auto due = std::min(batch_due, partial_due);
     const auto wait = std::max(due - clock_.monotonic(), std::chrono::nanoseconds(0));
     pollfd waited[2] = {{read_end_.descriptor(), POLLIN, 0}, {stop_.read_end.descriptor(), POLLIN, 0}};

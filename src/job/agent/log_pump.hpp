@@ -1,10 +1,10 @@
-// Reads what the processes of a host print, and sends it up as lines and metrics, in batches.
+// Reads the output of a host's processes, and sends it to the server as lines and metrics, in batches.
 //
-// The pipe is always read: a process never waits for the server to log, whatever it prints (the spool drops
-// the oldest when it must). A line that is not finished is sent after kPartialLineMax.
+// The pipe is always read: a process never waits for the server to log, however much it prints (the spool drops the
+// oldest lines when it must). An incomplete line is sent after kPartialLineMax.
 //
-// Threads: one of its own; finish() and last_words() from one other. Lifetime: what is passed to the
-// constructor must outlive it; destruction ends the reading.
+// Threads: one of its own; finish() and last_words() from one other. Lifetime: the constructor's arguments must
+// outlive it; destruction ends the reading.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,14 @@
 
 namespace trainyard::agent {
 
-// A batch is sent when it holds so much, or its oldest line is so old: small enough to watch a job live,
-// large enough that a flood is few messages.
+// A batch is sent when it reaches this size, or its oldest line this age: small enough to watch a job live, large
+// enough that a flood is few messages.
 inline constexpr size_t kBatchBytesMax = 512 << 10;
-// A point is its name (255 bytes) and little else; forty regexes may match every line.
+// A point is little more than its name (255 bytes); forty regexes may match every line.
 inline constexpr size_t kBatchPointsMax = 10'000;
 inline constexpr Duration kBatchAgeMax = 200ms;
 inline constexpr Duration kPartialLineMax = 1s;
-// What is kept for the failure reason of a process that left no failure file.
+// Output kept for the failure reason of a process without a failure file.
 inline constexpr size_t kLastWordsBytesMax = 1024;
 
 struct Pipe {
@@ -43,12 +43,12 @@ class LogPump {
   LogPump(os::File read_end, const MetricMatcher& metrics, Facts& facts, Clock& clock);
   ~LogPump();
 
-  // Waits until every writer has closed the pipe and all was sent on, at most so long; what comes later is
-  // not read.
+  // Waits until every writer has closed the pipe and all was sent, at most so long; later output is not
+  // read.
   void finish(Duration at_most);
   // The last lines, oldest first, at most kLastWordsBytesMax.
   std::string last_words() const;
-  // All that the processes have printed so far. From any thread.
+  // All bytes that the processes have printed so far. From any thread.
   uint64_t bytes_read() const { return bytes_read_; }
 
  private:

@@ -5,7 +5,7 @@
 namespace trainyard::agent {
 namespace {
 
-// Bytes from `from` on, at most kMetricBytesOfLookMax.
+// Returns the bytes from `from` on, at most kMetricBytesOfLookMax.
 std::string read_from(const os::File& file, uint64_t from) {
   std::string bytes(kMetricBytesOfLookMax, '\0');
   const ssize_t got = ::pread(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(from));
@@ -31,16 +31,16 @@ std::vector<wire::MetricPoint> MetricFiles::look_last(const Tree& base, Instant 
 bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
                               std::vector<wire::MetricPoint>& points) {
   bool more = false;
-  std::map<std::string, uint64_t> read_to;  // of the files that are there now
+  std::map<std::string, uint64_t> read_to;  // of the files that exist now
   (void)base.walk(kMetricFilesDirectory, [&](const Tree::Entry& entry) -> Result<void> {
     if (!S_ISREG(entry.status.st_mode) || entry.path.find('/') != std::string::npos ||
         !entry.path.ends_with(".json"))
       return ok();
-    if (read_to.size() >= kMetricFilesMax) return exhausted("more files than are looked at");
+    if (read_to.size() >= kMetricFilesMax) return exhausted("more files than are read");
     uint64_t& at = read_to[entry.path];
     if (const auto before = read_to_.find(entry.path); before != read_to_.end()) at = before->second;
     const auto size = static_cast<uint64_t>(entry.status.st_size);
-    if (size < at) at = 0;  // written anew
+    if (size < at) at = 0;  // written again
     if (size == at) return ok();
     const auto file = base.open_file(std::string(kMetricFilesDirectory) + "/" + entry.path);
     if (!file) return ok();
@@ -50,7 +50,7 @@ bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
       if (auto point = parse_metric_line(std::string_view(bytes).substr(begin, end - begin), now))
         points.push_back(std::move(*point));
     const bool to_the_end = bytes.size() < kMetricBytesOfLookMax;
-    // What is left is a line that is being written; or the last one; or too long to be one of ours.
+    // The rest is an incomplete line; or the last one; or one that is too long.
     if (last && to_the_end)
       if (auto point = parse_metric_line(std::string_view(bytes).substr(begin), now))
         points.push_back(std::move(*point));

@@ -1,13 +1,13 @@
-// Metrics that a program writes to files instead of its log: lines of JSON in *.json below
-// /opt/ml/output/metrics/sagemaker, where $SAGEMAKER_METRICS_DIRECTORY points and SageMaker's own libraries write one
-// file a process.
+// Reads metrics that a program writes to files instead of its log: lines of JSON in *.json below
+// /opt/ml/output/metrics/sagemaker, the value of $SAGEMAKER_METRICS_DIRECTORY, where SageMaker's own libraries write
+// one file per process.
 //
 //   {"MetricName": "loss", "Value": 0.25, "Timestamp": 1700000000.5, "IterationNumber": 7}
 //
-// Name and value count; without a time, or with one that AWS would refuse, it is when the line was read. They become
-// points of the job, beside those that regexes find in its log.
+// Only name and value are required; without a time, or with one that AWS would reject, the time of reading is used.
+// They become points of the job, in addition to those that regexes find in its log.
 //
-// Threads: MetricFiles is confined to one; parse_metric_line is pure. Errors: none: a line that is no metric is none.
+// Threads: MetricFiles is confined to one; parse_metric_line is pure. Errors: none: an invalid line is ignored.
 #pragma once
 
 #include <cstdint>
@@ -25,32 +25,32 @@ namespace trainyard::agent {
 
 inline constexpr const char* kMetricFilesDirectory = "output/metrics/sagemaker";  // below /opt/ml
 inline constexpr const char* kMetricFilesVariable = "SAGEMAKER_METRICS_DIRECTORY";
-// A file a process: of a host with so many ranks and their helpers.
+// One file per process: a host with so many ranks and helpers.
 inline constexpr size_t kMetricFilesMax = 256;
-// The library's are below 200; CloudWatch's names are 255 characters at most.
+// The library's lines are below 200 bytes; CloudWatch's names have at most 255 characters.
 inline constexpr size_t kMetricLineBytesMax = 4096, kMetricNameBytesMax = 255;
-// Of one file at one look: who writes more than a megabyte a second is behind, and catches up at the end.
+// Of one file in one pass: a program that writes more than a megabyte a second is read with a delay, up to its end.
 inline constexpr size_t kMetricBytesOfLookMax = 1 << 20;
-// At the end so many looks at all files: a sparse file has any size, and costs its program nothing.
+// At the end so many passes over all files: a sparse file has any size, and costs its program nothing.
 inline constexpr int kMetricLastLooksMax = 1024;
-// What CloudWatch takes of times that are not now.
+// The range of times that CloudWatch accepts.
 inline constexpr Duration kMetricAgeMax = 14 * 24h, kMetricAheadMax = 2h;
 
 std::optional<wire::MetricPoint> parse_metric_line(std::string_view line, Instant now);
 
 class MetricFiles {
  public:
-  // What whole lines were written since the last call. `base` is what the job sees as /opt/ml.
+  // Returns the points of the lines completed since the last call. `base` is the job's /opt/ml.
   std::vector<wire::MetricPoint> look(const Tree& base, Instant now);
-  // The same once nothing writes any more: to the end of every file, its last line included, or as far as
-  // kMetricLastLooksMax looks go.
+  // Does the same once the program has ended: to the end of every file, incomplete last lines included, or up to
+  // kMetricLastLooksMax passes.
   std::vector<wire::MetricPoint> look_last(const Tree& base, Instant now);
 
  private:
-  // Whether there may be more to read.
+  // Returns whether there may be more to read.
   bool look_at_all(const Tree& base, Instant now, bool last, std::vector<wire::MetricPoint>& points);
   std::map<std::string, uint64_t>
-      read_to_;  // by file name: where its next line begins; kMetricFilesMax at most
+      read_to_;  // by file name: the offset of its next line; kMetricFilesMax at most
 };
 
 }  // namespace trainyard::agent

@@ -31,7 +31,7 @@ TEST(MetricLine, IsANameAValueAndATime) {
       {R"({"MetricName": "loss", "Value": 1, "Timestamp": 1e300})", "loss", 1},
       {R"({"MetricName": "loss", "Value": 1, "Timestamp": "noon"})", "loss", 1},
       {R"({"MetricName": "loss", "Value": "1"})", nullptr},
-      {R"({"MetricName": "loss", "Value": NaN})", nullptr},  // as Python writes it
+      {R"({"MetricName": "loss", "Value": NaN})", nullptr},  // Python's form
       {R"({"MetricName": "loss"})", nullptr},
       {R"({"MetricName": "", "Value": 1})", nullptr},
       {R"({"Value": 1})", nullptr},
@@ -93,7 +93,7 @@ TEST_F(MetricFilesTest, AreReadLineByLineAsTheyGrow) {
   EXPECT_EQ(values(files_.look(base_, kNow)), (Values{4, 5})) << "a file that is shorter was written anew";
 }
 
-TEST_F(MetricFilesTest, AreNotWhatLiesBesideThem) {
+TEST_F(MetricFilesTest, OtherFilesAreIgnored) {
   ASSERT_TRUE(os::make_directories(place() + "/folder.json"));
   write("folder.json/1.json", line("deep", 1) + "\n");
   write("notes.txt", line("text", 1) + "\n");

@@ -16,7 +16,7 @@ std::optional<wire::MetricPoint> parse_metric_line(std::string_view line, Instan
     return {};
   wire::MetricPoint point{to_utf8(*name), now, *value, false};
   const auto seconds = double_at(*json, "Timestamp");
-  // In seconds first: as milliseconds a large one has no whole number.
+  // Checked in seconds first: a large value has no whole number of milliseconds.
   if (seconds && *seconds >= to_seconds(now - kMetricAgeMax) && *seconds <= to_seconds(now + kMetricAheadMax))
     point.at = from_milliseconds(std::llround(*seconds * 1000));
   return point;

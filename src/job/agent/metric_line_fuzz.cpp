@@ -1,4 +1,4 @@
-// A line of a metric file: whatever a job writes there.
+// Decodes any line of a metric file, which a job writes.
 // decoder: src/job/agent/metric_line.cpp
 #include <cmath>
 

@@ -11,7 +11,7 @@
 namespace trainyard::agent {
 namespace {
 
-// What one regex may use while it searches: RE2's own default; beyond it a search gives up instead of
+// Memory of one regex during a search: RE2's own default; beyond it a search fails instead of
 // growing.
 constexpr int64_t kRegexMemoryBytesMax = 8 << 20;
 
@@ -34,8 +34,8 @@ std::string with_tabs_escaped(const std::string& line) {
   return escaped;
 }
 
-// The definitions that are searched in one form of the line. The set tells in one pass which of them match at
-// all: most lines match none.
+// The definitions for one form of the line. The set finds in one pass which of them match at all: most lines match
+// none.
 class Group {
  public:
   Group() : set_(options(), RE2::UNANCHORED) {}

@@ -1,11 +1,11 @@
-// Finds the metrics that a job's regexes name in its log lines.
+// Finds the metrics of a job's regexes in its log lines.
 //
-// A regex is searched in the line as it is stored; its first group (or, without one, the whole match) is the
-// value. A value that is not a finite number is not a metric. The documented regexes of AWS's own algorithms
-// were written for logs in which a tab reads "#011": a regex that holds "#011" is searched in the line with
-// its tabs written so. Lines keep their tabs, so that regexes with \t or \s match as well.
+// A regex is searched in the stored form of the line; its first group (or, without one, the whole match) is the
+// value. A value that is not a finite number is not a metric. The documented regexes of AWS's own algorithms were
+// written for logs in which a tab reads "#011": a regex with "#011" is searched in the line with its tabs replaced by
+// it. Lines keep their tabs, so that regexes with \t or \s match as well.
 //
-// Threads: immutable after make(). Errors: invalid, naming the metric and what RE2 cannot do.
+// Threads: immutable after make(). Errors: invalid, naming the metric and RE2's error.
 #pragma once
 
 #include <memory>

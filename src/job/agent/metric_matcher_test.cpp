@@ -5,7 +5,7 @@
 namespace trainyard::agent {
 namespace {
 
-// "name=value .." of what the line gives.
+// Returns "name=value .." of the line's points.
 std::string found(const std::vector<domain::MetricDefinition>& definitions, const std::string& line) {
   const auto matcher = make_metric_matcher(definitions);
   if (!matcher) return matcher.error().message;
@@ -32,14 +32,14 @@ TEST(MetricMatcher, Cases) {
   EXPECT_EQ(found({}, "loss=1"), "");
 }
 
-TEST(MetricMatcher, TabsMatchInBothWritings) {
+TEST(MetricMatcher, TabsMatchInBothForms) {
   const std::string line = "[12]\ttrain-auc:0.8\tvalidation-auc:0.75";
   EXPECT_EQ(found({{"auc", R"(.*\[[0-9]+\].*#011validation-auc:([-+]?[0-9]*\.?[0-9]+).*)"}}, line),
             "auc=0.75");
   EXPECT_EQ(found({{"auc", R"(\tvalidation-auc:(\S+))"}}, line), "auc=0.75");
 }
 
-TEST(MetricMatcher, WhatRe2CannotDoIsNamed) {
+TEST(MetricMatcher, ReportsUnsupportedRegexes) {
   EXPECT_NE(found({{"loss", "(?<=a)b"}}, "ab").find("metric loss"), std::string::npos);
 }
 

@@ -11,7 +11,7 @@ namespace trainyard::agent {
 
 void NextOrder::offer() const {
   if (const auto made = os::write_file(path("idle"), std::to_string(wire::kVersion), 0600); !made)
-    log(Level::warning, "agent", "this agent cannot offer itself", {{"why", made.error().message}});
+    log(Level::warning, "agent", "cannot offer this agent for another job", {{"why", made.error().message}});
 }
 
 Result<std::optional<std::string>> NextOrder::take(Duration at_most) const {

@@ -1,12 +1,12 @@
-// How an agent that has done with its job is handed the next one's order, by files in its directory:
+// Passes the next job's order to an agent that has finished its job (host reuse), by files in its directory:
 //
-//   idle         the agent offers itself: made before it says its last fact. Holds the latest version that it speaks
-//                (wire/messages.hpp); of release 0.1.0 it is empty, and such an agent is handed nothing
+//   idle         the agent offers itself: made before it sends its last fact. Holds the latest version that it supports
+//                (wire/messages.hpp); release 0.1.0 leaves it empty, and such an agent gets no further order
 //   next.json    the launcher's order; then it renames `idle` to `taken`
 //   taken        the agent has been taken, and must take the order
 //
-// Whoever takes `idle` away has decided: the launcher by its rename, or the agent by removing it, and then it leaves. So
-// an order is handed over to an agent that takes it, or not at all, whoever dies in between.
+// The process that removes `idle` has decided: the launcher by its rename, or the agent by removing it before it
+// ends. So an order reaches an agent that takes it, or none, even if one of them dies in between.
 //
 // Threads: callable from any, one at a time. Errors: those of files.
 #pragma once
@@ -24,9 +24,9 @@ class NextOrder {
   explicit NextOrder(std::string directory) : directory_(std::move(directory)) {}
 
   void offer() const;
-  // Waits for an order; nothing: none came, and we are not offered any more. Also when we were not offered.
+  // Waits for an order; nothing: none came, or there was no offer, and the offer has ended.
   Result<std::optional<std::string>> take(Duration at_most) const;
-  // Not offered any more; harmless when it was not.
+  // Ends the offer; harmless without one.
   void withdraw() const;
 
  private:

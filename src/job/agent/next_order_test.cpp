@@ -14,7 +14,7 @@ namespace {
 class NextOrders : public testing::Test {
  protected:
   std::string path(const char* name) const { return directory_.path() + "/" + name; }
-  // As the launcher does it. Whether the agent was waiting.
+  // Does what the launcher does. Returns whether the agent was waiting.
   bool take() const {
     EXPECT_TRUE(os::write_file(path("next.json"), "order"));
     return std::rename(path("idle").c_str(), path("taken").c_str()) == 0;
@@ -23,7 +23,7 @@ class NextOrders : public testing::Test {
   NextOrder next_{directory_.path()};
 };
 
-TEST_F(NextOrders, AreTakenByWhoWaits) {
+TEST_F(NextOrders, AreTakenByAWaitingAgent) {
   next_.offer();
   std::thread launcher([&] { EXPECT_TRUE(take()); });
   const auto order = next_.take(60s);
@@ -33,13 +33,13 @@ TEST_F(NextOrders, AreTakenByWhoWaits) {
   EXPECT_TRUE(os::list_directory(directory_.path())->empty());
 }
 
-TEST_F(NextOrders, DoNotComeToWhoIsNotOffered) {
+TEST_F(NextOrders, DoNotReachAnAgentWithoutAnOffer) {
   const auto none = next_.take(60s);
   ASSERT_TRUE(none);
   EXPECT_FALSE(*none);
 }
 
-TEST_F(NextOrders, OfWhoStopsWaitingNobodyTakesAnything) {
+TEST_F(NextOrders, AnAgentThatStopsWaitingGetsNoOrder) {
   next_.offer();
   const auto none = next_.take(0ms);
   ASSERT_TRUE(none);

@@ -70,7 +70,7 @@ class CountedObjects final : public objects::Objects {
     return page;
   }
 
-  // The rest goes by.
+  // Other calls are passed through.
   Result<void> create_bucket(Text bucket, Text region) override {
     return store_.create_bucket(bucket, region);
   }

@@ -1,6 +1,6 @@
-// Bytes that are under way to or from this host, told above now and then: for who looks on, not for the record.
+// Reports bytes that move to or from this host to the server now and then: for display, not for the record.
 //
-// Threads: callable from anywhere. Lifetime: what is passed to a constructor outlives it.
+// Threads: callable from anywhere. Lifetime: the constructor's arguments outlive it.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@
 
 namespace trainyard::agent {
 
-inline constexpr Duration kProgressInterval = 500ms;  // more often nobody sees
+inline constexpr Duration kProgressInterval = 500ms;  // fast enough for people
 
 class ProgressMeter {
  public:
-  // `say` may be empty: then nobody listens. Says at once that it begins.
+  // `say` may be empty: then nothing is reported. Reports its beginning at once.
   ProgressMeter(std::string what, std::function<void(const wire::Message&)> say, Clock& clock);
   void expect(uint64_t bytes) { total_ += bytes; }
   void moved(uint64_t bytes);
@@ -36,7 +36,7 @@ class ProgressMeter {
   std::chrono::nanoseconds told_at_{};  // guarded by mutex_
 };
 
-// The same store, but what is listed is expected and what is read has moved. `counts_listed`: everything that is listed
+// Wraps a store: listed bytes are expected, and read bytes have moved. `counts_listed`: everything that is listed
 // will be read.
 std::unique_ptr<objects::Objects> counted(objects::Objects& store, ProgressMeter& meter, bool counts_listed);
 

@@ -22,7 +22,7 @@ struct Told {
   };
 };
 
-TEST(ProgressMeter, IsToldAtItsBeginningNowAndThenAndAtItsEnd) {
+TEST(ProgressMeter, ReportsTheBeginningRegularProgressAndTheEnd) {
   HandClock clock;
   Told told;
   ProgressMeter meter("channel train", told.say, clock);
@@ -40,14 +40,14 @@ TEST(ProgressMeter, IsToldAtItsBeginningNowAndThenAndAtItsEnd) {
   EXPECT_EQ(told.all[2].what, "channel train");
 }
 
-TEST(ProgressMeter, WithoutAListenerNothingHappens) {
+TEST(ProgressMeter, WithoutARecipientReportsNothing) {
   HandClock clock;
   ProgressMeter meter("image", nullptr, clock);
   meter.moved(1);
   meter.finish();
 }
 
-TEST(Counted, WhatIsListedIsExpectedAndWhatIsReadHasMoved) {
+TEST(Counted, ExpectsListedBytesAndCountsReadBytes) {
   HandClock clock;
   Told told;
   SeededRandom random(1);

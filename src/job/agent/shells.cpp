@@ -13,7 +13,7 @@ namespace trainyard::agent {
 namespace {
 
 constexpr Duration kShellLookInterval = 1s;
-// Input that could not be written yet is tried again this often: terminals say nothing when they have room.
+// Retry interval for unwritten input: a terminal does not signal free space.
 constexpr Duration kInputInterval = 10ms;
 
 }  // namespace
@@ -22,14 +22,14 @@ struct Shells::Shell {
   wire::OpenShell order;
   os::Notifier notifier;
   std::thread thread;
-  std::atomic<bool> closed = false;  // nobody listens any more
+  std::atomic<bool> closed = false;  // without a reader
   std::atomic<bool> over = false;    // its thread is about to end
 
   std::mutex mutex;
   // Guarded by mutex.
-  std::deque<wire::ShellFrame> frames;        // from who types: at most a window of input, and small ones
-  uint32_t credit = wire::kShellWindowBytes;  // output that may still be sent
-  uint32_t input_held = 0;                    // input that was not given back yet
+  std::deque<wire::ShellFrame> frames;        // from the client: at most a window of input, and small ones
+  uint32_t credit = wire::kShellWindowBytes;  // bytes of output that may still be sent
+  uint32_t input_held = 0;                    // bytes of input that were not credited yet
 };
 
 Shells::Shells(Start start, Send send, Clock& clock)
@@ -46,7 +46,7 @@ void Shells::say(uint64_t shell, const wire::ShellFrame& frame) {
   send_(wire::ShellData{shell, wire::encode_shell_payload(frame)});
 }
 
-// Joins those whose threads have ended. Requires: mutex_ is held.
+// Joins ended threads. Requires: mutex_ is held.
 void Shells::collect() {
   std::erase_if(shells_, [](const auto& entry) {
     if (!entry.second->over) return false;
@@ -58,10 +58,10 @@ void Shells::collect() {
 void Shells::open(const wire::OpenShell& order) {
   const std::lock_guard lock(mutex_);
   collect();
-  if (shells_.count(order.shell) > 0) return;  // said again
+  if (shells_.count(order.shell) > 0) return;  // repeated order
   if (shells_.size() >= kShellsMax)
     return say(order.shell, wire::ShellEnded{-1, "this host has " + std::to_string(kShellsMax) +
-                                                     " shells already, and no more are opened"});
+                                                     " shells already, which is the limit"});
   auto shell = std::make_shared<Shell>();
   shell->order = order;
   shells_[order.shell] = shell;
@@ -72,17 +72,17 @@ void Shells::data(const wire::ShellData& data) {
   const auto frame = wire::decode_shell_payload(data.payload);
   const std::lock_guard lock(mutex_);
   const auto found = shells_.find(data.shell);
-  if (found == shells_.end()) return;  // it has ended, and the word of it is on its way
+  if (found == shells_.end()) return;  // it has ended, and the report of it is in transit
   Shell& shell = *found->second;
   {
     const std::lock_guard inner(shell.mutex);
     if (frame && std::holds_alternative<wire::ShellEnded>(*frame)) {
-      shell.closed = true;  // nobody types any more
+      shell.closed = true;  // without a client
     } else if (const auto* credit = frame ? std::get_if<wire::ShellCredit>(&*frame) : nullptr) {
       shell.credit = std::min(wire::kShellWindowBytes, shell.credit + credit->bytes);
     } else if (const auto* input = frame ? std::get_if<wire::ShellInput>(&*frame) : nullptr;
                input && shell.input_held + input->bytes.size() > wire::kShellWindowBytes) {
-      shell.closed = true;  // it was told how much it may send
+      shell.closed = true;  // it exceeded its window
     } else if (frame) {
       if (input) shell.input_held += uint32_t(input->bytes.size());
       shell.frames.push_back(*frame);
@@ -109,8 +109,8 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
     shell->over = true;
     return;
   }
-  log(Level::info, "agent", "a shell was opened", {{"shell", std::to_string(number)}});
-  std::string input;  // taken and not written yet
+  log(Level::info, "agent", "opened a shell", {{"shell", std::to_string(number)}});
+  std::string input;  // read and not yet written
   bool input_ends = false;
   std::string reason;
   auto last_bytes = clock_.monotonic();
@@ -155,14 +155,14 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
       say(number, wire::ShellOutput{std::move(*output)});
     }
     if (clock_.monotonic() - last_bytes > kShellIdleMax) {
-      reason = "nothing was said for " + std::to_string(kShellIdleMax / 1h) + " hours";
+      reason = "idle for " + std::to_string(kShellIdleMax / 1h) + " hours";
       break;
     }
   }
   const int code = (*process)->finish();
   process->reset();
   if (!shell->closed) say(number, wire::ShellEnded{code, reason});
-  log(Level::info, "agent", "a shell has ended",
+  log(Level::info, "agent", "ended a shell",
       {{"shell", std::to_string(number)}, {"code", std::to_string(code)}});
   shell->over = true;
 }

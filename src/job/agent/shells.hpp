@@ -1,9 +1,9 @@
-// The shells that people opened into this host: each a process inside the container, its bytes carried to and from the
-// server by frames (wire/shell.hpp), never spooled. They end with the link over which they were opened, with the
-// container, and when nothing is said for kShellIdleMax.
+// Runs the shells that users opened on this host: each is a process in the container, its bytes carried to and from
+// the server by frames (wire/shell.hpp), never spooled. They end with the link over which they were opened, with the
+// container, and after kShellIdleMax without a byte.
 //
-// Threads: open(), data() and close_all() from the link's thread, and do not block; each shell has a thread of its own.
-// Lifetime: what is passed to the constructor outlives it; destruction ends all of them and joins.
+// Threads: open(), data() and close_all() from the link's thread, and do not block; each shell has a thread of its
+// own. Lifetime: the constructor's arguments outlive it; destruction ends all of them and joins.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@
 
 namespace trainyard::agent {
 
-inline constexpr size_t kShellsMax = 8;        // into one host at once: people, not programs
-inline constexpr Duration kShellIdleMax = 4h;  // without a byte either way: somebody went home
+inline constexpr size_t kShellsMax = 8;        // on one host at once: enough for people
+inline constexpr Duration kShellIdleMax = 4h;  // without a byte in either direction: the user has left
 
 class Shells {
  public:
@@ -32,7 +32,7 @@ class Shells {
 
   void open(const wire::OpenShell& order);
   void data(const wire::ShellData& data);
-  // The link they were opened over is gone, or the container ends.
+  // Called when their link is gone, or the container ends.
   void close_all();
 
  private:
@@ -45,7 +45,7 @@ class Shells {
   const Send send_;
   Clock& clock_;
   std::mutex mutex_;
-  // Guarded by mutex_. A shell is shared with its thread, which is last to let go.
+  // Guarded by mutex_. A shell is shared with its thread, which frees it last.
   std::map<uint64_t, std::shared_ptr<Shell>> shells_;
 };
 

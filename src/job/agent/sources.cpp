@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr size_t kCopyBytes = 256 << 10;
 
-// The SDK writes values as JSON, others write them plainly.
+// The SDK writes values as JSON, other clients plainly.
 std::string hyperparameter(const domain::JobSpec& spec, const std::string& name) {
   const auto found = spec.hyperparameters.find(name);
   if (found == spec.hyperparameters.end()) return "";
@@ -65,12 +65,12 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
-// A link of the archive may stand where a later name leads through: it is not followed.
+// A link of the archive may be on the path of a later name: it is not followed.
 Result<void> make_folders(const Tree& directory, const std::string& name) {
   auto made = directory.make(name);
   if (made) return {};
   if (made.error().kind != Kind::invalid && made.error().kind != Kind::not_found) return made.error();
-  return corrupt("'" + shorten(name, 200) + "' leads through what is no directory");
+  return corrupt("'" + shorten(name, 200) + "' leads through a link or file");
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ Result<void> unpack_sources(Source bytes, const Tree& directory, const Interrupt
     const auto entry = TRY(reader->next());
     if (!entry) return {};
     if (++files > kSourceFilesMax)
-      return exhausted("the archive holds more than " + std::to_string(kSourceFilesMax) + " files");
+      return exhausted("unpacking the archive: more than " + std::to_string(kSourceFilesMax) + " files");
     if (entry->type == TarEntry::Type::directory) {
       TRY(make_folders(directory, entry->name));
       continue;
@@ -133,7 +133,7 @@ Result<void> unpack_sources(Source bytes, const Tree& directory, const Interrupt
     }
     all_bytes += entry->bytes;
     if (all_bytes > kSourceBytesMax)
-      return exhausted("the archive holds more than " + human_bytes(kSourceBytesMax));
+      return exhausted("unpacking the archive: more than " + human_bytes(kSourceBytesMax));
     TRY(fill_file(
         directory, entry->name, entry->mode & 0777,
         [&](std::span<char> buffer) { return reader->read(buffer); }, interruption));

@@ -171,7 +171,7 @@ TEST(Sources, TheSecretIsOfOneAttempt) {
   EXPECT_NE(secret, gang_secret({7, 1}, "other"));
 }
 
-// A plain tar whose only header says so many bytes; no content follows.
+// A plain tar whose only header declares so many bytes; no content follows.
 std::string tar_that_says(int64_t bytes) {
   std::string header(512, '\0');
   header.replace(0, 4, "file");
@@ -181,7 +181,7 @@ std::string tar_that_says(int64_t bytes) {
                              "00",
                              8));
   header[156] = '0';
-  // GNU's form of large numbers: 12 bytes, the first one 0x80, or 0xff where it is negative.
+  // GNU's form of large numbers: 12 bytes, the first one 0x80, or 0xff if it is negative.
   for (size_t i = 0; i < 12; ++i)
     header[124 + i] = i < 4 ? char(bytes < 0 ? 0xff
                                    : i == 0  ? 0x80
@@ -196,7 +196,7 @@ std::string tar_that_says(int64_t bytes) {
   return header;
 }
 
-TEST(Sources, LengthsThatAnArchiveSaysAreChecked) {
+TEST(Sources, ChecksDeclaredLengthsOfAnArchive) {
   os::TemporaryDirectory directory;
   const auto length = [](int64_t bytes) -> Result<uint64_t> {
     const std::string tar = tar_that_says(bytes);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kStateFile[] = "state";
 constexpr char kDataFilePrefix[] = "data-";
-// The form of the other files, as a decimal number. Release 0.1.0 wrote none: its spools are of the first.
+// The form of the other files, as a decimal number. Release 0.1.0 wrote none: its spools have the first form.
 constexpr char kVersionFile[] = "version";
 constexpr int64_t kSpoolVersion = 1;
 constexpr size_t kVersionBytesMax = 20;
@@ -33,13 +33,13 @@ struct Dropped {
   uint64_t points = 0;
 };
 
-// One batch of the data track. Lies in a segment, or, when it tells what was dropped, only here.
+// One batch of the data track. Stored in a segment, or, if it reports dropped data, only here.
 struct Batch {
   uint32_t segment = 0;  // 0: a notice
   uint64_t offset = 0;
   uint32_t bytes = 0;   // of the payload
   uint64_t number = 0;  // 0: not yet taken
-  Dropped content;      // of a notice: what it tells; else: what it holds
+  Dropped content;      // of a notice: what it reports; else: what it contains
 };
 
 class FileSpool final : public Spool {
@@ -106,7 +106,7 @@ class FileSpool final : public Spool {
     next_state_ = 0;
     next_batch_ = 0;
     in_flight_bytes_ = 0;
-    // After an agent died its successor takes up the numbers where the server has them.
+    // After an agent's death its successor continues with the numbers that the server has.
     last_data_ = std::max(last_data_, data_acknowledged);
     last_state_ = std::max(last_state_, state_acknowledged);
   }
@@ -138,7 +138,7 @@ class FileSpool final : public Spool {
   static constexpr unsigned kMode = 0600;
   struct Segment {
     uint64_t bytes = 0;
-    size_t batches = 0;  // of batches_ that lie in it
+    size_t batches = 0;  // of batches_ in this segment
   };
 
   std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
@@ -151,10 +151,10 @@ class FileSpool final : public Spool {
     if (!files_.exists(path)) return files_.write(path, std::to_string(kSpoolVersion) + "\n", 0600);
     const std::string text = TRY(files_.read(path, kVersionBytesMax));
     const auto version = parse_int(std::string_view(text).substr(0, text.find('\n')));
-    // Torn by a crash: what it belongs to is read as far as it is whole.
+    // Torn by a crash: its segment is read up to the last whole record.
     if (text.empty() || (version && *version == kSpoolVersion)) return ok();
-    return conflict(path + " says '" + shorten(text, kVersionBytesMax) + "', and this agent reads version " +
-                    std::to_string(kSpoolVersion));
+    return conflict(path + " has version '" + shorten(text, kVersionBytesMax) +
+                    "', and this agent reads version " + std::to_string(kSpoolVersion));
   }
 
   Result<void> open_state() {
@@ -168,7 +168,7 @@ class FileSpool final : public Spool {
         auto message = TRY(wire::decode(payload).in(path));
         if (std::holds_alternative<wire::Unknown>(message)) continue;  // of a later version
         auto* fact = std::get_if<wire::StateFact>(&message);
-        if (fact == nullptr) return corrupt(path + ": holds something else than state facts");
+        if (fact == nullptr) return corrupt(path + ": contains a message that is not a state fact");
         last_state_ = std::max(last_state_, fact->number);
         states_.push_back(std::move(*fact));
       }
@@ -180,9 +180,9 @@ class FileSpool final : public Spool {
     return ok();
   }
 
-  // A record that was written in part would hide those behind it from the next agent, so it is cut off, at the latest
-  // before the next record. And one that is missing would have the server refuse those behind it, so it is written with
-  // the next. Requires: mutex_ is held.
+  // A partly written record would hide those behind it from the next agent, so it is cut off, at the latest before the
+  // next record. A missing record would make the server refuse those behind it, so it is written with the next one.
+  // Requires: mutex_ is held.
   Result<void> write_state(const std::string& record) {
     unwritten_ += record;
     if (state_torn_) TRY(state_file_->truncate(state_bytes_));
@@ -248,7 +248,7 @@ class FileSpool final : public Spool {
     const std::string record = spool_record(payload);
     const uint64_t offset = segment.bytes;
     if (auto written = data_file_->append(record); !written) {
-      // What was written of it must not stand before the next record.
+      // A partly written record must not stay before the next one.
       if (!data_file_->truncate(offset)) data_file_.reset();
       return std::move(written).error();
     }
@@ -257,11 +257,11 @@ class FileSpool final : public Spool {
     return Batch{last_segment_, offset + kSpoolHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
   }
 
-  // Drops the oldest segment of which nothing was sent. False when there is none.
+  // Drops the oldest segment of which no batch was sent. False when there is none.
   bool drop_oldest() {
     size_t first = 0;
     while (first < batches_.size() && (batches_[first].number != 0 || batches_[first].segment == 0)) ++first;
-    // A segment of which some was sent stays; the one being written too.
+    // A segment with sent batches stays; so does the one being written.
     uint32_t sent_from = 0;
     for (size_t i = 0; i < first; ++i) sent_from = std::max(sent_from, batches_[i].segment);
     while (first < batches_.size() && (batches_[first].segment <= sent_from || batches_[first].number != 0))
@@ -282,7 +282,7 @@ class FileSpool final : public Spool {
     return true;
   }
 
-  // Puts a notice at `position`, or adds to the one that stands before it.
+  // Inserts a notice at `position`, or adds to the one before it.
   void note_dropped(size_t position, Dropped dropped) {
     if (position > 0 && batches_[position - 1].segment == 0 && batches_[position - 1].number == 0) {
       batches_[position - 1].content.log_bytes += dropped.log_bytes;
@@ -307,7 +307,7 @@ class FileSpool final : public Spool {
     const auto record =
         files_.read_at(path, batch.offset - kSpoolHeaderBytes, kSpoolHeaderBytes + batch.bytes);
     if (record && read_spool_records(*record).payloads.size() == 1) return record->substr(kSpoolHeaderBytes);
-    log(Level::error, "agent", "a spooled batch cannot be read back", {{"file", path}});
+    log(Level::error, "agent", "cannot read a spooled batch", {{"file", path}});
     return notice(batch);
   }
 
@@ -350,8 +350,8 @@ class FileSpool final : public Spool {
   mutable std::mutex mutex_;
   std::unique_ptr<AppendFile> state_file_;
   uint64_t state_bytes_ = 0;            // of whole records in it
-  bool state_torn_ = false;             // behind them stands part of one
-  std::string unwritten_;               // records that come behind them
+  bool state_torn_ = false;             // a partial record stands behind them
+  std::string unwritten_;               // later records, still to be written
   std::deque<wire::StateFact> states_;  // not acknowledged, in order
   size_t next_state_ = 0;               // into states_: the first not taken
   uint64_t last_state_ = 0;

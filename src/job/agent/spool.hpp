@@ -1,21 +1,22 @@
-// What an agent has said and the server has not yet acknowledged, in files: a server that was away for an
-// hour gets all of it, once, in order. Grammar of the files: docs/formats/spool.md.
+// Stores the facts of an agent that the server has not yet acknowledged, in files: a server that was unavailable for
+// an hour gets all of them, once, in order. Grammar of the files: docs/formats/spool.md.
 //
 // Two tracks, each numbered from 1 without gaps (wire/messages.hpp):
 //
 //   state   every fact is written before it may be sent, and never dropped
-//   data    log lines and metric points. At data_bytes_max the oldest that were not sent are
-//   dropped, a
-//           segment at a time; a line in their place says how much, so that its reader knows. A batch gets
-//           its number when it is first taken, so dropping leaves no gap.
+//   data    log lines and metric points. At data_bytes_max the oldest unsent ones are dropped, a segment at a
+//           time; a line in their place reports how many. A batch gets its number when it is first taken, so
+//           dropping leaves no gap.
 //
-// Nothing is synced: what a power cut takes is of a host that it has taken as well, whose attempt ends and is tried again;
-// what the server acknowledged lies in its ledger.
+// Nothing is synced: a power cut that loses facts ends the host as well, so its attempt ends and is tried again;
+// facts that the server acknowledged are in its ledger.
 //
-// A directory in which an agent died is read again: what it had spooled whole is there, a torn end is not.
 //
-// Threads: callable from anywhere (one mutex). Errors: those of files. A data batch that cannot be written
-// (full disk) is counted as dropped, not an error: the job goes on.
+// The directory of a dead agent is read again: all records that it had spooled completely are there, a torn end is
+// not.
+//
+// Threads: callable from anywhere (one mutex). Errors: those of files. A data batch that cannot be written (full
+// disk) is counted as dropped, not an error: the job continues.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,9 @@
 namespace trainyard::agent {
 
 struct SpoolLimits {
-  // An hour of a chatty job (18 KiB/s); small beside a job's volume.
+  // An hour of a chatty job (18 KiB/s); small compared to a job's volume.
   uint64_t data_bytes_max = 64 << 20;
-  // What is dropped at once: fine enough to keep most, coarse enough to be one unlink.
+  // Bytes dropped at once: few enough to keep most, many enough for one unlink.
   uint64_t segment_bytes = 4 << 20;
   // Bounds the index in memory when batches are tiny: some 6 MiB.
   size_t batches_max = 100'000;
@@ -45,8 +46,8 @@ class Spool {
  public:
   virtual ~Spool() = default;
 
-  // Numbers the fact and writes it. On error the fact is kept in memory all the same, and is sent; it is written with
-  // the next one, so that a success says that all facts so far are in the file.
+  // Numbers the fact and writes it. On error the fact is kept in memory, and sent; it is written with the next one, so
+  // that a success means that all facts so far are in the file.
   virtual Result<void> add_state(wire::StateFact fact) = 0;
   virtual void add_logs(std::vector<wire::LogLine> lines) = 0;
   virtual void add_metrics(std::vector<wire::MetricPoint> points) = 0;
@@ -54,33 +55,33 @@ class Spool {
   // The oldest fact of the track that was not taken since it was added or rewound, numbered.
   virtual std::optional<wire::StateFact> take_state() = 0;
   virtual std::optional<std::string> take_data() = 0;  // an encoded LogBatch or MetricBatch
-  // After a Welcome: what the server has is acknowledged, all else will be taken again.
+  // After a Welcome: acknowledges what the server has; all else will be taken again.
   virtual void rewind(uint64_t state_acknowledged, uint64_t data_acknowledged) = 0;
   virtual void acknowledge(wire::Track track, uint64_t number) = 0;
 
   virtual bool states_empty() const = 0;  // every fact is acknowledged
   virtual bool data_empty() const = 0;
   virtual uint64_t data_in_flight_bytes() const = 0;  // taken, not acknowledged
-  // Whether facts were found here when it was opened: an agent ran here before.
+  // True if facts were found here when it was opened: an agent ran here before.
   virtual bool found_facts() const = 0;
 };
 
-// Why data is dropped when it is: the words that the user sees.
+// Tells why data is dropped, for the user.
 class SpoolReason {
  public:
   virtual ~SpoolReason() = default;
-  virtual std::string reason() = 0;  // "because the server was away"
+  virtual std::string reason() = 0;  // "because the server was unavailable"
 };
 
 // Lifetime: `files`, `clock` and `why` outlive the spool.
 Result<std::unique_ptr<Spool>> open_spool(Files& files, const std::string& directory, Clock& clock,
                                           SpoolReason& why, const SpoolLimits& limits = {});
 
-// The records of one file's bytes, up to the first that is torn or wrong. Pure; for open_spool and its
+// Returns the records of one file's bytes, up to the first torn or invalid one. Pure; for open_spool and its
 // fuzzer.
 struct SpoolRecords {
   std::vector<std::string_view> payloads;
-  size_t whole_bytes = 0;  // where the first torn or wrong one begins
+  size_t whole_bytes = 0;  // the offset of the first torn or invalid one
 };
 inline constexpr size_t kSpoolHeaderBytes = 8;  // of a record: length and CRC
 SpoolRecords read_spool_records(std::string_view bytes);

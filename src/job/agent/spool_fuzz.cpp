@@ -1,4 +1,4 @@
-// The reader of a spool file's bytes: whatever a crash, a disk or a stranger left there.
+// Reads any bytes as a spool file: a crash, a disk or an attacker may have left them.
 // decoder: src/job/agent/spool_records.cpp
 #include "agent/spool.hpp"
 #include "base/check.hpp"

@@ -1,4 +1,4 @@
-// The records of a spool file: grammar in docs/formats/spool.md.
+// Reads and writes the records of a spool file: grammar in docs/formats/spool.md.
 #include "agent/spool.hpp"
 #include "base/check.hpp"
 #include "base/crc.hpp"

@@ -22,7 +22,7 @@ class StandingClock final : public Clock {
 
 class Away final : public SpoolReason {
  public:
-  std::string reason() override { return "because the server was away"; }
+  std::string reason() override { return "because the server was unavailable"; }
 };
 
 class SpoolTest : public testing::Test {
@@ -40,7 +40,7 @@ class SpoolTest : public testing::Test {
   static void add_line(Spool& spool, std::string text) {
     spool.add_logs({{from_milliseconds(5), std::move(text)}});
   }
-  // "1:text" of the next batch's first line; "" when there is none.
+  // Returns "1:text" of the next batch's first line; "" when there is none.
   static std::string take(Spool& spool) {
     const auto payload = spool.take_data();
     if (!payload) return "";
@@ -88,9 +88,9 @@ TEST_F(SpoolTest, DataIsResentWithItsNumbers) {
   EXPECT_TRUE(spool->data_empty());
 }
 
-// A fact that was written in part stood before all later ones, and the next agent found none of them. One that was not
-// written at all left a gap, and the server refused all later ones.
-TEST_F(SpoolTest, KeepsEveryFactOfAFailingDiskUpToTheLastThatItSaidWasWritten) {
+// A partly written fact stood before all later ones, and the next agent found none of them. A missing one left a gap,
+// and the server refused all later ones.
+TEST_F(SpoolTest, KeepsAllFactsUpToTheLastAcceptedOneOnAFailingDisk) {
   for (const int error_number : {EIO, ENOSPC}) {
     for (uint64_t nth = 1;; ++nth) {
       const std::string directory = directory_.path() + "/" + std::to_string(error_number * 1000 + int(nth));
@@ -106,7 +106,7 @@ TEST_F(SpoolTest, KeepsEveryFactOfAFailingDiskUpToTheLastThatItSaidWasWritten) {
         add_line(**spool, "line " + names[i]);
       }
       EXPECT_GE(said, 2u) << nth;
-      // Here, all are still sent.
+      // All are still sent here.
       for (const std::string& name : names) EXPECT_EQ((*spool)->take_state()->message, name);
       for (std::string line; !(line = take(**spool)).empty();)
         EXPECT_TRUE(line.find("line ") != line.npos || line.find("dropped") != line.npos) << line;
@@ -126,7 +126,7 @@ TEST_F(SpoolTest, KeepsEveryFactOfAFailingDiskUpToTheLastThatItSaidWasWritten) {
 }
 
 // Neither the write nor the cut succeeds at first.
-TEST_F(SpoolTest, CutsATornFactOffWhenTheDiskTakesItAgain) {
+TEST_F(SpoolTest, CutsOffATornFactWhenTheDiskRecovers) {
   class Twice final : public FileFaults {
    public:
     FileFault before(FileStep step, const std::string&, size_t bytes) override {
@@ -146,7 +146,7 @@ TEST_F(SpoolTest, CutsATornFactOffWhenTheDiskTakesItAgain) {
   for (const std::string name : {"a", "b", "c"}) EXPECT_EQ(spool->take_state()->message, name);
 }
 
-TEST_F(SpoolTest, TheOldestUnsentGoAtTheLimitAndALineSaysSo) {
+TEST_F(SpoolTest, DropsTheOldestUnsentDataAtTheLimitAndReportsIt) {
   SpoolLimits limits;
   limits.data_bytes_max = 64 << 10;
   limits.segment_bytes = 8 << 10;
@@ -161,7 +161,7 @@ TEST_F(SpoolTest, TheOldestUnsentGoAtTheLimitAndALineSaysSo) {
     on_disk += os::read_file(directory_.path() + "/" + name)->size();
   }
   EXPECT_LE(on_disk, limits.data_bytes_max + limits.segment_bytes);
-  // What was with "first" in its segment is there; then the notice; then the newest, to the end, without a
+  // The batches in the segment of "first" are there; then the notice; then the newest, to the end, without a
   // gap.
   std::vector<std::string> lines;
   for (std::string line; !(line = take(*spool)).empty();) lines.push_back(line);
@@ -172,7 +172,7 @@ TEST_F(SpoolTest, TheOldestUnsentGoAtTheLimitAndALineSaysSo) {
     if (text_of.starts_with("trainyard: ")) {
       EXPECT_EQ(dropped, 0u) << "one notice tells of all";
       dropped = std::stoull(text_of.substr(11));
-      EXPECT_NE(text_of.find("bytes of log were dropped here because the server was away"),
+      EXPECT_NE(text_of.find("bytes of log were dropped here because the server was unavailable"),
                 std::string::npos);
     } else {
       kept += text_of.size() + 1;
@@ -198,8 +198,8 @@ TEST_F(SpoolTest, AcknowledgedSegmentsLeaveTheDisk) {
             3u);  // the version, the state file, the segment being written
 }
 
-// An agent may die at any byte of what it writes: what was whole is read again, the rest is not, and goes on
-// from there.
+// An agent may die at any byte of a write: whole records are read again, the rest is not, and writing continues
+// there.
 TEST_F(SpoolTest, ACrashAtAnyByteLosesOnlyTheTornEnd) {
   {
     auto spool = open();
@@ -238,7 +238,7 @@ TEST_F(SpoolTest, ACrashAtAnyByteLosesOnlyTheTornEnd) {
   EXPECT_EQ(batches_before, 2u);
 }
 
-TEST_F(SpoolTest, OneOfTheFirstReleaseSaysNoVersionAndIsReadOn) {
+TEST_F(SpoolTest, ContinuesASpoolOfTheFirstRelease) {
   ASSERT_TRUE(open()->add_state(fact("a")));
   const std::string path = directory_.path() + "/version";
   EXPECT_EQ(*os::read_file(path), "1\n");

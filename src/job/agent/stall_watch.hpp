@@ -1,6 +1,6 @@
-// Notices a process that seems to hang: for a while it has printed nothing and used no processor.
+// Detects a process that seems to hang: for a while it has printed nothing and used no processor.
 //
-// Threads: confined to one. Time is what the caller passes in.
+// Threads: confined to one. The caller passes the time.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace trainyard::agent {
 
-// Less of one core is no work: waiting threads that look up now and then use that much.
+// Less of one core counts as no work: waiting threads that poll now and then use that much.
 inline constexpr double kIdleCores = 0.005;
-// How often it is looked; a quarter of a shorter patience.
+// The interval of checks, unless a quarter of the limit is shorter.
 inline constexpr Duration kStallLookInterval = 10s;
 
 class StallWatch {
@@ -24,8 +24,8 @@ class StallWatch {
   explicit StallWatch(Duration after) : after_(after) {}
 
   Duration interval() const { return after_ > 0ms ? std::min(kStallLookInterval, after_ / 4) : 24h; }
-  // With all that was printed and used since the start. Answers when there is news: words about the hang, or
-  // "" when it is over.
+  // Takes the totals since the start. Returns a message about the stall when it begins, and "" when it is
+  // over.
   std::optional<std::string> look(uint64_t bytes_printed, std::chrono::nanoseconds cpu,
                                   std::chrono::nanoseconds now);
 

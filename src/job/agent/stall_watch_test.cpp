@@ -5,7 +5,7 @@
 namespace trainyard::agent {
 namespace {
 
-TEST(StallWatch, NoticesWhatNeitherPrintsNorWorks) {
+TEST(StallWatch, DetectsAProcessWithoutOutputAndWork) {
   StallWatch watch(30min);
   EXPECT_FALSE(watch.look(100, 5s, 0s));
   EXPECT_FALSE(watch.look(100, 5s, 29min));
@@ -18,7 +18,7 @@ TEST(StallWatch, NoticesWhatNeitherPrintsNorWorks) {
   EXPECT_TRUE(watch.look(101, 5s, 62min)) << "again";
 }
 
-TEST(StallWatch, TakesWorkForLife) {
+TEST(StallWatch, WorkCountsAsActivity) {
   StallWatch watch(1min);
   EXPECT_FALSE(watch.look(0, 0s, 0s));
   for (int minute = 1; minute < 10; ++minute)  // a hundredth of a core
@@ -26,7 +26,7 @@ TEST(StallWatch, TakesWorkForLife) {
   EXPECT_TRUE(watch.look(0, 9 * 600ms + 60ms, 10min)) << "a thousandth is not work";
 }
 
-TEST(StallWatch, IsSilentWhereItIsOff) {
+TEST(StallWatch, ReportsNothingWhenDisabled) {
   StallWatch watch(0ms);
   EXPECT_FALSE(watch.look(0, 0s, 0s));
   EXPECT_FALSE(watch.look(0, 0s, 1000h));

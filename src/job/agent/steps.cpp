@@ -24,15 +24,15 @@ std::span<const Step> steps() {
       Step{Stage::mount, "tunnel", open_job_tunnel, close_job_tunnel},
       Step{Stage::mount, "endpoints", open_job_endpoints, close_job_endpoints},
       Step{Stage::run, "GPUs", claim_gpus, release_gpus},
-      Step{Stage::run, "mirrors", start_mirrors, end_mirrors},
+      Step{Stage::run, "checkpoint sync", start_syncs, end_syncs},
       Step{Stage::run, "process", start_process, end_process},
       Step{Stage::drain, "log", drain_log, nullptr},
       Step{Stage::drain, "GPUs", clear_gpus, nullptr},
       Step{Stage::drain, "pipes", finish_pipes, nullptr},
-      Step{Stage::drain, "mirrors", finish_mirrors, nullptr},
+      Step{Stage::drain, "checkpoint sync", finish_syncs, nullptr},
       Step{Stage::drain, "stage artifacts", stage_artifacts, nullptr},
       Step{Stage::upload, "upload artifacts", upload_artifacts, nullptr},
-      Step{Stage::upload, "mirrors", judge_mirrors, nullptr},
+      Step{Stage::upload, "checkpoint sync", report_failed_syncs, nullptr},
   };
   return kSteps;
 }
@@ -66,7 +66,7 @@ void Greeting::hear() {
 }
 
 Result<void> Greeting::wait(const Interruption& interruption) const {
-  constexpr Duration look_up_interval = 20ms;  // to see an interruption
+  constexpr Duration look_up_interval = 20ms;  // interval of checks for an interruption
   std::unique_lock lock(mutex_);
   while (!heard_) {
     TRY(interruption.check());
@@ -101,7 +101,7 @@ Failure named(const StepContext& context, std::string_view name, Failure failure
 
 Result<void> with_store(StepContext& context, const std::string& doing,
                         const std::function<Result<void>()>& work) {
-  // One attempt counts for a quarter at most, however long it, or a suspension of the machine, lasted.
+  // One attempt counts for a quarter at most, even if it, or a suspension of the machine, lasted longer.
   WatchedTime time(context.world.clock, kStoreAwayMax / 4);
   const auto since = time.now();
   bool told = false, keys_renewed = false;
@@ -111,14 +111,14 @@ Result<void> with_store(StepContext& context, const std::string& doing,
     if (done) return done;
     const Kind kind = done.error().kind;
     if (kind == Kind::denied && !keys_renewed) {
-      // A server that restarted does not know the keys that it gave before; it gives others.
+      // A restarted server does not know its earlier keys; it sends others.
       keys_renewed = true;
       if (context.keys.wait_for_others(keys.session_token, kRenewedKeysMax)) continue;
       return done;
     }
     if (kind != Kind::unavailable || time.now() - since > kStoreAwayMax) return done;
     if (!told)
-      context.world.facts.say("the object store is away: " + done.error().message + "; trying again (" +
+      context.world.facts.say("the object store is unavailable: " + done.error().message + "; retrying (" +
                               doing + ")");
     told = true;
     std::mutex mutex;

@@ -1,7 +1,7 @@
-// The steps of a host's run, in order: one list, one file each below steps/.
+// Lists the steps of a host's run, in order: one list, one file each below steps/.
 //
-// One law: undo runs in reverse, all of it, even where the do-step never ran; each step may be done and
-// undone twice.
+// Undo runs all steps in reverse, even those that never ran; each step may be done and undone
+// twice.
 #pragma once
 
 #include <optional>
@@ -48,28 +48,28 @@ void close_job_endpoints(StepContext& context);
 std::optional<Failure> claim_gpus(StepContext& context);
 std::optional<Failure> clear_gpus(StepContext& context);
 void release_gpus(StepContext& context);
-std::optional<Failure> start_mirrors(StepContext& context);
-void end_mirrors(StepContext& context);
+std::optional<Failure> start_syncs(StepContext& context);
+void end_syncs(StepContext& context);
 std::optional<Failure> start_process(StepContext& context);
 void end_process(StepContext& context);
 std::optional<Failure> drain_log(StepContext& context);
-std::optional<Failure> finish_mirrors(StepContext& context);
+std::optional<Failure> finish_syncs(StepContext& context);
 std::optional<Failure> stage_artifacts(StepContext& context);
 std::optional<Failure> upload_artifacts(StepContext& context);
-std::optional<Failure> judge_mirrors(StepContext& context);
+std::optional<Failure> report_failed_syncs(StepContext& context);
 
-// -- what several of them need
+// -- shared functions
 
-// The same error as a failure: of the user's making (client) or ours (internal), by its kind.
+// Converts an error into a failure: of the user (client) or ours (internal), by its kind.
 Failure failure_of(const Error& error, const std::string& doing);
 
-// The same failure, of Batch jobs with AWS's name of it before, which rules of retries look for.
+// Adds AWS's name of the failure to the messages of Batch jobs, for which retry rules search.
 Failure named(const StepContext& context, std::string_view name, Failure failure);
 
-// Does what talks to the object store, again and again while that is away or the keys are being renewed, but
-// not longer than kStoreAwayMax. Errors: those of `work`, cancelled.
+// Retries work that uses the object store while that is unavailable or the keys are being renewed, but not longer
+// than kStoreAwayMax. Errors: those of `work`, cancelled.
 inline constexpr Duration kStoreAwayMax =
-    1h;  // an embedded store is away when the server is; jobs outlive that
+    1h;  // an embedded store is unavailable when the server is; jobs survive that
 inline constexpr Duration kStorePause = 500ms;
 inline constexpr Duration kRenewedKeysMax = 10s;  // a server that restarted gives new keys within that
 Result<void> with_store(StepContext& context, const std::string& doing,

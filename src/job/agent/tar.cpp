@@ -30,14 +30,14 @@ class Writer final : public TarWriter {
  public:
   explicit Writer(Sink sink) : sink_(std::move(sink)), archive_(libarchive().archive_write_new()) {}
   ~Writer() override {
-    // Freeing writes the archive's end: an unfinished one must not look whole.
+    // Freeing writes the archive's end: an incomplete one must not look whole.
     closed_ = true;
   }
 
   Result<void> open(Compression compression) {
     auto* archive = archive_.get();
-    // GNU's form takes names as bytes, whatever the locale; libarchive's pax writer does not survive those it
-    // cannot translate.
+    // GNU's form has names as bytes, in any locale; libarchive's pax writer fails on names that it cannot
+    // translate.
     libarchive().archive_write_set_format_gnutar(archive);
     if (compression == Compression::gzip) {
       libarchive().archive_write_add_filter_gzip(archive);

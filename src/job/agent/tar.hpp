@@ -1,10 +1,10 @@
-// tar streams, written and read through callbacks: nothing lies on disk in between.
+// Writes and reads tar streams through callbacks: without files on disk in between.
 //
-// What is read is hostile: only files, directories and links with names that stay below the archive's root
-// are handed on; anything else is corrupt.
+// Archives to read are hostile: only files, directories and links with names below the archive's root are returned;
+// anything else is corrupt.
 //
-// Threads: confined to one. Errors: corrupt (not a tar; a name or type that must not be there), those of
-// source and sink, internal (libarchive's words).
+// Threads: confined to one. Errors: corrupt (not a tar; a forbidden name or type), those of source and sink, internal
+// (libarchive's message).
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@
 
 namespace trainyard::agent {
 
-// Takes bytes on.
+// Consumes bytes.
 using Sink = std::function<Result<void>(std::span<const char>)>;
-// At most as many bytes as the buffer has; 0 at the end.
+// Reads at most as many bytes as the buffer has; 0 at the end.
 using Source = std::function<Result<size_t>(std::span<char>)>;
 
-// Of one file of an archive that is read: as an object, which it may become.
+// Limit of one file in an archive: that of an object, which it may become.
 inline constexpr uint64_t kTarFileBytesMax = uint64_t(1) << 50;
 
 struct TarEntry {
@@ -40,8 +40,8 @@ struct TarEntry {
 class TarWriter {
  public:
   virtual ~TarWriter() = default;
-  // `content` is asked for entry.bytes bytes; what it lacks is filled with zeros, what it has more is left
-  // out.
+  // Reads entry.bytes bytes of `content`; missing ones are filled with zeros, further ones are
+  // ignored.
   virtual Result<void> add(const TarEntry& entry, const Source& content) = 0;
   virtual Result<void> finish() = 0;
 };
@@ -56,14 +56,14 @@ class TarReader {
   virtual Result<std::optional<TarEntry>> next() = 0;       // nothing at the end
   virtual Result<size_t> read(std::span<char> buffer) = 0;  // of the present entry's content; 0 at its end
 };
-// With gzip, a plain tar is read as well. The root's own entry ("./") is left out.
+// With gzip, a plain tar is accepted as well. The root's own entry ("./") is left out.
 Result<std::unique_ptr<TarReader>> read_tar(Source source, Compression compression = Compression::none);
 
-// "a//b/./c" -> "a/b/c". Errors: corrupt, for an absolute name, one with "..", one that is empty or holds a
+// Returns "a/b/c" for "a//b/./c". Errors: corrupt, for an absolute name, one with "..", an empty one or one with a
 // NUL.
 Result<std::string> clean_name(std::string_view name);
-// Where a link at `name` leads, relative to the archive's root, if it stays inside: nothing when it leaves,
-// is absolute or empty.
+// Returns whether a link at `name` leads to a path below the archive's root: false when it leaves it, is absolute or
+// empty.
 bool link_stays_inside(std::string_view name, std::string_view target);
 
 }  // namespace trainyard::agent

@@ -1,4 +1,4 @@
-// The reading side of tar.hpp.
+// Reads archives for tar.hpp.
 
 #include <cerrno>
 #include <vector>
@@ -10,7 +10,7 @@
 namespace trainyard::agent {
 namespace {
 
-constexpr size_t kBufferBytes = 256 << 10;
+constexpr size_t kReadBufferBytes = 256 << 10;
 
 struct ArchiveCloser {
   void operator()(struct archive* archive) const { libarchive().archive_free(archive); }
@@ -47,7 +47,7 @@ class Reader final : public TarReader {
         const int64_t bytes = libarchive().archive_entry_size(header);
         if (bytes < 0) return corrupt("'" + shorten(entry.name, 200) + "' has no length");
         if (static_cast<uint64_t>(bytes) > kTarFileBytesMax)
-          return corrupt("'" + shorten(entry.name, 200) + "' is said to have " +
+          return corrupt("'" + shorten(entry.name, 200) + "' has a declared length of " +
                          human_bytes(static_cast<uint64_t>(bytes)) + "; a file has at most " +
                          human_bytes(kTarFileBytesMax));
         entry.bytes = static_cast<uint64_t>(bytes);
@@ -111,7 +111,7 @@ class Reader final : public TarReader {
 
   const Source source_;
   std::optional<Error> source_error_;
-  std::vector<char> buffer_ = std::vector<char>(kBufferBytes);
+  std::vector<char> buffer_ = std::vector<char>(kReadBufferBytes);
   std::unique_ptr<struct archive, ArchiveCloser> archive_;
 };
 
@@ -128,7 +128,7 @@ Result<std::string> clean_name(std::string_view name) {
   if (name.find('\0') != std::string_view::npos) return corrupt("a name holds a NUL");
   std::string clean;
   for (const auto part : split(name, '/')) {
-    if (part == "..") return corrupt("the name '" + shorten(name, 200) + "' leads out of its place");
+    if (part == "..") return corrupt("the name '" + shorten(name, 200) + "' leads out of the archive");
     if (part.empty() || part == ".") continue;
     if (!clean.empty()) clean += '/';
     clean += part;
@@ -139,8 +139,8 @@ Result<std::string> clean_name(std::string_view name) {
 
 bool link_stays_inside(std::string_view name, std::string_view target) {
   if (target.empty() || target.starts_with('/')) return false;
-  // Depth of the folder that the link lies in, then along its target. Going up through another link could
-  // leave, so up is allowed only at the start, where the folders are known.
+  // Depth of the link's folder, then along its target. Going up through another link could leave the root, so ".." is
+  // allowed only at the start, where the folders are known.
   int depth = 0;
   for (const auto part : split(name, '/')) depth += part.empty() || part == "." ? 0 : 1;
   --depth;

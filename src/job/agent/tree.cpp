@@ -52,7 +52,7 @@ Result<void> walk_below(const os::File& directory, const std::string& prefix, in
     TRY(visitor(entry));
     if (!is_directory || entry.too_deep) continue;
     auto below = os::open_directory_beneath(directory, name);
-    if (!below) continue;  // it is gone, became something else, or carries a mount
+    if (!below) continue;  // it was deleted, changed its type, or is a mount point
     TRY(walk_below(*below, entry.path + "/", depth + 1, visitor));
   }
   return {};
@@ -72,7 +72,7 @@ Result<void> Tree::walk(const std::string& directory, const Visitor& visitor) co
 
 bool Tree::has_files(const std::string& directory) const {
   const auto walked = walk(directory, [](const Entry& entry) -> Result<void> {
-    if (S_ISREG(entry.status.st_mode) || S_ISLNK(entry.status.st_mode)) return conflict("there is one");
+    if (S_ISREG(entry.status.st_mode) || S_ISLNK(entry.status.st_mode)) return conflict("a file was found");
     return {};
   });
   return !walked;
@@ -113,7 +113,7 @@ Result<void> Tree::set_mode(const std::string& directory, unsigned mode) const {
 
 Result<uint64_t> Tree::free_bytes() const {
   struct statvfs volume {};
-  if (::fstatvfs(root_.descriptor(), &volume) != 0) return from_errno("asking for the room on a disk");
+  if (::fstatvfs(root_.descriptor(), &volume) != 0) return from_errno("reading the free space of a disk");
   return static_cast<uint64_t>(volume.f_bavail) * volume.f_frsize;
 }
 

@@ -1,9 +1,10 @@
-// Looks and works below a directory whose content a job may write, and never leaves it: the job may put links, FIFOs,
-// devices and mounts wherever we look, at any time. The directory is held by a descriptor that was opened before the job
-// ran, the root of a mount of its own where this process may make one (os/beneath.hpp says how paths are resolved).
+// Reads and writes below a directory whose content a job may change, and never leaves it: the job may put links,
+// FIFOs, devices and mounts anywhere, at any time. The directory is held by a descriptor that was opened before the
+// job ran, the root of a mount of its own where this process may make one (os/beneath.hpp describes how paths are
+// resolved).
 //
-// Threads: const calls from any. Errors: those of files; invalid: a path leads through a link or onto another mount, or
-// something else is where a regular file or a directory is asked for.
+// Threads: const calls from any. Errors: those of files; invalid: a path leads through a link or onto another mount,
+// or is not the regular file or directory that the caller requires.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,50 +19,50 @@
 
 namespace trainyard::agent {
 
-// Deeper trees are cut there: no real model is, and every level holds a descriptor.
+// Deeper trees are cut here: no real model is deeper, and every level holds a descriptor.
 inline constexpr int kTreeDepthMax = 128;
 
 class Tree {
  public:
-  // Requires: no job can replace `directory` itself or what lies above it: it is what a mount of the job's container
-  // shows, or no job runs yet.
+  // Requires: no job can replace `directory` itself or its parents: it is the source of a mount of the job's
+  // container, or no job runs yet.
   static Result<Tree> open(const std::string& directory);
-  // A directory of this tree as one of its own; "" = the same directory. The job may have replaced it by a directory of
-  // its own: that is then meant.
+  // Opens a directory of this tree as a tree of its own; "" = the same directory. If the job has replaced it by
+  // another directory, that one is opened.
   Result<Tree> below(const std::string& directory) const;
-  // The same; those that are missing are made, with `mode` less the umask.
+  // Likewise; makes missing directories, with `mode` less the umask.
   Result<Tree> make(const std::string& directory, unsigned mode = 0755) const;
 
-  // What walk() met. `path` is relative to where the walk began.
+  // An entry of walk(). `path` is relative to the start.
   struct Entry {
     std::string path;
     struct stat status {};
     std::string link_target;  // of symbolic links
     bool too_deep = false;    // a directory that is not entered
   };
-  // Visits all below `directory` ("" = the root itself), parents before children, names in order. A directory
-  // that is absent or not one, or on which something is mounted, is empty. Stops at the visitor's first error.
+  // Visits all below `directory` ("" = the root itself), parents before children, names in order. A directory that is
+  // absent, not a directory, or a mount point counts as empty. Stops at its first error.
   using Visitor = std::function<Result<void>(const Entry& entry)>;
   Result<void> walk(const std::string& directory, const Visitor& visitor) const;
   bool has_files(const std::string& directory) const;
 
-  // A regular file, for reading.
+  // Opens a regular file, for reading.
   Result<os::File> open_file(const std::string& path) const;
-  // A regular file, for writing. Its directory must be there.
+  // Opens a regular file, for writing. Its directory must exist.
   Result<os::File> create_file(const std::string& path, os::IfThere if_there, unsigned mode = 0644) const;
   // Makes or overwrites a file.
   Result<void> write(const std::string& path, std::string_view bytes) const;
-  // A symbolic link takes the place of what has that name, unless that is a directory.
+  // Makes a symbolic link in place of what has that name, unless that is a directory.
   Result<void> make_link(const std::string& path, const std::string& target) const;
-  // Sets the mode of a directory, whatever the umask.
+  // Sets the mode of a directory, independent of the umask.
   Result<void> set_mode(const std::string& directory, unsigned mode) const;
-  // What may still be written to its file system.
+  // The bytes that may still be written to its file system.
   Result<uint64_t> free_bytes() const;
-  // An empty file of that name; harmless when there is something. Its directory must be there.
+  // Makes an empty file of that name; harmless when it exists. Its directory must exist.
   Result<void> touch(const std::string& path) const;
-  // What has that name goes, unless it is a directory. Harmless when absent.
+  // Removes a name, unless it is a directory. Harmless when absent.
   Result<void> remove(const std::string& path) const;
-  // Its first bytes. "" when there is no such file.
+  // Returns its first bytes, "" when there is no such file.
   std::string read_start(const std::string& path, size_t bytes_max) const;
 
  private:

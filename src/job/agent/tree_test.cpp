@@ -13,7 +13,8 @@ namespace {
 
 constexpr const char* kSecret = "of the machine";
 
-// A directory "job" that a job may write, with a file "d/file", and beside it what the job must not reach: "machine/d/file".
+// A directory "job" that a job may write, with a file "d/file", and next to it a file that the job must not reach:
+// "machine/d/file".
 class TreeTest : public testing::Test {
  protected:
   TreeTest() {
@@ -37,7 +38,7 @@ class TreeTest : public testing::Test {
     }));
     return names;
   }
-  // Nothing of the machine is read, and nothing there is changed, by any call.
+  // No call reads or changes a file of the machine.
   void expect_confined(const char* attack) {
     SCOPED_TRACE(attack);
     EXPECT_EQ(tree_->read_start("d/file", 100), "");
@@ -94,9 +95,9 @@ TEST_F(TreeTest, APathThatLeadsUpIsRefused) {
   EXPECT_EQ(*os::read_file(path("machine/d/file")), kSecret);
 }
 
-// A mount of the same file system included, which device numbers do not tell: the tree is a mount of its own, in which
-// nothing else is mounted, and goes on with what lies beneath.
-TEST_F(TreeTest, WhatIsMountedIsNotSeen) {
+// Includes mounts of the same file system, which device numbers do not tell: the tree is a mount of its own, without
+// other mounts in it, and continues with the files beneath them.
+TEST_F(TreeTest, MountsAreInvisible) {
   const auto expect_own = [&](const char* mounted) {
     EXPECT_NE(tree_->read_start("d/file", 100), kSecret) << mounted;
     EXPECT_TRUE(tree_->write("d/file", "own")) << mounted;
@@ -117,7 +118,7 @@ TEST_F(TreeTest, WhatIsMountedIsNotSeen) {
   ASSERT_EQ(::umount2(path("job/d/file").c_str(), MNT_DETACH), 0);
 }
 
-// None of them is opened: an open FIFO would wait, or wake its other end, and opening a device may do anything.
+// None of them is opened: an open FIFO would wait, or wake its other end, and opening a device may have any effect.
 TEST_F(TreeTest, OnlyRegularFilesAreOpened) {
   ASSERT_EQ(::mkfifo(path("job/fifo").c_str(), 0666), 0);
   ASSERT_EQ(::mknod(path("job/zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
@@ -132,7 +133,7 @@ TEST_F(TreeTest, OnlyRegularFilesAreOpened) {
   EXPECT_EQ(tree_->create_file("zero/x", os::IfThere::truncate).error().kind, Kind::not_found);
 }
 
-// The descriptor shows what was opened, wherever names lead by now.
+// The descriptor stays with the opened file, wherever names lead by now.
 TEST_F(TreeTest, TheRootStaysWhenItsNameOrParentIsReplaced) {
   ASSERT_EQ(::rename(path("job").c_str(), path("moved").c_str()), 0);
   link(path("machine"), "job");
@@ -144,8 +145,8 @@ TEST_F(TreeTest, TheRootStaysWhenItsNameOrParentIsReplaced) {
   expect_confined("after both moved");
 }
 
-// A job that clears its directory and makes it again goes on with the new one.
-TEST_F(TreeTest, ADirectoryThatWasMadeAgainIsMeant) {
+// A job that removes its directory and makes it again continues with the new one.
+TEST_F(TreeTest, ADirectoryThatWasMadeAgainIsOpened) {
   remove("job/d");
   EXPECT_EQ(tree_->below("d").error().kind, Kind::not_found);
   ASSERT_TRUE(os::make_directories(path("job/d")));
@@ -153,13 +154,13 @@ TEST_F(TreeTest, ADirectoryThatWasMadeAgainIsMeant) {
   EXPECT_EQ(tree_->read_start("d/file", 100), "again");
 }
 
-// Hard links between its own files are a job's way to keep a "last" beside its checkpoints.
+// Hard links between its own files are a job's way to keep a "last" next to its checkpoints.
 TEST_F(TreeTest, AHardLinkOfTheJobsOwnIsAFile) {
   ASSERT_EQ(::link(path("job/d/file").c_str(), path("job/last").c_str()), 0);
   EXPECT_EQ(tree_->read_start("last", 100), "of the job");
 }
 
-// link() is refused between two mounts even of one file system: why a job cannot link what it did not write.
+// link() is refused between two mounts even of one file system: so a job cannot link files that it did not write.
 TEST_F(TreeTest, AHardLinkDoesNotCrossMounts) {
   ASSERT_EQ(::mount(path("job/d").c_str(), path("job/d").c_str(), nullptr, MS_BIND, nullptr), 0);
   EXPECT_EQ(::link(path("machine/d/file").c_str(), path("job/d/stolen").c_str()), -1);

@@ -8,7 +8,8 @@
 namespace trainyard::agent {
 
 std::string Presence::reason() {
-  return connected ? "because they came faster than the server took them" : "because the server was away";
+  return connected ? "because they came faster than the server accepted them"
+                   : "because the server was unavailable";
 }
 
 Uplink::Uplink(wire::Hello hello, Spool& spool, Presence& presence, Connect connect, Clock& clock,
@@ -45,7 +46,7 @@ bool Uplink::wait_acknowledged(Duration at_most) {
 void Uplink::state(wire::StateFact fact) {
   fact.at = job_clock_.now();
   if (auto added = spool_.add_state(std::move(fact)); !added) {
-    log(Level::error, "agent", "a fact was not made durable", {{"error", added.error().message}});
+    log(Level::error, "agent", "could not spool a fact", {{"error", added.error().message}});
   }
   wake();
 }
@@ -104,7 +105,7 @@ void Uplink::loop() {
       on_frame(connection, link, frame);
     };
     events.closed = [this, if_current](const std::shared_ptr<net::Link>&, const Error& why) {
-      log(Level::info, "agent", "the link to the server closed", {{"why", why.message}});
+      log(Level::info, "agent", "the link to the server was closed", {{"why", why.message}});
       if_current([&] {
         closed_ = true;
         presence_.connected = false;
@@ -116,7 +117,7 @@ void Uplink::loop() {
       serve();
       client->reset();  // joins its thread: no event of this connection follows
     } else {
-      log(Level::debug, "agent", "the server cannot be reached", {{"error", client.error().message}});
+      log(Level::debug, "agent", "cannot reach the server", {{"error", client.error().message}});
     }
     lock.lock();
     was_welcomed = welcomed_;
@@ -155,7 +156,7 @@ void Uplink::serve() {
   }
 }
 
-// Called with the lock held; gives it back while the spool's files are read and the link is fed.
+// Called with the lock held; releases it while the spool's files are read and frames are sent.
 void Uplink::send_what_waits(net::Link& link, std::unique_lock<std::mutex>& lock) {
   if (held_ && (spool_.data_empty() || clock_.monotonic() - held_since_ > kFinalFactHoldMax)) {
     link.send(wire::encode(*held_));
@@ -183,12 +184,13 @@ void Uplink::send_what_waits(net::Link& link, std::unique_lock<std::mutex>& lock
 void Uplink::on_frame(uint64_t connection, const std::shared_ptr<net::Link>& link, const std::string& frame) {
   auto message = wire::decode(frame);
   if (!message) {
-    log(Level::error, "agent", "the server said what cannot be read", {{"error", message.error().message}});
+    log(Level::error, "agent", "received an invalid message from the server",
+        {{"error", message.error().message}});
     link->close();
     return;
   }
   if (const auto* unknown = std::get_if<wire::Unknown>(&*message)) {
-    log(Level::info, "agent", "a message of a later version was skipped",
+    log(Level::info, "agent", "skipped a message of a later version",
         {{"kind", std::to_string(unknown->kind)}});
     return;
   }

@@ -1,14 +1,14 @@
-// The agent's end of the link to the server: what is spooled goes up until it is acknowledged, over as many
-// connections as that takes; what comes down is handed on.
+// Connects the agent to the server: sends spooled facts until they are acknowledged, over as many connections as that
+// takes, and delivers the server's messages.
 //
-// The server may be away for hours: it is called again for ever, with growing pauses. A final fact (finished,
-// failed) is held back until the log before it is acknowledged, so that who sees a finished job sees all of
-// its log; but not longer than kFinalFactHoldMax.
+// The server may be unavailable for hours: it is called again forever, with growing pauses. A final fact (finished,
+// failed) is held until the log before it is acknowledged, so that a finished job has its complete log; but not
+// longer than kFinalFactHoldMax.
 //
-// Threads: state(), lines(), points(), say() and stop() from anywhere; `deliver` is called on the link's
-// thread, one
+// Threads: state(), lines(), points(), say() and stop() from anywhere; `deliver` is called on the link's thread, one
 //          message at a time, and must not block.
-// Lifetime: what is passed to the constructor must outlive it. stop() joins.
+// Lifetime: the constructor's arguments must outlive it. stop() joins.
+//
 #pragma once
 
 #include <atomic>
@@ -27,19 +27,19 @@
 
 namespace trainyard::agent {
 
-// Pause before calling the server again: doubles from the first to the last, plus up to half of it by chance,
-// so that the agents of a big gang do not come at once when it is back.
+// The pause before calling the server again doubles from the first to the last, plus up to half of it by chance, so
+// that the agents of a big gang do not call at once after an outage.
 inline constexpr Duration kReconnectPauseMin = 20ms;
 inline constexpr Duration kReconnectPauseMax = 2s;
-// A connection on which the server has not said Welcome by then is given up: it is stuck.
+// A connection without a Welcome by then is stuck, and is closed.
 inline constexpr Duration kWelcomeWaitMax = 10s;
-// Data sent and not acknowledged: enough to fill the way, far below the link's own limit of unsent bytes.
+// Data sent and not acknowledged: enough to fill the network, far below the link's own limit of unsent bytes.
 inline constexpr uint64_t kDataWindowBytes = 8 << 20;
-// How long a final fact waits for the log before it: a server that cannot store logs must not keep jobs from
-// ending.
+// The longest time that a final fact waits for the log before it: a server that cannot store logs must not keep jobs
+// from ending.
 inline constexpr Duration kFinalFactHoldMax = 30s;
 
-// Whether the server is there; outlives spool and uplink, which both refer to it.
+// Tells whether the server is connected; outlives spool and uplink, which both refer to it.
 class Presence final : public SpoolReason {
  public:
   std::string reason() override;
@@ -58,19 +58,19 @@ class Uplink final : public Facts {
 
   void start();
   void stop();
-  // Waits until all that was said is acknowledged, at most so long. Whether it is.
+  // Waits until all facts are acknowledged, at most so long, and returns whether they are.
   bool wait_acknowledged(Duration at_most);
 
   void state(wire::StateFact fact) override;
   void lines(std::vector<wire::LogLine> lines) override;
   void points(std::vector<wire::MetricPoint> points) override;
   void say(const std::string& text) override;
-  // Up at once, neither numbered nor spooled; lost when there is no link.
+  // Sends at once, neither numbered nor spooled; dropped when there is no link.
   void say_now(const wire::Message& message);
 
  private:
   void loop();
-  void serve();  // until it closes
+  void serve();  // until the connection closes
   void send_what_waits(net::Link& link, std::unique_lock<std::mutex>& lock);
   void on_frame(uint64_t connection, const std::shared_ptr<net::Link>& link, const std::string& frame);
   void wake();
@@ -80,7 +80,7 @@ class Uplink final : public Facts {
   Presence& presence_;
   const Connect connect_;
   Clock& clock_;
-  const JobClock job_clock_;  // of facts; log lines go by the wall clock
+  const JobClock job_clock_;  // for facts; log lines use the wall clock
   Random& random_;
   const Deliver deliver_;
 
@@ -89,11 +89,11 @@ class Uplink final : public Facts {
   // Guarded by mutex_.
   bool stopping_ = false;
   bool refused_ = false;
-  uint64_t connection_ = 0;          // events of former ones are ignored
-  std::shared_ptr<net::Link> link_;  // shared with the transport, which is last to let go
+  uint64_t connection_ = 0;          // events of earlier ones are ignored
+  std::shared_ptr<net::Link> link_;  // shared with the transport, which frees it last
   bool welcomed_ = false;
   bool closed_ = false;
-  bool news_ = false;                    // something to send may have come
+  bool news_ = false;                    // there may be something to send
   std::optional<wire::StateFact> held_;  // a final fact, waiting for the log before it
   std::chrono::nanoseconds held_since_{};
 

@@ -14,7 +14,7 @@ namespace {
 
 using domain::HostState;
 
-// The server's end: acknowledges what comes, as far as it is told to.
+// The server's end: acknowledges facts, as far as a test orders it.
 class Server {
  public:
   explicit Server(std::string address) : address_(std::move(address)) { open(); }
@@ -131,7 +131,7 @@ TEST_F(UplinkTest, FactsArriveOnceAndInOrder) {
   }));
 }
 
-TEST_F(UplinkTest, AServerThatWasAwayGetsTheRest) {
+TEST_F(UplinkTest, AServerGetsTheRestAfterAnOutage) {
   uplink_->state(fact(HostState::preparing));
   ASSERT_TRUE(uplink_->wait_acknowledged(60s));
   server_.close();
@@ -156,7 +156,7 @@ TEST_F(UplinkTest, TheFinalFactWaitsForTheLogBeforeIt) {
   EXPECT_TRUE(server_.wait([&] { return server_.states == std::vector<uint64_t>{1}; }));
 }
 
-TEST_F(UplinkTest, OrdersAreHandedOn) {
+TEST_F(UplinkTest, DeliversOrders) {
   uplink_->state(fact(HostState::preparing));
   ASSERT_TRUE(uplink_->wait_acknowledged(60s));
   server_.say(wire::Stop{domain::StopCause::user, 5s});
@@ -168,7 +168,7 @@ TEST_F(UplinkTest, OrdersAreHandedOn) {
   }));
 }
 
-TEST_F(UplinkTest, WhatALaterServerSaysIsSkipped) {
+TEST_F(UplinkTest, SkipsMessagesOfALaterServer) {
   uplink_->state(fact(HostState::preparing));
   ASSERT_TRUE(uplink_->wait_acknowledged(60s));
   server_.send("\x7f of a later version");
@@ -186,11 +186,11 @@ TEST_F(UplinkTest, WhatALaterServerSaysIsSkipped) {
   });
 }
 
-// By a server that says so, and by one whose version the agent does not speak.
+// By a server that refuses, and by one whose version the agent does not support.
 class UplinkRefused : public testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Both, UplinkRefused, testing::Bool());
 
-TEST_P(UplinkRefused, IsHandedOnAndNotCalledAgain) {
+TEST_P(UplinkRefused, IsDeliveredAndEndsReconnecting) {
   os::TemporaryDirectory directory;
   const std::string address = "unix:" + directory.path() + "/wire";
   Server server(address);

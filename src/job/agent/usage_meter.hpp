@@ -1,6 +1,6 @@
-// How much of its share a host uses, as the metrics that SageMaker publishes each minute.
+// Measures how much of its share a host uses, as the metrics that SageMaker publishes each minute.
 //
-// CPUUtilization is 0 to 100 for each core (a host that keeps four busy shows 400), GPUUtilization and
+// CPUUtilization is 0 to 100 for each core (a host with four busy ones shows 400), GPUUtilization and
 // GPUMemoryUtilization are 0 to 100 for each GPU, MemoryUtilization and DiskUtilization are 0 to 100.
 //
 // Threads: confined to one.
@@ -17,26 +17,26 @@
 namespace trainyard::agent {
 
 inline constexpr Duration kMeasureInterval = 1min;
-// The first time that something can be said of the processor: short jobs have a point as well.
+// The first time at which the processor's use can be computed: so short jobs have a point as well.
 inline constexpr Duration kFirstMeasureAfter = 2s;
 
 struct DiskUsage {
   uint64_t used_bytes = 0;
   uint64_t all_bytes = 0;
 };
-// Of the file system that holds `path`. Nothing when it cannot be asked.
+// Returns the usage of the file system of `path`. Nothing when it cannot be read.
 std::optional<DiskUsage> disk_usage(const std::string& path);
 
 class UsageMeter {
  public:
-  // When the next call is due, of a process that was started then and is measured at its start.
+  // The time of the next call, relative to the start of the process, at which it is measured first.
   std::chrono::nanoseconds due() const {
     if (!last_at_) return {};
     return *last_at_ + std::chrono::nanoseconds(measured_ ? kMeasureInterval : kFirstMeasureAfter);
   }
-  // Whether the processor's use was told at all.
+  // True if the processor's use was measured at all.
   bool measured() const { return measured_; }
-  // Points of what was used since the last call. At the first there are none: it is where counting begins.
+  // Returns the points since the last call. The first call returns none: it starts the counting.
   std::vector<wire::MetricPoint> measure(const containers::ContainerUsage& usage, int64_t memory_limit_bytes,
                                          const std::optional<DiskUsage>& disk,
                                          const std::vector<containers::GpuUsage>& gpus, Instant at,

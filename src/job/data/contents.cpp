@@ -38,7 +38,7 @@ Feed::Source Contents::epoch(uint64_t epoch, const Deal& deal) const {
     size_t next = 0;
     std::vector<Item> items;  // of the present line, the next one last
   };
-  const auto state = std::make_shared<State>();  // shared by the source's copies; the last one ends it
+  const auto state = std::make_shared<State>();  // shared by the source's copies; the last one frees it
   state->order = order_of(static_cast<uint32_t>(size()), deal.seed, epoch);
   if (deal.sharded) state->order = share_of(state->order, deal.host, deal.hosts);
   return [this, state]() -> Result<std::optional<Item>> {

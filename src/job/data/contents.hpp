@@ -1,7 +1,7 @@
-// What a channel streams, epoch by epoch: its objects, or the lines of its augmented manifest.
+// Produces the items that a channel streams, epoch by epoch: its objects, or the lines of its augmented manifest.
 //
-// Threads: immutable once made; a source that it gives is confined to one thread at a time. Lifetime: a
-// source must not outlive its Contents.
+// Threads: immutable once made; one of its sources is confined to one thread at a time. Lifetime: a source must not
+// outlive its Contents.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace trainyard::data {
 
-// How items are given to hosts.
+// How items are distributed to hosts.
 struct Deal {
-  std::optional<int64_t> seed;  // shuffled anew each epoch; nothing: in order
+  std::optional<int64_t> seed;  // shuffled again for each epoch; nothing: in order
   bool sharded = false;         // each item to one host, else all to all
   uint32_t host = 0, hosts = 1;
 };
@@ -24,10 +24,10 @@ struct Deal {
 class Contents {
  public:
   explicit Contents(std::vector<objects::Location> objects) : objects_(std::move(objects)) {}
-  // Of an augmented manifest's text. Errors: invalid.
+  // Makes contents from an augmented manifest's text. Errors: invalid.
   static Result<Contents> of_lines(std::string text, std::vector<std::string> attribute_names);
 
-  // The items of one epoch; a line gives one for each attribute. Errors of the source: invalid, naming the
+  // Returns the items of one epoch; a line has one for each attribute. Errors of the source: invalid, naming the
   // line.
   Feed::Source epoch(uint64_t epoch, const Deal& deal) const;
   size_t size() const { return objects_.empty() ? lines_.size() : objects_.size(); }

@@ -8,7 +8,7 @@
 namespace trainyard::data {
 namespace {
 
-// What becomes of what a stream holds when only its length is wanted.
+// Discards the bytes of a stream whose length is needed.
 constexpr size_t kCountingBytes = 256 << 10;
 
 Result<void> check_record(uint64_t bytes) {
@@ -56,7 +56,7 @@ Result<std::optional<std::vector<char>>> Feed::next() {
       return std::optional(std::move(chunk));
     }
     auto outcome = first.outcome;
-    if (!outcome) return std::move(outcome).error();  // and again, whenever asked
+    if (!outcome) return std::move(outcome).error();  // repeated at each further call
     backlogs_.pop_front();
     changed_.notify_all();
   }
@@ -67,7 +67,7 @@ void Feed::work() {
     std::shared_ptr<Backlog> backlog;
     std::optional<Item> item;
     {
-      // Items and their backlogs keep one order.
+      // Items and their backlogs have the same order.
       const std::lock_guard in_turn(source_mutex_);
       {
         std::unique_lock lock(mutex_);
@@ -123,12 +123,12 @@ Result<void> Feed::fetch(const Item& item, Backlog& backlog) {
   std::vector<char> chunk;
   if (form_.record_io) {
     if (item.from && form_.gunzip) {
-      // A record says its length first, and a gzip knows it last: it is read twice.
+      // A record begins with its length, which gzip has at its end: so the object is read twice.
       std::vector<char> counted(kCountingBytes);
       bytes = 0;
       while (const size_t got = TRY(stream->read(counted))) {
         bytes += got;
-        TRY(check_record(bytes));  // a small gzip may be of any length
+        TRY(check_record(bytes));  // a small gzip file may expand to any length
       }
       uint64_t compressed = 0;
       stream = TRY(open(*item.from, compressed));
@@ -148,7 +148,7 @@ Result<void> Feed::fetch(const Item& item, Backlog& backlog) {
   return push(backlog, std::move(chunk));
 }
 
-// Whole chunks go into the backlog; what is left stays in `chunk`. `expected` is how much may come.
+// Whole chunks go into the backlog; the rest stays in `chunk`. `expected` is the maximum length.
 Result<uint64_t> Feed::copy(ByteStream& stream, uint64_t expected, std::vector<char>& chunk,
                             Backlog& backlog) {
   for (uint64_t sent = 0;;) {

@@ -1,12 +1,12 @@
-// One epoch of a channel as bytes, in order, with what follows fetched ahead.
+// Reads one epoch of a channel as bytes, in order, with prefetching.
 //
-// Items (texts, or objects of the store) are taken from the caller's source one by one by kAheadItems
-// threads, each into a backlog of its own of kAheadChunks chunks; who reads takes the backlogs in order. So
-// many small objects come at once, a large one flows through, and memory is bounded by both (8 MiB a feed).
+// kAheadItems threads take items (texts, or objects of the store) one by one from the caller's source, and read each
+// into a backlog of kAheadChunks chunks; the reader takes the backlogs in order. So many small objects are fetched at
+// once, a large one streams through, and both constants bound the memory (8 MiB per feed).
 //
-// Threads: some of its own, joined by the destructor; next() is confined to one, stop() is not. Errors: the first item's
-// that could not be had, when it is its turn, naming it.
-// Lifetime: what is passed in must outlive it.
+// Threads: some of its own, joined by the destructor; next() is confined to one, stop() is not. Errors: that of the
+// first item that could not be read, when it is reached, naming it.
+// Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
 #include <condition_variable>
@@ -25,13 +25,13 @@
 
 namespace trainyard::data {
 
-inline constexpr size_t kAheadItems = 4;          // at once: hides the start of the next objects
-inline constexpr size_t kAheadChunks = 4;         // of each
+inline constexpr size_t kAheadItems = 4;          // at once: hides the latency of the next objects
+inline constexpr size_t kAheadChunks = 4;         // per item
 inline constexpr size_t kChunkBytes = 512 << 10;  // a pipe holds 1 MiB at most
 
 struct Item {
-  std::string text;                       // the bytes themselves, when `from` is nothing
-  std::optional<objects::Location> from;  // the object whose bytes they are
+  std::string text;                       // the bytes, when `from` is nothing
+  std::optional<objects::Location> from;  // the object that has the bytes
 };
 
 struct Form {
@@ -47,9 +47,9 @@ class Feed {
   Feed(objects::Objects& objects, Clock& clock, Form form, Source source);
   ~Feed();
 
-  // The next bytes; nothing: the epoch is over. Errors also: cancelled: stopped.
+  // Returns the next bytes; nothing: the epoch is over. Errors also: cancelled: stopped.
   Result<std::optional<std::vector<char>>> next();
-  // Ends all that is under way; from any thread.
+  // Ends all running work; from any thread.
   void stop();
 
  private:
@@ -75,7 +75,7 @@ class Feed {
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_:
-  std::deque<std::shared_ptr<Backlog>> backlogs_;  // shared with the thread that fills it, which may be last
+  std::deque<std::shared_ptr<Backlog>> backlogs_;  // shared with the thread that fills it, which may free it
   bool exhausted_ = false;                         // the source has no more
   std::vector<std::thread> threads_;
 };

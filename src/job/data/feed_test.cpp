@@ -36,7 +36,7 @@ class FeedTest : public testing::Test {
     for (const auto& key : keys) all.push_back({"data", key});
     return Contents(all);
   }
-  // All bytes of an epoch, or why there are none.
+  // Returns all bytes of an epoch, or the error.
   std::string bytes(const Contents& contents, Form form = {}, const Deal& deal = {}, uint64_t epoch = 0) {
     Feed feed(*objects_, clock_, form, contents.epoch(epoch, deal));
     std::string all;
@@ -64,7 +64,7 @@ class FeedTest : public testing::Test {
   std::unique_ptr<objects::Objects> objects_ = objects::make_memory(clock_, random_);
 };
 
-TEST_F(FeedTest, ObjectsComeInOrderWhateverTheirSizes) {
+TEST_F(FeedTest, ObjectsOfAnySizeArriveInOrder) {
   std::string expected;
   std::vector<std::string> keys;
   for (int i = 0; i < 40; ++i) {
@@ -111,7 +111,7 @@ TEST_F(FeedTest, AugmentedLinesBecomeRecordsInTheOrderOfTheirNames) {
   EXPECT_EQ(bytes(*Contents::of_lines(text, {"note"})), "the manifest's record 2: it has no attribute note");
 }
 
-TEST_F(FeedTest, WhatCannotBeHadIsNamedInItsTurn) {
+TEST_F(FeedTest, AnUnreadableItemIsNamedWhenItIsReached) {
   put("a", "1");
   const auto missing = contents({"a", "none", "a"});
   Feed feed(*objects_, clock_, {}, missing.epoch(0, {}));
@@ -120,10 +120,10 @@ TEST_F(FeedTest, WhatCannotBeHadIsNamedInItsTurn) {
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().kind, Kind::not_found);
   EXPECT_EQ(failed.error().message.find("s3://data/none: "), 0u) << failed.error().message;
-  EXPECT_FALSE(feed.next()) << "and stays so";
+  EXPECT_FALSE(feed.next()) << "it is repeated";
 }
 
-TEST_F(FeedTest, ShufflesAnewEachEpochAndDealsFromOnePack) {
+TEST_F(FeedTest, ShufflesEachEpochAgainAndSharesOneOrder) {
   std::vector<std::string> keys;
   for (char key = 'a'; key < 'm'; ++key) {
     keys.emplace_back(1, key);

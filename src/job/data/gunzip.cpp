@@ -1,4 +1,4 @@
-// gzip, of one member or several, out of a stream.
+// Decompresses gzip, of one member or several, from a stream.
 #include <zlib.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Gunzip final : public ByteStream {
   ~Gunzip() override { inflateEnd(&state_); }
 
   Result<void> begin() {
-    if (inflateInit2(&state_, kGzipOnly) != Z_OK) return internal("zlib cannot be started");
+    if (inflateInit2(&state_, kGzipOnly) != Z_OK) return internal("starting zlib failed");
     return {};
   }
 
@@ -38,7 +38,7 @@ class Gunzip final : public ByteStream {
         return size_t{0};
       }
       if (!within_member_) {
-        if (began_ && inflateReset(&state_) != Z_OK) return internal("zlib cannot be started again");
+        if (began_ && inflateReset(&state_) != Z_OK) return internal("restarting zlib failed");
         within_member_ = began_ = true;
       }
       const int done = inflate(&state_, Z_NO_FLUSH);

@@ -9,7 +9,7 @@ namespace trainyard::data {
 
 Result<Manifest> read_manifest(std::string_view text) {
   if (text.size() > kManifestBytesMax)
-    return invalid("a manifest may have " + human_bytes(kManifestBytesMax) + " at most");
+    return invalid("reading a manifest: it exceeds " + human_bytes(kManifestBytesMax));
   const auto document = TRY(parse_json(text).in("the manifest is not JSON"));
   if (!document.is_array() || document.empty())
     return invalid("a manifest must be a JSON array: [{\"prefix\": \"s3://...\"}, \"key\", ...]");

@@ -1,10 +1,10 @@
-// The documents that name a channel's objects: manifests, and augmented manifests with attributes beside
-// them. Both come from outside.
+// Decodes the documents that name a channel's objects: manifests, and augmented manifests, which have attributes too.
+// Both come from outside.
 //
 //   manifest            [{"prefix": "s3://bucket/some/"}, "a/1.csv", "a/2.csv"]   one JSON document
 //   augmented manifest  {"source-ref": "s3://bucket/1.jpg", "class": "0"}          one JSON object a line
 //
-// Threads: pure. Errors: invalid, in words that name entry, line or attribute.
+// Threads: pure. Errors: invalid, naming entry, line or attribute.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +18,16 @@
 
 namespace trainyard::data {
 
-// A manifest is held in memory while it is read, some ten times its size.
+// A manifest is held in memory while it is decoded, some ten times its size.
 inline constexpr size_t kManifestBytesMax = 64 << 20;
 // An augmented manifest's text stays in memory while the job runs.
 inline constexpr size_t kAugmentedBytesMax = 256 << 20;
-// Of one line; what is large is named by a -ref.
+// Of one line; larger values are objects, named by a -ref.
 inline constexpr size_t kAugmentedLineBytesMax = 4 << 20;
 
 struct ManifestEntry {
   objects::Location from;
-  std::string rest;  // what followed the prefix
+  std::string rest;  // the part behind the prefix
 };
 struct Manifest {
   std::string prefix_uri;
@@ -35,15 +35,15 @@ struct Manifest {
 };
 Result<Manifest> read_manifest(std::string_view text);
 
-// One attribute of a line: an object to be fetched (the attribute's name ends in -ref), or the value as text:
-// a string as it is, anything else as JSON.
+// One attribute of a line: an object to be fetched (the attribute's name ends in -ref), or the value as text: a
+// string unchanged, anything else as JSON.
 struct Attribute {
   std::string text;
   std::optional<objects::Location> from;
 };
-// The lines that are not blank. Errors also: there is none, or one is too long.
+// Returns the lines that are not blank. Errors also: there is none, or one is too long.
 Result<std::vector<std::string_view>> split_lines(std::string_view text);
-// In the order of `names`.
+// Returns the attributes in the order of `names`.
 Result<std::vector<Attribute>> read_augmented_line(std::string_view line,
                                                    const std::vector<std::string>& names);
 

@@ -1,4 +1,4 @@
-// Manifests and augmented manifests: written by users, read on every host.
+// Decodes manifests and augmented manifests: written by users, read on every host.
 // decoder: src/job/data/manifest.cpp
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::data;
-  // Nothing stands for too much, which is no file to commit.
+  // An empty file stands for a too large one, which cannot be committed.
   const std::string too_much(size == 0 ? kManifestBytesMax + 1 : 0, ' ');
   const std::string long_line(size == 0 ? kAugmentedLineBytesMax + 1 : 0, 'x');
   const std::string_view text =

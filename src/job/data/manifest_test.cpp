@@ -19,7 +19,7 @@ TEST(Manifest, PrefixAndRestMakeTheKey) {
   EXPECT_EQ(told(read_manifest(R"([{"prefix":"s3://b"},"k"])")), "b:k|k ");
 }
 
-TEST(Manifest, FaultsAreSaidInWords) {
+TEST(Manifest, ReportsInvalidManifests) {
   const std::pair<const char*, const char*> faults[] = {
       {"", "not JSON"},
       {"{}", "must be a JSON array"},

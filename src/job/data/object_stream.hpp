@@ -1,10 +1,10 @@
-// One object's bytes, whatever happens to the store meanwhile: when it is away or its keys are being renewed,
-// reading goes on where it was, if the object is still the same.
+// Reads one object's bytes through outages of the store: when it is unavailable or its keys are being renewed,
+// reading continues at the same byte afterwards, if the object is unchanged.
 //
-// Threads: confined to one; a stop may be ordered from anywhere. Errors: those of the store; cancelled:
-// stopped; unavailable: it was away for longer than kAwayMax; conflict: the object was replaced in between;
-// invalid: it is no gzip; corrupt: fewer bytes came than it has.
-// Lifetime: what is passed in must outlive it.
+// Threads: confined to one; a stop may be ordered from anywhere. Errors: those of the store; cancelled: stopped;
+// unavailable: the outage was longer than kAwayMax; conflict: the object was replaced meanwhile; invalid: not gzip;
+// corrupt: the object ended early.
+// Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace trainyard::data {
 
-inline constexpr Duration kAwayMax = 1h;       // an embedded store is away when the server is
-inline constexpr Duration kAwayPause = 500ms;  // between two tries
+inline constexpr Duration kAwayMax = 1h;       // an embedded store is unavailable when the server is
+inline constexpr Duration kAwayPause = 500ms;  // between two attempts
 inline constexpr Duration kNewKeysMax = 10s;   // keys that are refused for longer are not being renewed
 
 class ByteStream {
@@ -39,7 +39,7 @@ class ObjectStream : public ByteStream {
   ObjectStream(objects::Objects& objects, objects::Location from, Clock& clock, Stop& stop)
       : objects_(objects), from_(std::move(from)), clock_(clock), stop_(stop) {}
   Result<void> open_at(uint64_t offset);
-  // Whether to try again after this error; it has waited then.
+  // Returns whether to retry after this error; it has paused then.
   bool worth_another_try(const Error& error);
 
   objects::Objects& objects_;
@@ -52,7 +52,7 @@ class ObjectStream : public ByteStream {
   std::optional<std::chrono::nanoseconds> away_since_;
 };
 
-// What `compressed` holds: gzip, of one member or several.
+// Decompresses gzip, of one member or several.
 Result<std::unique_ptr<ByteStream>> decompressed(std::unique_ptr<ByteStream> compressed);
 
 }  // namespace trainyard::data

@@ -8,13 +8,13 @@
 namespace trainyard::data {
 namespace {
 
-// SplitMix64: small, and the same everywhere, which the standard's distributions are not.
+// SplitMix64: small, and the same on every platform, which the standard's distributions are not.
 class Dice {
  public:
   Dice(uint64_t seed, uint64_t epoch) : state_(seed) {
-    state_ = next() + epoch * 0x9e3779b97f4a7c15;  // neighbouring epochs have nothing in common
+    state_ = next() + epoch * 0x9e3779b97f4a7c15;  // neighbouring epochs are independent
   }
-  // 0 .. sides - 1, each as often: what does not divide evenly is thrown again.
+  // Returns 0 .. sides - 1, uniformly: a value beyond the last multiple of `sides` is drawn again.
   uint32_t roll(uint32_t sides) {
     const uint64_t rest = (UINT64_MAX % sides + 1) % sides;
     for (;;) {

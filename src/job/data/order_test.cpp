@@ -28,7 +28,7 @@ TEST(Order, EveryEpochIsAnotherPermutation) {
   EXPECT_NE(order_of(50, -1, 0), order_of(50, 1, 0));
 }
 
-// Where an item comes to lie has no favourites: 6 items, 6000 epochs, each place about 1000 times.
+// Positions are uniform: 6 items, 6000 epochs, each position about 1000 times.
 TEST(Order, IsFair) {
   std::vector<std::vector<int>> counts(6, std::vector<int>(6));
   for (uint64_t epoch = 0; epoch < 6000; ++epoch) {
@@ -39,7 +39,7 @@ TEST(Order, IsFair) {
     for (const int count : place) EXPECT_NEAR(count, 1000, 200);
 }
 
-TEST(Order, SharesAreWholeAndChangeHands) {
+TEST(Order, SharesAreDisjointAndChangeBetweenEpochs) {
   std::set<uint32_t> all, of_first;
   for (uint64_t epoch = 0; epoch < 30; ++epoch) {
     const auto order = order_of(7, 5, epoch);

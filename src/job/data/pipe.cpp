@@ -12,13 +12,13 @@
 namespace trainyard::data {
 namespace {
 
-// A FIFO cannot be waited at for its reader; it is asked. Often at first: a reader is about to come.
+// A FIFO cannot be polled for its reader, so it is opened repeatedly. Often at first: a reader is about to come.
 constexpr Duration kAskInterval = 2ms;
 constexpr Duration kAskIntervalLater = 20ms;
 constexpr int kAskedOften = 500;
-// How long a full FIFO is waited for before a stop is looked for.
+// The longest wait for space in a full FIFO before a stop is checked.
 constexpr int kFullWaitMilliseconds = 50;
-// What a FIFO holds; most machines allow no more.
+// The size of a FIFO; most machines allow no more.
 constexpr int kFifoBytes = 1 << 20;
 
 }  // namespace
@@ -72,7 +72,7 @@ Result<Pipe::Sent> Pipe::send_epoch(uint64_t epoch) {
   auto sent = fifo ? send(*fifo, *feed) : Result<Sent>(fifo.error());
   forget();
   if (!sent && sent.error().kind != Kind::cancelled) {
-    // The FIFO stays open until somebody has ended the reader: an end would look like the epoch's.
+    // The FIFO stays open until the agent has ended the reader: closing it would look like the end of the epoch.
     on_failure_(sent.error());
     while (!stop_.wait(kAwayMax)) {
     }
@@ -88,7 +88,7 @@ Result<os::File> Pipe::wait_for_reader(uint64_t epoch) {
   for (int asked = 0;; ++asked) {
     auto fifo = os::open_fifo_beneath(directory_, name_of(epoch), os::FifoEnd::writing);
     if (fifo) {
-      (void)::fcntl(fifo->descriptor(), F_SETPIPE_SZ, kFifoBytes);  // as it was is enough
+      (void)::fcntl(fifo->descriptor(), F_SETPIPE_SZ, kFifoBytes);  // its present size is enough
       return fifo;
     }
     if (fifo.error().kind != Kind::not_found) return std::move(fifo).error().in("opening a channel's FIFO");
@@ -127,10 +127,10 @@ Result<Pipe::Sent> Pipe::write_all(const os::File& fifo, const std::vector<char>
 
 Result<void> Pipe::make_fifo(uint64_t epoch) {
   const std::string name = name_of(epoch);
-  remove_fifo(epoch);  // what the job itself put there
+  remove_fifo(epoch);  // files that the job made there
   if (::mkfifoat(directory_.descriptor(), name.c_str(), 0666) != 0)
     return from_errno("making the FIFO " + name);
-  // The umask is not the job's, which may run as any user.
+  // Independent of the umask: the job may run as any user.
   const auto fifo = TRY(os::open_fifo_beneath(directory_, name, os::FifoEnd::reading));
   if (::fchmod(fifo.descriptor(), 0666) != 0) return from_errno("opening the FIFO " + name + " to the job");
   return {};

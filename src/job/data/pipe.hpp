@@ -1,15 +1,15 @@
-// A channel in Pipe mode: a FIFO for each epoch, CHANNEL_0, CHANNEL_1, .., in a directory that the job sees.
+// Serves a channel in Pipe mode: a FIFO for each epoch, CHANNEL_0, CHANNEL_1, .., in a directory that the job sees.
 //
-//   CHANNEL_e is there --reader opens--> bytes flow --all sent, or the reader closes--> CHANNEL_e+1 is there
+//   CHANNEL_e exists --reader opens--> bytes are written --all written, or the reader closes--> CHANNEL_e+1 exists
 //
-// The next FIFO is there before the reader meets the end of the present one; whoever closes early may have to
-// ask again for a moment. A FIFO that is over is removed, so that nobody waits at it for ever. The directory
-// is the job's to write in: what it puts in a FIFO's place is never written to.
+// The next FIFO exists before the reader gets the end of the present one; a reader that closes early may have to
+// retry for a moment. A finished FIFO is removed, so that no program waits for it forever. The job may write to the
+// directory: nothing is written to files that it puts in a FIFO's place.
 //
-// Threads: one of its own, from start() to stop(), which never waits for the reader. Errors: at start() those
-// of files; later the first one is given to `on_failure`, and the reader gets neither bytes nor an end, so
-// that nothing passes for the whole epoch.
-// Lifetime: what is passed to the constructor must outlive it. Requires: the program ignores SIGPIPE.
+// Threads: one of its own, from start() to stop(), which never waits for the reader. Errors: at start() those of
+// files; later the first one is passed to `on_failure`, and the reader gets neither bytes nor an end, so that a part
+// is not taken for the whole epoch.
+// Lifetime: the constructor's arguments must outlive it. Requires: the program ignores SIGPIPE.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ class Pipe {
        std::function<void(Error)> on_failure);
   ~Pipe() { stop(); }
 
-  // Makes the first FIFO; it is there when this returns.
+  // Makes the first FIFO; it exists on return.
   Result<void> start();
-  // FIFOs stay as they are.
+  // Ends the thread. FIFOs stay as they are.
   void stop();
 
  private:
@@ -57,7 +57,7 @@ class Pipe {
   os::File directory_;
   Stop stop_;
   std::mutex mutex_;
-  Feed* feed_ = nullptr;  // guarded by mutex_: the present epoch's, to be stopped
+  Feed* feed_ = nullptr;  // guarded by mutex_: of the present epoch, to be stopped
   std::thread thread_;
 };
 

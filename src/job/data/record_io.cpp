@@ -8,7 +8,7 @@
 namespace trainyard::data {
 namespace {
 
-// Once so much of the buffer is read, what is left moves to its front.
+// Once so many bytes of the buffer are read, the rest moves to its front.
 constexpr size_t kMoveBytes = 64 << 10;
 
 std::array<char, 4> little_endian(uint32_t value) {
@@ -49,7 +49,7 @@ Result<std::optional<std::string>> RecordDecoder::next() {
       return corrupt("a record does not begin with RecordIO's magic");
     const uint32_t word = from_little_endian(rest.substr(4));
     const uint32_t flag = word >> 29, length = word & kRecordBytesMax;
-    // The magic that a split left out comes back between two parts.
+    // The magic that a split omitted is inserted between two parts.
     if (length + (split_ ? split_->size() + sizeof kRecordMagic : 0) > record_bytes_max_)
       return exhausted("a record is longer than " + human_bytes(record_bytes_max_));
     const size_t whole = kRecordHeadBytes + length + record_padding(length);

@@ -1,11 +1,11 @@
-// RecordIO, as MXNet's and dmlc's readers know it:
+// Writes and reads RecordIO, the format of MXNet's and dmlc's readers:
 //
 //   magic 0xced7230a | flag << 29 | length      two u32, little endian; length < 2^29
 //   payload          | zeros up to a multiple of 4
 //
-// flag 0 is a whole record, 1 2 3 the first, middle and last part of one that was split where its payload
-// held the magic at a multiple of 4; the magic between two parts is left out. SageMaker's own readers never
-// join parts, so what we write is always whole. What we read may be of either kind.
+// flag 0 is a whole record, 1 2 3 the first, middle and last part of one that was split where its payload contains
+// the magic at a multiple of 4; the magic between two parts is omitted. SageMaker's own readers never join parts, so
+// records are always written whole. Both kinds are read.
 //
 // Threads: pure; a decoder is confined to one.
 #pragma once
@@ -27,16 +27,17 @@ inline constexpr size_t kRecordHeadBytes = 8;
 
 // Requires: bytes <= kRecordBytesMax.
 std::array<char, kRecordHeadBytes> record_head(uint64_t bytes);
-// How many zeros follow a payload.
+// Returns the number of zeros after a payload.
 size_t record_padding(uint64_t bytes);
 
-// Records out of bytes that come in pieces of any size.
+// Decodes records from bytes that arrive in pieces of any size.
 class RecordDecoder {
  public:
-  // `record_bytes_max`: longer records are refused before they take memory.
+  // `record_bytes_max`: longer records are rejected before they use memory.
   explicit RecordDecoder(size_t record_bytes_max) : record_bytes_max_(record_bytes_max) {}
   void push(std::string_view bytes) { buffer_.append(bytes); }
-  // The next whole record; nothing: more bytes are needed. Errors: corrupt; exhausted: the record is too long.
+  // Returns the next whole record; nothing: more bytes are needed. Errors: corrupt; exhausted: the record is too
+  // long.
   Result<std::optional<std::string>> next();
   // Errors: corrupt: the bytes end within a record.
   Result<void> finish() const;
@@ -46,7 +47,7 @@ class RecordDecoder {
 
   const size_t record_bytes_max_;
   std::string buffer_;
-  size_t at_ = 0;                     // of buffer_: read so far
+  size_t at_ = 0;                     // bytes of buffer_ that were read
   std::optional<std::string> split_;  // the parts so far of a split record
 };
 

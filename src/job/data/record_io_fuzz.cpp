@@ -1,4 +1,4 @@
-// RecordIO: any bytes, in pieces of any size, give the same records; and what is written is read again.
+// Decodes any bytes, in pieces of any size, to the same records; encoded records are decoded unchanged.
 // decoder: src/job/data/record_io.cpp
 #include <string>
 #include <string_view>

@@ -19,7 +19,7 @@ std::string written(const std::string& payload) {
   return std::string(head.data(), head.size()) + payload + std::string(record_padding(payload.size()), '\0');
 }
 
-// "a|b|" of the records, or what is wrong; pushed in pieces of `step` bytes.
+// Returns "a|b|" of the records, or the error; pushed in pieces of `step` bytes.
 std::string read(const std::string& bytes, size_t step = 1 << 20, size_t record_bytes_max = 1 << 20) {
   RecordDecoder decoder(record_bytes_max);
   std::string text;
@@ -36,7 +36,7 @@ std::string read(const std::string& bytes, size_t step = 1 << 20, size_t record_
   return finished ? text : finished.error().message;
 }
 
-TEST(RecordIO, WhatIsWrittenIsWholeAndPadded) {
+TEST(RecordIO, WritesWholePaddedRecords) {
   EXPECT_EQ(written("abcde"), word(0xced7230a) + word(5) + "abcde" + std::string(3, '\0'));
   EXPECT_EQ(written(""), word(0xced7230a) + word(0));
   EXPECT_EQ(written(word(kRecordMagic)).size(), 12u) << "never split, whatever the payload holds";
@@ -57,7 +57,7 @@ TEST(RecordIO, ReadsBothDialectsInPiecesOfAnySize) {
   EXPECT_EQ(read(many, 1000), names);
 }
 
-TEST(RecordIO, FaultsAreSaidInWords) {
+TEST(RecordIO, ReportsInvalidRecords) {
   EXPECT_NE(read("12345678").find("magic"), std::string::npos);
   EXPECT_NE(read(part(3, "x")).find("no beginning"), std::string::npos);
   EXPECT_NE(read(part(1, "x") + written("y")).find("begins within another"), std::string::npos);
@@ -67,7 +67,7 @@ TEST(RecordIO, FaultsAreSaidInWords) {
   EXPECT_NE(read(written(std::string(100, 'x')), 1000, 99).find("longer than 99"), std::string::npos);
 }
 
-TEST(RecordIO, NoLengthIsBelieved) {
+TEST(RecordIO, ChecksDeclaredLengths) {
   const auto with_length = [](uint32_t length) { return word(kRecordMagic) + word(length); };
   EXPECT_EQ(read(with_length(0)), "|");
   for (const uint32_t length : {100u, 1u << 28, uint32_t(kRecordBytesMax)})

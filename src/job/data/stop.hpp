@@ -1,4 +1,4 @@
-// A word that ends work under way: heard between two pieces of it, and by whoever waits.
+// Stops running work: checked between two parts of it, and noticed by waiting threads.
 //
 // Threads: callable from anywhere.
 #pragma once
@@ -21,7 +21,7 @@ class Stop {
     changed_.notify_all();
   }
   bool ordered() const { return ordered_; }
-  // Whether it was ordered within the duration.
+  // Waits at most so long; returns whether it was ordered.
   bool wait(Duration at_most) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, at_most, [&] { return ordered_.load(); });

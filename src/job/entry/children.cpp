@@ -12,7 +12,7 @@
 namespace trainyard::entry {
 namespace {
 
-// A line that is longer is passed on in pieces.
+// A longer line is forwarded in pieces.
 constexpr size_t kLineBytesMax = 64 << 10;
 constexpr int kOutput = 1, kErrors = 2;
 

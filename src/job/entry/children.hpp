@@ -1,5 +1,5 @@
-// The processes that entry started on this host: what they print is passed on as it comes, the end of it is
-// kept, and each one's end is told once.
+// Runs the processes that entry starts on this host: forwards their output as it comes, keeps the end of it, and
+// reports the exit of each once.
 //
 // Threads: confined to one. Errors: those of processes.hpp.
 #pragma once
@@ -16,12 +16,12 @@
 
 namespace trainyard::entry {
 
-// SIGCHLD, SIGTERM and SIGINT, taken from a descriptor. Blocks them: made before any process is started.
+// SIGCHLD, SIGTERM and SIGINT, read from a descriptor. Blocks them: made before any process is started.
 class Signals {
  public:
   Signals();
   int descriptor() const { return file_.descriptor(); }
-  // Takes those that wait; true when one of them asks us to stop.
+  // Takes waiting signals; true when one of them requests a stop.
   bool take();
 
  private:
@@ -33,32 +33,32 @@ class Children {
   struct Kind {
     Start::Role role = Start::Role::program;
     int rank = 0;
-    uint32_t number = 0;        // of a line that another host asked for; 0 for others
-    bool signal_group = false;  // what is told to stop: the process, or all of its group
-    bool whole_lines = false;   // of its output: others write to the same log
-    // What to pass on for each line of its output, with its newline; none: its output is ours.
+    uint32_t number = 0;        // of a line that another host requested; 0 for others
+    bool signal_group = false;  // a stop signal goes to the whole group instead of the process
+    bool whole_lines = false;   // of its output: other processes write to the same log
+    // Changes each line of its output, with its newline, before it is forwarded; none: its output is not read.
     std::function<std::string(std::string_view)> change_line;
   };
   struct Exit {
     Kind kind;
     int code = 0;
-    std::string last_words;  // of its standard error
-    std::string command;     // for people
+    std::string last_words;  // the end of its standard error
+    std::string command;     // for messages
   };
 
-  // Standard error is caught; its output where kind says so.
+  // Starts a process. Its standard error is read; its output if kind requires it.
   Result<void> start(Command command, Kind kind);
   bool empty() const { return children_.empty(); }
 
   void add_waits(std::vector<pollfd>& waits) const;
-  // Passes on what they have printed.
+  // Forwards the output that has arrived.
   void pump();
-  // Those that have ended since the last time; also collects strangers that were left to us.
+  // Returns those that have ended since the last call; also reaps orphans that were left to us.
   std::vector<Exit> reap();
-  // SIGTERM to each process, or to its group where kind says so: once to each, since a handler that saves what it
-  // has would be interrupted by the next.
+  // Sends SIGTERM to each process, or to its group if kind says so: once to each, since a second one would interrupt
+  // a handler that saves a checkpoint.
   void ask_to_end();
-  // SIGKILL to every group.
+  // Sends SIGKILL to every group.
   void kill();
 
  private:

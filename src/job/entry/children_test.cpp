@@ -1,4 +1,4 @@
-// With real processes of this machine's shell, which every machine has.
+// Uses real processes of this machine's shell, which every machine has.
 #include "entry/children.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class ChildrenTest : public testing::Test {
     const auto started = children_.start(shell(line), kind);
     ASSERT_TRUE(started) << started.error().message;
   }
-  // The next one that ends.
+  // Waits for the next one that ends.
   Children::Exit wait() {
     // By the clock, not by rounds: each round of a flood returns at once with a few lines.
     const auto deadline = std::chrono::steady_clock::now() + kEndsWithin;
@@ -49,7 +49,7 @@ class ChildrenTest : public testing::Test {
   Children children_;
 };
 
-TEST_F(ChildrenTest, TellHowTheyEndedAndWhatTheySaidLast) {
+TEST_F(ChildrenTest, ReportTheirExitAndLastOutput) {
   start("echo one >&2; echo two >&2; exit 7");
   const auto exit = wait();
   EXPECT_EQ(exit.code, 7);
@@ -67,7 +67,7 @@ TEST_F(ChildrenTest, KeepOnlyTheEndOfAFlood) {
   EXPECT_TRUE(exit.last_words.ends_with("line 3999 of many\nend\n"));
 }
 
-TEST_F(ChildrenTest, PassLinesOnAsTheyAreToBe) {
+TEST_F(ChildrenTest, ForwardChangedLines) {
   std::vector<std::string> lines;
   Children::Kind kind;
   kind.change_line = [&](std::string_view line) {
@@ -79,7 +79,7 @@ TEST_F(ChildrenTest, PassLinesOnAsTheyAreToBe) {
   EXPECT_EQ(lines, (std::vector<std::string>{"a", "bc"}));
 }
 
-TEST_F(ChildrenTest, AreToldToStopAloneOrWithAllTheyStarted) {
+TEST_F(ChildrenTest, AreStoppedAloneOrWithTheirGroup) {
   Children::Kind group;
   group.signal_group = true;
   // The shell ends when its child has: both must be told.
@@ -103,7 +103,7 @@ TEST_F(ChildrenTest, InheritNothing) {
   EXPECT_EQ(written("env").find("HOME="), std::string::npos);
 }
 
-TEST_F(ChildrenTest, RunOnTheProcessorsThatTheyAreGiven) {
+TEST_F(ChildrenTest, RunOnTheirProcessors) {
   cpu_set_t ours, after;
   ASSERT_EQ(::sched_getaffinity(0, sizeof ours, &ours), 0);
   int last = 0;
@@ -115,13 +115,13 @@ TEST_F(ChildrenTest, RunOnTheProcessorsThatTheyAreGiven) {
   EXPECT_EQ(wait().code, 0);
   EXPECT_EQ(written("cpus"), "Cpus_allowed_list:\t" + std::to_string(last) + "\n");
   ASSERT_EQ(::sched_getaffinity(0, sizeof after, &after), 0);
-  EXPECT_TRUE(CPU_EQUAL(&ours, &after)) << "we ourselves stay where we were";
-  command.cpus = {CPU_SETSIZE - 1};  // not ours to give
+  EXPECT_TRUE(CPU_EQUAL(&ours, &after)) << "our own affinity is unchanged";
+  command.cpus = {CPU_SETSIZE - 1};  // a processor that we may not use
   ASSERT_TRUE(children_.start(command, {}));
   EXPECT_EQ(wait().code, 0);
 }
 
-TEST_F(ChildrenTest, ThatAreNotThereAreNamed) {
+TEST_F(ChildrenTest, AMissingProgramIsNamed) {
   const auto started = children_.start({{"no-such-program"}, {{"PATH", "/usr/bin:/bin"}}, "/"}, {});
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().kind, Kind::not_found);

@@ -26,14 +26,14 @@ void Coordinator::failed(const std::string& host, const Failed& failure, Time no
 void Coordinator::lost(const std::string& host, Time now) {
   if (lost_ || done_.contains(host)) return;
   lost_ = host;
-  lost_due_ = now + kLostPatience;
+  lost_due_ = now + kLostTimeout;
 }
 
 const std::optional<End>& Coordinator::end(Time now) {
   if (end_) return end_;
   if (lost_) {
     if (now >= lost_due_)
-      end_ = End{1, *lost_, "Framework Error: " + *lost_ + " left the distribution without a word"};
+      end_ = End{1, *lost_, "Framework Error: " + *lost_ + " left the distribution without a result"};
   } else if (first_failure_) {
     if (now >= failure_due_) end_ = first_failure_;
   } else if (done_.size() == hosts_.size()) {

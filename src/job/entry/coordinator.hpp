@@ -1,14 +1,14 @@
-// Decides on the leading host when a distribution's hosts start, and how the job ends: the first error is kept,
-// wherever it happened.
+// Decides on the leading host when a distribution's hosts start, and how the job ends: it keeps the first error of
+// any host.
 //
-//   waiting --all joined--> running --all done-----------------------> ended, code 0
-//                              |----one failed, a moment passed-------> ended, its code and text
-//                              |----one left without a word, patience-> ended, code 1
+//   waiting --all joined--> running --all done-------------------------> ended, code 0
+//                              |----one failed, kVerdictDelay passed---> ended, its code and text
+//                              |----one lost, kLostTimeout passed------> ended, code 1
 //
-// A host that is lost is the platform's to judge (it may start the job again elsewhere), so that is waited for,
+// The platform decides about a lost host (it may start the job again elsewhere), so the coordinator waits for that,
 // also when the loss makes ranks on other hosts fail.
 //
-// Threads: confined to one. Time is what the caller passes in.
+// Threads: confined to one. The caller passes the time.
 #pragma once
 
 #include <chrono>
@@ -21,10 +21,10 @@
 
 namespace trainyard::entry {
 
-// What one rank's end does to others arrives within this: who else is lost is known then.
+// The effects of one rank's end on others arrive within this: by then it is known whether a host was lost.
 inline constexpr std::chrono::milliseconds kVerdictDelay{300};
 // The platform notices a lost host and ends this one well within this.
-inline constexpr std::chrono::seconds kLostPatience{60};
+inline constexpr std::chrono::seconds kLostTimeout{60};
 
 class Coordinator {
  public:
@@ -33,15 +33,15 @@ class Coordinator {
   explicit Coordinator(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {}
 
   bool knows(const std::string& host) const;
-  // True when with this host all are there, once.
+  // True when all hosts have joined with this one, each once.
   bool joined(const std::string& host);
   void done(const std::string& host);
   void failed(const std::string& host, const Failed& failure, Time now);
   void lost(const std::string& host, Time now);
 
-  // How it ends, once that is certain. The same answer for ever after.
+  // Returns how the job ends, once that is certain. It never changes afterwards.
   const std::optional<End>& end(Time now);
-  // When to ask again at the latest.
+  // The latest time of the next call.
   std::optional<Time> due() const;
 
  private:

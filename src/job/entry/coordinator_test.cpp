@@ -15,7 +15,7 @@ Coordinator gang() {
   return coordinator;
 }
 
-TEST(Coordinator, StartsOnceWhenAllAreThere) {
+TEST(Coordinator, StartsOnceWhenAllHaveJoined) {
   Coordinator coordinator({"algo-1", "algo-2"});
   EXPECT_FALSE(coordinator.joined("algo-1"));
   EXPECT_FALSE(coordinator.joined("algo-1"));
@@ -52,7 +52,7 @@ TEST(Coordinator, LeavesALostHostToThePlatformFirst) {
   coordinator.failed("algo-1", {0, 1, "Connection closed by peer"}, 1s);
   coordinator.lost("algo-2", 1s + 100ms);
   EXPECT_FALSE(coordinator.end(30s));
-  const auto end = coordinator.end(1s + 100ms + kLostPatience);
+  const auto end = coordinator.end(1s + 100ms + kLostTimeout);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->host, "algo-2");
   EXPECT_EQ(end->code, 1);

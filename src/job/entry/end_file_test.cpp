@@ -19,7 +19,7 @@ class EndFile : public testing::Test {
   const os::File base_{::open(directory_.path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
 };
 
-TEST_F(EndFile, SaysHowTheRunEnded) {
+TEST_F(EndFile, HasTheResultOfTheRun) {
   ASSERT_TRUE(write_end(base_, 0, ""));
   EXPECT_TRUE(os::exists(path("output/success")));
   ASSERT_TRUE(write_end(base_, 1, "a longer reason"));

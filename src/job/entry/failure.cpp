@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::string_view kTracebackHead = "Traceback (most recent call last):";
 constexpr int kSignalExitBase = 128;
-// A thousand characters reach the user: the exception may have most of them, then come its last frames.
+// FailureReason shows a thousand characters: most of them for the exception, then its last frames.
 constexpr size_t kExceptionBytesMax = 600;
 constexpr size_t kDetailBytesMax = 700;
 constexpr size_t kCommandBytesMax = 200;
 
-// A line without what launchers put before it ("[rank3]: ", "[1,3]<stderr>:") and without colours.
+// Removes launchers' prefixes ("[rank3]: ", "[1,3]<stderr>:") and colours from a line.
 std::string bare(std::string_view line) {
   std::string text;
   for (size_t i = 0; i < line.size(); ++i) {
@@ -49,8 +49,8 @@ std::vector<std::string> bare_lines(std::string_view printed) {
   return lines;
 }
 
-// OpenMPI frames what it says between two lines of dashes: the last such paragraph, as one line; "" when there is
-// none at the end.
+// OpenMPI frames its messages with two lines of dashes: returns the last such paragraph, as one line; "" when there
+// is none at the end.
 std::string framed_words(std::string_view printed) {
   const auto lines = bare_lines(printed);
   const auto is_frame = [](const std::string& line) {
@@ -80,7 +80,7 @@ Traceback find_traceback(const std::vector<std::string>& lines) {
     // Frames are indented; the first line that is not is the exception.
     size_t at = i + 1;
     while (at < lines.size() && (lines[at].starts_with(' ') || lines[at].empty())) ++at;
-    if (at >= lines.size()) continue;  // cut off: an older one may be whole
+    if (at >= lines.size()) continue;  // truncated: an older one may be complete
     traceback.exception = at;
     traceback.found = true;
     return traceback;
@@ -94,7 +94,7 @@ std::string joined(const std::vector<std::string>& lines, size_t begin, size_t e
   return text;
 }
 
-// The exception and what its message says on further lines, up to a blank one.
+// The exception with further lines of its message, up to a blank one.
 size_t end_of_exception(const std::vector<std::string>& lines, const Traceback& traceback) {
   size_t end = traceback.exception + 1;
   while (end < lines.size() && end < traceback.exception + 8 && !trim(lines[end]).empty() &&
@@ -158,7 +158,7 @@ std::string describe_failure(std::string_view title, const Failure& failure, boo
   std::string what = shorten(exception, kExceptionBytesMax), details;
   if (!exception.empty()) {
     details = last_traceback(printed);
-    // Its last frames are nearest to the fault.
+    // Its last frames are nearest to the error.
     if (details.size() > kDetailBytesMax) details = "..\n" + last_lines(details, kDetailBytesMax);
   } else {
     details = last_lines(printed, kDetailBytesMax);

@@ -1,4 +1,4 @@
-// Why a process failed, told for people: the exception of a Python traceback, the signal, the last words.
+// Describes for users why a process failed: the exception of a Python traceback, the signal, the last output.
 //
 // Threads: pure functions.
 #pragma once
@@ -8,10 +8,10 @@
 
 namespace trainyard::entry {
 
-// What is kept of a process's standard error: a traceback of the usual depth and what was printed after it.
+// Bytes kept of a process's standard error: a traceback of the usual depth and the output after it.
 inline constexpr size_t kLastWordsBytesMax = 16 << 10;
 
-// A process that ended badly.
+// A process that failed.
 struct Failure {
   std::string host;
   int rank = 0;
@@ -21,16 +21,16 @@ struct Failure {
 
 // "SIGKILL" for 9.
 std::string signal_name(int number);
-// "ValueError: no such column" of the last traceback in what a process printed, "" when there is none. Prefixes
-// that launchers put before lines are left out.
+// Returns "ValueError: no such column" of the last traceback in a process's output, "" without one. Prefixes that
+// launchers add to lines are removed.
 std::string last_exception(std::string_view printed);
-// The last traceback, whole, with its exception; "" when there is none.
+// Returns the last traceback, complete, with its exception; "" without one.
 std::string last_traceback(std::string_view printed);
-// The last lines, at most so many bytes.
+// Returns the last lines, at most so many bytes.
 std::string last_lines(std::string_view printed, size_t bytes_max);
 
-// The failure file's text: what went wrong first, then host and rank, then details; what matters stands in the
-// first kFailureCharactersMax characters. `title` is the kind of fault, as AWS calls it:
+// Returns the failure file's text: the error first, then host and rank, then details; the essential part is in
+// the first kFailureCharactersMax characters. `title` is the kind of fault, in AWS's words:
 // "ExecuteUserScriptError".
 std::string describe_failure(std::string_view title, const Failure& failure, bool with_rank,
                              std::string_view printed, std::string_view command);

@@ -29,7 +29,7 @@ TEST(Failure, IsTheLastTracebacksException) {
   EXPECT_EQ(last_exception("[1,3]<stderr>:Traceback (most recent call last):\n[1,3]<stderr>:  File \"x\"\n"
                            "[1,3]<stderr>:OSError: \x1b[31mdisk\x1b[0m\n"),
             "OSError: disk");
-  // Cut off before its exception: what is whole counts.
+  // Truncated before its exception: the last complete one counts.
   EXPECT_EQ(last_exception(std::string(kTraceback) + "Traceback (most recent call last):\n  File \"x\"\n"),
             "ValueError: no such column");
   EXPECT_EQ(
@@ -38,7 +38,7 @@ TEST(Failure, IsTheLastTracebacksException) {
       "ValueError: shapes\ndiffer: 3, 4");
 }
 
-TEST(Failure, IsTold) {
+TEST(Failure, IsDescribed) {
   const Failure raised{"algo-2", 3, 1, ""};
   const auto text = describe_failure("ExecuteUserScriptError", raised, true, kTraceback, "python3 train.py");
   EXPECT_TRUE(
@@ -60,7 +60,7 @@ TEST(Failure, IsTold) {
   EXPECT_EQ(words, "ExecuteUserScriptError: b (algo-1, exit code 3)\na\nb");
 }
 
-TEST(Failure, OfALauncherIsWhatItFrames) {
+TEST(Failure, OfALauncherIsItsFramedMessage) {
   const std::string dashes(74, '-');
   const auto text =
       describe_failure("ExecuteUserScriptError", {"algo-1", 0, 1, ""}, false,
@@ -70,7 +70,7 @@ TEST(Failure, OfALauncherIsWhatItFrames) {
       << text;
 }
 
-TEST(Failure, FitsWhatTheUserSees) {
+TEST(Failure, FitsTheFailureReason) {
   std::string deep = "Traceback (most recent call last):\n";
   for (int i = 0; i < 500; ++i)
     deep += "  File \"train.py\", line " + std::to_string(i) + ", in f\n    f()\n";
@@ -80,7 +80,7 @@ TEST(Failure, FitsWhatTheUserSees) {
   EXPECT_NE(text.substr(0, 1024).find("(algo-1, rank 0, exit code 1)"), std::string::npos);
 }
 
-TEST(Tags, AreSageMakers) {
+TEST(OutputPrefix, IsSageMakers) {
   const std::vector<std::string> hosts = {"algo-1", "algo-2"};
   EXPECT_EQ(tag_for_log("[1,3]<stdout>:loss=1", hosts, 2), "[1,mpirank:3,algo-2]<stdout>:loss=1");
   EXPECT_EQ(tag_for_log("[1,12]<stderr>:x", hosts, 1), "[1,mpirank:12]<stderr>:x");

@@ -104,7 +104,7 @@ Result<std::optional<Message>> Opener::next() {
   if (!key_.empty()) {
     const auto seal = std::string_view(pending_).substr(4 + size, kSealBytes);
     if (!equal_in_constant_time(seal, seal_of(key_, direction_, received_, payload)))
-      return corrupt("a frame's seal is not of this gang");
+      return corrupt("invalid seal of a frame");
   }
   pending_.erase(0, whole);
   ++received_;

@@ -1,10 +1,10 @@
-// What the entries of one gang say to each other. Grammar and sizes: docs/formats/gang.md.
+// Encodes the messages between the entries of one gang. Grammar and sizes: docs/formats/gang.md.
 //
-// Every host of a distribution connects to the leading one. Both show that they know the gang's secret; after
-// that each frame carries a code of its bytes, its place in the stream and its direction, so none can be
-// changed, repeated, reordered or sent back.
+// Every host of a distribution connects to the leading one. Both prove that they know the gang's secret; after that
+// each frame carries a MAC of its bytes, its position in the stream and its direction, so none can be changed,
+// repeated, reordered or reflected.
 //
-// The same messages, without codes, go between a launcher's helpers and the entry of their own host.
+// The same messages, without MACs, are sent between a launcher's helper processes and the entry of their own host.
 //
 // Threads: a Sealer or an Opener is confined to one thread; the rest is pure. Errors: corrupt.
 #pragma once
@@ -34,14 +34,14 @@ struct Join {  // from the other one
   std::string host;
   std::string proof;  // proof_of_host()
 };
-struct Go {};    // all are there: start
-struct Done {};  // all that this host started has ended well
-struct Failed {  // the first one that ended badly on this host
+struct Go {};    // all have joined: start
+struct Done {};  // all processes of this host have ended well
+struct Failed {  // the first process of this host that failed
   int32_t rank = 0;
   int32_t code = 1;
   std::string text;
 };
-struct End {  // to all: end with this code; on failure, whose it was and the failure file's text
+struct End {  // to all: end with this code; on failure, with its host and the failure file's text
   int32_t code = 0;
   std::string host;
   std::string text;
@@ -50,16 +50,16 @@ struct Run {  // run this line by a shell (a launcher's daemon)
   uint32_t number = 0;
   std::string line;
 };
-struct Ended {  // what became of it
+struct Ended {  // the result of Run
   uint32_t number = 0;
   int32_t code = 0;
 };
-// -- from a helper to the entry of its own host
+// -- from a helper process to the entry of its own host
 struct RunOn {  // run this line on that host; answered by Ended
   std::string host;
   std::string line;
 };
-struct Rank {  // I am that rank; nothing answers
+struct Rank {  // this is that rank; without an answer
   int32_t rank = 0;
 };
 
@@ -73,10 +73,10 @@ std::string proof_of_host(std::string_view secret, std::string_view challenge_no
 std::string session_key(std::string_view secret, std::string_view challenge_nonce,
                         std::string_view join_nonce);
 
-// length:u32 payload [seal]
+// Writes length:u32 payload [seal].
 class Sealer {
  public:
-  Sealer() = default;  // before both know each other: no seals
+  Sealer() = default;  // before authentication: no seals
   Sealer(std::string key, char direction) : key_(std::move(key)), direction_(direction) {}
   std::string seal(const Message& message);
 
@@ -91,7 +91,7 @@ class Opener {
   Opener() = default;
   void expect_seals(std::string key, char direction);
   void add(std::string_view bytes) { pending_ += bytes; }
-  // The next message, when it is whole.
+  // Returns the next message, when it is complete.
   Result<std::optional<Message>> next();
 
  private:

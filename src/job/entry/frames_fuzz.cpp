@@ -1,5 +1,5 @@
-// What any process of a gang's network sends to entry: decoded or refused; what is decoded encodes to the same
-// bytes, and goes through a sealed stream unchanged.
+// Decodes or rejects any bytes of a process in a gang's network; decoded messages encode to the same bytes, and pass
+// a sealed stream unchanged.
 // decoder: src/job/entry/frames.cpp
 #include <cstddef>
 #include <cstdint>

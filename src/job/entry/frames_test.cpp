@@ -22,7 +22,7 @@ const std::vector<Message>& all_messages() {
   return messages;
 }
 
-TEST(Frames, AreReadAsTheyWereWritten) {
+TEST(Frames, DecodeAsTheyWereEncoded) {
   ASSERT_EQ(all_messages().size(), std::variant_size_v<Message>);
   for (const auto& message : all_messages()) {
     const auto read = decode(encode(message));
@@ -47,7 +47,7 @@ TEST(Frames, GoldenBytes) {
             "35ce6969729d60034ec825683d9ef4b5");
 }
 
-TEST(Frames, CutShortOrTooLongAreCorrupt) {
+TEST(Frames, TruncatedOrTooLongAreCorrupt) {
   for (const auto& message : all_messages()) {
     const std::string whole = encode(message);
     for (size_t bytes = 0; bytes < whole.size(); ++bytes) EXPECT_FALSE(decode(whole.substr(0, bytes)));
@@ -57,7 +57,7 @@ TEST(Frames, CutShortOrTooLongAreCorrupt) {
   EXPECT_FALSE(decode("\x7f"));
 }
 
-// Passes a stream on byte by byte, and says how many messages came out before it broke.
+// Forwards a stream byte by byte, and returns the number of messages before an error.
 int opened(const std::string& stream, const std::string& key) {
   Opener opener;
   opener.expect_seals(key, kToLeader);
@@ -71,20 +71,20 @@ int opened(const std::string& stream, const std::string& key) {
   return messages;
 }
 
-TEST(Frames, SealsHoldPlaceAndDirection) {
+TEST(Frames, SealsCoverPositionAndDirection) {
   Sealer sealer("key", kToLeader);
   const std::string first = sealer.seal(Go{}), second = sealer.seal(Done{});
   EXPECT_EQ(opened(first + second, "key"), 2);
   EXPECT_EQ(opened(first + second, "other"), -1);
-  EXPECT_EQ(opened(second, "key"), -1) << "out of its place";
+  EXPECT_EQ(opened(second, "key"), -1) << "out of order";
   EXPECT_EQ(opened(first + first, "key"), -2) << "repeated";
-  EXPECT_EQ(opened(Sealer("key", kFromLeader).seal(Go{}), "key"), -1) << "sent back";
+  EXPECT_EQ(opened(Sealer("key", kFromLeader).seal(Go{}), "key"), -1) << "reflected";
   std::string changed = first;
   changed[4] = 4;
   EXPECT_EQ(opened(changed, "key"), -1);
 }
 
-TEST(Frames, ALengthIsNotBelieved) {
+TEST(Frames, DeclaredLengthsAreChecked) {
   Opener opener;
   opener.add(std::string("\xff\xff\xff\x7f", 4));
   EXPECT_FALSE(opener.next());

@@ -9,8 +9,8 @@
 namespace trainyard::entry {
 namespace {
 
-constexpr int kGpusMax = 64;      // device files are looked for by number
-constexpr int kCpusMax = 16'384;  // more than Linux is built for
+constexpr int kGpusMax = 64;      // device files are searched by number
+constexpr int kCpusMax = 16'384;  // above the limit of Linux
 constexpr size_t kFileBytesMax = 64 << 10;
 
 // The value of a "Name:   value" line.
@@ -61,7 +61,7 @@ std::vector<Gpu> find_gpus(const std::string& root) {
             os::read_file(root + "/sys/bus/pci/devices/" + gpu->bus + "/local_cpulist", kFileBytesMax))
       gpu->cpus = parse_cpu_list(*near);
   }
-  // Those of which nothing is told keep the order of their numbers, behind the others.
+  // GPUs without a known bus keep the order of their numbers, behind the others.
   std::stable_sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) {
     return std::make_tuple(a.bus.empty(), a.bus) < std::make_tuple(b.bus.empty(), b.bus);
   });

@@ -1,10 +1,10 @@
-// The GPUs that this container was given, and which processors are near each.
+// Finds the GPUs of this container, and the processors near each.
 //
-// A rank is pinned to the GPU of its local rank: it runs on that GPU's processors, so that its memory and its threads
-// are on the GPU's side of the machine, and the number is the same GPU for all ranks. It goes on seeing the others:
-// scripts choose theirs by that number (docs/decisions/08-entry.md).
+// A rank is pinned to the GPU of its local rank: it runs on that GPU's processors, so that its memory and threads are
+// on the GPU's NUMA node, and the number means the same GPU for all ranks. The other GPUs stay visible: scripts
+// choose theirs by that number (docs/decisions/08-entry.md).
 //
-// Threads: callable from anywhere. Errors: none; what the machine does not tell is left empty.
+// Threads: callable from anywhere. Errors: none; properties that the machine does not tell are left empty.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@ namespace trainyard::entry {
 struct Gpu {
   int device = 0;         // of /dev/nvidiaN
   std::string bus;        // "0000:3b:00.0"; "" when the driver does not tell
-  std::vector<int> cpus;  // of its side of the machine; empty: not known, or all are as near
+  std::vector<int> cpus;  // of its NUMA node; empty: unknown, or all are equally near
 };
 
-// In the order of their buses, in which CUDA counts them under CUDA_DEVICE_ORDER=PCI_BUS_ID. Below `root` lie
-// dev, proc and sys: "" for the container's own.
+// Returns the GPUs in the order of their buses, in which CUDA counts them under CUDA_DEVICE_ORDER=PCI_BUS_ID. `root`
+// is the parent of dev, proc and sys: "" for the container's own.
 std::vector<Gpu> find_gpus(const std::string& root = "");
 
-// Of "0-3,8,10-11"; nothing of it, when it is not written so.
+// Parses "0-3,8,10-11"; returns nothing for another form.
 std::vector<int> parse_cpu_list(std::string_view text);
 
 }  // namespace trainyard::entry

@@ -8,7 +8,7 @@
 namespace trainyard::entry {
 namespace {
 
-// A machine of files: what the kernel and NVIDIA's driver tell of one with GPUs.
+// Simulates a machine with GPUs by the files of the kernel and NVIDIA's driver.
 struct Machine {
   os::TemporaryDirectory directory;
   std::string root() const { return directory.path(); }
@@ -41,7 +41,7 @@ TEST(Gpus, AreThoseOfTheContainerInTheOrderOfTheirBuses) {
   EXPECT_EQ(gpus[1].cpus, (std::vector<int>{4, 5, 6, 7}));
 }
 
-TEST(Gpus, AreCountedWhereTheDriverTellsNothing) {
+TEST(Gpus, AreCountedWithoutTheDriversFiles) {
   const Machine machine;
   EXPECT_TRUE(find_gpus(machine.root()).empty());
   machine.device(0);

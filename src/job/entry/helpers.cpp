@@ -15,7 +15,7 @@
 namespace trainyard::entry {
 namespace {
 
-constexpr int kNoEntryCode = 255;  // as ssh has it when it cannot connect
+constexpr int kNoEntryCode = 255;  // ssh's code when it cannot connect
 
 std::string found_at(const Variables& variables, const std::string& name) {
   const auto found = variables.find(name);
@@ -28,7 +28,7 @@ int whole_number(const Variables& variables, std::initializer_list<const char*> 
   return 0;
 }
 
-// Ends this process as the rank ended, so that the launcher's own words are true.
+// Ends this process like the rank, so that the launcher reports it correctly.
 int end_as(int code) {
   if (code > 128 && code < 128 + 65) {
     const int number = code - 128;
@@ -95,7 +95,7 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
   };
   Children children;
   Children::Kind kind;
-  kind.whole_lines = true;  // mpirun puts a tag before whatever it reads at once
+  kind.whole_lines = true;  // mpirun adds its prefix to each part that it reads
   if (auto started = children.start(std::move(command), std::move(kind)); !started) {
     write_all(STDERR_FILENO, started.error().message + "\n");
     report(127, started.error().message, arguments[0]);
@@ -108,7 +108,7 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
     ::poll(waits.data(), waits.size(), -1);
     if (signals.take()) children.ask_to_end();
     if (entry && (waits.back().revents & (POLLIN | POLLHUP)) != 0) {
-      // The one thing that it says is that the rank must end.
+      // Any message or end of the connection means that the rank must end.
       if (!entry->receive()) entry.reset();
       if (entry) {
         if (const auto message = entry->next(); message && *message && std::holds_alternative<End>(**message))

@@ -23,8 +23,8 @@ namespace {
 using Time = LoopTime::Time;
 
 constexpr int kTerminatedCode = 143;  // 128 + SIGTERM
-constexpr int kNoSuchHostCode = 255;  // as ssh has it
-// Hosts of a gang and ranks of a host, with room to spare; more connections are somebody's mistake.
+constexpr int kNoSuchHostCode = 255;  // ssh's code
+// Hosts of a gang and ranks of a host, with a margin; more connections are an error.
 constexpr size_t kPeersMax = 10'000;
 constexpr const char* kHostsFile = "/etc/hosts";
 constexpr const char* kUserTitle = "ExecuteUserScriptError";
@@ -35,12 +35,12 @@ void tell_end(const os::File& base, int code, const std::string& failure) {
   if (const auto written = write_end(base, code, failure); !written) say(written.error().message);
 }
 
-// A peer or a helper, and what is known of it.
+// A peer or a helper process, and its state.
 struct Peer {
   explicit Peer(os::File socket) : link(std::move(socket)) {}
   Link link;
   std::string nonce;  // of our challenge
-  std::string host;   // once it has shown that it is of the gang
+  std::string host;   // set after authentication
   bool helper = false, gone = false;
   bool rank_process = false;  // of helpers: stays while its rank runs
   uint32_t awaits = 0;        // of helpers: the number of the line whose end it waits for
@@ -82,7 +82,7 @@ class HostRun {
   bool finished() {
     if (!end_) return false;
     if (!children_.empty()) return false;
-    // The failed host speaks first: it knows whether memory ran out, and the platform keeps the first word.
+    // The failed host reports first: it knows whether memory ran out, and the platform keeps the first report.
     const bool hold_back = end_->code != 0 && !stopping_ && !end_->host.empty() &&
                            end_->host != settings_.current_host && !alone();
     return !hold_back || now() >= ended_at_ + kFailedHostLead;
@@ -182,11 +182,11 @@ class HostRun {
     } else if (running_) {
       leader_lost_at_ = now();
     } else {
-      connect_at_ = now() + kConnectInterval;  // it may not be there yet
+      connect_at_ = now() + kConnectInterval;  // it may not be listening yet
     }
   }
 
-  // False: it must not say that.
+  // False: the message is not allowed.
   bool take(Peer& peer, const Message& message) {
     if (peer.helper) return take_from_helper(peer, message);
     if (!leads()) return take_from_leader(peer, message);
@@ -244,7 +244,7 @@ class HostRun {
       peer.awaits = ++last_number_;
       Peer* there = host_named(run->host);
       if (there == nullptr) {
-        say("mpirun asks for " + run->host + ", which is no host of this distribution");
+        say("mpirun requested the unknown host " + run->host);
         send(peer, Ended{peer.awaits, kNoSuchHostCode});
       } else {
         send(*there, Run{peer.awaits, run->line});
@@ -343,13 +343,13 @@ class HostRun {
     }
   }
 
-  // The first failure of this host; others follow from it.
+  // The first failure of this host; others are its consequences.
   void report(const Failed& failed) {
     if (own_failure_ || end_) return;
     own_failure_ = End{failed.code != 0 ? failed.code : 1, settings_.current_host, failed.text};
     if (alone() || (stopping_ && !leads())) return begin_end(*own_failure_);
     if (leads()) return coordinator_.failed(settings_.current_host, failed, now());
-    own_failure_due_ = now() + kLostPatience;
+    own_failure_due_ = now() + kLostTimeout;
     if (Peer* peer = leader()) send(*peer, failed);
   }
 
@@ -358,7 +358,7 @@ class HostRun {
   void stop() {
     if (stopping_) return;
     stopping_ = true;
-    // Ranks under a launcher are told one by one: the launcher itself would kill them at once.
+    // Ranks under a launcher get the signal one by one: the launcher itself would kill them at once.
     bool any_told = false;
     for (auto& peer : peers_) {
       if (!peer.rank_process) continue;
@@ -387,10 +387,10 @@ class HostRun {
     if (!end_ && own_failure_due_ && now() >= *own_failure_due_) begin_end(*own_failure_);
     if (!end_ && stopping_ && children_.empty() && running_)
       begin_end(End{own_failure_ ? kTerminatedCode : 0, "", ""});
-    if (!end_ && leader_lost_at_ && now() >= *leader_lost_at_ + kLostPatience)
+    if (!end_ && leader_lost_at_ && now() >= *leader_lost_at_ + kLostTimeout)
       begin_end(own_failure_.value_or(
           End{1, plan_.hosts.front(),
-              "Framework Error: " + plan_.hosts.front() + " left the distribution without a word"}));
+              "Framework Error: " + plan_.hosts.front() + " left the distribution without a result"}));
     if (!end_ && !running_ && now() >= started_ + kJoinMax)
       begin_end(
           End{1, settings_.current_host, "Framework Error: the hosts of the distribution did not all come"});
@@ -416,7 +416,7 @@ class HostRun {
     if (!end_) {
       also(connect_at_);
       also(own_failure_due_);
-      if (leader_lost_at_) also(*leader_lost_at_ + kLostPatience);
+      if (leader_lost_at_) also(*leader_lost_at_ + kLostTimeout);
       if (!running_) also(started_ + kJoinMax);
     } else {
       for (const Time time : {ended_at_ + kEndGrace, ended_at_ + kFailedHostLead})
@@ -450,10 +450,10 @@ class HostRun {
 }  // namespace
 
 int run_host(const Station& station, Clock& clock, Random& random) {
-  // Processes whose parents have ended are ours to collect, also when we are not the first of the container.
+  // Becomes the subreaper of orphans, also when it is not the first process of the container.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Signals signals;
-  // Held before anything of the user's runs.
+  // Opened before any process of the user runs.
   const os::File base(::open(station.base.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   auto preparation = prepare(station, signals);
   if (!preparation.prepared) {

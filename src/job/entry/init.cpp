@@ -12,7 +12,7 @@
 namespace trainyard::entry {
 namespace {
 
-constexpr int kNotFound = 127, kNotRunnable = 126;  // as shells have it
+constexpr int kNotFound = 127, kNotRunnable = 126;  // shells' codes
 
 [[noreturn]] void become(const std::vector<std::string>& arguments, const sigset_t& mask) {
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
@@ -32,11 +32,11 @@ int run_init(const std::vector<std::string>& arguments) {
     write_all(STDERR_FILENO, "trainyard-entry: --init needs a program\n");
     return 2;
   }
-  // Who ignores it, by inheritance too, hears of no child's end.
+  // A parent that ignores SIGCHLD, also by inheritance, gets no notice of a child's end.
   ::signal(SIGCHLD, SIG_DFL);
   sigset_t all, before;
   ::sigfillset(&all);
-  // Faults of our own are ours.
+  // Faults of our own are not forwarded.
   for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP}) ::sigdelset(&all, number);
   ::sigprocmask(SIG_SETMASK, &all, &before);
   const pid_t program = ::fork();

@@ -10,11 +10,11 @@
 namespace trainyard::entry {
 namespace {
 
-// In a process of its own, as it blocks signals and reaps whoever ends.
+// In a process of its own, as it blocks signals and reaps orphans.
 pid_t start(const std::vector<std::string>& arguments) {
   const pid_t process = ::fork();
   if (process == 0) {
-    // Whatever other tests have blocked.
+    // Unblocks signals that other tests have blocked.
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -28,7 +28,7 @@ int code_of(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST(Init, EndsAsItsProgramEnds) {
+TEST(Init, EndsWithItsProgramsCode) {
   EXPECT_EQ(code_of(start({"true"})), 0);
   EXPECT_EQ(code_of(start({"sh", "-c", "exit 7"})), 7);
   EXPECT_EQ(code_of(start({"sh", "-c", "kill -9 $$"})), 137);
@@ -38,7 +38,7 @@ TEST(Init, EndsAsItsProgramEnds) {
   EXPECT_EQ(code_of(start({})), 2);
 }
 
-TEST(Init, PassesSignalsOn) {
+TEST(Init, ForwardsSignals) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   const std::string told = "/proc/self/fd/" + std::to_string(ends[1]);

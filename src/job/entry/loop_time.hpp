@@ -1,8 +1,8 @@
-// LoopTime is the time by which a host's loop keeps its deadlines: the time that passed while the loop ran.
+// Tells the time by which a host's loop keeps its deadlines: the time that passed while the loop ran.
 //
-// CLOCK_MONOTONIC stands while a machine is suspended, but goes on while a virtual machine is paused or a container is
-// frozen. Of such a gap kUnseenTimeMax counts at most (docs/decisions/32), so a deadline is as far away afterwards as it
-// was before. In return the loop must look often: while a deadline is ahead, poll_timeout() is at most kLookInterval.
+// CLOCK_MONOTONIC stops while a machine is suspended, but continues while a virtual machine is paused or a container
+// is frozen. Such a gap counts as kUnseenTimeMax at most (docs/decisions/32), so a deadline is as far away afterwards
+// as before. In return the loop must poll often: while there is a deadline, poll_timeout() is at most kLookInterval.
 //
 // Threads: confined to one. Errors: none. Lifetime: the clock outlives it.
 #pragma once
@@ -25,7 +25,7 @@ class LoopTime {
   explicit LoopTime(Clock& clock) : time_(clock, kUnseenTimeMax) {}
 
   Time now() { return time_.now(); }
-  // For poll(): milliseconds until the loop is to look again. -1: no deadline, an event is enough.
+  // For poll(): milliseconds until the loop must run again. -1: no deadline, an event is enough.
   int poll_timeout(std::optional<Time> due) {
     if (!due) return -1;
     const auto left = std::chrono::ceil<Duration>(*due - now());

@@ -15,7 +15,7 @@ class SetClock final : public Clock {
   std::chrono::nanoseconds at = 5h;
 };
 
-// Sleeps as the loop does until the deadline has come, or `at_most` has passed on the clock.
+// Sleeps as the loop does until the deadline, or until `at_most` has passed on the clock.
 bool comes(LoopTime& time, SetClock& clock, LoopTime::Time due, Duration at_most) {
   for (const auto end = clock.at + at_most; clock.at < end;) {
     if (time.now() >= due) return true;
@@ -45,13 +45,13 @@ TEST(LoopTime, KeepsADeadlineAcrossAPauseThatTheClockCounted) {
 TEST(LoopTime, KeepsAShortDeadlineAcrossAPause) {
   SetClock clock;
   LoopTime time(clock);
-  const auto due = time.now() + kLostPatience;
+  const auto due = time.now() + kLostTimeout;
   clock.at += 10min;
   EXPECT_LT(time.now(), due);
-  EXPECT_TRUE(comes(time, clock, due, kLostPatience));
+  EXPECT_TRUE(comes(time, clock, due, kLostTimeout));
 }
 
-TEST(LoopTime, SleepsNoLongerThanItMayNotLook) {
+TEST(LoopTime, SleepsNoLongerThanTheInterval) {
   SetClock clock;
   LoopTime time(clock);
   EXPECT_EQ(time.poll_timeout({}), -1);

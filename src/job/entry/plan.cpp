@@ -9,15 +9,15 @@ namespace {
 
 // The ports of the framework images.
 constexpr const char* kTorchPort = "7777";
-// By which CUDA counts GPUs: else each process may count those that differ by what it takes for the fastest.
+// The order in which CUDA counts GPUs: otherwise each process may put the fastest one first.
 constexpr const char* kOrderVariable = "CUDA_DEVICE_ORDER";
 constexpr const char* kBusOrder = "PCI_BUS_ID";
 constexpr int kTensorflowPort = 2222, kServerPort = 2223, kMirroredPort = 8890;
 constexpr const char* kDataParallelPort = "7592";
-// A host with more ranks is a mistake: no machine has so many cores.
+// A larger number of ranks is an error: no machine has so many cores.
 constexpr int64_t kRanksOfHostMax = 4096;
 
-// A parameter server as the TensorFlow image starts it: it serves until it is ended.
+// A parameter server in the TensorFlow image's form: it serves until it is killed.
 constexpr const char* kParameterServer =
     "import json, os, tensorflow as tf; config = json.loads(os.environ['TF_CONFIG']); "
     "tf.distribute.Server(tf.train.ClusterSpec(config['cluster']), job_name='ps', "
@@ -68,7 +68,7 @@ struct CustomOptions {
   std::vector<std::string> others;
 };
 
-// Split at blanks, as the toolkit does; NCCL_DEBUG is its one own word among them.
+// Split at blanks, as the toolkit does; NCCL_DEBUG is its only option with a word of its own.
 CustomOptions custom_options(const std::string& text) {
   CustomOptions options;
   std::vector<std::string> words;
@@ -119,7 +119,8 @@ std::vector<std::string> mpirun_command(const Settings& settings, const Image& i
   parameter("orte_leave_session_attached", "1");
   add({"-x", "NCCL_MIN_NRINGS=4", "-x", "NCCL_SOCKET_IFNAME=" + settings.network_interface, "-x",
        "NCCL_DEBUG=" + options.nccl_debug, "-x", "PATH"});
-  if (variables.contains("LD_LIBRARY_PATH")) add({"-x", "LD_LIBRARY_PATH"});  // mpirun warns of what is not
+  if (variables.contains("LD_LIBRARY_PATH"))
+    add({"-x", "LD_LIBRARY_PATH"});  // mpirun warns about missing variables
   command.insert(command.end(), options.others.begin(), options.others.end());
   for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
     if (variables.contains(name)) add({"-x", name});
@@ -148,7 +149,7 @@ Result<Plan> plan_mpi(const Settings& settings, const Image& image, const Variab
 
 // -- torch
 
-// What torchrun gives its ranks.
+// The variables that torchrun sets for its ranks.
 Variables torch_variables(const Settings& settings, size_t place, int local_rank, int ranks, size_t hosts) {
   const auto text = [](auto number) { return std::to_string(number); };
   const size_t rank = place * static_cast<size_t>(ranks) + static_cast<size_t>(local_rank);
@@ -187,10 +188,10 @@ Result<Plan> plan_torch(const Settings& settings, const Image& image, const Vari
   TRY(need_python(image, "The distribution torch_distributed"));
   if (program_kind(settings.program, image.has_setup) != Program::script)
     return invalid("The distribution torch_distributed runs a Python script, and '" + settings.program +
-                   "' is none" + (image.has_setup ? " beside a setup.py" : ""));
+                   "' is not one" + (image.has_setup ? " (with a setup.py)" : ""));
   if (data_parallel && image.code_names_smdistributed && !image.smdistributed)
     return invalid(
-        "The script names smdistributed, and neither its image nor this yard has that library: use "
+        "The script names smdistributed, and neither its image nor this server has that library: use "
         "torch.distributed with the backend nccl or gloo, for which the same ranks are started");
   const int ranks = TRY(ranks_of_host(settings));
   plan.distribution = Distribution::torch;
@@ -201,7 +202,7 @@ Result<Plan> plan_torch(const Settings& settings, const Image& image, const Vari
     start.rank = static_cast<int>(place) * ranks + local_rank;
     start.arguments = program_command(settings, image, false);
     start.variables = torch_variables(settings, place, local_rank, ranks, plan.hosts.size());
-    // So many threads in each rank would fight for the same cores.
+    // Without it the threads of all ranks would compete for the same cores.
     if (ranks > 1 && !variables.contains("OMP_NUM_THREADS")) start.variables["OMP_NUM_THREADS"] = "1";
     if (data_parallel) start.variables.merge(data_parallel_variables(settings));
     Pin pin = pin_of_rank(local_rank, settings.gpu_cpus, variables);
@@ -271,8 +272,8 @@ Plan plan_alone(const Settings& settings, const Image& image, Plan plan) {
   plan.starts.push_back(started_program(settings, image, place_of(settings.hosts, settings.current_host)));
   if (settings.hosts.size() > 1 && settings.distribution_hosts.empty())
     plan.remarks.push_back("warning: " + std::to_string(settings.hosts.size()) +
-                           " hosts and no distribution: unless the script joins the hosts itself, each "
-                           "trains alone, and one model.tar.gz holds what all of them saved");
+                           " hosts and no distribution: unless the script connects the hosts itself, each "
+                           "trains alone, and one model.tar.gz has the files of all of them");
   return plan;
 }
 
@@ -334,7 +335,7 @@ Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus, c
   if (found_at(variables, kPinVariable) == "1") pin.variables["CUDA_VISIBLE_DEVICES"] = device;
   const std::string order = found_at(variables, kOrderVariable);
   if (order.empty()) pin.variables[kOrderVariable] = kBusOrder;
-  // A GPU that is named otherwise, or counted otherwise, is one whose side of the machine we do not know.
+  // For GPUs in another form or order the NUMA nodes are unknown.
   const auto number = parse_int(device);
   if (number && *number >= 0 && static_cast<size_t>(*number) < gpu_cpus.size() &&
       (order.empty() || order == kBusOrder))
@@ -363,7 +364,7 @@ Result<Plan> make_plan(const Settings& settings, const Image& image, const Varia
     return plan_mirrored(settings, image, std::move(plan));
   if (settings.enabled("sagemaker_pytorch_xla_multi_worker_enabled"))
     return invalid(
-        "The distribution pytorchxla needs the SageMaker Training Compiler, which is not here: use "
+        "The distribution pytorchxla needs the SageMaker Training Compiler, which is not supported: use "
         "torch_distributed");
   return plan_alone(settings, image, std::move(plan));
 }

@@ -1,15 +1,15 @@
-// What entry starts on which host, with which arguments and variables: one pure function from the job's settings
-// and what its image offers.
+// Plans the processes that entry starts on each host, with their arguments and variables: one pure function of the
+// job's settings and the image's contents.
 //
 //   distribution                 started on the leading host       on every other host of it
 //   none, or another group       the program, alone                the program, alone
-//   mpi                          mpirun                            what mpirun asks for (its daemon)
+//   mpi                          mpirun                            the daemons that mpirun requests
 //   torch_distributed,           its ranks                         its ranks
 //   pytorchddp, dataparallel
 //   parameter_server             the program, and a server         the program, and a server
 //   multi-worker mirrored        the program                       the program
 //
-// Threads: pure functions. Errors: invalid, in words for the user: what cannot be run, and what would help.
+// Threads: pure functions. Errors: invalid, with a text for the user: the unsupported setting, and an alternative.
 #pragma once
 
 #include <optional>
@@ -21,15 +21,15 @@
 
 namespace trainyard::entry {
 
-// What of the image matters.
+// The properties of the image that matter.
 struct Image {
-  std::string python;   // path; "" = there is none
-  std::string mpirun;   // path; "" = there is none
+  std::string python;   // path; "" = missing
+  std::string mpirun;   // path; "" = missing
   std::string entry;    // path of this program
-  bool mpi4py = false;  // the rest: what that Python can import
+  bool mpi4py = false;  // these: whether that Python can import them
   bool tensorflow = false;
   bool smdistributed = false;
-  bool code_names_smdistributed = false;  // a file of the source directory says "smdistributed"
+  bool code_names_smdistributed = false;  // a file of the source directory contains "smdistributed"
   bool has_setup = false;                 // setup.py in the source directory
 };
 
@@ -40,38 +40,39 @@ std::string_view to_string(Distribution distribution);
 struct Start {
   enum class Role { program, rank, launcher, server };
   Role role = Role::program;
-  int rank = 0;  // among all of the distribution; of programs: the host's place
+  int rank = 0;  // among all of the distribution; for programs: the index of the host
   std::vector<std::string> arguments;
   Variables variables;    // added to the script's
   std::vector<int> cpus;  // on which it runs; none: any
-  // What is told to stop: the process, or, for a shell's sake, all that it started.
+  // Whether a stop signal goes to its whole group, for the sake of shells, instead of the process.
   bool signal_group = false;
 };
 
 struct Plan {
   Distribution distribution = Distribution::none;
   std::vector<std::string> hosts;  // that start and end together, the leading one first; one: no links
-  std::vector<Start> starts;       // on this host, once all are there
+  std::vector<Start> starts;       // on this host, once all have joined
   std::vector<std::string> remarks;
 };
 
 Result<Plan> make_plan(const Settings& settings, const Image& image, const Variables& variables);
 
-// -- parts of it, for tests and for the preparation
+// -- parts, for tests and for the preparation
 
 enum class Program { script, package, command };
 Program program_kind(std::string_view program, bool has_setup);
-// `launched`: by mpirun, which the module mpi4py helps to end all ranks when one raises.
+// `launched`: by mpirun; then the module mpi4py ends all ranks when one raises.
 std::vector<std::string> program_command(const Settings& settings, const Image& image, bool launched);
-// What ties a rank to the GPU of its local rank, by turns: it runs on that GPU's processors, and all ranks count the
-// GPUs alike. With kPinVariable it sees that one only. `gpu_cpus`: of each GPU, in the order of their buses.
+// Pins a rank to the GPU of its local rank, modulo their number: it runs on that GPU's processors, and all ranks
+// count the GPUs alike. With kPinVariable it sees only that GPU. `gpu_cpus`: of each GPU, in the order of their
+// buses.
 struct Pin {
   Variables variables;
   std::vector<int> cpus;
 };
 Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus, const Variables& variables);
 
-// Variables by which a job says what contract and clients have no word for.
+// Variables for job options that neither the contract nor clients define.
 inline constexpr const char* kPinVariable = "TRAINYARD_ONE_GPU_PER_RANK";
 
 }  // namespace trainyard::entry

@@ -7,7 +7,7 @@
 namespace trainyard::entry {
 namespace {
 
-// A job of hosts algo-1 .. algo-n in one group, seen from algo-k.
+// A job of hosts algo-1 .. algo-n in one group, as algo-k sees it.
 struct Job {
   int hosts = 2, host = 1;
   std::vector<std::vector<int>> gpus = {};  // of each: its processors
@@ -117,7 +117,7 @@ TEST(Plan, StartsOneRankPerGpuPinnedByItsLocalRank) {
   EXPECT_EQ(job.plan()->starts[3].variables.at("CUDA_VISIBLE_DEVICES"), "3");
 }
 
-TEST(Plan, PinsARankToWhatItsUserShowsIt) {
+TEST(Plan, PinsARankToAVisibleGpu) {
   const std::vector<std::vector<int>> gpus = {{0}, {1}, {2}, {3}};
   struct Row {
     int local_rank;
@@ -229,7 +229,7 @@ TEST(Plan, MakesMirroredConfig) {
                             "task":{"index":1,"type":"worker"}})"));
 }
 
-TEST(Plan, RefusesInWords) {
+TEST(Plan, RejectsUnsupportedSettingsWithAnExplanation) {
   const struct {
     Json hyperparameters;
     const char* program;

@@ -15,7 +15,7 @@
 namespace trainyard::entry {
 namespace {
 
-// Asked of the image's own Python, once, when something depends on it.
+// Runs in the image's own Python, once, when something depends on it.
 constexpr const char* kAskPython =
     "import importlib.util, json, os, sys, sysconfig\n"
     "def there(name):\n"
@@ -32,7 +32,7 @@ constexpr const char* kAskPython =
     "    'mpi4py': there('mpi4py'), 'tensorflow': there('tensorflow'), 'smdistributed': "
     "there('smdistributed')}))\n";
 
-// Of the source directory, looked through for a word: more is not sources.
+// Limits the search for a word in the source directory: more bytes are not sources.
 constexpr size_t kSourceFilesMax = 2000;
 constexpr size_t kSourceFileBytesMax = 1 << 20;
 constexpr size_t kNamesToldMax = 12;
@@ -62,7 +62,7 @@ Result<Found> look_around(const Station& station) {
   return found;
 }
 
-// Sources that the image itself brings elsewhere, when nothing was unpacked.
+// Returns sources that the image itself has elsewhere, when nothing was unpacked.
 Result<void> bring_code(const Settings& settings) {
   const std::string code = settings.code_directory();
   TRY(os::make_directories(code));
@@ -124,11 +124,11 @@ class Preparer {
     const std::vector<std::string> packages =
         kind == Program::command ? std::vector<std::string>()
                                  : install_arguments(says, kind == Program::package, requirements);
-    // Packages may bring it: whether they did is seen when they are there.
+    // Packages may add it: checked after they are installed.
     image.smdistributed = says.smdistributed || !packages.empty();
     if (settings.enabled("sagemaker_distributed_dataparallel_enabled"))
       image.code_names_smdistributed = code_names(code, "smdistributed");
-    // Before minutes are spent on packages it is known that there is something to start.
+    // Checks that there is something to start before minutes are spent on packages.
     TRY(make_plan(settings, image, prepared.variables));
 
     if (kind == Program::command) {
@@ -148,7 +148,7 @@ class Preparer {
   const NotPrepared& why() const { return why_; }
 
  private:
-  // Errors: cancelled, when told to stop.
+  // Errors: cancelled, by a stop signal.
   Result<Children::Exit> run(Command command, Children::Kind kind) {
     Children children;
     TRY(children.start(std::move(command), std::move(kind)));
@@ -158,7 +158,7 @@ class Preparer {
       ::poll(waits.data(), waits.size(), -1);
       if (signals_.take()) {
         children.kill();
-        return cancelled("told to stop");
+        return cancelled("stopped by a signal");
       }
       children.pump();
       for (auto& exit : children.reap()) return std::move(exit);
@@ -181,7 +181,7 @@ class Preparer {
                        const std::vector<std::string>& arguments, bool package, Variables& variables) {
     const std::string code = settings.code_directory();
     if (std::ranges::find(arguments, "--user") != arguments.end()) {
-      // The system's own folders are read-only: beside the sources there is room, and nothing of it is uploaded.
+      // The system's own folders are read-only: packages go next to the sources, which are not uploaded.
       variables["PYTHONUSERBASE"] = code + "/.python";
       variables["PATH"] = code + "/.python/bin:" + variables["PATH"];
     }

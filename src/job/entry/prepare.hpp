@@ -1,7 +1,7 @@
-// What comes before the user's program starts: the job's files are read, the image is looked at, packages are
-// installed.
+// Prepares the start of the user's program: reads the job's files, inspects the image, and installs
+// packages.
 //
-// Threads: confined to one. Errors: in words for the user, with the title that AWS gives such a fault.
+// Threads: confined to one. Errors: a text for the user, with AWS's title of the fault.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace trainyard::entry {
 
-// What entry is started with.
+// The inputs of entry.
 struct Station {
   std::string base;     // "/opt/ml"
   std::string program;  // path of entry itself, for launchers
@@ -28,11 +28,11 @@ struct Prepared {
   Plan plan;
 };
 
-// Why there is nothing to start.
+// The reason why nothing is started.
 struct NotPrepared {
   int code = 1;
   std::string failure;   // the failure file's text
-  bool stopped = false;  // told to, which is no failure
+  bool stopped = false;  // by a stop signal, which is not a failure
 };
 
 struct Preparation {
@@ -42,14 +42,14 @@ struct Preparation {
 
 Preparation prepare(const Station& station, Signals& signals);
 
-// What the image's Python says of itself, from what it prints. Pure. Errors: invalid.
+// The properties of the image's Python, from its output. Pure. Errors: invalid.
 struct PythonSays {
-  bool writable = false;            // packages can be installed where they usually are
-  bool externally_managed = false;  // the system's own; pip must be told
+  bool writable = false;            // packages can be installed at the usual path
+  bool externally_managed = false;  // the distribution's own; pip needs an option
   bool mpi4py = false, tensorflow = false, smdistributed = false;
 };
 Result<PythonSays> read_python_says(std::string_view json);
-// The arguments of Python that install what the source directory asks for; none: nothing is asked.
+// Returns the arguments of Python that install the source directory's requirements; none: it has none.
 std::vector<std::string> install_arguments(const PythonSays& python, bool package, bool requirements);
 
 }  // namespace trainyard::entry

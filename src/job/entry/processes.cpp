@@ -31,7 +31,7 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
-// posix_spawn's two records, freed whatever happens.
+// posix_spawn's two records, freed in every case.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -46,8 +46,8 @@ class SpawnPlan {
   posix_spawnattr_t attributes;
 };
 
-// This thread's processors, which what it starts inherits, are others as long as it lives. Nothing changes where none
-// of those wanted may be used.
+// Restricts this thread, and so the processes that it starts, to these processors as long as the object lives. No
+// effect if none of them may be used.
 class OnCpus {
  public:
   explicit OnCpus(const std::vector<int>& wanted) {
@@ -88,7 +88,7 @@ Result<Running> start(const Command& command) {
   const auto path = command.variables.find("PATH");
   const std::string program =
       find_program(command.arguments[0], path == command.variables.end() ? "/usr/bin:/bin" : path->second);
-  if (program.empty()) return not_found("there is no program '" + command.arguments[0] + "' in this image");
+  if (program.empty()) return not_found("program '" + command.arguments[0] + "' not found in this image");
   Running running;
   Pipe output, errors;
   SpawnPlan plan;
@@ -101,7 +101,7 @@ Result<Running> start(const Command& command) {
     errors = TRY(make_pipe());
     ::posix_spawn_file_actions_adddup2(&plan.actions, errors.write_end.descriptor(), 2);
   }
-  ::posix_spawn_file_actions_addclosefrom_np(&plan.actions, 3);  // what we were given is not theirs
+  ::posix_spawn_file_actions_addclosefrom_np(&plan.actions, 3);  // our own descriptors are not inherited
   ::posix_spawn_file_actions_addchdir_np(&plan.actions, command.directory.c_str());
   sigset_t none, all;
   ::sigemptyset(&none);
@@ -152,7 +152,7 @@ void write_all(int descriptor, std::string_view text) {
       pollfd waited{descriptor, POLLOUT, 0};
       ::poll(&waited, 1, -1);
     } else if (errno != EINTR) {
-      return;  // nobody listens
+      return;  // the reader is gone
     }
   }
 }

@@ -1,6 +1,6 @@
-// Processes that entry starts, and the few questions that it asks of the container's file system.
+// Starts processes for entry, and reads what it needs of the container's file system.
 //
-// Every process is the first of its own process group, reads from /dev/null, and inherits nothing but its three
+// Every process leads its own process group, reads from /dev/null, and inherits nothing but its three
 // streams.
 //
 // Threads: callable from anywhere. Errors: not_found (no such program), denied, exhausted.
@@ -18,33 +18,33 @@
 namespace trainyard::entry {
 
 struct Command {
-  std::vector<std::string> arguments;  // arguments[0] is found on PATH of variables
-  Variables variables;                 // all of its environment
+  std::vector<std::string> arguments;  // arguments[0] is searched on PATH of variables
+  Variables variables;                 // its whole environment
   std::string directory = "/";
-  std::vector<int> cpus = {};  // on which it runs, as far as we may ourselves; none: where we do
-  bool catch_output = false;   // else it is ours
+  std::vector<int> cpus = {};  // on which it runs, as far as allowed to us; none: ours
+  bool catch_output = false;   // else it is inherited
   bool catch_errors = false;
 };
 
 struct Running {
   pid_t process = 0;
-  os::File output, errors;  // what was asked for: ends of pipes that do not block
+  os::File output, errors;  // the requested ones: ends of pipes that do not block
 };
 
 Result<Running> start(const Command& command);
 
-// The path of a program on a PATH; "" when there is none.
+// Returns the path of a program on a PATH; "" when it is missing.
 std::string find_program(std::string_view name, std::string_view path);
 
-// 0..255, 128+n for a signal, of what waitpid gave.
+// Returns 0..255, 128+n for a signal, for a status of waitpid.
 int exit_code_of(int status);
 
-// Appends some of what a pipe holds now; false at its end.
+// Appends some of a pipe's available bytes; false at its end.
 bool read_available(const os::File& pipe, std::string& text);
-// All of it, whatever else happens.
+// Writes all of it, ignoring errors.
 void write_all(int descriptor, std::string_view text);
 
-// Cores that this process may run on.
+// Returns the number of cores that this process may run on.
 int count_cpus();
 
 }  // namespace trainyard::entry

@@ -12,14 +12,14 @@ namespace {
 constexpr int kInformation = 20;  // logging.INFO
 constexpr const char* kMasterPort = "7777";
 
-// Those of the SDK's own. What else begins with sagemaker_ says how a framework runs.
+// The SDK's own options. Other names that begin with sagemaker_ are options of the framework.
 constexpr std::array<std::string_view, 9> kOfSdk = {
     "sagemaker_program",        "sagemaker_submit_directory",    "sagemaker_enable_cloudwatch_metrics",
     "sagemaker_region",         "sagemaker_container_log_level", "sagemaker_job_name",
     "default_user_module_name", "_tuning_objective_metric",      "sagemaker_s3_output",
 };
 
-// Any of them makes the current group one of the distribution's, where the SDK names no groups.
+// Any of them adds the current group to the distribution, if the SDK names no groups.
 constexpr std::array kDistributionFlags = {
     "sagemaker_mpi_enabled",
     "sagemaker_parameter_server_enabled",
@@ -75,7 +75,7 @@ Result<std::vector<Group>> read_groups(const Json& resource_config) {
   return groups;
 }
 
-// Python's truth of a value.
+// Returns Python's truth value.
 bool is_true(const Json& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number()) return value.get<double>() != 0;
@@ -126,7 +126,7 @@ void find_distribution(Settings& settings) {
   }
 }
 
-// What SM_TRAINING_ENV holds: all that the toolkit knows, by its names.
+// Returns the content of SM_TRAINING_ENV: all that the toolkit knows, by its names.
 Json training_environment(const Settings& settings, const Json& group_hosts, const Json& group_names,
                           const Json& groups_by_name, const Json& channels, const std::string& module_name) {
   const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
@@ -234,9 +234,9 @@ Result<void> check_program(std::string_view program) {
       "or 'bin/train.sh'";
   if (program.empty()) return invalid("The training entry point has no name" + advice);
   constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-/";
-  const std::string which = "The training entry point '" + shorten(program, 120) + "' cannot be used: ";
+  const std::string which = "The training entry point '" + shorten(program, 120) + "' is invalid: ";
   if (program.find_first_not_of(allowed) != std::string_view::npos)
-    return invalid(which + "a name is of letters, digits and . _ + - /" + advice);
+    return invalid(which + "only letters, digits and . _ + - / are allowed" + advice);
   if (program.starts_with('-') || program.starts_with('/') || program.starts_with('+'))
     return invalid(which + "it begins with '" + std::string(program.substr(0, 1)) + "'" + advice);
   for (const auto part : split(program, '/'))
@@ -307,7 +307,7 @@ Variables script_variables(const Settings& settings, const Variables& present) {
 
   Variables variables;
   for (const auto& [name, value] : values) {
-    // A variable cannot hold a NUL, nor a name an equals sign.
+    // A variable cannot contain a NUL, nor a name an equals sign.
     const std::string text = variable_text(value);
     if (name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) continue;
     if (text.find('\0') == std::string::npos) variables["SM_" + in_capitals(name)] = text;
@@ -316,14 +316,14 @@ Variables script_variables(const Settings& settings, const Variables& present) {
   variables["CURRENT_HOST"] = settings.current_host;
   variables["SAGEMAKER_REGION"] = settings.region;
 
-  // Modules beside the script are found, and what is printed is seen at once.
+  // Modules next to the script can be imported, and its output is unbuffered.
   const std::string path = found_at(present, "PYTHONPATH");
   variables["PYTHONPATH"] = settings.code_directory() + (path.empty() ? "" : ":" + path);
   const auto unless_present = [&](const char* name, const std::string& value) {
     if (!present.contains(name)) variables[name] = value;
   };
   unless_present("PYTHONUNBUFFERED", "1");
-  // As the framework images do, for scripts that join the hosts themselves.
+  // As the framework images do, for scripts that connect the hosts themselves.
   unless_present("MASTER_ADDR", settings.master());
   unless_present("MASTER_PORT", kMasterPort);
   unless_present("NCCL_SOCKET_IFNAME", settings.network_interface);

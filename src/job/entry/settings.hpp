@@ -1,6 +1,6 @@
-// What a job in script mode says of itself: its files and variables, read as SageMaker's own toolkit reads them.
+// Reads the settings of a job in script mode, from its files and variables, as SageMaker's own toolkit does.
 //
-// Threads: pure functions. Errors: invalid, in words for the user.
+// Threads: pure functions. Errors: invalid, with a text for the user.
 #pragma once
 
 #include <map>
@@ -15,10 +15,10 @@ namespace trainyard::entry {
 
 using Variables = std::map<std::string, std::string>;
 
-// What lies there before anything is decided.
+// The inputs, before anything is decided.
 struct Found {
   std::string base = "/opt/ml";
-  std::string hyperparameters;  // the files' text
+  std::string hyperparameters;  // the files' content
   std::string resource_config;
   std::string input_data_config;
   Variables variables;  // the environment that entry was started with
@@ -35,11 +35,11 @@ struct Group {
 struct Settings {
   std::string base;
   std::string program;     // the user's entry point, below code_directory()
-  std::string module_dir;  // where its files came from
-  Json log_level;          // as given: a number, usually
+  std::string module_dir;  // the source of its files
+  Json log_level;          // as given: usually a number
   Values user;             // the script's own hyperparameters
-  Values framework;        // sagemaker_* that say how to run it
-  std::string job_name;    // "" when nothing names it
+  Values framework;        // sagemaker_* options of the framework
+  std::string job_name;    // "" when it is unknown
   std::string sdk_job_name, region, framework_module;
 
   std::string current_host;
@@ -51,7 +51,7 @@ struct Settings {
   Json resource_config;
   Json input_data_config;
 
-  // Of the distribution: which groups take part, and their hosts; the first one leads.
+  // Of the distribution: its groups, and their hosts; the first host leads.
   Json distribution_groups;
   std::vector<std::string> distribution_hosts;
   int cpus = 1;
@@ -63,7 +63,7 @@ struct Settings {
     return distribution_hosts.empty() ? hosts.front() : distribution_hosts.front();
   }
   bool in_distribution() const;                           // whether the current group takes part
-  bool enabled(const std::string& framework_name) const;  // a flag of framework, as Python would see it
+  bool enabled(const std::string& framework_name) const;  // a flag of framework, with Python's truth value
 };
 
 Result<Settings> read_settings(const Found& found);
@@ -71,11 +71,11 @@ Result<Settings> read_settings(const Found& found);
 // Errors: invalid, unless the name is a plain path below the code directory.
 Result<void> check_program(std::string_view program);
 
-// What the toolkit puts into the environment: SM_*, PYTHONPATH and the few others; added to the variables that
-// are there.
+// Returns the toolkit's environment variables: SM_*, PYTHONPATH and a few others; added to the present
+// ones.
 Variables script_variables(const Settings& settings, const Variables& present);
 
-// The variables that differ from host to host: a launcher must not carry them over.
+// True for variables that differ from host to host: a launcher must not copy them.
 bool is_of_host(std::string_view variable);
 
 }  // namespace trainyard::entry

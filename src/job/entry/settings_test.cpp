@@ -19,7 +19,7 @@ Found found_with(Json hyperparameters) {
   return found;
 }
 
-// What SageMaker's own toolkit (5.1.4) made of the same files, with 2 cores and no GPU.
+// The output of SageMaker's own toolkit (5.1.4) for the same files, with 2 cores and no GPU.
 TEST(Settings, GiveTheToolkitsVariablesAndArguments) {
   const auto text = os::read_file("golden/script.json");
   ASSERT_TRUE(text) << text.error().message;
@@ -81,7 +81,7 @@ TEST(Settings, KnowWhichHostsADistributionHas) {
   EXPECT_EQ(apart->master(), "algo-1");
 }
 
-TEST(Settings, RefuseWhatIsNotTheContracts) {
+TEST(Settings, RejectFilesOutsideOfTheContract) {
   Found found = found_with(Json::object());
   found.resource_config = R"({"current_host":"algo-9","hosts":["algo-1"]})";
   EXPECT_FALSE(read_settings(found));
@@ -93,7 +93,7 @@ TEST(Settings, RefuseWhatIsNotTheContracts) {
   EXPECT_FALSE(read_settings(found));
 }
 
-TEST(Settings, TakeOnlyProgramsInsideTheSources) {
+TEST(Settings, AcceptOnlyProgramsInTheSources) {
   for (const char* good : {"train.py", "bin/train.sh", "a-b_c+d.1/x", ".hidden/run"})
     EXPECT_TRUE(check_program(good)) << good;
   for (const char* bad :
@@ -101,7 +101,7 @@ TEST(Settings, TakeOnlyProgramsInsideTheSources) {
     EXPECT_FALSE(check_program(bad)) << bad;
 }
 
-TEST(Settings, LeaveWhatTheImageAndTheJobSay) {
+TEST(Settings, KeepVariablesOfImageAndJob) {
   const auto settings = read_settings(found_with({{"sagemaker_program", "train.py"}}));
   const auto variables =
       script_variables(*settings, {{"PYTHONPATH", "/opt/lib"}, {"NCCL_DEBUG", "INFO"}, {"MASTER_PORT", "1"}});

@@ -41,14 +41,14 @@ Result<Address> parse_address(const std::string& text, uint16_t port) {
     address.size = sizeof *six;
     return address;
   }
-  return invalid("'" + shorten(text, 80) + "' is no address");
+  return invalid("invalid address '" + shorten(text, 80) + "'");
 }
 
 Address helpers_address() {
   Address address;
   auto* unix_address = reinterpret_cast<sockaddr_un*>(&address.bytes);
   unix_address->sun_family = AF_UNIX;
-  // A first byte of zero: a name, not a file.
+  // A first byte of zero: an abstract name, not a file.
   std::memcpy(unix_address->sun_path + 1, kHelpersName.data(), kHelpersName.size());
   address.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + kHelpersName.size());
   return address;

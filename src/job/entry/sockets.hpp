@@ -1,6 +1,6 @@
-// The sockets between entries: TCP inside the gang's network, and one of the host's own for its helpers.
+// Opens the sockets between entries: TCP in the gang's network, and a local one for helper processes.
 //
-// Nothing here blocks but connect_to_entry() and what helpers do after it.
+// Nothing here blocks but connect_to_entry() and what helper processes do after it.
 //
 // Threads: confined to one. Errors: unavailable, by errno.
 #pragma once
@@ -17,19 +17,19 @@
 
 namespace trainyard::entry {
 
-// Where the leading host listens: beside the ports that the contract names (22, 2222, 2223, 7592, 7777, 8890).
+// The leading host's port: different from those that the contract names (22, 2222, 2223, 7592, 7777, 8890).
 inline constexpr uint16_t kGangPort = 7779;
-// More waits to be sent to one peer than a few daemons' command lines: it does not read.
+// More unsent bytes than a few daemons' command lines mean that the peer does not read.
 inline constexpr size_t kUnsentBytesMax = 4 << 20;
 
-// The address that a hosts file gives a name; "" when it gives none.
+// Returns the address of a name in a hosts file; "" when it is missing.
 std::string address_of(std::string_view hosts_file, std::string_view name);
 
 Result<os::File> listen_for_gang(uint16_t port);
-// Begins; whether it is there is known when the socket can be written.
+// Begins to connect; the socket becomes writable when the result is known.
 Result<os::File> begin_connecting(const std::string& address, uint16_t port);
 Result<void> finish_connecting(const os::File& socket);
-// Helpers of this host meet here: a name in its network namespace, no file.
+// Listens for helper processes of this host: at a name in its network namespace, not a file.
 Result<os::File> listen_for_helpers();
 Result<os::File> connect_to_entry();
 std::optional<os::File> accept_one(const os::File& listener);
@@ -42,10 +42,10 @@ class Link {
   bool wants_to_send() const { return !unsent_.empty(); }
 
   void seal_with(const std::string& key, bool leads);
-  // Queues, and sends what goes at once. False: it is gone.
+  // Queues the message, and sends what the socket accepts. False: the peer is gone.
   bool send(const Message& message);
   bool send_more();
-  // What has come. False: it is gone, or sends what it must not.
+  // Reads what has arrived. False: the peer is gone, or sent something invalid.
   bool receive();
   Result<std::optional<Message>> next() { return opener_.next(); }
 

@@ -1,4 +1,4 @@
-// What mpirun --tag-output puts before lines, as SageMaker's log shows it.
+// Converts the output prefix of mpirun --tag-output to the form of SageMaker's log.
 //
 // Threads: pure functions.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace trainyard::entry {
 
-// "[1,3]<stdout>:text" -> "[1,mpirank:3,algo-2]<stdout>:text"; other lines as they are.
+// "[1,3]<stdout>:text" -> "[1,mpirank:3,algo-2]<stdout>:text"; other lines unchanged.
 std::string tag_for_log(std::string_view line, const std::vector<std::string>& hosts, int ranks_of_host);
 
 }  // namespace trainyard::entry

@@ -14,7 +14,7 @@ bool is_whole_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// repr(float): the shortest digits that read back the same; an exponent below 1e-4 and from 1e16 on.
+// Returns repr(float): the shortest digits that read back the same; an exponent below 1e-4 and from 1e16 on.
 std::string python_float(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
@@ -46,7 +46,7 @@ std::string python_float(double value) {
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
 }
 
-// repr(value), as a part of a list or an object.
+// Returns repr(value), as a part of a list or an object.
 std::string python_repr(const Json& value);
 
 std::string python_quoted(const std::string& text) {

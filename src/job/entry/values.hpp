@@ -1,7 +1,7 @@
-// Hyperparameters as SageMaker's own toolkit reads and writes them, which is as Python does: scripts compare
+// Converts hyperparameters as SageMaker's own toolkit does, which is as Python does: scripts compare
 // texts.
 //
-// One difference: NaN, Infinity and whole numbers beyond 64 bits stay the text that they are.
+// One difference: NaN, Infinity and whole numbers beyond 64 bits stay texts.
 //
 // Threads: pure functions.
 #pragma once
@@ -17,17 +17,17 @@ namespace trainyard::entry {
 
 using Values = std::map<std::string, Json>;
 
-// json.loads(text), or the text itself where that fails.
+// Returns json.loads(text), or the text itself where that fails.
 Json value_of(std::string_view text);
-// json.dumps(value, sort_keys=True, separators=(",", ":")), in ASCII.
+// Returns json.dumps(value, sort_keys=True, separators=(",", ":")), in ASCII.
 std::string python_json(const Json& value);
-// A variable's value: text as it is, None as "", all else as JSON.
+// Returns a variable's value: text unchanged, None as "", all else as JSON.
 std::string variable_text(const Json& value);
-// str(value), with an object as "a=1,b=2" and None as "".
+// Returns str(value), with an object as "a=1,b=2" and None as "".
 std::string argument_text(const Json& value);
-// "--name value" for each, ordered by name; "-n value" when the name is one character.
+// Returns "--name value" for each, ordered by name; "-n value" when the name is one character.
 std::vector<std::string> user_arguments(const Values& values);
-// shlex.quote(text): one word for a POSIX shell.
+// Returns shlex.quote(text): one word for a POSIX shell.
 std::string shell_word(std::string_view text);
 
 }  // namespace trainyard::entry

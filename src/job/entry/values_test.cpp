@@ -5,7 +5,7 @@
 namespace trainyard::entry {
 namespace {
 
-// What Python 3.11 prints for json.loads(text): str(value), and json.dumps as the toolkit calls it.
+// Python 3.11's output for json.loads(text): str(value), and json.dumps as the toolkit calls it.
 TEST(Values, AreReadAndWrittenAsPythonDoes) {
   const struct {
     const char *text, *argument, *variable;
@@ -31,7 +31,7 @@ TEST(Values, AreReadAndWrittenAsPythonDoes) {
       {"{\"z\": {\"y\": [1]}}", "z={'y': [1]}", "{\"z\":{\"y\":[1]}}"},
       {"[\"a'b\\\"c\"]", "['a\\'b\"c']", "[\"a'b\\\"c\"]"},
       {"[\"\\u00e9\\ud83d\\ude00\"]", "['\xC3\xA9\xF0\x9F\x98\x80']", "[\"\\u00e9\\ud83d\\ude00\"]"},
-      // Ours: beyond 64 bits a number stays its text.
+      // Ours: beyond 64 bits a number stays a text.
       {"123456789012345678901234567890", "123456789012345678901234567890", "123456789012345678901234567890"},
   };
   for (const auto& row : kTable) {

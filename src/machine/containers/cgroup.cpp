@@ -26,18 +26,19 @@ namespace {
 constexpr std::string_view kParent = "trainyard";
 constexpr std::string_view kOwnLeaf = "/trainyard.server";  // an ordinary user's own processes, under v2
 constexpr int kCpuPeriodMicroseconds = 100'000;             // the kernel's default
-// What the kernel gives a process, or a group, that nobody weighed; and the most it takes. v1, then v2.
+// The kernel's default weight of a process or a group, and its maximum. v1, then v2.
 constexpr double kSharesOfCpu = 1024, kSharesMax = 262'144;
 constexpr double kWeightOfCpu = 100, kWeightMax = 10'000;
-// What a group of ours is in, of v1's hierarchies. cpuacct counts, freezer holds forks still while they are
-// killed.
+// v1 hierarchies of the server's groups. cpuacct counts; freezer stops forks while processes are killed.
+// 35
+// For reading a group's list of processes; there are never more than pids_max lines.
 constexpr std::string_view kControllers[] = {"cpu", "cpuacct", "memory", "pids", "devices", "freezer"};
 // Reading a group's list of processes; more than pids_max lines never come.
 constexpr size_t kListBytesMax = 16 << 20;
-// rmdir answers EBUSY for a moment after the last process is gone.
+// rmdir fails with EBUSY for a moment after the end of the last process.
 constexpr int kRemoveTriesMax = 500;
 constexpr std::chrono::milliseconds kRemovePause{2};
-// How often the parent may vanish while a group is made below it.
+// Retries when the parent vanishes while a group is made below it.
 constexpr int kMakeTriesMax = 100;
 
 Result<void> write_value(const std::string& path, std::string_view value) {
@@ -55,7 +56,7 @@ std::optional<int64_t> read_number(const std::string& path) {
   return number ? std::optional(*number) : std::nullopt;
 }
 
-// The number after `name` in a file of "name number" lines.
+// Returns the number after `name` in a file of "name number" lines.
 std::optional<int64_t> read_member(const std::string& path, std::string_view name) {
   const auto text = os::read_file(path, 64 << 10);
   if (!text) return {};
@@ -73,7 +74,7 @@ Result<void> make_directory(const std::string& path) {
   return from_errno("making the cgroup " + path);
 }
 
-// Another container's end may take the empty parent away at any moment.
+// The end of another container may remove the empty parent at any moment.
 Result<void> make_below_parent(const std::string& path) {
   const std::string parent = path.substr(0, path.rfind('/'));
   const bool parent_is_ours = parent.ends_with("/" + std::string(kParent));
@@ -100,16 +101,17 @@ Result<void> carry_out(const CgroupStep& step) {
   return ok();
 }
 
-// Making nodes is harmless without the right to make them; null, zero, full, random, urandom, tty, console,
-// ptmx, pts.
+// mknod alone is harmless; then read and write: null, zero, full, random, urandom, tty, console, ptmx,
+// pts.
 Result<std::vector<std::string>> device_rules(const std::vector<std::string>& devices) {
   std::vector<std::string> allowed = {"c *:* m",   "b *:* m",   "c 1:3 rwm",  "c 1:5 rwm",
                                       "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm",  "c 5:0 rwm",
                                       "c 5:1 rwm", "c 5:2 rwm", "c 136:* rwm"};
   for (const auto& path : devices) {
     struct stat status;
-    if (::stat(path.c_str(), &status) != 0) return from_errno("looking at the device " + path);
-    if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode)) return invalid(path + " is not a device file");
+    if (::stat(path.c_str(), &status) != 0) return from_errno("reading the status of the device " + path);
+    if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode))
+      return invalid("invalid device '" + path + "': not a device file");
     allowed.push_back(std::string(S_ISCHR(status.st_mode) ? "c " : "b ") +
                       std::to_string(major(status.st_rdev)) + ":" + std::to_string(minor(status.st_rdev)) +
                       " rwm");
@@ -117,8 +119,8 @@ Result<std::vector<std::string>> device_rules(const std::vector<std::string>& de
   return allowed;
 }
 
-// Where cpus are short, each container counts for as many as it was given, and all of ours together for the
-// whole machine; otherwise a hundred processes of ours would count as one beside any other.
+// When cpus are short, each container weighs as much as its share, and all of the server's together as much as the
+// whole machine; otherwise a hundred of their processes would weigh as much as one other process.
 void weigh(std::vector<CgroupStep>& steps, const std::string& directory, double cpus, double machine_cpus,
            const char* file, double of_cpu, double most) {
   const auto weight = [&](double count) {
@@ -176,7 +178,7 @@ CgroupLayout parse_cgroup_layout(std::string_view mountinfo) {
         if (option != "rw" && option != "ro" && !option.starts_with("name=") &&
             !option.starts_with("release_agent="))
           hierarchy.controllers.emplace_back(option);
-      // The first mount of a hierarchy counts; later ones show the same.
+      // The first mount of a hierarchy counts; later ones show the same tree.
       if (!hierarchy.controllers.empty() && !layout.with(hierarchy.controllers[0]))
         layout.hierarchies.push_back(std::move(hierarchy));
     }
@@ -197,7 +199,7 @@ CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_g
   delegated.mode = layout.mode;
   delegated.hybrid_unified = layout.hybrid_unified;
   for (const auto& hierarchy : layout.hierarchies) {
-    // Its rules are for root of the machine only; what is not given to an ordinary user he cannot open.
+    // The device controller is for root of the machine only; an ordinary user cannot open other devices anyway.
     if (hierarchy.controllers == std::vector<std::string>{"devices"}) continue;
     for (const auto line : split(own_groups, '\n')) {
       // 4:memory:/user.slice/user-1000.slice; v2: 0::/user.slice/..
@@ -210,7 +212,7 @@ CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_g
                                                               hierarchy.controllers[0]) != names.end();
       if (!this_one) continue;
       std::string group(line.substr(members[0].size() + members[1].size() + 2));
-      // Where only a part of the hierarchy is mounted, paths still begin at its root.
+      // If only a part of the hierarchy is mounted, paths still begin at the hierarchy's root.
       if (hierarchy.root != "/") {
         if (group != hierarchy.root && !group.starts_with(hierarchy.root + "/")) break;
         group.erase(0, hierarchy.root.size());
@@ -254,7 +256,7 @@ const CgroupLayout& cgroup_layout() {
           return ::access(directory.c_str(), W_OK) == 0 &&
                  ::access((directory + "/cgroup.procs").c_str(), W_OK) == 0;
         });
-    // What the root offers is not what was handed down.
+    // The root's controllers may not all be delegated.
     for (auto& hierarchy : layout.hierarchies)
       if (hierarchy.unified) hierarchy.controllers.clear();
     return with_offered(std::move(layout));
@@ -262,7 +264,7 @@ const CgroupLayout& cgroup_layout() {
   return delegated;
 }
 
-void make_room_for_cgroups(const std::vector<int>& processes) {
+void move_to_leaf_cgroup(const std::vector<int>& processes) {
   for (const auto& hierarchy : cgroup_layout().hierarchies) {
     if (!hierarchy.unified) continue;
     const std::string leaf = hierarchy.path + hierarchy.base + std::string(kOwnLeaf);
@@ -273,7 +275,7 @@ void make_room_for_cgroups(const std::vector<int>& processes) {
 
 std::string cgroup_name(std::string_view id, std::string_view directory) {
   while (directory.size() > 1 && directory.back() == '/') directory.remove_suffix(1);
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: equal for ever, and nobody gains by a collision with himself
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: equal in all releases; a collision harms its own user only
   for (const char byte : directory) hash = (hash ^ uint8_t(byte)) * 0x100000001b3;
   char text[9];
   std::snprintf(text, sizeof text, "%08x", unsigned(hash ^ (hash >> 32)));
@@ -302,8 +304,8 @@ Result<std::vector<CgroupStep>> plan_cgroup(const CgroupLayout& layout, const st
   using What = CgroupStep::What;
   const auto missing = [&](std::string_view controller) -> Result<void> {
     if (layout.with(controller)) return ok();
-    return denied("this machine offers no cgroup controller '" + std::string(controller) +
-                  "', so a job's share of it cannot be limited");
+    return denied("limiting a job's share: this machine has no cgroup controller '" +
+                  std::string(controller) + "'; boot with it enabled");
   };
   if (limits.cpus > 0) TRY(missing("cpu"));
   if (limits.memory_bytes > 0) TRY(missing("memory"));
@@ -315,7 +317,7 @@ Result<std::vector<CgroupStep>> plan_cgroup(const CgroupLayout& layout, const st
     if (hierarchy.unified) {
       const std::string parent = path.substr(0, path.rfind('/'));
       steps.push_back({What::make, parent});
-      // From above down: a group has what the one above lets it have.
+      // Top down: a group has only the controllers that its parent enables.
       for (const char* controller : {"+cpu", "+memory", "+pids"}) {
         if (!layout.with(controller + 1)) continue;
         steps.push_back(
@@ -403,7 +405,7 @@ std::vector<int> Cgroup::processes() const {
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  // A process that is not in our PID namespace shows as 0.
+  // A process of another PID namespace shows as 0.
   std::erase(all, 0);
   return all;
 }
@@ -444,15 +446,15 @@ Result<void> Cgroup::kill(Duration at_most) const {
   for (bool first = true;; first = false) {
     if (processes().empty()) break;
     if (unified && write_value(directories_[0] + "/cgroup.kill", "1")) {
-      // All of it, forks included, in one stroke.
+      // Kills all of it at once, also processes that are being forked.
     } else {
-      // Held still, so that what forks cannot run ahead of us; thawed, since what is frozen cannot die.
+      // Frozen first, so that forks cannot outrun the signals; then thawed, since frozen processes cannot die.
       const bool frozen = !freezer.empty() && bool(write_value(freezer + "/freezer.state", "FROZEN"));
       for (const int process : processes()) ::kill(process, SIGKILL);
       if (frozen) (void)write_value(freezer + "/freezer.state", "THAWED");
     }
     if (std::chrono::steady_clock::now() >= deadline)
-      return unavailable("the processes of cgroup " + name_ + " do not end");
+      return unavailable("killing the processes of cgroup " + name_ + ": timed out");
     if (!first) std::this_thread::sleep_for(kRemovePause);
   }
   return ok();
@@ -465,7 +467,7 @@ Result<void> Cgroup::remove() const {
       if (errno != EBUSY || attempt >= kRemoveTriesMax) return from_errno("removing the cgroup " + path);
       std::this_thread::sleep_for(kRemovePause);
     }
-    // The parent goes with its last child.
+    // The parent is removed with its last child.
     (void)::rmdir(path.substr(0, path.rfind('/')).c_str());
   }
   return ok();

@@ -1,8 +1,8 @@
-// Control groups of containers: made, limited, counted, killed and removed, under v1, hybrid and v2 alike.
+// Makes, limits, counts, kills and removes the control groups of containers, under v1, hybrid and v2 alike.
 //
-// Ours lie below /trainyard in every hierarchy that we use; an ordinary user's lie below the group that he himself was
-// put into, where that was delegated to him. A group's name is the container's id and a short hash of its directory, so
-// two servers on one machine do not meet.
+// The server's groups lie below /trainyard in every hierarchy that it uses; those of an ordinary user lie below
+// the user's own group, where that was delegated. A group's name is the container's id and a short hash of its
+// directory, so that two servers on one machine use different names.
 //
 // Threads: callable from anywhere; a Cgroup is immutable. Errors: denied (read-only or not delegated), by
 // errno.
@@ -24,7 +24,7 @@ namespace trainyard::containers {
 enum class CgroupMode {
   none,
   v1,
-  hybrid,  // v1 controllers, and a v2 hierarchy beside them
+  hybrid,  // v1 controllers, and next to them a v2 hierarchy
   v2,
 };
 
@@ -33,8 +33,8 @@ struct CgroupHierarchy {
   std::string path;                      // "/sys/fs/cgroup/memory"
   std::vector<std::string> controllers;  // {"memory"}; for v2 all that it offers
   bool unified = false;
-  std::string root = "/";  // which group is seen at `path`
-  std::string base = {};   // below `path`: the group in which ours are made
+  std::string root = "/";  // the group that is visible at `path`
+  std::string base = {};   // below `path`: the parent of the server's groups
 };
 
 struct CgroupLayout {
@@ -42,80 +42,80 @@ struct CgroupLayout {
   std::vector<CgroupHierarchy> hierarchies;
   // The hierarchy that has `controller`; null when none has.
   const CgroupHierarchy* with(std::string_view controller) const;
-  // Where a hybrid machine's v2 hierarchy is mounted; "" elsewhere. crun refuses to start while it offers a
+  // The mount point of a hybrid machine's v2 hierarchy; "" elsewhere. crun refuses to start while it offers a
   // controller.
   std::string hybrid_unified;
 };
 
-// Pure: from the text of /proc/self/mountinfo. What a v2 hierarchy offers is not said there.
+// Parses the text of /proc/self/mountinfo, which does not tell the controllers of a v2 hierarchy. Pure.
 CgroupLayout parse_cgroup_layout(std::string_view mountinfo);
-// Pure: the part of it that was delegated to an ordinary user: below the groups that he is in (`own_groups`: the text
-// of /proc/self/cgroup), where he may make others. `writable` answers for a group's directory.
+// Returns the part that was delegated to an ordinary user: below the groups that the user is in (`own_groups`: the
+// text of /proc/self/cgroup), where the user may make others. `writable` tells this of a group's directory. Pure.
 CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_groups,
                               const std::function<bool(const std::string& directory)>& writable);
-// With what its v2 hierarchy offers, by the file cgroup.controllers of the group in which ours are made.
+// Adds the controllers of the v2 hierarchy, as cgroup.controllers of the parent of the server's groups lists them.
 CgroupLayout with_offered(CgroupLayout layout);
-// This machine's; read once.
+// The layout of this machine; read once.
 const CgroupLayout& machine_cgroup_layout();
-// In which our own groups are: the same, or what of it is delegated to us.
+// The layout that the server uses: that of the machine, or the part that is delegated to its user.
 const CgroupLayout& cgroup_layout();
-// A v2 group that has processes cannot limit groups below it: moves these into one of their own beside ours. Harmless
-// elsewhere.
-void make_room_for_cgroups(const std::vector<int>& processes);
+// Moves these processes into a group next to the server's own: a v2 group with processes cannot limit groups below
+// it. Harmless elsewhere.
+void move_to_leaf_cgroup(const std::vector<int>& processes);
 
 struct CgroupLimits {
   double cpus = 0;                   // 0 = no limit
   int64_t memory_bytes = 0;          // 0 = no limit
   int64_t pids_max = 0;              // 0 = no limit
-  std::vector<std::string> devices;  // device files beyond the harmless usual ones
+  std::vector<std::string> devices;  // device files in addition to the harmless usual ones
 };
 
-// What making a group is: steps on text, in order.
+// One step of making a group, as text. The steps are carried out in order.
 struct CgroupStep {
   enum class What {
     make,             // the directory
     write,            // `value` to the file
-    write_if_there,   // where this kernel has such a file
-    write_if_we_may,  // weights: what cannot be weighed runs all the same
+    write_if_there,   // if this kernel has such a file
+    write_if_we_may,  // weights: a group without a weight works as well
   };
   What what = What::make;
   std::string path;
   std::string value = {};
 };
-// Pure. Errors: denied, naming the controller that the layout lacks. `machine_cpus`: how many all of ours are worth
-// together. `device_rules`: lines for v1's devices.allow.
+// Plans the steps. Errors: denied, naming the controller that the layout lacks. `machine_cpus`: the cpus of the
+// machine, which all of the server's groups share. `device_rules`: lines for v1's devices.allow. Pure.
 Result<std::vector<CgroupStep>> plan_cgroup(const CgroupLayout& layout, const std::string& name,
                                             const CgroupLimits& limits, double machine_cpus,
                                             const std::vector<std::string>& device_rules);
 std::vector<CgroupStep> plan_cpu_limit(const CgroupLayout& layout, const std::string& name, double cpus);
 
-// "j17a1-0.3f9a1c20": see above.
+// Returns the group's name: "j17a1-0.3f9a1c20".
 std::string cgroup_name(std::string_view id, std::string_view directory);
 
 class Cgroup {
  public:
-  // Makes and limits it. Errors: denied, naming the controller that cannot be limited.
+  // Makes the group and limits it. Errors: denied, naming the controller that cannot be limited.
   static Result<Cgroup> make(const std::string& name, const CgroupLimits& limits,
                              const CgroupLayout& layout = cgroup_layout());
-  // One that is there, or partly there. The layout must outlive it.
+  // Names a group that exists, at least partly. The layout must outlive it.
   static Cgroup named(const std::string& name, const CgroupLayout& layout = cgroup_layout());
-  // Of all that carry our prefix.
+  // Names of all groups with the server's prefix.
   static std::vector<std::string> names();
 
-  // What it may use from now on. Later than the other limits, since a tenth of a cpu would hold up the start
-  // of what runs in it for a second. 0 = no limit.
+  // Limits its cpus from now on; 0 = no limit. Set after the other limits, since a tenth of a cpu would delay the
+  // start of a program by a second.
   Result<void> limit_cpus(double cpus) const;
 
-  // Files into which a process writes "0" to move itself in. (v1: `tasks`, which needs no lock over all
-  // processes; a caller with one thread only.)
+  // Files into which a process writes "0" to move itself in. (v1: `tasks`, which needs no lock over all processes;
+  // the caller must have one thread only.)
   const std::vector<std::string>& entrances() const { return entrances_; }
   bool exists() const;
   std::vector<int> processes() const;
-  // Whether the memory limit killed a process in it.
+  // True after the memory limit killed a process of the group.
   bool out_of_memory() const;
   std::optional<std::chrono::nanoseconds> cpu_used() const;
   std::optional<int64_t> memory_used() const;
-  // Kills every process in it, forks under way included, and waits until they are gone.
+  // Kills every process of the group, also those that are being forked, and waits for their end.
   Result<void> kill(Duration at_most) const;
   // Removes the directories. Requires: no process in it.
   Result<void> remove() const;
@@ -125,7 +125,7 @@ class Cgroup {
   const CgroupLayout* layout_ = nullptr;
   std::vector<std::string> directories_;
   std::vector<std::string> entrances_;
-  // Of the group; "" where no hierarchy has that controller.
+  // The group's directory; "" where no hierarchy has that controller.
   std::string directory(std::string_view controller) const;
 };
 

@@ -62,7 +62,7 @@ TEST(CgroupLayout, ReadsV1HybridAndV2) {
   EXPECT_EQ(parse_cgroup_layout("22 27 0:21 / /proc rw - proc proc rw\n").mode, CgroupMode::none);
 }
 
-TEST(CgroupLayout, AsksAV2TreeWhatItOffers) {
+TEST(CgroupLayout, ReadsTheControllersOfAV2Tree) {
   struct Case {
     const char* controllers;
     std::vector<std::string> expected;
@@ -81,7 +81,7 @@ TEST(CgroupLayout, AsksAV2TreeWhatItOffers) {
 }
 
 // What systemd hands to a user, and what a login without systemd has.
-TEST(CgroupLayout, AnOrdinaryUserHasWhatWasDelegatedToHim) {
+TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPart) {
   const std::string v2 = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
   const std::string part = "30 23 0:26 /docker/x /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n";
   const std::string v1 =

@@ -41,22 +41,22 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-// The runtime takes some 20 ms; a machine that swaps or a cold disk may take seconds.
+// The runtime needs some 20 ms; a machine that swaps, or a cold disk, seconds.
 constexpr std::chrono::seconds kStartMax{60};
-// SIGKILL to PID 1 of a PID namespace ends all of it at once, unless the kernel is busy writing a core or
-// waits for a disk.
+// SIGKILL to PID 1 ends its PID namespace at once, unless the kernel is writing a core file or waits for a
+// disk.
 constexpr Duration kKillMax = 10s;
 constexpr size_t kRuntimeLogBytesMax = 64 << 10;
 
-// A directory that is there on the machine, for each container's mount namespace to put its stage over. On the
-// way to it anybody may walk.
+// A directory of the machine over which each container's mount namespace mounts its stage. Every user may search the
+// directories above it.
 std::string stage_path() { return run_directory() + "/stage"; }
 constexpr size_t kMountinfoBytesMax = 16 << 20;
 
 // Names below a container's directory.
 constexpr const char* kConfigFile = "config.json";
-constexpr const char* kProcessFile = "pid";       // the first process, for who looks from outside
-constexpr const char* kProcessPipe = "pid.told";  // where the runtime tells us
+constexpr const char* kProcessFile = "pid";       // the first process, for readers outside
+constexpr const char* kProcessPipe = "pid.told";  // the runtime writes its process number here
 constexpr const char* kRuntimeLog = "runtime.log";
 
 Result<std::string> find_runtime() {
@@ -73,7 +73,7 @@ struct ChildFailure {
   int error_number;
 };
 
-// What the child needs, made before it is forked.
+// Arguments of the child, made before the fork.
 struct Launch {
   ChildPlan plan;
   std::vector<char*> arguments;
@@ -82,17 +82,17 @@ struct Launch {
 };
 
 [[noreturn]] void be_the_child(const Launch& launch) {
-  // Its own session: signals of a terminal are not for it. Default actions and no blocked signal, as exec
-  // keeps both.
+  // Starts a session of its own, so that signals of a terminal do not reach it. Default actions and no blocked
+  // signal, as exec keeps both.
   ::setsid();
   for (int number = 1; number < NSIG; number++) ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // A group that limits cpus takes no process of a real-time policy.
+  // A group that limits cpus accepts no process with a real-time policy.
   const sched_param usual = {};
   (void)::sched_setscheduler(0, SCHED_OTHER, &usual);
-  // Directories are made with the modes that were asked for.
+  // Directories are made with exactly the given modes.
   ::umask(0022);
   for (size_t i = 0; i < launch.plan.steps().size(); i++) {
     if (const int error_number = launch.plan.carry_out(i)) {
@@ -109,8 +109,9 @@ struct Launch {
   ::_exit(127);
 }
 
-// The child shares our memory until it becomes the runtime, and this thread waits for that: copying an agent's tables
-// takes longer than all that it does until then, which is system calls only. Its own function, since vfork returns twice.
+// The child shares our memory until it becomes the runtime, and this thread waits for that: copying an agent's page
+// tables takes longer than all that the child does until then, which is system calls only. A separate function, since
+// vfork returns twice.
 [[gnu::noinline]] pid_t start_child(const Launch& launch) {
   const pid_t child = ::vfork();
   if (child == 0) be_the_child(launch);
@@ -121,7 +122,7 @@ int to_exit_code(const siginfo_t& info) {
   return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
 }
 
-// The runtime's own last words: lines of its log.
+// The last lines of the runtime's log.
 std::string runtime_words(const std::string& directory) {
   const auto text = os::read_file(directory + "/" + kRuntimeLog, kRuntimeLogBytesMax);
   return text ? to_utf8(trim(*text)) : "";
@@ -176,20 +177,21 @@ class CrunContainer final : public Container {
     remove_what_we_made(directory_, layer_directory_);
   }
 
-  // Called once the runtime was started; `runtime` is its pidfd.
+  // Called once the runtime has been started; `runtime` is its pidfd.
   void runs(pid_t process, os::File runtime) {
     exit_.reset();
     runtime_process_ = process;
     runtime_ = std::move(runtime);
   }
 
-  // Waits until the first process is about to run: until its number comes out of the pipe.
+  // Waits until the first process is about to run: until its number arrives in the pipe.
   Result<void> await_start(const os::File& process_pipe) {
     const auto deadline = Steady::now() + kStartMax;
     for (;;) {
       pollfd news[] = {{process_pipe.descriptor(), POLLIN, 0}, {runtime_.descriptor(), POLLIN, 0}};
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()).count();
-      if (left <= 0) return unavailable("the container runtime did not start the process within a minute");
+      if (left <= 0)
+        return unavailable("waiting for the container runtime: timed out after a minute without a process");
       if (::poll(news, 2, int(left)) < 0 && errno != EINTR)
         return from_errno("waiting for the container runtime");
       char text[64];
@@ -197,7 +199,7 @@ class CrunContainer final : public Container {
       if (const auto number = got > 0 ? parse_int(trim({text, size_t(got)})) : Result<int64_t>(not_found(""));
           number && *number > 0) {
         first_process_ = os::File(int(::syscall(SYS_pidfd_open, pid_t(*number), 0)));
-        // The number may be another's by now, when the first process has ended already.
+        // The number may belong to another process by now, if the first process has already ended.
         if (first_process_ && !is_child_of_runtime(*number)) first_process_.close();
         return os::write_file(directory_ + "/" + kProcessFile, std::to_string(*number), 0600);
       }
@@ -245,7 +247,7 @@ class CrunContainer final : public Container {
     const auto cpu = cgroup_.cpu_used();
     const auto memory = cgroup_.memory_used();
     if ((!cpu || !memory) && in_rootless_sandbox()) return usage_of_own_processes();
-    if (!cpu || !memory) return unavailable("this machine does not count what a container uses");
+    if (!cpu || !memory) return unavailable("reading a container's usage: this machine does not count it");
     return ContainerUsage{*cpu, *memory};
   }
 
@@ -253,7 +255,7 @@ class CrunContainer final : public Container {
   bool is_child_of_runtime(int64_t process) const {
     const auto text = os::read_file("/proc/" + std::to_string(process) + "/stat", 4096);
     if (!text) return false;
-    // "PID (name) S PPID ..": the name may hold anything, a ')' included.
+    // "PID (name) S PPID ..": the name may contain any character, also ')'.
     const size_t end = text->rfind(')');
     if (end == std::string::npos) return false;
     const auto members = split(std::string_view(*text).substr(end + 1), ' ');
@@ -266,7 +268,7 @@ class CrunContainer final : public Container {
     int waited;
     do waited = ::waitid(idtype_t(3) /* P_PIDFD */, unsigned(runtime_.descriptor()), &info, WEXITED);
     while (waited != 0 && errno == EINTR);
-    // The runtime itself was killed (by the memory limit, by an operator): what it watched must not go on
+    // The runtime itself was killed (by the memory limit, by an operator): its container must not run on
     // unwatched.
     if (waited != 0 || info.si_code != CLD_EXITED) kill_all();
     exit_ = ContainerExit{waited == 0 ? to_exit_code(info) : 255, cgroup_.out_of_memory(),
@@ -289,7 +291,7 @@ std::string machine_architecture() {
   return ::uname(&name) == 0 ? name.machine : "";
 }
 
-// The container's root, when the overlay over an image is refused: a whole copy. Slow, and right.
+// Copies the whole image as the container's root, if the overlay over an image is refused. Slow, but correct.
 Result<void> copy_image(const std::string& image_root, const std::string& directory) {
   const std::string copy = directory + "/" + kCopyDirectory;
   TRY(os::remove_all(copy));
@@ -297,8 +299,8 @@ Result<void> copy_image(const std::string& image_root, const std::string& direct
   return ok();
 }
 
-// A descriptor that ends at once when read from. Not /dev/null: the runtime gives what it has as standard streams
-// to the container's root, and that file is everybody's.
+// Returns a descriptor that is at its end when it is read. Not /dev/null: the runtime gives the files of its standard
+// streams to the container's root, and /dev/null belongs to all processes.
 Result<os::File> empty_input() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
@@ -306,7 +308,7 @@ Result<os::File> empty_input() {
   return os::File(ends[0]);
 }
 
-// Where the runtime finds a file to write to, and we are told at once.
+// The runtime writes to this path, and the writer is noticed at once.
 Result<os::File> make_process_pipe(const std::string& directory) {
   const std::string path = directory + "/" + kProcessPipe;
   if (::mkfifo(path.c_str(), 0600) != 0) return from_errno("making " + path);
@@ -315,7 +317,7 @@ Result<os::File> make_process_pipe(const std::string& directory) {
   return reading;
 }
 
-// Forks, carries out the plan and becomes the runtime. A failed step comes back with its index.
+// Forks, carries out the plan and becomes the runtime. The index of a failed step is returned.
 struct Forked {
   pid_t process = -1;
   os::File ended;  // pidfd
@@ -341,7 +343,7 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
   Launch launch{std::move(plan), {}, {}, -1, -1, -1};
   for (auto& word : words) launch.arguments.push_back(word.data());
   launch.arguments.push_back(nullptr);
-  // The runtime needs nothing of our environment, and must not find a secret there.
+  // The runtime needs none of our environment, and must not find a secret there.
   std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   launch.environment = {path.data(), nullptr};
 
@@ -355,7 +357,7 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
   launch.failure = writing.descriptor();
 
   Forked forked;
-  // No handler of ours may run in the process that shares our memory.
+  // No signal handler of ours may run in the process that shares our memory.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -384,13 +386,13 @@ Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const st
 
 Result<void> make_stage() {
   TRY(os::make_directories(stage_path(), 0755));
-  // Whatever our umask: root of a container walks there.
+  // Whatever the umask is: root of a container searches there.
   for (const auto& path : {stage_path(), run_directory()})
     if (::chmod(path.c_str(), 0755) != 0) return from_errno("opening " + path);
   return ok();
 }
 
-// With all its limits, or, in an enclosure, with those that were delegated to the user.
+// With all its limits, or, in a rootless sandbox, with those that were delegated to the user.
 Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec, std::vector<std::string>& withheld) {
   CgroupLimits limits{spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices};
   if (!in_rootless_sandbox()) return Cgroup::make(name, limits);
@@ -407,7 +409,7 @@ Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec, std::ve
                        "): the server runs as an ordinary user, to whom no cgroup for it was delegated");
   auto made = Cgroup::make(name, limits);
   if (made) return made;
-  // Delegated in name only: under v2, with processes in the group that others keep there.
+  // Delegated in name only: under v2, in a group with other processes.
   spec.pids_max_by_user = may_limit_processes_by_user(spec.pids_max);
   withheld = {std::string("this job's share is not enforced (cpus, memory") +
               (spec.pids_max_by_user ? "" : ", processes") + "): " + made.error().message};
@@ -416,22 +418,23 @@ Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec, std::ve
   return Cgroup::named(name, none);
 }
 
-// One container's ids, and what of its mounts is mapped to them.
+// The ids of one container, and how its mounts are mapped to them.
 struct Ids {
   std::optional<IdRange> range;  // none: it has no user namespace
   os::File user_namespace;
-  std::vector<os::File> of_identities;   // held as long as the plan is used
-  std::vector<int> identity_namespaces;  // by the place of each mount; -1: it has no identity of its own
+  std::vector<os::File> of_identities;   // open as long as the plan is used
+  std::vector<int> identity_namespaces;  // by the index of each mount; -1: without an identity
   bool shifted() const { return range && range->shifted(); }
 };
 
-// The container does without a user namespace, where its spec allows that: it then runs as root without any capability,
-// as the decision page says.
+// Runs the container without a user namespace, if its spec allows that: as root without any capability
+// (docs/decisions).
 Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string& why, Ids& ids,
                                     CrunContainer& container) {
   if (!spec.best_effort_isolation)
-    return denied("a container needs a user namespace, so that its root is nobody on this machine: " + why +
-                  ". Set isolation = \"best-effort\" in the config to run jobs without one");
+    return denied(
+        "making a container's user namespace, which keeps its root without rights on this machine: " + why +
+        ". Set isolation = \"best-effort\" in the config to run jobs without one");
   log(Level::warning, "host", "a container gets no user namespace", {{"why", why}});
   container.withhold(
       "isolation is best-effort: this container has no user namespace, and root in it is root of "
@@ -441,7 +444,7 @@ Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string
   return ok();
 }
 
-// A mount of an identity shows its files as the container's first user's, and everybody else's as nobody's.
+// Maps mounts with an identity: its files show the container's first user, all others the overflow user.
 Result<void> map_identities(const ContainerSpec& spec, Ids& ids) {
   if (!ids.shifted()) return ok();
   std::vector<std::pair<PosixIdentity, int>> known;
@@ -455,8 +458,8 @@ Result<void> map_identities(const ContainerSpec& spec, Ids& ids) {
       continue;
     }
     if (each.identity->user_id == 0 || each.identity->group_id == 0)
-      return invalid("mounting " + each.destination +
-                     " as root: a shared directory is never written as root");
+      return invalid("invalid identity of the mount " + each.destination +
+                     ": a shared directory cannot be written as root");
     ids.of_identities.push_back(
         TRY(make_user_namespace(IdMap{each.identity->user_id, ids.range->first + spec.user_id},
                                 IdMap{each.identity->group_id, ids.range->first + spec.group_id})));
@@ -479,7 +482,7 @@ Result<Ids> make_ids(const ContainerSpec& spec, const IdRange& range, CrunContai
   return ids;
 }
 
-// After a step of the plan failed: what is tried instead. Errors: nothing is left to try.
+// Chooses an alternative after a failed step of the plan. Errors: no alternative is left.
 Result<void> fall_back(const ContainerSpec& spec, const PlanStep& step, const Error& error, int error_number,
                        RootKind& kind, Ids& ids, CrunContainer& container) {
   const bool unsupported = error_number == EINVAL || error_number == ENODEV || error_number == EPERM ||
@@ -502,17 +505,17 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     return denied("containers need root, of this machine or of namespaces of the user's own");
   const std::string runtime = TRY(find_runtime());
   ContainerSpec spec = wanted;
-  // In an enclosure nothing is mapped, and what is mounted below others cannot be taken apart from them.
+  // In a rootless sandbox nothing is mapped, and mounts below others cannot be separated from them.
   if (!in_rootless_sandbox())
     spec.mounts =
         with_mounts_below(wanted.mounts, TRY(os::read_file("/proc/self/mountinfo", kMountinfoBytesMax)));
-  // What a runtime sees of this machine does not change while we run; an upgrade of it shows at the next
+  // The view of this machine's system does not change while a container runs; an upgrade shows at the next
   // start.
   const auto system = spec.image_root.empty() ? system_entries() : std::vector<SystemEntry>();
   const Stage stage{stage_path()};
   const Json filter = TRY(
       make_system_call_filter(TRY(system_call_profile()), machine_architecture(), container_capabilities()));
-  TRY(make_bundle(spec, system, stage, {}, filter));  // is it one at all?
+  TRY(make_bundle(spec, system, stage, {}, filter));  // checks the spec first
   TRY(os::make_directories(spec.directory, 0700));
   TRY(make_stage());
 
@@ -537,7 +540,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     const ChildPlan plan = TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids.range,
                                          ids.user_namespace.descriptor(), ids.identity_namespaces));
     TRY(os::make_directories(runtime_root(), 0700));
-    TRY(os::remove_all(runtime_root() + "/" + name));  // of one that was cut off
+    TRY(os::remove_all(runtime_root() + "/" + name));  // of a killed predecessor
     if (kind == RootKind::overlay)
       for (const char* layer : {kUpperDirectory, kWorkDirectory})
         TRY(os::make_directories(layer_directory_of(spec) + "/" + layer, 0755));
@@ -553,7 +556,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     container->runs(forked.process, std::move(forked.ended));
     auto started = container->await_start(process_pipe);
     if (started) break;
-    // What the runtime says may be the image's doing, so the machine is asked itself.
+    // The runtime's message may have its cause in the image, so the machine is checked directly.
     const auto lets = ids.shifted() ? try_user_namespace() : ok();
     if (lets) return std::move(started).error();
     TRY(give_up_user_namespace(spec, lets.error().message, ids, *container));
@@ -574,7 +577,7 @@ Result<void> remove_containers_in(const std::string& directory) {
   if (const auto names = os::list_directory(directory))
     for (const auto& name : *names) directories.push_back(directory + "/" + name);
   for (const auto& name : Cgroup::names()) {
-    // Whatever its id: the name ends in what only the directory decides.
+    // For any id: the name's end depends on the directory alone.
     const std::string_view id = std::string_view(name).substr(0, name.rfind('.'));
     for (const auto& candidate : directories)
       if (cgroup_name(id, candidate) == name) TRY(remove_cgroup(name).in("removing container " + name));

@@ -18,7 +18,7 @@ namespace {
 
 using What = PlanStep::What;
 
-// Whether mount `index` came with one before it, mounted somewhere below that one's source.
+// True if mount `index` came with an earlier one, mounted somewhere below that one's source.
 bool came_along(const std::vector<Mount>& mounts, size_t index) {
   const Mount& each = mounts[index];
   for (size_t i = 0; i < index; i++) {
@@ -33,8 +33,8 @@ bool came_along(const std::vector<Mount>& mounts, size_t index) {
 
 constexpr unsigned kHarmless = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
-// A mount of what lies at `source`, alone or with what is mounted below it, with the attributes, attached at
-// `target`. 0 or an error number.
+// Attaches a mount of `source`, alone or with the mounts below it, with the attributes, at `target`. 0 or an error
+// number.
 int attach(const char* source, const char* target, uint64_t attributes, int user_namespace,
            bool with_all_below = false) {
   const unsigned deep = with_all_below ? AT_RECURSIVE : 0;
@@ -55,24 +55,23 @@ int attach(const char* source, const char* target, uint64_t attributes, int user
   return error_number;
 }
 
-// The memory of the machine itself: /dev/mem, kmem, port, kmsg, oldmem.
+// The machine's memory: /dev/mem, kmem, port, kmsg, oldmem.
 bool is_machine_memory(dev_t device) {
   const unsigned minor_number = minor(device);
   return major(device) == 1 && (minor_number == 1 || minor_number == 2 || minor_number == 4 ||
                                 minor_number == 11 || minor_number == 12);
 }
 
-// Device files are given whole: neither by a link, which may lead to any file, nor a disk, whose blocks are the
-// machine's files, nor a part of a GPU that others have as well.
+// A container gets whole devices only: no link, which may lead to any file; no disk, whose blocks are the machine's
+// files; no part of a GPU that others use as well.
 Result<void> check_device(const std::string& path) {
   struct stat status;
-  if (::lstat(path.c_str(), &status) != 0) return from_errno("looking at the device file " + path);
+  if (::lstat(path.c_str(), &status) != 0) return from_errno("reading the status of the device file " + path);
   if (!S_ISCHR(status.st_mode) || is_machine_memory(status.st_rdev))
-    return denied(
-        "the device file " + path +
-        " is not given to containers: it must be a character device itself, and not memory of the machine");
+    return denied("invalid device file '" + path +
+                  "': it must be a character device, not a link, and not memory of the machine");
   if (path.starts_with("/dev/nvidia-caps/"))
-    return denied("the device file " + path + " is a part of a GPU: GPUs are given whole");
+    return denied("invalid device file '" + path + "': part of a GPU; containers get whole GPUs only");
   return ok();
 }
 
@@ -81,7 +80,7 @@ Result<void> check_device(const std::string& path) {
 std::string runtime_root() { return run_directory() + "/runtime"; }
 
 bool can_map(const std::string& path, int user_namespace) {
-  // Onto itself; gone with the mount namespace.
+  // A bind onto itself; it ends with the mount namespace.
   errno = attach(path.c_str(), path.c_str(), 0, user_namespace);
   return errno == 0;
 }
@@ -99,7 +98,7 @@ int ChildPlan::carry_out(size_t index) const {
       break;
     }
     case What::private_mounts:
-      // Slave rather than private: what the machine unmounts does not stay busy because of us.
+      // Slave rather than private: an unmount on the machine then does not fail because of us.
       well = ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
       break;
     case What::unmount:
@@ -117,7 +116,7 @@ int ChildPlan::carry_out(size_t index) const {
       well = ::mount("sysfs", first, "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, nullptr) == 0;
       break;
     case What::mount_overlay:
-      // nodev: an image may bring device files.
+      // nodev: an image may contain device files.
       well = ::mount("overlay", first, "overlay", MS_NOSUID | MS_NODEV, second) == 0;
       break;
     case What::make_directory:
@@ -159,7 +158,7 @@ Error ChildPlan::explain(size_t index, int error_number) const {
                                            "making the directory ",
                                            "making the file ",
                                            "making the link ",
-                                           "giving to the container ",
+                                           "changing the owner to the container's root of ",
                                            "binding ",
                                            "binding ",
                                            "binding ",
@@ -176,9 +175,9 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
   const bool shifted = ids && ids->shifted();
   for (const auto& entrance : cgroup.entrances()) plan.add({What::enter_cgroup, entrance});
   plan.add({What::private_mounts});
-  // crun starts on pure v1 or pure v2 only; nothing outside our namespace changes.
+  // crun starts on pure v1 or pure v2 only; nothing changes outside our namespace.
   if (const std::string& unified = cgroup_layout().hybrid_unified; !unified.empty()) {
-    // What a namespace of fewer rights has from one of more it cannot unmount, but may hide.
+    // A namespace of fewer rights cannot unmount the mounts of one of more, but may cover them.
     if (in_rootless_sandbox())
       plan.add({What::mount_tmpfs, unified.substr(0, unified.rfind('/')), "mode=0755,size=4k"});
     else
@@ -207,8 +206,8 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
             plan.add({What::make_link, path, step.target});
             break;
           case RootStep::Kind::bind:
-            // Not by the container's ids: its root has the rights of root over its own files only, and what of
-            // this machine only root may read stays unreadable.
+            // Not by the container's ids: its root has the rights of root over its own files only, and files of this
+            // machine that only root may read stay unreadable.
             plan.add({in_rootless_sandbox() ? What::bind_all : What::bind, path, step.target,
                       MOUNT_ATTR_RDONLY | kHarmless});
             continue;
@@ -228,7 +227,7 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
           {What::mount_overlay, root,
            "lowerdir=" + lower + ",upperdir=" + layer_directory_of(spec) + "/" + kUpperDirectory +
                ",workdir=" + layer_directory_of(spec) + "/" + kWorkDirectory +
-               // What is noted of files that are gone: in attributes that only root of the machine has, or not.
+               // The overlay's marks of removed files: in attributes that only root of the machine has, or in others.
                (in_rootless_sandbox() ? ",userxattr" : ""),
            0, true});
       break;
@@ -242,7 +241,7 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
   const auto stage_one = [&](const std::string& source, const std::string& target, What what,
                              unsigned attributes, int mapped_by = -1) -> Result<void> {
     struct stat status;
-    if (::stat(source.c_str(), &status) != 0) return from_errno("looking at " + source);
+    if (::stat(source.c_str(), &status) != 0) return from_errno("reading the status of " + source);
     if (S_ISDIR(status.st_mode))
       plan.add({What::make_directory, target, "", 0755});
     else
@@ -253,8 +252,8 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
   for (size_t i = 0; i < spec.mounts.size(); i++) {
     const Mount& each = spec.mounts[i];
     if (each.source.empty()) continue;
-    // What only is read can be read by nobody's rights too; what is written must belong to somebody inside. What
-    // came along is somebody's file system within: FUSE and the like cannot be mapped.
+    // A read-only mount works with the overflow user's rights; a writable one needs an owner in the container. An included
+    // mount may be of a FUSE file system and the like, which cannot be mapped.
     const What what = in_rootless_sandbox()                          ? What::bind_all
                       : !shifted                                     ? What::bind
                       : each.read_only || came_along(spec.mounts, i) ? What::bind_mapped_or_not

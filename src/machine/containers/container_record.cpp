@@ -17,7 +17,7 @@
 namespace trainyard::containers {
 namespace {
 
-// "PID START IDS": the first of its ids. Release 0.1.0 wrote the same. A later form begins with a 'v'.
+// "PID START IDS": the first of its ids. Release 0.1.0 wrote the same. A later form begins with 'v'.
 constexpr char kLaterForm = 'v';
 
 std::string record_path(const std::string& name) { return run_directory() + "/containers/" + name; }
@@ -41,7 +41,7 @@ std::optional<ContainerRecord> read_record(const std::string& name) {
 
 Result<void> write_record(const std::string& name) {
   const auto ours = os::own_identity();
-  if (!ours) return internal("this process does not find itself in /proc");
+  if (!ours) return internal("reading this process's identity: not found in /proc");
   TRY(os::make_directories(run_directory() + "/containers", 0755));
   return os::write_file(record_path(name),
                         std::to_string(ours->process) + " " + std::to_string(ours->started) + " ", 0600);
@@ -56,7 +56,7 @@ Result<void> add_ids(const std::string& name, uint32_t first_id) {
 }
 
 bool starter_is_alive(const std::string& name) {
-  // Of a later release: it is that one's to remove.
+  // Written by a later release, which removes it.
   if (const auto text = os::read_file(record_path(name), 64 << 10); text && text->starts_with(kLaterForm))
     return true;
   const auto record = read_record(name);

@@ -140,7 +140,7 @@ TEST_F(RealContainer, MountsWhatItIsGiven) {
   EXPECT_EQ(*model, "model\n");
 }
 
-TEST_F(RealContainer, SaysWhenThereIsNoSuchProgram) {
+TEST_F(RealContainer, ReportsAMissingProgram) {
   spec_.arguments = {"no-such-program"};
   const auto container = start_program();
   ASSERT_FALSE(container);
@@ -181,7 +181,7 @@ TEST_F(RealContainer, EndsWithItsFirstProcessAndIsKilledWhole) {
   EXPECT_TRUE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).processes().empty());
 }
 
-TEST_F(RealContainer, TellsThatMemoryRanOut) {
+TEST_F(RealContainer, ReportsThatMemoryRanOut) {
   spec_.memory_bytes = 32 << 20;
   const auto exit = run("head -c 200000000 /dev/zero | tail");
   EXPECT_TRUE(exit.out_of_memory);
@@ -207,7 +207,7 @@ TEST_F(RealContainer, LimitsCpusOnceItRuns) {
   EXPECT_EQ(*weight, hierarchy->unified ? "25\n" : "256\n");
 }
 
-TEST_F(RealContainer, CountsWhatItUses) {
+TEST_F(RealContainer, CountsItsUsage) {
   auto container = start("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done; sleep 100");
   ASSERT_TRUE(container) << container.error().message;
   char byte;
@@ -250,7 +250,7 @@ TEST_F(RealContainer, LetsRootDoWhatPackagesExpect) {
   EXPECT_EQ(status.st_uid, 1000u);
 }
 
-TEST_F(RealContainer, HasIdsThatNobodyElseHas) {
+TEST_F(RealContainer, HasIdsOfItsOwn) {
   auto container = start("cat /proc/self/uid_map; sleep 1000");
   ASSERT_TRUE(container) << container.error().message;
   char text[128] = {};
@@ -300,7 +300,7 @@ TEST_F(RealContainer, FailsRatherThanRunWithoutAUserNamespace) {
     EXPECT_NE(container.error().message.find(words), std::string::npos) << container.error().message;
 }
 
-TEST_F(RealContainer, SaysThatItRunsWithoutAUserNamespaceAtBestEffort) {
+TEST_F(RealContainer, ReportsThatItRunsWithoutAUserNamespaceAtBestEffort) {
   spec_.best_effort_isolation = true;
   spec_.mounts = {{make_unmappable(), "/data", false}};
   auto container = start("touch /data/file; cat /proc/self/uid_map; grep CapEff /proc/self/status");

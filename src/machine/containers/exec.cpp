@@ -37,17 +37,18 @@ namespace {
 constexpr const char* kConfigFile = "config.json";
 constexpr const char* kFirstProcess = "pid";
 constexpr size_t kConfigBytesMax = 16 << 20;
-// Of ours, behind their common beginning.
+// The common prefix of this process's own files.
 constexpr const char* kProcessConfig = ".json";
 constexpr const char* kProcessNumber = ".pid";
 constexpr std::chrono::seconds kConsoleWait{10};  // the runtime takes some 20 ms, unless the machine is busy
 constexpr int kPollMilliseconds = 20;
-constexpr size_t kWordsBytesMax = 4 << 10;                 // of a runtime that fails
-constexpr std::chrono::milliseconds kFinishPatience{500};  // for what hears of its terminal's end
+constexpr size_t kWordsBytesMax = 4 << 10;  // of the message of a failed runtime
+constexpr std::chrono::milliseconds kFinishTimeout{
+    500};  // for programs that react to the end of their terminal
 
 struct Ends {
-  os::File ours_in, ours_out;      // what we write and read; a terminal is both
-  os::File theirs_in, theirs_out;  // the runtime's
+  os::File ours_in, ours_out;      // our ends, to write and to read; a terminal is both
+  os::File theirs_in, theirs_out;  // the runtime's ends
 };
 
 Result<Ends> make_pipes() {
@@ -60,11 +61,11 @@ Result<Ends> make_pipes() {
   return ends;
 }
 
-// What the child needs, made before it is forked: it then makes system calls only.
+// Arguments of the child, made before the fork: it then makes system calls only.
 struct Child {
   std::vector<std::string> entrances;  // of the container's cgroup
-  std::string unmount;                 // a hierarchy that the runtime cannot stand
-  std::string hide;                    // the same, where it cannot be unmounted: with all beside it
+  std::string unmount;                 // a hierarchy that the runtime does not accept
+  std::string hide;                    // likewise, if it cannot be unmounted: hidden with its siblings
   std::vector<char*> arguments;
   std::vector<char*> environment;
   int in = -1, out = -1;
@@ -87,7 +88,7 @@ struct Child {
     ::_exit(126);
   if (!child.unmount.empty() && ::umount2(child.unmount.c_str(), MNT_DETACH) != 0) ::_exit(126);
   if (!child.hide.empty() && ::mount("tmpfs", child.hide.c_str(), "tmpfs", 0, "size=4k") != 0) ::_exit(126);
-  // The runtime was in it when it started the container, and so tells of none that whoever comes later would join.
+  // The runtime was in it when it started the container, and so recorded no namespace for later processes to join.
   if (::setns(child.network, CLONE_NEWNET) != 0) ::_exit(126);
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
   if (::dup2(child.in, 0) < 0 || ::dup2(child.out, 1) < 0 || ::dup2(child.out, 2) < 0) ::_exit(126);
@@ -116,8 +117,8 @@ class RuntimeExec final : public ExecProcess {
     std::string bytes(bytes_max, '\0');
     const ssize_t got = ::read(out_.descriptor(), bytes.data(), bytes.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::string();
-    // A terminal whose other side is closed answers EIO.
-    if (got <= 0) return cancelled("its output has ended");
+    // Reading a terminal whose other side is closed fails with EIO.
+    if (got <= 0) return cancelled("reading output: the process has closed it");
     bytes.resize(size_t(got));
     return bytes;
   }
@@ -127,7 +128,7 @@ class RuntimeExec final : public ExecProcess {
     const ssize_t written = ::write(in_.descriptor(), bytes.data(), bytes.size());
     if (written >= 0) return size_t(written);
     if (errno == EAGAIN || errno == EINTR) return size_t(0);
-    return bytes.size();  // nobody reads it any more: it is used up
+    return bytes.size();  // the process reads no more: the bytes are dropped
   }
 
   void end_input() override {
@@ -143,8 +144,8 @@ class RuntimeExec final : public ExecProcess {
 
   int finish() override {
     if (process_ <= 0) return code_;
-    // It has closed its output, or is no longer wanted: its terminal or its pipes go, and if it stays then, it is
-    // killed. The runtime follows it, and is killed where it does not.
+    // The process has closed its output or was cancelled: its terminal or pipes are closed, and if it then stays, it
+    // is killed. The runtime ends after it, and is killed if it does not.
     in_.close();
     out_.close();
     int status = 0;
@@ -152,8 +153,8 @@ class RuntimeExec final : public ExecProcess {
     bool killed = false;
     while (::waitpid(process_, &status, WNOHANG) == 0) {
       const auto waited = std::chrono::steady_clock::now() - begun;
-      if (waited > kFinishPatience && !std::exchange(killed, true)) kill_inside();
-      if (waited > 2 * kFinishPatience) ::kill(process_, SIGKILL);
+      if (waited > kFinishTimeout && !std::exchange(killed, true)) kill_inside();
+      if (waited > 2 * kFinishTimeout) ::kill(process_, SIGKILL);
       (void)::poll(nullptr, 0, 10);
     }
     for (const char* name : {kProcessConfig, kProcessNumber}) ::unlink((files_ + name).c_str());
@@ -163,7 +164,7 @@ class RuntimeExec final : public ExecProcess {
   }
 
  private:
-  // SIGKILL to the process inside, while it is surely the one that the runtime waits for: its child.
+  // Sends SIGKILL to the process in the container, while it is certainly the child that the runtime waits for.
   void kill_inside() const {
     const auto text = os::read_file(files_ + kProcessNumber, 64);
     const auto number = text ? parse_int(trim(*text)) : Result<int64_t>(not_found(""));
@@ -176,14 +177,14 @@ class RuntimeExec final : public ExecProcess {
   }
 
   pid_t process_;
-  const std::string files_;  // how the names of its own files begin
+  const std::string files_;  // the common prefix of the names of its files
   os::File in_, out_;
   const bool terminal_;
   int code_ = 0;
 };
 
-// Where the runtime hands over the terminal that it makes inside: a socket of a short name, since those of sockets are
-// short.
+// The socket on which the runtime sends the terminal that it makes: a short name, since socket paths are
+// limited.
 class Console {
  public:
   static Result<Console> open() {
@@ -196,9 +197,9 @@ class Console {
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     if (console.path_.size() >= sizeof address.sun_path)
-      return exhausted("the path of a console is too long: " + console.path_);
+      return exhausted("making a console's socket: path too long: " + console.path_);
     console.path_.copy(address.sun_path, sizeof address.sun_path - 1);
-    ::unlink(console.path_.c_str());  // of a process of that number before us
+    ::unlink(console.path_.c_str());  // left by an earlier process of that number
     if (!console.socket_ ||
         ::bind(console.socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
         ::listen(console.socket_.descriptor(), 1) != 0)
@@ -211,7 +212,7 @@ class Console {
   }
   const std::string& path() const { return path_; }
 
-  // Errors: unavailable, when the runtime ends, or does not come, before it hands one over.
+  // Errors: unavailable, if the runtime ends, or the time is over, before a terminal arrives.
   Result<os::File> take(pid_t runtime) const {
     const auto deadline = std::chrono::steady_clock::now() + kConsoleWait;
     for (;;) {
@@ -221,10 +222,10 @@ class Console {
       const bool over =
           ::waitid(P_PID, id_t(runtime), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0;
       if (over || std::chrono::steady_clock::now() > deadline)
-        return unavailable("the container runtime made no terminal");
+        return unavailable("waiting for a terminal from the container runtime: it sent none");
     }
     const os::File connection(::accept4(socket_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!connection) return from_errno("taking a terminal");
+    if (!connection) return from_errno("receiving a terminal");
     char name[256];
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
     iovec bytes{name, sizeof name};
@@ -234,10 +235,10 @@ class Console {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     if (::recvmsg(connection.descriptor(), &message, MSG_CMSG_CLOEXEC) < 0)
-      return from_errno("taking a terminal");
+      return from_errno("receiving a terminal");
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
     if (header == nullptr || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
-      return unavailable("the container runtime handed over no terminal");
+      return unavailable("receiving a terminal: the container runtime sent no descriptor");
     int descriptor = -1;
     std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
     return os::File(descriptor);
@@ -255,10 +256,10 @@ Result<std::string> find_runtime() {
     const std::string candidate = std::string(folder) + "/crun";
     if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
   }
-  return not_found("no OCI runtime: 'crun' is not on PATH");
+  return not_found("no OCI runtime: 'crun' is not on PATH; install the package crun");
 }
 
-// The parent of a process; 0 when there is none to be seen.
+// The parent of a process; 0 when it is invisible.
 int parent_of(int process) {
   const auto text = os::read_file("/proc/" + std::to_string(process) + "/stat", 4096);
   const size_t end = text ? text->rfind(')') : std::string::npos;
@@ -268,7 +269,7 @@ int parent_of(int process) {
   return number ? int(*number) : 0;
 }
 
-// Without a group that says so: it is a child of the runtime, which is a child of ours.
+// Without a group that tells: it is a child of the runtime, which is a child of this process.
 bool is_of(const Cgroup& cgroup, int process) {
   if (cgroup.entrances().empty()) return parent_of(parent_of(process)) == ::getpid();
   const auto processes = cgroup.processes();
@@ -278,11 +279,11 @@ bool is_of(const Cgroup& cgroup, int process) {
 }  // namespace
 
 Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
-  // As the container's first process, in all but what it runs: environment, rights, user, directory.
+  // Copies environment, rights, user and directory from the container's first process.
   const Json config =
       TRY(parse_json(TRY(os::read_file(spec.directory + "/" + kConfigFile, kConfigBytesMax))));
   if (!config.contains("process") || !config["process"].is_object())
-    return corrupt("the bundle of " + spec.id + " names no process");
+    return corrupt("the bundle of " + spec.id + " has no process");
   Json process_config = config["process"];
   process_config["args"] = spec.arguments;
   process_config["terminal"] = spec.terminal;
@@ -306,12 +307,12 @@ Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
   words.push_back(name);
 
   const Cgroup cgroup = Cgroup::named(name);
-  // Its first process, surely: one of that number that is of its cgroup.
+  // Its first process, verified: the process of that number in its cgroup.
   const auto number = parse_int(trim(TRY(os::read_file(spec.directory + "/" + kFirstProcess, 64))));
-  if (!number || !is_of(cgroup, int(*number))) return not_found("the container " + spec.id + " does not run");
+  if (!number || !is_of(cgroup, int(*number))) return not_found("container " + spec.id + " is not running");
   const os::File network(
       ::open(("/proc/" + std::to_string(*number) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!network) return from_errno("finding the network of " + spec.id);
+  if (!network) return from_errno("opening the network namespace of container " + spec.id);
   Ends ends = TRY(make_pipes());
   Child child;
   child.entrances = cgroup.entrances();
@@ -321,7 +322,7 @@ Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
     child.unmount = unified;
   for (auto& word : words) child.arguments.push_back(word.data());
   child.arguments.push_back(nullptr);
-  // The runtime needs nothing of our environment, and must not find a secret there.
+  // The runtime needs none of our environment, and must not find a secret there.
   std::string path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   child.environment = {path.data(), nullptr};
   child.in = ends.theirs_in.descriptor();

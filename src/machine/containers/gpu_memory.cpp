@@ -21,11 +21,11 @@ namespace {
 constexpr std::string_view kGpu = "/dev/nvidia";
 constexpr const char* kDriverLibrary = "libcuda.so.1";
 constexpr int kOutOfMemory = 2;                // CUDA_ERROR_OUT_OF_MEMORY
-constexpr size_t kChunkBytesLeast = 64 << 10;  // what the driver gives at least of its own pieces
-constexpr size_t kLeftBytesMax = 64 << 20;     // of free memory that no request gets: rests between pieces
-constexpr size_t kChunksMax = 1 << 16;         // far more than halving the size again and again makes
-constexpr Duration kClearMax = 2min;           // starting a driver takes seconds, 100 GB at 500 GB/s as well
-constexpr Duration kHeldMax = 10s;             // what was killed needs a while to give its devices back
+constexpr size_t kChunkBytesLeast = 64 << 10;  // the driver's own granularity
+constexpr size_t kLeftBytesMax = 64 << 20;     // free memory that may stay unallocated: gaps between pieces
+constexpr size_t kChunksMax = 1 << 16;         // far more pieces than repeated halving of the size makes
+constexpr Duration kClearMax = 2min;  // a driver starts in seconds, and clears 100 GB at 500 GB/s as fast
+constexpr Duration kHeldMax = 10s;    // killed processes need a while to release their devices
 constexpr Duration kHeldInterval = 50ms;
 constexpr size_t kMarkBytesMax = 64 << 10;
 constexpr size_t kMapsBytesMax = 64 << 20;  // of a process with many thousands of mappings
@@ -33,7 +33,7 @@ constexpr const char* kUsed = "used";
 constexpr const char* kNotCleared = "not cleared";
 
 Error driver_error(const char* doing, int code) {
-  return unavailable(std::string("the CUDA driver: ") + doing + " answered " + std::to_string(code));
+  return unavailable(std::string("the CUDA driver: ") + doing + " failed with error " + std::to_string(code));
 }
 
 #define TRY_CUDA(doing, call) \
@@ -61,7 +61,8 @@ Result<CudaDriver> load_driver() {
   find(driver.release, "cuMemFree_v2");
   find(driver.fill, "cuMemsetD8_v2");
   find(driver.synchronize, "cuCtxSynchronize");
-  if (!complete) return not_found(std::string(kDriverLibrary) + " lacks functions of the CUDA driver");
+  if (!complete)
+    return not_found(std::string(kDriverLibrary) + " does not have all functions of the CUDA driver");
   return driver;
 }
 
@@ -76,24 +77,24 @@ Result<int> find_device(const CudaDriver& driver, const std::string& bus, int nu
   TRY_CUDA("counting GPUs", driver.count(&count));
   if (bus.empty()) {
     if (number >= count)
-      return not_found("the CUDA driver has " + std::to_string(count) + " GPUs, and not number " +
-                       std::to_string(number));
+      return not_found("finding a GPU: the CUDA driver has " + std::to_string(count) +
+                       " GPUs, but not number " + std::to_string(number));
     TRY_CUDA("finding a GPU", driver.get(&device, number));
     return device;
   }
   for (int ordinal = 0; ordinal < count; ordinal++) {
     char text[32] = {};
     TRY_CUDA("finding a GPU", driver.get(&device, ordinal));
-    TRY_CUDA("asking for a GPU's address", driver.bus(text, sizeof text - 1, device));
+    TRY_CUDA("reading a GPU's address", driver.bus(text, sizeof text - 1, device));
     if (lower(text) == bus) return device;
   }
-  return not_found("the CUDA driver has no GPU at " + bus);
+  return not_found("finding a GPU: the CUDA driver has none at " + bus);
 }
 
-// Takes all that is free, the largest pieces first, and fills each as it comes.
+// Allocates all free memory, the largest pieces first, and fills each.
 Result<uint64_t> fill_free_memory(const CudaDriver& driver, std::vector<unsigned long long>& taken) {
   size_t free = 0, total = 0;
-  TRY_CUDA("asking for free memory", driver.free_bytes(&free, &total));
+  TRY_CUDA("reading the free memory", driver.free_bytes(&free, &total));
   uint64_t cleared = 0;
   const auto whole = [](size_t bytes) { return bytes / kChunkBytesLeast * kChunkBytesLeast; };
   for (size_t chunk = whole(free); chunk >= kChunkBytesLeast && taken.size() < kChunksMax;) {
@@ -109,14 +110,14 @@ Result<uint64_t> fill_free_memory(const CudaDriver& driver, std::vector<unsigned
     cleared += chunk;
   }
   TRY_CUDA("writing over memory", driver.synchronize());
-  TRY_CUDA("asking for free memory", driver.free_bytes(&free, &total));
+  TRY_CUDA("reading the free memory", driver.free_bytes(&free, &total));
   if (free > kLeftBytesMax)
     return unavailable(human_bytes(free) + " of " + human_bytes(total) +
                        " could not be allocated to be cleared");
   return cleared;
 }
 
-// The PCI address of the GPU with that number, as the kernel's driver tells it.
+// Returns the PCI address of the GPU with that number, from the kernel's driver.
 std::string bus_of(int number, const std::string& root) {
   const std::string driver = root + "/proc/driver/nvidia/gpus";
   const auto buses = os::list_directory(driver);
@@ -178,9 +179,9 @@ Result<uint64_t> clear_memory(const CudaDriver& driver, const std::string& bus, 
 }
 
 Result<uint64_t> clear_gpu(const std::string& device, const std::string& root) {
-  if (!is_gpu(device)) return invalid("'" + device + "' is not a GPU's device file");
+  if (!is_gpu(device)) return invalid("invalid GPU device file '" + device + "'");
   const int number = int(*parse_int(std::string_view(device).substr(kGpu.size())));
-  // All of them, in the order of the kernel's numbers where it tells no addresses.
+  // All of them, in the order of the kernel's numbers, if it provides no addresses.
   ::unsetenv("CUDA_VISIBLE_DEVICES");
   ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
   const auto driver = TRY(load_driver());
@@ -207,7 +208,8 @@ Result<void> clear_gpu_by(const std::string& program, const std::string& device)
   const auto deadline = std::chrono::steady_clock::now() + kHeldMax;
   for (auto holders = holders_of(device); !holders.empty(); holders = holders_of(device)) {
     if (std::chrono::steady_clock::now() >= deadline)
-      return unavailable("process " + std::to_string(holders.front()) + " still holds " + device);
+      return unavailable("clearing " + device + ": process " + std::to_string(holders.front()) +
+                         " still holds it");
     std::this_thread::sleep_for(kHeldInterval);
   }
   os::Command command;

@@ -210,7 +210,7 @@ TEST_F(Marks, OfAnAgentThatDiedHaveTheNextOneClear) {
   EXPECT_EQ(cleared_, Devices{"/dev/nvidia0"});
 }
 
-TEST_F(Marks, SayWhatCouldNotBeCleared) {
+TEST_F(Marks, NameUnclearedGpus) {
   ASSERT_TRUE(marks_.claim("/dev/nvidia1"));
   fails_ = true;
   const auto failed = marks_.release("/dev/nvidia1");

@@ -8,10 +8,10 @@
 namespace trainyard::containers {
 namespace {
 
-constexpr Duration kAskMax = 10s;  // a driver that hangs must not hold up whoever asks for ever
+constexpr Duration kToolMax = 10s;  // a driver that hangs must not block the caller forever
 constexpr std::string_view kCard = "/dev/nvidia";
 
-// The numbers of the cards: /dev/nvidiactl and its like have none.
+// The numbers of the GPUs: /dev/nvidiactl and the like have none.
 std::vector<int64_t> cards_of(const std::vector<std::string>& devices) {
   std::vector<int64_t> cards;
   for (const auto& device : devices) {
@@ -30,7 +30,7 @@ Result<std::vector<GpuUsage>> parse_gpu_usage(std::string_view text) {
     if (trim(line).empty()) continue;
     const auto members = split(line, ',');
     const auto index = members.size() == 4 ? parse_int(trim(members[0])) : Result<int64_t>(invalid(""));
-    if (!index) return corrupt("nvidia-smi said '" + shorten(to_utf8(line), 100) + "'");
+    if (!index) return corrupt("invalid line of nvidia-smi: '" + shorten(to_utf8(line), 100) + "'");
     const auto number = [&](size_t i) {
       const auto value = parse_double(trim(members[i]));
       return value ? std::max(0.0, *value) : 0.0;
@@ -47,11 +47,11 @@ Result<std::vector<GpuUsage>> parse_gpu_usage(std::string_view text) {
 Result<std::vector<GpuUsage>> gpu_usage(const std::vector<std::string>& devices) {
   const auto cards = cards_of(devices);
   if (cards.empty()) return std::vector<GpuUsage>();
-  if (!os::on_path("nvidia-smi")) return not_found("nvidia-smi is not on PATH: GPUs are not measured");
+  if (!os::on_path("nvidia-smi")) return not_found("reading GPU usage: nvidia-smi is not on PATH");
   os::Command command;
   command.arguments = {"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,memory.total",
                        "--format=csv,noheader,nounits"};
-  command.at_most = kAskMax;
+  command.at_most = kToolMax;
   auto all = TRY(parse_gpu_usage(TRY(os::run_or_fail(command))));
   std::erase_if(all, [&](const GpuUsage& one) {
     return std::find(cards.begin(), cards.end(), one.index) == cards.end();

@@ -15,7 +15,7 @@ TEST(GpuUsage, ALineForEachCard) {
   EXPECT_EQ((*all)[1].busy, 0);
 }
 
-TEST(GpuUsage, WhatACardDoesNotTellIsNought) {
+TEST(GpuUsage, MissingValuesCountAsZero) {
   const auto all = parse_gpu_usage("3, [N/A], [N/A], [N/A]\n\n");
   ASSERT_TRUE(all);
   EXPECT_EQ((*all)[0].index, 3);
@@ -29,9 +29,7 @@ TEST(GpuUsage, AnythingElseIsCorrupt) {
   EXPECT_TRUE(parse_gpu_usage("")->empty());
 }
 
-TEST(GpuUsage, WithoutCardsNobodyIsAsked) {
-  EXPECT_TRUE(gpu_usage({"/dev/nvidiactl", "/dev/full"})->empty());
-}
+TEST(GpuUsage, WithoutGpusRunsNoTool) { EXPECT_TRUE(gpu_usage({"/dev/nvidiactl", "/dev/full"})->empty()); }
 
 }  // namespace
 }  // namespace trainyard::containers

@@ -27,24 +27,24 @@ Result<void> write_map(pid_t process, const char* file, const IdMap& range) {
   const std::string text =
       std::to_string(range.inside) + " " + std::to_string(range.outside) + " " + std::to_string(range.count);
   const os::File map(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  // Whole in one write, or refused.
+  // The kernel accepts a whole map in one write, or refuses it.
   if (!map || ::write(map.descriptor(), text.data(), text.size()) != ssize_t(text.size()))
     return from_errno("mapping ids of a user namespace");
   return ok();
 }
 
-// What the child does, in its namespace: it waits until the other side closes its end. It shares our memory, even what a
-// thread takes for its own, so it does nothing that can fail, and calls no function that notes something there.
+// Runs as the child, in its namespace: waits until the other side closes its end. It shares our memory, also
+// thread-local memory, so it does nothing that can fail and calls no function that writes there.
 int hold_namespace(void* ends) {
   const auto* const stay = static_cast<const int*>(ends);
-  // Our own copy of the end that tells us to go must not keep us.
+  // Our own copy of the writing end must not keep the pipe open.
   (void)::syscall(SYS_close, stay[1]);
   char byte;
   (void)::syscall(SYS_read, stay[0], &byte, 1);
   return 0;
 }
 
-// Enough for that, and for what the C library needs around it.
+// Enough for that, and for the C library's own frames.
 constexpr size_t kHolderStackBytes = 32 << 10;
 
 }  // namespace
@@ -82,7 +82,7 @@ Result<IdRange> claim_id_range(const std::string& owner, bool (*alive)(const std
     IdRange range;
     range.first = kFirstRange + number * kIdsOfRange;
     const std::string path = claim_path(number);
-    // Twice: once more after a dead claim was taken away.
+    // Two tries: the second after removing a dead claim.
     for (int attempt = 0; attempt < 2; attempt++) {
       const os::File claim(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
       if (claim) {
@@ -93,12 +93,12 @@ Result<IdRange> claim_id_range(const std::string& owner, bool (*alive)(const std
       if (errno != EEXIST) return from_errno("claiming ids at " + path);
       const auto holder = os::read_file(path, 4096);
       if (holder && *holder == owner) return range;
-      // An empty one is being claimed this instant, or its claimer died in that instant: left alone.
+      // An empty claim is being written right now, or its claimer died then: left alone.
       if (!holder || holder->empty() || alive(*holder)) break;
       ::unlink(path.c_str());
     }
   }
-  return exhausted("all " + std::to_string(kRangesMax) + " ranges of ids for containers are in use");
+  return exhausted("claiming ids for a container: all " + std::to_string(kRangesMax) + " ranges are in use");
 }
 
 void release_id_range(const std::string& owner, uint32_t first) {
@@ -114,7 +114,7 @@ Result<os::File> make_user_namespace(const IdRange& range) {
 }
 
 Result<void> try_user_namespace() {
-  // A copy of this process rather than one that shares its memory: a failed call leaves its mark in errno.
+  // A copy of this process rather than one that shares its memory: a failed call sets errno.
   const auto child =
       pid_t(::syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, 0, 0, 0, 0));
   if (child < 0) return from_errno("making a user namespace");
@@ -122,7 +122,7 @@ Result<void> try_user_namespace() {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!WIFEXITED(status)) return denied("a process in a user namespace was killed");
+  if (!WIFEXITED(status)) return denied("trying a user namespace: the process in it was killed");
   if (WEXITSTATUS(status) != 0)
     return from_errno("mounting a /proc in a user namespace", WEXITSTATUS(status));
   return ok();
@@ -134,7 +134,7 @@ Result<os::File> make_user_namespace(const IdMap& users, const IdMap& groups) {
   const os::File stay_there(stay[0]);
   os::File stay_here(stay[1]);
   alignas(16) char stack[kHolderStackBytes];
-  // No handler of ours may run in the process that shares our memory.
+  // No signal handler of ours may run in the process that shares our memory.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);

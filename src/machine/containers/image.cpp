@@ -26,13 +26,13 @@
 namespace trainyard::containers {
 namespace {
 
-constexpr Duration kPullMax = 3h;          // fetching and unpacking; more is a disk or a registry that hangs
-constexpr Duration kLookInterval = 200ms;  // at who holds a lock, and at how far the unpacking is
+constexpr Duration kPullMax = 3h;              // fetching and unpacking; beyond it a disk or registry hangs
+constexpr Duration kLookInterval = 200ms;      // for polling a lock's holder and the progress of unpacking
 constexpr size_t kAccountsBytesMax = 4 << 20;  // of /etc/passwd, /etc/group
-constexpr unsigned kUnpackersMax = 4;          // layers at a time: a disk has no use for more
-constexpr int kAssemblyTriesMax = 2;           // once more, when layers were cleaned away between
+constexpr unsigned kUnpackersMax = 4;          // layers at a time: more do not make a disk faster
+constexpr int kAssemblyTriesMax = 2;           // a second time, if layers were removed in between
 
-// Where things lie below an images directory.
+// The paths below an images directory.
 struct Places {
   std::string images;
 
@@ -42,13 +42,13 @@ struct Places {
   std::string work(const std::string& digest) const { return image(digest) + ".unpacking"; }
   std::string blobs() const { return images + "/blobs"; }
   std::string blob(const std::string& digest) const { return blobs() + "/sha256/" + digest.substr(7); }
-  // What a registry's name last was: for when the registry is away.
+  // The last digest of a registry's name: for when the registry is unavailable.
   std::string name(const std::string& source) const { return images + "/names/" + sha256(source).substr(7); }
   std::string layers() const { return images + "/layers"; }
   std::string layer(const std::string& digest) const { return layers() + "/" + digest.substr(7); }
 };
 
-// A file inside a root that somebody else filled: its links are followed as they would be inside.
+// Reads a file in an untrusted root: links are followed as they would be in a container.
 std::string read_inside(const std::string& root, const char* path) {
   const os::File folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return "";
@@ -62,7 +62,7 @@ std::string read_inside(const std::string& root, const char* path) {
   return text ? std::move(*text) : "";
 }
 
-// What is written is on the disk before it gets its name.
+// The content is on disk before the file gets its name.
 Result<void> sync_file_system(const std::string& path) {
   const os::File directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::syncfs(directory.descriptor()) != 0) return from_errno("syncing " + path);
@@ -111,7 +111,8 @@ Result<UnpackedImage> load(const std::string& directory) {
   return image;
 }
 
-// The image as somebody who uses it gets it. First the mark, then the look: so trim_images() never takes what was seen.
+// Returns the image for a user of it. Marks it as used first, checks it second: so trim_images() never removes a
+// checked one.
 Result<std::optional<UnpackedImage>> use_if_there(const Places& places, const std::string& digest) {
   static std::atomic<uint64_t> count{0};
   const std::string directory = places.image(digest);
@@ -120,12 +121,12 @@ Result<std::optional<UnpackedImage>> use_if_there(const Places& places, const st
                                     std::to_string(++count)));
   if (!os::exists(directory + "/image.json")) return std::optional<UnpackedImage>();
   auto image = TRY(load(directory).in("the unpacked image " + directory));
-  ::utimensat(AT_FDCWD, (directory + "/image.json").c_str(), nullptr, 0);  // when it was used last
+  ::utimensat(AT_FDCWD, (directory + "/image.json").c_str(), nullptr, 0);  // its last use
   image.use = std::move(use);
   return std::optional(std::move(image));
 }
 
-// Unpacks layers as they arrive, a few at a time. Threads: unpack() and the looks from one thread.
+// Unpacks layers as they arrive, a few at a time. Threads: unpack() and the queries from one thread.
 class LayerUnpacking {
  public:
   explicit LayerUnpacking(const Places& places) : places_(places) {
@@ -145,10 +146,10 @@ class LayerUnpacking {
     const std::lock_guard lock(mutex_);
     return waiting_.empty() && working_ == 0;
   }
-  // Of the packed layers that are done.
+  // Compressed bytes of finished layers.
   uint64_t bytes_done() const { return bytes_done_; }
 
-  // Nothing more is begun; the first failure.
+  // Starts no further layer; returns the first failure.
   Result<void> finish() {
     {
       const std::lock_guard lock(mutex_);
@@ -204,7 +205,7 @@ class LayerUnpacking {
   std::optional<Error> failure_;
 };
 
-// One image on its way here. Requires: the image's lock is held.
+// Pulls one image. Requires: the image's lock is held.
 class Pull {
  public:
   Pull(ImageSource source, Places places, std::string digest, const PullWatch& watch)
@@ -228,7 +229,7 @@ class Pull {
     for (const auto& layer : known_) bytes_total_ += layer.bytes;
     LayerUnpacking unpacking(places_);
     if (!say(PullProgress::Doing::downloading, 0, bytes_total_))
-      return cancelled("it was not wanted any more");
+      return cancelled("pulling the image: stopped");
     TRY(fetch(source_, layout, [&] {
       const uint64_t landed = take_landed(unpacking);
       return say(PullProgress::Doing::downloading, landed + bytes_on_the_way(layout), bytes_total_);
@@ -241,14 +242,14 @@ class Pull {
     }
     while (!unpacking.idle()) {
       if (!say(PullProgress::Doing::unpacking, unpacking.bytes_done(), bytes))
-        return cancelled("it was not wanted any more");
+        return cancelled("pulling the image: stopped");
       std::this_thread::sleep_for(kLookInterval);
     }
     TRY(unpacking.finish());
     return assemble(image, work);
   }
 
-  // Layers that have arrived whole are unpacked while others still come. Returns the bytes that have arrived.
+  // Unpacks layers that are complete while others still arrive. Returns the bytes that have arrived.
   uint64_t take_landed(LayerUnpacking& unpacking) {
     uint64_t bytes = 0;
     for (const auto& layer : known_) {
@@ -287,23 +288,23 @@ class Pull {
   const Places places_;
   const std::string digest_;
   const PullWatch& watch_;
-  std::vector<ImageReference> known_;  // layers that must come
+  std::vector<ImageReference> known_;  // layers that are expected
   uint64_t bytes_total_ = 0;
 };
 
-// Waits for whoever is at the same image; it tells that it waits.
+// Waits for the holder of the image's lock, and reports that it waits.
 Result<os::FileLock> take_image_lock(const std::string& path, const PullWatch& watch) {
   const auto deadline = std::chrono::steady_clock::now() + kPullMax;
   for (;;) {
     auto lock = os::FileLock::take_within(path, kLookInterval);
     if (lock || lock.error().kind != Kind::conflict || std::chrono::steady_clock::now() >= deadline)
       return lock;
-    if (watch && !watch({PullProgress::Doing::waiting, 0, 0})) return cancelled("it was not wanted any more");
+    if (watch && !watch({PullProgress::Doing::waiting, 0, 0})) return cancelled("pulling the image: stopped");
   }
 }
 
-// By which digest a source is known here. A registry that is away does not stop who was there before: what its name was
-// the last time counts then.
+// Returns the digest by which a source is stored here. An unavailable registry does not stop hosts that used the
+// image before: the last digest of the name counts then.
 Result<std::string> find_digest(const Places& places, const ImageSource& source) {
   const std::string remembered = places.name(source.name);
   const auto last = os::read_file(remembered, 256);
@@ -322,7 +323,7 @@ Result<std::string> find_digest(const Places& places, const ImageSource& source)
 
 }  // namespace
 
-std::string to_words(const PullProgress& progress) {
+std::string format_progress(const PullProgress& progress) {
   constexpr uint64_t kMebi = 1 << 20;
   std::string words;
   switch (progress.doing) {
@@ -344,19 +345,20 @@ Result<UserIds> user_of(const std::string& root, const std::string& user) {
   const std::string of = root.empty() ? "/" : root;
   const auto ids = TRY(find_user(user, read_inside(of, "etc/passwd"), read_inside(of, "etc/group")));
   if (ids.user >= kIdsOfRange || ids.group >= kIdsOfRange)
-    return invalid("a container has ids below " + std::to_string(kIdsOfRange));
+    return invalid("invalid user '" + shorten(user, 60) + "': container ids must be below " +
+                   std::to_string(kIdsOfRange));
   TRY(check_ids(ids.user, ids.group));
   return ids;
 }
 
 namespace {
 
-// Once it is known where things lie, and by which way the source is reached.
+// Called when the paths are known, and how the source is reached.
 Result<UnpackedImage> unpack(const ImageSource& source, const Places& places, const PullWatch& watch) {
   const auto digest = find_digest(places, source);
   if (!digest) return digest.error();
   if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
-  Error failure = internal("never tried");
+  Error failure = internal("unpacking an image: not tried");
   for (int attempt = 0; attempt < kAssemblyTriesMax; attempt++) {
     const auto lock = take_image_lock(places.lock(*digest), watch);
     if (!lock) return lock.error();
@@ -372,7 +374,7 @@ Result<UnpackedImage> unpack(const ImageSource& source, const Places& places, co
   return failure;
 }
 
-// What one login fetches is for those that have it.
+// Images fetched with a login serve that login only.
 std::string directory_of(const std::string& images, const ImageRights::Login& login) {
   return private_images(images) + "/" + sha256(login.host + "\n" + login.username).substr(7, 32);
 }
@@ -392,7 +394,7 @@ Result<UnpackedImage> unpack_image(const std::string& source, const std::string&
   if (!held) return unpack({source}, places, watch);
   auto unpacked = unpack({held->source}, places, watch);
   if (unpacked) return unpacked;
-  // People know the layout by its own name.
+  // Messages show the layout's own name.
   Error failure = std::move(unpacked).error();
   for (size_t at; (at = failure.message.find(held->source)) != std::string::npos;)
     failure.message.replace(at, held->source.size(), source);

@@ -1,21 +1,21 @@
-// Container images, unpacked once and shared.
+// Fetches and unpacks container images, once for all containers that use them.
 //
 // A source is "oci:PATH:TAG" (an OCI layout on this machine), "containers-storage:NAME" (podman's and buildah's) or
-// "docker://HOST[:PORT]/NAME:TAG" (a registry; "@sha256:.." instead of the tag pins what it is). skopeo fetches it, and
-// how registries are reached and logged in to is what its own files say (registries.conf, auth.json, certs.d); one on a
-// loopback address may speak plain HTTP. Everything is kept by content below an images directory, made beside and then
-// renamed, so it is there whole or not at all, and several hosts that want it at once wait for the first:
+// "docker://HOST[:PORT]/NAME:TAG" (a registry; "@sha256:.." instead of the tag pins the digest). skopeo fetches it,
+// with its own configuration of registries and logins (registries.conf, auth.json, certs.d); a registry on a loopback
+// address may use plain HTTP. Everything is stored by content below an images directory, written under a temporary
+// name and then renamed, so it is complete or absent, and hosts that need the same image at once wait for the first:
 //
-//   IMAGES/sha256-<digest>/root/       what containers put their writable layer over: never written to
-//   IMAGES/sha256-<digest>/image.json  what the image says of itself, and its layers
-//   IMAGES/sha256-<digest>.used/       a locked file for each that uses it now
+//   IMAGES/sha256-<digest>/root/       the lower layer of containers: never written to
+//   IMAGES/sha256-<digest>/image.json  the image's own config, and its layers
+//   IMAGES/sha256-<digest>.used/       a locked file for each current user
 //   IMAGES/layers/<digest>/            a layer, unpacked (image_layer.hpp): roots are hard links to its files
-//   IMAGES/blobs/sha256/<digest>       a layer as its registry gave it: what is here is not fetched again
-//   IMAGES/names/                      what registries' names last were, for when a registry is away
+//   IMAGES/blobs/sha256/<digest>       a layer as fetched from its registry: not fetched again
+//   IMAGES/names/                      the last digests of registries' names, for when a registry is unavailable
 //
-// Threads: callable from anywhere, from several processes at once. Errors: not_found (no such image, no
-// tool), invalid or corrupt (it is no image, or not what its digest says), unavailable (the registry), exhausted (disk),
-// cancelled (took too long, or was not wanted any more).
+// Threads: callable from anywhere, from several processes at once. Errors: not_found (no such image, no tool),
+// invalid or corrupt (not an image, or its digest differs), unavailable (the registry), exhausted (disk), cancelled
+// (took too long, or the caller stopped it).
 #pragma once
 
 #include <cstdint>
@@ -36,44 +36,45 @@ struct UnpackedImage {
   ImageConfig config;
   uint32_t user_id = 0;  // config.user, looked up in the image's own /etc/passwd and /etc/group
   uint32_t group_id = 0;
-  std::optional<os::FileLock> use;  // as long as it is held, trim_images() leaves the image alone
+  std::optional<os::FileLock> use;  // while it is held, trim_images() keeps the image
 };
 
-// How far it is. Bytes are those that move: packed ones, of layers that are not here yet.
+// Progress of a pull. Bytes are those to fetch: compressed, of layers that are not here yet.
 struct PullProgress {
-  enum class Doing { waiting, downloading, unpacking };  // waiting: another one is at the same image
+  enum class Doing { waiting, downloading, unpacking };  // waiting: another host fetches the same image
   Doing doing = Doing::waiting;
   uint64_t bytes = 0;
   uint64_t bytes_total = 0;  // 0 = not known
 };
-// Called several times a second, from the caller's thread; false: leave it.
+// Called several times a second, from the caller's thread; returns false to stop the pull.
 using PullWatch = std::function<bool(const PullProgress&)>;
 
 // "Downloading the training image: 120 of 480 MiB".
-std::string to_words(const PullProgress& progress);
+std::string format_progress(const PullProgress& progress);
 
-// With which rights an image is fetched.
+// The rights with which an image is fetched.
 struct ImageRights {
   struct Login {
     std::string host, username, password;
   };
-  // Of the registry; unset: as this machine's own files say. What is fetched with a login lies in a directory of that
-  // login, IMAGES.private/<name>/, of the same form: nothing of it serves those that have another login or none, not even
-  // a layer of the same digest. The password is in no argument and no message.
+  // The login at the registry; unset: the one that this machine's own files have. Images fetched with a login are
+  // stored in a directory of that login, IMAGES.private/<name>/, of the same form: they serve no other login, not
+  // even layers of the same digest. The password is in no argument and no message.
   std::optional<Login> login = {};
-  // An OCI layout below one of these is opened beneath it: no link is followed, on the way or in the layout.
+  // An OCI layout below one of these is opened beneath it: symbolic links on the path or in the layout are not
+  // followed.
   std::vector<std::string> oci_directories = {};
 };
 
 Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
                                    const PullWatch& watch = {}, const ImageRights& rights = {});
 
-// Who is meant inside an unpacked image, or in this machine's own system (root ""): "1000", "nobody", "1000:users".
-// Errors: invalid: nobody there has that name; it is no id that a container can have.
+// Looks up a user, "1000", "nobody" or "1000:users", in an unpacked image, or in this machine's own system (root "").
+// Errors: invalid: no such user, or an id that a container cannot have.
 Result<UserIds> user_of(const std::string& root, const std::string& user);
 
-// Removes images that nobody uses, the longest unused first, until the directory and those of logins hold at most `bytes_max`; then the
-// layers and blobs of no image. Returns the bytes it holds after. While an image is being fetched, layers stay.
+// Removes unused images, the longest unused first, until the directory and those of logins hold at most `bytes_max`;
+// then unused layers and blobs. Returns the bytes that remain. While an image is being fetched, layers stay.
 Result<uint64_t> trim_images(const std::string& images_directory, uint64_t bytes_max);
 
 }  // namespace trainyard::containers

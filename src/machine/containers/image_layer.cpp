@@ -21,7 +21,7 @@ namespace trainyard::containers {
 namespace {
 
 constexpr Duration kUnpackMax = 30min;  // a large layer on a slow disk
-constexpr int kDepthMax = 256;          // two descriptors each; nobody nests directories that deep
+constexpr int kDepthMax = 256;          // two descriptors each; real images are far less deep
 constexpr size_t kListBytesMax = size_t{1} << 30;
 constexpr std::string_view kRemoved = ".wh.", kOpaque = ".wh..wh..opq", kNotes = ".wh..wh.";
 
@@ -37,7 +37,7 @@ std::string_view clean(std::string_view name) {
   return name == "." ? "" : name;
 }
 
-// What writes the plain archive, by its first bytes. igzip takes half of gzip's time, where it is installed.
+// The program that decompresses the archive, by its first bytes. igzip, if installed, takes half of gzip's time.
 std::string reader_of(const std::string& archive) {
   const os::File file(::open(archive.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4> magic{};
@@ -48,7 +48,7 @@ std::string reader_of(const std::string& archive) {
   return "cat";
 }
 
-// Who has one id only, as an ordinary user may, has all files under it.
+// With one id only, as an ordinary user may have, all files belong to it.
 bool keeps_owners() {
   static const bool several = [] {
     const auto text = os::read_file("/proc/self/uid_map", 64 << 10);
@@ -80,9 +80,9 @@ class LineCount {
 
 Result<void> extract(const std::string& archive, const std::string& directory, const LayerLimits& limits) {
   TRY(os::make_directories(tree_of(directory), 0755));
-  // Some writers of layers leave out an archive's end, which is zeros. What comes after an end is read all the same, or
-  // the reader would fail for having nobody to write to; what it says of the packing counts.
-  // Of the unpacked archive only so much comes through; that there is more is noted in a file, and ends it.
+  // Some archives lack their end marker, which is zeros, so one is appended. Bytes after an end marker are read all
+  // the same, or the decompressor would fail for a closed pipe; its exit code counts.
+  // Only `limit` bytes of the unpacked archive pass; more are noted in a file, and end the unpacking.
   const std::string script =
       "archive=$1 limit=$2 over=$3; shift 3; { " + reader_of(archive) +
       " \"$archive\" | { head -c \"$limit\"; more=$(head -c 1 | wc -c); "
@@ -111,11 +111,13 @@ Result<void> extract(const std::string& archive, const std::string& directory, c
   const auto within = [&] { return entries.now() <= limits.entries_max; };
   const auto unpacked = os::run_or_fail({words, {{"LC_ALL", "C"}}, "", "", kUnpackMax, within});
   if (os::exists(over))
-    return exhausted("a layer of the image has more than " + human_bytes(limits.bytes_max) + " unpacked");
+    return exhausted("unpacking a layer of the image: more than " + human_bytes(limits.bytes_max) +
+                     " of data");
   if (!within())
-    return exhausted("a layer of the image has more than " + std::to_string(limits.entries_max) + " files");
+    return exhausted("unpacking a layer of the image: more than " + std::to_string(limits.entries_max) +
+                     " files");
   TRY(unpacked);
-  // Of all names only those of directories matter later.
+  // Only the names of directories matter later.
   std::string directories;
   const std::string all = TRY(os::read_file(names, kListBytesMax));
   for (const auto line : split(all, '\n'))
@@ -150,10 +152,10 @@ class Laying {
  public:
   explicit Laying(std::set<std::string, std::less<>> named) : named_(std::move(named)) {}
 
-  // What `from` holds, over what `to` holds; `path` is where, below the root.
+  // Links the content of `from` over that of `to`; `path` is its path below the root.
   Result<void> directory(const os::File& from, const os::File& to, const std::string& path, int depth) {
     if (depth > kDepthMax)
-      return invalid("the layer's directories lie too deep in each other: " + shorten(path, 200));
+      return invalid("combining layers: directories nested too deeply: " + shorten(path, 200));
     const auto names = TRY(names_in(from.descriptor()));
     for (const auto& name : names)
       if (name == kOpaque) {
@@ -177,7 +179,7 @@ class Laying {
                      const std::string& path, int depth) {
     struct stat ours, theirs;
     if (::fstatat(from.descriptor(), name.c_str(), &ours, AT_SYMLINK_NOFOLLOW) != 0)
-      return failed("looking at", path);
+      return failed("reading the status of", path);
     bool there = ::fstatat(to.descriptor(), name.c_str(), &theirs, AT_SYMLINK_NOFOLLOW) == 0;
     if (there && !(S_ISDIR(ours.st_mode) && S_ISDIR(theirs.st_mode))) {
       TRY(remove(to, name));

@@ -1,12 +1,12 @@
-// The layers of an OCI image: each unpacked into a tree of its own, then laid over each other as hard links.
+// Unpacks the layers of an OCI image, each into a tree of its own, and combines them by hard links.
 //
-// A layer's directory holds `tree`, what its archive holds with the marks of removed files (".wh.NAME") as files, and
-// `directories`, the names of those that the archive names itself: others are only on the way to a file, and say nothing
-// of modes and owners; `bytes` says how much it is. Trees are never written to once they are there, so that the roots of many images may share their
+// A layer's directory holds `tree`, the archive's content with the markers of removed files (".wh.NAME") as files;
+// `directories`, the names of the directories that the archive lists itself (others only lead to a file, without a
+// mode or an owner); and `bytes`, its size. Trees are immutable, so that the roots of many images may share their
 // files.
 //
-// The archive is what somebody else wrote: GNU tar unpacks it, which neither follows links out of the tree nor takes
-// names with "..". Laying goes from one open directory to the next and follows no link.
+// Archives are untrusted: GNU tar unpacks them, which neither follows links out of the tree nor accepts names with
+// "..". Combining goes from one open directory to the next and follows no link.
 //
 // Threads: callable from anywhere; one directory by one caller at a time. Errors: corrupt, invalid (the archive),
 // exhausted (disk), cancelled (took too long), internal.
@@ -19,22 +19,22 @@
 
 namespace trainyard::containers {
 
-// What one layer may become, whatever little its archive is.
+// Limits of one unpacked layer, however small its archive is.
 struct LayerLimits {
   uint64_t bytes_max =
-      uint64_t{128} << 30;           // of the unpacked archive: the largest frameworks' have a tenth of it
+      uint64_t{128} << 30;           // of the unpacked archive: ten times that of the largest frameworks
   uint64_t entries_max = 2'000'000;  // files and directories, each an inode: likewise
 };
 
-// Makes `directory`, which must not be there, from an archive: plain, or packed by gzip or zstd. On failure nothing of
-// it stays. Errors also: exhausted, beyond the limits.
+// Makes `directory`, which must not exist, from an archive: plain, or compressed by gzip or zstd. On failure nothing
+// of it stays. Errors also: exhausted, beyond the limits.
 Result<void> unpack_layer(const std::string& archive, const std::string& directory,
                           const LayerLimits& limits = {});
 
-// Lays an unpacked layer over what `root`, a directory of the same file system, holds already.
+// Links the files of an unpacked layer into `root`, a directory of the same file system, over its present content.
 Result<void> lay_over(const std::string& layer_directory, const std::string& root);
 
-// What an unpacked layer holds; 0 when it cannot be told.
+// The size of an unpacked layer; 0 when it is unknown.
 uint64_t layer_bytes(const std::string& layer_directory);
 
 }  // namespace trainyard::containers

@@ -83,7 +83,7 @@ TEST_F(Layers, LieOverEachOther) {
             "a d 755\na/file f 4755\na/kept f 644\nlink l 777 a/kept\ntmp d 1777\nnew\nkept\n");
 }
 
-TEST_F(Layers, ADirectoryOnTheWaySaysNothingOfModes) {
+TEST_F(Layers, AnImpliedDirectoryHasNoMode) {
   const auto lower = layer("mkdir -m 1777 tmp; mkdir -m 700 mine");
   const std::string way = directory_.path() + "/way";
   ASSERT_TRUE(os::run_or_fail(
@@ -145,7 +145,7 @@ TEST_F(Layers, DamagedArchivesLeaveNothing) {
   EXPECT_FALSE(unpack_layer(whole, directory_.path() + "/made"));
 }
 
-TEST_F(Layers, SayHowMuchTheyHold) {
+TEST_F(Layers, ReportTheirSize) {
   EXPECT_GE(layer_bytes(layer("head -c 300000 /dev/urandom > noise")), 300'000u);
   EXPECT_EQ(layer_bytes(directory_.path() + "/nothing"), 0u);
 }

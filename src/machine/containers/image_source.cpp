@@ -20,13 +20,13 @@
 namespace trainyard::containers {
 namespace {
 
-constexpr Duration kFetchMax = 2h;  // some 12 GiB over a line of 20 Mbit/s
+constexpr Duration kFetchMax = 2h;  // some 12 GiB at 20 Mbit/s
 constexpr Duration kAskMax = 1min;
-// An index may name an index; deeper than this nobody means it.
+// An index may refer to an index; real images are less deep.
 constexpr int kIndexDepthMax = 4;
 constexpr std::string_view kOci = "oci:", kStorage = "containers-storage:", kRegistry = "docker://";
 constexpr std::string_view kFetchedTag = "image";
-constexpr std::string_view kOnTheWay = "oci-put-blob";  // skopeo's name for a blob that is not whole yet
+constexpr std::string_view kOnTheWay = "oci-put-blob";  // skopeo's name for an incomplete blob
 
 std::string machine_architecture() {
   utsname name;
@@ -34,7 +34,7 @@ std::string machine_architecture() {
   return machine == "x86_64" ? "amd64" : machine == "aarch64" ? "arm64" : machine;
 }
 
-// Where skopeo looks for it (containers-policy.json(5)); without one it refuses every image.
+// The paths at which skopeo looks for it (containers-policy.json(5)); without one it refuses every image.
 bool has_signature_policy() {
   const char* home = ::getenv("HOME");
   return (home && os::exists(std::string(home) + "/.config/containers/policy.json")) ||
@@ -54,14 +54,14 @@ OciPlace split_oci(std::string_view place) {
   return {std::string(place.substr(0, colon)), std::string(place.substr(colon + 1))};
 }
 
-// Registries beside us may speak plain HTTP: nobody is in between.
+// Registries on this machine may speak plain HTTP: their connections do not leave it.
 bool is_loopback(std::string_view source) {
   source.remove_prefix(kRegistry.size());
   return source.starts_with("127.") || source.starts_with("localhost:") || source.starts_with("localhost/") ||
          source.starts_with("[::1]");
 }
 
-// The digest that a source is pinned to, "" when it is not.
+// Returns the digest that a source is pinned to, "" when it is not.
 std::string pinned_digest(const std::string& source) {
   const size_t at = source.rfind("@sha256:");
   return source.starts_with(kRegistry) && at != std::string::npos ? source.substr(at + 1) : "";
@@ -69,16 +69,16 @@ std::string pinned_digest(const std::string& source) {
 
 Result<void> need_skopeo() {
   if (os::on_path("skopeo")) return ok();
-  return not_found("images need 'skopeo' on PATH: install the package skopeo");
+  return not_found("fetching images: skopeo is not on PATH; install the package skopeo");
 }
 
-// Environment of programs that ask registries: a password has no place among arguments, which others see.
+// The environment of programs that query registries: no password in arguments, which other processes can read.
 std::map<std::string, std::string> login_of(const ImageSource& source) {
   if (source.login_file.empty()) return {};
   return {{"REGISTRY_AUTH_FILE", source.login_file}};
 }
 
-// A manifest as its source has it, checked against what is known of it.
+// Reads a source's manifest, checked against a pinned digest.
 Result<std::string> ask(const ImageSource& from) {
   TRY(need_skopeo());
   const std::string& source = from.name;
@@ -87,14 +87,15 @@ Result<std::string> ask(const ImageSource& from) {
   words.push_back(source);
   std::string raw = TRY(os::run_or_fail({words, login_of(from), "", "", kAskMax}));
   if (const std::string pinned = pinned_digest(source); !pinned.empty() && sha256(raw) != pinned)
-    return corrupt("the registry's manifest is not what " + pinned + " says");
+    return corrupt("reading the registry's manifest: its digest is not " + pinned);
   return raw;
 }
 
-// A document of a layout, checked against its own name.
+// Reads a document of a layout, checked against its name.
 Result<std::string> read_blob(const std::string& blobs, const std::string& digest) {
   std::string bytes = TRY(os::read_file(blobs + "/sha256/" + digest.substr(7), kImageDocumentBytesMax));
-  if (sha256(bytes) != digest) return corrupt("the image's blob " + digest + " is not what its digest says");
+  if (sha256(bytes) != digest)
+    return corrupt("reading the image's blob " + digest + ": its content has another digest");
   return bytes;
 }
 
@@ -113,7 +114,7 @@ Result<FoundManifest> find_manifest(const LayoutPlace& layout, std::string_view 
     if (!document.is_index) return FoundManifest{at.digest, std::move(document)};
     at = document.next;
   }
-  return invalid("the image's indexes lie too deep in each other");
+  return invalid("reading the image: indexes nested too deeply");
 }
 
 }  // namespace
@@ -149,7 +150,7 @@ Result<std::optional<HeldLayout>> hold_layout(const std::string& source,
     const std::string above = directory.ends_with('/') ? directory : directory + "/";
     if (!place.layout.starts_with(above)) continue;
     os::File layout = TRY(os::open_confined_directory_beneath(directory, place.layout.substr(above.size())));
-    // By way of this process's descriptor, for programs that it starts.
+    // Reached by this process's descriptor, for programs that it starts.
     std::string reached = std::string(kOci) + "/proc/" + std::to_string(::getpid()) + "/fd/" +
                           std::to_string(layout.descriptor()) + (place.tag.empty() ? "" : ":" + place.tag);
     return std::optional(HeldLayout{std::move(layout), std::move(reached)});
@@ -160,8 +161,8 @@ Result<std::optional<HeldLayout>> hold_layout(const std::string& source,
 Result<void> check_source(const std::string& source) {
   if (!source.starts_with(kOci) && !source.starts_with(kStorage) && !source.starts_with(kRegistry))
     return invalid("'" + shorten(source, 100) +
-                   "' is not an image: it must start with 'oci:', 'containers-storage:' or 'docker://'");
-  if (source.find('\0') != std::string::npos) return invalid("the image's name has a zero byte");
+                   "': it must start with 'oci:', 'containers-storage:' or 'docker://'");
+  if (source.find('\0') != std::string::npos) return invalid("invalid image: its name has a zero byte");
   return ok();
 }
 
@@ -182,7 +183,7 @@ Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
     const auto place = split_oci(std::string_view(source).substr(kOci.size()));
     return TRY(find_manifest({place.layout, place.layout + "/blobs"}, place.tag)).document.layers;
   }
-  // What podman's storage would pack is known once it is packed.
+  // The layers of podman's storage are known once they are packed.
   if (!source.starts_with(kRegistry)) return std::vector<ImageReference>();
   const size_t slash = source.rfind('/');
   const size_t name_end = std::min(source.find('@', slash), source.find(':', slash));
@@ -192,15 +193,15 @@ Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
     if (!document.is_index) return std::move(document.layers);
     at.name = source.substr(0, name_end) + "@" + document.next.digest;
   }
-  return invalid("the image's indexes lie too deep in each other");
+  return invalid("reading the image: indexes nested too deeply");
 }
 
 Result<void> fetch(const ImageSource& from, const LayoutPlace& to, const std::function<bool()>& watch) {
   TRY(need_skopeo());
   const std::string& source = from.name;
   TRY(os::make_directories(to.blobs + "/sha256", 0700));
-  // It picks this machine's image of several, and understands Docker's formats. Signatures are checked as the machine's
-  // policy.json says, and then left out: a layout has no place for them.
+  // skopeo selects this machine's image of several, and understands Docker's formats. Signatures are checked as the
+  // machine's policy.json requires, and then omitted: a layout cannot hold them.
   std::vector<std::string> words{"skopeo"};
   if (!has_signature_policy()) words.push_back("--insecure-policy");
   words.insert(words.end(), {"copy", "--quiet", "--remove-signatures", "--dest-shared-blob-dir=" + to.blobs,

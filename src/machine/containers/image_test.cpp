@@ -44,7 +44,7 @@ TEST(ImageDocuments, AnIndexIsSearchedByTag) {
       << "it says what there is";
 }
 
-TEST(ImageDocuments, ADigestIsNoPath) {
+TEST(ImageDocuments, ADigestIsNeverAPath) {
   for (const char* digest : {"sha256:../../etc/passwd", "sha256:", "md5:00", "", "sha256:AAAA"}) {
     const std::string index = R"({"manifests":[{"digest":")" + std::string(digest) + R"("}]})";
     EXPECT_EQ(find_in_index(index, "").error().kind, Kind::invalid) << digest;
@@ -73,12 +73,12 @@ TEST(ImageDocuments, AManifestNamesItsLayers) {
     EXPECT_EQ(read_manifest(start + wrong, "amd64").error().kind, Kind::invalid) << wrong;
 }
 
-TEST(PullProgress, InWordsForPeople) {
+TEST(PullProgress, IsFormattedForUsers) {
   using Doing = PullProgress::Doing;
-  EXPECT_EQ(to_words({Doing::downloading, 120 << 20, 480 << 20}),
+  EXPECT_EQ(format_progress({Doing::downloading, 120 << 20, 480 << 20}),
             "Downloading the training image: 120 of 480 MiB");
-  EXPECT_EQ(to_words({Doing::unpacking, 0, 1}), "Unpacking the training image: 0 of 1 MiB");
-  EXPECT_EQ(to_words({Doing::downloading, 0, 0}), "Downloading the training image");
+  EXPECT_EQ(format_progress({Doing::unpacking, 0, 1}), "Unpacking the training image: 0 of 1 MiB");
+  EXPECT_EQ(format_progress({Doing::downloading, 0, 0}), "Downloading the training image");
 }
 
 TEST(ImageDocuments, AConfigIsRead) {
@@ -205,7 +205,7 @@ TEST_F(RealImage, IsTakenFromContainersStorageToo) {
   EXPECT_EQ(run_in(*image, "echo $GREETING"), "hello\n");
 }
 
-TEST_F(RealImage, SaysWhatIsMissing) {
+TEST_F(RealImage, ReportsMissingImages) {
   EXPECT_EQ(unpack_image("oci:" + layout_ + ":v2", images_).error().kind, Kind::not_found);
   EXPECT_EQ(unpack_image("oci:" + directory_.path() + "/nowhere:v1", images_).error().kind, Kind::not_found);
   EXPECT_EQ(unpack_image("containers-storage:localhost/no-such-image-here:1", images_).error().kind,

@@ -1,4 +1,4 @@
-// Which unpacked images, layers and blobs go when there is too much of them.
+// Chooses the unpacked images, layers and blobs to remove when there are too many.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class Trimming {
     if (!somebody_pulls()) {
       TRY(sweep());
       TRY(drop_orphans());
-      // A packed layer is only of use when its image changes: it goes before what can run.
+      // A compressed layer is only of use when its image changes: it is removed before runnable images.
       TRY(drop_blobs());
     }
     for (const auto& [used_at, name] : oldest_first()) {
@@ -106,7 +106,7 @@ class Trimming {
     return images;
   }
 
-  // What a crash left half made.
+  // Removes incomplete files that a crash left.
   Result<void> sweep() const {
     for (const auto& directory : {images_, images_ + "/layers"})
       for (const auto& name : names_in(directory))
@@ -148,8 +148,8 @@ class Trimming {
     return somebody_pulls() ? ok() : drop_orphans();
   }
 
-  // False: somebody uses it. Who wants to use an image marks it first and looks second; we take it away first and look
-  // for marks second.
+  // False: the image is in use. A user marks the image first and checks it second; we remove it first and look for
+  // marks second.
   Result<bool> take_away(const std::string& name) const {
     const auto lock = os::FileLock::take(path(name) + ".lock");
     if (!lock || used(name)) return false;

@@ -14,15 +14,15 @@
 namespace trainyard::containers {
 namespace {
 
-// tmpfs inside is memory of the container and counted in its limit, so these only keep one use from starving
+// A container's tmpfs is part of its memory and its limit, so these only keep one use from starving
 // another.
 constexpr uint64_t kTmpfsBytesLeast = 64 << 20;        // a package cache fits
 constexpr uint64_t kTmpfsBytesUnlimited = 1ull << 30;  // where the container has no memory limit
-constexpr uint64_t kDeviceBytes = 64 << 10;            // /dev holds names only
+constexpr uint64_t kDeviceBytes = 64 << 10;            // /dev contains names only
 constexpr uint64_t kTmpfsBytesPerFile =
     4 << 10;                                 // files of a page and more; a file's own record takes a fourth
 constexpr uint64_t kTmpfsFilesLeast = 1024;  // names of a container's system, devices and mount points
-// The out-of-memory killer must take a process of the job, not the runtime that waits for it in the same
+// The out-of-memory killer must choose a process of the job, not the runtime that waits for it in the same
 // cgroup.
 constexpr int kOutOfMemoryScore = 500;
 // The kernel refuses less than a millisecond of each 100 ms period.
@@ -81,17 +81,20 @@ Result<void> check(const ContainerSpec& spec) {
       spec.id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
           std::string::npos ||
       spec.id[0] == '.')
-    return invalid("a container's id '" + shorten(spec.id, 80) +
-                   "' must be of letters, digits, '-', '_' and '.'");
-  if (!is_clean_absolute(spec.directory)) return invalid("a container's directory must be an absolute path");
+    return invalid("invalid container id '" + shorten(spec.id, 80) +
+                   "': only letters, digits, '-', '_' and '.' are allowed");
+  if (!is_clean_absolute(spec.directory))
+    return invalid("invalid container directory '" + shorten(spec.directory, 200) +
+                   "': it must be an absolute path");
   if (!spec.image_root.empty() && !is_clean_absolute(spec.image_root))
-    return invalid("a container's image root must be an absolute path");
+    return invalid("invalid image root '" + shorten(spec.image_root, 200) + "': it must be an absolute path");
   // The overlay's options are one comma-separated text.
   if (!spec.layer_directory.empty() && !is_clean_absolute(spec.layer_directory))
-    return invalid("the directory of a container's layer must be an absolute path");
+    return invalid("invalid layer directory '" + shorten(spec.layer_directory, 200) +
+                   "': it must be an absolute path");
   for (const auto* path : {&spec.directory, &spec.layer_directory, &spec.image_root})
     if (path->find_first_of(",:\\") != std::string::npos)
-      return invalid("the path " + *path + " must not contain ',', ':' or '\\'");
+      return invalid("invalid path " + *path + ": it must not contain ',', ':' or '\\'");
   if (spec.arguments.empty() || spec.arguments[0].empty())
     return invalid("a container needs a program to run");
   if (!is_clean_absolute(spec.working_directory))
@@ -100,11 +103,11 @@ Result<void> check(const ContainerSpec& spec) {
   if (spec.memory_bytes != 0 && spec.memory_bytes < kMemoryBytesLeast)
     return invalid("a container needs at least " + human_bytes(kMemoryBytesLeast) + " of memory");
   for (const auto& argument : spec.arguments)
-    if (argument.find('\0') != std::string::npos) return invalid("an argument contains a zero byte");
+    if (argument.find('\0') != std::string::npos) return invalid("invalid argument: it contains a zero byte");
   for (const auto& [name, value] : spec.environment)
     if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos ||
         value.find('\0') != std::string::npos)
-      return invalid("a variable's name or value cannot be passed on: " + shorten(name, 80));
+      return invalid("invalid environment variable (name or value): " + shorten(name, 80));
   for (const auto& each : spec.mounts)
     if (!is_clean_absolute(each.destination) || each.destination == "/" ||
         (!each.source.empty() && !is_clean_absolute(each.source)))
@@ -112,21 +115,21 @@ Result<void> check(const ContainerSpec& spec) {
                      ": paths must be absolute and clean");
   for (const auto& device : spec.devices)
     if (!lies_below(device, "/dev") || !is_clean_absolute(device))
-      return invalid("no device file: " + device);
+      return invalid("invalid device file: " + device);
   for (const auto& limit : spec.limits)
     if (!resource_of(limit.name) || limit.soft > limit.hard)
-      return invalid("the limit " + shorten(limit.name, 40) + " of " + std::to_string(limit.soft) + " and " +
-                     std::to_string(limit.hard) + " cannot be set");
+      return invalid("invalid limit " + shorten(limit.name, 40) + ": " + std::to_string(limit.soft) +
+                     " and " + std::to_string(limit.hard) + "");
   return ok();
 }
 
 }  // namespace
 
 const std::vector<std::string>& container_capabilities() {
-  // Over the user namespace's own ids and files only. What programs take for granted of root (to give files away, to
-  // become another user, as package managers and sshd do), and nothing that reaches the network, other processes'
-  // memory or the kernel: the network namespace belongs to the machine, so even the right to low ports comes from a
-  // setting of it where it is given.
+  // Over the user namespace's own ids and files only: the rights that programs expect of root (to change owners, to
+  // become another user, as package managers and sshd do), and none that reaches the network, other processes' memory
+  // or the kernel. The network namespace belongs to the machine, so even the right to low ports comes from one of its
+  // settings.
   static const std::vector<std::string> names = {
       "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",     "CAP_FSETID",
       "CAP_KILL",    "CAP_SETGID",           "CAP_SETUID",     "CAP_SETPCAP",
@@ -149,7 +152,7 @@ const std::vector<std::string>& system_allow_list() {
       "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/default/locale",
       "/etc/inputrc", "/etc/terminfo", "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile", "/etc/profile.d",
       "/etc/skel",
-      // What programs ask of the system.
+      // Descriptions of the system that programs read.
       "/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/mime.types", "/etc/magic",
       "/etc/fonts", "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13",
       "/etc/matplotlibrc", "/etc/perl", "/etc/R", "/etc/openmpi", "/etc/openmpi-mca-params.conf",
@@ -220,7 +223,7 @@ std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::stri
     all.push_back(each);
     if (each.source.empty()) continue;
     auto below = os::mounts_below(mountinfo, each.source);
-    // The first mounted first; what was mounted over is seen once.
+    // The first mounted first; a mount hidden by another is included once.
     std::reverse(below.begin(), below.end());
     std::set<std::string> seen;
     for (const auto& path : below) {
@@ -243,7 +246,7 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
   const uint64_t memory = spec.memory_bytes > 0 ? uint64_t(spec.memory_bytes) : 0;
   const auto part_of_memory = [&](uint64_t divisor) {
     const uint64_t part = memory ? std::max(kTmpfsBytesLeast, memory / divisor) : kTmpfsBytesUnlimited;
-    // The root and /tmp share what the job may write.
+    // The root and /tmp share the bytes that the job may write.
     return spec.scratch_bytes_max ? std::min(part, spec.scratch_bytes_max / 2) : part;
   };
   bundle.root_bytes = part_of_memory(4);
@@ -257,7 +260,7 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
   mounts.push_back(mount(
       "/dev", "tmpfs", "tmpfs",
       {"nosuid", "noexec", "mode=755", "size=" + std::to_string(kDeviceBytes), files_limit(kDeviceBytes)}));
-  // Who opens a terminal gives it to the group tty, where the container has such ids.
+  // A program that opens a terminal changes its group to tty, if the container has such ids.
   std::vector<std::string> terminals = {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"};
   if (ids && ids->count > kTerminalGroup) terminals.push_back("gid=" + std::to_string(kTerminalGroup));
   mounts.push_back(mount("/dev/pts", "devpts", "devpts", terminals));
@@ -273,12 +276,12 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
     for (const auto& entry : system)
       for (const auto& wanted : spec.mounts)
         if (lies_below(wanted.destination, entry.path))
-          return invalid("mounting at " + wanted.destination + ": " + entry.path +
-                         (entry.kind == SystemEntry::Kind::link ? " is a link of this machine's system"
-                                                                : " is this machine's own and read-only"));
+          return invalid("invalid mount at " + wanted.destination + " of this machine: " + entry.path +
+                         (entry.kind == SystemEntry::Kind::link ? " is a link of its system"
+                                                                : " is part of its read-only system"));
   }
   if (!replaced("/tmp")) mounts.push_back(tmpfs("/tmp", part_of_memory(2)));
-  // What is staged has its options already.
+  // Staged mounts have their options already.
   for (size_t i = 0; i < spec.mounts.size(); i++) {
     const Mount& each = spec.mounts[i];
     mounts.push_back(each.source.empty()
@@ -307,7 +310,7 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
     limits.push_back(
         {{"type", "RLIMIT_" + in_capitals(limit.name)}, {"hard", limit.hard}, {"soft", limit.soft}});
   const Json given = ids ? Json(container_capabilities()) : none;
-  // Another user than root gets none to begin with, as with other runtimes.
+  // Users other than root get none at first, as with other runtimes.
   const Json effective = spec.user_id == 0 ? given : none;
   bundle.config = {
       {"ociVersion", "1.0.2"},
@@ -323,7 +326,7 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
           {"inheritable", none},
           {"permitted", effective},
           {"ambient", none}}},
-        // A machine may forbid raising limits, so none is raised unasked: the container has ours.
+        // A machine may forbid raising limits, so none is raised unless requested: the container has ours.
         {"rlimits", limits},
         {"noNewPrivileges", true},
         {"oomScoreAdj", kOutOfMemoryScore}}},

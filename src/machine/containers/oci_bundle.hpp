@@ -1,5 +1,5 @@
-// The OCI bundle of a container, as text: config.json from a spec, and what must be laid out in an empty root
-// before the runtime starts. Nothing here touches the machine: what is there to bind is an argument.
+// Makes the OCI bundle of a container as text: config.json from a spec, and the content of an empty root before the
+// runtime starts. Nothing here touches the machine: its mountable paths are an argument.
 //
 // Threads: pure functions. Errors: invalid, naming the member of the spec.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace trainyard::containers {
 
-// Something of this machine's own system that a runtime sees.
+// A path of this machine's own system that a runtime sees.
 struct SystemEntry {
   enum class Kind { directory, file, link };
   std::string path;  // absolute: "/usr", "/etc/passwd"
@@ -24,32 +24,32 @@ struct SystemEntry {
   std::string target;  // of links: "usr/bin"
 };
 
-// The allow-list: what of this machine a runtime may see, if it is there. Directories of the root first, then
-// of /etc. Never: shadow, ssh, sudoers, hosts, resolv.conf, keys.
+// The allow-list: paths of this machine that a runtime may see, if they exist. Directories of the root first, then of
+// /etc. Never: shadow, ssh, sudoers, hosts, resolv.conf, keys.
 const std::vector<std::string>& system_allow_list();
-// What of the allow-list this machine has.
+// Entries of the allow-list that this machine has.
 std::vector<SystemEntry> system_entries();
 
-// What to lay out in an empty root, in order.
+// One step of filling an empty root. The steps are carried out in order.
 struct RootStep {
   enum class Kind { directory, file, link, bind };
   Kind kind = Kind::directory;
   std::string path;    // relative to the root
-  std::string target;  // of links; of binds: the path on this machine that appears there, read-only
+  std::string target;  // of links; of binds: the path on this machine that is mounted there, read-only
   unsigned mode = 0755;
 };
 std::vector<RootStep> root_steps(const std::vector<SystemEntry>& system);
 
-// Pure: each mount, and after it each of what is mounted below its source (by the text of
-// /proc/self/mountinfo), as mounts of their own: so each is taken, or mapped to the container's ids, by itself.
+// Returns each mount, followed by the mounts below its source (by the text of /proc/self/mountinfo) as mounts of
+// their own: so each can be bound, or mapped to the container's ids, separately. Pure.
 std::vector<Mount> with_mounts_below(const std::vector<Mount>& mounts, std::string_view mountinfo);
 
-// Where the runtime finds what its caller laid out before: a tmpfs that only the container's first mount
-// namespace shows, and that root of the container's user namespace may walk through.
+// The directories that are prepared for the runtime: a tmpfs that only the container's first mount namespace shows,
+// and that root of the container's user namespace may search.
 //
 //   STAGE/root       the container's root
 //   STAGE/image      the image, by the container's ids (shifted ids only)
-//   STAGE/mount-0 .. spec.mounts that have a source, by their place in the list
+//   STAGE/mount-0 .. spec.mounts that have a source, by their index
 //   STAGE/device-0 ..
 //   STAGE/sys        a sysfs of the given network namespace
 struct Stage {
@@ -70,12 +70,13 @@ struct Bundle {
 // The options that limit a tmpfs: its bytes, and its files, each of which takes kernel memory even when it is empty.
 std::string tmpfs_limits(uint64_t bytes);
 
-// `ids`: of the container's user namespace; none: it has no namespace of users, and no capability.
-// `filter`: of system calls (system_call_filter.hpp). Requires: the caller has entered spec.network_namespace, if given.
+// Makes the bundle. `ids`: of the container's user namespace; none: it has no user namespace and no capability.
+// `filter`: of system calls (system_call_filter.hpp). Requires: the caller has entered spec.network_namespace, if
+// given.
 Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
                            const Stage& stage, const std::optional<IdRange>& ids, const Json& filter);
 
-// The capabilities of a container's root ("CAP_CHOWN"), where it has a user namespace.
+// The capabilities of a container's root ("CAP_CHOWN"), if it has a user namespace.
 const std::vector<std::string>& container_capabilities();
 
 }  // namespace trainyard::containers

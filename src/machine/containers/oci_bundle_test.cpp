@@ -98,7 +98,7 @@ TEST(Bundle, GivesNoCapabilityWithoutAUserNamespace) {
   EXPECT_FALSE(bundle->config["linux"].contains("uidMappings"));
 }
 
-TEST(Bundle, MakesTheNamespacesThatItDoesNotFind) {
+TEST(Bundle, MakesTheNamespacesThatAreNotGiven) {
   const auto made = [](const ContainerSpec& spec, const std::optional<IdRange>& ids) {
     std::set<std::string> types;
     const auto bundle = make_bundle(spec, kSystem, {"/stage"}, ids, Json::object());
@@ -131,7 +131,7 @@ TEST(Bundle, BindsTheMachinesOwnAndKeepsLinksAsLinks) {
   EXPECT_TRUE(mount_at(bundle->config, "/usr").is_null());
 }
 
-TEST(Bundle, TakesMountsFromTheStageByTheirPlace) {
+TEST(Bundle, TakesMountsFromTheStageByTheirIndex) {
   auto spec = a_spec();
   spec.mounts = {
       {"/data/ml", "/opt/ml", false}, {"", "/scratch", false, 1 << 20}, {"/data/hosts", "/etc/hosts"}};
@@ -145,7 +145,7 @@ TEST(Bundle, TakesMountsFromTheStageByTheirPlace) {
   EXPECT_EQ(mount_at(bundle->config, "/sys")["source"], "/stage/sys");
 }
 
-TEST(Bundle, LimitsBytesAndFilesOfWhatLiesInMemory) {
+TEST(Bundle, LimitsBytesAndFilesInMemory) {
   auto spec = a_spec();
   spec.memory_bytes = 8ll << 30;
   spec.shared_memory_bytes = 1 << 30;
@@ -172,7 +172,7 @@ TEST(Bundle, LimitsBytesAndFilesOfWhatLiesInMemory) {
   EXPECT_EQ(tmpfs_limits(1 << 30), "size=1073741824,nr_inodes=262144");
 }
 
-TEST(Mounts, ComeWithWhatIsMountedBelow) {
+TEST(Mounts, IncludeTheMountsBelow) {
   const auto all = with_mounts_below({{"/data/ml", "/opt/ml", false}, {"/data/hosts", "/etc/hosts"}},
                                      "30 1 8:1 / / rw - ext4 /dev/vda rw\n"
                                      "40 30 0:9 / /data/ml/input/data/train ro - fuse hydrate ro\n"
@@ -185,7 +185,7 @@ TEST(Mounts, ComeWithWhatIsMountedBelow) {
   EXPECT_EQ(all[2].destination, "/etc/hosts");
 }
 
-TEST(Bundle, NeverShowsWhatMustNotBeRead) {
+TEST(Bundle, NeverShowsSecrets) {
   for (const auto& path : system_allow_list())
     for (const char* secret :
          {"shadow", "ssh", "sudoers", "/etc/hosts", "resolv.conf", "private", "/root", "/home", "/var"})
@@ -200,7 +200,7 @@ TEST(Bundle, RefusesAMountBelowTheMachinesOwnSystem) {
   EXPECT_EQ(bundle.error().kind, Kind::invalid);
 }
 
-TEST(Bundle, RefusesWhatCannotBePassedOn) {
+TEST(Bundle, RejectsInvalidSpecs) {
   const std::pair<const char*, std::function<void(ContainerSpec&)>> cases[] = {
       {"id", [](ContainerSpec& s) { s.id = "../x"; }},
       {"relative directory", [](ContainerSpec& s) { s.directory = "x"; }},

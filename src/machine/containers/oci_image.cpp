@@ -19,13 +19,13 @@ bool is_digest(std::string_view text) {
 
 Result<Json> parse_document(std::string_view text, const char* what) {
   if (text.size() > kImageDocumentBytesMax)
-    return invalid(std::string(what) + " is larger than " + human_bytes(kImageDocumentBytesMax));
+    return invalid(std::string(what) + " exceeds " + human_bytes(kImageDocumentBytesMax));
   auto json = TRY(parse_json(text).in(what));
-  if (!json.is_object()) return invalid(std::string(what) + " is not an object");
+  if (!json.is_object()) return invalid("invalid document: " + std::string(what) + " must be an object");
   return json;
 }
 
-// The member, or null: documents of others leave out what they do not use.
+// Returns the member, or null: other tools' documents omit unused members.
 const Json& member(const Json& object, const char* name) {
   static const Json none;
   const auto found = object.find(name);
@@ -35,9 +35,10 @@ const Json& member(const Json& object, const char* name) {
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
 
 Result<ImageReference> read_reference(const Json& json, const char* what) {
-  if (!json.is_object()) return invalid(std::string(what) + " is not an object");
+  if (!json.is_object()) return invalid("invalid document: " + std::string(what) + " must be an object");
   ImageReference reference{text_of(member(json, "digest")), text_of(member(json, "mediaType"))};
-  if (!is_digest(reference.digest)) return invalid(std::string(what) + " has no sha256 digest");
+  if (!is_digest(reference.digest))
+    return invalid("invalid document: " + std::string(what) + " has no sha256 digest");
   if (const Json& size = member(json, "size"); size.is_number_unsigned())
     reference.bytes = size.get<uint64_t>();
   return reference;
@@ -47,13 +48,13 @@ Result<std::vector<std::string>> read_texts(const Json& json, const char* what) 
   std::vector<std::string> texts;
   if (json.is_null()) return texts;
   if (!json.is_array() || json.size() > kEntriesMax)
-    return invalid(std::string("the image's ") + what + " is not a list");
+    return invalid(std::string("invalid image: its ") + what + " must be a list");
   for (const auto& each : json) {
     if (!each.is_string())
-      return invalid(std::string("the image's ") + what + " has an entry that is no text");
+      return invalid(std::string("invalid image: its ") + what + " must contain strings only");
     texts.push_back(each.get<std::string>());
     if (texts.back().find('\0') != std::string::npos)
-      return invalid(std::string("the image's ") + what + " has an entry with a zero byte");
+      return invalid(std::string("invalid image: its ") + what + " has an entry with a zero byte");
   }
   return texts;
 }
@@ -73,7 +74,7 @@ Result<ImageReference> find_in_index(std::string_view index, std::string_view ta
   const Json json = TRY(parse_document(index, "index.json"));
   const Json& manifests = member(json, "manifests");
   if (!manifests.is_array() || manifests.size() > kEntriesMax)
-    return invalid("index.json has no list of manifests");
+    return invalid("invalid index.json: no list of manifests");
   std::string known;
   const Json* only = nullptr;
   for (const auto& each : manifests) {
@@ -85,7 +86,7 @@ Result<ImageReference> find_in_index(std::string_view index, std::string_view ta
     only = &each;
   }
   if (tag.empty() && manifests.size() == 1 && only) return read_reference(*only, "the manifest's entry");
-  return not_found("it has no image '" + shorten(tag, 100) + "'; it has: " + shorten(to_utf8(known), 300));
+  return not_found("unknown image '" + shorten(tag, 100) + "'; it has: " + shorten(to_utf8(known), 300));
 }
 
 Result<ImageDocument> read_manifest(std::string_view manifest, std::string_view architecture) {
@@ -95,13 +96,13 @@ Result<ImageDocument> read_manifest(std::string_view manifest, std::string_view 
     ImageDocument document{false, TRY(read_reference(member(json, "config"), "the manifest's config"))};
     const Json& layers = member(json, "layers");
     if (!layers.is_null() && (!layers.is_array() || layers.size() > kEntriesMax))
-      return invalid("the image's manifest has no list of layers");
+      return invalid("invalid image manifest: no list of layers");
     for (const auto& each : layers)
       document.layers.push_back(TRY(read_reference(each, "the manifest's layer")));
     return document;
   }
   if (!manifests.is_array() || manifests.size() > kEntriesMax)
-    return invalid("the image's index has no list of manifests");
+    return invalid("invalid image index: no list of manifests");
   for (const auto& each : manifests) {
     if (!each.is_object()) continue;
     const Json& platform = member(each, "platform");
@@ -109,7 +110,7 @@ Result<ImageDocument> read_manifest(std::string_view manifest, std::string_view 
         text_of(member(platform, "architecture")) == architecture)
       return ImageDocument{true, TRY(read_reference(each, "the index's entry"))};
   }
-  return not_found("the image has nothing for linux/" + std::string(architecture));
+  return not_found("the image has no manifest for linux/" + std::string(architecture));
 }
 
 Result<ImageConfig> read_image_config(std::string_view config) {
@@ -117,13 +118,13 @@ Result<ImageConfig> read_image_config(std::string_view config) {
   ImageConfig read;
   const Json& inner = member(json, "config");
   if (inner.is_null()) return read;
-  if (!inner.is_object()) return invalid("the image's config is not an object");
+  if (!inner.is_object()) return invalid("invalid image config: it must be an object");
   read.entrypoint = TRY(read_texts(member(inner, "Entrypoint"), "entrypoint"));
   read.command = TRY(read_texts(member(inner, "Cmd"), "command"));
   for (const auto& line : TRY(read_texts(member(inner, "Env"), "environment"))) {
     const size_t equals = line.find('=');
     if (equals == 0 || equals == std::string::npos)
-      return invalid("the image's environment has an entry without a name");
+      return invalid("invalid image config: an environment entry has no name");
     read.environment[line.substr(0, equals)] = line.substr(equals + 1);
   }
   read.user = text_of(member(inner, "User"));
@@ -140,7 +141,8 @@ Result<ImageConfig> read_image_config(std::string_view config) {
   }
   std::string clean;
   for (const auto part : parts) clean.append("/").append(part);
-  if (clean.find('\0') != std::string::npos) return invalid("the image's working directory has a zero byte");
+  if (clean.find('\0') != std::string::npos)
+    return invalid("invalid image config: the working directory has a zero byte");
   if (!clean.empty()) read.working_directory = clean;
   return read;
 }
@@ -152,7 +154,7 @@ Result<UserIds> find_user(std::string_view user, std::string_view passwd, std::s
     if (!number || *number < 0 || *number >= std::numeric_limits<uint32_t>::max()) return {};
     return uint32_t(*number);
   };
-  // Line "NAME:x:ID:..": the members of the one that has `wanted` at `place`.
+  // Returns the fields of the line "NAME:x:ID:.." that has `wanted` at index `place`.
   const auto look_up = [](std::string_view text, std::string_view wanted,
                           size_t place) -> std::optional<std::vector<std::string_view>> {
     for (const auto line : split(text, '\n')) {
@@ -168,12 +170,12 @@ Result<UserIds> find_user(std::string_view user, std::string_view passwd, std::s
   if (const auto entry = look_up(passwd, name, number ? 2 : 0)) {
     const auto user_id = as_id((*entry)[2]), group_id = as_id((*entry)[3]);
     if (!user_id || !group_id)
-      return invalid("the image's /etc/passwd has no numbers for '" + shorten(name, 60) + "'");
+      return invalid("invalid /etc/passwd of the image: no numbers for the user '" + shorten(name, 60) + "'");
     ids = {*user_id, *group_id};
   } else if (number) {
     ids.user = *number;
   } else {
-    return invalid("the image's user '" + shorten(name, 60) + "' is not in its /etc/passwd");
+    return invalid("unknown user '" + shorten(name, 60) + "': not in the image's /etc/passwd");
   }
   if (colon == std::string_view::npos) return ids;
   const std::string_view group_name = user.substr(colon + 1);
@@ -182,7 +184,7 @@ Result<UserIds> find_user(std::string_view user, std::string_view passwd, std::s
   } else if (const auto entry = look_up(group, group_name, 0); entry && as_id((*entry)[2])) {
     ids.group = *as_id((*entry)[2]);
   } else {
-    return invalid("the image's group '" + shorten(group_name, 60) + "' is not in its /etc/group");
+    return invalid("unknown group '" + shorten(group_name, 60) + "': not in the image's /etc/group");
   }
   return ids;
 }

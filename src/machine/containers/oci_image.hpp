@@ -1,9 +1,9 @@
-// The documents of an OCI image, decoded: index, manifest, config, and the accounts of its /etc/passwd.
+// Decodes the documents of an OCI image: index, manifest, config, and the accounts of its /etc/passwd.
 //
-// All of it is what somebody else wrote, hostile until decoded here. Limits: documents of
-// kImageDocumentBytesMax, lists of 4,096 entries; a digest is sha256 and never a path.
+// All of them are untrusted until decoded here. Limits: documents of kImageDocumentBytesMax, lists of 4,096 entries;
+// a digest is sha256 and never a path.
 //
-// Threads: pure functions. Errors: invalid, saying what is wrong; not_found (no such tag, nothing for this
+// Threads: pure functions. Errors: invalid, naming the wrong value; not_found (no such tag, nothing for this
 // machine).
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace trainyard::containers {
 
-// What an image says of itself.
+// The config that an image contains.
 struct ImageConfig {
   std::vector<std::string> entrypoint;
   std::vector<std::string> command;
@@ -26,24 +26,24 @@ struct ImageConfig {
   std::string user;  // "", "1000", "1000:1000", "name", "name:group"
 };
 
-// What runs, by the training contract, which is `docker run IMAGE train`: the request's entrypoint takes the
-// place of the image's, and its arguments that of "train"; the image's own command is never used.
+// Returns the command line by the training contract, which is `docker run IMAGE train`: the request's entrypoint
+// replaces the image's, and its arguments replace "train"; the image's own command is never used.
 std::vector<std::string> command_line(const std::vector<std::string>& image_entrypoint,
                                       const std::vector<std::string>& entrypoint,
                                       const std::vector<std::string>& arguments);
 
 inline constexpr size_t kImageDocumentBytesMax =
-    4 << 20;  // of an index, a manifest, a config; theirs are some KiB
+    4 << 20;  // of an index, a manifest, a config; usual ones have some KiB
 
 struct ImageReference {
   std::string digest;  // "sha256:" and 64 hex digits
   std::string media_type;
-  uint64_t bytes = 0;  // as its document says; 0 when it does not
+  uint64_t bytes = 0;  // as the document has it; 0 when it does not
 };
 // The manifest (or index of manifests) that an OCI layout's index.json calls `tag`.
 Result<ImageReference> find_in_index(std::string_view index, std::string_view tag);
-// Of an index of manifests, the one for Linux on `architecture` ("amd64"); of a manifest, its config and its layers,
-// the lowest first.
+// The next document: for an index of manifests, the manifest for Linux on `architecture` ("amd64"); for a manifest,
+// its config and its layers, the lowest first.
 struct ImageDocument {
   bool is_index = false;
   ImageReference next;
@@ -54,7 +54,7 @@ Result<ImageConfig> read_image_config(std::string_view config);
 struct UserIds {
   uint32_t user = 0, group = 0;
 };
-// `passwd` and `group`: the texts of those files, "" when there is none.
+// Looks up a user. `passwd` and `group`: the texts of those files, "" when a file is missing.
 Result<UserIds> find_user(std::string_view user, std::string_view passwd, std::string_view group);
 
 }  // namespace trainyard::containers

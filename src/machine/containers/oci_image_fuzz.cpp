@@ -1,4 +1,4 @@
-// The documents of an image are what somebody else wrote. First byte: which decoder.
+// Decodes untrusted documents of an image. First byte: which decoder.
 //
 // decoder: src/machine/containers/oci_image.cpp
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Limits of processes (setrlimit) that a container asks for.
+// Raises the limits of processes (setrlimit) that containers request.
 //
-// Threads: of the whole process: what is raised here is raised for all. Errors: none.
+// Threads: limits belong to the whole process: a raised limit is raised for all threads. Errors: none.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace trainyard::containers {
 
-// The number of a resource that setrlimit() limits, by its name in small letters.
+// Returns the number of a resource that setrlimit() limits, by its name in small letters.
 std::optional<int> resource_of(std::string_view name);
 
-// A runtime may lower our limits, but who has a user namespace of its own may raise none: so the hard ones are raised here,
-// for all that we start. What the machine does not allow is cut to what it does, and said, a sentence each.
+// Raises the server's own hard limits, for all that it starts: a runtime with a user namespace of its own may lower
+// limits but not raise them. A limit above the machine's is cut, and `withheld` gets a sentence for each.
 void raise_limits(std::vector<ProcessLimit>& limits, std::vector<std::string>& withheld);
 
-// Whether this machine counts processes by user namespace, and lets us limit them so.
+// True if this machine counts processes by user namespace, and permits limiting them so.
 bool may_limit_processes_by_user(int64_t pids_max);
 
 }  // namespace trainyard::containers

@@ -13,7 +13,7 @@ TEST(ProcessLimits, HaveNames) {
   EXPECT_FALSE(resource_of("RLIMIT_NOFILE"));
 }
 
-TEST(ProcessLimits, AreRaisedAsFarAsTheMachineAllowsAndTheRestIsSaid) {
+TEST(ProcessLimits, AreRaisedAsFarAsTheMachineAllowsAndTheRestIsReported) {
   rlimit before = {};
   ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &before), 0);
   std::vector<ProcessLimit> limits = {{"memlock", UINT64_MAX, UINT64_MAX}, {"core", 0, 0}, {"none", 1, 1}};

@@ -12,7 +12,7 @@
 
 namespace trainyard::containers {
 
-// What runs in our PID namespace but ourselves is the container, its runtime, and the little that we start besides.
+// The other processes of our PID namespace are the container, its runtime, and the few helper programs that we start.
 Result<ContainerUsage> usage_of_own_processes() {
   static const long ticks = std::max(1l, ::sysconf(_SC_CLK_TCK)), page = ::sysconf(_SC_PAGESIZE);
   ContainerUsage usage;

@@ -1,4 +1,4 @@
-// Adds up the usage of the processes next to this one: for machines that count nothing per container.
+// Adds up the usage of the processes next to this one: for machines that have no usage per container.
 //
 // Threads: callable from anywhere. Errors: those of files.
 #pragma once
@@ -8,7 +8,8 @@
 
 namespace trainyard::containers {
 
-// Of all processes of this PID namespace but this one. What has ended counts as long as its parent lives.
+// Usage of all processes of this PID namespace but this one. A process that has ended counts as long as its parent
+// lives.
 Result<ContainerUsage> usage_of_own_processes();
 
 }  // namespace trainyard::containers

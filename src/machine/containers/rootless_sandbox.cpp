@@ -36,33 +36,34 @@
 namespace trainyard::containers {
 namespace {
 
-// By which children know that they are in one, and in which.
+// The variables by which children know that they are in a sandbox, and in which.
 constexpr const char* kVariable = "TRAINYARD_ENCLOSURE";
 constexpr const char* kRootsRunDirectory = "/run/trainyard";
-// Names below the enclosure's directory.
+// Names below the sandbox's directory.
 constexpr const char* kLock = "/lock";
-constexpr const char* kKeeper = "/keeper";  // "PID START"
-constexpr const char* kKeeperLog = "/keeper.log";
+constexpr const char* kHolder = "/keeper";  // "PID START"
+constexpr const char* kHolderLog = "/keeper.log";
 constexpr const char* kRun = "/run";
 constexpr const char* kNetwork = "/run/network";
-constexpr const char* kNoWayOut = "/run/no-way-out";  // words; empty when there is a way
+constexpr const char* kNoEgress = "/run/no-way-out";  // the reason; empty if there is egress
 // Records of some hundred bytes for each container, and names.
 constexpr const char* kRunOptions = "mode=0755,size=64m";
-// A keeper that ends takes some milliseconds to let go.
+// A holder that ends releases the lock after some milliseconds.
 constexpr std::chrono::seconds kLockWait{10};
 constexpr std::chrono::milliseconds kLockPause{20};
-// Making namespaces takes some milliseconds; slirp4netns says that it is ready within a tenth of a second.
+// Making namespaces takes some milliseconds; slirp4netns is ready within a tenth of a second.
 constexpr int kReadyMilliseconds = 20'000;
 constexpr Duration kToolMax = 10s;
 constexpr size_t kWordsBytesMax = 4096;
-// The kernel takes 340 triples; who has more than these is no ordinary user.
+// The kernel accepts 340 triples; an ordinary user has fewer than these.
 constexpr size_t kGrantsMax = 32;
-// The way out has addresses of its own, of a network that is nobody's (RFC 2544): 2 is its router, 3 its name server.
+// The egress has addresses of its own, of a network reserved for tests (RFC 2544): 2 is its router, 3 its name
+// server.
 constexpr const char* kWayOutNetwork = "198.18.255.0/24";
-constexpr const char* kWayOutNameServer = "198.18.255.3";
+constexpr const char* kEgressNameServer = "198.18.255.3";
 constexpr const char* kWayOutLink = "tap0";
 
-// What this process knows of itself.
+// State of this process.
 bool passing = false;
 
 std::string rootless_sandbox_directory() {
@@ -74,7 +75,7 @@ Error refused_namespaces(int error_number) {
   Error error = from_errno("making a user namespace", error_number);
   error.kind = Kind::denied;
   error.message +=
-      "; an ordinary user runs jobs in namespaces of his own, and this machine does not let him make them "
+      "; an ordinary user's jobs run in namespaces, and this machine does not permit this user to make them "
       "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
       "kernel.apparmor_restrict_unprivileged_userns)";
   return error;
@@ -97,8 +98,8 @@ std::vector<IdGrant> grants_of(const char* file, uint32_t user) {
   return text ? parse_id_grants(*text, user_name(user), user) : std::vector<IdGrant>();
 }
 
-// Gives the user namespace of `process`, a process of ours, its ids. The whole of what the user was granted where the
-// machine has the programs for it, and lets them (a container of others may not); else the user himself alone.
+// Sets the id maps of the user namespace of `process`, a process of ours: all ids that the user was granted, if the
+// machine has the programs for it and permits them (another runtime's container may not); else the user alone.
 Result<void> map_ids(pid_t process) {
   const uint32_t user = ::geteuid(), group = ::getegid();
   const auto users = grants_of("/etc/subuid", user), groups = grants_of("/etc/subgid", user);
@@ -113,7 +114,7 @@ Result<void> map_ids(pid_t process) {
     log(Level::warning, "host", "this user's further ids cannot be used", {{"why", mapped.error().message}});
   }
   const std::string folder = "/proc/" + number;
-  // Of the two the groups come first; a map that is there stays.
+  // The group map comes first; a map that is present stays.
   if (const auto there = os::read_file(folder + "/gid_map", 4096); !there || trim(*there).empty()) {
     TRY(write_once(folder + "/setgroups", "deny"));
     TRY(write_once(folder + "/gid_map", "0 " + std::to_string(group) + " 1"));
@@ -121,8 +122,8 @@ Result<void> map_ids(pid_t process) {
   return write_once(folder + "/uid_map", "0 " + std::to_string(user) + " 1");
 }
 
-// What everybody who is inside has in his environment: the programs of images know by the latter three that they are
-// not root of the machine.
+// Environment of every process in the sandbox: programs of images know by the latter three that they are not root of
+// the machine.
 void tell_children(const std::string& directory, uint32_t user, uint32_t group) {
   ::setenv(kVariable, directory.c_str(), 1);
   ::setenv("_CONTAINERS_USERNS_CONFIGURED", "done", 1);
@@ -130,14 +131,14 @@ void tell_children(const std::string& directory, uint32_t user, uint32_t group) 
   ::setenv("_CONTAINERS_ROOTLESS_GID", std::to_string(group).c_str(), 1);
 }
 
-// -- the keeper ---------------------------------------------------------------------------------
+// -- the namespace holder -----------------------------------------------------------------------
 
 Result<void> set_loopback_up() {
   const os::File socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   ifreq request = {};
   std::strcpy(request.ifr_name, "lo");
   if (!socket || ::ioctl(socket.descriptor(), SIOCGIFFLAGS, &request) != 0)
-    return from_errno("looking at lo");
+    return from_errno("reading the flags of lo");
   request.ifr_flags = short(request.ifr_flags | IFF_UP);
   if (::ioctl(socket.descriptor(), SIOCSIFFLAGS, &request) != 0) return from_errno("setting lo up");
   return ok();
@@ -158,7 +159,7 @@ Result<void> make_network_of_bridges(const std::string& path) {
   return made;
 }
 
-// Starts slirp4netns, child of the keeper and gone with it. "", or the words of its failure.
+// Starts slirp4netns, a child of the holder that ends with it. Returns "", or its error message.
 std::string start_slirp(const std::string& network, const std::string& log_file,
                         const std::vector<std::string>& more) {
   int ready[2];
@@ -184,7 +185,7 @@ std::string start_slirp(const std::string& network, const std::string& log_file,
   if (child < 0) return std::string("starting slirp4netns: ") + ::strerror(errno);
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // It leaves its root and unmounts the old one, which must not reach us.
+    // It changes its root and unmounts the old one, which must not affect ours.
     if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
       ::_exit(126);
     (void)::dup2(null.descriptor(), 0);
@@ -202,23 +203,23 @@ std::string start_slirp(const std::string& network, const std::string& log_file,
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   const auto text = os::read_file(log_file, kWordsBytesMax);
-  return "slirp4netns fails: " + (text ? to_utf8(shorten(trim(*text), 300)) : "it says nothing");
+  return "slirp4netns fails: " + (text ? to_utf8(shorten(trim(*text), 300)) : "no output");
 }
 
-// "", or why there is none.
-std::string start_way_out(const std::string& network, const std::string& log_file) {
+// Returns "", or the reason why there is no egress.
+std::string start_egress(const std::string& network, const std::string& log_file) {
   if (!os::on_path("slirp4netns")) return "slirp4netns is not on PATH (install the package slirp4netns)";
   if (const os::File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC)); !device)
     return std::string("/dev/net/tun cannot be opened: ") + ::strerror(errno);
-  // It locks itself in, where the machine lets it.
+  // Confines itself, if the machine permits it.
   if (start_slirp(network, log_file, {"--enable-sandbox", "--enable-seccomp"}).empty()) return "";
   return start_slirp(network, log_file, {});
 }
 
 Result<void> prepare_rootless_sandbox(const std::string& directory) {
   if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
-    return from_errno("becoming root of the enclosure");
-  // What the machine mounts and unmounts goes here as well, and from here to those who are inside.
+    return from_errno("becoming root of the rootless sandbox");
+  // Mounts and unmounts of the machine propagate into the sandbox, and from it to the namespaces in it.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
       ::mount(nullptr, "/", nullptr, MS_REC | MS_SHARED, nullptr) != 0)
     return from_errno("making a mount namespace");
@@ -228,19 +229,20 @@ Result<void> prepare_rootless_sandbox(const std::string& directory) {
     return from_errno("mounting a tmpfs at " + run);
   if (::mount(nullptr, run.c_str(), nullptr, MS_SHARED, nullptr) != 0) return from_errno("sharing " + run);
   TRY(make_network_of_bridges(directory + kNetwork));
-  TRY(os::write_file(directory + kNoWayOut, start_way_out(directory + kNetwork, directory + kKeeperLog),
+  TRY(os::write_file(directory + kNoEgress, start_egress(directory + kNetwork, directory + kHolderLog),
                      0600));
   const auto ours = os::identify(::getpid());
-  if (!ours) return internal("the keeper does not find itself in /proc");
-  const std::string beside = directory + kKeeper + ".new";
+  if (!ours) return internal("starting the namespace holder: it is not in /proc");
+  const std::string beside = directory + kHolder + ".new";
   TRY(os::write_file(beside, std::to_string(ours->process) + " " + std::to_string(ours->started), 0600));
-  if (::rename(beside.c_str(), (directory + kKeeper).c_str()) != 0)
-    return from_errno("writing " + directory + kKeeper);
+  if (::rename(beside.c_str(), (directory + kHolder).c_str()) != 0)
+    return from_errno("writing " + directory + kHolder);
   return ok();
 }
 
-// Its words to its maker end with a zero byte, and are empty where all is well: once it may be mapped, once it stands.
-[[noreturn]] void keep(const std::string& directory, const os::File& say, const os::File& hear) {
+// Runs the holder. Its two messages to its maker end with a zero byte, and are empty on success: the first when its
+// ids may be mapped, the second when it is ready.
+[[noreturn]] void run_holder(const std::string& directory, const os::File& say, const os::File& hear) {
   ::setsid();
   (void)::prctl(PR_SET_NAME, "trainyard-keep");
   const auto answer = [&](const std::string& words) {
@@ -250,7 +252,7 @@ Result<void> prepare_rootless_sandbox(const std::string& directory) {
     answer(refused_namespaces(errno).message);
     ::_exit(1);
   }
-  answer("");  // it may be mapped now
+  answer("");  // its ids may be mapped now
   char go = 0;
   if (::read(hear.descriptor(), &go, 1) != 1) ::_exit(1);
   if (auto prepared = prepare_rootless_sandbox(directory); !prepared) {
@@ -258,7 +260,7 @@ Result<void> prepare_rootless_sandbox(const std::string& directory) {
     ::_exit(1);
   }
   answer("");
-  // Nothing of its maker's stays open: neither its streams nor its lock.
+  // Closes all of its maker's descriptors: streams and lock.
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int stream = 0; stream < 3; stream++) (void)::dup2(null, stream);
   ::syscall(SYS_close_range, 3u, ~0u, 0u);
@@ -266,21 +268,21 @@ Result<void> prepare_rootless_sandbox(const std::string& directory) {
   int held;
   do held = lock >= 0 ? ::flock(lock, LOCK_EX) : 0;
   while (held != 0 && errno == EINTR);
-  ::unlink((directory + kKeeper).c_str());
+  ::unlink((directory + kHolder).c_str());
   ::_exit(0);
 }
 
-// Words from a descriptor up to a zero byte.
+// Reads a message up to a zero byte.
 Result<std::string> hear_words(const os::File& from) {
   std::string words;
   for (;;) {
     pollfd said{from.descriptor(), POLLIN, 0};
     char byte = 0;
     if (::poll(&said, 1, kReadyMilliseconds) <= 0)
-      return unavailable("the enclosure's keeper does not answer");
+      return unavailable("waiting for the sandbox's namespace holder: timed out");
     const ssize_t got = ::read(from.descriptor(), &byte, 1);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return unavailable("the enclosure's keeper ended without a word");
+    if (got <= 0) return unavailable("starting the sandbox's namespace holder: it ended without a message");
     if (byte == '\0') return words;
     if (words.size() < kWordsBytesMax) words += byte;
   }
@@ -293,38 +295,39 @@ Result<void> take_answer(const os::File& from) {
 }
 
 Result<os::ProcessIdentity> make_rootless_sandbox(const std::string& directory) {
-  int to_us[2], to_keeper[2];
+  int to_us[2], to_holder[2];
   if (::pipe2(to_us, O_CLOEXEC) != 0) return from_errno("making a pipe");
   const os::File hear(to_us[0]);
   os::File say_there(to_us[1]);
-  if (::pipe2(to_keeper, O_CLOEXEC) != 0) return from_errno("making a pipe");
-  os::File hear_there(to_keeper[0]);
-  os::File say(to_keeper[1]);
-  const pid_t keeper = ::fork();
-  if (keeper < 0) return from_errno("starting the enclosure's keeper");
-  if (keeper == 0) {
-    say.close();  // so that it hears when its maker dies
-    keep(directory, say_there, hear_there);
+  if (::pipe2(to_holder, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  os::File hear_there(to_holder[0]);
+  os::File say(to_holder[1]);
+  const pid_t holder = ::fork();
+  if (holder < 0) return from_errno("starting the sandbox's namespace holder");
+  if (holder == 0) {
+    say.close();  // so that the holder notices the end of its maker
+    run_holder(directory, say_there, hear_there);
   }
   say_there.close();
   hear_there.close();
   const auto made = [&]() -> Result<void> {
     TRY(take_answer(hear));
-    TRY(map_ids(keeper));
-    if (::write(say.descriptor(), "g", 1) != 1) return from_errno("speaking to the enclosure's keeper");
+    TRY(map_ids(holder));
+    if (::write(say.descriptor(), "g", 1) != 1)
+      return from_errno("writing to the sandbox's namespace holder");
     return take_answer(hear);
   }();
-  const auto identity = os::identify(keeper);
+  const auto identity = os::identify(holder);
   if (made && identity) return *identity;
-  ::kill(keeper, SIGKILL);
-  while (::waitpid(keeper, nullptr, 0) < 0 && errno == EINTR) {
+  ::kill(holder, SIGKILL);
+  while (::waitpid(holder, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (!made) return made.error();
-  return unavailable("the enclosure's keeper ended at once");
+  return unavailable("starting the sandbox's namespace holder: it ended at once");
 }
 
-std::optional<os::ProcessIdentity> find_keeper(const std::string& directory) {
-  const auto text = os::read_file(directory + kKeeper, 64);
+std::optional<os::ProcessIdentity> find_holder(const std::string& directory) {
+  const auto text = os::read_file(directory + kHolder, 64);
   if (!text) return {};
   const auto words = split(trim(*text), ' ');
   if (words.size() != 2) return {};
@@ -335,7 +338,7 @@ std::optional<os::ProcessIdentity> find_keeper(const std::string& directory) {
   return identity;
 }
 
-// Several may hold it at once; while one does the keeper stays. Held until this process ends.
+// Locks the sandbox, shared: while a process holds this lock the holder stays. Held until this process ends.
 Result<void> hold_lock(const std::string& directory) {
   static os::File held;
   const std::string path = directory + kLock;
@@ -345,23 +348,24 @@ Result<void> hold_lock(const std::string& directory) {
   while (::flock(held.descriptor(), LOCK_SH | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return from_errno("locking " + path);
     if (std::chrono::steady_clock::now() > deadline)
-      return unavailable("the enclosure at " + directory + " is being ended, and does not get to its end");
+      return unavailable("entering the sandbox at " + directory +
+                         ": timed out while its old namespace holder ends");
     std::this_thread::sleep_for(kLockPause);
   }
   return ok();
 }
 
-Result<void> enter_namespaces_of(const os::ProcessIdentity& keeper) {
-  const std::string folder = "/proc/" + std::to_string(keeper.process) + "/ns/";
+Result<void> enter_namespaces_of(const os::ProcessIdentity& holder) {
+  const std::string folder = "/proc/" + std::to_string(holder.process) + "/ns/";
   const os::File users(::open((folder + "user").c_str(), O_RDONLY | O_CLOEXEC));
   const os::File mounts(::open((folder + "mnt").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!users || !mounts) return from_errno("opening the namespaces of the enclosure's keeper");
-  if (!os::is_alive(keeper)) return unavailable("the enclosure's keeper has ended");
+  if (!users || !mounts) return from_errno("opening the namespaces of the sandbox's namespace holder");
+  if (!os::is_alive(holder)) return unavailable("entering the sandbox: its namespace holder has ended");
   // A mount namespace is entered at its root.
   char here[PATH_MAX];
   const bool known = ::getcwd(here, sizeof here) != nullptr;
-  if (::setns(users.descriptor(), CLONE_NEWUSER) != 0) return from_errno("entering the enclosure");
-  if (::setns(mounts.descriptor(), CLONE_NEWNS) != 0) return from_errno("entering the enclosure's mounts");
+  if (::setns(users.descriptor(), CLONE_NEWUSER) != 0) return from_errno("entering the sandbox");
+  if (::setns(mounts.descriptor(), CLONE_NEWNS) != 0) return from_errno("entering the sandbox's mounts");
   if (known && ::chdir(here) != 0) return from_errno(std::string("going back to ") + here);
   return ok();
 }
@@ -404,11 +408,11 @@ Result<void> enter_rootless_sandbox(const std::string& directory) {
   const uint32_t user = ::geteuid(), group = ::getegid();
   TRY(os::make_directories(directory, 0700));
   TRY(hold_lock(directory));
-  auto keeper = find_keeper(directory);
-  if (!keeper) keeper = TRY(make_rootless_sandbox(directory).in("making the namespaces of an ordinary user"));
-  TRY(enter_namespaces_of(*keeper));
+  auto holder = find_holder(directory);
+  if (!holder) holder = TRY(make_rootless_sandbox(directory).in("making the namespaces of an ordinary user"));
+  TRY(enter_namespaces_of(*holder));
   tell_children(directory, user, group);
-  make_room_for_cgroups({keeper->process, ::getpid()});
+  move_to_leaf_cgroup({holder->process, ::getpid()});
   return ok();
 }
 
@@ -419,7 +423,7 @@ Result<void> enter_temporary_rootless_sandbox() {
   const os::File hear_go(go[0]), hear_done(done[0]), say_done(done[1]);
   os::File say_go(go[1]);
   const pid_t us = ::getpid();
-  // Who stays outside maps our ids.
+  // A process that stays outside maps our ids.
   const pid_t helper = ::fork();
   if (helper < 0) return from_errno("starting a process");
   if (helper == 0) {
@@ -433,7 +437,7 @@ Result<void> enter_temporary_rootless_sandbox() {
   }
   const auto entered = [&]() -> Result<void> {
     if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return refused_namespaces(errno);
-    if (::write(say_go.descriptor(), "g", 1) != 1) return from_errno("speaking to a process");
+    if (::write(say_go.descriptor(), "g", 1) != 1) return from_errno("writing to a process");
     TRY(take_answer(hear_done));
     if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0 ||
         ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
@@ -453,7 +457,7 @@ Result<void> settle_in_rootless_sandbox() {
   const std::string directory = rootless_sandbox_directory();
   if (!in_rootless_sandbox() || directory.empty()) return ok();
   TRY(hold_lock(directory));
-  os::remember_own_identity();  // as the others know us, who see more processes than we shall
+  os::remember_own_identity();  // the identity outside, by which processes of other namespaces know us
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     return from_errno("mounting a /proc of our own");
   return ok();
@@ -466,9 +470,9 @@ Result<void> check_ids(uint32_t user, uint32_t group) {
     least = std::min(least, parse_own_ids(TRY(os::read_file(map, 64 << 10))).count);
   if (std::max(user, group) < least) return ok();
   return denied(
-      "its user " + std::to_string(user) + ":" + std::to_string(group) + " is none of the " +
+      "the image's user " + std::to_string(user) + ":" + std::to_string(group) + " is not among the " +
       std::to_string(least) +
-      " ids that this server has: it runs as an ordinary user, who needs the package uidmap and a line "
+      " ids that this server has: it runs as an ordinary user, which needs the package uidmap and a line "
       "each in /etc/subuid and /etc/subgid");
 }
 
@@ -486,15 +490,15 @@ std::string network_of_bridges() {
   return in_rootless_sandbox() && !directory.empty() ? directory + kNetwork : "";
 }
 
-std::string why_no_way_out() {
+std::string why_no_egress() {
   const std::string directory = rootless_sandbox_directory();
   if (!in_rootless_sandbox() || directory.empty()) return "";
-  const auto words = os::read_file(directory + kNoWayOut, kWordsBytesMax);
+  const auto words = os::read_file(directory + kNoEgress, kWordsBytesMax);
   return words ? *words : words.error().message;
 }
 
 std::string rootless_sandbox_name_server() {
-  return in_rootless_sandbox() && why_no_way_out().empty() ? kWayOutNameServer : "";
+  return in_rootless_sandbox() && why_no_egress().empty() ? kEgressNameServer : "";
 }
 
 }  // namespace trainyard::containers

@@ -33,7 +33,7 @@ TEST(RootlessSandbox, RootOfTheMachineIsInNone) {
   if (in_rootless_sandbox()) GTEST_SKIP() << "these tests run as an ordinary user";
   EXPECT_EQ(run_directory(), "/run/trainyard");
   EXPECT_EQ(network_of_bridges(), "");
-  EXPECT_EQ(why_no_way_out(), "");
+  EXPECT_EQ(why_no_egress(), "");
 }
 
 }  // namespace

@@ -14,12 +14,12 @@ constexpr size_t kProfileBytesMax = 1 << 20;  // Debian's has 16 KiB
 // Flags of clone() that make a namespace: NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET.
 constexpr uint64_t kNamespaceFlags = 0x7E020000;
 constexpr int kEperm = 1, kEnosys = 38;
-// AF_UNIX, AF_INET, AF_INET6, AF_NETLINK (names of interfaces). Others lead out of the network namespace (AF_VSOCK
-// reaches the hypervisor) or only widen what of the kernel can be attacked (AF_ALG).
+// AF_UNIX, AF_INET, AF_INET6, AF_NETLINK (names of interfaces). Other families lead out of the network namespace
+// (AF_VSOCK reaches the hypervisor) or only enlarge the attack surface of the kernel (AF_ALG).
 constexpr int kSocketFamilies[] = {1, 2, 10, 16};
 constexpr int kAfAlg = 38, kAfVsock = 40;
 
-// Calls that are refused whatever the profile says of them.
+// Calls that are refused even if the profile allows them.
 const std::set<std::string>& denied_names() {
   static const std::set<std::string> names = {
       // mounts, namespaces
@@ -43,7 +43,7 @@ const std::set<std::string>& denied_names() {
   return names;
 }
 
-// Calls that have rules of their own below.
+// Calls with rules of their own below.
 bool has_own_rules(const std::string& name) {
   return name == "clone" || name == "clone3" || name == "socket";
 }
@@ -52,7 +52,7 @@ Json refused(std::vector<std::string> names, int error_number) {
   return {{"names", std::move(names)}, {"action", "SCMP_ACT_ERRNO"}, {"errnoRet", error_number}};
 }
 
-// For calls with such an argument.
+// For calls with that argument.
 Json when(Json rule, unsigned index, uint64_t value, uint64_t value_two, const char* operation) {
   rule["args"] =
       Json::array({{{"index", index}, {"value", value}, {"valueTwo", value_two}, {"op", operation}}});
@@ -63,7 +63,7 @@ Json allowed(std::vector<std::string> names) {
   return {{"names", std::move(names)}, {"action", "SCMP_ACT_ALLOW"}};
 }
 
-// As the profile names architectures: Go's names.
+// Go's names, by which the profile names architectures.
 std::string_view go_architecture(std::string_view architecture) {
   if (architecture == "x86_64") return "amd64";
   if (architecture == "aarch64") return "arm64";
@@ -74,9 +74,11 @@ Result<std::vector<std::string>> texts_at(const Json& object, const char* name) 
   std::vector<std::string> texts;
   const auto found = object.find(name);
   if (found == object.end() || found->is_null()) return texts;
-  if (!found->is_array()) return invalid(std::string(name) + " must be a list");
+  if (!found->is_array())
+    return invalid("invalid system call profile: " + std::string(name) + " must be a list");
   for (const auto& each : *found) {
-    if (!each.is_string()) return invalid(std::string(name) + " must be a list of strings");
+    if (!each.is_string())
+      return invalid("invalid system call profile: " + std::string(name) + " must be a list of strings");
     texts.push_back(each.get<std::string>());
   }
   return texts;
@@ -86,7 +88,7 @@ bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// Whether a rule holds on this architecture for a process of these capabilities.
+// True if a rule holds on this architecture for a process with these capabilities.
 Result<bool> holds(const Json& rule, std::string_view architecture,
                    const std::vector<std::string>& capabilities) {
   const Json none = Json::object();
@@ -105,15 +107,15 @@ Result<bool> holds(const Json& rule, std::string_view architecture,
   return true;
 }
 
-// What is this filter's own: which processes and sockets may be made.
+// Rules of this filter: which processes and sockets may be made.
 void add_own_rules(Json& calls) {
   calls.push_back(refused({denied_names().begin(), denied_names().end()}, kEperm));
   calls.push_back(when(allowed({"clone"}), 0, kNamespaceFlags, 0, "SCMP_CMP_MASKED_EQ"));
-  // A filter compares for equality under a mask, so each flag is a rule of its own.
+  // A filter compares for equality under a mask, so each flag needs a rule of its own.
   for (uint64_t flag = 1; flag <= kNamespaceFlags; flag <<= 1)
     if (kNamespaceFlags & flag)
       calls.push_back(when(refused({"clone"}, kEperm), 0, flag, flag, "SCMP_CMP_MASKED_EQ"));
-  // clone3 hides its flags in memory, where a filter cannot look; the C library falls back to clone on ENOSYS.
+  // clone3 has its flags in memory, which a filter cannot read; the C library falls back to clone on ENOSYS.
   calls.push_back(refused({"clone3"}, kEnosys));
   for (const int family : kSocketFamilies)
     calls.push_back(when(allowed({"socket"}), 0, uint64_t(family), 0, "SCMP_CMP_EQ"));
@@ -127,18 +129,19 @@ Result<Json> make_system_call_filter(const Json& profile, std::string_view archi
                                      const std::vector<std::string>& capabilities) {
   const auto action = TRY(string_at(profile, "defaultAction"));
   if (action != "SCMP_ACT_ERRNO" && action != "SCMP_ACT_KILL_PROCESS" && action != "SCMP_ACT_KILL")
-    return invalid("the system call profile's defaultAction is " + action +
+    return invalid("invalid system call profile: defaultAction is " + action +
                    ", but it must be an allow list: SCMP_ACT_ERRNO");
   const auto rules = profile.find("syscalls");
-  if (rules == profile.end() || !rules->is_array()) return invalid("the system call profile has no syscalls");
+  if (rules == profile.end() || !rules->is_array())
+    return invalid("invalid system call profile: no syscalls");
   Json architectures = Json::array();
-  // Only the native one: calls of another architecture's table end the process, so they are no way around the
+  // Only the native one: a call of another architecture's table ends the process, so it does not bypass the
   // filter.
   if (architecture == "x86_64") architectures.push_back("SCMP_ARCH_X86_64");
   if (architecture == "aarch64") architectures.push_back("SCMP_ARCH_AARCH64");
   Json calls = Json::array();
   for (const auto& rule : *rules) {
-    if (!rule.is_object()) return invalid("the system call profile has a rule that is not an object");
+    if (!rule.is_object()) return invalid("invalid system call profile: a rule is not an object");
     if (!TRY(holds(rule, go_architecture(architecture), capabilities))) continue;
     std::vector<std::string> names = TRY(texts_at(rule, "names"));
     std::erase_if(
@@ -166,7 +169,7 @@ Result<Json> system_call_profile() {
           TRY(os::read_file(path, kProfileBytesMax).in("reading the system call profile"));
       return TRY(parse_json(text).in(path));
     }
-    return denied(std::string("containers need the system call profile ") + kProfileFiles[1] +
+    return denied(std::string("starting a container: system call profile not found: ") + kProfileFiles[1] +
                   ": install the package golang-github-containers-common");
   }();
   return profile;

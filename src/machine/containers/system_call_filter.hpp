@@ -1,8 +1,8 @@
-// The filter of system calls that every container has: an allow list. Its base is the default profile of
-// containers-common (seccomp.json, which podman and buildah use as well); nothing is added to it, and calls that jobs
-// have no need of are taken away: those that mount, look into other processes, make namespaces, load code into the
-// kernel, keep keys, change clocks, open files behind the mounts' back, or submit calls past this filter (io_uring).
-// A call that the profile does not name, so every call that a later kernel brings, is answered ENOSYS.
+// Makes the filter of system calls that every container has: an allow list. It starts from the default profile of
+// containers-common (seccomp.json, which podman and buildah use as well), adds nothing, and removes calls that jobs
+// do not need: those that mount, inspect other processes, make namespaces, load code into the kernel, store keys,
+// change clocks, open files outside the mounts, or submit calls past this filter (io_uring). A call that the profile
+// does not list, such as those of later kernels, fails with ENOSYS.
 //
 // Threads: callable from anywhere. Errors: invalid (not such a profile), denied (the profile is not installed).
 #pragma once
@@ -16,12 +16,12 @@
 
 namespace trainyard::containers {
 
-// Pure: the filter in the form of the OCI runtime specification, from a profile in the form of containers-common.
-// `architecture`: as uname says ("x86_64"). `capabilities`: those of the container's root ("CAP_CHOWN").
+// Makes the filter in the form of the OCI runtime specification, from a profile in the form of containers-common.
+// `architecture`: that of uname ("x86_64"). `capabilities`: those of the container's root ("CAP_CHOWN"). Pure.
 Result<Json> make_system_call_filter(const Json& profile, std::string_view architecture,
                                      const std::vector<std::string>& capabilities);
 
-// The profile's files, the first that exists is read: the operator's, the package's.
+// Paths of the profile; the first that exists is read: the operator's, the package's.
 inline constexpr const char* kProfileFiles[] = {"/etc/containers/seccomp.json",
                                                 "/usr/share/containers/seccomp.json"};
 

@@ -28,7 +28,7 @@ std::set<std::string> allowed_names(const Json& filter) {
   return names;
 }
 
-TEST(SystemCallFilter, RefusesWhatTheProfileDoesNotName) {
+TEST(SystemCallFilter, RefusesCallsThatTheProfileDoesNotList) {
   const auto filter = make_system_call_filter(profile({allow({"read", "write"})}), "x86_64", {});
   ASSERT_TRUE(filter) << filter.error().message;
   EXPECT_EQ((*filter)["defaultAction"], "SCMP_ACT_ERRNO");
@@ -36,7 +36,7 @@ TEST(SystemCallFilter, RefusesWhatTheProfileDoesNotName) {
   EXPECT_EQ(allowed_names(*filter), (std::set<std::string>{"read", "write", "clone", "socket"}));
 }
 
-TEST(SystemCallFilter, TakesAwayWhatJobsDoNotNeed) {
+TEST(SystemCallFilter, RemovesCallsThatJobsDoNotNeed) {
   const auto filter = make_system_call_filter(profile({allow({"read", "mount", "fsopen", "ptrace", "keyctl",
                                                               "io_uring_setup", "clone3", "unshare"})}),
                                               "x86_64", {});

@@ -35,7 +35,7 @@ std::vector<EgressRule> rules_in_order(const Egress& egress) {
   std::stable_sort(rules.begin(), rules.end(), [](const EgressRule& a, const EgressRule& b) {
     return a.subnet.prefix > b.subnet.prefix;
   });
-  // A rule behind one of the same network is never asked.
+  // A rule behind another of the same network is never evaluated.
   std::vector<EgressRule> asked;
   for (const auto& rule : rules)
     if (std::none_of(asked.begin(), asked.end(), [&](const auto& one) { return one.subnet == rule.subnet; }))

@@ -8,7 +8,7 @@ namespace {
 EgressRule allow(const char* text) { return {*parse_subnet_or_address(text), true}; }
 EgressRule deny(const char* text) { return {*parse_subnet_or_address(text), false}; }
 
-// As the firewall judges a new connection.
+// Evaluates the rules for a new connection, as the firewall does.
 bool reaches(const Egress& egress, const char* text) {
   const Address address = *parse_address(text);
   for (const auto& rule : rules_in_order(egress))
@@ -30,7 +30,7 @@ TEST(Egress, TheMachinesOwnNetworksAreRefused) {
   EXPECT_FALSE(reaches(egress, "203.0.113.9"));
   EXPECT_TRUE(reaches(egress, "203.0.114.9"));
   egress.rules = {allow("203.0.113.0/24")};
-  EXPECT_TRUE(reaches(egress, "203.0.113.9")) << "the config says so";
+  EXPECT_TRUE(reaches(egress, "203.0.113.9")) << "a rule of the config";
 }
 
 TEST(Egress, TheMostSpecificRuleJudges) {
@@ -42,7 +42,7 @@ TEST(Egress, TheMostSpecificRuleJudges) {
   EXPECT_TRUE(reaches(egress, "52.1.1.1"));
   EXPECT_FALSE(reaches(egress, "1.1.1.1"));
   egress.rules = {deny("10.20.0.0/16"), allow("10.20.0.0/16")};
-  EXPECT_FALSE(reaches(egress, "10.20.1.1")) << "of equal ones the first";
+  EXPECT_FALSE(reaches(egress, "10.20.1.1")) << "the first of equal rules counts";
 }
 
 TEST(Egress, MetadataIsRefusedAndConnectionsAreCountedBeforeAnyRule) {

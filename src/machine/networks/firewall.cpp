@@ -17,16 +17,16 @@
 namespace trainyard::networks {
 namespace {
 
-// Where clouds serve a machine's own keys, among others.
+// Includes the addresses at which clouds serve a machine's own keys.
 constexpr std::string_view kLinkLocal = "169.254.0.0/16";
 
-// By which our rules in others' chains are known.
+// Marks our rules in other programs' chains.
 constexpr std::string_view kForeignMark = "trainyard's bridges";
 
-// Chains of ufw, whose policy a person chose; Docker's is a by-product of its own rules.
+// Chains of ufw, whose policy an administrator chose; Docker's is a by-product of its rules.
 constexpr std::string_view kUfwChains = "jump ufw-";
 
-// The rules of iptables' FORWARD with their handles; "" when there is no such chain.
+// Returns the rules of iptables' FORWARD with their handles; "" without such a chain.
 Result<std::string> foreign_forwarding() {
   const auto listed =
       TRY(os::run({{"nft", "-a", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", 60s}));
@@ -40,18 +40,18 @@ std::string comment_text(const std::string& words) {
   return comment;
 }
 
-// Counts connections by the address that they come from.
+// Counts connections by source address.
 constexpr const char* kConnectionsSet = "connections";
 
 constexpr int kReplySecondsMax = 10;        // the kernel answers at once
-constexpr size_t kTableNameBytesMax = 256;  // as nft's
+constexpr size_t kTableNameBytesMax = 256;  // nft's limit
 
-// What the tables of all networks begin with, into the chain of what is forwarded: to us go answers only, and what others
-// send each other is theirs. `sources`: how many addresses have their connections counted; 0: none by itself.
+// Begins a network's table, up to the forward chain: this machine accepts replies only, and traffic of other programs
+// passes. `sources`: the number of addresses whose connections are counted; 0: they are not counted separately.
 std::string table_head(const std::string& table, const std::string& ours, const std::string& comment,
                        uint64_t sources) {
   std::string text;
-  // Added and deleted first, all in one transaction: making it again replaces it.
+  // Added and deleted first, in one transaction: an existing table is replaced.
   text += "add table inet " + table + "\n";
   text += "delete table inet " + table + "\n";
   text += "table inet " + table + " {\n";
@@ -74,7 +74,7 @@ Result<void> run_nft(const std::string& text) {
   auto done = os::run_or_fail({{"nft", "-f", "-"}, {}, text, "", 60s});
   if (done) return ok();
   if (done.error().kind == Kind::not_found)
-    return denied("a job's network needs 'nft' on PATH: install the package nftables");
+    return denied("making a job's network: nft is not on PATH; install the package nftables");
   return std::move(done).error().in("setting up the firewall");
 }
 
@@ -107,7 +107,7 @@ std::string firewall_text(const DirectFirewall& firewall) {
   text += "    oifname " + ours + " ct state established,related accept\n";
   text += "    oifname " + ours + " drop\n";
   text += "    meta nfproto ipv6 drop\n";
-  // Each link has the network of its host: what comes from another address comes from nobody.
+  // Each link has the network of its host: packets from any other address are forged.
   text += "    fib saddr . iif oif missing drop\n";
   text += "    oifname \"" + std::string(kBridgePrefix) + "*\" drop\n";
   text += "    ip daddr { " + firewall.pool.text() + ", " + std::string(kLinkLocal) + " } drop\n";
@@ -157,17 +157,17 @@ Result<void> remove_firewall_tables_here(const std::vector<std::string>& names) 
 }
 
 Result<bool> let_through_foreign_forwarding() {
-  if (containers::in_rootless_sandbox()) return false;  // what others filter is in their namespace
+  if (containers::in_rootless_sandbox()) return false;  // other programs' filters are in their own namespace
   const std::string rules = TRY(foreign_forwarding());
   if (rules.find("policy drop") == std::string::npos || rules.find(kForeignMark) != std::string::npos)
     return false;
   if (rules.find(kUfwChains) != std::string::npos)
     return denied(
-        "ufw drops what is forwarded, and its policy is kept: allow it by "
+        "making a job's network: ufw drops forwarded packets; allow them by "
         "'ufw route allow from POOL', with the pool of [network]");
   const std::string ours =
       "\"" + std::string(kBridgePrefix) + "*\" accept comment \"" + std::string(kForeignMark) + "\"\n";
-  // At the end: what others' rules refuse stays refused, and only the chain's policy is not asked.
+  // At the end: packets that earlier rules refuse stay refused; only the chain's policy is overruled.
   TRY(run_nft("add rule ip filter FORWARD iifname " + ours + "add rule ip filter FORWARD oifname " + ours));
   return true;
 }
@@ -184,7 +184,7 @@ Result<void> stop_foreign_forwarding() {
   if (text.empty()) return ok();
   auto removed = run_nft(text);
   if (removed) return ok();
-  // Another may have taken the same rules away since we looked.
+  // Another process may have removed the same rules in between.
   const auto left = foreign_forwarding();
   return left && left->find(kForeignMark) == std::string::npos ? ok() : removed;
 }

@@ -1,6 +1,7 @@
-// What of private networks (network.hpp) is the firewall's, for network.cpp only; and the way to where bridges are.
+// Applies the firewall of private networks (network.hpp), and runs code where the bridges are. Private to
+// network.cpp.
 //
-// Threads: callable from anywhere. Errors: denied (nft is missing), internal (its words).
+// Threads: callable from anywhere. Errors: denied (nft is missing), internal (its message).
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 
 namespace trainyard::networks {
 
-// Where the bridges are: here, or in the namespace that an ordinary user's enclosure has for them.
+// Runs `work` in the namespace of the bridges: this one, or that of an ordinary user's rootless sandbox.
 template <class T>
 Result<T> among_bridges(const std::function<Result<T>()>& work) {
   const std::string there = containers::network_of_bridges();
@@ -27,7 +28,7 @@ Result<T> among_bridges(const std::function<Result<T>()>& work) {
   return std::move(*answer);
 }
 
-// Both in the namespace of the calling thread.
+// Both work in the namespace of the calling thread.
 Result<void> run_nft(const std::string& text);
 Result<void> remove_firewall_tables_here(const std::vector<std::string>& names);
 

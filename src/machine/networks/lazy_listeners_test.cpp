@@ -15,7 +15,7 @@ namespace {
 
 using net::test::connect_to;
 
-// What comes until the end, or a reset.
+// Reads until the end, or a reset.
 std::string read_to_end(const os::File& socket) {
   std::string bytes;
   char buffer[256];
@@ -29,7 +29,7 @@ struct Listener {
   uint16_t port = *listening_port(file);
 };
 
-// Says a word to its first visitor.
+// Sends a word to its first connection.
 std::function<Result<void>(os::File)> saying(const std::string& word, std::atomic<int>& opened) {
   return [word, &opened](os::File listener) -> Result<void> {
     opened++;
@@ -40,7 +40,7 @@ std::function<Result<void>(os::File)> saying(const std::string& word, std::atomi
   };
 }
 
-TEST(LazyListeners, AreOpenedForWhoComesFirst) {
+TEST(LazyListeners, AreOpenedOnTheFirstConnection) {
   Listener first, second;
   std::atomic<int> opened = 0;
   std::vector<net::LazyListener> doors;
@@ -50,22 +50,22 @@ TEST(LazyListeners, AreOpenedForWhoComesFirst) {
   ASSERT_TRUE(waiting) << waiting.error().message;
   EXPECT_EQ(opened, 0);
   EXPECT_EQ(read_to_end(connect_to(second.port)), "two");
-  EXPECT_EQ(opened, 1) << "the other one waits";
+  EXPECT_EQ(opened, 1) << "the other connection waits";
   EXPECT_EQ(read_to_end(connect_to(first.port)), "one");
 }
 
-TEST(LazyListeners, WhoWaitsAtOneThatCannotBeOpenedIsRefused) {
+TEST(LazyListeners, ConnectionsToOneThatCannotBeOpenedAreRefused) {
   Listener listener;
   std::vector<net::LazyListener> doors;
   doors.push_back(
-      {std::move(listener.file), [](os::File) -> Result<void> { return unavailable("nobody is in"); }});
+      {std::move(listener.file), [](os::File) -> Result<void> { return unavailable("not ready"); }});
   const auto waiting = net::serve_lazily(std::move(doors));
   ASSERT_TRUE(waiting);
   EXPECT_EQ(read_to_end(connect_to(listener.port)), "");
   EXPECT_FALSE(connect_to(listener.port));
 }
 
-TEST(LazyListeners, EndWithNobodyHavingCome) {
+TEST(LazyListeners, EndWithoutAConnection) {
   Listener listener;
   std::atomic<int> opened = 0;
   std::vector<net::LazyListener> doors;
@@ -75,7 +75,7 @@ TEST(LazyListeners, EndWithNobodyHavingCome) {
     ASSERT_TRUE(waiting);
   }
   EXPECT_EQ(opened, 0);
-  EXPECT_FALSE(connect_to(listener.port)) << "nobody listens";
+  EXPECT_FALSE(connect_to(listener.port)) << "no listener";
 }
 
 }  // namespace

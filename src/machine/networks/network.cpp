@@ -32,9 +32,9 @@ namespace {
 
 constexpr size_t kMessageBytesMax = 1024;  // of one request; ours are below 300
 constexpr size_t kReplyBytesMax = 32 << 10;
-// The kernel answers at once; a stuck one must not hold the caller for ever.
+// The kernel answers at once; a stuck one must not block the caller forever.
 constexpr int kReplySecondsMax = 10;
-// One request to the kernel's routing socket, built up attribute by attribute.
+// Builds one request to the kernel's routing socket, attribute by attribute.
 class Request {
  public:
   Request(uint16_t type, uint16_t flags) {
@@ -58,7 +58,7 @@ class Request {
   void put(uint16_t type, const std::string& text) { put(type, text.c_str(), text.size() + 1); }
   void put_number(uint16_t type, uint32_t number) { put(type, &number, sizeof number); }
   void put_address(uint16_t type, Address address) { put_number(type, htonl(address)); }
-  // What is put between open() and close() lies inside one attribute.
+  // Attributes added between open() and close() lie inside one attribute.
   size_t open(uint16_t type) {
     const size_t at = header()->nlmsg_len;
     put(type, nullptr, 0);
@@ -71,13 +71,13 @@ class Request {
 
  private:
   void grow(size_t bytes) {
-    CHECK(header()->nlmsg_len + bytes <= sizeof buffer_, "a request is of a few attributes of bounded size");
+    CHECK(header()->nlmsg_len + bytes <= sizeof buffer_, "a request has a few attributes of bounded size");
     header()->nlmsg_len += uint32_t(bytes);
   }
   alignas(NLMSG_ALIGNTO) char buffer_[kMessageBytesMax] = {};
 };
 
-// A routing socket. It stays in the network namespace in which it was opened, whoever uses it.
+// A routing socket. It stays in the network namespace in which it was opened, in whichever thread it is used.
 class Netlink {
  public:
   static Result<Netlink> open() {
@@ -88,7 +88,8 @@ class Netlink {
     return Netlink(std::move(socket));
   }
 
-  // Tells `each` of what is answered, up to the end of a dump or the word that it is done. 0 or an error number.
+  // Sends a request and calls `each` for each answer, until the end of a dump or an acknowledgement. 0 or an error
+  // number.
   int ask(
       Request& request, const std::function<void(const nlmsghdr&)>& each = [](const nlmsghdr&) {}) {
     request.header()->nlmsg_seq = ++sequence_;
@@ -110,7 +111,7 @@ class Netlink {
     }
   }
 
-  // Of an interface in this socket's namespace.
+  // The index of an interface in this socket's namespace.
   Result<unsigned> index_of(const std::string& name) {
     Request request(RTM_GETLINK, 0);
     request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
@@ -120,7 +121,7 @@ class Netlink {
       if (message.nlmsg_type == RTM_NEWLINK)
         index = unsigned(reinterpret_cast<const ifinfomsg*>(NLMSG_DATA(&message))->ifi_index);
     });
-    if (error) return from_errno("looking for the interface " + name, error);
+    if (error) return from_errno("finding the interface " + name, error);
     return index;
   }
 
@@ -132,12 +133,13 @@ class Netlink {
 
 Error refused(const std::string& doing, int error_number) {
   Error error = from_errno(doing, error_number);
-  if (error_number == EOPNOTSUPP) error = denied(doing + ": this kernel has no such kind of interface");
+  if (error_number == EOPNOTSUPP)
+    error = denied(doing + ": this kernel does not support that kind of interface");
   return error;
 }
 
-// The kernel's word for interfaces that belong together: those of one network are removed in one stroke,
-// since the kernel waits for its readers at each removal. Far from the small numbers that people use.
+// Groups of interfaces in the kernel's sense: those of one network are removed together, since the kernel waits for
+// its readers at each removal. Far above the small numbers that people use.
 uint32_t group_of(const std::string& bridge) {
   uint32_t hash = 0x811c9dc5;  // FNV-1a
   for (const char byte : bridge) hash = (hash ^ uint8_t(byte)) * 0x01000193;
@@ -153,7 +155,7 @@ Result<void> make_bridge(Netlink& netlink, const std::string& name, const std::s
   request.put(IFLA_INFO_KIND, "bridge", 6);
   request.close(info);
   if (const int error = netlink.ask(request)) return refused("making the bridge " + name, error);
-  // Not at creation, where kernels differ in what they take.
+  // Not at creation, where kernels accept different attributes.
   Request named(RTM_SETLINK, 0);
   named.body<ifinfomsg>().ifi_index = int(TRY(netlink.index_of(name)));
   named.put(IFLA_IFALIAS, alias.substr(0, 255));
@@ -165,8 +167,8 @@ std::string name_inside(const PrivateNetwork& network) {
   return network.encrypted ? std::string(kUnderlay) : "eth0";
 }
 
-// A pair of interfaces: `name` here, enslaved to the bridge and up, and `inside` in the namespace. `bridge` 0: enslaved
-// to none.
+// Makes a pair of interfaces: `name` here, up and attached to the bridge, and `inside` in the namespace. `bridge` 0:
+// attached to none.
 Result<void> make_pair(Netlink& netlink, const std::string& name, const std::string& inside,
                        const std::string& group, unsigned bridge, int namespace_descriptor) {
   Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
@@ -209,7 +211,7 @@ Result<void> add_address(Netlink& netlink, unsigned index, Address address, int 
   header.ifa_scope = RT_SCOPE_UNIVERSE;
   request.put_address(IFA_LOCAL, address);
   request.put_address(IFA_ADDRESS, address);
-  if (const int error = netlink.ask(request)) return refused("giving the address " + to_text(address), error);
+  if (const int error = netlink.ask(request)) return refused("adding the address " + to_text(address), error);
   return ok();
 }
 
@@ -226,18 +228,18 @@ Result<void> add_default_route(Netlink& netlink, Address gateway) {
   return ok();
 }
 
-// A new network namespace: a descriptor that holds it, and a routing socket inside.
+// Makes a network namespace: a descriptor that holds it, and a routing socket in it.
 struct Namespace {
   os::File held;
   Netlink netlink;
 };
 
-// Requires: runs on a thread of its own, which it moves from namespace to namespace.
+// Requires: runs on a thread of its own, which it moves between namespaces.
 Result<Namespace> make_namespace() {
   if (::unshare(CLONE_NEWNET) != 0) return from_errno("making a network namespace");
-  // IPv6 would only look for neighbours that are not there; loopback keeps it.
+  // IPv6 would only search for absent neighbours; loopback keeps it.
   (void)os::write_file("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
-  // Inside there is no capability, and the network is the job's own: any port, and ping.
+  // Programs in it have no capability, and the network is the job's own: any port, and ping.
   (void)os::write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
   (void)os::write_file("/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
   os::File held(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
@@ -277,12 +279,11 @@ Result<void> forward_packets() {
   if (now && trim(*now) == "1") return ok();
   auto written = os::write_file(kSwitch, "1");
   if (!written)
-    return denied("jobs' way to the outside needs net.ipv4.ip_forward=1, which cannot be set here: " +
-                  written.error().message);
+    return denied("enabling jobs' egress: net.ipv4.ip_forward=1 cannot be set: " + written.error().message);
   return ok();
 }
 
-// A pair whose end here has the gateway's address.
+// Makes a pair whose end here has the gateway's address.
 Result<void> make_direct_link(const PrivateNetwork& network, Namespace& made) {
   Netlink netlink = TRY(Netlink::open());
   const PrivateHost& host = network.hosts[0];
@@ -312,8 +313,8 @@ Result<void> make_links(const PrivateNetwork& network, std::vector<Namespace>& n
   return ok();
 }
 
-// Removes what an earlier, killed maker may have left under the same names, so that making starts from
-// nothing.
+// Removes interfaces that an earlier, killed maker may have left under the same
+// names.
 Result<void> remove_link(Netlink& netlink, const std::string& name) {
   Request request(RTM_DELLINK, 0);
   request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
@@ -323,7 +324,7 @@ Result<void> remove_link(Netlink& netlink, const std::string& name) {
   return from_errno("removing the interface " + name, error);
 }
 
-// Another group for an interface; that it is not there is no failure.
+// Moves an interface to another group; a missing interface is not an error.
 void regroup(Netlink& netlink, const std::string& name, uint32_t group) {
   Request request(RTM_SETLINK, 0);
   request.body<ifinfomsg>().ifi_family = AF_UNSPEC;
@@ -351,7 +352,7 @@ std::string to_text(Address address) {
 Result<Address> parse_address(std::string_view text) {
   in_addr address;
   if (::inet_pton(AF_INET, std::string(text).c_str(), &address) != 1)
-    return invalid("'" + shorten(text, 64) + "' is not an IPv4 address");
+    return invalid("invalid IPv4 address '" + shorten(text, 64) + "'");
   return ntohl(address.s_addr);
 }
 
@@ -360,23 +361,23 @@ std::string Subnet::text() const { return to_text(base) + "/" + std::to_string(p
 Result<Subnet> parse_subnet(std::string_view text) {
   const size_t slash = text.find('/');
   if (slash == std::string_view::npos)
-    return invalid("'" + shorten(text, 64) + "' is not a network like 10.201.0.0/16");
+    return invalid("invalid network '" + shorten(text, 64) + "': expected the form 10.201.0.0/16");
   const Address base = TRY(parse_address(text.substr(0, slash)));
   const int64_t prefix = TRY(parse_int(text.substr(slash + 1)));
   if (prefix < 1 || prefix > 32 || (uint64_t(base) & ((uint64_t(1) << (32 - prefix)) - 1)) != 0)
-    return invalid("'" + shorten(text, 64) + "' is not a network: its address has bits beyond its prefix");
+    return invalid("invalid network '" + shorten(text, 64) + "': its address has bits beyond its prefix");
   return Subnet{base, int(prefix)};
 }
 
 namespace {
 
-// An address of an interface, and the network that it is in.
+// An interface's address, and the network of it.
 struct AddressInNetwork {
   Address address = 0;
   Subnet network;
 };
 
-// Addresses alone are asked for: getifaddrs would have all of each interface told as well.
+// Requests addresses alone: getifaddrs would fetch all properties of each interface.
 Result<std::vector<AddressInNetwork>> networks_of_interfaces() {
   Netlink netlink = TRY(Netlink::open());
   Request request(RTM_GETADDR, NLM_F_DUMP);
@@ -448,7 +449,7 @@ Result<void> remove_here(const std::vector<PrivateNetwork>& networks) {
 
 Result<std::vector<os::File>> make_here(const PrivateNetwork& network) {
   if (!network.isolated) TRY(forward_packets());
-  // The firewall program takes as long as all the rest, and needs no interface to exist.
+  // Setting up the firewall takes as long as all the rest, and needs no interface.
   Result<void> firewall;
   std::thread firewall_thread;
   if (!network.table.empty())
@@ -511,7 +512,7 @@ Result<std::vector<Subnet>> networks_in_use() {
 }
 
 std::vector<std::string> links_named(std::string_view prefix) {
-  // Not what /sys shows: that is of the namespace in which it was mounted.
+  // Not from /sys: it shows the namespace in which it was mounted.
   const auto found = among_bridges<std::vector<std::string>>([&]() -> Result<std::vector<std::string>> {
     std::vector<std::string> names;
     struct if_nameindex* const all = ::if_nameindex();

@@ -13,20 +13,20 @@
 namespace trainyard::networks {
 namespace {
 
-// Connections that wait to be accepted: more than a program of a job opens at once.
+// Connections that wait for accept(): more than a program of a job opens at once.
 constexpr int kBacklog = 128;
 
 Result<os::File> listen_here(const std::string& address) {
   const std::string doing = "listening on " + address;
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return invalid(doing + ": an address is ADDRESS:PORT");
+  if (colon == std::string::npos) return invalid(doing + ": expected ADDRESS:PORT");
   const auto port = TRY(parse_int(address.substr(colon + 1)).in(doing));
   sockaddr_in name{};
   name.sin_family = AF_INET;
   name.sin_port = htons(static_cast<uint16_t>(port));
   if (port < 0 || port > UINT16_MAX ||
       ::inet_pton(AF_INET, address.substr(0, colon).c_str(), &name.sin_addr) != 1) {
-    return invalid(doing + ": not an IPv4 address and port");
+    return invalid(doing + ": invalid IPv4 address or port");
   }
   os::File listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) return from_errno(doing);
@@ -47,7 +47,7 @@ Result<void> in_network_namespace(const std::string& network_namespace,
   const os::File file(::open(network_namespace.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return from_errno("opening the network namespace " + network_namespace);
   Result<void> result;
-  // A thread that has entered a namespace is not used for anything else: it ends with the work.
+  // A thread that has entered a namespace is not reused: it ends with the work.
   std::thread([&] {
     if (::setns(file.descriptor(), CLONE_NEWNET) != 0) {
       result = from_errno("entering the network namespace " + network_namespace);
@@ -76,7 +76,7 @@ Result<uint16_t> listening_port(const os::File& listener) {
   sockaddr_in name{};
   socklen_t size = sizeof name;
   if (::getsockname(listener.descriptor(), reinterpret_cast<sockaddr*>(&name), &size) != 0) {
-    return from_errno("asking a socket for its port");
+    return from_errno("reading a socket's port");
   }
   return ntohs(name.sin_port);
 }

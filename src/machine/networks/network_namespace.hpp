@@ -1,8 +1,8 @@
-// Work done inside another network namespace: sockets that are opened there stay there, and serve from here.
+// Runs code in another network namespace: sockets opened there stay there, and can be served from here.
 //
-// Threads: callable from anywhere; `work` runs on a thread of its own, which enters the namespace and ends.
-// Threads that `work` starts are in the namespace too. Errors: not_found (no such namespace), denied (no
-// right to enter), those of `work`.
+// Threads: callable from anywhere; `work` runs on a thread of its own, which enters the namespace and ends. Threads
+// that `work` starts are in the namespace too. Errors: not_found (no such namespace), denied (no right to enter it),
+// those of `work`.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace trainyard::networks {
 
-// `network_namespace` is the path of a namespace file ("/run/netns/x"); "" = the one we are in.
+// `network_namespace` is the path of a namespace file ("/run/netns/x"); "" = the present one.
 Result<void> in_network_namespace(const std::string& network_namespace,
                                   const std::function<Result<void>()>& work);
 
-// A TCP socket that listens on `address` ("169.254.170.2:80"; IPv4) inside the namespace. Port 0: any free
-// one. Errors also: conflict (address in use), not_found (nothing there has that address).
+// Opens a TCP socket that listens on `address` ("169.254.170.2:80"; IPv4) in the namespace. Port 0: any free one.
+// Errors also: conflict (address in use), not_found (no interface there has that address).
 Result<os::File> listen_in_namespace(const std::string& network_namespace, const std::string& address);
-// One for each address, in their order.
+// Opens one for each address, in their order.
 Result<std::vector<os::File>> listen_in_namespace(const std::string& network_namespace,
                                                   const std::vector<std::string>& addresses);
-// The port that a listening socket has.
+// Returns the port of a listening socket.
 Result<uint16_t> listening_port(const os::File& listener);
 
 }  // namespace trainyard::networks

@@ -44,7 +44,7 @@ PrivateNetwork a_network() {
   return network;
 }
 
-TEST(Firewall, LetsOutByMasqueradeButNotToOtherNetworksOfOurs) {
+TEST(Firewall, MasqueradesEgressButNotToOurOtherNetworks) {
   EXPECT_EQ(firewall_text(a_network()), R"(add table inet trainyard_0
 delete table inet trainyard_0
 table inet trainyard_0 {
@@ -135,7 +135,7 @@ table inet trainyard_0_one {
 )");
 }
 
-TEST(Firewall, IsolatedNetworksHaveNoWayOut) {
+TEST(Firewall, IsolatedNetworksHaveNoEgress) {
   auto network = a_network();
   network.isolated = true;
   const std::string text = firewall_text(network);
@@ -143,14 +143,14 @@ TEST(Firewall, IsolatedNetworksHaveNoWayOut) {
   EXPECT_NE(text.find("iifname \"ty0\" oifname \"ty0\" accept\n    drop\n"), std::string::npos) << text;
 }
 
-// Everything real happens in a network namespace of the test's own, which stands for the machine.
+// Works in a network namespace of the test's own, which stands for the machine.
 class RealNetwork : public testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0 || !os::on_path("nft")) GTEST_SKIP() << "needs root and nft";
     made_ = true;
   }
-  // On a thread of its own, since namespaces are a thread's.
+  // On a thread of its own, since each thread has its namespace.
   template <class Body>
   void in_a_machine(Body body) {
     std::thread([&] {
@@ -193,7 +193,7 @@ class RealNetwork : public testing::Test {
   os::TemporaryDirectory directory_;
 };
 
-TEST_F(RealNetwork, HostsReachEachOtherAndNobodyElse) {
+TEST_F(RealNetwork, HostsReachOnlyEachOther) {
   in_a_machine([&] {
     const auto one = network(1, 2), two = network(2, 1);
     const auto start = std::chrono::steady_clock::now();
@@ -226,7 +226,7 @@ TEST_F(RealNetwork, HostsReachEachOtherAndNobodyElse) {
 
 TEST_F(RealNetwork, ReachesTheOutsideUnlessIsolated) {
   in_a_machine([&] {
-    // The outside: one more namespace, behind an interface of the machine's.
+    // The outside: another namespace, behind an interface of the machine's.
     ASSERT_TRUE(
         os::run_or_fail({{"sh", "-ec",
                           "touch " + directory_.path() + "/outside; unshare --net=" + directory_.path() +
@@ -253,7 +253,7 @@ TEST_F(RealNetwork, ReachesTheOutsideUnlessIsolated) {
   });
 }
 
-TEST_F(RealNetwork, PassesAFirewallThatDropsWhatIsForwarded) {
+TEST_F(RealNetwork, PassesAFirewallThatDropsForwardedPackets) {
   in_a_machine([&] {
     const auto forward = [] {
       return *os::run_or_fail({{"nft", "list", "chain", "ip", "filter", "FORWARD"}});

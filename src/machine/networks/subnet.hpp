@@ -1,4 +1,4 @@
-// IPv4 addresses and networks, as numbers.
+// Defines IPv4 addresses and networks, as numbers.
 //
 // Threads: plain values. Errors: invalid.
 #pragma once

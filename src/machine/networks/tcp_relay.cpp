@@ -15,12 +15,12 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using Failure = boost::system::error_code;
 
-// After a failed accept (descriptors used up) this long passes before the next.
+// The pause after a failed accept (out of descriptors).
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 auto with(Failure& failure) { return asio::redirect_error(asio::use_awaitable, failure); }
 
-// One way of a connection, until its end or a fault of either side.
+// Copies one direction of a connection, until its end or an error of either side.
 asio::awaitable<void> pass_on(tcp::socket& from, tcp::socket& to) {
   std::array<char, kRelayBufferBytes> buffer;
   for (;;) {
@@ -29,7 +29,7 @@ asio::awaitable<void> pass_on(tcp::socket& from, tcp::socket& to) {
     if (size == 0 || failure) {
       Failure ignored;
       to.shutdown(tcp::socket::shutdown_send, ignored);
-      // An end is passed on and the other way goes on; a fault ends both.
+      // The end of one direction is forwarded and the other continues; an error ends both.
       if (failure && failure != asio::error::eof) from.close(ignored);
       co_return;
     }
@@ -111,7 +111,7 @@ class Relay final : public TcpRelay {
     } else {
       co_await pass_on(session->outside, session->inside);
     }
-    // A way that ended by a fault closed its source; the other way must not wait for it.
+    // A direction that ended by an error closed its source; the other direction must not wait for it.
     if (!session->inside.is_open() || !session->outside.is_open()) {
       Failure ignored;
       session->inside.close(ignored);
@@ -126,8 +126,8 @@ class Relay final : public TcpRelay {
   }
 
   const std::string host_, port_;
-  // Confined to thread_ once it runs. Sockets die before their context; the coroutines that it still holds
-  // then are not resumed any more.
+  // Confined to thread_ once it runs. Sockets are destroyed before their context, which does not resume the
+  // coroutines that it then still holds.
   asio::io_context context_{1};
   std::list<Session> sessions_;
   tcp::acceptor acceptor_;
@@ -140,7 +140,7 @@ class Relay final : public TcpRelay {
 Result<std::unique_ptr<TcpRelay>> relay_tcp(os::File listener, const std::string& target) {
   const size_t colon = target.rfind(':');
   if (colon == std::string::npos || !parse_int(target.substr(colon + 1)))
-    return invalid("a relay's target is HOST:PORT, not '" + target + "'");
+    return invalid("invalid relay target '" + target + "': expected HOST:PORT");
   return std::unique_ptr<TcpRelay>(
       std::make_unique<Relay>(std::move(listener), target.substr(0, colon), target.substr(colon + 1)));
 }

@@ -1,14 +1,14 @@
-// Passes TCP connections on: whoever connects to a listening socket is connected to a target, byte by byte,
-// both ways. With a socket that listens inside a job's network namespace, the job reaches a service of this
-// machine and nothing else of it.
+// Relays TCP connections: each connection to a listening socket is connected to a target, byte by byte, in both
+// directions. With a socket that listens in a job's network namespace, the job reaches one service of this machine
+// and nothing else of it.
 //
-// Each direction has one buffer of kRelayBufferBytes; a side that does not read stops the other from being
-// read. The end of one direction is passed on, the other goes on. Beyond kRelayConnectionsMax who comes waits
-// until one ends.
+// Each direction has one buffer of kRelayBufferBytes; a side that does not read stops reads from the other. The
+// end of one direction is forwarded, the other continues. Connections beyond kRelayConnectionsMax wait until one
+// ends.
 //
 // Threads: one of its own. Lifetime: destruction closes all connections and joins.
-// Errors: invalid (target). A target that cannot be reached shows to the one who connected as a closed
-// connection.
+// Errors: invalid (target). If the target cannot be reached, the connection to the relay is
+// closed.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ class TcpRelay {
   virtual ~TcpRelay() = default;
 };
 
-// `target` is "HOST:PORT"; names are looked up for each connection.
+// `target` is "HOST:PORT"; names are resolved for each connection.
 Result<std::unique_ptr<TcpRelay>> relay_tcp(os::File listener, const std::string& target);
 
 }  // namespace trainyard::networks

@@ -15,7 +15,7 @@ namespace {
 
 os::File connect_to(uint16_t port) {
   os::File socket = net::test::connect_to(port);
-  EXPECT_TRUE(socket) << "nobody listens at port " << port;
+  EXPECT_TRUE(socket) << "no listener at port " << port;
   return socket;
 }
 
@@ -35,7 +35,7 @@ std::string read_to_end(int socket) {
   return bytes;
 }
 
-// Answers each connection with what it was sent, once that has ended.
+// Echoes the bytes of each connection after their end.
 class Echo {
  public:
   Echo() : listener_(*listen_in_namespace("", "127.0.0.1:0")) {

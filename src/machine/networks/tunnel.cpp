@@ -28,10 +28,10 @@ namespace {
 
 constexpr const char* kProgram = "wireguard-go";
 constexpr const char* kInterface = "eth0";
-constexpr const char* kDirectory = "/run/wireguard";  // where it listens for its configuration
+constexpr const char* kDirectory = "/run/wireguard";  // the directory of its configuration socket
 constexpr const char* kSocket = "/run/wireguard/eth0.sock";
 constexpr size_t kKeyBytes = 32;
-// It listens some milliseconds after it began; a machine that is so busy that this does not do runs no job either.
+// It listens some milliseconds after its start; on a busier machine than this allows no job would run either.
 constexpr Duration kReadyMax = 30s;
 constexpr auto kReadyPause = std::chrono::milliseconds(5);
 constexpr int kAnswerSecondsMax = 10;
@@ -50,12 +50,12 @@ Result<std::string> public_key(const std::string& of) {
   const bool done =
       key && EVP_PKEY_get_raw_public_key(key, reinterpret_cast<unsigned char*>(made.data()), &size) == 1;
   EVP_PKEY_free(key);
-  if (!done || size != kKeyBytes) return internal("OpenSSL makes no X25519 key");
+  if (!done || size != kKeyBytes) return internal("making an X25519 key: OpenSSL failed");
   return made;
 }
 
 Result<void> have_own_run_directory() {
-  // Its sockets have the interface's name, and every namespace has an eth0.
+  // Its socket has the interface's name, and every namespace has an eth0.
   if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
       ::mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0700") != 0)
     return from_errno("making a /run for the tunnel");
@@ -76,8 +76,8 @@ Result<os::File> connect_to_it(const os::ProcessIdentity& process, const std::st
     std::this_thread::sleep_for(kReadyPause);
   }
   const auto said = os::read_file(log_file);
-  return unavailable(std::string(kProgram) + " does not start: " +
-                     (said ? to_utf8(shorten(trim(*said), 300)) : std::string("it says nothing")));
+  return unavailable(std::string(kProgram) + " did not start: " +
+                     (said ? to_utf8(shorten(trim(*said), 300)) : std::string("no output")));
 }
 
 Result<void> configure(const os::File& socket, const std::string& text) {
@@ -97,7 +97,7 @@ Result<void> configure(const os::File& socket, const std::string& text) {
     answer.append(part, size_t(got));
   }
   if (answer != "errno=0\n\n")
-    return internal("configuring the tunnel: wireguard-go says '" + to_utf8(shorten(trim(answer), 100)) +
+    return internal("configuring the tunnel: wireguard-go answered '" + to_utf8(shorten(trim(answer), 100)) +
                     "'");
   return ok();
 }
@@ -183,7 +183,8 @@ std::string tunnel_firewall(const TunnelSpec& spec) {
 }
 
 Result<std::unique_ptr<Tunnel>> open_tunnel(const TunnelSpec& spec) {
-  if (const std::string why = why_no_tunnel(); !why.empty()) return denied("no encrypted network: " + why);
+  if (const std::string why = why_no_tunnel(); !why.empty())
+    return denied("opening an encrypted network: " + why);
   const TunnelKeys keys = TRY(tunnel_keys(spec.secret, spec.members.size(), spec.own));
   std::unique_ptr<RunningTunnel> tunnel;
   // The thread that does this has a /run of its own, and ends.

@@ -17,7 +17,7 @@ TunnelSpec a_spec() {
   return spec;
 }
 
-TEST(Tunnel, MembersFindTheSameKeysByThemselves) {
+TEST(Tunnel, MembersDeriveTheSameKeys) {
   const auto first = tunnel_keys("secret", 3, 0), second = tunnel_keys("secret", 3, 1);
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->publics, second->publics);
@@ -40,7 +40,7 @@ TEST(Tunnel, KnowsItsPeersAndNotItself) {
   EXPECT_EQ(text.find("allowed_ip=10.201.0.11/32\n"), text.npos) << text;
 }
 
-TEST(Tunnel, LetsNothingPassByIt) {
+TEST(Tunnel, LetsNoTrafficBypassIt) {
   const std::string text = tunnel_firewall(a_spec());
   EXPECT_NE(text.find("oifname != \"wire0\" accept\n    ip daddr 10.201.0.1 accept\n"
                       "    ip daddr 10.201.0.0/29 udp sport 51820 udp dport 51820 accept\n"

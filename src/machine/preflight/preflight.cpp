@@ -31,7 +31,7 @@ namespace {
 
 using State = Examination::State;
 
-// Below this a first job with an image and a data set is likely to fill the disk.
+// With less, a first job with an image and a data set is likely to fill the disk.
 constexpr uint64_t kDiskBytesComfortable = 10ull << 30;
 constexpr uint64_t kDiskBytesLeast = 1ull << 30;
 constexpr Duration kToolMax = 10s;
@@ -54,7 +54,7 @@ std::optional<int64_t> machine_memory() {
   return {};
 }
 
-// Our own path below the hierarchy of `controller`: "/" when we are not limited. v2: controller "".
+// Returns our own path below the hierarchy of `controller`: "/" when we are not limited. v2: controller "".
 std::string own_cgroup(std::string_view controller) {
   const auto text = os::read_file("/proc/self/cgroup", 64 << 10);
   if (!text) return "/";
@@ -68,13 +68,13 @@ std::string own_cgroup(std::string_view controller) {
   return "/";
 }
 
-// The least limit of our own group and those above it; nothing when there is none.
+// Returns the lowest limit of our own group and its parents; nothing when there is none.
 std::optional<int64_t> own_memory_limit() {
   const auto* hierarchy = containers::machine_cgroup_layout().with("memory");
   if (!hierarchy) return {};
   const char* file = hierarchy->unified ? "/memory.max" : "/memory.limit_in_bytes";
   std::optional<int64_t> least;
-  // Within another's container our path is one that we do not see; the mounted root is then our own group.
+  // In another runtime's container our path is invisible; the mounted root is then our own group.
   for (std::string path = own_cgroup(hierarchy->unified ? "" : "memory");; path.erase(path.rfind('/'))) {
     if (path == "/") path.clear();
     const auto limit = number_in(hierarchy->path + path + file);
@@ -83,7 +83,7 @@ std::optional<int64_t> own_memory_limit() {
   }
 }
 
-// 0, or the error number of the first thing that failed, tried in a process that then ends.
+// Returns 0, or the first error number of `work`, which runs in a child process.
 template <class Body>
 int try_in_child(Body body) {
   const pid_t child = ::fork();
@@ -100,7 +100,7 @@ std::string because(int error_number) { return std::string(": ") + ::strerror(er
 Examination user() {
   if (::geteuid() != 0)
     return {"user", State::missing,
-            "runs as an ordinary user, who may make no namespaces of his own here: no job can run",
+            "runs as an ordinary user without the right to make namespaces: no job can run",
             "run trainyard as root, or allow user namespaces (user.max_user_namespaces, "
             "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"};
   if (!containers::in_rootless_sandbox()) return {"user", State::ok, "runs as root", ""};
@@ -109,12 +109,12 @@ Examination user() {
   if (ids > 1)
     return {"user", State::ok,
             "runs as an ordinary user, root of " + std::to_string(ids) +
-                " ids of his own; all jobs of his server share them",
+                " ids; all jobs of the server share them",
             ""};
   return {"user", State::limited,
           "runs as an ordinary user with one id: images whose programs chown or change their user fail, and "
-          "what their files belong to is lost",
-          "install the package uidmap, and give him a line each in /etc/subuid and /etc/subgid"};
+          "owners of their files are lost",
+          "install the package uidmap, and add a line for the user to /etc/subuid and to /etc/subgid"};
 }
 
 Examination program(const std::string& name, const char* program, const std::vector<std::string>& version,
@@ -136,7 +136,7 @@ Examination namespaces(const std::string& name, int flags, const char* for_what)
           "run as root, outside of containers that forbid it"};
 }
 
-// What an agent of an ordinary user's server does first.
+// Does what an agent of an ordinary user's server does first.
 Examination own_processes() {
   const int error = try_in_child([] {
     if (::unshare(CLONE_NEWPID | CLONE_NEWNS) != 0) return false;
@@ -163,7 +163,7 @@ Examination user_namespaces() {
           "sysctl kernel.unprivileged_userns_clone=1, or user.max_user_namespaces above 0"};
 }
 
-// Whether what lies in the data directory can be shown to a container by its own ids.
+// Tries a mount of the data directory that is mapped to a container's ids.
 Examination mapped_mounts(const std::string& data_directory) {
   std::string path = data_directory;
   while (!path.empty() && !os::exists(path)) path.erase(path.rfind('/'));
@@ -178,35 +178,35 @@ Examination mapped_mounts(const std::string& data_directory) {
            containers::can_map(path, descriptor);
   });
   if (error == 0)
-    return {"mapped mounts", State::ok, "files at " + path + " can be shown by a container's own ids", ""};
+    return {"mapped mounts", State::ok, "files at " + path + " can be mapped to a container's ids", ""};
   return {"mapped mounts", State::limited,
           "files at " + path + " cannot be mapped" + because(error) + kRootWithoutRights,
           "keep the data directory on ext4, xfs or btrfs, with Linux 5.19 or newer"};
 }
 
-// What an ordinary user lacks keeps no job from running.
+// Examines an ordinary user's cgroups; missing ones stop no job.
 Examination delegated_cgroups(const std::string& mode) {
   const containers::CgroupLayout& layout = containers::cgroup_layout();
   std::string can, cannot;
-  // Processes are limited by other means, if need be.
+  // Without this controller processes are limited by other means.
   for (const char* controller : {"cpu", "memory"}) {
     std::string& list = layout.with(controller) ? can : cannot;
     list += (list.empty() ? "" : ", ") + std::string(controller);
   }
   if (cannot.empty()) return {"cgroups", State::ok, mode + "; delegated to this user: " + can, ""};
   return {"cgroups", State::limited,
-          mode + "; " + (can.empty() ? "none is" : "of all only " + can + " is") +
+          mode + "; " + (can.empty() ? "none is" : "only " + can + " is") +
               " delegated to this user: a job's share of " + cannot + " is not enforced, and its log says so",
           layout.mode == containers::CgroupMode::v2
               ? "systemd-run --user --scope -p Delegate=yes trainyard serve; or run as root"
-              : "give him a group of his own in each v1 hierarchy and start trainyard in it; or run as root"};
+              : "make a group for the user in each v1 hierarchy and start trainyard in it; or run as root"};
 }
 
 Examination cgroups() {
   const containers::CgroupLayout& layout = containers::cgroup_layout();
-  static constexpr const char* kModes[] = {
-      "no cgroups", "cgroup v1", "hybrid cgroups (v1 with a v2 hierarchy beside)",
-      "cgroup v2 (of which trainyard's own tests have met recorded trees only)"};
+  static constexpr const char* kModes[] = {"no cgroups", "cgroup v1",
+                                           "hybrid cgroups (v1 next to a v2 hierarchy)",
+                                           "cgroup v2 (tested with recorded trees only)"};
   std::string sentence = kModes[size_t(layout.mode)];
   if (layout.mode == containers::CgroupMode::none)
     return {"cgroups", State::missing,
@@ -238,7 +238,7 @@ Examination cgroups() {
   sentence += "; can limit " + joined(can);
   if (cannot.empty()) return {"cgroups", State::ok, sentence, ""};
   return {"cgroups", State::missing,
-          sentence + "; not " + joined(cannot) + ": jobs that ask for it are refused",
+          sentence + "; not " + joined(cannot) + ": jobs that request it are rejected",
           "boot with the controllers " + joined(cannot) + " enabled (cgroup_enable=..)"};
 }
 
@@ -247,7 +247,7 @@ Examination overlay() {
   const os::TemporaryDirectory directory;
   for (const char* name : {"lower", "upper", "work", "root"})
     if (!os::make_directories(directory.path() + "/" + name))
-      return {"overlayfs", State::limited, "could not be tried", ""};
+      return {"overlayfs", State::limited, "not tried: the temporary directories could not be made", ""};
   const std::string path = directory.path();
   const std::string options =
       "lowerdir=" + path + "/lower,upperdir=" + path + "/upper,workdir=" + path + "/work";
@@ -256,7 +256,7 @@ Examination overlay() {
            ::mount("overlay", (path + "/root").c_str(), "overlay", 0,
                    (options + (containers::in_rootless_sandbox() ? ",userxattr" : "")).c_str()) == 0;
   });
-  if (error == 0) return {"overlayfs", State::ok, "a writable layer can be put over an image", ""};
+  if (error == 0) return {"overlayfs", State::ok, "a writable layer can be mounted over an image", ""};
   return {"overlayfs", State::limited,
           "refused" + because(error) + "; images are copied for each host instead, which is slow",
           "keep the data directory on ext4 or xfs, with Linux 5.11 or newer, or run as root"};
@@ -266,7 +266,7 @@ Examination firewall() {
   if (!os::on_path("nft"))
     return {"nftables", State::missing, "nft is not on PATH; without it jobs have no network",
             "install the package nftables"};
-  // --check: the kernel is asked, and changes nothing. An ordinary user asks in a namespace of his own.
+  // --check: the kernel only verifies. An ordinary user's check runs in a temporary network namespace.
   std::vector<std::string> words{"nft", "--check", "-f", "-"};
   if (containers::in_rootless_sandbox()) words.insert(words.begin(), {"unshare", "--net"});
   const auto tried = os::run(
@@ -278,16 +278,16 @@ Examination firewall() {
        kToolMax});
   if (tried && tried->code == 0) return {"nftables", State::ok, "filters and masquerades", ""};
   return {"nftables", State::missing,
-          "the kernel refuses our rules: " +
+          "the kernel rejects trainyard's rules: " +
               (tried ? shorten(std::string(trim(tried->errors)), 200) : tried.error().message),
           "a kernel with nf_tables, nft_masq, nft_ct and nft_chain_nat"};
 }
 
-// Others' chains are heard too: a packet that one of them drops is gone, whatever ours say.
+// Examines other programs' chains: a packet that one of them drops is lost, even if ours accept it.
 Examination foreign_forwarding() {
   const auto chain = os::run({{"nft", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", kToolMax});
   const bool drops = chain && chain->code == 0 && chain->output.find("policy drop") != std::string::npos;
-  if (!drops) return {"other firewalls", State::ok, "none drops what is forwarded", ""};
+  if (!drops) return {"other firewalls", State::ok, "none drops forwarded packets", ""};
   return {"other firewalls", State::ok,
           "the chain FORWARD of 'ip filter' drops by default (Docker and ufw set that up); the server adds "
           "two rules that let "
@@ -302,20 +302,20 @@ Examination forwarding() {
     return {"forwarding", State::ok,
             "net.ipv4.ip_forward is off; the first job that is not isolated switches it on", ""};
   return {"forwarding", State::missing,
-          "net.ipv4.ip_forward is off and cannot be set from here: jobs do not reach the outside",
+          "net.ipv4.ip_forward is off and cannot be set from here: jobs have no egress",
           "sysctl net.ipv4.ip_forward=1"};
 }
 
-// For an ordinary user: jobs' way to the outside.
+// For an ordinary user: jobs' egress.
 Examination way_out() {
   const char* remedy = "allow this user /dev/net/tun (udev: KERNEL==\"tun\", MODE=\"0666\")";
   if (!os::on_path("slirp4netns"))
-    return {"way out", State::limited,
+    return {"egress", State::limited,
             "slirp4netns is not on PATH: jobs reach their own hosts and the API, and nothing outside",
             "install the package slirp4netns"};
   const os::File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC));
-  if (device) return {"way out", State::ok, "through slirp4netns", ""};
-  return {"way out", State::limited,
+  if (device) return {"egress", State::ok, "through slirp4netns", ""};
+  return {"egress", State::limited,
           "/dev/net/tun cannot be opened" + because(errno) +
               ": jobs reach their own hosts and the API, and nothing outside",
           remedy};
@@ -324,12 +324,12 @@ Examination way_out() {
 Examination encryption() {
   const std::string missing = networks::why_no_tunnel();
   if (missing.empty())
-    return {"traffic encryption", State::ok, "between the hosts of jobs that ask for it, by WireGuard", ""};
+    return {"traffic encryption", State::ok, "between the hosts of jobs that request it, by WireGuard", ""};
   return {"traffic encryption", State::limited,
-          "jobs that ask for EnableInterContainerTrafficEncryption are refused", missing};
+          "jobs with EnableInterContainerTrafficEncryption are rejected", missing};
 }
 
-// A bridge and a pair of interfaces, in a network of the child's own.
+// Makes a bridge and a pair of interfaces, in a temporary network namespace.
 Examination bridges() {
   if (!os::on_path("ip"))
     return {"bridge, veth", State::limited, "not tried: ip is not on PATH", "install the package iproute2"};
@@ -361,10 +361,10 @@ Examination volumes() {
   if (!control)
     return {"volumes", State::limited,
             "/dev/loop-control cannot be opened" + because(error) + "; VolumeSizeInGB is not enforced",
-            containers::in_rootless_sandbox() ? "run as root: an ordinary user may mount no disk"
+            containers::in_rootless_sandbox() ? "run as root: an ordinary user may not mount disks"
                                               : "a kernel with loop devices, and allow /dev/loop*"};
   if (!os::exists("/usr/sbin/mkfs.ext4") && !os::on_path("mkfs.ext4"))
-    return {"volumes", State::limited, "mkfs.ext4 is not there; VolumeSizeInGB is not enforced",
+    return {"volumes", State::limited, "mkfs.ext4 is not on PATH; VolumeSizeInGB is not enforced",
             "install the package e2fsprogs"};
   return {"volumes", State::ok, "can be given a size", ""};
 }
@@ -379,16 +379,16 @@ Examination disk(const std::string& data_directory) {
   std::string path = data_directory.empty() ? "/" : data_directory;
   struct statvfs status;
   while (::statvfs(path.c_str(), &status) != 0) {
-    if (path.size() <= 1) return {"disk", State::limited, "cannot be looked at" + because(errno), ""};
+    if (path.size() <= 1) return {"disk", State::limited, "cannot be examined" + because(errno), ""};
     path = path.substr(0, std::max<size_t>(path.rfind('/'), 1));
     if (path[0] != '/') path = "/";
   }
   const uint64_t free = uint64_t(status.f_bavail) * status.f_frsize;
   const std::string sentence = human_bytes(free) + " free at " + path;
   if (free < kDiskBytesLeast)
-    return {"disk", State::missing, sentence, "free some, or give --data another place"};
+    return {"disk", State::missing, sentence, "free some space, or set --data to another disk"};
   if (free < kDiskBytesComfortable)
-    return {"disk", State::limited, sentence + ": little, for data sets and images", ""};
+    return {"disk", State::limited, sentence + ": little for data sets and images", ""};
   return {"disk", State::ok, sentence, ""};
 }
 

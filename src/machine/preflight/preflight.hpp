@@ -1,6 +1,6 @@
-// Examines this machine: its capacity, and what it permits.
+// Examines this machine: its capacity, and the features that jobs need.
 //
-// Threads: callable from anywhere. Errors: none; what cannot be found out is said so.
+// Threads: callable from anywhere. Errors: none; a finding says what could not be examined.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +10,31 @@
 namespace trainyard::preflight {
 
 struct MachineCapacity {
-  std::string name;          // its host name
-  double cpus = 0;           // that we may use
-  int64_t memory_bytes = 0;  // less than the machine's when we ourselves are limited
+  std::string name;          // the host name
+  double cpus = 0;           // that the server may use
+  int64_t memory_bytes = 0;  // less than the machine's when the server itself is limited
   int64_t gpus = 0;          // NVIDIA device files
 };
 MachineCapacity machine_capacity();
 
-// NVIDIA's device files that exist: "/dev/nvidia0", .. first, then those that all GPUs share.
+// Returns NVIDIA's device files: "/dev/nvidia0", .. first, then those that all GPUs share.
 std::vector<std::string> gpu_devices();
-// The first of them only: one a GPU.
+// Returns the first kind only: one for each GPU.
 std::vector<std::string> gpu_cards();
 
 struct Examination {
   enum class State {
     ok,
-    limited,  // works, but not in every way
+    limited,  // works with restrictions
     missing,  // jobs that need it cannot run
   };
   std::string name;  // "OCI runtime"
   State state = State::ok;
-  std::string sentence;  // what was found
+  std::string sentence;  // the finding
   std::string remedy;    // what to install or allow; "" when nothing is needed
 };
-// Tries, rather than guesses, what can be tried without leaving a trace. `data_directory`: whose disk is
-// looked at.
+// Examines the machine. Tries what can be tried without leaving a trace. `data_directory`: its disk is
+// examined.
 std::vector<Examination> examine_machine(const std::string& data_directory);
 
 }  // namespace trainyard::preflight

@@ -1,9 +1,9 @@
-// What a job leaves: model.tar.gz (or, uncompressed, the files below model/) and output.tar.gz, the union of
-// all hosts.
+// Uploads a job's results: model.tar.gz (or, uncompressed, the files below model/) and output.tar.gz, merged from all
+// hosts.
 //
-// Hosts after the first stage their files as plain tars beside the output; the first host merges them with
-// its own and removes them. Only a model that is kept is merged: when the job failed, each host's output data
-// goes up on its own (the first host's as output.tar.gz), and no model does.
+// Hosts after the first stage their files as plain tars next to the output; the first host merges them with its own
+// and removes them. A model that is not kept is not merged: when the job failed, each host uploads its own output
+// data (the first host's as output.tar.gz), and no model.
 #include "agent/artifact.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::string output_key_of(std::string model_key) {
   return model_key + std::string(kOutputTar);
 }
 
-// An archive without one: each of its files becomes an object.
+// Uploads without an archive: each file becomes an object.
 class LooseFiles final : public TarWriter {
  public:
   LooseFiles(StepContext& context, objects::Location below, JobLog& job_log)
@@ -75,7 +75,7 @@ class LooseFiles final : public TarWriter {
   std::vector<char> buffer_;
 };
 
-// Each file of the union as an object below `to`.
+// Uploads each file of the union as an object below `to`.
 Result<void> put_files(StepContext& context, const objects::Location& to,
                        const std::function<Result<void>(Artifact&)>& fill) {
   JobLog job_log([&](const std::string& text) { context.world.facts.say(text); });
@@ -86,7 +86,7 @@ Result<void> put_files(StepContext& context, const objects::Location& to,
   return files.finish();
 }
 
-// Streams one archive into an object: `fill` adds what it holds.
+// Streams one archive into an object: `fill` adds its content.
 Result<void> put_archive(StepContext& context, const objects::Location& to, Compression compression,
                          const char* place, const std::function<Result<void>(Artifact&)>& fill) {
   objects::PutOptions options;
@@ -110,21 +110,21 @@ Result<void> put_archive(StepContext& context, const objects::Location& to, Comp
   return {};
 }
 
-// Adds another host's staged tar. One that is not there is empty: a host without output data stages none.
+// Adds another host's staged tar. A missing one is empty: a host without output data stages none.
 Result<void> add_staged(StepContext& context, const std::string& bucket, const std::string& key,
                         const std::string& host, Artifact& artifact) {
   auto reader = context.world.objects.get(bucket, key);
   if (!reader && reader.error().kind == Kind::not_found) return {};
-  if (!reader) return std::move(reader).error().in("reading what " + host + " staged");
+  if (!reader) return std::move(reader).error().in("reading the staged files of " + host);
   return artifact.add_tar([&](std::span<char> buffer) { return (*reader)->read(buffer); }, host)
-      .in("merging what " + host + " staged");
+      .in("merging the staged files of " + host);
 }
 
 void remove_staged(StepContext& context, const std::string& bucket, const std::string& model_key) {
   if (model_key.empty()) return;
   for (const auto& key : {model_key, output_key_of(model_key)}) {
     if (auto removed = context.world.objects.remove(bucket, key); !removed) {
-      log(Level::warning, "agent", "a staged object stays behind",
+      log(Level::warning, "agent", "cannot remove a staged object",
           {{"key", key}, {"error", removed.error().message}});
     }
   }
@@ -142,7 +142,7 @@ Result<void> put_own_output(StepContext& context, const Tree& tree, const object
   return {};
 }
 
-// The first host's part: everything that was staged, and its own.
+// The first host's part: all staged files, and its own.
 Result<void> put_union(StepContext& context, const Tree& tree, const objects::Location& output) {
   const auto staged = context.run.peers.value_or(std::vector<std::string>{});
   const auto fill = [&](const char* directory, bool of_model) {
@@ -197,7 +197,7 @@ Result<void> put_staged(StepContext& context, const Tree& tree, const objects::L
   return {};
 }
 
-// A directory that the job replaced by a link is left out, and the job's log says so.
+// A directory that the job replaced by a link is skipped, which the job's log reports.
 void say_what_was_replaced(StepContext& context) {
   for (const auto& [directory, place] :
        {std::pair(kModelDirectory, kModelPlace), {kOutputDirectory, kOutputPlace}})

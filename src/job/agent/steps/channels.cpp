@@ -1,5 +1,6 @@
-// Input channels: directories of shared file systems, mounted at /opt/ml/input/data/<channel>; copied to /opt/ml/input/data/<channel>/, with a manifest beside it, or streamed through
-// FIFOs /opt/ml/input/data/<channel>_<epoch>.
+// Provides input channels: directories of shared file systems, mounted at /opt/ml/input/data/<channel>; objects
+// copied to /opt/ml/input/data/<channel>/, with a manifest next to it; or streamed through FIFOs
+// /opt/ml/input/data/<channel>_<epoch>.
 #include "agent/channels.hpp"
 
 #include "agent/progress.hpp"
@@ -13,16 +14,16 @@ namespace {
 
 constexpr const char* kInput = "input/data";
 
-Result<void> copy_channel(StepContext& context, const domain::Channel& channel, const Seat& seat) {
+Result<void> copy_channel(StepContext& context, const domain::Channel& channel, const Slot& slot) {
   const std::string place = std::string(kInput) + "/" + channel.name;
   ProgressMeter progress("channel " + channel.name, context.world.say_now, context.world.clock);
-  // Of a channel that is dealt out, or named by a manifest, nobody knows a host's part from a listing.
+  // A listing does not tell a host's share of a sharded channel, or of one with a manifest.
   const bool listed_is_read =
       channel.distribution == domain::Distribution::fully_replicated && channel.s3_data_type == "S3Prefix";
   const auto store = counted(context.world.objects, progress, listed_is_read);
   TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
     const auto directory = TRY(context.ml_tree->make(place));
-    const auto downloaded = TRY(download_channel(*store, channel, seat, directory, context.interruption));
+    const auto downloaded = TRY(download_channel(*store, channel, slot, directory, context.interruption));
     return context.ml_tree->write(place + "-manifest",
                                   contract::channel_manifest(downloaded.prefix_uri, downloaded.keys));
   }));
@@ -30,8 +31,8 @@ Result<void> copy_channel(StepContext& context, const domain::Channel& channel, 
   return {};
 }
 
-// Listed now, so that what cannot be read is said before anything runs; streamed once the FIFOs are there.
-Result<void> prepare_pipe(StepContext& context, const domain::Channel& channel, const Seat& seat,
+// Listed now, so that errors are reported before the process runs; streamed once the FIFOs exist.
+Result<void> prepare_pipe(StepContext& context, const domain::Channel& channel, const Slot& slot,
                           const std::string& doing) {
   std::optional<data::Contents> contents;
   TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
@@ -42,16 +43,16 @@ Result<void> prepare_pipe(StepContext& context, const domain::Channel& channel, 
   const data::Form form{channel.compression == "Gzip", channel.record_wrapper == "RecordIO"};
   context.pipes.push_back(std::make_unique<ChannelPipe>(
       context.world.objects, context.world.clock, context.ml(kInput), channel.name, std::move(*contents),
-      data::Deal{channel.shuffle_seed, sharded, seat.host, seat.hosts}, form,
+      data::Deal{channel.shuffle_seed, sharded, slot.host, slot.hosts}, form,
       [&context, doing](const Error& error) { context.input_failure.tell(failure_of(error, doing)); }));
   return {};
 }
 
-// The mount is ours, by a way that nobody can change under us; the container gets it from there.
+// The mount is ours, on a path that no job can change; the container gets it from there.
 Result<void> mount_channel(StepContext& context, const domain::Channel& channel) {
   const auto& source = *channel.file_system;
   const auto root = context.order.file_systems.find(source.id);
-  if (root == context.order.file_systems.end()) return not_found("there is no file system " + source.id);
+  if (root == context.order.file_systems.end()) return not_found("file system " + source.id + " not found");
   containers::Mount mount;
   mount.source = context.path(kFileSystems + ("/" + channel.name));
   mount.destination = std::string(contract::kBase) + "/" + kInput + "/" + channel.name;
@@ -62,16 +63,16 @@ Result<void> mount_channel(StepContext& context, const domain::Channel& channel)
   return {};
 }
 
-Result<void> bring(StepContext& context, const domain::Channel& channel, const Seat& seat,
+Result<void> bring(StepContext& context, const domain::Channel& channel, const Slot& slot,
                    const std::string& doing) {
   if (channel.file_system) return mount_channel(context, channel);
   switch (channel.input_mode) {
     case domain::InputMode::file:
-      return copy_channel(context, channel, seat);
+      return copy_channel(context, channel, slot);
     case domain::InputMode::pipe:
-      return prepare_pipe(context, channel, seat, doing);
+      return prepare_pipe(context, channel, slot, doing);
     case domain::InputMode::fast_file:
-      return invalid("FastFile mode is not there; use File or Pipe");
+      return invalid("FastFile mode is not available on this machine; use File or Pipe");
   }
   return {};
 }
@@ -81,14 +82,14 @@ Result<void> bring(StepContext& context, const domain::Channel& channel, const S
 std::optional<Failure> bring_channels(StepContext& context) {
   const auto& spec = context.order.spec;
   for (const auto& channel : spec.channels) {
-    const auto seat = seat_of(channel, spec.groups, context.order.host);
-    if (!seat) continue;
+    const auto slot = slot_of(channel, spec.groups, context.order.host);
+    if (!slot) continue;
     const std::string doing = "Data download failed: channel " + channel.name;
-    // AWS's pattern for names allows dots; these two are directories already.
+    // AWS's pattern for names allows dots; these two names are directories already.
     if (channel.name == "." || channel.name == "..") {
-      return Failure{domain::Fault::client, doing + ": that name cannot be a directory's"};
+      return Failure{domain::Fault::client, doing + ": invalid name for a directory"};
     }
-    auto brought = bring(context, channel, *seat, doing);
+    auto brought = bring(context, channel, *slot, doing);
     if (!brought) return failure_of(brought.error(), doing);
   }
   return {};

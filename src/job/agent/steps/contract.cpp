@@ -1,4 +1,4 @@
-// The files that a training container finds, and its /etc.
+// Writes the files of the training contract, and the container's files of /etc.
 #include "contract/contract.hpp"
 
 #include "agent/job_config.hpp"
@@ -33,7 +33,7 @@ Result<void> write_all_files(StepContext& context) {
   const std::string resolver = context.order.spec.network_isolation
                                    ? ""
                                    : resolver_file(context.order.outward, of_machine ? *of_machine : "",
-                                                   context.world.way_out.name_server);
+                                                   context.world.egress.name_server);
   return os::write_file(context.path("etc/resolv.conf"), resolver);
 }
 

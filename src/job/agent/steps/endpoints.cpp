@@ -1,4 +1,4 @@
-// The ways from the job to the API, the object store and its keys.
+// Opens the job's endpoints for the API, the object store and its keys.
 #include "agent/endpoints.hpp"
 
 #include "agent/steps.hpp"

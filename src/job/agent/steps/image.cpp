@@ -1,11 +1,11 @@
-// The image, ready to run: a runtime is this machine's own system and needs nothing; others are unpacked.
+// Prepares the image: a runtime is this machine's own system and needs nothing; others are unpacked.
 #include "containers/image.hpp"
 #include "agent/steps.hpp"
 
 namespace trainyard::agent {
 namespace {
 
-// Each is a record that the server keeps.
+// Each is a record in the server's ledger.
 constexpr Duration kProgressInterval = 2s;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The user's process, in its container.
+// Starts and ends the user's process, in its container.
 #include <algorithm>
 #include <cmath>
 
@@ -13,11 +13,11 @@ namespace trainyard::agent {
 namespace {
 
 constexpr const char* kCaInside = "/etc/trainyard-ca.pem";
-// Processes and threads, by the size of the instance: loaders and BLAS start some dozen per cpu; a fork bomb is held
-// before the machine's own limit (32,768 or more) is near.
+// Limit of processes and threads, by the size of the instance: loaders and BLAS start some dozen per cpu; a fork bomb
+// is stopped long before the machine's own limit (32,768 or more).
 constexpr double kProcessesPerCpu = 1024;
 constexpr long long kProcessesLeast = 4096, kProcessesMost = 65536;
-// After the last process has gone the pipe has at most what it holds; reading that takes no longer.
+// After the end of the last process the pipe holds at most its capacity; reading that takes no longer.
 constexpr Duration kDrainLogMax = 10s;
 
 containers::Mount bound(std::string source, std::string destination, bool read_only) {
@@ -28,7 +28,7 @@ containers::Mount bound(std::string source, std::string destination, bool read_o
   return mount;
 }
 
-// What the job asks for takes the place of the image's own command; its entry point stays.
+// The request's command replaces the image's own command; the image's entry point stays.
 std::vector<std::string> batch_command(const StepContext& context) {
   std::vector<std::string> words = context.image.entrypoint;
   const auto& rest =
@@ -37,7 +37,7 @@ std::vector<std::string> batch_command(const StepContext& context) {
   return words;
 }
 
-// What the job asked for beside.
+// Further options of the request.
 void fit(const StepContext& context, containers::ContainerSpec& spec) {
   const domain::ContainerOptions& container_options = context.container_options();
   for (const auto& limit : container_options.limits)
@@ -74,7 +74,7 @@ containers::ContainerSpec container_spec(StepContext& context) {
                                       : containers::command_line(context.image.entrypoint,
                                                                  order.spec.entrypoint, order.spec.arguments);
   if (context.runs_script) {
-    // In the place of the image's `train`, which it lacks.
+    // Replaces the image's `train`, which it does not have.
     spec.arguments =
         containers::command_line(context.image.entrypoint, {}, {std::string(contract::kEntryInside)});
     spec.mounts.push_back(bound(context.world.entry_program, std::string(contract::kEntryInside), true));
@@ -88,10 +88,10 @@ containers::ContainerSpec container_spec(StepContext& context) {
   spec.memory_bytes = order.share.memory_bytes;
   spec.pids_max =
       std::clamp(std::llround(order.share.cpus * kProcessesPerCpu), kProcessesLeast, kProcessesMost);
-  // Half of its memory, as much as machines give: PyTorch's loaders die of bus errors in the usual 64 MiB.
+  // Half of its memory, as machines have by default: PyTorch's loaders die of bus errors in the usual 64 MiB.
   if (order.share.memory_bytes > 0)
     spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;
-  // Its ephemeralStorage; other jobs' volume is /opt/ml.
+  // Its ephemeralStorage; the volume of other jobs is /opt/ml.
   if (order.spec.plain())
     spec.scratch_bytes_max = uint64_t(std::max<int64_t>(order.spec.volume_gib, 0)) << 30;
   spec.user_id = context.image.user_id;
@@ -102,12 +102,12 @@ containers::ContainerSpec container_spec(StepContext& context) {
   return spec;
 }
 
-// What was asked for and this machine does not do is in the job's log, and in its status.
+// Requested properties that this machine does not enforce are in the job's log, and in its status.
 void say_what_is_withheld(StepContext& context) {
   if (context.world.await_volume && !context.volume_limited)
     context.done.notice = std::string(size_member(context)) + " is not enforced";
   auto sentences = context.container->withheld();
-  if (const auto& why = context.world.way_out.missing; !why.empty() && !context.order.spec.network_isolation)
+  if (const auto& why = context.world.egress.missing; !why.empty() && !context.order.spec.network_isolation)
     sentences.push_back("this job reaches its own hosts and the API, and nothing outside: " + why);
   for (const auto& sentence : sentences) {
     context.world.facts.say(sentence);
@@ -126,16 +126,17 @@ std::optional<Failure> start_process(StepContext& context) {
   context.pump = std::make_unique<LogPump>(std::move(pipe->read_end), *context.metrics, context.world.facts,
                                            context.world.clock);
   if (context.container_options().init && context.world.entry_program.empty())
-    return Failure{domain::Fault::internal, "this agent has no trainyard-entry beside it"};
+    return Failure{domain::Fault::internal,
+                   "starting script mode: trainyard-entry not found next to the agent"};
   const auto spec = container_spec(context);
   if (spec.arguments.empty() || (context.container_options().init && spec.arguments.size() == 2))
     return named(context, domain::kCannotStart,
                  {domain::Fault::client,
                   "The container cannot be started: neither the job nor its image names a command"});
-  // An image's own user finds /opt/ml his, as far as it is this host's own copy.
+  // The image's own user owns /opt/ml, as far as it is this host's own copy.
   if (!context.order.spec.plain() && (spec.user_id != 0 || spec.group_id != 0))
     if (auto given = os::give_tree(context.ml(), spec.user_id, spec.group_id); !given)
-      return failure_of(given.error(), "giving /opt/ml to the image's user");
+      return failure_of(given.error(), "changing the owner of /opt/ml to the image's user");
   auto container = context.world.start_container(spec, pipe->write_end.release());
   if (!container) {
     const bool clients = container.error().kind == Kind::not_found;

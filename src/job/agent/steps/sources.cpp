@@ -1,4 +1,4 @@
-// Script mode: the user's sources, and what entry is told.
+// Prepares script mode: the user's sources, and the file that entry reads.
 #include "agent/sources.hpp"
 
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ Source source_of(const os::File& file) {
 }
 
 Result<void> fetch(StepContext& context, const std::string& archive) {
-  TRY(os::remove_all(context.ml(kCode)));  // of an attempt that the store broke off
+  TRY(os::remove_all(context.ml(kCode)));  // of an attempt that an outage of the store ended
   const auto directory = TRY(context.ml_tree->make(kCode));
   if (!archive.starts_with("s3://")) {
     const auto file = TRY(context.ml_tree->open_file(archive));
@@ -37,7 +37,7 @@ Result<void> fetch(StepContext& context, const std::string& archive) {
                         context.interruption);
 }
 
-// A folder of its own, that the container's first process may read and empty, whoever it runs as.
+// A folder of its own, which the container's first process may read and empty as any user.
 Result<void> write_told(StepContext& context) {
   const std::string folder = context.path("entry"), file = folder + "/host.json";
   TRY(os::make_directories(folder, 0700));
@@ -47,7 +47,7 @@ Result<void> write_told(StepContext& context) {
   TRY(os::write_file(file, contract::write_entry_told(told), 0600));
   for (const auto& path : {file, folder})
     if (::chown(path.c_str(), context.image.user_id, context.image.group_id) != 0)
-      return from_errno("giving " + path + " to the job");
+      return from_errno("changing the owner of " + path);
   return {};
 }
 
@@ -70,14 +70,15 @@ std::optional<Failure> fetch_sources(StepContext& context) {
   context.runs_script = runs_script(order.spec, order.image, context.image, has_train);
   if (!context.runs_script) return {};
   if (context.world.entry_program.empty())
-    return Failure{domain::Fault::internal, "this agent has no trainyard-entry beside it"};
+    return Failure{domain::Fault::internal,
+                   "starting script mode: trainyard-entry not found next to the agent"};
   const auto archive = source_archive(order.spec);
   const auto listed = os::list_directory(context.ml(kCode));
   if (!archive.empty() && (!listed || listed->empty())) {
     auto done = with_store(context, "the sources", [&] { return fetch(context, archive); });
     if (!done) {
       const std::string doing = "The source directory " + archive + " cannot be used";
-      // A broken archive is the user's, not the store's.
+      // A broken archive is the user's fault, not the store's.
       if (done.error().kind == Kind::corrupt)
         return Failure{domain::Fault::client, doing + ": " + done.error().message};
       return failure_of(done.error(), doing);

@@ -1,4 +1,4 @@
-// The encrypted network between the hosts of a job that asked for one.
+// Opens the encrypted network between the hosts of a job that requests it.
 #include "agent/steps.hpp"
 #include "base/text.hpp"
 #include "os/files.hpp"
@@ -6,7 +6,7 @@
 namespace trainyard::agent {
 namespace {
 
-// Every line of the table but the machine's own names a host of the gang, in their order.
+// Every line of the table except the machine's own names a host of the gang, in their order.
 Result<std::vector<networks::Address>> addresses_in(const std::string& table) {
   std::vector<networks::Address> addresses;
   for (const auto line : split(table, '\n')) {
@@ -17,7 +17,7 @@ Result<std::vector<networks::Address>> addresses_in(const std::string& table) {
 }
 
 Result<std::unique_ptr<networks::Tunnel>> open_it(StepContext& context) {
-  const Place& place = context.place;
+  const HostLayout& place = context.place;
   networks::TunnelSpec spec;
   spec.network_namespace = place.network_namespace;
   spec.secret = context.order.token;
@@ -25,12 +25,13 @@ Result<std::unique_ptr<networks::Tunnel>> open_it(StepContext& context) {
   spec.gateway = TRY(networks::parse_address(place.underlay.substr(0, slash)));
   spec.prefix = int(
       TRY(parse_int(std::string_view(place.underlay).substr(std::min(slash + 1, place.underlay.size())))));
-  if (spec.prefix < 1 || spec.prefix > 32) return invalid("--underlay " + place.underlay + " is no network");
+  if (spec.prefix < 1 || spec.prefix > 32)
+    return invalid("invalid --underlay " + place.underlay + ": expected GATEWAY/PREFIX");
   const auto half = networks::Address(uint64_t(1) << (32 - spec.prefix));
   for (const networks::Address address : TRY(addresses_in(TRY(os::read_file(place.host_table)))))
     spec.members.push_back({address, address - half});
   spec.own = context.order.host;
-  if (spec.own >= spec.members.size()) return invalid(place.host_table + " lacks this host");
+  if (spec.own >= spec.members.size()) return invalid("this host not found in " + place.host_table);
   spec.log_file = context.path("tunnel.log");
   return context.world.open_tunnel(spec);
 }

@@ -1,4 +1,4 @@
-// Directories that a Batch job asked for: shared ones of the config, and empty ones of this host's own.
+// Provides directories that a Batch job requests: shared ones of the config, and empty ones of this host's own.
 #include <sys/stat.h>
 
 #include "agent/steps.hpp"
@@ -8,18 +8,18 @@
 namespace trainyard::agent {
 namespace {
 
-// The mount is ours, by a way that nobody can change under us; the container gets it from there.
+// The mount is ours, on a path that no job can change; the container gets it from there.
 Result<std::string> mount_shared(StepContext& context, const domain::Volume& volume,
                                  const std::string& place) {
   const auto root = context.order.file_systems.find(volume.name);
   if (root == context.order.file_systems.end())
-    return not_found("this machine is not told where " + volume.name + " is");
+    return not_found("volume " + volume.name + " not found in the order");
   const std::string target = context.path(kFileSystems + ("/" + place));
   TRY(os::bind_beneath(root->second, volume.path, target).in(volume.name));
   return target;
 }
 
-// For whoever the container's processes run as.
+// For any user of the container's processes.
 Result<std::string> make_own(StepContext& context, const std::string& place) {
   const std::string path =
       context.path(std::string(context.volume_limited ? kVolumes : kVolumesBeside) + "/" + place);

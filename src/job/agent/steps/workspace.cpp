@@ -1,4 +1,4 @@
-// The host's own directories, empty: what a former life of this directory left goes first.
+// Makes the host's own directories, empty: files of an earlier attempt are removed first.
 #include "agent/steps.hpp"
 #include "base/log.hpp"
 #include "os/files.hpp"
@@ -11,12 +11,12 @@ namespace {
 void remove_directories(StepContext& context, std::initializer_list<const char*> names) {
   if (auto removed = context.world.remove_container(context.container_id(), context.path("bundle"));
       !removed) {
-    log(Level::warning, "agent", "what is left of the container cannot be removed",
+    log(Level::warning, "agent", "cannot remove the rest of the container",
         {{"error", removed.error().message}});
   }
   for (const char* name : names) {
     if (auto removed = os::remove_all(context.path(name)); !removed) {
-      log(Level::warning, "agent", "a directory cannot be removed", {{"error", removed.error().message}});
+      log(Level::warning, "agent", "cannot remove a directory", {{"error", removed.error().message}});
     }
   }
 }
@@ -24,7 +24,7 @@ void remove_directories(StepContext& context, std::initializer_list<const char*>
 }  // namespace
 
 std::optional<Failure> make_workspace(StepContext& context) {
-  // "ml" is being mounted over, where volumes have a size. Of a directory that is new there is nothing to remove.
+  // "ml" is being mounted over, if volumes have a size. A new directory has nothing to remove.
   if (context.died_before || os::exists(context.path("etc")))
     remove_directories(context, {"etc", "image", "checkpoints", "entry", kVolumesBeside,
                                  context.world.await_volume ? "etc" : "ml"});
@@ -38,8 +38,8 @@ std::optional<Failure> make_workspace(StepContext& context) {
   return {};
 }
 
-// VolumeSizeInGB, or a Batch job's ephemeralStorage. A machine that cannot limit it says so in the job's log. What is
-// mounted at "ml" from now on stays.
+// Limits VolumeSizeInGB, or a Batch job's ephemeralStorage. If the machine cannot limit it, the job's log says so.
+// The mount at "ml" stays from now on.
 std::optional<Failure> await_volume(StepContext& context) {
   if (context.world.await_volume) {
     const auto made = context.world.await_volume();
@@ -57,21 +57,20 @@ std::optional<Failure> await_volume(StepContext& context) {
 void remove_workspace(StepContext& context) {
   context.ml_tree.reset();  // else the volume stays busy
   if (context.world.await_volume) (void)context.world.await_volume();
-  // Before anything is removed: what is mounted there is not ours to remove. A Batch job has nothing but what it asked
-  // for, and looking through a machine's mounts takes its time.
+  // Before anything is removed: files of a mount are not ours to remove. A Batch job has only the requested mounts,
+  // and listing a machine's mounts takes time.
   if (os::exists(context.path(kFileSystems)))
     if (auto unmounted = os::unmount_below(context.path(kFileSystems)); !unmounted) {
-      log(Level::warning, "agent", "a file system cannot be unmounted",
-          {{"error", unmounted.error().message}});
+      log(Level::warning, "agent", "cannot unmount a file system", {{"error", unmounted.error().message}});
     }
   if (!context.order.spec.plain())
     if (auto unmounted = os::unmount_below(context.ml()); !unmounted) {
-      log(Level::warning, "agent", "the volume cannot be unmounted", {{"error", unmounted.error().message}});
+      log(Level::warning, "agent", "cannot unmount the volume", {{"error", unmounted.error().message}});
     }
   if (!context.world.await_volume || context.world.keeps_volume)
     return remove_directories(context, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
   if (auto removed = os::remove_volume(context.path(kDisk), context.path(kVolumeFile)); !removed) {
-    log(Level::warning, "agent", "the volume cannot be removed", {{"error", removed.error().message}});
+    log(Level::warning, "agent", "cannot remove the volume", {{"error", removed.error().message}});
   }
   remove_directories(context,
                      {"ml", kDisk, "etc", "image", "checkpoints", "entry", kVolumesBeside, kFileSystems});

@@ -1,4 +1,4 @@
-#include "agent/mirror_plan.hpp"
+#include "agent/checkpoint_sync_plan.hpp"
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 namespace trainyard::agent {
 namespace {
 
-// The directories on the way to it: "a", "a/b" of "a/b/c".
+// The parent directories of a path: "a", "a/b" of "a/b/c".
 template <class Visit>
 void each_parent(const std::string& path, Visit visit) {
   for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
@@ -26,9 +26,9 @@ bool is_left_out(std::string_view path) {
   return false;
 }
 
-MirrorPlan plan_mirror(const Look& before, const Look& now, const std::map<std::string, Stamp>& stored,
-                       bool deletions, bool last) {
-  MirrorPlan plan;
+SyncPlan plan_sync(const Look& before, const Look& now, const std::map<std::string, Stamp>& stored,
+                   bool deletions, bool last) {
+  SyncPlan plan;
   for (const auto& [path, stamp] : now.files) {
     const auto there = stored.find(path);
     if (there != stored.end() && there->second == stamp) continue;

@@ -1,4 +1,4 @@
-#include "agent/mirror_plan.hpp"
+#include "agent/checkpoint_sync_plan.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ std::map<std::string, Stamp> files(const std::string& text) {
   return found;
 }
 
-std::string told(const MirrorPlan& plan) {
+std::string told(const SyncPlan& plan) {
   std::string text;
   for (const auto& path : plan.remove_first) text += "!" + path + " ";
   for (const auto& path : plan.upload) text += "+" + path + " ";
@@ -30,7 +30,7 @@ std::string told(const MirrorPlan& plan) {
   return text;
 }
 
-TEST(PlanMirror, Table) {
+TEST(PlanSync, Table) {
   struct Case {
     const char *before, *now, *stored;
     bool last;
@@ -58,25 +58,25 @@ TEST(PlanMirror, Table) {
   };
   for (const auto& each : cases) {
     const auto plan =
-        plan_mirror({files(each.before), true}, {files(each.now), true}, files(each.stored), true, each.last);
+        plan_sync({files(each.before), true}, {files(each.now), true}, files(each.stored), true, each.last);
     EXPECT_EQ(told(plan), each.plan) << each.why;
   }
 }
 
-TEST(PlanMirror, DeletionsNeedTheWholePicture) {
-  EXPECT_EQ(told(plan_mirror({}, {{}, false}, files("a1"), true, true)), "");
-  EXPECT_EQ(told(plan_mirror({}, {{}, true}, files("a1"), false, true)), "");
+TEST(PlanSync, DeletionsNeedACompleteScan) {
+  EXPECT_EQ(told(plan_sync({}, {{}, false}, files("a1"), true, true)), "");
+  EXPECT_EQ(told(plan_sync({}, {{}, true}, files("a1"), false, true)), "");
 }
 
-// Who replaces its checkpoint more often than we look is not kept waiting for ever.
-TEST(PlanMirror, WhatWasPutInPlaceIsWhole) {
+// A checkpoint that is replaced more often than we scan is not delayed forever.
+TEST(PlanSync, ARenamedFileIsComplete) {
   const Look written{{{"a", {1, 1, 500, 500}}}, true}, renamed{{{"a", {2, 1, 500, 501}}}, true};
-  EXPECT_EQ(told(plan_mirror(written, renamed, {}, true, false)), "+a");
-  EXPECT_EQ(told(plan_mirror(renamed, written, {}, true, false)), "~1");
+  EXPECT_EQ(told(plan_sync(written, renamed, {}, true, false)), "+a");
+  EXPECT_EQ(told(plan_sync(renamed, written, {}, true, false)), "~1");
 }
 
 // From any state, with writers that come to rest, the store ends up like the directory.
-TEST(PlanMirror, EndsAtTheDirectory) {
+TEST(PlanSync, EndsAtTheDirectory) {
   const char* histories[][4] = {
       {"", "a1", "a2", "a2 b1"}, {"a1 b1", "b1", "c1", ""}, {"a1", "a/b1", "a1", "a2"}};
   for (const auto& history : histories) {
@@ -84,7 +84,7 @@ TEST(PlanMirror, EndsAtTheDirectory) {
     Look before;
     const auto turn = [&](const char* now, bool last) {
       const Look look{files(now), true};
-      const auto plan = plan_mirror(before, look, stored, true, last);
+      const auto plan = plan_sync(before, look, stored, true, last);
       for (const auto& path : plan.remove_first) stored.erase(path);
       for (const auto& path : plan.upload) stored[path] = look.files.at(path);
       for (const auto& path : plan.remove) stored.erase(path);
@@ -96,7 +96,7 @@ TEST(PlanMirror, EndsAtTheDirectory) {
   }
 }
 
-TEST(PlanMirror, PlatformNamesAreLeftOut) {
+TEST(PlanSync, PlatformNamesAreLeftOut) {
   EXPECT_FALSE(is_left_out("ckpt-1/model.pt"));
   EXPECT_FALSE(is_left_out("my.sagemaker-uploaded-list"));
   EXPECT_TRUE(is_left_out("ckpt-1.sagemaker-uploaded"));

@@ -1,44 +1,44 @@
-#include "contract/keeper.hpp"
+#include "contract/container_init.hpp"
 
 #include <gtest/gtest.h>
 
 namespace trainyard::contract {
 namespace {
 
-TEST(Keeper, OrdersAreReadAsTheyWereWritten) {
+TEST(ContainerInit, DecodesEncodedOrders) {
   const auto run =
-      decode_keeper_order(encode(KeeperOrder(RunChild{{"sh", "-c", "\xc3\xa9"}, {{"A", "1"}}, "/tmp"})));
+      decode_init_order(encode(InitOrder(RunChild{{"sh", "-c", "\xc3\xa9"}, {{"A", "1"}}, "/tmp"})));
   ASSERT_TRUE(run);
   const auto& child = std::get<RunChild>(*run);
   EXPECT_EQ(child.arguments, (std::vector<std::string>{"sh", "-c", "\xc3\xa9"}));
   EXPECT_EQ(child.environment.at("A"), "1");
   EXPECT_EQ(child.working_directory, "/tmp");
-  const auto signal = decode_keeper_order(encode(KeeperOrder(SignalChild{9, true})));
+  const auto signal = decode_init_order(encode(InitOrder(SignalChild{9, true})));
   ASSERT_TRUE(signal);
   EXPECT_TRUE(std::get<SignalChild>(*signal).all);
-  EXPECT_TRUE(std::holds_alternative<Clear>(*decode_keeper_order(encode(KeeperOrder(Clear{})))));
+  EXPECT_TRUE(std::holds_alternative<Clear>(*decode_init_order(encode(InitOrder(Clear{})))));
 }
 
-TEST(Keeper, AnswersAreReadAsTheyWereWritten) {
-  EXPECT_TRUE(std::holds_alternative<Started>(*decode_keeper_answer(encode(KeeperAnswer(Started{})))));
-  EXPECT_TRUE(std::holds_alternative<Cleared>(*decode_keeper_answer(encode(KeeperAnswer(Cleared{})))));
-  EXPECT_EQ(std::get<Ended>(*decode_keeper_answer(encode(KeeperAnswer(Ended{137})))).code, 137);
-  const auto refused = decode_keeper_answer(encode(KeeperAnswer(NotStarted{std::string(5000, 'x')})));
-  EXPECT_EQ(std::get<NotStarted>(*refused).reason.size(), kKeeperReasonBytesMax);
+TEST(ContainerInit, DecodesEncodedReports) {
+  EXPECT_TRUE(std::holds_alternative<Started>(*decode_init_report(encode(InitReport(Started{})))));
+  EXPECT_TRUE(std::holds_alternative<Cleared>(*decode_init_report(encode(InitReport(Cleared{})))));
+  EXPECT_EQ(std::get<Ended>(*decode_init_report(encode(InitReport(Ended{137})))).code, 137);
+  const auto refused = decode_init_report(encode(InitReport(NotStarted{std::string(5000, 'x')})));
+  EXPECT_EQ(std::get<NotStarted>(*refused).reason.size(), kInitReasonBytesMax);
 }
 
-TEST(Keeper, WhatIsNeitherIsCorrupt) {
+TEST(ContainerInit, RejectsOtherMessages) {
   for (const char* wrong : {"", "1", "{}", "[]", R"({"ended":-1})", R"({"ended":256})", R"({"ended":"0"})",
                             R"({"not_started":1})"})
-    EXPECT_FALSE(decode_keeper_answer(wrong)) << wrong;
+    EXPECT_FALSE(decode_init_report(wrong)) << wrong;
   for (const char* wrong : {"", "1", "{}", R"({"run":{}})", R"({"signal":"x","all":true})", R"({"signal":1})",
                             R"({"run":{"arguments":[],"environment":{},"working_directory":"/"}})"})
-    EXPECT_FALSE(decode_keeper_order(wrong)) << wrong;
+    EXPECT_FALSE(decode_init_order(wrong)) << wrong;
 }
 
-TEST(Keeper, OnlySignalsOfLinuxAreSent) {
+TEST(ContainerInit, AcceptsOnlySignalsOfLinux) {
   const auto read = [](const std::string& number) {
-    return decode_keeper_order(R"({"signal":)" + number + R"(,"all":true})");
+    return decode_init_order(R"({"signal":)" + number + R"(,"all":true})");
   };
   for (const char* number : {"1", "9", "64"}) EXPECT_TRUE(read(number)) << number;
   // The last of them would be 9 in 32 bits.

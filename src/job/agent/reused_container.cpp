@@ -1,4 +1,4 @@
-#include "agent/kept_container.hpp"
+#include "agent/reused_container.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,17 +7,17 @@
 #include <mutex>
 
 #include "base/log.hpp"
+#include "contract/container_init.hpp"
 #include "contract/entry.hpp"
-#include "contract/keeper.hpp"
 
 namespace trainyard::agent {
 namespace {
 
-// Entry answers at once, unless the machine swaps.
+// The container init answers at once, unless the machine swaps.
 constexpr Duration kAnswerMax = 60s;
-// Killing what is left, and emptying what a child may have filled with files.
+// For killing what is left, and emptying directories that a child may have filled with files.
 constexpr Duration kClearMax = 60s;
-// How long the container itself takes to end after its keeper.
+// The time in which the container itself ends after its init.
 constexpr Duration kEndMax = 10s;
 
 bool same_mounts(const std::vector<containers::Mount>& a, const std::vector<containers::Mount>& b) {
@@ -28,7 +28,7 @@ bool same_mounts(const std::vector<containers::Mount>& a, const std::vector<cont
   });
 }
 
-// All but what a child is told when it is started.
+// The specification without the values that each child gets at its start.
 bool same_container(const containers::ContainerSpec& a, const containers::ContainerSpec& b) {
   return a.directory == b.directory && a.image_root == b.image_root &&
          a.layer_directory == b.layer_directory && same_mounts(a.mounts, b.mounts) &&
@@ -41,20 +41,20 @@ bool same_container(const containers::ContainerSpec& a, const containers::Contai
 
 }  // namespace
 
-struct KeptContainer::State {
+struct ReusedContainer::State {
   State(std::unique_ptr<containers::Container> made, os::PacketSocket socket)
-      : container(std::move(made)), keeper(std::move(socket)) {}
+      : container(std::move(made)), init(std::move(socket)) {}
 
   std::unique_ptr<containers::Container> container;
-  os::PacketSocket keeper;
+  os::PacketSocket init;
   std::atomic<bool> broken = false;  // no further child
 
-  // The keeper's next word; false: none came in time. Errors: cancelled, corrupt; then it is broken.
-  Result<bool> hear(contract::KeeperAnswer& answer, Duration at_most) {
-    auto packet = keeper.receive(at_most);
+  // Reads the init's next report; false: none arrived in time. Errors: cancelled, corrupt; then it is broken.
+  Result<bool> hear(contract::InitReport& answer, Duration at_most) {
+    auto packet = init.receive(at_most);
     if (packet && !*packet) return false;
-    Result<contract::KeeperAnswer> decoded = packet ? contract::decode_keeper_answer((*packet)->bytes)
-                                                    : Result<contract::KeeperAnswer>(packet.error());
+    Result<contract::InitReport> decoded = packet ? contract::decode_init_report((*packet)->bytes)
+                                                  : Result<contract::InitReport>(packet.error());
     if (!decoded) {
       broken = true;
       return decoded.error();
@@ -64,16 +64,16 @@ struct KeptContainer::State {
   }
 };
 
-class KeptContainer::Child final : public containers::Container {
+class ReusedContainer::Child final : public containers::Container {
  public:
   explicit Child(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
   ~Child() override {
     if (state_->broken) return;
-    const auto told = state_->keeper.send(contract::encode(contract::Clear{}));
-    // The child's own end may still come before.
+    const auto told = state_->init.send(contract::encode(contract::Clear{}));
+    // The report of the child's own end may still arrive before.
     for (bool cleared = false; told && !cleared && !state_->broken;) {
-      contract::KeeperAnswer answer;
+      contract::InitReport answer;
       const auto heard = state_->hear(answer, kClearMax);
       cleared = heard && *heard && std::holds_alternative<contract::Cleared>(answer);
       if (heard && !*heard) state_->broken = true;  // it takes too long
@@ -82,36 +82,36 @@ class KeptContainer::Child final : public containers::Container {
   }
 
   Result<void> signal(int number) override {
-    return state_->keeper.send(contract::encode(contract::SignalChild{number, false}));
+    return state_->init.send(contract::encode(contract::SignalChild{number, false}));
   }
   void kill_all() override {
-    // A keeper that does not hear is killed with all that it keeps.
-    if (!state_->keeper.send(contract::encode(contract::SignalChild{9, true}))) state_->container->kill_all();
+    // An init that does not react is killed with the whole container.
+    if (!state_->init.send(contract::encode(contract::SignalChild{9, true}))) state_->container->kill_all();
   }
 
   Result<std::optional<containers::ContainerExit>> wait(Duration at_most) override {
     if (exit_) return exit_;
-    contract::KeeperAnswer answer;
+    contract::InitReport answer;
     const auto heard = state_->hear(answer, at_most);
     if (heard && !*heard) return std::optional<containers::ContainerExit>();
     if (heard && std::holds_alternative<contract::Ended>(answer)) {
       exit_ = containers::ContainerExit{std::get<contract::Ended>(answer).code, false, false};
       exit_->out_of_memory = state_->container->out_of_memory();
-      if (exit_->out_of_memory) state_->broken = true;  // it counts for ever
+      if (exit_->out_of_memory) state_->broken = true;  // the memory limit's count stays
       return exit_;
     }
-    // The keeper is gone, or says what it may not.
+    // The init has ended, or sent an invalid report.
     state_->broken = true;
     state_->container->kill_all();
     exit_ = TRY(state_->container->wait(kEndMax));
-    if (!exit_) return unavailable("a container that is kept does not end");
+    if (!exit_) return unavailable("ending a reused container: timed out");
     exit_->runtime_killed = true;
     return exit_;
   }
 
   std::vector<std::string> withheld() const override { return state_->container->withheld(); }
 
-  // Of the processor: since it was first asked. Most children are over before, and asking takes as long as starting one.
+  // CPU time since the first call. Most children end before it, and it takes as long as starting one.
   Result<containers::ContainerUsage> usage() override {
     auto now = TRY(state_->container->usage());
     const std::lock_guard lock(mutex_);
@@ -128,22 +128,22 @@ class KeptContainer::Child final : public containers::Container {
   std::optional<containers::ContainerExit> exit_;
 };
 
-KeptContainer::KeptContainer(Start start, std::string entry_program)
+ReusedContainer::ReusedContainer(Start start, std::string entry_program)
     : start_(std::move(start)), entry_program_(std::move(entry_program)) {}
 
-KeptContainer::~KeptContainer() { end(); }
+ReusedContainer::~ReusedContainer() { end(); }
 
-bool KeptContainer::usable() const { return state_ && !state_->broken; }
+bool ReusedContainer::usable() const { return state_ && !state_->broken; }
 
-void KeptContainer::end() {
+void ReusedContainer::end() {
   state_.reset();
   spec_.reset();
 }
 
-Result<void> KeptContainer::make(const containers::ContainerSpec& wanted) {
+Result<void> ReusedContainer::make(const containers::ContainerSpec& wanted) {
   end();
   containers::ContainerSpec spec = wanted;
-  spec.arguments = {std::string(contract::kEntryInside), std::string(contract::kKeepOption)};
+  spec.arguments = {std::string(contract::kEntryInside), std::string(contract::kContainerInitOption)};
   spec.environment.clear();
   spec.working_directory = std::string("/");
   containers::Mount entry;
@@ -152,7 +152,7 @@ Result<void> KeptContainer::make(const containers::ContainerSpec& wanted) {
   spec.mounts.push_back(std::move(entry));
   auto pair = TRY(os::PacketSocket::pair());
   spec.input = pair.second.descriptor();
-  // What the keeper itself has to say is for nobody. Not /dev/null: the runtime gives its streams to the container.
+  // The init's own output is dropped. Not /dev/null: the runtime gives its streams to the container's user.
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
   const os::File unread(ends[0]);
@@ -163,21 +163,21 @@ Result<void> KeptContainer::make(const containers::ContainerSpec& wanted) {
   return ok();
 }
 
-Result<std::unique_ptr<containers::Container>> KeptContainer::start(const containers::ContainerSpec& spec,
-                                                                    int output) {
+Result<std::unique_ptr<containers::Container>> ReusedContainer::start(const containers::ContainerSpec& spec,
+                                                                      int output) {
   const os::File writing(output);
   if (!usable() || !same_container(*spec_, spec)) TRY(make(spec));
-  TRY(state_->keeper.send(
+  TRY(state_->init.send(
       contract::encode(contract::RunChild{spec.arguments, spec.environment, spec.working_directory}),
       writing.descriptor()));
-  contract::KeeperAnswer answer;
+  contract::InitReport answer;
   const bool heard = TRY(state_->hear(answer, kAnswerMax));
   if (heard && std::holds_alternative<contract::Started>(answer))
     return std::unique_ptr<containers::Container>(std::make_unique<Child>(state_));
   if (heard && std::holds_alternative<contract::NotStarted>(answer))
     return not_found(std::get<contract::NotStarted>(answer).reason);
   state_->broken = true;
-  return unavailable("the keeper of a container does not answer");
+  return unavailable("starting a container init: it does not answer");
 }
 
 }  // namespace trainyard::agent

@@ -1,4 +1,4 @@
-#include "agent/mirror.hpp"
+#include "agent/checkpoint_sync.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mount.h>
@@ -37,21 +37,21 @@ class Heard final : public Facts {
   std::vector<std::string> said_;
 };
 
-class MirrorTest : public testing::Test {
+class CheckpointSyncTest : public testing::Test {
  protected:
-  MirrorTest() {
+  CheckpointSyncTest() {
     EXPECT_TRUE(objects_->create_bucket("yard", "eu-west-1"));
     keys_.set({"id", "secret", "token", clock_.now() + 1h});
   }
-  std::unique_ptr<Mirror> mirror(bool deletions = true, bool marks = true) {
-    MirrorSettings settings;
+  std::unique_ptr<CheckpointSync> sync(bool deletions = true, bool marks = true) {
+    SyncSettings settings;
     settings.directory = "here";
     settings.place = "/opt/ml/checkpoints";
     settings.to = {"yard", "ckpt/"};
     settings.deletions = deletions;
     settings.marks = marks;
-    return std::make_unique<Mirror>(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_,
-                                    clock_);
+    return std::make_unique<CheckpointSync>(settings, *Tree::open(directory_.path()), *objects_, keys_,
+                                            heard_, clock_);
   }
   std::string path(const std::string& name) const { return directory_.path() + "/here/" + name; }
   void write(const std::string& name, const std::string& content) {
@@ -91,8 +91,8 @@ class MirrorTest : public testing::Test {
   Interruption interruption_;
 };
 
-TEST_F(MirrorTest, BringsOverWhileTheJobRuns) {
-  const auto one = mirror();
+TEST_F(CheckpointSyncTest, CopiesWhileTheJobRuns) {
+  const auto one = sync();
   ASSERT_TRUE(one->restore(interruption_));
   one->start();
   write("a/model", "1");
@@ -109,8 +109,8 @@ TEST_F(MirrorTest, BringsOverWhileTheJobRuns) {
   EXPECT_EQ(heard_.said(), "");
 }
 
-TEST_F(MirrorTest, TheLastTurnBringsEverything) {
-  const auto one = mirror();
+TEST_F(CheckpointSyncTest, TheLastScanCopiesEverything) {
+  const auto one = sync();
   ASSERT_TRUE(one->restore(interruption_));
   one->start();
   for (int i = 0; i < 20; ++i) write("d/" + std::to_string(i), std::to_string(i));
@@ -123,7 +123,7 @@ TEST_F(MirrorTest, TheLastTurnBringsEverything) {
   EXPECT_EQ(keys().find("sagemaker"), std::string::npos);
 }
 
-TEST_F(MirrorTest, WhatTheStoreHoldsIsThereAgain) {
+TEST_F(CheckpointSyncTest, RestoresTheContentOfTheStore) {
   put("ckpt/a/model", "1");
   put("ckpt/b", "2");
   put("ckpt/b.sagemaker-uploaded", "");
@@ -133,13 +133,13 @@ TEST_F(MirrorTest, WhatTheStoreHoldsIsThereAgain) {
   put("ckpt/../evil", "no");
   put("ckpt-2/other", "no");
   {
-    const auto one = mirror();
+    const auto one = sync();
     ASSERT_TRUE(one->restore(interruption_));
     EXPECT_EQ(*os::read_file(path("a/model")), "1");
     EXPECT_EQ(*os::read_file(path("b")), "2");
     EXPECT_EQ(*os::read_file(path("x/y")), "new");
     EXPECT_FALSE(os::exists(path("b.sagemaker-uploaded")));
-    EXPECT_NE(heard_.said().find("would lead out of its place"), std::string::npos);
+    EXPECT_NE(heard_.said().find("would lead out of its directory"), std::string::npos);
     struct stat status {};
     ASSERT_EQ(::stat(path("a/model").c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0666u);
@@ -147,7 +147,7 @@ TEST_F(MirrorTest, WhatTheStoreHoldsIsThereAgain) {
               to_milliseconds(objects_->head("yard", "ckpt/a/model")->modified) / 1000);
     ASSERT_EQ(::stat(path("a").c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0777u);
-    // Nothing changed, so nothing goes up; what is gone goes there as well.
+    // Nothing changed, so nothing is uploaded; deletions are copied as well.
     put("ckpt/a/model", "another host's");
     ::unlink(path("b").c_str());
     ASSERT_TRUE(one->finish(interruption_));
@@ -157,9 +157,9 @@ TEST_F(MirrorTest, WhatTheStoreHoldsIsThereAgain) {
   EXPECT_EQ(get("ckpt-2/other"), "no");
 }
 
-TEST_F(MirrorTest, LinksAreNotFollowedAndMarksLeadNowhere) {
+TEST_F(CheckpointSyncTest, LinksAreNotFollowedAndMarksLeadNowhere) {
   ASSERT_TRUE(os::write_file(directory_.path() + "/secret", "secret"));
-  const auto one = mirror();
+  const auto one = sync();
   ASSERT_TRUE(one->restore(interruption_));
   write("a", "1");
   ASSERT_EQ(::symlink("../secret", path("link").c_str()), 0);
@@ -169,15 +169,15 @@ TEST_F(MirrorTest, LinksAreNotFollowedAndMarksLeadNowhere) {
   ASSERT_TRUE(one->finish(interruption_));
   EXPECT_EQ(keys(), "ckpt/a ");
   EXPECT_FALSE(os::exists(directory_.path() + "/made"));
-  EXPECT_NE(heard_.said().find("/opt/ml/checkpoints/link is not brought to s3://yard/ckpt/: it is a link"),
+  EXPECT_NE(heard_.said().find("/opt/ml/checkpoints/link is not copied to s3://yard/ckpt/: it is a link"),
             std::string::npos);
 }
 
-// Between its looks a job replaces the directory, or one above it, by whatever leads to the machine's files.
-TEST_F(MirrorTest, AReplacedDirectoryIsNotFollowed) {
+// Between scans a job replaces the directory, or a parent of it, by anything that leads to the machine's files.
+TEST_F(CheckpointSyncTest, AReplacedDirectoryIsNotFollowed) {
   ASSERT_TRUE(os::make_directories(directory_.path() + "/machine"));
   ASSERT_TRUE(os::write_file(directory_.path() + "/machine/shadow", "secret"));
-  const auto one = mirror();
+  const auto one = sync();
   ASSERT_TRUE(one->restore(interruption_));
   write("a", "1");
   ASSERT_TRUE(one->finish(interruption_));
@@ -199,10 +199,10 @@ TEST_F(MirrorTest, AReplacedDirectoryIsNotFollowed) {
   EXPECT_EQ(os::list_directory(directory_.path() + "/machine")->size(), 1u);
 }
 
-TEST_F(MirrorTest, AReplacedDirectoryIsSaidWhileTheJobRuns) {
+TEST_F(CheckpointSyncTest, ReportsAReplacedDirectoryWhileTheJobRuns) {
   ASSERT_TRUE(os::make_directories(directory_.path() + "/machine"));
   ASSERT_TRUE(os::write_file(directory_.path() + "/machine/shadow", "secret"));
-  const auto one = mirror(false, false);
+  const auto one = sync(false, false);
   ASSERT_TRUE(one->restore(interruption_));
   ASSERT_EQ(::rmdir(path("").c_str()), 0);
   ASSERT_EQ(::symlink("machine", (directory_.path() + "/here").c_str()), 0);
@@ -215,21 +215,21 @@ TEST_F(MirrorTest, AReplacedDirectoryIsSaidWhileTheJobRuns) {
   EXPECT_EQ(keys(), "ckpt/b ");
 }
 
-// What the job puts in the way of files of the store before it is started again.
-TEST_F(MirrorTest, NothingIsRestoredThroughLinks) {
+// A job makes names that collide with files of the store before it is started again.
+TEST_F(CheckpointSyncTest, NothingIsRestoredThroughLinks) {
   ASSERT_TRUE(os::make_directories(directory_.path() + "/machine"));
   put("ckpt/d/file", "1");
   ASSERT_TRUE(os::make_directories(path("")));
   ASSERT_EQ(::symlink("../machine", path("d").c_str()), 0);
-  EXPECT_EQ(mirror()->restore(interruption_).error().kind, Kind::invalid);
+  EXPECT_EQ(sync()->restore(interruption_).error().kind, Kind::invalid);
   ASSERT_TRUE(os::remove_all(directory_.path() + "/here"));
   ASSERT_EQ(::symlink("machine", (directory_.path() + "/here").c_str()), 0);
-  EXPECT_EQ(mirror()->restore(interruption_).error().kind, Kind::invalid);
+  EXPECT_EQ(sync()->restore(interruption_).error().kind, Kind::invalid);
   EXPECT_EQ(os::list_directory(directory_.path() + "/machine")->size(), 0u);
 }
 
-TEST_F(MirrorTest, DevicesAndMountsAreLeftOut) {
-  const auto one = mirror();
+TEST_F(CheckpointSyncTest, DevicesAndMountsAreLeftOut) {
+  const auto one = sync();
   ASSERT_TRUE(one->restore(interruption_));
   write("a", "1");
   ASSERT_EQ(::mknod(path("zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
@@ -238,7 +238,7 @@ TEST_F(MirrorTest, DevicesAndMountsAreLeftOut) {
   ASSERT_EQ(
       ::mount((directory_.path() + "/secret").c_str(), path("mounted").c_str(), nullptr, MS_BIND, nullptr),
       0);
-  // What is mounted over the file is not seen.
+  // The content of a mount over the file is not visible.
   EXPECT_TRUE(one->finish(interruption_));
   ASSERT_EQ(::umount2(path("mounted").c_str(), MNT_DETACH), 0);
   EXPECT_EQ(get("ckpt/a"), "1");
@@ -246,8 +246,8 @@ TEST_F(MirrorTest, DevicesAndMountsAreLeftOut) {
   EXPECT_EQ(get("ckpt/zero"), "(none)");
 }
 
-TEST_F(MirrorTest, IntermediateOutputStaysInTheStore) {
-  const auto one = mirror(false, false);
+TEST_F(CheckpointSyncTest, IntermediateOutputStaysInTheStore) {
+  const auto one = sync(false, false);
   ASSERT_TRUE(one->restore(interruption_));
   write("a", "1");
   ASSERT_TRUE(one->finish(interruption_));
@@ -257,21 +257,21 @@ TEST_F(MirrorTest, IntermediateOutputStaysInTheStore) {
   EXPECT_EQ(os::list_directory(path(""))->size(), 0u);
 }
 
-TEST_F(MirrorTest, AMissingBucketIsSaidInWords) {
-  MirrorSettings settings;
+TEST_F(CheckpointSyncTest, ReportsAMissingBucket) {
+  SyncSettings settings;
   settings.directory = "here/x";
   settings.place = "/opt/ml/checkpoints";
   settings.to = {"nowhere", "ckpt/"};
-  Mirror one(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_, clock_);
-  EXPECT_EQ(one.restore(interruption_).error().message, "there is no bucket nowhere (s3://nowhere/ckpt/)");
+  CheckpointSync one(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_, clock_);
+  EXPECT_EQ(one.restore(interruption_).error().message, "bucket nowhere not found (s3://nowhere/ckpt/)");
   one.start();
   ASSERT_TRUE(os::write_file(path("x/a"), "1"));
-  EXPECT_TRUE(soon([&] { return heard_.said().find("cannot be brought to") != std::string::npos; }));
+  EXPECT_TRUE(soon([&] { return heard_.said().find("cannot be copied to") != std::string::npos; }));
   EXPECT_FALSE(one.finish(interruption_));
 }
 
-TEST_F(MirrorTest, AnInterruptionEndsTheLastTurn) {
-  const auto one = mirror();
+TEST_F(CheckpointSyncTest, AnInterruptionEndsTheLastScan) {
+  const auto one = sync();
   ASSERT_TRUE(one->restore(interruption_));
   write("a", "1");
   interruption_.order();
@@ -279,7 +279,7 @@ TEST_F(MirrorTest, AnInterruptionEndsTheLastTurn) {
   EXPECT_EQ(keys(), "");
 }
 
-TEST(MirrorTime, AnObjectFromBefore1970IsRestored) {
+TEST(CheckpointSyncTime, AnObjectFromBefore1970IsRestored) {
   class EarlyClock final : public Clock {
    public:
     Instant now() override { return from_milliseconds(-1); }
@@ -292,13 +292,13 @@ TEST(MirrorTime, AnObjectFromBefore1970IsRestored) {
   ASSERT_TRUE(objects::write_all(*store, "yard", "old", "1"));
   JobKeys keys;
   Heard heard;
-  MirrorSettings settings;
+  SyncSettings settings;
   settings.directory = "here";
   settings.to = {"yard", ""};
-  const auto mirror =
-      std::make_unique<Mirror>(settings, *Tree::open(directory.path()), *store, keys, heard, early);
+  const auto sync =
+      std::make_unique<CheckpointSync>(settings, *Tree::open(directory.path()), *store, keys, heard, early);
   const Interruption interruption;
-  const auto restored = mirror->restore(interruption);
+  const auto restored = sync->restore(interruption);
   ASSERT_TRUE(restored) << restored.error().message;
   struct stat status {};
   ASSERT_EQ(::stat((directory.path() + "/here/old").c_str(), &status), 0);

@@ -1,4 +1,4 @@
-#include "entry/keep.hpp"
+#include "entry/container_init.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "base/text.hpp"
-#include "contract/keeper.hpp"
+#include "contract/container_init.hpp"
 #include "entry/children.hpp"
 #include "os/files.hpp"
 
@@ -23,11 +23,11 @@ namespace {
 constexpr const char* kScratch[] = {"/tmp", "/dev/shm"};
 constexpr const char* kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr int kCannotRun = 127;
-// What is killed ends at once, and what it had started is then ours: some rounds see the last of it.
+// Killed processes end at once, and their children become ours: some rounds are enough.
 constexpr int kKillRoundsMax = 1000;
 constexpr int kKillPauseMilliseconds = 5;
 
-// Where the child finds its program: on its own PATH, as a shell would. As it was named, where it is nowhere.
+// Searches the child's program on its own PATH, as a shell would. Returns the given name when it is not found.
 std::string program_of(const contract::RunChild& run) {
   const std::string& name = run.arguments[0];
   if (name.find('/') != name.npos) return name;
@@ -39,31 +39,31 @@ std::string program_of(const contract::RunChild& run) {
   return name;
 }
 
-class Keeper {
+class ContainerInit {
  public:
-  explicit Keeper(os::PacketSocket agent) : agent_(std::move(agent)) {}
+  explicit ContainerInit(os::PacketSocket agent) : agent_(std::move(agent)) {}
 
   int run() {
     for (;;) {
       pollfd ready[2] = {{agent_.descriptor(), POLLIN, 0}, {signals_.descriptor(), POLLIN, 0}};
       if (::poll(ready, 2, -1) < 0 && errno != EINTR) return 1;
-      // The end of the child before the next order.
+      // Reports the child's end before the next order is read.
       if (ready[1].revents) {
         (void)signals_.take();
         reap();
       }
       if (!ready[0].revents) continue;
       auto packet = agent_.receive(0ms);
-      if (!packet) return 0;  // whoever keeps us is gone
+      if (!packet) return 0;  // the agent is gone
       if (*packet) obey(**packet);
     }
   }
 
  private:
-  void answer(const contract::KeeperAnswer& answer) { (void)agent_.send(contract::encode(answer)); }
+  void answer(const contract::InitReport& answer) { (void)agent_.send(contract::encode(answer)); }
 
   void obey(os::PacketSocket::Packet& packet) {
-    auto order = contract::decode_keeper_order(packet.bytes);
+    auto order = contract::decode_init_order(packet.bytes);
     if (!order) return answer(contract::NotStarted{order.error().message});
     if (auto* run = std::get_if<contract::RunChild>(&*order)) {
       start(*run, packet.descriptor);
@@ -78,8 +78,8 @@ class Keeper {
   }
 
   void start(contract::RunChild& run, const os::File& output) {
-    if (child_ > 0) return answer(contract::NotStarted{"a child runs already"});
-    if (run.arguments.empty()) return answer(contract::NotStarted{"a child without a program"});
+    if (child_ > 0) return answer(contract::NotStarted{"a child is already running"});
+    if (run.arguments.empty()) return answer(contract::NotStarted{"invalid order: the child has no program"});
     const std::string program = program_of(run);
     std::vector<std::string> lines;
     for (const auto& [name, value] : run.environment) lines.push_back(name + "=" + value);
@@ -104,7 +104,7 @@ class Keeper {
     while (got < 0 && errno == EINTR);
     if (got == sizeof error_number) {
       (void)::waitpid(child, nullptr, 0);
-      // As the runtime says it.
+      // In the runtime's words.
       return answer(contract::NotStarted{error_number == ENOENT
                                              ? "executable file `" + run.arguments[0] + "` not found in $PATH"
                                              : run.arguments[0] + ": " + std::strerror(error_number)});
@@ -131,7 +131,7 @@ class Keeper {
     ::_exit(kCannotRun);
   }
 
-  // All who have ended; orphans are ours too.
+  // Reaps all ended processes, orphans too.
   void reap() {
     int status = 0;
     for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -143,7 +143,7 @@ class Keeper {
 
   void clear() {
     for (int round = 0; round < kKillRoundsMax; round++) {
-      // To all but us; that there is none any more is ESRCH.
+      // To all but us; ESRCH when there is none left.
       if (::kill(-1, SIGKILL) != 0 && errno == ESRCH) break;
       reap();
       if (::kill(-1, 0) != 0 && errno == ESRCH) break;
@@ -163,15 +163,15 @@ class Keeper {
 
 }  // namespace
 
-int keep(os::PacketSocket agent) {
-  // It kills whatever it sees: in a namespace of its own that is what it keeps, and anywhere else it would be the machine.
+int run_container_init(os::PacketSocket agent) {
+  // It kills every visible process: in a namespace of its own those are its children, elsewhere the whole machine.
   if (::getpid() != 1) {
     std::fputs("trainyard-entry --keep is for the first process of a container\n", stderr);
     return 2;
   }
-  // What a child left shall not look into us, nor at the socket.
+  // Processes that a child left must not be able to inspect us, nor reach the socket.
   ::prctl(PR_SET_DUMPABLE, 0);
-  return Keeper(std::move(agent)).run();
+  return ContainerInit(std::move(agent)).run();
 }
 
 }  // namespace trainyard::entry

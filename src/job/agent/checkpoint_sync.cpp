@@ -1,4 +1,4 @@
-#include "agent/mirror.hpp"
+#include "agent/checkpoint_sync.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 namespace trainyard::agent {
 namespace {
 
-constexpr size_t kBufferBytes = 256 << 10;
-// The first of the last turns brings everything over, the second sees that.
+constexpr size_t kSyncBufferBytes = 256 << 10;
+// The first of the last passes copies everything, the second verifies that.
 constexpr int kLastTurnsMax = 5;
 
 int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
@@ -32,8 +32,8 @@ Result<Stamp> stamp_of(const os::File& file, const std::string& path) {
   return stamp_of(status);
 }
 
-// Whether all that was read since `before` was looked up is one content. A file that was replaced or deleted
-// meanwhile has lost its name, which is a change too, but not one of its bytes.
+// Returns whether all bytes read since `before` was taken are one content. A file that was replaced or deleted
+// meanwhile has lost its name, which changes its stamp too, but not its bytes.
 Result<bool> is_the_same(const os::File& file, const Stamp& before, const std::string& path) {
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) return from_errno(path);
@@ -42,11 +42,11 @@ Result<bool> is_the_same(const os::File& file, const Stamp& before, const std::s
   return now == before;
 }
 
-// Opens what was restored to any user that the image may run as, and gives it the time that it had in the
-// store: programs look for their newest checkpoint by it.
+// Opens restored files to any user that the image may run as, and sets the times that they have in the store:
+// programs find their newest checkpoint by them.
 Result<Stamp> hand_over(const Tree& tree, const std::string& path, Instant modified) {
   const auto file = TRY(tree.open_file(path));
-  // Before 1970 too, the nanoseconds are not negative.
+  // Nanoseconds are not negative, also before 1970.
   const auto second = std::chrono::floor<std::chrono::seconds>(modified);
   const timespec time{second.time_since_epoch().count(), (modified - second).count() * 1'000'000};
   const timespec times[2] = {time, time};
@@ -57,8 +57,8 @@ Result<Stamp> hand_over(const Tree& tree, const std::string& path, Instant modif
 
 }  // namespace
 
-Mirror::Mirror(MirrorSettings settings, Tree base, objects::Objects& objects, const JobKeys& keys,
-               Facts& facts, Clock& clock)
+CheckpointSync::CheckpointSync(SyncSettings settings, Tree base, objects::Objects& objects,
+                               const JobKeys& keys, Facts& facts, Clock& clock)
     : settings_(std::move(settings)),
       base_(std::move(base)),
       objects_(objects),
@@ -66,7 +66,7 @@ Mirror::Mirror(MirrorSettings settings, Tree base, objects::Objects& objects, co
       facts_(facts),
       clock_(clock) {}
 
-Mirror::~Mirror() {
+CheckpointSync::~CheckpointSync() {
   broken_off_.order();
   {
     const std::lock_guard lock(mutex_);
@@ -76,12 +76,12 @@ Mirror::~Mirror() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<void> Mirror::restore(const Interruption& interruption) {
+Result<void> CheckpointSync::restore(const Interruption& interruption) {
   const auto tree = TRY(base_.make(settings_.directory));
   TRY(tree.set_mode("", 0777));
   auto listed = list_all(objects_, settings_.to, interruption);
   if (!listed && listed.error().kind == Kind::not_found)
-    return not_found("there is no bucket " + settings_.to.bucket + " (" + uri() + ")");
+    return not_found("bucket " + settings_.to.bucket + " not found (" + uri() + ")");
   if (!listed) return std::move(listed).error().in("listing " + uri());
 
   std::vector<Download> downloads;
@@ -91,13 +91,13 @@ Result<void> Mirror::restore(const Interruption& interruption) {
     if (rest.empty() || rest.ends_with('/') || is_left_out(rest)) continue;
     auto path = path_of_key(object.key, rest);
     if (!path || *path != rest) {
-      tell_once(rest, path ? "it would be the file " + *path : path.error().message);
+      tell_once(rest, path ? "it would overwrite the file " + *path : path.error().message);
       continue;
     }
     modified[*path] = object.modified;
     downloads.push_back({settings_.to.bucket, object.key, std::move(*path), object.bytes, object.etag});
   }
-  // A file in a directory's place is what a crash in the middle of a change left: the directory is newer.
+  // A file in place of a directory was left by a crash during a change: the directory is newer.
   std::erase_if(downloads, [&](const Download& download) {
     const auto below = modified.upper_bound(download.path + "/");
     const bool hidden = below != modified.end() && below->first.starts_with(download.path + "/");
@@ -118,22 +118,22 @@ Result<void> Mirror::restore(const Interruption& interruption) {
   return {};
 }
 
-void Mirror::start() {
+void CheckpointSync::start() {
   thread_ = std::thread([this] { run(); });
 }
 
-bool Mirror::ending() const {
+bool CheckpointSync::ending() const {
   const std::lock_guard lock(mutex_);
   return ending_;
 }
 
-void Mirror::run() {
+void CheckpointSync::run() {
   Duration interval = kLookInterval;
   bool outage = false;
   while (!ending()) {
     const auto began = clock_.monotonic();
     const auto keys = keys_.get();
-    // Without keys there is nothing to try; the server will give others.
+    // Without keys every request would fail; the server will send others.
     if (keys && keys->expires > clock_.now()) {
       const auto done = turn(false, broken_off_);
       if (done || done.error().kind == Kind::cancelled) {
@@ -141,8 +141,8 @@ void Mirror::run() {
         outage = false;
       } else {
         if (!outage)
-          facts_.say(settings_.place + " cannot be brought to " + uri() + ": " + done.error().message +
-                     "; trying again");
+          facts_.say(settings_.place + " cannot be copied to " + uri() + ": " + done.error().message +
+                     "; retrying");
         outage = true;
         interval = std::min(2 * interval, kOutageIntervalMax);
       }
@@ -153,27 +153,27 @@ void Mirror::run() {
   }
 }
 
-Result<void> Mirror::finish(const Interruption& interruption) {
+Result<void> CheckpointSync::finish(const Interruption& interruption) {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
   }
   changed_.notify_all();
-  // What it is bringing over it brings over whole, unless the caller is interrupted.
+  // A started upload is completed, unless the caller is interrupted.
   if (thread_.joinable()) thread_.join();
   for (int turns = 0; turns < kLastTurnsMax; ++turns) {
     if (TRY(turn(true, interruption))) return {};
   }
-  return internal(settings_.place + " changes although nothing runs any more");
+  return internal(settings_.place + " changes although all processes have ended");
 }
 
-Result<bool> Mirror::turn(bool last, const Interruption& interruption) {
+Result<bool> CheckpointSync::turn(bool last, const Interruption& interruption) {
   const auto tree = base_.below(settings_.directory);
   if (!tree) return tree.error();
   auto now = look(*tree);
-  const auto plan = plan_mirror(before_, now, stored_, settings_.deletions, last);
+  const auto plan = plan_sync(before_, now, stored_, settings_.deletions, last);
   before_ = std::move(now);
-  // Marks of files that went before they could be brought over.
+  // Removes markers of files that were deleted before they could be copied.
   std::erase_if(marked_, [&](const std::string& path) {
     if (before_.files.contains(path)) return false;
     mark(*tree, path, "", kUploadingMark);
@@ -198,24 +198,24 @@ Result<bool> Mirror::turn(bool last, const Interruption& interruption) {
   return plan.empty();
 }
 
-Look Mirror::look(const Tree& tree) {
+Look CheckpointSync::look(const Tree& tree) {
   Look now;
   const auto walked = tree.walk("", [&](const Tree::Entry& entry) -> Result<void> {
     if (S_ISDIR(entry.status.st_mode)) {
-      if (entry.too_deep) tell_once(entry.path, "it lies too deep");
+      if (entry.too_deep) tell_once(entry.path, "its directory is too deep");
       now.whole = now.whole && !entry.too_deep;
       return {};
     }
     if (is_left_out(entry.path)) return {};
     if (!S_ISREG(entry.status.st_mode)) {
-      tell_once(entry.path, S_ISLNK(entry.status.st_mode) ? "it is a link" : "it is no file");
+      tell_once(entry.path, S_ISLNK(entry.status.st_mode) ? "it is a link" : "it is not a regular file");
     } else if (!is_utf8(entry.path)) {
       tell_once(entry.path, "its name is not UTF-8");
     } else if (settings_.to.key.size() + entry.path.size() > objects::kKeyBytesMax) {
       tell_once(entry.path,
                 "its key would be longer than " + std::to_string(objects::kKeyBytesMax) + " bytes");
-    } else if (now.files.size() >= kMirroredFilesMax) {
-      tell_once("", "there are more than " + std::to_string(kMirroredFilesMax) + " files");
+    } else if (now.files.size() >= kSyncedFilesMax) {
+      tell_once("", "there are more than " + std::to_string(kSyncedFilesMax) + " files");
       now.whole = false;
     } else {
       now.files[entry.path] = stamp_of(entry.status);
@@ -226,20 +226,20 @@ Look Mirror::look(const Tree& tree) {
   return now;
 }
 
-Result<void> Mirror::upload(const Tree& tree, const std::string& path, const Stamp& stamp,
-                            const Interruption& interruption) {
+Result<void> CheckpointSync::upload(const Tree& tree, const std::string& path, const Stamp& stamp,
+                                    const Interruption& interruption) {
   mark(tree, path, kUploadingMark, kUploadedMark);
   marked_.insert(path);
   const auto outcome = TRY(put(tree, path, stamp, interruption).in(settings_.place + "/" + path));
-  if (outcome == Outcome::changed) return {};  // or gone: the next look decides
+  if (outcome == Outcome::changed) return {};  // or deleted: the next scan decides
   stored_[path] = stamp;
   mark(tree, path, kUploadedMark, kUploadingMark);
   marked_.erase(path);
   return {};
 }
 
-Result<Mirror::Outcome> Mirror::put(const Tree& tree, const std::string& path, const Stamp& stamp,
-                                    const Interruption& interruption) {
+Result<CheckpointSync::Outcome> CheckpointSync::put(const Tree& tree, const std::string& path,
+                                                    const Stamp& stamp, const Interruption& interruption) {
   const auto opened = tree.open_file(path);
   if (!opened && (opened.error().kind == Kind::not_found || opened.error().kind == Kind::invalid))
     return Outcome::changed;
@@ -249,7 +249,7 @@ Result<Mirror::Outcome> Mirror::put(const Tree& tree, const std::string& path, c
   objects::PutOptions options;
   options.bytes = stamp.bytes;
   const auto writer = TRY(objects_.put(settings_.to.bucket, settings_.to.key + path, options));
-  std::vector<char> buffer(std::min<uint64_t>(kBufferBytes, stamp.bytes + 1));
+  std::vector<char> buffer(std::min<uint64_t>(kSyncBufferBytes, stamp.bytes + 1));
   for (uint64_t at = 0;;) {
     TRY(interruption.check());
     const ssize_t got = ::pread(file.descriptor(), buffer.data(), buffer.size(), static_cast<off_t>(at));
@@ -265,7 +265,7 @@ Result<Mirror::Outcome> Mirror::put(const Tree& tree, const std::string& path, c
   return Outcome::stored;
 }
 
-Result<void> Mirror::remove(const Tree& tree, const std::string& path) {
+Result<void> CheckpointSync::remove(const Tree& tree, const std::string& path) {
   TRY(objects_.remove(settings_.to.bucket, settings_.to.key + path).in("removing " + uri() + path));
   stored_.erase(path);
   mark(tree, path, "", kUploadingMark);
@@ -274,20 +274,20 @@ Result<void> Mirror::remove(const Tree& tree, const std::string& path) {
   return {};
 }
 
-// Marks are a courtesy: one that cannot be made stops nothing.
-void Mirror::mark(const Tree& tree, const std::string& path, std::string_view add,
-                  std::string_view drop) const {
+// Markers are optional: if one cannot be made, the work continues.
+void CheckpointSync::mark(const Tree& tree, const std::string& path, std::string_view add,
+                          std::string_view drop) const {
   if (!settings_.marks) return;
   Result<void> done;
   if (!add.empty()) done = tree.touch(path + std::string(add));
   if (done) done = tree.remove(path + std::string(drop));
   if (!done)
-    log(Level::info, "agent", "a mark cannot be set", {{"path", path}, {"error", done.error().message}});
+    log(Level::info, "agent", "cannot make a marker file", {{"path", path}, {"error", done.error().message}});
 }
 
-void Mirror::tell_once(const std::string& path, const std::string& why) {
+void CheckpointSync::tell_once(const std::string& path, const std::string& why) {
   if (told_.size() >= kToldPathsMax || !told_.insert(path).second) return;
-  facts_.say(settings_.place + (path.empty() ? "" : "/" + to_utf8(path)) + " is not brought to " + uri() +
+  facts_.say(settings_.place + (path.empty() ? "" : "/" + to_utf8(path)) + " is not copied to " + uri() +
              ": " + why);
 }
 

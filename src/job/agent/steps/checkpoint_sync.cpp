@@ -1,0 +1,116 @@
+// Syncs directories to the object store while the job runs: checkpoints, which are restored when the job is started
+// again, and intermediate output.
+#include "agent/checkpoint_sync.hpp"
+
+#include "agent/steps.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "contract/contract.hpp"
+#include "os/files.hpp"
+
+namespace trainyard::agent {
+namespace {
+
+constexpr const char* kIntermediate = "output/intermediate";
+
+constexpr const char* kBeside = "checkpoints";  // those outside of /opt/ml: mounted at the requested path
+
+std::unique_ptr<CheckpointSync> make_sync(StepContext& context, SyncSettings settings, Tree base) {
+  return std::make_unique<CheckpointSync>(std::move(settings), std::move(base), context.world.objects,
+                                          context.keys, context.world.facts, context.world.clock);
+}
+
+// Makes the directory of checkpoints at `path_inside` of the container, and its mount if it needs one.
+Result<std::unique_ptr<CheckpointSync>> make_checkpoint_sync(StepContext& context,
+                                                             const std::string& path_inside,
+                                                             const objects::Location& to) {
+  SyncSettings settings;
+  settings.place = path_inside;
+  settings.to = to;
+  const std::string base = std::string(contract::kBase) + "/";
+  if (path_inside.starts_with(base)) {
+    settings.directory = path_inside.substr(base.size());
+    return make_sync(context, std::move(settings), TRY(context.ml_tree->below("")));
+  }
+  TRY(os::make_directories(context.path(kBeside)));
+  auto tree = TRY(Tree::open(context.path(kBeside)));
+  containers::Mount mount;
+  mount.source = context.path(kBeside);
+  mount.destination = path_inside;
+  mount.read_only = false;
+  context.mounts.push_back(std::move(mount));
+  return make_sync(context, std::move(settings), std::move(tree));
+}
+
+// Aborts unfinished uploads of a killed agent: they are never objects, but use space in the store.
+void remove_unfinished_uploads(StepContext& context, const objects::Location& below) {
+  if (context.order.attempt.number <= 1) return;
+  const auto uploads = context.world.objects.list_uploads(below.bucket, below.key);
+  if (!uploads) return;
+  for (const auto& upload : *uploads) {
+    // This attempt's other hosts may upload already.
+    if (upload.started >= context.order.created) continue;
+    if (auto aborted = context.world.objects.abort_upload(below.bucket, upload.key, upload.upload_id);
+        !aborted)
+      log(Level::info, "agent", "cannot abort an unfinished upload", {{"error", aborted.error().message}});
+  }
+}
+
+}  // namespace
+
+std::optional<Failure> restore_checkpoints(StepContext& context) {
+  const auto& checkpoint = context.order.spec.checkpoint;
+  if (!checkpoint) return {};
+  const std::string doing = "Checkpoint download failed: " + checkpoint->uri;
+  auto to = objects::parse_s3_uri(checkpoint->uri);
+  if (!to) return failure_of(to.error(), doing);
+  if (!to->key.empty() && !to->key.ends_with('/')) to->key += '/';
+  auto made = make_checkpoint_sync(context, checkpoint->path, *to);
+  if (!made) return failure_of(made.error(), doing);
+  auto sync = *std::move(made);
+  auto restored = with_store(context, "checkpoints",
+                             [&]() -> Result<void> { return sync->restore(context.interruption); });
+  if (!restored) return failure_of(restored.error(), doing);
+  remove_unfinished_uploads(context, *to);
+  context.syncs.push_back(std::move(sync));
+  return {};
+}
+
+std::optional<Failure> start_syncs(StepContext& context) {
+  if (auto to = objects::parse_s3_uri(context.order.spec.output_uri)) {
+    if (!to->key.empty() && !to->key.ends_with('/')) to->key += '/';
+    SyncSettings settings;
+    settings.directory = kIntermediate;
+    settings.place = std::string(contract::kBase) + "/" + kIntermediate;
+    settings.to = {to->bucket, to->key + context.order.job.name + "/output/intermediate/"};
+    settings.deletions = false;  // as with SageMaker's own toolkit
+    settings.marks = false;
+    auto base = context.ml_tree->below("");
+    if (!base) return failure_of(base.error(), "opening the host's directories");
+    context.syncs.push_back(make_sync(context, std::move(settings), *std::move(base)));
+  }
+  for (auto& sync : context.syncs) sync->start();
+  return {};
+}
+
+// The last sync, before the host reports that it has drained: so a following attempt finds everything. Files that
+// cannot be copied fail the job, but not before its artifacts are uploaded.
+std::optional<Failure> finish_syncs(StepContext& context) {
+  for (auto& sync : context.syncs) {
+    auto finished = with_store(context, sync->settings().place,
+                               [&]() -> Result<void> { return sync->finish(context.interruption); });
+    if (!finished && !context.sync_failure)
+      context.sync_failure =
+          failure_of(finished.error(), sync->settings().place + " could not be copied to " + sync->uri());
+  }
+  return {};
+}
+
+std::optional<Failure> report_failed_syncs(StepContext& context) { return context.sync_failure; }
+
+void end_syncs(StepContext& context) {
+  context.syncs.clear();
+  context.mounts.clear();
+}
+
+}  // namespace trainyard::agent
