@@ -498,7 +498,7 @@ def test_tags(batch: BaseClient, queue: str) -> None:
     batch.untag_resource(resourceArn=arn, tagKeys=["a", "c"])
     assert batch.list_tags_for_resource(resourceArn=arn)["tags"] == {"b": "2"}
     assert batch.describe_job_queues(jobQueues=[queue])["jobQueues"][0]["tags"] == {"b": "2"}
-    assert "no resource" in refusal(batch.list_tags_for_resource, resourceArn=arn + "-none")
+    assert "Resource not found" in refusal(batch.list_tags_for_resource, resourceArn=arn + "-none")
 
 
 def test_regions_are_apart(server: Server, batch: BaseClient, queue: str) -> None:

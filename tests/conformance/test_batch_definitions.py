@@ -82,6 +82,50 @@ def mounts(*points: tuple[Any, ...], volumes: list[dict[str, Any]]) -> dict[str,
     }
 
 
+EMPTY_LISTS = (
+    "environment",
+    "mountPoints",
+    "resourceRequirements",
+    "secrets",
+    "ulimits",
+    "volumes",
+)
+
+
+def test_descriptions_have_the_empty_lists_of_aws(batch: BaseClient, queue: str) -> None:
+    """Terraform compares a definition with its description: AWS adds the lists that were not given,
+    and leaves vcpus and memory where they were."""
+    given = {"image": "trainyard/machine", "command": ["true"], "vcpus": 1, "memory": 128}
+    arn = batch.register_job_definition(
+        jobDefinitionName="sparse", type="container", containerProperties=given
+    )["jobDefinitionArn"]
+    (shown,) = batch.describe_job_definitions(jobDefinitions=[arn])["jobDefinitions"]
+    empty: dict[str, list[Any]] = {name: [] for name in EMPTY_LISTS}
+    assert shown["containerProperties"] == given | empty
+    assert shown["parameters"] == {}
+
+    arn = batch.register_job_definition(
+        jobDefinitionName="sparse-nodes",
+        type="multinode",
+        nodeProperties={
+            "numNodes": 1,
+            "mainNode": 0,
+            "nodeRangeProperties": [{"targetNodes": "0:", "container": given}],
+        },
+    )["jobDefinitionArn"]
+    (shown,) = batch.describe_job_definitions(jobDefinitions=[arn])["jobDefinitions"]
+    (of_range,) = shown["nodeProperties"]["nodeRangeProperties"]
+    assert of_range["container"] == given | empty
+
+    job = batch.submit_job(jobName="sparse", jobQueue=queue, jobDefinition="sparse")["jobId"]
+    (described,) = batch.describe_jobs(jobs=[job])["jobs"]
+    lists = {name: described["container"][name] for name in EMPTY_LISTS}
+    requirements = {one["type"]: one["value"] for one in lists.pop("resourceRequirements")}
+    assert requirements == {"VCPU": "1", "MEMORY": "128"}
+    assert not any(lists.values())
+    assert described["container"]["command"] == ["true"]
+
+
 def test_volumes_of_the_machine_and_of_file_systems(
     yard: Server, batch: BaseClient, queue: str, shared: pathlib.Path
 ) -> None:

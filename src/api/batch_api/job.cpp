@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "batch_api/container.hpp"
+#include "batch_api/empty_lists.hpp"
 #include "batch_api/conversions.hpp"
 #include "batch_api/nodes.hpp"
 #include "control/control.hpp"
@@ -228,7 +229,9 @@ Result<void> read_container(const batch::ContainerProperties& container, batch::
   const auto& shape = *std::ranges::find(detail_shape().members, "container", &shapes::Member::name)->shape;
   const auto words = words_of(container);
   if (!words) return internal("a container's properties cannot be written");
-  return read_json(shape, dump(*words), &detail);
+  TRY(read_json(shape, dump(*words), &detail));
+  add_empty_lists(detail);
+  return {};
 }
 
 Result<batch::JobDetail> describe(const domain::Job& job) {
@@ -242,6 +245,7 @@ Result<batch::JobDetail> describe(const domain::Job& job) {
   detail.created_at = milliseconds(job.created);
   detail.is_cancelled = job.withdrawn == domain::Withdrawn::cancelled;
   detail.is_terminated = job.withdrawn == domain::Withdrawn::terminated;
+  if (detail.container) add_empty_lists(*detail.container);
   detail.attempts.emplace();
   for (const auto& attempt : job.attempts)
     if (attempt.ended) detail.attempts->push_back(describe_attempt(job, attempt));

@@ -5,6 +5,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "batch_api/container.hpp"
+#include "batch_api/empty_lists.hpp"
 #include "batch_api/nodes.hpp"
 #include "batch_api/requests.hpp"
 #include "domain/instance_type.hpp"
@@ -309,6 +310,11 @@ Result<batch::JobDefinition> describe(const domain::JobDefinition& definition, c
   detail.revision = definition.revision;
   detail.status = definition.active ? "ACTIVE" : "INACTIVE";
   detail.container_orchestration_type = detail.eks_properties ? "EKS" : "ECS";
+  if (!detail.parameters) detail.parameters.emplace();
+  if (detail.container_properties) add_empty_lists(*detail.container_properties);
+  if (detail.node_properties)
+    for (auto& range : *detail.node_properties->node_range_properties)
+      if (range.container) add_empty_lists(*range.container);
   return detail;
 }
 
