@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "entry/tags.hpp"
+#include "entry/output_prefix.hpp"
 
 namespace trainyard::entry {
 namespace {
@@ -82,10 +82,10 @@ TEST(Failure, FitsTheFailureReason) {
 
 TEST(OutputPrefix, IsSageMakers) {
   const std::vector<std::string> hosts = {"algo-1", "algo-2"};
-  EXPECT_EQ(tag_for_log("[1,3]<stdout>:loss=1", hosts, 2), "[1,mpirank:3,algo-2]<stdout>:loss=1");
-  EXPECT_EQ(tag_for_log("[1,12]<stderr>:x", hosts, 1), "[1,mpirank:12]<stderr>:x");
+  EXPECT_EQ(prefix_for_log("[1,3]<stdout>:loss=1", hosts, 2), "[1,mpirank:3,algo-2]<stdout>:loss=1");
+  EXPECT_EQ(prefix_for_log("[1,12]<stderr>:x", hosts, 1), "[1,mpirank:12]<stderr>:x");
   for (const char* other : {"loss=1", "[1,x]<stdout>:", "[12]", "[1,3]<stdin>:x", "", "[,]<stdout>:"})
-    EXPECT_EQ(tag_for_log(other, hosts, 2), other);
+    EXPECT_EQ(prefix_for_log(other, hosts, 2), other);
 }
 
 }  // namespace

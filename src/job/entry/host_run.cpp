@@ -14,8 +14,8 @@
 #include "entry/end_file.hpp"
 #include "entry/failure.hpp"
 #include "entry/loop_time.hpp"
+#include "entry/output_prefix.hpp"
 #include "entry/sockets.hpp"
-#include "entry/tags.hpp"
 
 namespace trainyard::entry {
 namespace {
@@ -292,7 +292,7 @@ class HostRun {
                                                               : parse_int(argument_text(per_host->second));
       const int ranks = told && *told > 0 ? static_cast<int>(*told) : std::max(settings_.gpus, 1);
       kind.change_line = [this, ranks](std::string_view line) {
-        return tag_for_log(line, plan_.hosts, ranks) + "\n";
+        return prefix_for_log(line, plan_.hosts, ranks) + "\n";
       };
     }
     if (auto started = children_.start(std::move(command), std::move(kind)); !started)

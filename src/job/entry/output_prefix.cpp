@@ -1,10 +1,10 @@
-#include "entry/tags.hpp"
+#include "entry/output_prefix.hpp"
 
 #include "base/text.hpp"
 
 namespace trainyard::entry {
 
-std::string tag_for_log(std::string_view line, const std::vector<std::string>& hosts, int ranks_of_host) {
+std::string prefix_for_log(std::string_view line, const std::vector<std::string>& hosts, int ranks_of_host) {
   const std::string as_it_is(line);
   if (!line.starts_with('[')) return as_it_is;
   const size_t comma = line.find(','), end = line.find(']');
