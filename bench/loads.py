@@ -78,7 +78,7 @@ def definition(batch: BaseClient, name: str, vcpus: int) -> None:
         jobDefinitionName=name,
         type="container",
         containerProperties={
-            "image": "trainyard/machine",
+            "image": "trainyard/host",
             "command": ["/bin/true"],
             "resourceRequirements": [
                 {"type": "VCPU", "value": str(vcpus)},

@@ -21,7 +21,7 @@ def request(
     instance_type: str = "ml.t3.medium",
     channels: Mapping[str, tuple[str, str]] | None = None,
     bucket: str = "yard",
-    image: str = "trainyard/machine",
+    image: str = "trainyard/host",
     **more: Any,
 ) -> dict[str, Any]:
     """A CreateTrainingJob request: /bin/sh runs `script` on each host."""

@@ -9,7 +9,7 @@ from tests import trainyard_server
 from tests.calls import fresh
 from tests.trainyard_server import WAIT_SECONDS_MAX, wait_for
 
-IMAGE = "trainyard/machine"
+IMAGE = "trainyard/host"
 FINAL = ("SUCCEEDED", "FAILED")
 
 

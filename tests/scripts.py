@@ -34,7 +34,7 @@ def request(
     files: Files,
     hosts: int = 1,
     hyperparameters: Mapping[str, Any] | None = None,
-    image: str = "trainyard/machine",
+    image: str = "trainyard/host",
     **more: Any,
 ) -> dict[str, Any]:
     """A CreateTrainingJob request; hyperparameters are JSON-encoded value by value,

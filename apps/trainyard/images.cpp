@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/text.hpp"
+#include "domain/deprecated_images.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::apps {
@@ -27,7 +28,7 @@ constexpr const char* kFrameworks[] = {
 
 std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
                                                 const std::string& program_directory) {
-  configured.try_emplace("trainyard/machine");
+  configured.try_emplace(std::string(domain::kHostImage));
   const std::string program = program_directory + "/trainyard-trainer";
   if (os::exists(program)) {
     domain::Image trainer;

@@ -1,6 +1,6 @@
 // The images that are there without a line in the config:
 //
-//   trainyard/machine   this machine's own system as a runtime
+//   trainyard/host      this machine's own system as a runtime
 //   trainyard/trainer   the same, with our built-in trainers; their entrypoint is trainyard-trainer
 //   pytorch-training, tensorflow-training, huggingface-*, sagemaker-xgboost, ..: the framework images of AWS, which no
 //                       registry gives away: this machine's own system, and the job's status says so

@@ -22,9 +22,9 @@
 #include "trainyard/doctor.hpp"
 #include "trainyard/downgrade.hpp"
 #include "trainyard/environment.hpp"
+#include "trainyard/pull.hpp"
 #include "trainyard/scrub.hpp"
 #include "trainyard/serve.hpp"
-#include "trainyard/warm.hpp"
 
 namespace {
 
@@ -50,12 +50,12 @@ const std::vector<cli::Form>& operating() {
        "Print shell exports with which AWS clients find the server.",
        "",
        {"eval \"$(trainyard env)\""}},
-      {"warm",
+      {"pull",
        {"IMAGE"},
-       {kData, {"--config", "", true, "the server's TOML FILE, for what its images say"}},
-       "Fetch and unpack an image ahead of the jobs that will ask for it.",
+       {kData, {"--config", "", true, "the server's TOML FILE, whose [images] apply"}},
+       "Pull and unpack an image before jobs need it.",
        "",
-       {"trainyard warm yard.lan:5000/team/train:v1"}},
+       {"trainyard pull registry.lan:5000/team/train:v1"}},
       {"scrub",
        {},
        {kData,
@@ -87,6 +87,9 @@ const std::vector<cli::Form>& operating() {
        {"trainyard doctor"}}};
   return kForms;
 }
+
+// Accepted for one more version.
+constexpr const char* kDeprecatedPull = "warm";
 
 std::string overview() {
   std::string text = "trainyard: a training cloud that you own\n";
@@ -229,8 +232,8 @@ Result<int> operate(const cli::Arguments& arguments) {
   if (arguments.command == "scrub") return scrub(arguments, data);
   if (arguments.command == "doctor") TRY(apps::doctor(data, arguments.has("--clean")));
   if (arguments.command == "downgrade") TRY(downgrade(data));
-  if (arguments.command == "warm")
-    TRY(apps::warm({data, arguments.value("--config"), arguments.operands.front()}));
+  if (arguments.command == "pull")
+    TRY(apps::pull({data, arguments.value("--config"), arguments.operands.front()}));
   if (arguments.command == "audit") TRY(verify_audit(arguments.operands.front(), data));
   if (arguments.command == "env") {
     const auto record = TRY(apps::read_server_record(data));
@@ -273,6 +276,10 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (is_help(words[0])) words = {words[1], "--help"};
+  if (words[0] == kDeprecatedPull) {
+    std::fprintf(stderr, "trainyard: `trainyard warm` is deprecated: use `trainyard pull`\n");
+    words[0] = "pull";
+  }
   const cli::Form* of_server = find_operating(words[0]);
   const cli::Form* form = of_server ? of_server : cli::find_form(words[0]);
   if (!form) return no_such_command(words[0]);

@@ -24,7 +24,7 @@ domain::Job job(uint64_t number) {
   one.number = number;
   one.key = {"us-east-1", "job-" + std::to_string(number)};
   one.account = "123456789012";
-  one.spec.image = "trainyard/machine";
+  one.spec.image = "trainyard/host";
   one.spec.groups = {{"homogeneousCluster", "ml.m5.large", 2}};
   one.spec.request = Json{{"TrainingJobName", one.key.name}, {"Padding", std::string(1500, 'x')}};
   return one;

@@ -15,7 +15,7 @@ from tests import debians_boto, trainyard_server
 from tests.calls import fresh, refusal
 from tests.trainyard_server import Answer, Server, wait_for
 
-IMAGE = "trainyard/machine"
+IMAGE = "trainyard/host"
 FINAL = ("SUCCEEDED", "FAILED")
 
 

@@ -201,7 +201,7 @@ def test_a_queue_that_is_shared_by_weights(server: Server, batch: BaseClient) ->
         type="container",
         schedulingPriority=2,
         containerProperties={
-            "image": "trainyard/machine",
+            "image": "trainyard/host",
             "vcpus": 1,
             "memory": 64,
             "command": ["/bin/sh", "-c", "while [ ! -e /tmp/never ]; do sleep 0.1; done"],
@@ -340,7 +340,7 @@ def test_both_command_lines(server: Server, aws: Callable[..., Answer]) -> None:
         "--type",
         "container",
         "--container-properties",
-        "image=trainyard/machine,vcpus=2,memory=64",
+        "image=trainyard/host,vcpus=2,memory=64",
     )
     job = aws(
         "batch",
@@ -380,7 +380,7 @@ def test_many_jobs_at_once(batch: BaseClient) -> None:
     definition = batch.register_job_definition(
         jobDefinitionName=fresh("large"),
         type="container",
-        containerProperties={"image": "trainyard/machine", "vcpus": 2, "memory": 64},
+        containerProperties={"image": "trainyard/host", "vcpus": 2, "memory": 64},
     )
     ids = [
         batch.submit_job(

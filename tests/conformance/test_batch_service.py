@@ -380,7 +380,7 @@ def test_service_environments(batch: BaseClient) -> None:
         jobDefinition=batch.register_job_definition(
             jobDefinitionName=fresh("d"),
             type="container",
-            containerProperties={"image": "trainyard/machine", "vcpus": 1, "memory": 64},
+            containerProperties={"image": "trainyard/host", "vcpus": 1, "memory": 64},
         )["jobDefinitionArn"],
     )
     assert "must be disabled" in refusal(batch.delete_service_environment, serviceEnvironment=name)
@@ -423,7 +423,7 @@ def test_jobs_wait_for_what_they_consume(batch: BaseClient) -> None:
             jobDefinitionName=fresh("d"),
             type="container",
             containerProperties={
-                "image": "trainyard/machine",
+                "image": "trainyard/host",
                 "command": ["/bin/sh", "-c", script],
                 "resourceRequirements": [
                     {"type": "VCPU", "value": "0.1"},

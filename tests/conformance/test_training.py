@@ -359,11 +359,25 @@ def test_regions_have_their_own_names(
     assert jobs.wait_until(there, name)["TrainingJobStatus"] == "Completed"
 
 
-def test_an_unknown_image_names_those_that_there_are(sagemaker: BaseClient) -> None:
+def test_the_former_name_of_the_host_image_is_accepted_with_a_notice(
+    server: Server, sagemaker: BaseClient
+) -> None:
+    for image in ("trainyard/host", "trainyard/machine"):
+        name = fresh("image-name")
+        sagemaker.create_training_job(**jobs.request(name, image=image))
+        done = jobs.wait_until(sagemaker, name)
+        assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
+        assert done["AlgorithmSpecification"]["TrainingImage"] == image
+    notices = [line for line in server.log_text().splitlines() if "deprecated image name" in line]
+    assert len(notices) == 1 and "use=trainyard/host" in notices[0], notices
+
+
+def test_an_unknown_image_names_the_known_ones(sagemaker: BaseClient) -> None:
     code, message = refused(
         sagemaker.create_training_job, **jobs.request(fresh("image"), image="nobody/knows")
     )
-    assert code == "ValidationException" and "trainyard/machine" in message
+    assert code == "ValidationException" and "trainyard/host" in message
+    assert "trainyard/machine" not in message
 
 
 @pytest.mark.parametrize(

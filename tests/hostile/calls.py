@@ -66,7 +66,7 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "ResourceArn": f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-job/{tenant}-train",
             "RoleArn": role,
             "CreateTrainingJob.AlgorithmSpecification": {
-                "TrainingImage": "trainyard/machine",
+                "TrainingImage": "trainyard/host",
                 "TrainingInputMode": "File",
             },
             "CreateTrainingJob.OutputDataConfig": {"S3OutputPath": f"s3://{tenant}/models"},

@@ -11,7 +11,7 @@ import signer
 my = signer.of_this_job()
 name, account, group = os.environ["TRAINING_JOB_NAME"], os.environ["ACCOUNT"], "/aws/sagemaker/TrainingJobs"
 JOB = {"TrainingJobName": "spawned", "RoleArn": f"arn:aws:iam::{account}:role/admin",
-       "AlgorithmSpecification": {"TrainingImage": "trainyard/machine", "TrainingInputMode": "File", "ContainerEntrypoint": ["true"]},
+       "AlgorithmSpecification": {"TrainingImage": "trainyard/host", "TrainingInputMode": "File", "ContainerEntrypoint": ["true"]},
        "OutputDataConfig": {"S3OutputPath": "s3://yard/x"}, "ResourceConfig": {"InstanceType": "ml.t3.medium", "InstanceCount": 1, "VolumeSizeInGB": 1},
        "StoppingCondition": {"MaxRuntimeInSeconds": 60}}
 for attempt, expression in json.load(open("/opt/ml/input/data/code/calls.json")):

@@ -442,7 +442,7 @@ def iam(action: str, **members: str) -> Attempt:
 CREATE = {
     "TrainingJobName": "poors",
     "RoleArn": "arn:aws:iam::123456789012:role/trainer",
-    "AlgorithmSpecification": {"TrainingImage": "trainyard/machine", "TrainingInputMode": "File"},
+    "AlgorithmSpecification": {"TrainingImage": "trainyard/host", "TrainingInputMode": "File"},
     "OutputDataConfig": {"S3OutputPath": "s3://yard/x"},
     "ResourceConfig": {"InstanceType": "ml.t3.medium", "InstanceCount": 1, "VolumeSizeInGB": 1},
     "StoppingCondition": {"MaxRuntimeInSeconds": 60},

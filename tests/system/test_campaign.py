@@ -42,7 +42,7 @@ def campaign_file(
     """A campaign of /bin/sh jobs; `job` adds to the job's short form,
     or `batch_job` is there instead of it."""
     job = {
-        "image": "trainyard/machine",
+        "image": "trainyard/host",
         "command": ["/bin/sh", "-c"],
         "arguments": [script],
         "instance_type": "ml.t3.medium",
@@ -422,7 +422,7 @@ def test_rows_may_become_jobs_of_batch(catalogue: Server, place: pathlib.Path) -
         jobDefinitionName="say",
         type="container",
         containerProperties={
-            "image": "trainyard/machine",
+            "image": "trainyard/host",
             "command": ["/bin/sh", "-c", "echo said $WORD; [ $WORD != b ]"],
             "resourceRequirements": [
                 {"type": "VCPU", "value": "0.25"},
@@ -696,7 +696,7 @@ def test_a_grid_over_an_array_names_its_best_child(catalogue: Server, place: pat
     child = yard(catalogue, "describe", rows[0]["Job"] + ":3").stdout
     assert (
         "0.56" in child
-        and "trainyard/machine" in child
+        and "trainyard/host" in child
         and "/aws/batch/job array-grid/default/" in child
     ), child
 

@@ -31,7 +31,7 @@ done <<< $SAGE_SYSTEM
 unset AWS_REGION
 NAME=written-$AWS_BATCH_JOB_ARRAY_INDEX
 aws sagemaker create-training-job --training-job-name $NAME --role-arn arn:aws:iam::123456789012:role/sagemaker-sdk \
-    --algorithm-specification "TrainingImage=trainyard/machine,TrainingInputMode=File,ContainerEntrypoint=/bin/sh,-c,'cat /opt/ml/input/data/train/*; cat /opt/ml/input/config/hyperparameters.json'" \
+    --algorithm-specification "TrainingImage=trainyard/host,TrainingInputMode=File,ContainerEntrypoint=/bin/sh,-c,'cat /opt/ml/input/data/train/*; cat /opt/ml/input/config/hyperparameters.json'" \
     --input-data-config "ChannelName=train,DataSource={S3DataSource={S3DataType=S3Prefix,S3Uri=$S3_LOCATION,S3DataDistributionType=FullyReplicated}}" \
     --hyper-parameters lr=$LEARNING_RATE --output-data-config S3OutputPath=${S3_LOCATION}models \
     --resource-config InstanceType=ml.t3.medium,InstanceCount=1,VolumeSizeInGB=1 --stopping-condition MaxRuntimeInSeconds=300

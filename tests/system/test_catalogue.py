@@ -236,7 +236,7 @@ def test_its_rows_become_jobs_and_objects_become_rows(
                     }
                 ],
                 "training_job": {
-                    "image": "trainyard/machine",
+                    "image": "trainyard/host",
                     "command": [
                         "/bin/sh",
                         "-c",

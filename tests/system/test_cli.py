@@ -197,7 +197,7 @@ def test_a_file_is_submitted_with_its_data_and_followed(
     )
     (tmp_path / "job.toml").write_text("""
 name = "from-file"
-image = "trainyard/machine"
+image = "trainyard/host"
 instance_type = "ml.t3.medium"
 output = "s3://new-bucket/models"
 channels = {train = "./data"}

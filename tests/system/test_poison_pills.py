@@ -24,7 +24,7 @@ from tests.trainyard_server import Server, wait_for
 MACHINE = "[[machine]]\nname = 'box'\ncpus = 6.0\nmemory_gib = 24.0\n"
 ROLE = "arn:aws:iam::123456789012:role/trainer"
 CONTAINER = {
-    "image": "trainyard/machine",
+    "image": "trainyard/host",
     "command": ["true"],
     "resourceRequirements": [{"type": "VCPU", "value": "1"}, {"type": "MEMORY", "value": "64"}],
     "linuxParameters": {
@@ -304,7 +304,7 @@ def make_resources(server: Server) -> None:
         jobDefinitionName="first",
         type="container",
         containerProperties={
-            "image": "trainyard/machine",
+            "image": "trainyard/host",
             "command": ["true"],
             "resourceRequirements": CONTAINER["resourceRequirements"],
         },

@@ -152,22 +152,25 @@ def test_a_digest_says_which(yard: Server, registry: oci.Registry, layout: oci.L
     ), done["FailureReason"]
 
 
-def test_what_was_warmed_needs_no_registry(
+def test_a_pulled_image_needs_no_registry(
     yard: Server, registry: oci.Registry, layout: oci.Layout
 ) -> None:
-    layout.image("warm", [LOWEST, MIDDLE, highest("warm")])
-    image = registry.push(layout, "warm", "team/warm")
-    done = subprocess.run(
-        [trainyard_server.PROGRAM, "warm", image, "--data", yard.data],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0 and f"{image} is ready: sha256:" in done.stdout, done.stderr
+    layout.image("pulled", [LOWEST, MIDDLE, highest("pulled")])
+    image = registry.push(layout, "pulled", "team/pulled")
+    notice = "trainyard: `trainyard warm` is deprecated: use `trainyard pull`\n"
+    for command, stderr in (("pull", ""), ("warm", notice)):
+        done = subprocess.run(
+            [trainyard_server.PROGRAM, command, image, "--data", yard.data],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0 and f"{image} is ready: sha256:" in done.stdout, done.stderr
+        assert done.stderr == stderr
     registry.stop()
     try:
-        assert run(yard, "warmed", image)["TrainingJobStatus"] == "Completed"
-        cold = run(yard, "cold", image.replace("warm", "never"))
+        assert run(yard, "pulled", image)["TrainingJobStatus"] == "Completed"
+        cold = run(yard, "cold", image.replace("pulled", "never"))
         assert (
             cold["TrainingJobStatus"] == "Failed" and "connection refused" in cold["FailureReason"]
         ), cold["FailureReason"]

@@ -55,7 +55,7 @@ def batch(server: Server) -> BaseClient:
             jobDefinitionName=name,
             type="container",
             containerProperties={
-                "image": "trainyard/machine",
+                "image": "trainyard/host",
                 "command": ["true"],
                 "resourceRequirements": [
                     {"type": "VCPU", "value": "1"},

@@ -141,7 +141,7 @@ def test_shared_directories_are_named_by_those_on_their_lists(
         jobDefinitionName="peek",
         type="container",
         containerProperties={
-            "image": "trainyard/machine",
+            "image": "trainyard/host",
             "command": ["ls", "/fsx"],
             "resourceRequirements": [
                 {"type": "VCPU", "value": "1"},

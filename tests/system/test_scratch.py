@@ -40,22 +40,22 @@ FILLS = {
         "No space left on device",
     ),
     "memory-root-bytes": (
-        "trainyard/machine",
+        "trainyard/host",
         "dd if=/dev/zero of=/full bs=1M count=2000",
         "No space left on device",
     ),
     "memory-tmp-bytes": (
-        "trainyard/machine",
+        "trainyard/host",
         "dd if=/dev/zero of=/tmp/full bs=1M count=2000",
         "No space left on device",
     ),
     "memory-root-files": (
-        "trainyard/machine",
+        "trainyard/host",
         "mkdir /f; cd /f; seq 400000 | xargs touch",
         "No space left on device",
     ),
     "memory-shm-files": (
-        "trainyard/machine",
+        "trainyard/host",
         "cd /dev/shm; seq 400000 | xargs touch",
         "No space left on device",
     ),
@@ -124,7 +124,7 @@ def test_a_job_that_fills_its_storage_fails_alone(
     client, submit, logs = batch
     beside = [
         submit(f"beside-{number}", image, BESIDE)
-        for number, image in enumerate(("", "trainyard/machine"))
+        for number, image in enumerate(("", "trainyard/host"))
     ]
     wait_for(
         lambda: all(described(client, number)["status"] == "RUNNING" for number in beside),

@@ -347,7 +347,7 @@ print("rows", start_row, end_row)
 def test_a_train_executable_takes_its_rows(yard: Server) -> None:
     """No script mode at all: a program of one's own on three hosts,
     each with its part of the rows."""
-    body = jobs.request("rows", hosts=3, image="trainyard/machine", HyperParameters={})
+    body = jobs.request("rows", hosts=3, image="trainyard/host", HyperParameters={})
     body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/usr/bin/python3", "-c"]
     body["AlgorithmSpecification"]["ContainerArguments"] = ["import os; exec(os.environ['TRAIN'])"]
     body["Environment"] = {"TRAIN": TAKE_ROWS}

@@ -60,7 +60,7 @@ def test_starts_follow_the_weights_also_over_a_crash(yard: Server, batch: BaseCl
         jobDefinitionName=fresh("short"),
         type="container",
         containerProperties={
-            "image": "trainyard/machine",
+            "image": "trainyard/host",
             "vcpus": 1,
             "memory": 64,
             "command": ["/bin/sh", "-c", "sleep 0.3"],

@@ -280,7 +280,7 @@ def own_batch_job(
         jobDefinitionName=f"{tenant}-{name}",
         type="container",
         containerProperties={
-            "image": "trainyard/machine",
+            "image": "trainyard/host",
             "command": ["/bin/sh", "-c", command],
             "resourceRequirements": [
                 {"type": "VCPU", "value": "1"},
@@ -328,7 +328,7 @@ def server(start: Callable[..., Server], tmp_path_factory: pytest.TempPathFactor
         jobDefinitionName="shared",
         type="container",
         containerProperties={
-            "image": "trainyard/machine",
+            "image": "trainyard/host",
             "command": ["true"],
             "resourceRequirements": [
                 {"type": "VCPU", "value": "1"},

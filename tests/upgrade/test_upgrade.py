@@ -33,6 +33,11 @@ FINAL = ("SUCCEEDED", "FAILED")
 Objects = dict[str, tuple[bytes, str, dict[str, str]]]  # name -> content, type, metadata
 
 
+def old_request(name: str, script: str = "true", **more: Any) -> dict[str, Any]:
+    """A request with the image name that the last release knows."""
+    return jobs.request(name, script, image="trainyard/machine", **more)
+
+
 def waits(name: str) -> str:
     """A script that counts until it is let go."""
     return (
@@ -180,7 +185,7 @@ def read_objects(server: Server, prefix: str) -> Objects:
 
 def run_one(server: Server, name: str, **more: Any) -> dict[str, Any]:
     server.boto("sagemaker").create_training_job(
-        **jobs.request(
+        **old_request(
             name,
             "cat /opt/ml/input/data/in/*; echo > /opt/ml/model/$(hostname)",
             channels={"in": ("s3://yard/in/small", "FullyReplicated")},
@@ -208,15 +213,15 @@ def fill(server: Server) -> dict[str, Any]:
     make_queue(server)
     done = run_one(server, "done")
     sagemaker = server.boto("sagemaker")
-    sagemaker.create_training_job(**jobs.request("fails", "echo about to; exit 3"))
+    sagemaker.create_training_job(**old_request("fails", "echo about to; exit 3"))
     failed = jobs.wait_until(sagemaker, "fails")
     over = submit(server, "over", "echo over")
     assert batch_lines(server, over) == ["over"]
-    sagemaker.create_training_job(**jobs.request("runs", waits("runs"), hosts=2))
+    sagemaker.create_training_job(**old_request("runs", waits("runs"), hosts=2))
     jobs.wait_until(sagemaker, "runs", ("Training",))
     running = submit(server, "running", waits("running"))
     batch_status(server, running, ("RUNNING",))
-    sagemaker.create_training_job(**jobs.request("queued", "echo at last"))
+    sagemaker.create_training_job(**old_request("queued", "echo at last"))
     queued = submit(server, "queued", "echo at last")
     wait_for(lambda: len(jobs.log_lines(server.boto("logs"), "runs")) >= 4, "lines of both hosts")
     return {
@@ -304,9 +309,9 @@ def test_each_server_has_the_agents_of_the_other(
     run_one(server, "kept", CheckpointConfig={"S3Uri": "s3://yard/kept"})
     sagemaker = server.boto("sagemaker")
     sagemaker.create_training_job(
-        **jobs.request("stopped", f"echo > /opt/ml/model/part; {waits('stopped')}")
+        **old_request("stopped", f"echo > /opt/ml/model/part; {waits('stopped')}")
     )
-    sagemaker.create_training_job(**jobs.request("runs", waits("runs"), hosts=2))
+    sagemaker.create_training_job(**old_request("runs", waits("runs"), hosts=2))
     for name in ("stopped", "runs"):
         jobs.wait_until(sagemaker, name, ("Training",))
     sagemaker.stop_training_job(TrainingJobName="stopped")
@@ -322,7 +327,7 @@ def test_each_server_has_the_agents_of_the_other(
     assert jobs.wait_until(server.boto("sagemaker"), "runs")["TrainingJobStatus"] == "Completed"
     for host in (1, 2):
         assert counted(jobs.log_lines(server.boto("logs"), "runs", host), "runs")
-    server.boto("sagemaker").create_training_job(**jobs.request("fails", "exit 3"))
+    server.boto("sagemaker").create_training_job(**old_request("fails", "exit 3"))
     assert jobs.wait_until(server.boto("sagemaker"), "fails")["FailureReason"].startswith(
         "AlgorithmError"
     )
@@ -341,7 +346,7 @@ def test_programs_are_exchanged_one_by_one(install: Callable[..., Installed]) ->
             server.kill()
             server.start()
         names.append(f"runs-{len(names)}")
-        server.boto("sagemaker").create_training_job(**jobs.request(names[-1], waits(names[-1])))
+        server.boto("sagemaker").create_training_job(**old_request(names[-1], waits(names[-1])))
         jobs.wait_until(server.boto("sagemaker"), names[-1], ("Training",))
     assert len(server.agents()) == 3, "of the release; today's with the release's server; today's"
     for name in names:

@@ -86,7 +86,7 @@ const std::vector<Command>& commands() {
          {"--dry-run", "", false, "print the request and upload nothing"}},
         "Start a job from a file: CreateTrainingJob's request as JSON or TOML, or its short form.",
         "Short form (TOML):\n"
-        "  image = \"trainyard/machine\"\n"
+        "  image = \"trainyard/host\"\n"
         "  command = \"python3 /opt/ml/input/data/code/train.py\"   # or a list of words\n"
         "  instance_type = \"ml.m5.large\"    # and instance_count, volume_gib\n"
         "  output = \"s3://bucket/models\"\n"

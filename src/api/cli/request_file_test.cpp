@@ -14,7 +14,7 @@ Result<Submission> read(const std::string& text, const std::string& name = "") {
 TEST(ReadSubmission, TheShortForm) {
   const auto submission = read(R"T(
 name = "mnist"
-image = "trainyard/machine"
+image = "trainyard/host"
 command = ["python3", "train.py"]
 instance_type = "ml.m5.large"
 instance_count = 2
@@ -40,7 +40,7 @@ test = {from = "s3://yard/test", sharded = true, content_type = "text/csv"}
   ASSERT_TRUE(submission) << submission.error().message;
   EXPECT_EQ(submission->request, *parse_json(R"T({
     "TrainingJobName": "mnist", "RoleArn": "arn:aws:iam::123456789012:role/trainer",
-    "AlgorithmSpecification": {"TrainingImage": "trainyard/machine", "TrainingInputMode": "File",
+    "AlgorithmSpecification": {"TrainingImage": "trainyard/host", "TrainingInputMode": "File",
       "ContainerEntrypoint": ["python3", "train.py"], "MetricDefinitions": [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]},
     "ResourceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 2, "VolumeSizeInGB": 5},
     "OutputDataConfig": {"S3OutputPath": "s3://yard/models/"}, "EnableManagedSpotTraining": true,

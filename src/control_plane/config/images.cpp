@@ -2,7 +2,9 @@
 
 #include <filesystem>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
+#include "domain/deprecated_images.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::config {
@@ -70,7 +72,11 @@ Result<void> read_image(const std::string& name, Table table, std::map<std::stri
     for (const char* key : {"mounts", "python"})
       if (table.has(key)) return invalid(table.name(key) + " is for runtimes; an image brings its own files");
   }
-  images[name] = image;
+  const std::string present(domain::present_image_name(name));
+  if (name != present)
+    log(Level::warning, "config", "a deprecated image name", {{"image", name}, {"use", present}});
+  if (!images.emplace(present, image).second)
+    return invalid("images.\"" + name + "\" is given twice, also by its present name \"" + present + "\"");
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include "control/gang.hpp"
 #include "control/group.hpp"
 #include "control/live.hpp"
+#include "domain/deprecated_images.hpp"
 #include "domain/job_check.hpp"
 #include "launch/hands_over.hpp"
 #include "observe/many_streams.hpp"
@@ -196,6 +197,10 @@ class SingleWriter final : public ControlPlane {
                      std::to_string(hosts_max));
     for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::ask_of(group));
     TRY(domain::check_images(settings_.image_policy, settings_.images, spec));
+    for (const std::string_view name : domain::deprecated_images(spec))
+      if (!deprecated_image_logged_.exchange(true))
+        log(Level::warning, "control", "jobs use a deprecated image name",
+            {{"image", std::string(name)}, {"use", std::string(domain::present_image_name(name))}});
     if (spec.encrypt_traffic && spec.hosts() > 1 && !settings_.no_encryption.empty())
       return invalid("EnableInterContainerTrafficEncryption is not to be had here: " +
                      settings_.no_encryption);
@@ -264,6 +269,7 @@ class SingleWriter final : public ControlPlane {
   // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
   // truth.
   std::atomic<size_t> own_commands_ = 0;
+  mutable std::atomic<bool> deprecated_image_logged_ = false;  // once per server
 
   // Confined to the reconciling thread.
   std::string reconcile_fault_;  // said once in the log

@@ -9,7 +9,7 @@ domain::Job job(const char* queue) {
   domain::Job made;
   made.account = "123456789012";
   made.key = {"us-east-1", "id"};
-  made.spec.image = "trainyard/machine";
+  made.spec.image = "trainyard/host";
   made.spec.groups.push_back({"all", "", 1, domain::Share{1, 64 << 20, 0}});
   made.spec.batch.emplace();
   made.spec.batch->queue = queue;

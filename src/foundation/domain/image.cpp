@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/text.hpp"
+#include "domain/deprecated_images.hpp"
 #include "domain/image_policy.hpp"
 #include "domain/json_fields.hpp"
 
@@ -140,6 +141,7 @@ ImageName split_image_name(std::string_view name) {
 }
 
 const std::string* find_image_key(const std::map<std::string, Image>& images, std::string_view name) {
+  name = present_image_name(name);
   const ImageName parts = split_image_name(name);
   const auto rank = [&](const std::string& key, const Image& image) {
     const auto stars = static_cast<size_t>(std::count(key.begin(), key.end(), '*'));

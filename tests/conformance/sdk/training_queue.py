@@ -24,7 +24,7 @@ if version.startswith("3."):
 
     def trainer(lesson: str, command: str = COMMAND) -> Any:
         return ModelTrainer(
-            training_image="trainyard/machine",
+            training_image="trainyard/host",
             source_code=SourceCode(command=command),
             base_job_name=lesson,
             environment={"LESSON": lesson},
@@ -41,7 +41,7 @@ else:
 
     def trainer(lesson: str, command: str = COMMAND) -> Any:
         return Estimator(
-            image_uri="trainyard/machine",
+            image_uri="trainyard/host",
             role="trainer",
             instance_count=1,
             instance_type="ml.m5.large",

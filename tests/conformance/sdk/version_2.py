@@ -20,7 +20,7 @@ from sagemaker.debugger import DebuggerHookConfig
 from sagemaker.estimator import Estimator
 from sagemaker.exceptions import UnexpectedStatusException
 
-IMAGE = "trainyard/machine"
+IMAGE = "trainyard/host"
 POLLS_MAX = 600
 directory = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))

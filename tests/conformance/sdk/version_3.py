@@ -20,7 +20,7 @@ from sagemaker.core.resources import TrainingJob
 from sagemaker.train import ModelTrainer
 from sagemaker.train.configs import Compute, InputData, SourceCode
 
-IMAGE = "trainyard/machine"
+IMAGE = "trainyard/host"
 logging.basicConfig(level=logging.INFO)  # the SDK's way of showing logs
 directory = sys.argv[1]
 here = os.path.dirname(os.path.abspath(__file__))

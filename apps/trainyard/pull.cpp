@@ -1,4 +1,4 @@
-#include "trainyard/warm.hpp"
+#include "trainyard/pull.hpp"
 
 #include <unistd.h>
 
@@ -6,6 +6,7 @@
 
 #include "config/config.hpp"
 #include "containers/image.hpp"
+#include "domain/deprecated_images.hpp"
 #include "os/process.hpp"
 #include "trainyard/images.hpp"
 #include "trainyard/terminal.hpp"
@@ -13,7 +14,7 @@
 namespace trainyard::apps {
 namespace {
 
-// On a terminal the line is written over; elsewhere each step is said once.
+// Overwrites its line on a terminal; elsewhere it prints each step once.
 class ProgressLine {
  public:
   bool operator()(const containers::PullProgress& progress) {
@@ -37,13 +38,16 @@ class ProgressLine {
 
 }  // namespace
 
-Result<void> warm(const WarmOptions& options) {
+Result<void> pull(const PullOptions& options) {
   config::Config config;
   if (!options.config_file.empty()) config = TRY(config::read_config(options.config_file));
+  if (const auto present = domain::present_image_name(options.image); present != options.image)
+    std::fprintf(stderr, "trainyard: the image name %s is deprecated: use %s\n", options.image.c_str(),
+                 std::string(present).c_str());
   const auto image =
       TRY(domain::resolve_image(all_images(config.images, os::program_directory()), options.image));
   if (image.kind == domain::Image::Kind::machine) {
-    std::printf("%s is this machine's own system: there is nothing to prepare\n", options.image.c_str());
+    std::printf("%s is this machine's own system: nothing to pull\n", options.image.c_str());
     return {};
   }
   ProgressLine line;

@@ -1,4 +1,4 @@
-// `trainyard warm IMAGE`: fetches and unpacks an image ahead of the jobs that will ask for it, as their hosts would.
+// Pulls and unpacks an image before jobs need it, as their hosts would: `trainyard pull IMAGE`.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace trainyard::apps {
 
-struct WarmOptions {
+struct PullOptions {
   std::string data_directory;
   std::string config_file;  // "" = none
   std::string image;        // as a TrainingImage names it
 };
 
-// Says on standard output how far it is. Errors: those of the image.
-Result<void> warm(const WarmOptions& options);
+// Prints its progress to standard output. Errors: those of the image.
+Result<void> pull(const PullOptions& options);
 
 }  // namespace trainyard::apps
