@@ -1,4 +1,4 @@
-// Jobs that are tried again, run out of time, or leave their hosts to the next one.
+// Tests jobs that are retried, run out of time, or leave their hosts to the next one.
 #include <gtest/gtest.h>
 
 #include "control/test_yard.hpp"
@@ -23,7 +23,7 @@ NewJob spot(const std::string& name, uint32_t hosts = 1) {
   return job;
 }
 
-// The agent does what it is told: its process ends, it finishes, and its host is gone.
+// The agent follows its order: its process ends, it finishes, and its host is gone.
 void obey(Yard& yard, const std::string& name, StopCause cause = StopCause::interrupted) {
   const auto job = yard.find(name);
   const AttemptId id{job->number, job->attempt()->number};
@@ -213,7 +213,7 @@ TEST(Retry, ARuntimeThatDiedIsOurs) {
   EXPECT_EQ(yard.find("a")->phase(), Phase::interrupted);
 }
 
-// A rank whose peer's runtime died says so before the peer's own agent does.
+// A rank whose peer's runtime died reports it before the peer's own agent does.
 TEST(Retry, AConsequenceThatIsHeardFirstIsNotTheCause) {
   for (const bool spot_job : {true, false}) {
     Yard yard;

@@ -1,5 +1,5 @@
-// Arrays that await each other, under a server that dies between any two of its steps: nothing is lost, no child runs
-// twice, nobody starts before those that it awaits, and what the ledger keeps is what its commands yield.
+// Tests arrays that depend on each other, under a server that dies between any two of its steps: nothing is lost, no
+// child runs twice or before its dependencies have ended, and the ledger's tables are what its commands yield.
 #include <set>
 
 #include "base/random.hpp"
@@ -33,8 +33,7 @@ class Story {
           if (random_.chance(3)) withdraw();
           break;
         case 2:
-          if (random_.chance(3))
-            yard_.restart();  // what was not committed is gone, with whoever asked for it
+          if (random_.chance(3)) yard_.restart();  // what was not committed is gone, with its caller
           break;
         case 3:
         case 4:
@@ -102,7 +101,7 @@ class Story {
     for (const launch::Agent& agent : yard_.launcher.agents) seen_.insert(agent.attempt);
   }
 
-  // Somebody's process moves on by one state.
+  // The process of one host moves on by one state.
   void go_on() {
     if (!yard_.launcher.agents.empty())
       go_on(yard_.launcher.agents[random_.below(yard_.launcher.agents.size())]);

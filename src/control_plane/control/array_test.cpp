@@ -1,4 +1,5 @@
-// Arrays: their children are made few at a time, await each other, fail and are taken back one by one or all together.
+// Tests arrays: their children are created few at a time, depend on each other, fail, and are withdrawn one by one or
+// all together.
 #include "domain/array.hpp"
 #include "control/test_batch.hpp"
 #include "reconcile/reconcile.hpp"

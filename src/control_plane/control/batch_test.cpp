@@ -1,4 +1,4 @@
-// Jobs of queues: where they wait, whom they await, when they are tried again.
+// Tests jobs of queues: where they wait, what they depend on, when they are retried.
 #include "control/test_batch.hpp"
 
 namespace trainyard::control {

@@ -1,5 +1,5 @@
-// How much of each consumable resource is in use: what the jobs that hold machines asked for. Nothing of it is kept: it
-// is added up from the jobs whenever it is asked for, so that no end of a job can be missed.
+// Counts how much of each consumable resource is in use by the jobs that hold machines. Nothing of it is stored: it is
+// added up from the jobs at each call, so that no end of a job can be missed.
 //
 // Threads: pure. Errors: none.
 #pragma once

@@ -43,7 +43,7 @@ class SingleWriter final : public ControlPlane {
         clock_(clock),
         time_(clock, settings_.clock),
         random_(random) {
-    // As control's time counts from then on, whatever the wall clock does.
+    // From here on in control's time, which jumps of the wall clock do not affect.
     for (reconcile::TraceEvent& event : settings_.spot.trace) event.at -= time_.offset();
   }
 
@@ -186,7 +186,7 @@ class SingleWriter final : public ControlPlane {
   void watch(Watcher watcher) override { watchers_.push_back(std::move(watcher)); }
 
  private:
-  // What is refused whatever the state is.
+  // Rejects what no state of the server allows.
   Result<void> admit(const domain::JobSpec& spec) const {
     TRY(domain::check_limits(spec));
     const int64_t hosts_max =
@@ -230,7 +230,7 @@ class SingleWriter final : public ControlPlane {
   }
 
   reconcile::Command with_image_note(reconcile::Command command) const;
-  // How long was spent on what failed, and is tried again by the next step.
+  // The time spent on failed actions, which the next step tries again.
   std::chrono::nanoseconds carry_out(const reconcile::Decision& decision, Instant now);
   bool resize(const reconcile::Decision& decision);
   void submit(reconcile::Command command);
@@ -279,7 +279,7 @@ class SingleWriter final : public ControlPlane {
   std::set<std::string> resizing_failed_;  // likewise: kinds and machines
   reconcile::IdleSince idle_since_;
   std::set<domain::JobKey> reuse_queues_;
-  // Of which change of tags, and of which yard, that is.
+  // The change of tags, and the catalog, from which it was computed.
   std::pair<uint64_t, std::shared_ptr<const domain::BatchCatalog>> reuse_as_of_;
 
   std::atomic<uint64_t> tag_changes_ = 0;  // counted by the committing thread
@@ -349,7 +349,7 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   try {
     return reconcile();
   } catch (const std::exception& fault) {
-    // The faults of one job are caught at its boundary: this one is ours. It is tried again at the next interval.
+    // Faults of one job are caught at its boundary: this one concerns all. The next interval tries again.
     if (reconcile_fault_ != fault.what())
       log(Level::error, "control", "reconciling failed", {{"why", fault.what()}});
     reconcile_fault_ = fault.what();
@@ -366,7 +366,7 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   const auto began = clock_.monotonic();
   const Instant now = time_.now();
   reconcile::Snapshot snapshot;
-  // The launcher first: an agent that reports its end after this was asked is not taken for lost.
+  // The launcher first: an agent that reports its end after this query is not considered lost.
   snapshot.agents = launcher_.list();
   snapshot.machines = launcher_.machines();
   snapshot.kinds = launcher_.kinds();
@@ -402,7 +402,8 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   return took;
 }
 
-// How those ended that others await and that are not in memory any more. They stay as they are: each is looked up once.
+// Looks up how jobs ended that others depend on and that are not in memory any more. Ended jobs do not change, so each
+// is looked up once.
 void SingleWriter::look_up_awaited(reconcile::Snapshot& snapshot) {
   for (const auto& job : snapshot.jobs) {
     if (job->state != JobState::waiting) continue;
@@ -427,13 +428,12 @@ void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
   for (const JobNumber number : shown) {
     if (live_.kept(number)) continue;
     auto job = ledger_.find_job(number);
-    // Only finished jobs can be missing here; of what the ledger does not know at all, decide() makes a
-    // stranger.
+    // Only finished jobs can be missing here; decide() removes attempts that the ledger does not know.
     if (job && job->finished()) live_.put({std::make_shared<const Job>(*std::move(job))});
   }
 }
 
-// A job whose image stands for something that its user did not choose says so as long as it runs.
+// Adds the note of an image to the status of its job, for as long as it runs.
 reconcile::Command SingleWriter::with_image_note(reconcile::Command command) const {
   reconcile::Place* place = std::get_if<reconcile::Place>(&command);
   const auto job = place ? live_.find(place->job) : nullptr;
@@ -445,7 +445,7 @@ reconcile::Command SingleWriter::with_image_note(reconcile::Command command) con
   return command;
 }
 
-// Who waits comes first: commands are made durable while gangs start, and what is over is removed last.
+// Starts come first: commands are made durable while gangs start, and ended attempts are removed last.
 std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& decision, Instant now) {
   live_.say_why(decision.waits);
   own_commands_ += decision.commands.size();
@@ -471,7 +471,7 @@ std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& deci
   return in_vain ? clock_.monotonic() - began : std::chrono::nanoseconds();
 }
 
-// More machines, and those given back that are idle. What fails is decided again.
+// Adds machines, and releases idle ones. What fails is decided again.
 bool SingleWriter::resize(const reconcile::Decision& decision) {
   bool all = true;
   const auto say = [&](const char* what, const std::string& which, const Result<void>& done) {
@@ -497,13 +497,13 @@ void SingleWriter::submit(reconcile::Command command) {
              if (!job)
                log(Level::warning, "control", "a decision could not be kept",
                    {{"command", kind}, {"why", job.error().message}});
-             // What could not be kept (a full disk) is decided again at the next interval, not at once for ever.
+             // What could not be stored (a full disk) is decided again at the next interval, not at once.
              if (--own_commands_ == 0 && job) reconcile_due_.ring();
            },
            {}});
 }
 
-// Those whose tag says so; looked up anew when tags or queues have changed.
+// The queues whose tag allows host reuse; looked up again when tags or queues have changed.
 const std::set<domain::JobKey>& SingleWriter::reuse_queues(
     const std::shared_ptr<const domain::BatchCatalog>& yard) {
   const uint64_t change = tag_changes_;
@@ -524,7 +524,7 @@ std::shared_ptr<const Job> SingleWriter::job_in(AttemptId attempt) const {
   return job && job->attempt() && job->attempt()->number == attempt.number ? job : nullptr;
 }
 
-// Of all hosts of all that start, with one sync. Clients show nothing of any stream until all of a job's are there.
+// Creates the streams of all starting hosts with one sync. Clients show no stream of a job until all of them exist.
 Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) {
   std::vector<observe::StreamKey> keys;
   for (const AttemptId id : attempts)
@@ -547,7 +547,7 @@ Result<void> SingleWriter::start(const Job& job, AttemptId id, const reconcile::
   return launcher_.ensure(gang);
 }
 
-// `streams`: whether their log streams could be made.
+// `streams`: the result of creating their log streams.
 bool SingleWriter::ensure(AttemptId id, const reconcile::Decision& decision, const Result<void>& streams,
                           Instant now) {
   const auto job = job_in(id);

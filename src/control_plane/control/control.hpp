@@ -1,21 +1,18 @@
-// The control plane's heart: admits commands, keeps them, and makes what runs match what the ledger wants.
+// Control is the core of the control plane: it admits commands, stores them in the ledger, and makes the
+// running hosts match what the ledger wants.
 //
 // Two loops, each a step that a thread repeats (apps) or the simulator calls (one thread, one seed):
 //
-//   commit_step     takes every command that waits, applies each to the state in memory (pure: state.hpp),
-//   writes all
-//                   of them in one ledger transaction, answers. The only writer of the ledger.
+//   commit_step     takes every pending command, applies each to the state in memory (pure: state.hpp),
+//                   writes all of them in one ledger transaction, answers. The only writer of the ledger.
 //   reconcile_step  snapshot -> decide() (pure: reconcile.hpp, schedule) -> commands to itself, calls to the
-//   launcher,
-//                   orders to agents. Keeps no list of effects: it compares what the ledger wants with what
-//                   the launcher shows.
+//                   launcher, orders to agents. Keeps no list of effects: it compares what the ledger wants
+//                   with what the launcher lists.
 //
 // Threads: commands, reports and reads from anywhere; commit_step() and reconcile_step() each from one
-// thread.
-//          Answers are called on the thread of commit_step and must not block.
-// Errors:  answers carry them: conflict (name taken; illegal move), not_found, invalid, exhausted (backlog
-// full, disk
-//          full), unavailable (stopping).
+// thread. Answers are called on the thread of commit_step and must not block.
+// Errors:  passed to answers: conflict (name taken; illegal move), not_found, invalid, exhausted (backlog
+// full, disk full), unavailable (stopping).
 // Lifetime: everything passed to the constructor must outlive it.
 #pragma once
 
@@ -58,68 +55,68 @@ namespace trainyard::control {
 struct Settings {
   std::string account;
   std::map<std::string, domain::Image>
-      images;  // what TrainingImage names stand for, beside oci: and containers-storage:
+      images;  // what TrainingImage names stand for, in addition to oci: and containers-storage:
   domain::ImagePolicy image_policy;  // which of the others jobs may run
-  domain::Outward outward;           // how jobs reach the outside
+  domain::Outward outward;           // the egress of jobs
   domain::FileSystems file_systems;
-  domain::FileSystems volumes;     // directories that Batch jobs may ask for, by the path that they call them
-  domain::PosixUsers posix_users;  // as whom jobs use both
+  domain::FileSystems volumes;         // directories that Batch jobs may mount, by the path in their requests
+  domain::PosixUsers posix_users;      // the users that jobs use both with
   bool best_effort_isolation = false;  // containers that cannot have a user namespace run without one
-  // Of instances that training jobs use at once; asked in each turn, so they may change.
+  // The quotas on instances that training jobs use at once; read in each iteration, so they may change.
   std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
     return std::vector<domain::InstanceQuota>();
   };
-  bool scale_gangs = true;  // dev mode: no machines in the config, so gangs scale to what there is
+  bool scale_gangs = true;  // dev mode: the config has no machines, so gangs scale to the machine
   int64_t gang_hosts_max = domain::kGangHostsMax;  // less, where the launcher's network pool holds less
   int64_t encrypted_gang_hosts_max =
       domain::kGangHostsMax;             // likewise; their networks have twice the addresses
-  size_t backlog_commands_max = 10'000;  // that wait for their commit; more are refused with `exhausted`
+  size_t backlog_commands_max = 10'000;  // pending commands; more are refused with `exhausted`
   size_t group_commands_max =
-      1'000;  // in one commit: what waits behind it waits some milliseconds, not seconds
-  Duration reconcile_interval = 500ms;   // when nothing happens
+      1'000;  // in one commit: a command behind it waits some milliseconds, not seconds
+  Duration reconcile_interval = 500ms;   // when no command arrives
   Duration launch_timeout = 5min;        // to start a gang that the launcher cannot start just now
   Duration stop_grace = 120s;            // between SIGTERM and SIGKILL
-  Duration stalled_after = 30min;        // without output and work, a host is said to hang; 0 = never
-  Duration stop_upload_timeout = 60min;  // to upload after a stop: a large model over a slow line
-  reconcile::Spot spot;                  // what takes spot jobs' machines away, beside people
+  Duration stalled_after = 30min;        // without output and work, a host is reported as hanging; 0: never
+  Duration stop_upload_timeout = 60min;  // to upload after a stop: a large model over a slow link
+  reconcile::Spot spot;                  // interrupts spot jobs, in addition to users
   Duration spot_notice = 120s;           // then, between SIGTERM and SIGKILL
   schedule::GrowthPolicy growth;         // of machines that the launcher makes on demand
-  Duration leave_timeout = 30s;  // for an agent whose job is over to ship its last lines and end by itself
-  std::string no_encryption =
-      {};                    // why traffic between hosts is not encrypted here, in words; "" when it can be
-  std::string api_address;   // of this server, for orders: "127.0.0.1:4566"
-  std::string wire_address;  // "unix:/.../agents.sock"
-  std::string objects_endpoint;  // "http://127.0.0.1:4566", or the external one
+  Duration leave_timeout = 30s;    // for an agent whose job is over to send its last lines and end by itself
+  std::string no_encryption = {};  // why traffic between hosts is not encrypted here; "" when it can be
+  std::string api_address;         // of this server, for orders: "127.0.0.1:4566"
+  std::string wire_address;        // "unix:/.../agents.sock"
+  std::string objects_endpoint;    // "http://127.0.0.1:4566", or the external one
   ClockSettings clock;
-  // Asked before a job is created; its error is the answer (base/disk_reserve.hpp).
+  // Called before a job is created; its error is the answer (base/disk_reserve.hpp).
   CheckRoom check_room = no_reserve();
-  // Called by commit_step when the ledger takes no more commits (ledger.hpp, failure): the process must end, and is to
-  // be started again. Must not block.
+  // Called by commit_step when the ledger takes no more commits (ledger.hpp, failure): the process must end
+  // and be restarted. Must not block.
   std::function<void(const std::string& why)> ledger_failed = [](const std::string&) {};
 };
 
-// What the face hands over to create a job; control adds number, account, times.
+// The API's request to create a job; control adds number, account, times.
 struct NewJob {
   domain::JobKey key;
   domain::JobSpec spec;
   std::vector<domain::Tag> tags;
 };
 
-// What somebody who interrupts a job may say.
+// The options of an interruption.
 struct Interruption {
-  std::optional<domain::HostIndex> host;  // that is taken away; its peers end with it. Nothing: all
-  std::optional<Duration> notice;         // nothing: as the config says
+  std::optional<domain::HostIndex> host;  // the interrupted host; its peers end with it. Nothing: all
+  std::optional<Duration> notice;         // nothing: the configured one
   std::string reason;                     // "" = "somebody asked for it"
 };
 
 using Answer = std::function<void(Result<domain::Job>)>;
-// What became of a fact: how many of this host's facts are durable, and whether the job needs no more of it.
+// The result of a fact: how many of this host's facts are durable, and whether the job needs the host any
+// longer.
 struct FactApplied {
   uint64_t facts_applied = 0;
   bool final = false;
 };
 using FactAnswer = std::function<void(Result<FactApplied>)>;
-// Of a queue, environment or definition: as it is after the change.
+// The new state of a queue, environment or definition.
 struct ResourceRequest {
   domain::ResourceChange how = domain::ResourceChange::create;
   domain::BatchResource resource;
@@ -133,54 +130,56 @@ struct RecordsWish {
 using RecordsAnswer = std::function<void(Result<std::shared_ptr<const domain::Records>>)>;
 using TagAnswer = std::function<void(Result<std::vector<domain::Tag>>)>;
 
-// Who must know of what happens. Both are called on the loops' threads and must not block.
+// Receives notifications. Both functions are called on the loops' threads and must not block.
 struct Watcher {
-  // After a commit that changed it.
+  // Called after a commit that changed the job.
   std::function<void(const std::shared_ptr<const domain::Job>& job)> changed;
-  // At the end of each reconcile_step, for what depends on time.
+  // Called at the end of each reconcile_step, for what depends on time.
   std::function<void()> reconciled;
 };
 
 class Control {
  public:
-  // Answers what is still waiting with `unavailable`. Requires: the loops have stopped.
+  // Answers pending commands with `unavailable`. Requires: the loops have stopped.
   virtual ~Control() = default;
 
   // -- commands: answered once durable
   virtual void create_job(NewJob job, Answer answer) = 0;
   virtual void stop_job(domain::JobKey key, Answer answer) = 0;
-  // Its attempt ends, with what it has saved as checkpoints, and the next one follows when there is room.
+  // Its attempt ends, with the checkpoints that it has saved, and the next one follows when there is
+  // capacity.
   virtual void interrupt_job(domain::JobKey key, Interruption interruption, Answer answer) = 0;
-  // For how long its hosts are kept after its end. Errors: conflict, when it has no warm pool (any more).
+  // Sets how long its hosts are kept after its end. Errors: conflict, when it has no warm pool (any more).
   virtual void keep_alive(domain::JobKey key, int64_t seconds, Answer answer) = 0;
-  // Takes a Batch job back; see Withdraw. A job that is over stays as it is.
+  // Withdraws a Batch job; see Withdraw. A job that is over stays as it is.
   virtual void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason, Answer answer) = 0;
   virtual void change_resource(ResourceRequest wish, ResourceAnswer answer) = 0;
-  // Answers with all records after the change. Errors: conflict, when others have changed records since they were
-  // read; exhausted; invalid.
+  // Answers with all records after the change. Errors: conflict, when another request changed records since
+  // they were read; exhausted; invalid.
   virtual void change_records(RecordsWish wish, RecordsAnswer answer) = 0;
-  // How urgent a job is among those of its share. Errors: conflict, when it is over.
+  // Sets the priority of a job within its share. Errors: conflict, when it is over.
   virtual void prioritise_job(domain::JobKey key, int64_t priority, Answer answer) = 0;
   virtual void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                         TagAnswer answer) = 0;
 
-  // -- reads: from an immutable view or from tables, never behind the writer
-  // Also a child that its array has not made yet.
+  // -- reads: from an immutable view or from tables; they never wait for the writer
+  // Finds also a child that its array has not created yet.
   virtual Result<std::shared_ptr<const domain::Job>> find(const domain::JobKey& key) = 0;
   virtual Result<ledger::JobPage> list(const ledger::JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
-  // What lives in memory, by number: jobs that are not over, and those that still hold something.
+  // The jobs in memory, by number: jobs that are not over, and those that still hold something.
   virtual std::vector<std::shared_ptr<const domain::Job>> live_jobs() = 0;
-  // Who stands at the front of each queue, as the last turn of reconciling saw it; never nullptr.
+  // The front of each queue, as of the last iteration of reconcile; never nullptr.
   virtual std::shared_ptr<const reconcile::Fronts> fronts() = 0;
-  // What the wall clock is ahead of control's time (control_time.hpp).
+  // The wall clock minus control's time (control_time.hpp).
   virtual Duration clock_offset() = 0;
-  // How many children of an array are in each status; those are counted that were not made yet.
+  // Counts an array's children by status, including those that were not created yet.
   virtual Result<domain::ChildCounts> count_children(const domain::Job& array) = 0;
-  // In the order of their index, from query.first on; those that were not made yet are shown as they will be.
+  // In the order of their index, from query.first on; those that were not created yet are shown as they will
+  // be.
   virtual Result<std::vector<domain::Job>> children(const domain::Job& array,
                                                     const ledger::ChildQuery& query) = 0;
-  // All of Batch's nouns but definitions; never nullptr.
+  // All of Batch's resources but definitions; never nullptr.
   virtual std::shared_ptr<const domain::BatchCatalog> batch_catalog() = 0;
   // The documents of front ends; never nullptr.
   virtual std::shared_ptr<const domain::Records> records() = 0;
@@ -188,27 +187,28 @@ class Control {
 
   // -- the loops
   virtual void commit_step() = 0;
-  // How long looking and deciding took, which grows with the jobs, and what then failed, which is tried again. What was
-  // started and removed is not in it.
+  // Returns how long it took to read and decide, which grows with the number of jobs, and to try what then
+  // failed and is retried. Successful starts and removals are not included.
   virtual std::chrono::nanoseconds reconcile_step() = 0;
 };
 
-// The same with what only its own parts may do: agents report, loops are woken, watchers are told.
+// Adds what only the server's own parts may call: agents report, loops are woken, watchers are notified.
 class ControlPlane : public Control {
  public:
   using Control::find;
   virtual Result<std::shared_ptr<const domain::Job>> find(domain::JobNumber number) = 0;
-  // A fact of a host's agent (control::Agents hands it in).
+  // A fact of a host's agent (gateway passes it in).
   virtual void report(domain::AttemptId attempt, domain::HostIndex host, wire::StateFact fact,
                       FactAnswer answer) = 0;
-  // Called, from any thread, when a step has something to do; it must not block or call back. May be set at any time;
-  // when this returns, what was set before is called no more.
+  // Sets the functions that are called, from any thread, when a step has work; they must not block or call
+  // back. May be set at any time; when this returns, the former ones are called no more.
   virtual void on_due(std::function<void()> commit, std::function<void()> reconcile) = 0;
-  // Requires: called before the loops start. Lifetime: what the watcher refers to outlives the loops.
+  // Requires: called before the loops start. Lifetime: everything that the watcher refers to outlives the
+  // loops.
   virtual void watch(Watcher watcher) = 0;
 };
 
-// Loads what is not finished from the ledger. Errors: the ledger's.
+// Loads unfinished jobs from the ledger. Errors: the ledger's.
 Result<std::unique_ptr<ControlPlane>> make_control(Settings settings, ledger::Ledger& ledger,
                                                    launch::Launcher& launcher, observe::Logs& logs,
                                                    Clock& clock, Random& random);

@@ -55,7 +55,7 @@ TEST(Control, AJobOfTwoHostsGoesThroughItsPhases) {
   for (size_t i = 1; i < job->transitions.size(); ++i)
     EXPECT_EQ(job->transitions[i - 1].end, job->transitions[i].start);
 
-  // Its agents have a while to leave by themselves, then the launcher is told.
+  // Its agents have a while to end by themselves, then the launcher is told.
   EXPECT_EQ(yard.launcher.agents.size(), 2u);
   yard.clock.advance(31s);
   yard.run();
@@ -282,7 +282,7 @@ TEST(Control, StrangersAreRemovedAtTheStart) {
   EXPECT_EQ(yard.launcher.agents[0].attempt, (AttemptId{1, 1}));
 }
 
-// What a finished job's machines still hold counts until it is removed, also after a restart.
+// The remains of a finished job count until they are removed, also after a restart.
 TEST(Control, WhatIsLeftOfAJobHoldsItsMachine) {
   Yard yard;
   ASSERT_TRUE(yard.create(Yard::job("a", 1, "ml.m5.2xlarge")));
@@ -339,7 +339,7 @@ TEST(Control, ReplayRebuildsTheTables) {
   EXPECT_EQ(replay.jobs.at(2).stop_cause, domain::StopCause::max_runtime);
 }
 
-// Who waits for a machine would wait for the removal, and for the rest as well.
+// A job that waits for a machine would otherwise wait for the removal, and for the rest as well.
 TEST(Control, StartsBeforeItRemovesAndRestsForWhatFails) {
   Yard yard;
   Lines calls;
@@ -354,7 +354,7 @@ TEST(Control, StartsBeforeItRemovesAndRestsForWhatFails) {
   yard.launcher.agents.push_back({{99, 1}, "old", 0, true});
   EXPECT_EQ(yard.control->reconcile_step().count(), 0) << "time went by in what was started and removed only";
   EXPECT_EQ(calls, (Lines{"ensure", "remove"}));
-  // What fails would be tried again at once, and for ever.
+  // A failed start would otherwise be retried at once, forever.
   yard.control->create_job(Yard::job("b"), [](const auto&) {});
   yard.control->commit_step();
   yard.control->reconcile_step();

@@ -1,15 +1,17 @@
-// ControlTime is the time by which control decides: it advances as the machine's monotonic clock does, whatever happens
-// to the wall clock. Command records carry it, and every deadline is compared with it.
+// ControlTime is the time by which control decides: it advances as the machine's monotonic clock does,
+// whatever happens to the wall clock. Command records carry it, and every deadline is compared with it.
 //
-// It begins as wall time, so the two agree until somebody sets the wall clock or the machine is suspended; their
-// difference is offset(). A job's instants are control time plus the offset at its creation (Job::clock_offset): people
-// see the wall clock of its creation, and durations are exact. docs/decisions/32 has the reasons.
+// It begins as wall time, so the two agree until the wall clock is set or the machine is suspended; their
+// difference is offset(). A job's instants are control time plus the offset at its creation
+// (Job::clock_offset): users see the wall clock of its creation, and durations are exact. docs/decisions/32
+// has the reasons.
 //
-//   the wall clock is set          offset() changes, for jobs that are created afterwards; now() does not notice
+//   the wall clock is set          offset() changes, for jobs that are created afterwards; now() is
+//   unaffected
 //   the machine is suspended       now() stands as the monotonic clock does
-//   nobody calls now() for long    (a stopped process, a paused virtual machine) at most unwatched_max of it counts
+//   now() is not called for long   (a stopped process, a paused virtual machine) at most unwatched_max counts
 //   the server restarts            the monotonic clock of the same boot goes on; time in between counts
-//   the machine was rebooted       the wall clock says how much time passed, and never less than none
+//   the machine was rebooted       the wall clock tells how much time passed, never less than none
 //
 // Threads: call from anywhere. Errors: none. Lifetime: the clock outlives it.
 #pragma once
@@ -25,10 +27,10 @@
 
 namespace trainyard::control {
 
-// The wall clock counts as set when it differs from what was expected by this: slower changes are the daily work of NTP.
+// The wall clock counts as set when it deviates by this much: slower changes are normal for NTP.
 inline constexpr Duration kClockStepMin = 1s;
 
-// What must outlive the process so that a restart finds the same time.
+// The state that must outlive the process so that a restart continues the same time.
 struct ClockRecord {
   std::string boot;   // the machine's boot id: the monotonic clock belongs to it
   Duration base{};    // control time minus the monotonic clock
@@ -40,8 +42,8 @@ Json to_json(const ClockRecord& record);
 Result<ClockRecord> clock_record_from_json(const Json& json);
 
 struct ClockSettings {
-  std::string boot;                   // "" = unknown: each start counts as one after a reboot
-  std::optional<ClockRecord> record;  // of the former process; nothing: there was none
+  std::string boot;                   // "": unknown: each start counts as one after a reboot
+  std::optional<ClockRecord> record;  // of the former process; nothing: the first one
   // Keeps the record for the next process; called at the start and after each jump, possibly under a lock: must not
   // call back.
   std::function<void(const ClockRecord&)> keep = [](const ClockRecord&) {};

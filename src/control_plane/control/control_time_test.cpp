@@ -97,7 +97,7 @@ TEST(ControlTime, GoesOnOverARestart) {
     time.now();
   }
   machine.clock.pass(10min);
-  machine.clock.wall += 5h;  // while nobody looked
+  machine.clock.wall += 5h;  // between two calls
   ControlTime time(machine.clock, machine.settings);
   EXPECT_EQ(time.now(), kStart + 10min);
   EXPECT_EQ(time.offset(), 4h);
@@ -149,7 +149,7 @@ TEST(ControlTime, KeepsItsRecordAsJson) {
   EXPECT_FALSE(clock_record_from_json(Json{{"boot", "x"}, {"offset", INT64_MIN}}));
 }
 
-// -- jobs, in a yard whose two clocks are set apart
+// -- jobs, in a cluster whose two clocks are set independently
 
 struct JumpingCluster {
   Machine machine;
@@ -178,7 +178,7 @@ struct JumpingCluster {
     }
     control->commit_step();
   }
-  // Time passes as it does: the loops look each second.
+  // Time passes in steps: the loops run each second.
   void pass(Duration by) {
     for (; by > 0s; by -= 1s) {
       machine.clock.pass(1s);
@@ -194,7 +194,7 @@ struct JumpingCluster {
   std::shared_ptr<const domain::Job> find(const std::string& name) {
     return *control->find({"us-east-1", name});
   }
-  // `at`: in the job's own time, as its agent tells it.
+  // `at`: in the job's own time, as its agent reports it.
   void walk(const std::string& name, HostState until) {
     for (;;) {
       const auto job = find(name);

@@ -11,13 +11,13 @@ namespace {
 using domain::AttemptId;
 using domain::Job;
 
-// By attempts before the present one, as far as it counts.
+// The run time of attempts before the present one, as far as it counts.
 Duration ran_before(const Job& job) {
   if (job.spec.batch) return {};
   return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);
 }
 
-// What the host of a group runs becomes what the spec says, and what others run and are given stays here.
+// Replaces the spec's program by that of the host's group, and removes what other groups run.
 Result<void> name_program(const Settings& settings, const Job& job, domain::HostIndex host,
                           wire::Order& order) {
   const domain::InstanceGroup& group = job.spec.group(host);

@@ -281,7 +281,7 @@ Group::Found Group::change_resource(Waiting& waiting) {
   domain::put(*next_cluster, change_of.how, *change.resource);
   yard_ = std::move(next_cluster);
   batch_.resources.emplace_back(change_of.how, *change.resource);
-  // Another queue of that name begins anew.
+  // Another queue of that name begins without usage.
   if (change_of.how == domain::ResourceChange::remove &&
       std::holds_alternative<domain::JobQueue>(*change.resource))
     forget_usages(domain::key_of(*change.resource), true);
@@ -310,7 +310,7 @@ Result<void> Group::use_up(const Job& placed) {
     const domain::ConsumableResource* resource = yard_->resource({placed.key.region, each.resource});
     if (!resource || resource->replenishable) continue;
     domain::ConsumableResource change = *resource;
-    // Somebody may have made it less since the scheduler looked.
+    // The total may have been lowered since the scheduler read it.
     change.add = -std::min(each.quantity, resource->total);
     Waiting taking{reconcile::ChangeResource{domain::ResourceChange::update, std::move(change)}, {}, {}, {}};
     TRY(change_resource(taking));

@@ -1,5 +1,5 @@
-// Commands that share a transaction: each is applied to what those before it made of the state, and nothing of it is
-// seen by anybody until all of it is durable. Private to this room.
+// Group is a batch of commands that share a transaction: each is applied to the state after those before it, and none
+// of the changes is visible until all of them are durable. Private to this module.
 //
 // Threads: confined to commit_step's.
 // Lifetime: ledger and live outlive it; one group for each transaction.
@@ -19,7 +19,7 @@
 
 namespace trainyard::control {
 
-// A command that waits, and who is told what became of it.
+// A pending command, and the recipient of its result.
 struct Waiting {
   reconcile::Command command;
   std::optional<domain::JobKey> key;  // the job that is meant, when its number is not known yet
@@ -51,7 +51,8 @@ struct Waiting {
 // The job that the ledger has, or the child that its array has not made yet. Errors: not_found; the ledger's.
 Result<domain::Job> find_kept(ledger::Ledger& ledger, const domain::JobKey& key);
 Result<domain::Job> find_kept(ledger::Ledger& ledger, domain::JobNumber number);
-// Of an array, those that were not made yet included: how many are in each status, and those that the query asks for.
+// An array's children, including those that were not created yet: the count of each status, and those that the query
+// selects.
 Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const domain::Job& array);
 Result<std::vector<domain::Job>> kept_children(ledger::Ledger& ledger, const domain::Job& array,
                                                const ledger::ChildQuery& query);

@@ -1,4 +1,5 @@
-// One job's data never ends the server: jobs that cannot be planned, and records that an earlier version left.
+// Tests that one job's data never ends the server: jobs that cannot be planned, and records that an earlier
+// version left.
 #include <gtest/gtest.h>
 
 #include "control/group.hpp"
@@ -15,7 +16,7 @@ using domain::JobState;
 using domain::Phase;
 using test::Yard;
 
-// As a version before this one committed it: CreateTrainingJob took any counts, and their sum was 0 in 32 bits.
+// An earlier version committed it: CreateTrainingJob took any counts, and their sum was 0 in 32 bits.
 domain::Job a_job_of_an_earlier_version(domain::JobNumber number) {
   domain::Job job;
   job.number = number;
@@ -80,7 +81,7 @@ TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
   EXPECT_TRUE(yard.create(Yard::job("c", 13)));
 }
 
-// A snapshot of two jobs that wait.
+// A snapshot of two waiting jobs.
 reconcile::Snapshot two_waiting() {
   reconcile::Snapshot snapshot;
   snapshot.machines = {{"box-1", 8, int64_t{32} << 30, 0}};
@@ -124,7 +125,7 @@ TEST(JobBoundary, APlannerThatFailsOnNoJobAloneStartsNoneAndSaysWhy) {
 TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   Yard yard;
   ASSERT_TRUE(yard.create(Yard::job("a", 1)));
-  // It waits and is stopped while its attempt runs: the end of the attempt has no next state.
+  // The job waits and is stopped while its attempt runs: the end of the attempt has no next state.
   domain::Job broken = *yard.find("a");
   broken.state = JobState::waiting;
   broken.stop_cause = domain::StopCause::user;

@@ -1,7 +1,7 @@
-// What the control plane has in memory: the jobs to which something may still happen, those that were asked for lately,
-// and bells for its loops. Private to this room.
+// Holds the control plane's state in memory: the jobs that may still change, those that were requested
+// recently, and notifiers for its loops. Private to this module.
 //
-// Threads: each says so.
+// Threads: each class tells.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@
 
 namespace trainyard::control {
 
-// Wakes whoever sleeps on it. Threads: any; once hang() has returned, the former one is called no more.
+// Wakes a sleeping thread. Threads: any; once set() has returned, the former function is called no more.
 class Notifier {
  public:
   void hang(std::function<void()> wake) {
@@ -40,9 +40,9 @@ class Notifier {
   std::function<void()> wake_;  // guarded by mutex_
 };
 
-// What lives in memory: jobs that are not finished, and finished ones that keep hosts or of which the launcher still
-// shows something. Threads: guarded by its own lock; written by the committing thread (and `reasons` by the
-// reconciling one).
+// The jobs in memory: those that are not finished, and finished ones that keep hosts or of which the launcher
+// still lists agents. Threads: guarded by its own lock; written by the committing thread (and `reasons` by
+// the reconciling one).
 class Live {
  public:
   std::shared_ptr<const domain::Job> find(domain::JobNumber number) const {
@@ -54,7 +54,7 @@ class Live {
     const auto number = by_key_.find(key);
     return number == by_key_.end() ? nullptr : shown(number->second);
   }
-  // As the ledger has it: without the reason for which it waits.
+  // As in the ledger: without the pending reason.
   std::shared_ptr<const domain::Job> kept(domain::JobNumber number) const {
     const std::shared_lock lock(mutex_);
     const auto found = jobs_.find(number);
@@ -72,7 +72,7 @@ class Live {
     for (auto& job : jobs) {
       by_key_[job->key] = job->number;
       if (job->state != domain::JobState::waiting) reasons_.erase(job->number);
-      // A job that was never placed has left nothing anywhere.
+      // A job that was never placed has left nothing behind.
       if (job->finished() && job->attempts.empty()) {
         by_key_.erase(job->key);
         jobs_.erase(job->number);
@@ -116,12 +116,12 @@ class Live {
   mutable std::shared_mutex mutex_;
   std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;
   std::map<domain::JobKey, domain::JobNumber> by_key_;
-  // Why jobs wait is worked out again by each reconcile_step, so it is not the ledger's.
+  // Pending reasons are computed again by each reconcile_step, so the ledger does not store them.
   std::map<domain::JobNumber, schedule::Wait> reasons_;
 };
 
-// Finished jobs that were asked for lately: they never change, and reading one from the tables takes as long as all
-// else that a Describe does.
+// Finished jobs that were requested recently: they never change, and reading one from the tables takes as
+// long as the rest of a Describe.
 class Recent {
  public:
   std::shared_ptr<const domain::Job> find(const domain::JobKey& key) {
@@ -131,7 +131,7 @@ class Recent {
   }
   void put(std::shared_ptr<const domain::Job> job) {
     const std::lock_guard lock(mutex_);
-    if (jobs_.size() >= kJobsMax) jobs_.clear();  // seldom, and as good as choosing
+    if (jobs_.size() >= kJobsMax) jobs_.clear();  // rarely, and as good as choosing one
     jobs_[job->key] = std::move(job);
   }
 
@@ -141,8 +141,8 @@ class Recent {
   std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs_;  // guarded by mutex_
 };
 
-// What shares have used of their lines, as the ledger has it. Threads: guarded by its own lock; written by the committing
-// thread.
+// The usage of the shares of each queue, as in the ledger. Threads: guarded by its own lock; written by the
+// committing thread.
 class UsagesKept {
  public:
   domain::Usages all() const {
@@ -154,7 +154,7 @@ class UsagesKept {
     const auto found = usages_.find(share);
     return found == usages_.end() ? std::nullopt : std::optional(found->second);
   }
-  // Those of one line.
+  // The usage of the shares of one queue.
   std::vector<std::pair<domain::ShareKey, domain::Usage>> of(const domain::JobKey& queue) const {
     const std::lock_guard lock(mutex_);
     std::vector<std::pair<domain::ShareKey, domain::Usage>> found;
@@ -178,7 +178,7 @@ class UsagesKept {
   domain::Usages usages_;  // guarded by mutex_
 };
 
-// The queues and environments. Threads: guarded by its own lock; what get() gave stays as it was.
+// The queues and environments. Threads: guarded by its own lock; a catalog that get() returned never changes.
 class Yard {
  public:
   std::shared_ptr<const domain::BatchCatalog> get() const {
@@ -197,7 +197,7 @@ class Yard {
       std::make_shared<domain::BatchCatalog>();  // guarded by mutex_
 };
 
-// The documents of front ends. Threads: guarded by its own lock; what get() gave stays as it was.
+// The documents of front ends. Threads: guarded by its own lock; records that get() returned never change.
 class RecordsKept {
  public:
   std::shared_ptr<const domain::Records> get() const {

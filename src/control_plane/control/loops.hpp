@@ -1,9 +1,10 @@
-// The two threads that repeat control's steps: one commits, one reconciles. Each sleeps until its step is
-// due; the reconciling one also looks every reconcile_interval. It rests after each step, kRestFactor times as long as
-// that took to decide, and to try what failed: a flood of commands, each of which makes it due, costs a fifth of a core
-// at most. What a step got done (a gang's network, a removal) is no reason to rest: the next job would wait for it.
+// Loops runs the two threads that repeat control's steps: one commits, one reconciles. Each sleeps until its
+// step is due; the reconciling one also wakes every reconcile_interval. It rests after each step, kRestFactor
+// times as long as deciding and failed tries took: a flood of commands, each of which makes it due, costs a
+// fifth of a core at most. The time of successful work (a gang's network, a removal) does not count, since
+// the next job would wait for it.
 //
-// Threads: made and destroyed by one. Lifetime: control outlives it.
+// Threads: created and destroyed by one. Lifetime: control outlives it.
 #pragma once
 
 #include <condition_variable>
@@ -16,19 +17,19 @@
 namespace trainyard::control {
 
 inline constexpr int kRestFactor = 4;
-inline constexpr Duration kRestMax = 500ms;  // however long the step took: orders wait no longer for it
+inline constexpr Duration kRestMax = 500ms;  // the longest rest: orders wait no longer for it
 
-// How long the steps took.
+// The durations of the steps.
 struct LoopStatistics {
   Histogram commit_seconds, reconcile_seconds;
 };
 
 class Loops {
  public:
-  // Starts both. Lifetime: `clock` and `statistics` outlive it; nullptr: nothing is counted.
+  // Starts both threads. Lifetime: `clock` and `statistics` outlive it; nullptr: nothing is counted.
   Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock = nullptr,
         LoopStatistics* statistics = nullptr);
-  // Ends both, after the steps that they are in. What is handed in afterwards waits until control refuses it.
+  // Ends both threads after their present steps. Later commands wait until control refuses them.
   ~Loops();
   Loops(const Loops&) = delete;
 
@@ -42,7 +43,7 @@ class Loops {
     // False when stopped.
     bool wait();
     bool wait_for(Duration longest);
-    // Whatever is set. False when stopped.
+    // Sleeps for the time even if the flag is set. False when stopped.
     bool rest(std::chrono::nanoseconds time);
 
    private:

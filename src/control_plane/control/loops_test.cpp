@@ -71,7 +71,7 @@ TEST(Loops, ManyUsersAtOnceAreAllAnsweredAndNothingIsLost) {
     EXPECT_TRUE(yard.control->find({"us-east-1", "shared-" + std::to_string(job)}));
 }
 
-// The wake-up, not the interval, makes a job start.
+// A job starts because of the wake-up, not the interval.
 TEST(Loops, AJobStartsWithoutWaitingForTheInterval) {
   Running yard(24h);
   yard.control->create_job(a_job("a"), [](const auto&) {});

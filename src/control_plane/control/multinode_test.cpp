@@ -1,4 +1,4 @@
-// Multi-node parallel jobs: the main host decides, the others follow it.
+// Tests multi-node parallel jobs: the main host decides, the others follow it.
 #include "control/gang.hpp"
 #include "control/test_batch.hpp"
 #include "wire/codec.hpp"

@@ -1,4 +1,4 @@
-// Documents of front ends: durable before answered, changed on condition, replayed.
+// Tests documents of front ends: durable before answered, changed on condition, replayed.
 #include "control/test_yard.hpp"
 
 namespace trainyard::control {

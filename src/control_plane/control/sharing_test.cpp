@@ -1,4 +1,4 @@
-// Those who share a queue, or the machines: by weights, by quotas, and what becomes of who must give way.
+// Tests jobs that share a queue, or the machines: by weights, by quotas, and after preemption.
 #include <cmath>
 
 #include "control/test_batch.hpp"
@@ -138,14 +138,14 @@ TEST(Sharing, WhatWasUsedSurvivesTheServer) {
   ASSERT_TRUE(replay.run(*yard.ledger));
   EXPECT_EQ(replay.usages, usages) << "the commands say the same";
   yard.restart();
-  // Red has had its part: of two that wait, blue goes first, whoever came first.
+  // Red has had its part: of two waiting jobs blue's goes first, whichever came first.
   for (const char* id : {"b", "c", "d", "e"}) ASSERT_TRUE(yard.create(yard.batch_job(id)));
   ASSERT_TRUE(yard.create(SharedCluster::shared_job("red2", "red")));
   ASSERT_TRUE(yard.create(SharedCluster::shared_job("blue1", "blue")));
   yard.exit("b", 0);
   EXPECT_EQ(yard.status("blue1"), "STARTING");
   EXPECT_EQ(yard.status("red2"), "RUNNABLE");
-  // Another queue of that name begins anew.
+  // Another queue of that name begins without usage.
   for (const char* id : {"red2", "blue1"})
     ASSERT_TRUE(yard.withdraw(id, domain::Withdrawn::terminated, "by hand"));
   yard.leave("blue1");

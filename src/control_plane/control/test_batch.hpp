@@ -1,4 +1,4 @@
-// A yard with a queue and a compute environment of 4 vCPU, for tests of Batch's jobs.
+// A cluster with a queue and a compute environment of 4 vCPU, for tests of Batch's jobs.
 #pragma once
 
 #include "control/test_yard.hpp"

@@ -1,5 +1,5 @@
-// The world around control, in memory: for its tests and for the simulator. A clock that is set, a launcher
-// that starts nothing, logs and metrics that forget at the end.
+// Implements control's dependencies in memory, for its tests and the simulator: a clock that is set, a
+// launcher that starts nothing, logs and metrics that forget at the end.
 //
 // Threads: the clock and the logs from anywhere; the launcher from one thread at a time.
 #pragma once
@@ -147,7 +147,7 @@ class MemoryMetrics final : public observe::Metrics {
   std::map<std::string, uint64_t> last_batch_;                          // guarded by mutex_
 };
 
-// Keeps what it was asked to start. Its agents live until a test ends them.
+// Records the gangs that it should start. Its agents live until a test ends them.
 class KeptLauncher final : public launch::Launcher {
  public:
   std::vector<launch::Machine> the_machines{{"box-1", 8, int64_t{32} << 30, 0}};
@@ -183,13 +183,13 @@ class KeptLauncher final : public launch::Launcher {
   }
 };
 
-// What a ledger's commands yield when they are applied again, from nothing.
+// Applies a ledger's commands again, from an empty state.
 struct Replay {
   std::map<domain::JobNumber, domain::Job> jobs;
   std::map<std::string, std::vector<domain::Tag>> tags;
   domain::BatchCatalog yard;
   domain::Records records;
-  domain::Usages usages;  // also those that have faded to nothing
+  domain::Usages usages;  // including usage that has decayed to nothing
 
   // Errors: of commands that cannot be read or applied; internal, for one that changes nothing.
   Result<void> run(ledger::Ledger& ledger) {
@@ -243,7 +243,7 @@ struct Replay {
       usages[*share] = *usage;
   }
 
-  // Also the child that its array has not made yet.
+  // Finds also a child that its array has not created yet.
   std::optional<domain::Job> find(domain::JobNumber number) const {
     auto found = jobs.upper_bound(number);
     if (found == jobs.begin()) return std::nullopt;

@@ -1,4 +1,4 @@
-// A control plane whose loops turn when a test says so, over the world in memory.
+// TestCluster is a control plane whose loops run when a test calls them, with dependencies in memory.
 //
 // Threads: one.
 #pragma once
@@ -14,7 +14,7 @@ namespace trainyard::control::test {
 
 using domain::HostState;
 
-// A yard whose loops turn when the test says so. `run()` turns them until nothing moves.
+// `run()` repeats both steps until nothing changes.
 class Yard {
  public:
   SetClock clock;
@@ -32,7 +32,7 @@ class Yard {
     restart();
   }
 
-  // As after a crash: all that was in memory is gone.
+  // Simulates a crash: all state in memory is lost.
   void restart() {
     control.reset();
     control = *make_control(settings, *ledger, launcher, logs, clock, random);

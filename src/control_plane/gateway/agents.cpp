@@ -19,7 +19,7 @@ namespace {
 using domain::HostState;
 using domain::StopCause;
 
-// Takes as long for a wrong token as for the right one.
+// Takes the same time for wrong and right tokens.
 bool same_secret(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   volatile uint8_t difference = 0;
@@ -28,31 +28,31 @@ bool same_secret(std::string_view a, std::string_view b) {
 }
 
 // One link and the host behind it. Fields are guarded by the server's mutex_, except `data_applied`, which
-// only the link's own events touch.
+// only the link's own events use.
 struct Session {
   std::shared_ptr<net::Link> link;
-  bool greeted = false;  // its Hello was believed
+  bool greeted = false;  // its Hello was verified
   bool open = true;
   domain::AttemptId attempt;
   domain::HostIndex host = 0;
   domain::JobKey job;
   observe::StreamKey stream;
   uint32_t version = wire::kVersionOldest;  // that both ends speak
-  bool skipped = false;            // a line of the server's log said that a message was not understood
-  std::string writer;              // of metric batches
-  uint64_t dropped_log_bytes = 0;  // since the last line that said so
-  bool log_full = false;           // a line said so
-  std::set<std::string> series;    // names of metrics
-  bool series_full = false;        // a line said so
+  bool skipped = false;                     // a log line said that a message was not understood
+  std::string writer;                       // of metric batches
+  uint64_t dropped_log_bytes = 0;           // since the last line about it
+  bool log_full = false;                    // a line reported it
+  std::set<std::string> series;             // names of metrics
+  bool series_full = false;                 // a line reported it
   uint64_t data_applied = 0;
 
-  // What was sent on this link: orders are repeated on the next one, not on this.
+  // What was sent on this link: orders are repeated on the next link, not on this one.
   StopCause stop_sent = StopCause::none;
   bool peers_sent = false;
   bool main_runs_sent = false;
-  std::vector<wire::Progress> progress;  // of each thing the last word
+  std::vector<wire::Progress> progress;  // the last report of each transfer
   uint64_t number = 0;                   // of the link, for its shells
-  bool dismissed = false;                // Goodbye or Refused: nothing more is to be said
+  bool dismissed = false;                // Goodbye or Refused: nothing more is sent
   std::optional<Instant> credentials_expire;
 
   void say(const wire::Message& message) {
@@ -60,7 +60,7 @@ struct Session {
   }
 };
 
-// An agent's clock may be wrong; what is later than this is of now, so that retention comes to it.
+// An agent's clock may be wrong; later timestamps are replaced by now, so that retention reaches them.
 constexpr Duration kAheadMax = 24h;
 constexpr size_t kMetricNameBytesMax = 255;  // as CloudWatch
 constexpr size_t kFactMessageBytesMax =
@@ -144,7 +144,7 @@ class AgentServer final : public Agents, private Shells {
     link->close();
   }
 
-  // An error closes the link: the agent says Hello again and repeats what was not acknowledged.
+  // An error closes the link: the agent sends Hello again and repeats what was not acknowledged.
   Result<void> obey(const std::shared_ptr<Session>& session, wire::Message& message) {
     if (const auto* hello = std::get_if<wire::Hello>(&message)) return greet(session, *hello);
     if (!session->greeted) return denied("the first message must be Hello");
@@ -167,7 +167,7 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  // -- of the moment
+  // -- transient messages
 
   Result<void> note(Session& session, const wire::Progress& progress) {
     if (progress.what.empty() || progress.what.size() > kProgressNameBytesMax)
@@ -182,7 +182,7 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  // To the agent behind a link; for the table of shells.
+  // Sends to the agent behind a link; for the table of shells.
   bool send_to(uint64_t number, const wire::Message& message) {
     const std::lock_guard lock(mutex_);
     for (auto& [link, session] : sessions_) {
@@ -236,14 +236,14 @@ class AgentServer final : public Agents, private Shells {
     const std::string writer = hello.attempt.text() + "/" + domain::host_name(hello.host);
     auto logged = logs_.last_batch(stream);
     if (!logged && logged.error().kind == Kind::not_found) {
-      // It was made before the host was started; what is kept for a while only may be gone by now.
+      // The stream was created before the host was started, but retention may have removed it.
       TRY(logs_.ensure_stream(stream));
       logged = logs_.last_batch(stream);
     }
     const uint64_t data_applied = std::max(TRY(logged), TRY(metrics_.last_batch(writer)));
 
     const std::lock_guard lock(mutex_);
-    // The newest link of a host is the one it listens on.
+    // The host listens on its newest link.
     for (auto& [link, other] : sessions_)
       if (other != session && other->greeted && other->attempt == hello.attempt && other->host == hello.host)
         other->link->close();
@@ -254,7 +254,7 @@ class AgentServer final : public Agents, private Shells {
     session->stream = stream;
     session->writer = writer;
     session->data_applied = data_applied;
-    session->version = *wire::common_version(hello);  // else it was refused
+    session->version = *wire::common_version(hello);  // otherwise it was refused
     session->say(wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied, session->version});
     give_orders(*session, **job);
     give_credentials(*session, **job, clock_.now());
@@ -284,7 +284,7 @@ class AgentServer final : public Agents, private Shells {
     control_.report(
         session->attempt, session->host, std::move(told),
         [this, here, session](Result<control::FactApplied> applied) {
-          if (here.expired()) return;  // control, which ends after us, refuses what it still had to do
+          if (here.expired()) return;  // control, which is destroyed later, refuses what is pending
           std::unique_lock lock(mutex_);
           if (applied) {
             session->say(wire::Acknowledge{wire::Track::state, applied->facts_applied});
@@ -308,7 +308,7 @@ class AgentServer final : public Agents, private Shells {
 
   // -- data track
 
-  // True when the batch is to be stored; false when it has been.
+  // True when the batch must be stored; false when it has been.
   Result<bool> is_next(const std::shared_ptr<Session>& session, uint64_t number) {
     if (number <= session->data_applied) {
       acknowledge_data(*session);
@@ -339,8 +339,8 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  // Lines for which there is no space are dropped and counted: an agent that kept them would fill its own disk next.
-  // Their number is kept all the same, so that the next connection goes on behind them.
+  // Lines for which there is no space are dropped and counted: an agent that kept them would fill its own
+  // disk next. Their number is stored all the same, so that the next connection continues after them.
   Result<void> keep_lines(Session& session, std::vector<observe::LogEvent> events, uint64_t number) {
     uint64_t bytes = 0;
     for (const auto& event : events) bytes += event.message.size() + 1;
@@ -370,7 +370,7 @@ class AgentServer final : public Agents, private Shells {
     return {now, now, "trainyard: " + text};
   }
 
-  // Whether the name is one of those that this host may have.
+  // True if this host may use a series of that name.
   bool takes_series(Session& session, const std::string& name) {
     if (session.series.contains(name)) return true;
     if (session.series.size() < caps_.metric_series_max) return session.series.insert(name).second;
@@ -388,7 +388,7 @@ class AgentServer final : public Agents, private Shells {
     const Instant now = clock_.now();
     std::vector<observe::MetricRecord> records;
     for (const wire::MetricPoint& point : batch.points) {
-      if (!std::isfinite(point.value)) continue;  // a loss that diverged; statistics have no word for it
+      if (!std::isfinite(point.value)) continue;  // a loss that diverged; statistics cannot represent it
       if (point.name.size() > kMetricNameBytesMax || !takes_series(*session, point.name)) continue;
       observe::MetricRecord record;
       record.key = {session->stream.region, std::string(reconcile::kMetricNameSpace), point.name, {}};
@@ -405,7 +405,7 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  // -- orders: worked out from the job as it is, and sent when this link has not carried them yet
+  // -- orders: computed from the job's present state, and sent when this link has not carried them yet
 
   void changed(const domain::Job& job) {
     const std::lock_guard lock(mutex_);
@@ -465,10 +465,10 @@ class AgentServer final : public Agents, private Shells {
     session.say(credentials);
   }
 
-  // What depends on time; and what a commit changed between a Hello's look at the job and its session's being
-  // known.
+  // Handles what depends on time, and what a commit changed between a Hello's look at the job and its
+  // session's registration.
   void refresh() {
-    const Instant now = clock_.now();  // keys end by the wall clock, as everybody who checks them reads it
+    const Instant now = clock_.now();  // keys end by the wall clock, as their verifiers read it
     const std::lock_guard lock(mutex_);
     for (auto& [link, session] : sessions_) {
       if (!session->greeted || session->dismissed) continue;
@@ -488,11 +488,11 @@ class AgentServer final : public Agents, private Shells {
   const DataCaps caps_;
 
   const std::shared_ptr<bool> here_ =
-      std::make_shared<bool>(true);  // ours alone; answers under way look whether it is there
+      std::make_shared<bool>(true);  // owned here alone; pending answers check if it still exists
 
   std::mutex mutex_;
   uint64_t last_number_ = 0;  // guarded by mutex_
-  // A session is shared with the answers to facts under way; the last of them ends it.
+  // A session is shared with the answers to pending facts; the last of them ends it.
   std::map<net::Link*, std::shared_ptr<Session>> sessions_;  // guarded by mutex_
   ShellTable shell_table_{
       [this](uint64_t number, const wire::Message& message) { return send_to(number, message); }, clock_};

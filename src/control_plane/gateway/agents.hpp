@@ -1,6 +1,6 @@
-// Where agents call in: the server's end of every agent's link. State facts go to control's writer and are
-// acknowledged once the ledger has them; log lines and metric points go straight to observe and are
-// acknowledged once durable there; orders go down when control or a Welcome asks for them.
+// Agents is the server's end of every agent link. State facts go to control's writer and are acknowledged
+// once they are in the ledger; log lines and metric points go straight to observe and are acknowledged once
+// durable there; orders go down after commits, and after a Hello.
 //
 // Threads: the events may come from any of the links' threads. Lifetime: must outlive the listener that feeds
 // it.
@@ -21,7 +21,7 @@
 
 namespace trainyard::gateway {
 
-// Temporary keys of the job's role, for one attempt. Made by api's auth; handed in by main.
+// Temporary keys of the job's role, for one attempt. Created by the API's auth; passed in by main.
 using IssueCredentials =
     std::function<wire::Credentials(const domain::Job& job, const domain::AttemptId& attempt, Instant now)>;
 
@@ -32,17 +32,18 @@ class Agents {
  public:
   // Requires: the listener and the loops have stopped.
   virtual ~Agents() = default;
-  // What to give to host::listen_links.
+  // The events for host::listen_links.
   virtual net::LinkEvents events() = 0;
-  // How many agents are linked just now.
+  // The number of agents that are linked now.
   virtual size_t linked() = 0;
   // Shells into the hosts whose agents are linked.
   virtual Shells& shells() = 0;
-  // What the job's hosts move just now, by host: each thing's last word.
+  // The transfers of the job's hosts, by host: the last report of each.
   virtual std::vector<HostProgress> progress(domain::JobNumber job) = 0;
 };
 
-// How much one host of a job may have kept of what it says. What is beyond is dropped, and a line of its log says so.
+// Limits the log and metrics of one host of a job. Data beyond them is dropped, and a line of its log says
+// so.
 struct DataCaps {
   uint64_t log_bytes_max = uint64_t{16} << 30;  // on disk: a day of 200 KiB/s
   size_t metric_series_max = 1'000;             // names: each is a row and a line of a chart

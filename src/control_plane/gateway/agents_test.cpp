@@ -13,7 +13,7 @@ namespace {
 using domain::HostState;
 using domain::StopCause;
 
-// An agent's end: what the server said on it, as names, and whether it closed it.
+// An agent's end: the server's messages on it, as names, and whether it was closed.
 class TestLink final : public net::Link {
  public:
   std::vector<wire::Message> said;
@@ -217,7 +217,7 @@ TEST_F(AgentsTest, SkipsWhatALaterVersionSays) {
   const auto link = hello(0);
   events.frame(link, "\x7f of a later version");
   EXPECT_FALSE(link->closed);
-  // A state that is not known: counted, so that the next fact is in order, and of no consequence.
+  // An unknown state: counted, so that the next fact is in order, and otherwise ignored.
   wire::StateFact fact;
   fact.number = 1;
   std::string bytes = wire::encode(fact);
@@ -371,7 +371,7 @@ TEST_F(AgentsTest, TheFirstHostIsToldOfItsPeersModels) {
   report(first, 3, HostState::finished);
   EXPECT_EQ(first->said.size(), 7u);
   EXPECT_TRUE(std::holds_alternative<wire::Goodbye>(first->said.back()));
-  // Called in again, it is let go again.
+  // On its next connection it is dismissed again.
   EXPECT_EQ(hello(0)->words(), "welcome:3,0 goodbye");
 }
 

@@ -1,4 +1,5 @@
-// What a job's hosts move just now: channels, images, models. Of the moment: nothing of it is kept.
+// Describes the present transfers of a job's hosts: channels, images, models. Transient: nothing of it is
+// stored.
 //
 // Threads: plain values.
 #pragma once
@@ -16,11 +17,11 @@ struct HostProgress {
   domain::HostIndex host = 0;
   std::string what;  // "channel train", "image", "model"
   uint64_t done_bytes = 0;
-  uint64_t total_bytes = 0;  // 0: not known
+  uint64_t total_bytes = 0;  // 0: unknown
   bool finished = false;
 };
 
-// By host; each thing's last word.
+// By host; the last report of each transfer.
 using FindProgress = std::function<std::vector<HostProgress>(domain::JobNumber)>;
 
 }  // namespace trainyard::gateway

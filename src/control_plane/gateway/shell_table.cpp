@@ -9,7 +9,7 @@
 
 namespace trainyard::gateway {
 
-// What both sides of one shell share.
+// The state that both sides of one shell share.
 struct ShellTable::State {
   uint64_t number = 0;
   uint64_t link = 0;
@@ -19,7 +19,7 @@ struct ShellTable::State {
   // Guarded by mutex.
   std::string to_typist;                           // whole frames
   uint32_t output_room = wire::kShellWindowBytes;  // what the agent may still send
-  uint32_t input_room = wire::kShellWindowBytes;   // what who types may still send
+  uint32_t input_room = wire::kShellWindowBytes;   // what the client may still send
   bool ended = false;                              // the last frame is in to_typist
   int exit_code = -1;
   uint64_t bytes_in = 0, bytes_out = 0;
@@ -48,7 +48,7 @@ class ShellTable::Open final : public Shell {
       const std::lock_guard lock(state_->mutex);
       ended = state_->ended;
     }
-    // Nobody types any more: an end from above tells the agent so.
+    // The client has gone: an end from this side tells the agent so.
     if (!ended)
       table_.send_(state_->link,
                    wire::ShellData{state_->number, wire::encode_shell_payload(wire::ShellEnded{})});
@@ -110,7 +110,7 @@ class ShellTable::Open final : public Shell {
   wire::ShellDecoder decoder_;
 };
 
-// Numbers begin where no former server's did: its shells may still be ending.
+// The first number is beyond those of a former server, whose shells may still be ending.
 ShellTable::ShellTable(Send send, Clock& clock)
     : send_(std::move(send)), clock_(clock), last_(uint64_t(to_milliseconds(clock.now())) << 16) {}
 ShellTable::~ShellTable() = default;
@@ -147,7 +147,7 @@ Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) 
   {
     const std::lock_guard lock(mutex_);
     const auto found = states_.find(data.shell);
-    if (found == states_.end() || found->second->link != link) return {};  // who typed has left
+    if (found == states_.end() || found->second->link != link) return {};  // the client has left
     state = found->second;
   }
   {

@@ -1,6 +1,6 @@
-// The shells that are open, by number: between the agents' links and who types. For agents.cpp; see shells.hpp.
+// Holds the open shells by number, between the agents' links and the clients. For agents.cpp; see shells.hpp.
 //
-// Threads: callable from anywhere. `send` is called without a lock of ours and must not block.
+// Threads: callable from anywhere. `send` is called without a lock held and must not block.
 #pragma once
 
 #include <functional>
@@ -18,15 +18,15 @@ namespace trainyard::gateway {
 
 class ShellTable {
  public:
-  // To the agent behind a link; false when that is gone.
+  // Sends to the agent behind a link; false when the link is gone.
   using Send = std::function<bool(uint64_t link, const wire::Message&)>;
 
   ShellTable(Send send, Clock& clock);
   ~ShellTable();
 
-  // A shell over that link. Errors: exhausted.
+  // Opens a shell over that link. Errors: exhausted.
   Result<std::unique_ptr<Shell>> open(uint64_t link, const ShellOrder& order);
-  // Errors: corrupt, when the agent breaks the protocol: its link is to be closed.
+  // Errors: corrupt, when the agent breaks the protocol: its link must be closed.
   Result<void> from_agent(uint64_t link, const wire::ShellData& data);
   void link_closed(uint64_t link);
 

@@ -11,7 +11,7 @@ class StoppedClock final : public Clock {
   std::chrono::nanoseconds monotonic() override { return {}; }
 };
 
-// One link, on which everything that goes down is kept.
+// One link, which records everything that is sent down.
 struct Yard {
   StoppedClock clock;
   bool linked = true;

@@ -1,12 +1,12 @@
-// Shells into running hosts, as the server carries them: frames of who types go down to the host's agent, frames from
-// inside go up, and nothing of them is kept. Every frame is decoded on its way; who sends more than he was given room
-// for, or what is no frame of his, ends the shell.
+// Shells carries shells into running hosts: frames of the client go down to the host's agent, frames of the
+// host go up, and nothing of them is stored. Every frame is decoded on its way; a side that sends more than
+// its window allows, or an invalid frame, ends the shell.
 //
-// Each shell is written into the server's log: who, from where, into what, what command, and how it ended. Records of the
-// audit log are the API's (api/audit.hpp).
+// Each shell is written to the server's log: the principal, its address, the host, the command, and how it
+// ended. Records of the audit log are the API's (api/audit.hpp).
 //
-// Threads: callable from anywhere; a Shell is confined to one thread but for what agents do to it. Lifetime: the Shells
-// outlive every Shell they gave out.
+// Threads: callable from anywhere; a Shell is confined to one thread except for the agent's side. Lifetime:
+// the Shells outlive every Shell that they opened.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +33,17 @@ struct ShellOrder {
   std::string peer;
 };
 
-// One shell's end at the server. Destroyed: it ends.
+// The server's end of one shell. Its destructor ends the shell.
 class Shell {
  public:
   virtual ~Shell() = default;
-  // Bytes of who types, in any pieces. Errors: corrupt, denied (more than there is room for).
+  // Takes bytes of the client, in any pieces. Errors: corrupt, denied (more than the window allows).
   virtual Result<void> take(std::string_view bytes) = 0;
-  // Bytes for who types; "" when there are none now.
+  // Returns bytes for the client; "" when there are none now.
   virtual std::string give() = 0;
-  // All was given: the last frame too.
+  // True when everything was given, the last frame too.
   virtual bool over() = 0;
-  // Readable when there may be something to give.
+  // Readable when give() may return bytes.
   virtual int descriptor() const = 0;
 };
 

@@ -1,4 +1,5 @@
-// What a launcher may be able to do beside launcher.hpp: give a host that has done with its attempt another one.
+// Interface of launchers that support host reuse, in addition to launcher.hpp: an idle host gets another
+// attempt.
 //
 // Threads and errors: as the launcher's.
 #pragma once
@@ -10,10 +11,10 @@ namespace trainyard::launch {
 class HandsOver {
  public:
   virtual ~HandsOver() = default;
-  // Hands the gang, of one host, to the agent of the attempt `from`, which has done with it, in the place and with all
-  // that the launcher made for that one; list() then shows it under the gang's attempt, and nothing under `from`. False:
-  // that agent does not wait for another, and nothing has changed: ensure() starts the gang. Requires: what the gang is
-  // given is what `from` was given.
+  // Passes the gang, of one host, to the idle agent of the attempt `from`, which has ended. The agent keeps
+  // everything that the launcher made for `from`; list() then shows it under the gang's attempt, and nothing
+  // under `from`. False: that agent does not wait for another attempt, and nothing has changed: ensure()
+  // starts the gang. Requires: the gang gets what `from` got.
   virtual Result<bool> hand_over(domain::AttemptId from, const Gang& gang) = 0;
 };
 

@@ -1,12 +1,13 @@
-// Plan -> agents running somewhere. One interface over this machine, Slurm and Kubernetes (local/ is the first).
+// Launcher starts the agents of planned gangs on machines. One interface over this machine, Slurm and
+// Kubernetes (local/ is the first).
 //
-// Level-triggered: control calls ensure() and remove() as often as it likes; each repeats harmlessly. A launcher knows
-// of an agent its command line and where it runs, nothing of what it does. What a former server started is found again
-// by list().
+// Level-triggered: control calls ensure() and remove() as often as it likes; repeating a call is harmless. A
+// launcher knows an agent's command line and machine, nothing of what it does. list() finds what a former
+// server started.
 //
-// Threads: callable from one thread at a time (control's reconcile loop).
-// Errors: ensure: exhausted (a named resource ran out), unavailable (try again), denied or internal (this machine
-//         cannot do it; the message says what to install or allow).
+// Threads: callable from one thread at a time (control's reconcile loop). Errors: ensure: exhausted (a named
+// resource ran out), unavailable (try again), denied or internal (this machine cannot do it; the message says
+// what to install or allow).
 #pragma once
 
 #include <cstdint>
@@ -23,19 +24,19 @@ struct Machine {
   double cpus = 0;
   int64_t memory_bytes = 0;
   int64_t gpus = 0;
-  // The device files of its GPUs, one each, handed out whole; none: those that the machine has.
+  // The device files of its GPUs, which are assigned whole; none: those that the machine has.
   std::vector<std::string> gpu_devices = {};
-  std::string kind = {};   // of those that were made on demand; "": it was always there
-  std::string place = {};  // "room-1/rack-7": the longer the common beginning, the nearer are two machines
+  std::string kind = {};   // of machines that were added on demand; "": it was always there
+  std::string place = {};  // "room-1/rack-7": the longer the common prefix, the nearer are two machines
 };
 
-// Machines of which a launcher can make more, and which it takes back.
+// A kind of machine that a launcher can add and release.
 struct MachineKind {
   std::string name;  // "c5.4xlarge"
   double cpus = 0;
   int64_t memory_bytes = 0;
   int64_t gpus = 0;
-  uint32_t coming = 0;        // that were asked for and are not there yet
+  uint32_t coming = 0;        // requested, not there yet
   uint32_t machines_max = 0;  // at once
 };
 
@@ -49,13 +50,13 @@ struct Member {
 struct Gang {
   domain::AttemptId attempt;
   std::string token;
-  bool network_isolation = false;  // no way out of the gang's own network
+  bool network_isolation = false;  // no egress from the gang's own network
   bool encrypt_traffic = false;    // between its hosts
-  std::string role_arn = {};       // of the job: what of the outside it may reach may depend on it
+  std::string role_arn = {};       // of the job: its egress may depend on it
   std::vector<Member> members;     // by host index
 };
 
-// One agent that a launcher knows of, whoever started it.
+// One agent that a launcher knows, of this or a former server.
 struct Agent {
   domain::AttemptId attempt;
   std::string token;
@@ -66,22 +67,22 @@ struct Agent {
 class Launcher {
  public:
   virtual ~Launcher() = default;
-  // What there is to place hosts on.
+  // The machines on which hosts can be placed.
   virtual std::vector<Machine> machines() = 0;
-  // What it can make more of; none: what is there is what there will be.
+  // The kinds that it can add; none: the set of machines is fixed.
   virtual std::vector<MachineKind> kinds() { return {}; }
-  // There shall be so many machines of the kind: those that are there, those that are coming, and as many more as it
-  // takes. They come later, or not at all; then they are not coming any more.
-  // Errors: also not_found, for a kind that it does not have.
+  // Requests a total of so many machines of the kind: those that are there, those that are coming, and as
+  // many more as needed. They come later, or never; then they are no longer coming. Errors: also not_found,
+  // for an unknown kind.
   virtual Result<void> grow(const std::string& kind, uint32_t machines);
-  // Gives a machine back that grow() has made. Harmless when it is gone. Requires: nothing is on it.
+  // Releases a machine that grow() has added. Harmless when it is gone. Requires: nothing is on it.
   virtual Result<void> shrink(const std::string& machine);
-  // Starts the gang or finds it running; on error nothing of it is left. A member that died stays dead: it shows in
-  // list() and control decides.
+  // Starts the gang or finds it running; on error nothing of it is left. A member that died stays dead:
+  // list() shows it and control decides.
   virtual Result<void> ensure(const Gang& gang) = 0;
   virtual std::vector<Agent> list() = 0;
-  // Kills whatever of the attempt still runs and removes every trace: agents, containers, bridge, namespaces, NAT
-  // rules, mounts, cgroups, spool. Harmless when there is nothing.
+  // Kills whatever of the attempt still runs and removes every trace: agents, containers, bridge, namespaces,
+  // NAT rules, mounts, cgroups, spool. Harmless when nothing is left.
   virtual Result<void> remove(domain::AttemptId attempt) = 0;
 };
 

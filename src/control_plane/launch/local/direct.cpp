@@ -8,10 +8,10 @@ namespace trainyard::launch {
 
 bool DirectGate::enter(const networks::Egress& egress) {
   const std::lock_guard lock(mutex_);
-  // In an enclosure each network's rules name the machine's own addresses, which change.
+  // In a rootless sandbox each network's rules name the machine's own addresses, which change.
   if (impossible_ || containers::in_rootless_sandbox()) return false;
   const bool changed = !made_ || firewall_.egress != egress;
-  // Asked each time: a flush of the machine's rules takes ours with them.
+  // Checked each time: a flush of the machine's rules removes ours with them.
   if (changed || !networks::has_firewall_table(firewall_.table)) {
     firewall_.egress = egress;
     if (const auto made = networks::make_firewall(firewall_); !made) {

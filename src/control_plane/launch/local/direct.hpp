@@ -1,6 +1,7 @@
-// The firewall of gangs without a bridge: there while any of them is.
+// Manages the firewall of gangs without a bridge: it exists while any of them does.
 //
-// Threads: callable from anywhere. Errors: what cannot be made is told once in the log, and gangs then get bridges.
+// Threads: callable from anywhere. Errors: a firewall that cannot be made is logged once, and gangs then get
+// bridges.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +16,12 @@ class DirectGate {
  public:
   explicit DirectGate(networks::DirectFirewall firewall) : firewall_(std::move(firewall)) {}
 
-  // One more network is about to be made, and the firewall is there, with those rules. False: it cannot be; nothing is
-  // counted.
+  // Counts one more network, and makes the firewall with those rules if needed. False: it cannot be made;
+  // nothing is counted.
   bool enter(const networks::Egress& egress);
-  // So many are there already, of a former server.
+  // Counts networks of a former server.
   void found(size_t networks);
-  // So many are gone; the firewall goes with the last.
+  // Counts removed networks; removes the firewall with the last.
   Result<void> leave(size_t networks);
   const networks::DirectFirewall& firewall() const { return firewall_; }
 

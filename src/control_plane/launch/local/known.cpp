@@ -18,17 +18,17 @@ namespace {
 using os::ProcessIdentity;
 
 constexpr size_t kRecordBytesMax = 4 << 20;  // a thousand hosts take a tenth of it
-// Processes that start others while we kill them: each pass gets what the one before left.
+// Processes may start others while they are killed: each pass kills what the one before left.
 constexpr int kKillPassesMax = 20;
 constexpr const char* kAgentFile = "agent.json";
 constexpr const char* kLeftFile = "left";
-// agent/next_order.hpp has their story, but of the record of who is handed the agent, which is ours.
+// agent/next_order.hpp describes these files, except the record of the next attempt, which is the launcher's.
 constexpr const char* kNextRecordFile = "launch.next.json";
 constexpr const char* kIdleFile = "idle";
 constexpr const char* kNextFile = "next.json";
 constexpr const char* kTakenFile = "taken";
-// What an idle agent must speak to be handed an order. Agents of release 0.1.0, which say nothing, would ignore what an
-// order says of confinement.
+// The least version of an idle agent that gets an order. Agents of release 0.1.0, which report none, would
+// ignore the confinement in an order.
 constexpr int64_t kIdleVersionMin = 2;
 constexpr size_t kIdleBytesMax = 20;
 
@@ -39,8 +39,8 @@ Result<void> rename(const std::string& from, const std::string& to) {
   return ok();
 }
 
-// Written beside and renamed: a reader sees it whole. Not synced: after a power cut there is no agent to know
-// of.
+// Written under another name and renamed: a reader sees it whole. Not synced: after a power cut no agent is
+// left.
 Result<void> write_whole(const std::string& path, const std::string& text) {
   const std::string beside = path + ".new";
   TRY(os::write_file(beside, text, 0600));
@@ -62,7 +62,7 @@ Result<Record> read_record(const std::string& attempt_directory) {
   return record_from_json(TRY(parse_json(text)));
 }
 
-// Kills all that carries the attempt's mark.
+// Kills all processes that carry the attempt's mark.
 Result<void> kill_marked(const std::string& attempt_directory) {
   for (int pass = 0; pass < kKillPassesMax; pass++) {
     bool found = false;
@@ -76,7 +76,8 @@ Result<void> kill_marked(const std::string& attempt_directory) {
   return unavailable("processes of " + attempt_directory + " start others faster than they are killed");
 }
 
-// Whether all its agents have ended after they had undone whatever they did: then nothing runs, and nothing is mounted.
+// True if all its agents have ended after they had undone everything: then nothing runs, and nothing is
+// mounted.
 bool left_in_order(const KnownAttempt& known) {
   for (size_t i = 0; i < known.agents.size(); i++)
     if (!known.agents[i].started || os::is_alive(known.agents[i].identity) ||
@@ -85,12 +86,12 @@ bool left_in_order(const KnownAttempt& known) {
   return true;
 }
 
-// Whether the agent of that directory was waiting, and is ours now.
+// Takes the agent of that directory, if it waits. True: it is ours now.
 bool take_agent(const std::string& directory) {
   return std::rename((directory + "/" + kIdleFile).c_str(), (directory + "/" + kTakenFile).c_str()) == 0;
 }
 
-// Whether the agent of that directory waits for an order, and obeys all of what one says today.
+// True if the agent of that directory waits for an order, and supports everything in a present one.
 bool waits_for_orders(const std::string& directory) {
   const auto text = os::read_file(directory + "/" + kIdleFile, kIdleBytesMax);
   if (!text) return false;
@@ -98,9 +99,10 @@ bool waits_for_orders(const std::string& directory) {
   return version && *version >= kIdleVersionMin;
 }
 
-// What a server that was killed left of handing the agent of `host_directory` over. Order, record, agent, and then the
-// record is put in its place: so the next record without the order, or beside `taken`, is of an agent that was taken, and
-// the order without `taken` of one that was not. The agent removes the order before `taken`, so `taken` is looked for first.
+// Completes or undoes a host reuse in which a former server was killed. Order, record, agent: then the record
+// is put in its place. So the next record without the order, or next to `taken`, belongs to an agent that was
+// taken; the order without `taken` to one that was not. The agent removes the order before `taken`, so
+// `taken` is looked for first.
 Result<void> settle_handing_over(const std::string& attempt_directory, const std::string& host_directory) {
   const std::string next_record = host_directory + "/" + kNextRecordFile;
   const std::string order = host_directory + "/" + kNextFile;
@@ -165,14 +167,14 @@ Result<KnownAttempt> load_attempt(const std::string& attempt_directory) {
     if (!os::exists(directory)) continue;
     if (!marked) marked = os::find_marked(kHostVariable);
     for (const auto& [identity, value] : *marked) {
-      // The agent is older than what it started.
+      // The agent is older than the processes that it started.
       if (value == directory && (!agent.started || identity.started < agent.identity.started))
         agent = {true, false, identity};
     }
     if (agent.started) {
       TRY(write_agent(directory, agent.identity));
     } else if (os::exists(directory + "/alive")) {
-      agent.started = true;  // it ran, and is no more
+      agent.started = true;  // it ran, and has ended
     }
   }
   return known;
@@ -190,7 +192,7 @@ Result<bool> hand_over(KnownAttempt& known, const domain::AttemptId& attempt, co
   TRY(write_whole(next_record, dump(to_json(next))));
   if (take_agent(directory)) {
     known.record = std::move(next);
-    // Whatever comes, it is handed over; the next server puts the record in its place.
+    // The agent has the order in any case; the next server puts the record in its place.
     if (const auto put = rename(next_record, known.directory + "/" + kRecordFile); !put)
       log(Level::error, "launch", "writing down who was handed an agent", {{"why", put.error().message}});
     return true;

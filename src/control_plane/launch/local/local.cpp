@@ -23,12 +23,12 @@ namespace {
 
 using os::ProcessIdentity;
 
-// Two servers of one machine choose networks in turn; each holds the lock for some 20 ms.
+// Two servers of one machine choose networks one after the other; each holds the lock for some 20 ms.
 constexpr Duration kLockWaitMax = 10s;
 constexpr const char* kResolverFile = "/etc/resolv.conf";
 constexpr size_t kResolverBytesMax = 64 << 10;  // some lines
 constexpr const char* kOwnerFile = "data-directory";
-// Where an agent finds the namespace that it was given as its standard input.
+// The path by which an agent opens the namespace that is its standard input.
 constexpr const char* kNamespaceOfInput = "/proc/self/fd/0";
 
 Result<os::FileLock> lock_networks(const std::string& run_directory) {
@@ -36,7 +36,7 @@ Result<os::FileLock> lock_networks(const std::string& run_directory) {
   return os::FileLock::take_within(run_directory + "/lock", kLockWaitMax);
 }
 
-// As an agent is told: with what all GPUs of a machine share, where it is NVIDIA's.
+// Adds the devices that all GPUs of a machine share, for NVIDIA's.
 std::string with_shared_devices(const std::vector<std::string>& cards) {
   std::string text;
   for (const auto& device : cards) text += (text.empty() ? "" : ",") + device;
@@ -65,7 +65,7 @@ class LocalLauncher final : public Launcher, public HandsOver {
             },
             kDirectPace) {}
 
-  // Finds what a former server left.
+  // Loads what a former server left.
   Result<void> load() {
     TRY(os::make_directories(places_.attempts(), 0700));
     for (const auto& name : TRY(os::list_directory(places_.attempts()))) {
@@ -78,17 +78,18 @@ class LocalLauncher final : public Launcher, public HandsOver {
       auto known = load_attempt(directory);
       if (known && known->any_started()) {
         if (known->record.network.direct()) gate_.found(1);
-        // As its record says: an agent may have been handed another attempt.
+        // The record counts: a reused agent may have another attempt.
         const auto attempt = known->record.attempt;
         attempts_.emplace(attempt, std::move(*known));
         continue;
       }
-      // Its agents may run, and only a server that knows the record can end them as they must be ended.
+      // Its agents may run, and only a server that can read the record can end them properly.
       if (!known && known.error().kind == Kind::conflict)
         return std::move(known).error().in(directory + "/" + kRecordFile);
       // Its record is missing or unreadable: before it was written nothing had been made, and if it was lost
-      // later, what it named is found by name below. Or none of its agents is known: it was cut off while it
-      // was made, which ensure() does again from nothing, or while it was removed, which nobody asks for again.
+      // later, what it named is found by name below. Or none of its agents is known: it was interrupted while
+      // it was made, which ensure() does again from nothing, or while it was removed, which is not requested
+      // again.
       log(Level::info, "launch", "an attempt that was cut off while it was made or removed is removed",
           {{"attempt", name}, {"why", known ? "no agent of it was started" : known.error().message}});
       TRY(remove_from_machine(directory, known ? &*known : nullptr));
@@ -114,14 +115,14 @@ class LocalLauncher final : public Launcher, public HandsOver {
         return conflict("attempt " + gang.attempt.text() + " was started with another number of hosts");
       if (known.complete()) return ok();
       if (known.any_started()) return start_agents(gang, known);
-      // Nothing runs yet, and how far its network was made nobody knows.
+      // Nothing runs yet, and it is unknown how much of its network exists.
       TRY(remove(gang.attempt));
     }
-    // Of an attempt that was removed, and is wanted again: its directory is about to go.
+    // The attempt was removed, and is wanted again: its directory is about to go.
     if (os::exists(places_.attempt(gang.attempt))) drain();
     auto started = start(gang);
     if (!started && started.error().kind == Kind::exhausted && !waiting().empty()) {
-      // Addresses that are free in a moment.
+      // Addresses that will be free in a moment.
       (void)remove(gang.attempt);
       drain();
       started = start(gang);
@@ -170,7 +171,7 @@ class LocalLauncher final : public Launcher, public HandsOver {
     TRY(remove_from_machine(directory, &found->second, &marked_).in("removing attempt " + attempt.text()));
     TRY(remove_files(directory));
     const auto& network = found->second.record.network;
-    // Its namespace goes with the others' of its round: the kernel takes as long for all of them as for one.
+    // Its namespace goes with the others of its round: the kernel takes as long for all of them as for one.
     (network.direct() ? direct_reaper_ : reaper_).take(network, [directory, held = found->second.held] {
       if (auto removed = os::remove_all(directory); !removed)
         log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
@@ -185,7 +186,7 @@ class LocalLauncher final : public Launcher, public HandsOver {
   }
 
  private:
-  // Networks without a bridge go many at a time: the kernel waits once for all of them.
+  // Networks without a bridge are removed many at a time: the kernel waits once for all of them.
   static constexpr ReaperPace kDirectPace{150ms, 400ms, 64, false};
 
   void drain() {
@@ -210,7 +211,7 @@ class LocalLauncher final : public Launcher, public HandsOver {
         devices.insert(std::move(gpu.device));
     return devices;
   }
-  // What each member gets of its machine's GPUs.
+  // Assigns GPUs of its machine to each member.
   Result<std::vector<std::vector<std::string>>> gpus_for(const Gang& gang) {
     std::vector<GpuRequest> requests;
     const auto offered = all_machines();
@@ -227,7 +228,7 @@ class LocalLauncher final : public Launcher, public HandsOver {
     return choose_gpus(requests, taken);
   }
 
-  // With the name servers that jobs are told of.
+  // Adds the name servers that jobs use.
   networks::Egress present_egress() const {
     networks::Egress egress = settings_.egress;
     if (!settings_.names_by_machine) return egress;
@@ -243,8 +244,8 @@ class LocalLauncher final : public Launcher, public HandsOver {
     TRY(os::make_directories(directory, 0700));
     KnownAttempt known{directory, {}};
     {
-      // Until the bridge has its address, others cannot see that the subnet is taken; and until the owner is written,
-      // a sweep takes what is made for nobody's.
+      // Until the bridge has its address, other servers cannot see that the subnet is taken; and until the
+      // owner is recorded, a sweep would remove it as an orphan.
       const auto lock = TRY(lock_networks(places_.run_directory));
       TRY(os::make_directories(places_.namespaces(), 0700));
       if (const std::string owner = places_.namespaces() + "/" + kOwnerFile; !os::exists(owner))
@@ -281,7 +282,7 @@ class LocalLauncher final : public Launcher, public HandsOver {
     return start_agents(gang, attempts_[gang.attempt]);
   }
 
-  // Those that were not started yet.
+  // Starts those that were not started yet.
   Result<void> start_agents(const Gang& gang, KnownAttempt& known) {
     const std::string attempt_directory = known.directory;
     const std::string table = host_table(known.record.network);
@@ -321,21 +322,21 @@ class LocalLauncher final : public Launcher, public HandsOver {
                                                    containers::in_rootless_sandbox(),
                                                    known.held ? known.held->descriptor() : -1));
       const auto identity = os::identify(process);
-      // One that has ended already was started all the same.
+      // One that has ended already counts as started.
       known.agents[i] = {true, false, identity.value_or(ProcessIdentity{process, 0})};
       TRY(write_agent(directory, known.agents[i].identity));
     }
     return ok();
   }
 
-  // What bears our mark and belongs to no attempt that we know.
+  // Removes what bears our mark and belongs to no known attempt.
   Result<void> remove_strays();
 
   const LocalSettings settings_;
   const Places places_;
   const networks::Subnet pool_;
   networks::Address
-      next_address_;  // subnets are given in turn: what is late for an old gang does not reach a new one
+      next_address_;  // subnets are used in rotation: late packets for an old gang do not reach a new one
   std::map<domain::AttemptId, KnownAttempt> attempts_;
   Marked marked_;
   DirectGate gate_;
@@ -355,7 +356,7 @@ struct InUse {
   }
 };
 
-// Removes links, tables and namespaces that bear `mark` and are not in use. Says what went.
+// Removes links, tables and namespaces that bear `mark` and are not in use. Returns what was removed.
 Result<std::vector<std::string>> remove_unused(const std::string& run_directory, const std::string& mark,
                                                const InUse& used) {
   std::vector<std::string> said;
@@ -447,12 +448,12 @@ Result<std::vector<std::string>> sweep(const std::string& data_directory, const 
   std::vector<std::string> said;
   std::string own_mark;
   InUse used;
-  // One sweeps at a time, and no gang of another server's is half made.
+  // One server sweeps at a time, and no gang of another server is being made.
   std::optional<os::FileLock> lock;
   if (os::exists(run_directory)) {
     auto taken = lock_networks(run_directory);
     if (!taken && taken.error().kind != Kind::denied) return std::move(taken).error();
-    if (taken) lock = std::move(*taken);  // else it is another user's, with all that lies there
+    if (taken) lock = std::move(*taken);  // otherwise it belongs to another user, with its contents
   }
   if (!data_directory.empty() && os::exists(data_directory)) {
     const Places places = TRY(places_of(data_directory, run_directory));
@@ -475,7 +476,7 @@ Result<std::vector<std::string>> sweep(const std::string& data_directory, const 
     }
     append(said, TRY(remove_unused(run_directory, own_mark, used)));
   }
-  // Agents whose directory is no more end first; then their containers have no starter.
+  // Agents whose directory is gone end first; then their containers have no parent.
   for (const auto& [identity, value] : os::find_marked(kAttemptVariable)) {
     if (os::exists(value)) continue;
     TRY(os::kill_and_wait(identity, kKillMax));

@@ -41,14 +41,15 @@ namespace trainyard::launch {
 
 inline constexpr const char* kAttemptVariable = "TRAINYARD_ATTEMPT_DIRECTORY";
 inline constexpr const char* kHostVariable = "TRAINYARD_HOST_DIRECTORY";
-// Where agents keep unpacked images, shared by all of a server's: DATA/images.
+// The directory in which agents keep unpacked images, shared by all of a server's: DATA/images.
 inline constexpr const char* kImagesVariable = "TRAINYARD_IMAGES_DIRECTORY";
 // The logins of registries and the directories of OCI layouts (domain/image_sources.hpp), which the server writes.
 inline constexpr const char* kImageSourcesVariable = "TRAINYARD_IMAGE_SOURCES";
 inline std::string image_sources_file(const std::string& data_directory) {
   return data_directory + "/image-sources.json";
 }
-// Where agents keep what is known of GPUs between jobs (containers/gpu_memory.hpp): DATA/gpus. Unset: nothing is cleared.
+// The directory in which agents keep the state of GPUs between jobs (containers/gpu_memory.hpp): DATA/gpus.
+// Unset: nothing is cleared.
 inline constexpr const char* kGpusVariable = "TRAINYARD_GPUS_DIRECTORY";
 inline std::string gpus_directory(const std::string& data_directory) { return data_directory + "/gpus"; }
 inline constexpr const char* kRelayAddress = "169.254.170.2";
@@ -56,29 +57,29 @@ inline constexpr const char* kRelayAddress = "169.254.170.2";
 struct LocalSettings {
   std::string data_directory;  // absolute
   std::string agent_program;   // path of trainyard-agent
-  // What the config offers, asked at each look; nothing, or none: this machine, all of it.
+  // The configured machines, read at each look; nothing, or none: this machine, all of it.
   std::function<std::vector<Machine>()> machines;
   std::string network_pool = "10.201.0.0/16";
-  // What jobs reach of the outside; the machine's own networks are added to it.
+  // The egress of jobs; the machine's own networks are added to it.
   networks::Egress egress;
-  bool names_by_machine = true;  // jobs ask this machine's own name servers, as they are when a gang starts
-  // Of jobs of a role, by its name or ARN: these are asked before the others.
+  bool names_by_machine = true;  // jobs use this machine's own name servers, as they are when a gang starts
+  // For jobs of a role, by its name or ARN: these rules are read before the others.
   std::map<std::string, std::vector<networks::EgressRule>> egress_of_roles;
   std::map<std::string, std::string> agent_environment;
-  // What jobs leave in the memory of GPUs is cleared before others get these; one that cannot be cleared is not offered.
+  // GPU memory is cleared between jobs; a GPU that cannot be cleared is not offered.
   bool clear_gpus = true;
-  std::string run_directory = containers::run_directory();  // gone after a reboot, as all that it speaks of
+  std::string run_directory =
+      containers::run_directory();  // gone after a reboot, as everything that it refers to
 };
 
 // Errors: invalid (settings), and those of files. Loads what a former server left.
 Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock& clock);
-// How many hosts a gang can have in this network pool. Errors: invalid, when it is not a network.
+// The largest gang in this network pool. Errors: invalid, when it is not a network.
 Result<int64_t> gang_hosts_max(const std::string& network_pool, bool encrypted);
 
-// Removes from this machine what crashes left and nobody uses: containers whose agent is gone; bridges,
-// namespaces and firewall tables of attempts without a living agent; everything of servers whose data
-// directory is no more. Attempts' directories stay, for the server to read and remove. Says what went, one
-// sentence each.
+// Removes orphans that crashes left on this machine: containers whose agent is gone; bridges, namespaces and
+// firewall tables of attempts without a living agent; everything of servers whose data directory is gone.
+// Attempts' directories stay, for the server to read and remove. Returns one line for each removed thing.
 //
 // Requires: no server runs on data_directory (the caller holds its lock). "" sweeps only what belongs to no
 // server.

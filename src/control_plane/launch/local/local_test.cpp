@@ -24,7 +24,7 @@
 namespace trainyard::launch {
 namespace {
 
-// Stands in for trainyard-agent: says how it was called, leaves a child, and stays.
+// A script in place of trainyard-agent: records its arguments, leaves a child, and stays.
 constexpr const char* kAgentScript = R"(#!/bin/sh
 echo "$@" >"$4/called"
 : >"$4/alive"
@@ -32,7 +32,7 @@ sleep 1000 &
 exec sleep 1000
 )";
 
-// Every test runs in a network namespace of its own, which stands for the machine.
+// Every test runs in a network namespace of its own, in place of the machine.
 class LocalLauncher : public testing::Test {
  protected:
   void SetUp() override {
@@ -42,7 +42,7 @@ class LocalLauncher : public testing::Test {
     settings_.run_directory = directory_.path() + "/run";
     ASSERT_TRUE(os::write_file(settings_.agent_program, kAgentScript, 0755));
   }
-  // Whatever a failed test left.
+  // Removes what a failed test left.
   void TearDown() override {
     kill_all(kAttemptVariable, directory_.path());
     EXPECT_TRUE(os::unmount_below(directory_.path()));
@@ -71,7 +71,7 @@ class LocalLauncher : public testing::Test {
     for (size_t i = 0; i < hosts; i++) gang.members.push_back({"box", {}, "order " + std::to_string(i)});
     return gang;
   }
-  // With all that they started, also while we kill.
+  // Kills them with all processes that they start meanwhile.
   static void kill_all(const char* variable, const std::string& start_of_value) {
     for (int pass = 0, found = 1; found > 0 && pass < 20; pass++) {
       found = 0;
@@ -99,7 +99,7 @@ class LocalLauncher : public testing::Test {
     }
     return "";
   }
-  // Polls: networks go behind everybody's back.
+  // Polls: networks are removed in the background.
   static bool soon(const std::function<bool()>& condition) {
     for (int i = 0; i < 2000; i++) {
       if (condition()) return true;
@@ -307,12 +307,12 @@ TEST_F(LocalLauncher, AnAgentThatDiedStaysDead) {
   });
 }
 
-// The starter is killed after each of its steps, as it were: what it had written by then is put there.
+// Simulates a launcher that is killed after each of its steps, by the files that it had written by then.
 TEST_F(LocalLauncher, CompletesAStartThatWasInterrupted) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 2)));
     ASSERT_FALSE(await_file(attempt_path(1) + "/0/called").empty());
-    // As if only the first agent had been started, and not yet been written down.
+    // As if only the first agent had been started, and not yet recorded.
     kill_all(kHostVariable, attempt_path(1) + "/1");
     ASSERT_TRUE(os::remove_all(attempt_path(1) + "/1"));
     ASSERT_TRUE(os::remove_all(attempt_path(1) + "/0/agent.json"));
@@ -323,7 +323,7 @@ TEST_F(LocalLauncher, CompletesAStartThatWasInterrupted) {
     ASSERT_TRUE(launcher->ensure(gang(1, 2)));
     EXPECT_EQ(alive(*launcher), 2u);
 
-    // As if it had died before the first agent was started: all is made anew.
+    // As if it had died before the first agent was started: everything is made again.
     kill_all(kHostVariable, attempt_path(1));
     for (const char* host : {"/0", "/1"}) ASSERT_TRUE(os::remove_all(attempt_path(1) + host));
     launcher = server();
@@ -397,7 +397,7 @@ TEST_F(LocalLauncher, SweepTakesWhatNobodyUsesAndNothingElse) {
     EXPECT_EQ(alive(*server()), 1u);
     EXPECT_EQ(server()->list().size(), 2u) << "the dead one's directory is the server's to remove";
 
-    // The data directory goes: nobody owns what is left.
+    // The data directory is removed: the rest is orphaned.
     ASSERT_TRUE(os::remove_all(settings_.data_directory));
     swept = sweep("", settings_.run_directory);
     ASSERT_TRUE(swept) << swept.error().message;
@@ -413,7 +413,7 @@ TEST_F(LocalLauncher, ManySweepAtOnce) {
     for (uint64_t job = 1; job <= 4; job++) ASSERT_TRUE(launcher->ensure(gang(job, 2)));
     launcher.reset();
     ASSERT_TRUE(os::remove_all(settings_.data_directory));
-    // Each finds something that another takes in this moment: gone is gone.
+    // Each finds something that another removes at this moment, which is no error.
     constexpr int kSweepers = 6;
     std::vector<Result<std::vector<std::string>>> swept(kSweepers, std::vector<std::string>());
     std::vector<std::thread> sweepers;

@@ -1,7 +1,7 @@
-// Decides what a gang's network on this machine is called and which addresses it has. Pure.
+// Chooses the names and addresses of a gang's network on this machine.
 //
-// Names carry a short mark of the server's data directory, so that two servers on one machine do not meet,
-// and the place of the address in the pool, so that two gangs do not:
+// Names carry a short mark of the server's data directory, so that two servers on one machine do not
+// collide, and the position of the address in the pool, so that two gangs do not:
 //
 //   bridge     ty3fa91c0010          ty + mark + first address of the gang, counted from the pool's (hex)
 //   links      tv3fa91c0012          tv + mark + the host's address, counted likewise
@@ -13,7 +13,7 @@
 //   link       tys3fa91c0010         tys + mark + first address of the gang
 //   table      trainyard_3fa91c_one
 //
-// Threads: pure functions. Errors: exhausted, when the pool has no room left.
+// Threads: pure functions. Errors: exhausted, when the pool has no free subnet.
 #pragma once
 
 #include <map>
@@ -32,8 +32,8 @@ namespace trainyard::launch {
 // Three bytes of the path's hash as six digits.
 std::string server_mark(std::string_view data_directory);
 
-// The smallest free subnet with room for that many hosts (and the network's, the bridge's and the broadcast
-// address; if it is encrypted, all of that twice), at or after `start`, else from the pool's beginning.
+// The smallest free subnet for that many hosts (and the network's, the bridge's and the broadcast address; if
+// it is encrypted, all of that twice), at or after `start`, else from the pool's beginning.
 Result<networks::Subnet> choose_subnet(const networks::Subnet& pool, size_t hosts,
                                        const std::vector<networks::Subnet>& taken, networks::Address start,
                                        bool encrypted = false);
@@ -53,7 +53,7 @@ struct NetworkRequest {
 int64_t gang_hosts_max(const networks::Subnet& pool, bool encrypted);
 
 networks::DirectFirewall direct_firewall(const std::string& mark, const networks::Subnet& pool);
-// With the machine's own networks, of those that it is in: neither jobs' nor its loopback.
+// Adds the machine's own networks among `in_use`: neither jobs' nor its loopback.
 networks::Egress with_own_networks(networks::Egress egress, const std::vector<networks::Subnet>& in_use,
                                    const networks::Subnet& pool);
 // The rules of a job's role, by its name or ARN; nullptr: it has none of its own.
@@ -62,28 +62,29 @@ const std::vector<networks::EgressRule>* rules_of_role(
 networks::PrivateNetwork plan_network(const NetworkRequest& request, const networks::Subnet& pool,
                                       const networks::Subnet& subnet);
 
-// What an agent is told of what lies below an encrypted network: "10.201.0.1/29", the gateway, and how many bits the
-// addresses of a half share. A host's address there is its own less the size of a half.
+// Describes to an agent what lies below an encrypted network: "10.201.0.1/29", the gateway, and how many bits
+// the addresses of a half share. A host's address there is its own less the size of a half.
 std::string underlay_words(const networks::PrivateNetwork& network);
 
-// What /etc/hosts of every host starts from: loopback, and all members by name.
+// The start of every host's /etc/hosts: loopback, and all members by name.
 std::string host_table(const networks::PrivateNetwork& network);
 
-// What one member asks of its machine's GPUs, and what there is and is given away.
+// One member's request for its machine's GPUs, with those that exist and are assigned.
 struct GpuRequest {
   std::vector<std::string> devices;  // of the machine that it is placed on
   int64_t gpus = 0;
 };
-// Which devices each gets: whole ones, no two alike, none of `taken`; in the machine's order. A machine without
-// any gives none. Errors: exhausted.
+// Assigns devices to each: whole ones, no two alike, none of `taken`; in the machine's order. A machine
+// without devices assigns none. Errors: exhausted.
 Result<std::vector<std::vector<std::string>>> choose_gpus(const std::vector<GpuRequest>& requests,
                                                           const std::set<std::string>& taken);
 
-// The machines without GPUs that could not be cleared. `cards`: the device files of machines that name none.
+// Removes the GPUs that could not be cleared from the machines. `cards`: the device files of machines that
+// name none.
 std::vector<Machine> without_gpus(std::vector<Machine> machines, const std::vector<std::string>& cards,
                                   const std::set<std::string>& uncleared);
 
-// What a launcher writes down about an attempt before it makes anything of it.
+// The launcher's record of an attempt, which is written before anything is made.
 struct Record {
   domain::AttemptId attempt;
   std::string token;

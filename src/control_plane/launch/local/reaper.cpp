@@ -35,7 +35,7 @@ NetworkReaper::Start::~Start() {
   {
     const std::lock_guard lock(reaper_.mutex_);
     reaper_.starts_--;
-    // Only of those that waited through it: what comes later comes just before the next start.
+    // Only networks that waited before the start: later ones come just before the next start.
     reaper_.one_may_go_ = !reaper_.items_.empty();
     reaper_.last_start_ = reaper_.clock_.monotonic();
   }
@@ -54,7 +54,7 @@ void NetworkReaper::drain() {
   drains_++;
   const uint64_t begun = rounds_;
   changed_.notify_all();
-  // A round may have begun before the last item came; the one after it has them all.
+  // A round may have begun before the last item came; the next one includes it.
   changed_.wait(lock, [&] { return items_.empty() || rounds_ >= begun + 2; });
   drains_--;
 }
@@ -95,7 +95,7 @@ void NetworkReaper::run() {
           "networks of gangs that are over cannot be removed: " + removed.error().message);
     if (removed)
       for (size_t i = 0; i < count; i++) {
-        // Others only append meanwhile, which may move the items: taken out under the lock.
+        // Other threads only append meanwhile, which may move the items: taken out under the lock.
         std::function<void()> then;
         {
           const std::lock_guard again(mutex_);
@@ -110,7 +110,7 @@ void NetworkReaper::run() {
       not_before_ = clock_.monotonic() + kRetryPause;
     rounds_++;
     changed_.notify_all();
-    // The next server finds what we cannot remove.
+    // The next server finds what cannot be removed here.
     if (!removed && stopped_) return;
   }
 }

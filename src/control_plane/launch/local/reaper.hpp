@@ -1,13 +1,14 @@
-// Takes away the networks of gangs that are over: behind everybody's back, one after another, and not while a gang
-// starts.
+// NetworkReaper removes the networks of ended gangs in the background, one after another, and not while a
+// gang starts.
 //
-// The kernel waits for all its readers whenever a port leaves a bridge, some 40 ms for a network of two hosts and as
-// much again for the next one (eleven in one stroke: 370 ms), and holds the lock that a starting gang's interfaces
-// need as well. So they go one at a time, and a start comes between. What is over waits until starts have been quiet
-// for a while; where one start follows another, one goes after each: until the next, its job has to run.
+// The kernel waits for all its readers whenever a port leaves a bridge, some 40 ms for a network of two hosts
+// and as much again for the next one (eleven at once: 370 ms), and holds the lock that a starting gang's
+// interfaces need as well. So networks are removed one at a time, with starts in between. They wait until
+// starts have been quiet for a while; where one start follows another, one network goes after each: until the
+// next start, the job has to run.
 //
-// Threads: callable from anywhere; works on a thread of its own. Errors: what cannot be removed is logged and
-// tried again.
+// Threads: callable from anywhere; works on a thread of its own. Errors: a network that cannot be removed is
+// logged and retried.
 #pragma once
 
 #include <chrono>
@@ -23,16 +24,16 @@
 
 namespace trainyard::launch {
 
-// How it goes about that.
+// The timing of removals.
 struct ReaperPace {
-  // How long starts must have been quiet: longer than the gap between two jobs that follow each other.
+  // How long no gang must have started: longer than the gap between two jobs that follow each other.
   Duration quiet = 150ms;
-  // Under starts without a pause: later than this it is done all the same.
+  // Under continuous starts: after this time the network is removed all the same.
   Duration delay_max = 2s;
-  // As soon as so many wait starts give way: each holds addresses of the pool.
+  // With so many networks waiting, starts are no longer waited for: each network holds addresses of the pool.
   size_t waiting_max = 64;
-  // Whether one waits for the other. False where the kernel waits once for all: then one start after another does not
-  // let one go either, so that many go together.
+  // Removes one after the other. False where the kernel waits once for all: then a start does not let a
+  // single one go, so that many go together.
   bool one_by_one = true;
 };
 
@@ -42,7 +43,7 @@ class NetworkReaper {
 
   using Remove = std::function<Result<void>(const std::vector<networks::PrivateNetwork>&)>;
   explicit NetworkReaper(Clock& clock, Remove remove = networks::remove_networks, ReaperPace pace = {});
-  ~NetworkReaper();  // what waits is removed first
+  ~NetworkReaper();  // pending removals are completed first
 
   // `then` is called, on the reaper's thread, once it is gone.
   void take(networks::PrivateNetwork network, std::function<void()> then);
@@ -56,9 +57,9 @@ class NetworkReaper {
    private:
     NetworkReaper& reaper_;
   };
-  // Whose addresses are not free yet.
+  // Networks whose addresses are not free yet.
   std::vector<networks::Subnet> waiting() const;
-  // Returns once nothing waits any more, or the last try has failed. All that waits goes in one stroke.
+  // Returns once no removal is pending, or the last try has failed. All pending networks are removed at once.
   void drain();
 
  private:
@@ -68,9 +69,9 @@ class NetworkReaper {
     std::chrono::nanoseconds since;
   };
   void run();
-  // All goes, whoever starts. Requires: mutex_ is held.
+  // All are removed, regardless of starts. Requires: mutex_ is held.
   bool in_haste() const { return stopped_ || drains_ > 0; }
-  // When to begin, by the clock's monotonic time, as far as is known now. Requires: mutex_ is held.
+  // When to begin, by the monotonic clock, as far as is known now. Requires: mutex_ is held.
   std::chrono::nanoseconds due() const;
 
   Clock& clock_;
@@ -78,7 +79,7 @@ class NetworkReaper {
   const ReaperPace pace_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Item> items_;                 // guarded by mutex_; what is being removed stays until it is gone
+  std::vector<Item> items_;                 // guarded by mutex_; a network stays until it is removed
   int starts_ = 0;                          // guarded by mutex_
   bool one_may_go_ = false;                 // guarded by mutex_; since the last start
   std::chrono::nanoseconds last_start_{0};  // guarded by mutex_

@@ -54,7 +54,7 @@ TEST(Reaper, DoesNotWaitForThePauseWhenManyWait) {
   while (removals.gone < 1) std::this_thread::yield();
 }
 
-// Time stands still, so that nothing is ever quiet for long enough.
+// Time stands still, so that it is never quiet for long enough.
 class StoppedClock final : public Clock {
  public:
   Instant now() override { return {}; }
