@@ -43,11 +43,11 @@ namespace {
 constexpr const char* kUsage =
     "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address ADDRESS "
     "--host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n";
-// After the last fact was acknowledged the log is too, unless the server cannot keep it; we do not stay for
-// that.
+// Once the last fact is acknowledged, so is the log, unless the server cannot store it; the agent does not
+// wait for that.
 constexpr Duration kLastDataMax = 5s;
-// How long one that may serve another job waits for it: the server decides within milliseconds when one waits, but on a
-// machine that is busy with jobs those are seconds, and a host that leaves then is one more to be made.
+// How long a reusable host waits for another job: the server decides within milliseconds if one is pending,
+// but on a machine that is busy with jobs this takes seconds, and a host that ends early must be made again.
 constexpr Duration kIdleMax = 5s;
 
 struct Options {
@@ -79,7 +79,8 @@ Result<Options> read_options(int argc, char** argv) {
   return options;
 }
 
-// SIGTERM and SIGINT mean: kill what runs, clean up, leave. Taken by one thread, blocked in all others.
+// SIGTERM and SIGINT mean: kill what runs, clean up, exit. One thread takes them; they are blocked in all
+// others.
 class SignalWatch {
  public:
   SignalWatch() {
@@ -98,7 +99,7 @@ class SignalWatch {
       }
     });
   }
-  // Who is to be told; nullptr: nobody. One who comes after the signal is told at once.
+  // Sets the agent to notify; nullptr: none. An agent that is set after the signal is notified at once.
   void tell(agent::Agent* agent) {
     const std::lock_guard lock(mutex_);
     agent_ = agent;
@@ -110,7 +111,7 @@ class SignalWatch {
   }
   ~SignalWatch() {
     if (!thread_.joinable()) return;
-    pthread_kill(thread_.native_handle(), SIGUSR1);  // our own word to end
+    pthread_kill(thread_.native_handle(), SIGUSR1);  // ends the thread
     thread_.join();
   }
 
@@ -122,7 +123,8 @@ class SignalWatch {
   std::thread thread_;
 };
 
-// Passes on what an agent says, and before its last fact calls `before_last`: who hears that fact may rely on it.
+// Forwards an agent's facts, and calls `before_last` before the last one, so that its receiver may rely on
+// the cleanup.
 class LastWord final : public agent::Facts {
  public:
   LastWord(agent::Facts& facts, std::function<void()> before_last)
@@ -142,7 +144,8 @@ class LastWord final : public agent::Facts {
 
 constexpr size_t kSourcesBytesMax = 4 << 20;  // logins of thousands of registries
 
-// With which login, and beneath which directories, the job's image is fetched: by a file of the server, where there is one.
+// The login and the directories with which the job's image is pulled: from a file of the server, where it
+// exists.
 Result<containers::ImageRights> image_rights(const domain::Image& image, const domain::JobSpec& spec) {
   containers::ImageRights rights;
   const char* path = std::getenv("TRAINYARD_IMAGE_SOURCES");
@@ -155,7 +158,7 @@ Result<containers::ImageRights> image_rights(const domain::Image& image, const d
   return rights;
 }
 
-// Unpacked images are shared by all hosts of a launcher, where it says so.
+// All hosts of a launcher share unpacked images, if it says so.
 Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain::JobSpec& spec,
                                        const std::string& own_directory,
                                        const std::function<bool(const std::string& words)>& progress) {
@@ -179,16 +182,17 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain:
   return ready;
 }
 
-// Beside us, where it is installed.
+// Next to this program, where it is installed.
 std::string entry_program() {
   const std::string path = os::program_directory() + "/trainyard-entry";
   return os::exists(path) ? path : "";
 }
 
-// Whether a host's job can fill the machine's disk: in /opt/ml, in the layer over an image, or in directories of its own.
-// One that has none of them writes to memory only.
+// True if a host's job can fill the machine's disk: in /opt/ml, in the layer over an image, or in directories
+// of its own. Otherwise it writes to memory only.
 bool writes_to_disk(const wire::Order& order) {
-  // A kept container sees the /opt/ml of the order that made it, so that cannot be a disk of each.
+  // A reused container sees the /opt/ml of the order that made it, which therefore cannot be a disk per
+  // order.
   if (!order.spec.plain()) return !order.reuse_host;
   if (order.image.kind != domain::Image::Kind::machine) return true;
   const auto& volumes = order.spec.group(order.host).container_options.volumes;
@@ -196,8 +200,8 @@ bool writes_to_disk(const wire::Order& order) {
                      [](const auto& volume) { return volume.kind == domain::VolumeKind::own; });
 }
 
-// Begun at once, since making it takes as long as saying hello. What all volumes of a size start from lies beside the
-// images; where those are not shared, it is this host's alone and goes at once.
+// Starts at once, since it takes as long as the handshake. The template of volumes of one size is stored next
+// to the images; where those are not shared, it belongs to this host and is removed at once.
 std::shared_future<Result<void>> begin_volume(const wire::Order& order, const std::string& directory) {
   const char* images = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
   const bool shared = images != nullptr && *images != '\0';
@@ -217,7 +221,7 @@ std::shared_future<Result<void>> begin_volume(const wire::Order& order, const st
       .share();
 }
 
-// Clears GPUs between jobs where the launcher names a directory for what is known of them.
+// Clears GPUs between jobs if the launcher names a directory for their state.
 std::optional<containers::GpuMarks> gpu_marks() {
   const char* directory = std::getenv("TRAINYARD_GPUS_DIRECTORY");
   if (directory == nullptr || *directory == '\0') return {};
@@ -226,7 +230,7 @@ std::optional<containers::GpuMarks> gpu_marks() {
   });
 }
 
-// What one order after another is carried out with.
+// Shared by one order after another.
 struct Tools {
   const Options& options;
   Files& files;
@@ -236,11 +240,11 @@ struct Tools {
   agent::ReusedContainer& kept;
   const agent::NextOrder& next;
   const containers::GpuMarks* gpu_marks;
-  // The disk of the kept container, which one order after another writes to; unset until one needs it.
+  // The disk of the reused container, to which one order after another writes; unset until one needs it.
   std::shared_future<Result<void>> kept_volume = {};
 };
 
-// True: done in good order.
+// True: the order ended properly.
 Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   const Options& options = tools.options;
   Clock& clock = tools.clock;
@@ -277,7 +281,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
         return order.reuse_host ? tools.kept.start(spec, output) : containers::start_container(spec, output);
       },
       [&](const std::string& id, const std::string& directory) -> Result<void> {
-        // One that is kept goes when we go.
+        // A reused container is removed when the agent ends.
         return order.reuse_host ? ok() : containers::remove_container(id, directory);
       },
       [&](const domain::Image& image, const std::string& own_directory, const auto& progress) {
@@ -341,11 +345,12 @@ Result<void> run(const Options& options, Clock& clock) {
     TRY(os::remove_volume(options.place.directory + "/" + agent::kDisk,
                           options.place.directory + "/" + agent::kVolumeFile));
   }
-  // Nothing of ours runs any more, and nothing is mounted: whoever removes this directory need not look for it.
+  // No process of this host runs any more, and nothing is mounted: the launcher can just remove the
+  // directory.
   return os::write_file(options.place.directory + "/left", "", 0600);
 }
 
-// `--clear-gpu DEVICE`: what GpuMarks starts us for, since a driver may hang.
+// `--clear-gpu DEVICE`: started by GpuMarks in a process of its own, since a driver may hang.
 int clear_gpu(const char* device) {
   const auto cleared = containers::clear_gpu(device);
   if (!cleared) std::fprintf(stderr, "%s\n", cleared.error().message.c_str());
@@ -363,10 +368,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "trainyard-agent: %s\n%s", options.error().message.c_str(), kUsage);
     return 2;
   }
-  // A heap for each of our threads would be touched once, and takes longer than all that a short job asks of it.
+  // A heap per thread would be used once, and its setup takes longer than all allocations of a short job.
   ::mallopt(M_ARENA_MAX, 1);
   os::MachineClock clock;
-  // What is mounted for this host ends with it, however it ends.
+  // Mounts for this host end with it, however it ends.
   (void)os::enter_mount_namespace();
   if (const auto settled = containers::settle_in_rootless_sandbox(); !settled) {
     std::fprintf(stderr, "trainyard-agent: %s\n", settled.error().message.c_str());

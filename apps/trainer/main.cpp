@@ -64,7 +64,7 @@ std::string variable(const char* name) {
 Result<int> train_job(const CommandLine& line) {
   std::signal(SIGTERM, [](int) { stop = true; });
   std::signal(SIGINT, [](int) { stop = true; });
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // whoever follows the log sees each line when it is said
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // followers of the log see each line at once
   os::MachineClock clock;
   const std::string arn = variable("TRAINING_JOB_ARN");
   const train::JobOptions options{line.option("base", "/opt/ml"),

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Duration kConnectLimit = 3s;
 constexpr Duration kAnswerLimit = 10s;  // a region whose link is cut is missed after so long
-// The next turn tries again, so neither API nor copy does so by itself for long.
+// The next iteration tries again, so neither API calls nor copies retry for long.
 constexpr int kAttemptsOfApi = 1;
 constexpr int kAttemptsOfObjects = 3;
 
@@ -36,8 +36,8 @@ Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config
   own.attempts_max = kAttemptsOfApi;
   own.connect_limit = kConnectLimit;
   own.answer_limit = kAnswerLimit;
-  // Every request of a campaign comes to this server's own front end, also those for regions that are other servers: there
-  // it is authorised and recorded as any.
+  // Every request of a campaign goes to this server's own API, also those for regions that are other servers:
+  // there it is authorised and recorded like any other.
   settings.open_client = [own, &access, &clock](const std::string& region,
                                                 const campaign::Principal& principal) {
     auto mine = own;

@@ -1,4 +1,5 @@
-// Wires the campaigns of a server: their files in the data directory, their catalogue, how they reach regions.
+// Wires the campaigns of a server: their files in the data directory, their catalogue, and their access to
+// regions.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,7 @@
 
 namespace trainyard::apps {
 
-// The machines of the config, as a region tells of them.
+// The machines of the config, in the form in which a region reports them.
 std::vector<campaign::Room> rooms_of(const std::vector<launch::Machine>& machines);
 
 // `own_endpoint`: of this server. Campaigns are its clients with the rights of who started them, for regions of others and

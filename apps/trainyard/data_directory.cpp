@@ -131,7 +131,7 @@ Result<ServerRecord> read_server_record(const std::string& data_directory) {
   const std::string path = data_directory + "/server.json";
   const auto text = os::read_file(path, kSmallFileBytesMax);
   if (!text)
-    return not_found("there is no server record in " + data_directory + ": start `trainyard serve --data " +
+    return not_found("no server record found in " + data_directory + ": start `trainyard serve --data " +
                      data_directory + "` first");
   const Json json = TRY(parse_json(*text).in("reading " + path));
   ServerRecord record;

@@ -35,13 +35,13 @@ std::string default_data_directory();
 
 class DataDirectory {
  public:
-  // Makes it when absent (0700) and takes its lock.
+  // Creates it when missing (0700) and takes its lock.
   static Result<DataDirectory> open(const std::string& path);
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  // Reads the key that encrypts secrets in the ledger; makes it at the first start.
+  // Reads the key that encrypts secrets in the ledger; generates it at the first start.
   Result<std::string> sealing_key(Random& random) const;
 
   // Reads the identity, making up at the first start what the config (account and keys) does not fix. What the config
@@ -55,7 +55,7 @@ class DataDirectory {
   os::FileLock lock_;
 };
 
-// How clients find a server: written by serve, read by env.
+// The address of a server for clients: written by serve, read by env.
 struct ServerRecord {
   std::string endpoint;       // what AWS_ENDPOINT_URL becomes
   std::string host_and_port;  // "127.0.0.1:4566"

@@ -1,4 +1,4 @@
-// `trainyard doctor`: what this machine can do, what to install, and the sweep of what a crash left.
+// `trainyard doctor`: reports what this machine can do and what to install, and removes what a crash left.
 #pragma once
 
 #include <string>

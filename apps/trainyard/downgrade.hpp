@@ -1,4 +1,4 @@
-// `trainyard downgrade`: takes a data directory back to what the release before can read, which itself refuses it.
+// `trainyard downgrade`: restores a data directory that the previous release can read.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 namespace trainyard::apps {
 
 struct Downgraded {
-  uint64_t joined = 0;         // objects that were lists of parts
+  uint64_t joined = 0;         // objects that were stored as parts
   int64_t ledger_version = 0;  // the version of the copy that was put in place
   std::string kept_ledger;     // the path of the replaced ledger
 };
 
-// Objects stay; those that were uploaded in parts become one file each, which changes their ETag. The ledger becomes the
-// copy that was made at the upgrade: what happened since then is lost. May be repeated after it was cut off.
-// Errors: conflict (a server runs), not_found (no copy was made), exhausted, corrupt (an object), and those of files.
+// Objects stay; those that were uploaded in parts become one file each, which changes their ETag. The ledger
+// becomes the copy that was made at the upgrade: later changes are lost. May be repeated after an
+// interruption. Errors: conflict (a server runs), not_found (no copy was made), exhausted, corrupt (an
+// object), and those of files.
 Result<Downgraded> downgrade(const std::string& data_directory, Clock& clock, Random& random);
 
 }  // namespace trainyard::apps

@@ -5,7 +5,7 @@
 namespace trainyard::apps {
 namespace {
 
-// Single quotes keep everything but themselves.
+// Single quotes protect everything but themselves.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -15,8 +15,8 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 std::string endpoints_json(const std::string& host_and_port) {
-  // A service that is not listed takes the partition's defaults, so one line covers them all. The regions listed are
-  // those that clients show in help texts; the expression accepts every name that a signature's scope may have here.
+  // A service that is not listed takes the partition's defaults, so one entry covers them all. The listed
+  // regions appear in clients' help texts; the expression accepts every region name that is valid here.
   Json regions = Json::object();
   for (const char* region :
        {"us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1", "eu-west-1",
@@ -30,8 +30,8 @@ std::string endpoints_json(const std::string& host_and_port) {
       {"regionRegex", "^[a-z0-9][a-z0-9-]*$"},
       {"defaults", {{"hostname", host_and_port}, {"protocols", {"https"}}, {"signatureVersions", {"v4"}}}},
       {"regions", regions},
-      // s3 must say which signature it takes, or old clients fall back to version 2. Where a client has no region yet,
-      // it asks for a global endpoint.
+      // s3 must list its signature versions, or old clients fall back to version 2. A client without a region
+      // uses a global endpoint.
       {"services",
        {{"s3",
          {{"partitionEndpoint", "aws-global"},
@@ -43,8 +43,8 @@ std::string endpoints_json(const std::string& host_and_port) {
 }
 
 std::string sagemaker_yaml() {
-  // Version 2 of the SDK sends its telemetry to a host of AWS and waits for the answer as long as it takes: where there
-  // is no way out, for ever.
+  // Version 2 of the SDK sends its telemetry to a host of AWS and waits for the answer without a timeout:
+  // without egress, forever.
   return "# For the SageMaker Python SDK, which merges the user's own config over this one.\n"
          "SchemaVersion: '1.0'\n"
          "SageMaker:\n"
@@ -90,7 +90,7 @@ std::string shell_exports(const std::string& data_directory, const ServerRecord&
   const auto set = [&](const std::string& name, const std::string& value) {
     text += "export " + name + "=" + quoted(value) + "\n";
   };
-  // What an earlier yard, or AWS, left in this shell and would win over what follows.
+  // Variables of another server, or of AWS, that would take precedence in this shell.
   text +=
       "unset AWS_SESSION_TOKEN AWS_SECURITY_TOKEN AWS_PROFILE AWS_DEFAULT_PROFILE "
       "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS "
@@ -113,8 +113,8 @@ std::string shell_exports(const std::string& data_directory, const ServerRecord&
   const std::string modules = quoted(data_directory + "/clients/python");
   text += "case \":${PYTHONPATH:-}:\" in *:" + modules +
           ":*) ;; *) PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}\"" + modules + " ;; esac\nexport PYTHONPATH\n";
-  // A proxy of this shell is for the outside. Clients read either name, so each stands in for the other, and the host is
-  // added once, however often this is evaluated.
+  // A proxy of this shell is for the outside. Clients read either name, so each is copied to the other, and
+  // the host is added once, however often this is evaluated.
   const std::string host = quoted(record.host_and_port.substr(0, record.host_and_port.rfind(':')));
   text += ": \"${NO_PROXY:=${no_proxy:-}}\" \"${no_proxy:=$NO_PROXY}\"\n";
   for (const std::string name : {"NO_PROXY", "no_proxy"})

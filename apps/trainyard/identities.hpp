@@ -1,4 +1,5 @@
-// The users, roles, policies and keys of the config, as a snapshot that the API joins with those of the ledger.
+// Builds a snapshot of the users, roles, policies and keys of the config, which the API joins with those of
+// the ledger.
 //
 // Threads: functions for the main thread. Errors: invalid, naming the entry of the config.
 #pragma once
@@ -17,10 +18,10 @@ namespace trainyard::apps {
 Result<policy::Identities> config_identities(const config::Config& config, const std::string& account,
                                              const std::vector<policy::ConfiguredKey>& keys);
 
-// Logs which keys and users may do nothing, and the line that changes it.
+// Logs keys and users without permissions, with the line that changes it.
 void warn_of_idle_identities(const api::IdentityStore& store);
 
-// Logs when the last uses of keys could not be stored; they are tried again.
+// Logs when the last uses of keys could not be stored; they are retried.
 void store_key_uses(api::IdentityStore& store);
 
 }  // namespace trainyard::apps

@@ -15,8 +15,8 @@ constexpr const char* kFrameworkNote =
     "server's config "
     "may name another one.";
 
-// AWS's images for training with frameworks. What they hold is on the machine, or it is not: entry says which Python
-// module is missing.
+// AWS's images for training with frameworks. Their contents may or may not be installed on the machine: entry
+// reports a missing Python module.
 constexpr const char* kFrameworks[] = {
     "pytorch-training",       "pytorch-training-*", "tensorflow-training",     "mxnet-training",
     "huggingface-*",          "autogluon-training", "sagemaker-pytorch*",      "sagemaker-tensorflow*",

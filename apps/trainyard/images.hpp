@@ -14,12 +14,12 @@
 
 namespace trainyard::apps {
 
-// `configured` and the built-in ones; the config wins where names meet. `program_directory`: where
-// trainyard-trainer lies.
+// `configured` and the built-in images; the config takes precedence. `program_directory`: the directory of
+// trainyard-trainer.
 std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
                                                 const std::string& program_directory);
 
-// Where a data directory keeps unpacked images.
+// The directory of a data directory for unpacked images.
 std::string images_directory(const std::string& data_directory);
 
 }  // namespace trainyard::apps

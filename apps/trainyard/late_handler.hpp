@@ -1,8 +1,10 @@
-// Stands in for the API until it is there: the one port listens before anything is behind it, since orders name the
-// port. Until open(), requests are answered 503 in the form of their own protocol, which clients repeat. Unsigned
-// GET /healthz and /readyz are answered before and after. After fail() the latter says why the server ends.
+// LateHandler stands in for the API until it is open: the one port listens first, since orders contain the
+// port. Until open(), requests are answered with 503 in the form of their own protocol, which clients retry.
+// Unsigned GET /healthz and /readyz are answered before and after. After fail() the latter reports why the
+// server ends.
 //
-// Threads: open() once and fail(), from any; the rest as host::Handler. Lifetime: the opened handler must outlive the server.
+// Threads: open() once and fail(), from any; the rest as host::Handler. Lifetime: the opened handler must
+// outlive the server.
 #pragma once
 
 #include <atomic>
@@ -37,7 +39,7 @@ class LateHandler final : public net::Handler {
     if (handler) return handler->choose(head);
     return {.refusal = api::not_ready(head, random_.hex(kRequestIdBytes))};
   }
-  // Only what the opened handler chose comes here.
+  // Called only for requests that the opened handler accepted.
   std::optional<Choice> preface(const net::RequestHead& head, std::string_view bytes, bool whole) override {
     return handler_.load(std::memory_order_acquire)->preface(head, bytes, whole);
   }

@@ -1,4 +1,4 @@
-// The one program that people type: the server, what belongs to operating it, and the commands about jobs.
+// The `trainyard` program: the server, its operation, and the commands about jobs.
 
 #include <signal.h>
 
@@ -33,7 +33,7 @@ using namespace trainyard;
 const cli::Option kData{"--data", "", true,
                         "the data directory DIR ($TRAINYARD_DATA, else ~/.local/share/trainyard)"};
 
-// The server and what belongs to operating it.
+// The server and its operation.
 const std::vector<cli::Form>& operating() {
   static const std::vector<cli::Form> kForms = {
       {"serve",
@@ -74,7 +74,7 @@ const std::vector<cli::Form>& operating() {
       {"downgrade",
        {},
        {kData},
-       "Take a data directory back to the release before, which refuses it.",
+       "Restore a data directory for the previous release, which rejects it otherwise.",
        "The server must not run. The ledger becomes the copy that was made at the upgrade: jobs, queues and "
        "users since "
        "then are lost. Objects stay.",
@@ -82,7 +82,7 @@ const std::vector<cli::Form>& operating() {
       {"doctor",
        {},
        {kData, {"--clean", "", false, "sweep what a crash left"}},
-       "Say what this machine can do and what to install.",
+       "Report what this machine can do and what to install.",
        "",
        {"trainyard doctor"}}};
   return kForms;
@@ -102,8 +102,8 @@ std::string overview() {
   add("the server", operating());
   add("jobs", cli::forms());
   return text +
-         "\n`trainyard COMMAND --help` shows options and examples. The commands about jobs ask the server "
-         "of\n"
+         "\n`trainyard COMMAND --help` shows options and examples. The commands about jobs call the server "
+         "at\n"
          "AWS_ENDPOINT_URL with the keys of the environment, as `trainyard env` prints them; where nothing "
          "is\n"
          "set, the one of the local data directory.\n";
@@ -125,7 +125,7 @@ struct Reach {
   std::string objects_endpoint;
 };
 
-// Where the server is, and with what keys: the environment's words, else the local server's record.
+// The address and keys of the server: from the environment, else from the local server's record.
 Result<Reach> find_server(const cli::Arguments& arguments) {
   Reach reach;
   const std::string data = arguments.value("--data");
@@ -177,11 +177,11 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
   return cli::run(world, arguments);
 }
 
-// What runs jobs, unpacks their images or removes what they left does so as root: of this machine, or of the namespaces
-// that an ordinary user has of his own, one set a data directory.
+// Commands that run jobs, unpack their images or remove their remains run as root: of this machine, or of an
+// ordinary user's own namespaces, one set a data directory.
 Result<void> become_root_of_something(const cli::Arguments& arguments, const std::string& data) {
   if (containers::is_root()) return ok();
-  if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();  // says itself whether it can
+  if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();  // it reports this itself
   if (arguments.command == "env" || arguments.command == "audit") return ok();
   if (arguments.command == "scrub") return ok();  // reads, with the rights that its caller has
   TRY(os::make_directories(data, 0700).in("making the data directory"));
@@ -258,7 +258,7 @@ int no_such_command(const std::string& name) {
   for (const auto* forms : {&operating(), &cli::forms()})
     for (const auto& form : *forms) names.push_back(form.command);
   const std::string near = cli::nearest(name, names);
-  return complain(invalid("there is no command '" + name + "'" +
+  return complain(invalid("unknown command '" + name + "'" +
                           (near.empty() ? "" : "; did you mean `trainyard " + near + "`?") +
                           " `trainyard help` lists them"),
                   cli::kExitUsage);

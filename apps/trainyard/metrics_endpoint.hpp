@@ -1,5 +1,6 @@
-// Shows the server's own metrics to Prometheus, on an address of its own (server.metrics_listen of the config): GET
-// /metrics, /healthz and /readyz, without signatures. The one port of the API does not show them, since jobs reach it.
+// Exports the server's own metrics to Prometheus, on an address of its own (server.metrics_listen of the
+// config): GET /metrics, /healthz and /readyz, without signatures. The API's port does not export them, since
+// jobs reach it.
 //
 // Threads: from anywhere. Lifetime: everything passed in outlives it. Errors: those of listening.
 #pragma once
@@ -23,7 +24,7 @@ struct MetricsSources {
   gateway::Agents& agents;
   const net::HttpServer& front;
   const objects::Objects& objects;
-  std::string data_directory;  // whose disk is shown
+  std::string data_directory;  // whose disk is reported
 };
 
 class MetricsEndpoint final : public net::Handler {
@@ -35,7 +36,7 @@ class MetricsEndpoint final : public net::Handler {
 
   Choice choose(const net::RequestHead& head) override;
   void handle(net::Request request, std::unique_ptr<net::Responder> responder) override;
-  void stream(net::Stream&) override {}  // choose() never asks for it
+  void stream(net::Stream&) override {}  // choose() never selects it
 
  private:
   const MetricsSources sources_;

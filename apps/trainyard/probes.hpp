@@ -15,7 +15,7 @@
 
 namespace trainyard::apps {
 
-// Nothing: the request is no probe. `not_ready`: why requests are not served; "" where they are.
+// Nothing: the request is not a probe. `not_ready`: why requests are not served; "" if they are.
 std::optional<net::Response> answer_probe(const net::RequestHead& head, const std::string& not_ready);
 
 }  // namespace trainyard::apps

@@ -11,11 +11,11 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr Duration kDrawInterval = 200ms;    // as often as an eye follows a bar
+constexpr Duration kDrawInterval = 200ms;    // fast enough for a smooth bar
 constexpr size_t kLastScrubBytesMax = 4096;  // of its file
 constexpr Duration kPauseMax = 1s;           // of one wait, so that ctrl-C is seen
 
-// Draws the bar, waits as long as the rate asks for, and sees ctrl-C.
+// Draws the bar, waits to keep the rate, and notices ctrl-C.
 class Pace {
  public:
   Pace(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks, Clock& clock)
@@ -46,7 +46,7 @@ class Pace {
   }
 
  private:
-  // Until so many bytes are due.
+  // The time until so many bytes are due.
   Duration pause(const objects::ScrubProgress& progress) const {
     if (options_.bytes_per_second == 0) return {};
     const auto due =

@@ -19,11 +19,12 @@ struct ScrubOptions {
   bool json = false;
 };
 
-// Works beside a running server. True when nothing is broken. Errors also: cancelled (ctrl-C).
+// Works while a server runs. True when nothing is broken. Errors also: cancelled (ctrl-C).
 Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks,
                    Clock& clock);
 
-// Returns the counts of the last complete scrub of all buckets; none: no scrub was completed, or its file cannot be read.
+// The counts of the last complete scrub of all buckets; none: no scrub was completed, or its file cannot be
+// read.
 struct LastScrub {
   Instant at;
   uint64_t objects = 0;

@@ -127,7 +127,7 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& o
           {{"of", what}, {"why", done.error().message}});
 }
 
-// A certificate that is about to end is replaced for connections from now on. The files are read again in any case:
+// Renews a certificate that is about to expire, for new connections. The files are read again in any case:
 // another program may have renewed them.
 void renew_certificate(const std::string& directory, const std::vector<std::string>& names, Instant now,
                        net::HttpServer& server) {
@@ -147,7 +147,7 @@ Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen
   return net::serve_http(settings, handler).in("listening for Prometheus on " + listen);
 }
 
-// So that clients know Trainyard's own operations: `aws trainyard interrupt-training-job`.
+// Describes Trainyard's own operations to clients: `aws trainyard interrupt-training-job`.
 Result<void> write_own_model(const DataDirectory& data) {
   const std::string path = data.file("clients/" + std::string(api::shapes::trainyard::kModelPath));
   TRY(os::make_directories(path.substr(0, path.rfind('/'))));
@@ -176,7 +176,7 @@ void greet(const ServerRecord& record, const DataDirectory& data, const config::
               paint(Paint::green, record.endpoint).c_str());
   std::printf("  data    %s\n", data.path().c_str());
   if (config.machines.empty()) {
-    std::printf("  mode    dev: this machine as it is; gangs that ask for more are scaled\n");
+    std::printf("  mode    dev: this machine as it is; larger gangs are scaled down\n");
   } else {
     std::printf("  mode    %zu machine%s of the config\n", config.machines.size(),
                 config.machines.size() == 1 ? "" : "s");

@@ -1,4 +1,4 @@
-// Colours where standard output is a terminal, and nothing where it is not (or NO_COLOR is set).
+// Colours text if standard output is a terminal and NO_COLOR is not set.
 #pragma once
 
 #include <string>

@@ -51,7 +51,7 @@ ATTACKS = (
     row(
         "agent-no-job",
         "greet as the agent of a job that is not there",
-        "an agent is refused.*no such job",
+        "an agent is refused.*unknown job",
         lambda job: hello(2**63),
     ),
     row(

@@ -386,7 +386,7 @@ def test_plain_http_is_for_this_machine_only(
 
 
 def test_a_config_with_an_unknown_key_is_refused(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(AssertionError, match="'accunt_id' is not known.*account_id"):
+    with pytest.raises(AssertionError, match="unknown key 'accunt_id'.*account_id"):
         Server(tmp_path / "data", "accunt_id = '1'\n").start()
 
 

@@ -158,7 +158,7 @@ def test_rows_become_jobs_where_the_data_lies(
     assert (
         "3 jobs in 3 regions: eu-west-1 1 us-east-1 1 us-west-2 1" in plan and "epochs=3" in plan
     ), plan
-    assert "HyperParameters.lr: 0.6, 0.7, 0.8" in plan and "the data lies there" in plan, plan
+    assert "HyperParameters.lr: 0.6, 0.7, 0.8" in plan and "the data is there" in plan, plan
     assert yard(catalogue, "campaign", "list").stdout.count("\n") == 1  # nothing was kept
 
     done = yard(catalogue, "campaign", "run", file)
@@ -266,7 +266,7 @@ def test_words_for_what_is_wrong(catalogue: Server, place: pathlib.Path) -> None
     assert "no such table: absent" in refusal(query="SELECT * FROM absent")
     assert "a query must read" in refusal(query="DELETE FROM datasets")
     assert "more than one statement" in refusal(query="SELECT 1; DROP TABLE datasets")
-    assert "there is no {y}; what there is: campaign" in refusal(
+    assert "unknown name {y}; known names: campaign" in refusal(
         job={"hyperparameters": {"lr": "{y}"}}
     )
     assert "there is a campaign 'streets' already" in refusal(name="streets")
@@ -278,7 +278,7 @@ def test_words_for_what_is_wrong(catalogue: Server, place: pathlib.Path) -> None
         in yard(catalogue, "campaign", "change", "ATTACH '/etc/x' AS y", check=False).stderr
     )
     assert (
-        "there is no campaign 'nobody'"
+        "campaign 'nobody' not found"
         in yard(catalogue, "campaign", "show", "nobody", check=False).stderr
     )
 

@@ -290,7 +290,7 @@ def test_a_warm_pool_is_kept_reused_and_given_back(yard: Server, sagemaker: Base
 def test_a_trace_takes_spot_jobs_only(start: Callable[..., Server], tmp_path: pathlib.Path) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text(
-        "# seconds,region,instance type,victims\n"
+        "# seconds,region,instance type,hosts\n"
         + "".join(f"{second},,,9\n" for second in range(3, 120, 3))
     )
     server = start(

@@ -26,7 +26,8 @@ std::string usage(const Form& form) {
   return text;
 }
 
-// How many letters must be put in, taken out, changed or swapped with their neighbour to make one of the other.
+// The number of letters to insert, delete, change or swap with their neighbour to turn one word into the
+// other.
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> at(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) at[i][0] = i;
@@ -83,9 +84,8 @@ Result<Arguments> read_arguments(const Form& form, const std::vector<std::string
     const Option* option = find_option(form, name);
     if (!option) {
       const std::string near = nearest(name, option_names(form));
-      return invalid("`trainyard " + form.command + "` does not know '" + name + "'" +
-                     (near.empty() ? "" : "; did you mean " + near + "?") + " (`trainyard " + form.command +
-                     " --help` shows what it knows)");
+      return invalid("unknown option '" + name + "'" + (near.empty() ? "" : "; did you mean " + near + "?") +
+                     " (`trainyard " + form.command + " --help` lists the options)");
     }
     if (!option->value) {
       if (equals != std::string::npos) return invalid(name + " takes no value");
@@ -101,9 +101,11 @@ Result<Arguments> read_arguments(const Form& form, const std::vector<std::string
   size_t needed = 0;
   for (const auto& operand : form.operands) needed += !operand.starts_with('[');
   if (arguments.operands.size() < needed)
-    return invalid("which " + to_lower(form.operands[arguments.operands.size()]) + "? Usage: " + usage(form));
+    return invalid("missing argument " + form.operands[arguments.operands.size()] +
+                   ". Usage: " + usage(form));
   if (!takes_all && arguments.operands.size() > form.operands.size())
-    return invalid("'" + arguments.operands[form.operands.size()] + "' is too much. Usage: " + usage(form));
+    return invalid("unexpected argument '" + arguments.operands[form.operands.size()] +
+                   "'. Usage: " + usage(form));
   return arguments;
 }
 
@@ -112,9 +114,9 @@ Result<Duration> parse_duration(const std::string& text) {
   const std::string unit = end == std::string::npos ? "s" : text.substr(end);
   const auto number = parse_int(text.substr(0, end));
   const int64_t seconds = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86400 : 0;
-  constexpr int64_t kNumberMax = 1'000'000;  // of any unit: longer than anybody means
+  constexpr int64_t kNumberMax = 1'000'000;  // of any unit: longer than any useful duration
   if (!number || seconds == 0 || *number > kNumberMax)
-    return invalid("'" + text + "' is no duration: write 90s, 15m, 2h or 1d");
+    return invalid("invalid duration '" + text + "': write 90s, 15m, 2h or 1d");
   return Duration(*number * seconds * 1000);
 }
 

@@ -1,6 +1,6 @@
-// What was typed, read by the form of its command.
+// Parses command line arguments by the form of their command.
 //
-// Threads: plain values. Errors: invalid, in words that say what to type instead.
+// Threads: plain values. Errors: invalid, with a message that says what to type instead.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ namespace trainyard::cli {
 struct Option {
   std::string name;     // "--watch"
   std::string brief;    // "-w"; "" = none
-  bool value = false;   // takes one
+  bool value = false;   // true: the option takes a value
   std::string meaning;  // for the help; with the value's name in capitals
 };
 
@@ -26,7 +26,7 @@ struct Form {
   std::vector<std::string> operands;  // "JOB"; "[JOB]" may be left out; "[WORD..]" takes all that follow
   std::vector<Option> options;
   std::string summary;                // one line
-  std::string text;                   // what more there is to say
+  std::string text;                   // further lines of the help
   std::vector<std::string> examples;  // each a whole line
 };
 
@@ -39,18 +39,18 @@ struct Arguments {
 
   bool has(const std::string& flag) const { return flags.count(flag) > 0; }
   std::string value(const std::string& name, const std::string& otherwise = "") const;
-  // "" when it was not given. Errors: invalid, naming the option.
+  // Unset when it was not given. Errors: invalid, naming the option.
   Result<std::optional<int64_t>> number(const std::string& name) const;
   Result<std::optional<Duration>> duration(const std::string& name) const;
 };
 
-// `words` without the command itself. After "--" nothing is an option.
+// `words` are the arguments after the command. After "--" nothing is an option.
 Result<Arguments> read_arguments(const Form& form, const std::vector<std::string>& words);
 
 // "90s", "15m", "2h", "1d", "30" (seconds). Errors: invalid.
 Result<Duration> parse_duration(const std::string& text);
 
-// The name that is meant by a mistyped one; "" when none is near.
+// The name closest to a mistyped one; "" when none is close.
 std::string nearest(const std::string& typed, const std::vector<std::string>& names);
 
 // The command's help: its usage, options and examples.

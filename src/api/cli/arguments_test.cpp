@@ -30,12 +30,10 @@ TEST(ReadArguments, SaysWhatToTypeInstead) {
     const char* message;
   };
   const Row rows[] = {
-      {{}, "which job? Usage: trainyard logs JOB [HOST] [options]"},
-      {{"a", "b", "c"}, "'c' is too much. Usage: trainyard logs JOB [HOST] [options]"},
+      {{}, "missing argument JOB. Usage: trainyard logs JOB [HOST] [options]"},
+      {{"a", "b", "c"}, "unexpected argument 'c'. Usage: trainyard logs JOB [HOST] [options]"},
       {{"a", "--folow"},
-       "`trainyard logs` does not know '--folow'; did you mean --follow? (`trainyard logs --help` shows what "
-       "it "
-       "knows)"},
+       "unknown option '--folow'; did you mean --follow? (`trainyard logs --help` lists the options)"},
       {{"a", "--since"}, "--since needs a value"},
       {{"a", "--follow=1"}, "--follow takes no value"},
   };

@@ -61,7 +61,8 @@ std::string hosts_text(const Json& row) {
   return std::to_string(count) + " x " + type;
 }
 
-// What the rows differ in: columns of the query that are not about where data lies, and not the same throughout.
+// The columns in which the rows differ: columns of the query that do not locate data, and do not have one
+// value throughout.
 std::vector<std::string> telling_columns(const Json& rows) {
   static const std::set<std::string> kOfPlaces = {"name", "region", "data", "bytes", "hours", "uri"};
   std::vector<std::string> order;
@@ -207,7 +208,7 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
     ++jobs[region];
     const double price = number_in(row, "PricePerHour", -1);
     const std::string target = text_in(row, "CopyTo");
-    // Rows of the same data share its copy: the first of them brings it.
+    // Rows of the same data share its copy: the first of them starts it.
     const bool brings = !target.empty() && copies.emplace(region, text_in(row, "Data"), target).second;
     const auto to_copy = brings ? count_in(row, "BytesTotal") : 0;
     const double of_copy = double(to_copy) / kGibibyte * number_in(row, "CopyPricePerGib");

@@ -1,6 +1,6 @@
-// A campaign as a person sees it: its plan, its regions while it runs, its results.
+// Formats a campaign for a terminal: its plan, its regions while it runs, its results.
 //
-// Threads: pure functions. Errors: none; `campaign` is the API's Campaign, and what is not in it is not drawn.
+// Threads: pure functions. Errors: none; `campaign` is the API's Campaign, and missing members are not shown.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@
 
 namespace trainyard::cli {
 
-// Of a dry run: where each row would run and why, what is copied, what it costs an hour, what differs.
+// For a dry run: each row's region and the reason, what is copied, the cost per hour, what differs.
 std::string plan_page(const Looks& looks, const Json& campaign);
 // A line for the campaign, and one for each of its regions.
 std::string regions_page(const Looks& looks, const Json& campaign, Instant now);
-// Each region in one line: for what cannot be drawn again.
+// Each region in one line: for output that cannot be redrawn.
 std::string region_line(const Looks& looks, const Json& region);
-// One table of all rows with their metrics, the best one named, and a sum for each region.
+// One table of all rows with their metrics, the best row, and the totals of each region.
 std::string results_page(const Looks& looks, const Json& campaign, Instant now);
 std::string campaigns_table(const Looks& looks, const Json& answer, Instant now);
-// QueryCatalogue's answer.
+// Formats QueryCatalogue's answer.
 std::string answer_table(const Looks& looks, const Json& answer);
 
 }  // namespace trainyard::cli

@@ -1,4 +1,4 @@
-// What people see of a campaign, from the API's words.
+// Tests the views of a campaign, from the API's answers.
 #include "cli/campaign_view.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ Json streets() {
       {"Region": "us-east-1", "Answers": true, "Failed": 1, "TriedAgain": 2, "Cost": 0.0}],
     "Rows": [
       {"Number": 1, "Label": "a", "Region": "eu-west-1", "DataRegion": "eu-west-1", "State": "completed", "Attempts": 1,
-       "Why": "the data lies there", "InstanceType": "ml.m5.large", "InstanceCount": 2, "PricePerHour": 0.23,
+       "Why": "the data is there", "InstanceType": "ml.m5.large", "InstanceCount": 2, "PricePerHour": 0.23,
        "StartTime": 60.0, "EndTime": 90.0, "Cost": 0.25, "Metrics": [{"Name": "accuracy", "Value": 0.5}],
        "Columns": [{"Name": "name", "Value": "a"}, {"Name": "lr", "Value": "0.1"}, {"Name": "same", "Value": "x"}]},
       {"Number": 2, "Label": "b", "Region": "eu-west-1", "DataRegion": "us-east-1", "State": "completed", "Attempts": 2,
@@ -34,7 +34,7 @@ bool holds(const std::string& page, const std::string& text) { return page.find(
 
 TEST(CampaignView, ThePlanSaysWhereAndWhy) {
   const std::string page = plan_page({}, streets());
-  EXPECT_TRUE(holds(page, "the data lies there")) << page;
+  EXPECT_TRUE(holds(page, "the data is there")) << page;
   EXPECT_TRUE(holds(page, "2 x ml.m5.large")) << page;
   EXPECT_TRUE(holds(
       page, "2 jobs in 1 region: eu-west-1 2; 0.34 USD an hour while all run; 1.0 GiB to copy, 0.020 USD"))

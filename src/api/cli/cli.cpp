@@ -95,7 +95,7 @@ const std::vector<Command>& commands() {
         "  [code]\n"
         "  directory = \"./src\"              # becomes channel `code`; entry = \"train.py\" is run\n"
         "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, [hyperparameters],\n"
-        "[environment], [tags]. Every key of the API's own request may stand beside them, and wins.",
+        "[environment], [tags]. Keys of the API's own request may be added, and take precedence.",
         {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
        submit_command},
       {{"campaign",
@@ -158,7 +158,7 @@ const Form* find_form(const std::string& command) {
 Result<int> run(World& world, const Arguments& arguments) {
   for (const Command& command : commands())
     if (command.form.command == arguments.command) return command.run(world, arguments);
-  return invalid("there is no command '" + arguments.command + "'");
+  return invalid("unknown command '" + arguments.command + "'");
 }
 
 int exit_code_of(const std::string& status) {
@@ -169,8 +169,8 @@ Result<Json> call_about(World& world, const std::string& name, client::Service s
                         const std::string& operation, const Json& question) {
   auto answer = world.client.call(service, operation, question);
   if (!answer && answer.error().kind == Kind::not_found)
-    return not_found("there is no job '" + name + "' in " + world.client.settings().region +
-                     "; `trainyard jobs` lists them, those of Batch with the id they are named by");
+    return not_found("job '" + name + "' not found in " + world.client.settings().region +
+                     "; `trainyard jobs` lists the jobs, those of Batch with their id");
   return answer;
 }
 
@@ -189,7 +189,7 @@ Result<int> redraw(World& world, Duration interval, const std::function<Result<F
       world.looks.columns = shape.columns, world.looks.rows = shape.rows;
     const Frame frame = TRY(page());
     if (world.looks.live) {
-      // Home, each line cleared to its end, and below all that was there before.
+      // Moves home, clears each line to its end, and then everything below.
       std::string drawn = "\033[H";
       for (const char c : frame.text) drawn += c == '\n' ? std::string("\033[K\n") : std::string(1, c);
       TRY(world.terminal.write((last.empty() ? "\033[2J" : "") + drawn + "\033[J"));
@@ -209,7 +209,7 @@ Result<uint32_t> host_index(const std::string& text) {
   const auto number = parse_int(text.starts_with("algo-") ? std::string_view(text).substr(5) : text);
   constexpr int64_t kHostsMax = 1'000'000;
   if (!number || *number < 1 || *number > kHostsMax)
-    return invalid("'" + text + "' names no host: write algo-1, algo-2, .. or 1, 2, ..");
+    return invalid("invalid host '" + text + "': write algo-1, algo-2, .. or 1, 2, ..");
   return uint32_t(*number - 1);
 }
 

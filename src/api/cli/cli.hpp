@@ -1,7 +1,7 @@
-// What a person types about jobs: `trainyard jobs`, `describe`, `logs`, `top`, `stop`, `interrupt`, `cost`, `submit`,
-// `campaign`, `shell`. A client like any other: all that is known comes from the API.
+// Runs the commands about jobs: `trainyard jobs`, `describe`, `logs`, `top`, `stop`, `interrupt`, `cost`,
+// `submit`, `campaign`, `shell`. The commands are clients like any other: all their data comes from the API.
 //
-// Threads: confined to the main thread. Lifetime: the world outlives run().
+// Threads: confined to the main thread. Lifetime: the dependencies outlive run().
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace trainyard::cli {
 
-// What the program ends with. 0 and 1 are as everywhere: done, could not be done.
+// Exit codes. 0 and 1 have their usual meaning: success and failure.
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitJobFailed = 3;   // of commands that follow a job
 inline constexpr int kExitJobStopped = 4;  // likewise
@@ -31,19 +31,19 @@ struct World {
   os::Terminal& terminal;
   Looks looks;
   Clock& clock;
-  // The object store behind the API; asked for when something is to be uploaded.
+  // Opens the object store behind the API, when something must be uploaded.
   std::function<Result<std::unique_ptr<objects::Objects>>()> open_objects;
   std::string terminal_name;  // $TERM, for shells
 };
 
 const std::vector<Form>& forms();
-// nullptr: no command of ours.
+// nullptr: an unknown command.
 const Form* find_form(const std::string& command);
 
-// Errors: as the command has them; the exit code is then 1, for `invalid` arguments 2.
+// Errors: those of the command; the exit code is then 1, for `invalid` arguments 2.
 Result<int> run(World& world, const Arguments& arguments);
 
-// 0, 3 or 4, of a status that is final.
+// 0, 3 or 4, for a final status.
 int exit_code_of(const std::string& status);
 
 }  // namespace trainyard::cli

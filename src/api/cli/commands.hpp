@@ -1,4 +1,4 @@
-// The commands one by one, for cli.cpp's table; each in a file of its name. Each returns its exit code.
+// Declares the commands for cli.cpp's table; each is in a file of its name and returns its exit code.
 #pragma once
 
 #include "cli/cli.hpp"
@@ -17,16 +17,16 @@ Result<int> submit_command(World& world, const Arguments& arguments);
 Result<int> campaign_command(World& world, const Arguments& arguments);
 Result<int> shell_command(World& world, const Arguments& arguments);
 
-// -- what several of them need
+// -- shared by several commands
 
-// Asks something about a job; where there is none of this name, says so and what to do.
+// Calls the API about a job; if the job does not exist, the error says what to do.
 Result<Json> call_about(World& world, const std::string& name, client::Service service,
                         const std::string& operation, const Json& question);
 // Trainyard's own description of one job.
 Result<JobView> fetch_job(World& world, const std::string& name);
 
-// Draws `page` again and again, each over the last, until ctrl-C or until it answers false in `more`. Where lines
-// cannot be drawn again, each is printed once when it has changed.
+// Draws `page` repeatedly, each over the last, until ctrl-C or until it returns false in `more`. Where lines
+// cannot be redrawn, each is printed once when it has changed.
 struct Frame {
   std::string text;
   bool more = true;

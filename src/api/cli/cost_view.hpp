@@ -1,6 +1,6 @@
-// The cost report as a table: what groups of jobs cost, and all of them.
+// Formats the cost report as a table: the cost of groups of jobs, and their total.
 //
-// Threads: plain values, pure functions. Errors: invalid, for answers that are none of ours.
+// Threads: plain values, pure functions. Errors: invalid, for answers that do not have the expected form.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct CostLine {
 
 struct CostView {
   std::string currency;
-  std::vector<CostLine> lines;  // the dearest first, days in their order
+  std::vector<CostLine> lines;  // the most expensive first, days in their order
   CostLine total;
   std::vector<std::string> unpriced;
 };

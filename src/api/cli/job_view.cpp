@@ -80,7 +80,7 @@ int64_t hosts_of(const JobView& job) {
   return hosts;
 }
 
-// A heading and what stands under it, or nothing.
+// A heading with its lines, or nothing.
 class Page {
  public:
   explicit Page(const Looks& looks) : looks_(looks) {}
@@ -208,7 +208,7 @@ void add_metrics(Page& page, const Looks& looks, const JobView& job) {
   page.block(table(looks, {{"metric"}, {"last", true}, {"at"}}, rows));
 }
 
-// Of a job of Batch: what its definition and queue are.
+// Adds the definition and queue of a Batch job.
 void add_batch(Page& page, const JobView& job, const Json& described) {
   page.line("name", job.display_name);
   if (job.array) page.line("array", array_text(*job.array));
@@ -429,7 +429,7 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
     std::snprintf(digits, sizeof digits, "%5.1f%%", last);
     return {bar(looks, part, kBarWidth) + digits, paint_of_load(part * 100)};
   };
-  // What is below the terminal's edge is counted.
+  // Hosts below the terminal's edge are only counted.
   const size_t room = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
   size_t left_out = 0;
   for (const auto& job : jobs)

@@ -1,7 +1,7 @@
-// A job as a person sees it, read from the API's answers, and drawn: a line of `trainyard jobs`, the page of
-// `trainyard describe`.
+// Reads a job from the API's answers, and formats it: a line of `trainyard jobs`, the page of `trainyard
+// describe`.
 //
-// Threads: plain values, pure functions. Errors: invalid, for answers that are none of ours.
+// Threads: plain values, pure functions. Errors: invalid, for answers that do not have the expected form.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ struct GroupView {
   int64_t count = 0;
 };
 
-// A thing whose bytes are under way on a host: a channel, the image, the model.
+// A transfer of a host: a channel, the image, the model.
 struct ProgressView {
   std::string host;  // "algo-1"
   std::string what;  // "channel train"
   int64_t done_bytes = 0;
-  int64_t total_bytes = 0;  // 0: not known
+  int64_t total_bytes = 0;  // 0: unknown
   bool finished = false;
 };
 
@@ -46,7 +46,7 @@ struct HostView {
   std::vector<UsageView> usage;
 };
 
-// How far the children of an array job of AWS Batch have come.
+// The progress of the children of an array job of AWS Batch.
 struct ArrayView {
   int64_t size = 0, running = 0, succeeded = 0, failed = 0;
 };
@@ -55,14 +55,14 @@ struct MetricView {
   std::string name;
   double value = 0;  // the last one; of an array the highest of its children
   std::optional<Instant> at;
-  // Of arrays: whose the highest is, and the lowest.
+  // Of arrays: the child with the highest value, and the one with the lowest.
   std::optional<int64_t> child, lowest_child;
   double lowest = 0;
 };
 
 struct JobView {
   std::string name, arn, status, secondary_status;
-  std::string display_name;        // of Batch jobs, whose name is their id: as their user calls them
+  std::string display_name;        // of Batch jobs, whose name is their id: the name that the user gave
   std::optional<ArrayView> array;  // of arrays
   std::string wait_reason, failure_reason, note, user;
   std::optional<Instant> created, started, ended;
@@ -81,7 +81,7 @@ struct JobView {
   bool finished() const { return status == "Completed" || status == "Failed" || status == "Stopped"; }
 };
 
-// Of ListJobs' and DescribeJob's answers (trainyard's own model).
+// Reads ListJobs' and DescribeJob's answers (trainyard's own model).
 Result<JobView> job_view(const Json& json);
 Result<std::vector<JobView>> job_views(const Json& answer);
 
@@ -95,10 +95,11 @@ Paint paint_of_status(const std::string& status);
 
 std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
 
-// `described` is what its service says of the same job: DescribeTrainingJob's answer, an element of Batch's DescribeJobs.
+// `described` is its service's description of the same job: DescribeTrainingJob's answer, an element of
+// Batch's DescribeJobs.
 std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now);
 
-// `trainyard top`: hosts with bars and sparklines, as many as the terminal has room for.
+// `trainyard top`: hosts with bars and sparklines, as many as fit on the terminal.
 std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
 
 }  // namespace trainyard::cli

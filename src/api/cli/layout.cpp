@@ -50,7 +50,7 @@ struct Character {
   uint32_t point = 0;
 };
 
-// The character at the start of UTF-8 text; a byte that begins none is one by itself.
+// The character at the start of UTF-8 text; an invalid byte counts as a character of its own.
 Character first_character(std::string_view text) {
   const auto byte = [&](size_t i) { return uint32_t(uint8_t(text[i])); };
   const uint32_t lead = byte(0);
@@ -71,7 +71,7 @@ int width_of(uint32_t point) {
   return wide ? 2 : 1;
 }
 
-// How wide each column may be, so that all of them fit: those that may be cut give, the widest first.
+// The widths with which all columns fit: columns that may be cut shrink, the widest first.
 std::vector<int> widths_that_fit(const std::vector<Column>& columns, std::vector<int> widths, int room) {
   if (room <= 0) return widths;
   const auto total = [&] {
@@ -201,7 +201,7 @@ std::string table(const Looks& looks, const std::vector<Column>& columns,
       const Cell cell = cell_at(i);
       out += paint(looks, cell.paint, pad(looks, cell.text, widths[i], columns[i].right));
     }
-    // No blanks at the end of a plain line.
+    // Removes blanks at the end of a plain line.
     while (out.ends_with(' ')) out.pop_back();
     return out + "\n";
   };

@@ -1,4 +1,4 @@
-// Text as a terminal shows it: widths, tables that fit, bars, sparklines, durations and ages in a few letters.
+// Formats text for a terminal: widths, tables that fit, bars, sparklines, short durations and ages.
 //
 // Threads: pure. Units: widths are columns of a terminal.
 #pragma once
@@ -12,16 +12,16 @@
 
 namespace trainyard::cli {
 
-// What the output can show. Nothing is painted and nothing is moved where `colours` and `live` are off.
+// The abilities of the output. Without `colours` and `live` nothing is coloured or redrawn.
 struct Looks {
   bool colours = false;
-  bool live = false;     // lines may be drawn again
+  bool live = false;     // lines may be redrawn
   bool unicode = false;  // blocks, arrows, ellipses
-  int columns = 0;       // 0: as wide as it likes, as in a file
+  int columns = 0;       // 0: unlimited, as in a file
   int rows = 24;
 };
 
-// What decides it: a terminal or not, and the environment's words.
+// The inputs of that decision: whether it is a terminal, and the environment's variables.
 struct Surroundings {
   bool terminal = false;
   int columns = 0, rows = 0;
@@ -31,7 +31,7 @@ Looks looks_of(const Surroundings& surroundings);
 
 enum class Paint { none, bold, dim, red, green, yellow, blue, cyan };
 std::string paint(const Looks& looks, Paint paint, std::string_view text);
-// One of twelve colours that are told apart on dark and on light: the same number, the same colour.
+// One of twelve colours that are distinct on dark and light backgrounds: the same number, the same colour.
 std::string paint_by_number(const Looks& looks, uint32_t number, std::string_view text);
 
 // Columns that the text takes; colour sequences take none.
@@ -50,7 +50,7 @@ struct Column {
   bool right = false;  // numbers
   int width_min = 0;   // 0: never narrower than its content; else may be cut down to this
 };
-// A title line and a line for each row, whatever the cells hold. Columns that are empty throughout are left out.
+// A title line and a line for each row. Columns without any content are left out.
 std::string table(const Looks& looks, const std::vector<Column>& columns,
                   const std::vector<std::vector<Cell>>& rows);
 
@@ -64,7 +64,7 @@ std::string duration_text(Duration duration);
 // "2026-11-20 09:45:00Z": UTC, as the API and the logs have it.
 std::string time_text(Instant instant);
 
-// What a terminal would obey in a line of somebody else's is made visible or dropped; colours stay where `colours`.
+// Escapes or removes control sequences in foreign text; colours stay if `colours`.
 std::string harmless(const Looks& looks, std::string_view text);
 
 }  // namespace trainyard::cli

@@ -8,8 +8,7 @@ namespace {
 using client::Service;
 
 constexpr const char* kGroup = "/aws/sagemaker/TrainingJobs";
-constexpr int kPageLinesMax =
-    5'000;  // of one question: some hundred kilobytes, times the job's hosts in memory
+constexpr int kPageLinesMax = 5'000;  // of one query: some hundred kilobytes, times the job's hosts in memory
 
 }  // namespace
 
@@ -17,7 +16,7 @@ Result<void> LogFollower::look() {
   const std::string prefix = choice_.job + "/" + (choice_.host.empty() ? "" : choice_.host + "-");
   auto answer = client_.call(Service::logs, "DescribeLogStreams",
                              {{"logGroupName", kGroup}, {"logStreamNamePrefix", prefix}});
-  if (!answer && answer.error().kind == Kind::not_found) return {};  // no job has begun yet
+  if (!answer && answer.error().kind == Kind::not_found) return {};  // no job has started yet
   const Json streams = TRY(std::move(answer));
   for (const Json& stream : streams.value("logStreams", Json::array())) {
     const std::string name = stream.value("logStreamName", "");

@@ -1,7 +1,8 @@
-// Reads a job's log off the API, stream by stream, and gives it out merged. What was read is remembered, so that each
-// round asks only for what is new; a stream is asked for only when its summary says that it has grown.
+// LogFollower reads a job's log from the API, stream by stream, and passes it on merged. It remembers what
+// was read, so that each round reads only new lines; a stream is read only when its summary says that it has
+// grown.
 //
-// Any number of hosts: the streams come whole, whatever their number.
+// Any number of hosts: streams are complete, whatever their number.
 //
 // Threads: confined to one. Errors: the client's.
 #pragma once
@@ -29,7 +30,8 @@ class LogFollower {
  public:
   LogFollower(client::Client& client, LogChoice choice) : client_(client), choice_(std::move(choice)) {}
 
-  // What there is now and was not given out before. `each` may be called often, with a page of lines at most.
+  // Passes on the lines that exist now and were not passed on before. `each` may be called often, with a page
+  // of lines at most.
   Result<void> round(const std::function<Result<void>(const std::vector<LogLine>&)>& each);
   // Of all host names so far.
   int widest() const { return widest_; }

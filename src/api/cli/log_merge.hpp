@@ -1,7 +1,7 @@
-// Lines of many hosts, in the order of their times, as far as that can be known: a line is given out once every other
-// stream either has a later one at hand or has been read to its end.
+// LogMerge merges the lines of many hosts by time: a line is passed on once every other stream either has a
+// later one or has been read to its end.
 //
-// Holds at most what was fed and not taken: a page of each stream.
+// Holds at most the lines that were fed and not taken: a page of each stream.
 //
 // Threads: confined to one.
 #pragma once
@@ -24,9 +24,9 @@ struct LogLine {
 
 class LogMerge {
  public:
-  // A stream that is to be read, or has more than when it was read to its end.
+  // Marks a stream that must be read, or has grown since it was read to its end.
   void wake(const std::string& stream);
-  // What was read of it, by time. `at_end`: there is no more now.
+  // Adds lines of the stream, by time. `at_end`: it has no more now.
   void feed(const std::string& stream, std::vector<LogLine> lines, bool at_end);
   // The streams that must be read before more can be taken.
   std::vector<std::string> hungry() const;

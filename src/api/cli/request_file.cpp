@@ -62,7 +62,7 @@ Error must_be(const std::string& key, const std::string& wanted) {
   return invalid(key + " must be " + wanted);
 }
 
-// What a person writes as a value, as the text that the API wants: 10 -> "10", true -> "true".
+// Converts a value to the text that the API expects: 10 -> "10", true -> "true".
 Result<std::string> text_of(const Json& value, const std::string& key) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number() || value.is_boolean()) return dump(value);
@@ -100,7 +100,7 @@ bool is_local(const std::string& uri) {
 
 std::string local_path(const std::string& uri) { return uri.starts_with("file://") ? uri.substr(7) : uri; }
 
-// "My model.toml" -> "My-model": what a name may hold.
+// "My model.toml" -> "My-model": the characters that a name may have.
 std::string name_from(const std::string& file, Instant now) {
   std::string name;
   for (const char c : file.substr(0, file.rfind('.'))) {
@@ -124,7 +124,7 @@ Result<void> check_keys(const Json& file) {
     const std::string near = nearest(key, known);
     std::string names;
     for (const auto& one : known) names += (names.empty() ? "" : ", ") + one;
-    return invalid("'" + key + "' is not known" + (near.empty() ? "" : ": did you mean " + near + "?") +
+    return invalid("unknown key '" + key + "'" + (near.empty() ? "" : ": did you mean " + near + "?") +
                    " (short keys: " + names + "; the API's own begin with a capital letter)");
   }
   return {};

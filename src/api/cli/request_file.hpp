@@ -1,10 +1,10 @@
-// A job as people write it: CreateTrainingJob's request, as JSON or TOML, with a short form for what is written most.
+// Reads a job file: CreateTrainingJob's request, as JSON or TOML, with a short form for common settings.
 //
-// Short keys begin with a small letter, the API's own with a capital one; the API's own win. Local paths as channels
-// (./data, ../data, /data, file:///data) and [code] are turned into uploads: what is to be uploaded where, so that the
-// request can name it.
+// Short keys begin with a lower-case letter, the API's own with a capital; the API's own win. Local paths as
+// channels (./data, ../data, /data, file:///data) and [code] become uploads: the files and their destination,
+// so that the request can name it.
 //
-// Threads: pure. Errors: invalid, naming the key and what it should be.
+// Threads: pure. Errors: invalid, naming the key and the expected value.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct Submission {
 struct FileFacts {
   std::string name;    // of the file: "job.toml"
   std::string region;  // the default bucket is trainyard-REGION
-  Instant now;         // names made up end in it
+  Instant now;         // generated names end in it
 };
 
 // `text` is JSON when it begins with '{', else TOML. `name_given`: "" = the file's.

@@ -118,7 +118,7 @@ TEST(ReadSubmission, SaysWhatIsWrong) {
     const char* part;
   };
   const Row rows[] = {
-      {"imgae = \"x\"", "'imgae' is not known: did you mean image? (short keys: name, image"},
+      {"imgae = \"x\"", "unknown key 'imgae': did you mean image? (short keys: name, image"},
       {"image = ", "not TOML"},
       {"{\"a\"", "not JSON"},
       {"channels = 3", "channels must be a table, [channels]"},

@@ -1,7 +1,7 @@
-// Who types into a shell: keys and sizes as frames, frames as what the terminal shows. Pure; the loop around it is in
-// commands/shell.cpp.
+// ShellSession is the client's side of a shell: it encodes keys and window sizes as frames, and decodes
+// frames to terminal output. Pure; the loop around it is in commands/shell.cpp.
 //
-// Threads: confined to one. Errors: corrupt, what the server sends is no frame of the inside's.
+// Threads: confined to one. Errors: corrupt, when the server sends an invalid frame.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,16 @@ class ShellSession {
   // `escapes`: a line that begins with ~. leaves, as it does in ssh; ~~ is one ~.
   explicit ShellSession(bool escapes) : escapes_(escapes) {}
 
-  // What was typed: waits inside until there is room for it.
+  // Adds typed keys, which wait here until the window allows sending them.
   void type(std::string_view keys);
   void input_ends() { input_ended_ = true; }
   void resize(uint32_t columns, uint32_t rows);
-  // Bytes of the server; what the terminal is to show.
+  // Takes bytes of the server; returns output for the terminal.
   Result<std::string> receive(std::string_view bytes);
-  // Bytes for the server.
+  // Returns bytes for the server.
   std::string send();
 
-  // Whether more may be typed now.
+  // True if more keys can be taken now.
   bool has_room() const { return input_.size() < wire::kShellWindowBytes && !left_ && !input_ended_; }
   bool left() const { return left_; }
   const std::optional<wire::ShellEnded>& ended() const { return ended_; }

@@ -1,7 +1,7 @@
-// The lines that stay at the foot of a terminal while others scroll by above: progress bars. Where lines cannot be
-// drawn again, each thing is said once when it begins and once when it is done.
+// StatusBlock draws the lines at the foot of a terminal while log lines scroll by above: progress bars. Where
+// lines cannot be redrawn, each transfer is printed once when it begins and once when it is done.
 //
-// Threads: confined to one. Pure: every call answers with the text to write.
+// Threads: confined to one. Pure: every call returns the text to write.
 #pragma once
 
 #include <map>
@@ -16,18 +16,18 @@ namespace trainyard::cli {
 // "channel train   [#####.....]  45%  1.2 GiB of 2.7 GiB  algo-1"; one line.
 std::string progress_line(const Looks& looks, const ProgressView& progress);
 
-// Many hosts move the same things: up to kLinesMax lines, those of a thing added up when there are more.
+// Hosts often have the same transfers: up to kLinesMax lines, summed up per transfer when there are more.
 inline constexpr size_t kLinesMax = 8;
 std::vector<ProgressView> summed(const std::vector<ProgressView>& progress);
 
 class StatusBlock {
  public:
   explicit StatusBlock(const Looks& looks) : looks_(looks) {}
-  // Lines of the log: above the block, which is drawn again below them.
+  // Writes log lines above the block, which is redrawn below them.
   std::string scroll(const std::string& text);
-  // What stands in the block now. `headline`: "" = none.
+  // Sets the contents of the block. `headline`: "" = none.
   std::string show(const std::string& headline, const std::vector<ProgressView>& progress);
-  // The block goes; what follows is written where it stood.
+  // Removes the block; further output starts in its place.
   std::string clear();
 
  private:
@@ -36,7 +36,7 @@ class StatusBlock {
   std::string block_;
   size_t lines_ = 0;
   std::string headline_;
-  std::map<std::string, bool> said_;  // thing -> whether its end was
+  std::map<std::string, bool> said_;  // transfer -> true if its end was printed
 };
 
 }  // namespace trainyard::cli

@@ -1,4 +1,4 @@
-// What is drawn, beside what the API answered.
+// Tests the output against the API's answers.
 #include <gtest/gtest.h>
 
 #include "cli/cost_view.hpp"

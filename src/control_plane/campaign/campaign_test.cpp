@@ -1,4 +1,4 @@
-// Planning and deciding, as tables: no region, no catalogue, no clock.
+// Tests planning and deciding with tables: no region, no catalogue, no clock.
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
@@ -71,7 +71,7 @@ TEST(Template, FillsInWhatItNames) {
                                                        {"awk '{print $1}{'", "awk '{print $1}{'"},
                                                        {"{\"a\": 1}", "{\"a\": 1}"},
                                                        {"{b", "{b"},
-                                                       {"{missing}", "there is no {missing}"}};
+                                                       {"{missing}", "unknown name {missing}"}};
   for (const auto& [from, to] : table) {
     const auto filled = fill_text(from, values);
     const std::string said = filled ? *filled : shorten(filled.error().message, 80);
@@ -98,15 +98,14 @@ TEST(Definition, RefusesWhatItDoesNotKnow) {
     return read ? std::string("read") : read.error().message;
   };
   EXPECT_EQ(with("retries", "retries"), "read");
-  EXPECT_TRUE(
-      with("\"retries\"", "\"retrys\"").starts_with("'retrys' is not known; what may stand there: at_once"));
+  EXPECT_TRUE(with("\"retries\"", "\"retrys\"").starts_with("unknown key 'retrys'; known keys: at_once"));
   EXPECT_EQ(with("\"retries\": 1", "\"retries\": 11"), "retries must be a whole number between 0 and 10");
   EXPECT_EQ(with("\"rule\": \"data\"", "\"rule\": \"near\""),
             "placement.rule must be \"data\", \"cheapest\" or \"capacity\"");
   EXPECT_TRUE(with("\"streets\"", "\"-streets\"").starts_with("name must be"));
   EXPECT_TRUE(with("training_job", "batch_job").starts_with("read"));
   EXPECT_TRUE(with("\"training_job\"", "\"batch_job\": {}, \"training_job\"").starts_with("one of"));
-  EXPECT_EQ(read_definition("[]").error().message, "a campaign is an object");
+  EXPECT_EQ(read_definition("[]").error().message, "a campaign must be an object");
 }
 
 TEST(Definition, OfBatchRunsWhereItsRowsSay) {

@@ -133,7 +133,8 @@ class FollowedCampaigns final : public Campaigns {
     return out;
   }
 
-  // Each region that is followed has threads of its own to the server's end, so there are no others than the configuration's.
+  // Each followed region has threads of its own until the server ends, so only configured regions are
+  // accepted.
   Result<void> check_regions(const Definition& definition) const {
     for (const auto& region : definition.placement.regions) TRY(check_region(region));
     for (const Watch& watch : definition.watches)
@@ -158,7 +159,7 @@ class FollowedCampaigns final : public Campaigns {
     return {};
   }
 
-  // -- what plans are made from
+  // -- the input of plans
 
   std::vector<std::string> regions_of(const Definition& definition) const {
     auto regions = settings_.regions;
@@ -167,7 +168,7 @@ class FollowedCampaigns final : public Campaigns {
     return regions;
   }
 
-  // All at once, since one that does not answer takes seconds to say so.
+  // All at the same time, since a region that does not answer takes seconds to fail.
   Facts facts_of_regions(const std::vector<std::string>& regions, const Principal& by) {
     Facts facts;
     facts.home = settings_.home;
@@ -190,7 +191,8 @@ class FollowedCampaigns final : public Campaigns {
 
   Facts facts(const Definition& definition, const Principal& by) {
     Facts facts = facts_of_regions(regions_of(definition), by);
-    // Plain tables of the catalogue, which people fill; without them nothing is reserved and copies cost nothing.
+    // Plain tables of the catalogue, which users fill; without them nothing is reserved and copies cost
+    // nothing.
     const auto now = to_iso8601(clock_.now(), false);
     if (const auto rows =
             catalogue_->query("SELECT region, instance_type, hosts, until FROM reservations", {}))
@@ -208,7 +210,7 @@ class FollowedCampaigns final : public Campaigns {
     return facts;
   }
 
-  // A campaign's query is QueryCatalogue by another way.
+  // A campaign's query has the rights of QueryCatalogue.
   Result<Answered> answer(const Definition& definition, const Principal& by) {
     TRY(settings_.authorise(by, "trainyard:QueryCatalogue", "*"));
     const bool asks = mentions(definition.query, "prices") || mentions(definition.query, "capacity");
@@ -251,7 +253,7 @@ class FollowedCampaigns final : public Campaigns {
 
   // -- threads
 
-  // On the starter's thread alone.
+  // Called on the starter's thread only.
   void start_followers() {
     for (const auto& region : yard_.busy_regions()) {
       if (!followed_.insert(region).second) continue;

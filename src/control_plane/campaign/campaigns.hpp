@@ -1,12 +1,14 @@
-// The campaigns of a server: planned from the catalogue, written down, and followed until their last row is over.
+// Campaigns holds the campaigns of a server: planned from the catalogue, stored, and followed until their
+// last row is over.
 //
-// A campaign is a client of its regions, by their API, whether a region is this server's own or another's; so it needs
-// nothing of the control plane, and its memory is a file of its own. It has the rights of the principal that started it, as
-// they are at each use; when one is denied, the campaign is stopped with that as its reason. What follows its rows (Follower below) has a thread
-// for each region, so that a region that does not answer keeps no other waiting: its rows stay as they are, and are
-// picked up when it answers again. A copy has a thread for each region that data goes to.
+// A campaign is a client of its regions, by their API, whether a region is this server's own or another
+// server; so it needs nothing of the control plane, and its state is a file of its own. It has the rights of
+// the principal that started it, as they are at each use; when one is denied, the campaign is stopped with
+// that as its reason. Its rows are followed by one thread per region, so that a region that does not answer
+// delays no other: its rows stay as they are, and continue when it answers again. A copy has a thread for
+// each region that data goes to.
 //
-// Threads: callable from anywhere; calls that ask regions or the catalogue block for seconds at most.
+// Threads: callable from anywhere; calls that query regions or the catalogue block for seconds at most.
 // Errors: invalid (definition, SQL, template), conflict (name), not_found, unavailable, exhausted, denied.
 // Lifetime: what Settings refer to outlives it. Destroying it ends its threads; the jobs go on.
 #pragma once
@@ -34,58 +36,59 @@ namespace trainyard::campaign {
 
 struct Settings {
   std::string home;                  // the server's own region
-  std::vector<std::string> regions;  // that it knows, its own among them
+  std::vector<std::string> regions;  // known regions, including its own
   // A client of a region's API with the principal's rights, for one thread; each call tries once. Requires: it is used for
   // client_lifetime at most.
   std::function<Result<std::unique_ptr<client::Client>>(const std::string& region, const Principal&)>
       open_client;
   std::function<Result<std::unique_ptr<objects::Objects>>(const std::string& region, const Principal&)>
       open_objects;
-  // Whether the principal may do it now. `resource` is "*" or "campaign/NAME". Errors: denied, in AWS's words.
+  // Checks that the principal has this right now. `resource` is "*" or "campaign/NAME". Errors: denied, with
+  // AWS's text.
   std::function<Result<void>(const Principal&, std::string_view action, const std::string& resource)>
       authorise;
   Duration client_lifetime = 10min;
-  Duration turn_interval = 1s;      // between two looks at a region with rows under way
-  Duration metrics_interval = 3s;   // between two looks at a running job's metrics
+  Duration turn_interval = 1s;      // between two queries of a region with active rows
+  Duration metrics_interval = 3s;   // between two queries of a running job's metrics
   Duration lost_interval = 3s;      // between two tries at a region that does not answer
-  Duration watch_interval = 15s;    // between two looks at what is watched; a PUT here is told at once
+  Duration watch_interval = 15s;    // between two queries of what is watched; a PUT here is noticed at once
   Duration save_interval = 2s;      // of a copy's progress
-  size_t live_campaigns_max = 100;  // whose rows are followed at a time
+  size_t live_campaigns_max = 100;  // campaigns followed at the same time
   CopyLimits copy;
 };
 
 struct RegionState {
   bool answers = true;
   std::string why_not;
-  std::optional<Instant> since;  // it has not answered
+  std::optional<Instant> since;  // unset: it answers
 };
 
 struct Described {
   Campaign campaign;
   Comparison comparison;
   std::map<std::string, RegionState> regions;
-  std::string trouble;  // of a standing campaign: why its query or what it watches cannot be read just now
+  std::string trouble;  // of a standing campaign: why its query or its watched prefix cannot be read
 };
 
 class Campaigns {
  public:
   virtual ~Campaigns() = default;
   virtual Result<Plan> plan(const Definition& definition, const Principal& by) = 0;
-  // Planned, written down, and followed from now on, with the rights of `by`.
+  // Plans, stores and follows a campaign, with the rights of `by`.
   virtual Result<Described> create(const Definition& definition, const Principal& by) = 0;
   virtual Result<Described> describe(const std::string& name) = 0;
   // The newest first.
   virtual std::vector<Described> list() = 0;
-  // Its jobs are stopped, what has not begun does not begin.
+  // Stops its jobs; rows that have not started do not start.
   virtual Result<Described> stop(const std::string& name) = 0;
-  // Of campaigns, those that `by` may describe are in the answer.
+  // The answer covers campaigns that `by` may describe.
   virtual Result<Answered> query(const std::string& sql, const Principal& by) = 0;
   virtual Result<int64_t> change(const std::string& sql) = 0;
-  // An object came into this server's own store: who watches for it looks now. Quick.
+  // An object was created in this server's own store: watchers of its prefix look now. Returns quickly.
   virtual void object_created(const std::string& bucket, const std::string& key) = 0;
 };
 
-// Reads what was written down and goes on with it.
+// Loads the stored campaigns and continues them.
 Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings, std::unique_ptr<Store> store,
                                                   std::unique_ptr<Catalogue> catalogue, Clock& clock,
                                                   Random& random);

@@ -1,4 +1,4 @@
-// A server's campaigns with the rights of who starts them: what each may ask of the catalogue, and where rows may run.
+// Tests the rights of a server's campaigns: what each may query in the catalogue, and where rows may run.
 #include "campaign/campaigns.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace trainyard::campaign {
 namespace {
 
-// A region that offers nothing and lets nobody do anything.
+// A region that offers nothing and permits nothing.
 class ClosedRegion final : public client::Client {
  public:
   Result<Json> call(client::Service, std::string_view operation, const Json&) override {
@@ -60,7 +60,7 @@ class RightsOfCampaigns : public testing::Test {
   test::SetClock clock_;
   SeededRandom random_{5};
   test::Directory directory_;
-  // Before anything of a campaign runs; constant after.
+  // Set before any campaign runs; constant after.
   const std::set<std::string> rights_{"ann trainyard:QueryCatalogue *", "bob trainyard:QueryCatalogue *",
                                       "ann trainyard:DescribeCampaign campaign/anns",
                                       "bob trainyard:DescribeCampaign campaign/bobs",
@@ -89,7 +89,7 @@ TEST_F(RightsOfCampaigns, AQueryShowsTheCampaignsThatItsCallerMayDescribe) {
   EXPECT_EQ(campaigns_->query(sql, ann_)->rows, (std::vector<std::vector<Json>>{{"anns"}}));
   EXPECT_EQ(campaigns_->query(sql, bob_)->rows, (std::vector<std::vector<Json>>{{"anns"}, {"bobs"}}));
   EXPECT_TRUE(campaigns_->query(sql, eve_)->rows.empty());
-  // Nor by a campaign of one's own.
+  // Nor by a campaign of their own.
   const auto rows = create("anns-look", "SELECT campaign AS name FROM campaign_rows", ann_);
   ASSERT_TRUE(rows) << rows.error().message;
   ASSERT_EQ(rows->campaign.rows.size(), 1u);

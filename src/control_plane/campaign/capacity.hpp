@@ -1,4 +1,4 @@
-// How many hosts of an instance type fit on machines: what a region tells of itself.
+// Computes how many hosts of an instance type fit on a region's machines.
 //
 // Threads: pure. Errors: none. Units: memory in bytes.
 #pragma once
@@ -18,12 +18,12 @@ struct Room {
   int64_t gpus = 0;
 };
 
-// What jobs have taken: a machine and how much of it.
+// The share of a machine that jobs hold.
 using Taken = Room;
 
-// Machines less what is taken of them; what is taken of machines that are gone is left out.
+// The machines minus the shares that jobs hold; shares on machines that are gone are ignored.
 std::vector<Room> rooms_left(std::vector<Room> machines, const std::vector<Taken>& taken);
-// Each host lies on one machine.
+// Each host is on one machine.
 int64_t hosts_that_fit(const std::vector<Room>& rooms, const domain::InstanceType& type);
 
 }  // namespace trainyard::campaign

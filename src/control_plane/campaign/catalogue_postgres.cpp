@@ -1,5 +1,5 @@
-// The shared catalogue: a PostgreSQL server. Each call has a connection of its own: they are few, and none is left in
-// the middle of anything when the server restarts.
+// Implements the shared catalogue on a PostgreSQL server. Each call opens a connection: calls are few, and
+// none is left half done when the server restarts.
 #include <libpq-fe.h>
 
 #include <mutex>
@@ -12,10 +12,10 @@ namespace trainyard::campaign {
 namespace {
 
 constexpr const char* kConnectSecondsMax = "5";
-// Types whose text is a number, by PostgreSQL's own numbers of types.
+// Types whose text is a number, with PostgreSQL's type numbers.
 constexpr Oid kInt8 = 20, kInt2 = 21, kInt4 = 23, kFloat4 = 700, kFloat8 = 701, kNumeric = 1700;
 
-// Whether a statement of this role could do more than what is inside the database.
+// True if a statement of this role could reach beyond the database.
 constexpr const char* kIsPowerful =
     "SELECT rolsuper OR rolcreaterole OR pg_has_role(oid, 'pg_read_server_files', 'MEMBER')"
     " OR pg_has_role(oid, 'pg_write_server_files', 'MEMBER')"
@@ -30,7 +30,7 @@ using Answer = std::unique_ptr<PGresult, Closer>;
 
 std::string words_of(const char* message) { return std::string(trim(message ? message : "")); }
 
-// By the SQLSTATE's class: what the caller may do about it.
+// Chooses the kind of error by the SQLSTATE's class.
 Error error_of(PGconn* connection, const PGresult* result) {
   const char* state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : nullptr;
   const std::string_view code = state ? state : "";
@@ -55,12 +55,12 @@ Result<Answer> finish(PGconn* connection, PGresult* raw) {
   return answer;
 }
 
-// Any number of statements, without parameters.
+// Runs any number of statements, without parameters.
 Result<Answer> run(PGconn* connection, const std::string& sql) {
   return finish(connection, PQexec(connection, sql.c_str()));
 }
 
-// One statement. Values that are nothing are NULL.
+// Runs one statement. Null values are NULL.
 Result<Answer> run(PGconn* connection, const std::string& sql, const std::vector<Json>& values) {
   std::vector<std::string> texts;
   std::vector<const char*> pointers;
@@ -104,7 +104,7 @@ class PostgresCatalogue final : public Catalogue {
     for (const Provided& table : provided)
       if (mentions(sql, table.name)) TRY(provide(connection.get(), table));
     TRY(run(connection.get(), "SET TRANSACTION READ ONLY"));
-    // A cursor is declared for one statement that reads: never for COPY, CALL, DO, nor for WITH that deletes.
+    // A cursor is declared for one reading statement: never for COPY, CALL, DO, nor for WITH that deletes.
     TRY(run(connection.get(), "DECLARE answer NO SCROLL CURSOR FOR " + sql, {}));
     return read_all(connection.get());  // the transaction ends with the connection, undone
   }
@@ -120,7 +120,7 @@ class PostgresCatalogue final : public Catalogue {
   Result<bool> add(const std::string& table, const std::map<std::string, std::string>& row) override {
     const Connected connection = TRY(connect());
     TRY(run(connection.get(), "BEGIN"));
-    // One writer at a time: who looks sees what the last one wrote.
+    // One writer at a time: each sees what the last one wrote.
     TRY(run(connection.get(), "LOCK TABLE \"" + table + "\" IN SHARE ROW EXCLUSIVE MODE"));
     const Answer there =
         TRY(run(connection.get(), "SELECT 1 FROM \"" + table + "\" WHERE name = $1", {row.at("name")}));
@@ -167,7 +167,7 @@ class PostgresCatalogue final : public Catalogue {
     return connection;
   }
 
-  // The tables that are always there, which the role of queries cannot make.
+  // Creates the permanent tables, which the role of queries cannot do.
   Result<void> prepare() {
     {
       const std::lock_guard lock(mutex_);
@@ -187,7 +187,7 @@ class PostgresCatalogue final : public Catalogue {
     return {};
   }
 
-  // Row by row, since libpq would hold any number of them; the limits are looked at after each.
+  // Reads row by row, since libpq would hold any number of them; the limits are checked after each row.
   static Result<Answered> read_all(PGconn* connection) {
     if (!PQsendQuery(connection, "FETCH ALL FROM answer") || !PQsetSingleRowMode(connection))
       return error_of(connection, nullptr);

@@ -1,5 +1,5 @@
-// The embedded catalogue: one SQLite file. A query has a connection of its own that cannot write, so that a long one
-// keeps nobody waiting.
+// Implements the embedded catalogue in one SQLite file. A query has a read-only connection of its own, so
+// that a long query delays no other call.
 #include <atomic>
 #include <mutex>
 
@@ -72,9 +72,11 @@ class SqliteCatalogue final : public Catalogue {
     TRY(check_size(sql));
     const Turn turn(queries_);
     if (turn.position() >= kQueriesAtOnceMax)
-      return unavailable("there are " + std::to_string(kQueriesAtOnceMax) + " queries under way: try again");
+      return unavailable(std::to_string(kQueriesAtOnceMax) +
+                         " queries are running, which is the limit: try again");
     auto reader = TRY(Connection::open(path_, sqlite::Access::read).in("opening the catalogue"));
-    TRY(reader->run("PRAGMA temp_store=MEMORY"));  // as confine(): a change later would drop what is provided
+    TRY(reader->run(
+        "PRAGMA temp_store=MEMORY"));  // as confine(): a later change would drop the provided tables
     for (const Provided& table : provided)
       if (mentions(sql, table.name)) TRY(provide(*reader, table));
     const auto deadline = clock_.monotonic() + kStatementTimeMax;
@@ -121,7 +123,7 @@ class SqliteCatalogue final : public Catalogue {
   }
 
  private:
-  // One of the queries that are under way.
+  // Counts one running query.
   class Turn {
    public:
     explicit Turn(std::atomic<size_t>& under_way) : under_way_(under_way), position_(under_way_++) {}
@@ -188,7 +190,7 @@ class SqliteCatalogue final : public Catalogue {
 
   const std::string path_;
   Clock& clock_;
-  std::atomic<size_t> queries_ = 0;  // under way
+  std::atomic<size_t> queries_ = 0;  // running
   std::mutex mutex_;
   std::unique_ptr<Connection> writer_;                                          // guarded by mutex_
   std::chrono::nanoseconds writer_deadline_ = std::chrono::nanoseconds::max();  // guarded by mutex_

@@ -1,5 +1,5 @@
-// The embedded catalogue against statements of people who mean harm: queries read, changes change tables, and both have
-// limits.
+// Tests the embedded catalogue against hostile statements: queries only read, changes only change tables, and
+// both have limits.
 #include "campaign/catalogue.hpp"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST_F(EmbeddedCatalogue, AQueryHasLimits) {
     EXPECT_NE(answered.error().message.find(text), std::string::npos)
         << answered.error().message.substr(0, 300);
   }
-  // The clock jumps past the time that a statement may take, as soon as it is looked at.
+  // The clock jumps beyond a statement's time limit as soon as it is read.
   class Jumping final : public Clock {
    public:
     Instant now() override { return {}; }
@@ -125,7 +125,7 @@ TEST_F(EmbeddedCatalogue, AChangeStaysInsideAndIsOneTransaction) {
   EXPECT_FALSE(directory_.has("other.db"));
   EXPECT_EQ(query("SELECT count(*) FROM datasets")->rows[0], std::vector<Json>{2});
   EXPECT_EQ(*catalogue_->change("CREATE TABLE mine (a); INSERT INTO mine VALUES (1), (2)"), 2);
-  // A view is read with the rights of who reads it.
+  // A view is read with the rights of its reader.
   EXPECT_TRUE(catalogue_->change("CREATE VIEW files AS SELECT load_extension('x') AS f"));
   EXPECT_FALSE(query("SELECT * FROM files"));
 }

@@ -1,4 +1,4 @@
-// What both catalogues have in common: the tables that are always there, and the limits.
+// Defines what both catalogues share: the permanent tables, and the limits.
 //
 // Threads: pure functions. Errors: invalid, exhausted.
 #pragma once
@@ -10,13 +10,13 @@
 
 namespace trainyard::campaign {
 
-// Of both dialects.
+// SQL of both dialects.
 extern const char* const kCatalogueSchema;
 
-// Whether the words of `sql` hold `name`: a table that nobody asks for need not be made.
+// True if `name` is a word of `sql`: a table that a query does not name need not be computed.
 bool mentions(std::string_view sql, std::string_view name);
 
-inline constexpr size_t kCellBytes = 32;  // of an answer in memory, beside its text
+inline constexpr size_t kCellBytes = 32;  // of an answer in memory, in addition to its text
 
 Result<void> check_size(const std::string& sql);
 Result<void> check_answer(size_t rows, size_t bytes);

@@ -9,7 +9,7 @@ namespace {
 using objects::ObjectInfo;
 using objects::Objects;
 
-// The metadata by which a copy is known: a copy in parts has an ETag of its own.
+// The metadata that identifies a copy: a copy in parts has an ETag of its own.
 constexpr const char* kSourceTag = "trainyard-source-etag";
 
 class Copier {
@@ -22,7 +22,7 @@ class Copier {
     source_ = TRY(objects::parse_s3_uri(from_.uri));
     target_ = TRY(objects::parse_s3_uri(to_.uri));
     const auto wanted = TRY(list(from_.store, source_.bucket, source_.key).in("looking at " + from_.uri));
-    if (wanted.empty()) return not_found("there is nothing at " + from_.uri);
+    if (wanted.empty()) return not_found("no objects found at " + from_.uri);
     TRY(ensure_bucket());
     std::map<std::string, ObjectInfo> there;
     for (auto& info : TRY(list(to_.store, target_.bucket, target_.key).in("looking at " + to_.uri)))
@@ -45,7 +45,7 @@ class Copier {
  private:
   Result<void> tell() {
     if (moved_(progress_)) return ok();
-    return cancelled("the copy was called off");
+    return cancelled("the copy was cancelled");
   }
 
   Result<std::vector<ObjectInfo>> list(Objects& store, const std::string& bucket, const std::string& prefix) {
@@ -64,7 +64,8 @@ class Copier {
 
   Result<void> ensure_bucket() {
     const auto there = to_.store.head_bucket(target_.bucket);
-    // Who may write below a prefix need not be allowed to look at the bucket; if it is not there, the first put says so.
+    // A principal that may write below a prefix need not have rights on the bucket; if the bucket does not
+    // exist, the first put reports it.
     if (there || there.error().kind == Kind::denied) return {};
     if (there.error().kind != Kind::not_found) return there.error();
     auto made = to_.store.create_bucket(target_.bucket, to_.region);
@@ -117,7 +118,7 @@ class Copier {
     return {};
   }
 
-  // One that was begun after the source was last changed goes on; others are of something else.
+  // An upload that was begun after the source's last change is continued; others have another content.
   Result<std::string> find_upload(const ObjectInfo& source, const std::string& key,
                                   const objects::PutOptions& options) {
     for (const auto& upload : TRY(to_.store.list_uploads(target_.bucket, key)))
@@ -128,7 +129,7 @@ class Copier {
   Result<void> pour(const ObjectInfo& source, const std::optional<objects::Range>& range,
                     objects::Writer& writer) {
     const auto reader = TRY(from_.store.get(source_.bucket, source.key, range));
-    if (reader->info().etag != source.etag) return conflict("it was changed while it was copied");
+    if (reader->info().etag != source.etag) return conflict("the object changed while it was copied");
     for (;;) {
       const size_t got = TRY(reader->read(buffer_));
       if (got == 0) return {};

@@ -1,4 +1,4 @@
-// Copies between stores in memory: what is there stays, what was cut off goes on.
+// Tests copies between stores in memory: existing objects stay, interrupted copies continue.
 #include "campaign/copy.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class Counter final : public Random {
   uint8_t last_ = 0;
 };
 
-// Two regions' stores, and how many bytes went over.
+// Two regions' stores, and the number of bytes copied.
 class Copies : public testing::Test {
  protected:
   Copies() {
@@ -33,7 +33,7 @@ class Copies : public testing::Test {
     EXPECT_TRUE(objects::write_all(*source_, "drives", key, bytes));
     clock_.at += 1s;
   }
-  // Cut off after so many pieces.
+  // Interrupted after so many pieces.
   Result<CopyProgress> copy(int64_t pieces_max = INT64_MAX) {
     pieces_ = 0;
     return copy_objects({*source_, "s3://drives/7/", "a"}, {*target_, "s3://copies/x/", "b"}, limits_,

@@ -13,7 +13,7 @@ void take_over(Row& row, const SeenJob& seen) {
   if (seen.hosts > 0) row.hosts = seen.hosts;
 }
 
-// What the region shows of a job that the row has asked for.
+// Updates the row by its job's state in the region.
 void follow(Row& row, const SeenJob& seen, int64_t retries, bool stopping, Instant now) {
   take_over(row, seen);
   if (seen.end == SeenJob::End::none) {
@@ -29,7 +29,7 @@ void follow(Row& row, const SeenJob& seen, int64_t retries, bool stopping, Insta
   } else if (row.attempt > retries) {
     row.state = RowState::failed;
   } else {
-    // `attempt` grows when the next job's name is written down.
+    // `attempt` grows when the next job's name is stored.
     row.state = RowState::ready;
     row.cost_before = row.cost;
     row.ended.reset();
@@ -53,7 +53,7 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
     const bool asked = row.state == RowState::submitting || row.state == RowState::running;
     const auto found = asked ? seen.find(job_name(definition.name, row)) : seen.end();
     if (found != seen.end() && found->second.foreign) {
-      // Ours never arrived and never will; one that was being stopped is as good as stopped.
+      // The row's job never arrived and never will; a row that was being stopped counts as stopped.
       --under_way;
       move.row.state = stopping ? RowState::stopped : RowState::failed;
       move.row.reason =
@@ -64,8 +64,8 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
       if (move.row.state != RowState::running) --under_way;
       if (stopping && move.row.state == RowState::running) move.act = Move::Act::stop;
     } else if (asked) {
-      // The name is written down and the region has no such job: it never heard of it, or has lost what it knew.
-      // Either way nothing runs, and the same name may be asked for again.
+      // The name is stored and the region has no such job: it never received the request, or has lost its
+      // state. In both cases nothing runs, and the same name may be submitted again.
       if (stopping) {
         move.row.state = RowState::stopped;
         move.row.ended = now;

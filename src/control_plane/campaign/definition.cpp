@@ -8,7 +8,7 @@
 namespace trainyard::campaign {
 namespace {
 
-// A table of the definition, noting what was asked for, so that what is left over can be named.
+// Reads a table of the definition and notes which keys were read, so that unknown keys can be named.
 class Table {
  public:
   Table(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
@@ -46,7 +46,7 @@ class Table {
     }
     return {};
   }
-  // nullptr when it is not there. Errors: when it is no table.
+  // nullptr when it is missing. Errors: when it is not a table.
   Result<const Json*> table(const char* key) {
     const Json* found = find(key);
     if (found && !found->is_object()) return must_be(key, "a table");
@@ -62,8 +62,8 @@ class Table {
       if (known_.count(key)) continue;
       std::string names;
       for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
-      return invalid("'" + shorten(key, 60) + "' is not known" +
-                     (place_.empty() ? "" : " in [" + place_ + "]") + "; what may stand there: " + names);
+      return invalid("unknown key '" + shorten(key, 60) + "'" +
+                     (place_.empty() ? "" : " in [" + place_ + "]") + "; known keys: " + names);
     }
     return {};
   }
@@ -94,7 +94,7 @@ bool is_name(const std::string& name) {
          });
 }
 
-// What may stand unquoted in SQL: letters, digits, underscores.
+// Names that need no quotes in SQL: letters, digits, underscores.
 bool is_identifier(const std::string& name) {
   constexpr size_t kIdentifierBytesMax = 63;  // PostgreSQL's
   return !name.empty() && name.size() <= kIdentifierBytesMax && !(name[0] >= '0' && name[0] <= '9') &&
@@ -150,12 +150,12 @@ Result<Watch> read_watch(const Json& json, size_t index) {
   const size_t slash = uri.find('/', 5);
   watch.bucket = uri.substr(5, slash == std::string::npos ? slash : slash - 5);
   watch.prefix = slash == std::string::npos ? "" : uri.substr(slash + 1);
-  if (!is_identifier(watch.table)) return table.must_be("table", "the name of a table: letters, digits, '_'");
+  if (!is_identifier(watch.table)) return table.must_be("table", "a table name: letters, digits, '_'");
   if (!watch.row.count("name"))
-    return table.must_be("row", "a table with `name`: the column by which a row is known again");
+    return table.must_be("row", "a table with `name`: the column that identifies a row");
   for (const auto& [column, text] : watch.row)
     if (!is_identifier(column))
-      return invalid(place + ".row: '" + shorten(column, 60) + "' is no column's name");
+      return invalid(place + ".row: invalid column name '" + shorten(column, 60) + "'");
   return watch;
 }
 
@@ -187,7 +187,7 @@ Result<Definition> read_definition(std::string_view text) {
   if (text.size() > kDefinitionBytesMax)
     return invalid("the campaign has more than " + human_bytes(kDefinitionBytesMax));
   const Json json = TRY(parse_json(text));
-  if (!json.is_object()) return invalid("a campaign is an object");
+  if (!json.is_object()) return invalid("a campaign must be an object");
   Table root(json, "");
   Definition definition;
   TRY(root.read("name", definition.name));

@@ -1,5 +1,5 @@
-// Any text as a campaign, with a plan of two rows for those that are one: what is read is read again from its own
-// words, and planning never fails but in words.
+// Reads any text as a campaign, and plans two rows if it is one: a definition survives writing and reading,
+// and planning fails only with a message.
 // decoder: src/control_plane/campaign/definition.cpp
 #include <cstddef>
 #include <cstdint>

@@ -10,7 +10,8 @@
 namespace trainyard::campaign {
 namespace {
 
-constexpr size_t kKnownObjectsMax = 1'000'000;  // then they are asked about again, which is slow and harmless
+constexpr size_t kKnownObjectsMax =
+    1'000'000;  // beyond that, objects are looked up again, which is slow and harmless
 
 std::string reason_of(const Error& denial) { return "AccessDenied: " + denial.message; }
 
@@ -50,8 +51,8 @@ Result<client::Client*> RegionFollower::client_of(const Principal& principal) {
   return found->second.client.get();
 }
 
-// A campaign without the rights that it needs is stopped. One that is being stopped and may not even see or stop its jobs is
-// over: its jobs are left as they are.
+// A campaign without the rights that it needs is stopped. A campaign that is being stopped and may not even
+// see or stop its jobs is over: its jobs are left as they are.
 Result<void> RegionFollower::end_denied(const Work& work, const Error& denial) {
   const std::string& name = work.definition.name;
   if (!work.stopping) return yard_.stop(name, clock_.now(), reason_of(denial));
@@ -86,7 +87,7 @@ Result<void> RegionFollower::follow(const Work& work) {
   return {};
 }
 
-// What jobs have reached is asked for now and then while they run, and once when they have ended.
+// The results of jobs are queried at intervals while they run, and once when they have ended.
 void RegionFollower::add_reports(const Work& work, client::Client& client, const SeenJobs& seen,
                                  std::vector<Move>& moves) {
   const auto now = clock_.monotonic();
@@ -111,7 +112,7 @@ void RegionFollower::add_reports(const Work& work, client::Client& client, const
     if (of_job.job_id.empty()) of_job.job_id = next.job_id;
     auto report = report_of(client, work.definition, of_job);
     if (!report) continue;
-    // Lists of many training jobs leave out what a job's own output says.
+    // Lists of training jobs leave out what a job's own output contains.
     if (work.definition.face == Face::training_job && next.state == RowState::failed &&
         !report->failure.empty())
       next.reason = std::move(report->failure);
@@ -128,7 +129,7 @@ void RegionFollower::add_reports(const Work& work, client::Client& client, const
   }
 }
 
-// The bucket that a job's output goes to, as `trainyard submit` makes it.
+// Creates the bucket of a job's output, as `trainyard submit` does.
 Result<void> RegionFollower::ensure_output(const Work& work, const Row& row) {
   const auto output = row.request.find("OutputDataConfig");
   if (output == row.request.end() || !output->is_object()) return {};
@@ -137,7 +138,8 @@ Result<void> RegionFollower::ensure_output(const Work& work, const Row& row) {
   if (!place || buckets_.count(place->bucket)) return {};  // what is wrong with it is said by the region
   const auto store = TRY(settings_.open_objects(region_, work.started_by));
   if (const auto there = store->head_bucket(place->bucket); !there) {
-    // Who may write below a prefix need not be allowed to look at the bucket; the job's request is refused if it must be.
+    // A principal that may write below a prefix need not have rights on the bucket; the job's request is
+    // rejected if it must.
     if (there.error().kind == Kind::denied) return {};
     if (there.error().kind != Kind::not_found) return there.error();
     const auto made = store->create_bucket(place->bucket, region_);
@@ -158,7 +160,7 @@ Result<void> RegionFollower::act(const Work& work, client::Client& client, const
                        : yard_.change(name, move.row.number, true, [&](Row& row) { row.job_id = *id; });
   }
   const Error& why = id.error();
-  // Whether it arrived is for the next look to say.
+  // The next query shows if it arrived.
   if (why.kind == Kind::unavailable || why.kind == Kind::exhausted) return why;
   TRY(yard_.change(name, move.row.number, true, [&](Row& row) {
     row.state = RowState::failed;
@@ -220,7 +222,7 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
     });
   };
   const auto moved = [&](const CopyProgress& progress) {
-    // What was moved cannot be found out again, as what is there can: a kill forgets that of one interval.
+    // Bytes moved cannot be determined again, unlike existing objects: a kill loses those of one interval.
     const bool ends = yard_.ended();
     const bool due = ends || clock_.monotonic() - saved >= settings_.save_interval;
     if (due) saved = clock_.monotonic();

@@ -1,7 +1,8 @@
-// The loops that follow campaigns: each one short, around what decide.hpp, copy.hpp and plan.hpp say.
+// Defines the loops that follow campaigns: each is short, around the decisions of decide.hpp, copy.hpp and
+// plan.hpp.
 //
-// Threads: each function is one turn, called again and again by a thread of its own (campaigns.cpp). Errors: they are
-// noted in the yard, where people see them; the next turn tries again. A right that is denied stops the campaign.
+// Threads: each function is one iteration, repeated by a thread of its own (campaigns.cpp). Errors: they are
+// recorded in the state that users see; the next iteration tries again. A denied right stops the campaign.
 #pragma once
 
 #include <map>
@@ -14,16 +15,16 @@
 
 namespace trainyard::campaign {
 
-// One region: looks at its jobs, decides, writes down, acts.
+// Follows one region: queries its jobs, decides, stores, acts.
 class RegionFollower {
  public:
   RegionFollower(std::string region, const Settings& settings, Yard& yard, Clock& clock)
       : region_(std::move(region)), settings_(settings), yard_(yard), clock_(clock) {}
-  // How long to rest before the next one.
+  // Returns how long to rest before the next iteration.
   Duration turn();
 
  private:
-  // With the principal's keys, which end: a new one after Settings::client_lifetime.
+  // Uses the principal's keys, which expire: a new client after Settings::client_lifetime.
   Result<client::Client*> client_of(const Principal& principal);
   Result<void> follow(const Work& work);
   void add_reports(const Work& work, client::Client& client, const SeenJobs& seen, std::vector<Move>& moves);
@@ -40,11 +41,11 @@ class RegionFollower {
     std::chrono::nanoseconds at;
   };
   std::map<std::string, Opened> clients_;                          // by the record of the principal
-  std::set<std::string> buckets_;                                  // that are there
-  std::map<std::string, std::chrono::nanoseconds> reports_asked_;  // job -> when; of those under way
+  std::set<std::string> buckets_;                                  // that exist
+  std::map<std::string, std::chrono::nanoseconds> reports_asked_;  // job -> when; of active jobs
 };
 
-// Data that goes to one region, row by row.
+// Copies data to one region, row by row.
 class CopyFollower {
  public:
   CopyFollower(std::string region, const Settings& settings, Yard& yard, Clock& clock)
@@ -60,7 +61,8 @@ class CopyFollower {
   Clock& clock_;
 };
 
-// What standing campaigns watch, and their queries: new objects become rows of the catalogue, new rows become jobs.
+// Repeats the watches and queries of standing campaigns: new objects become rows of the catalogue, new rows
+// become jobs.
 class Keeper {
  public:
   using Plan = std::function<Result<Answered>(const Definition&, const Principal&)>;
@@ -77,7 +79,7 @@ class Keeper {
  private:
   Result<void> look_at(const Campaign& campaign, const Watch& watch);
   Result<void> ask_again(const Campaign& campaign);
-  // Stops the campaign when its principal may not.
+  // Stops the campaign when its principal lacks the right.
   Result<void> require(const Campaign& campaign, std::string_view action);
   Result<void> stop_denied(const Campaign& campaign, const Error& denial);
 
@@ -87,11 +89,11 @@ class Keeper {
   Clock& clock_;
   const Plan answer_;
   const Facts facts_;
-  // What was seen before, so that the catalogue is asked about new objects only: "table/uri".
+  // Objects seen before, so that the catalogue is queried for new ones only: "table/uri".
   std::set<std::string> known_;
 };
 
-// The row of the catalogue that an object becomes.
+// The row of the catalogue for an object.
 Result<std::map<std::string, std::string>> row_of_object(const Watch& watch, const std::string& region,
                                                          const objects::ObjectInfo& object);
 

@@ -1,4 +1,4 @@
-// A region of a few words, and one follower of it: what is submitted, whose jobs are taken for the campaign's own.
+// Tests one follower of a simulated region: what is submitted, and which jobs belong to the campaign.
 #include "campaign/followers.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace trainyard::campaign {
 namespace {
 
-// The jobs of a region, whoever's they are, in the words of its API; one a page.
+// A region's jobs of all users, as its API describes them; one a page.
 struct Region {
   std::deque<Json> training, batch;
   bool loses_answers = false;  // what is submitted arrives, and its answer does not
@@ -103,7 +103,7 @@ class Followers : public testing::Test {
     }
     ASSERT_TRUE(yard_->add(std::move(campaign), 1));
   }
-  // What is in memory goes; what was written down comes back.
+  // Drops the state in memory; the stored state comes back.
   void restart() {
     yard_.emplace(*store_);
     ASSERT_TRUE(yard_->load());
@@ -166,7 +166,7 @@ TEST_F(Followers, KilledBetweenAskingAndWritingDownItKnowsItsOwn) {
   for (const char* job : {kTraining, kBatch}) {
     store_ = *Store::open(":memory:");
     region_ = {};
-    // Three of Batch have the name already; the second of them is another campaign's.
+    // Three Batch jobs have the name already; the second belongs to another campaign.
     for (const char* whose : {"", "other", ""})
       region_.batch.push_back({{"jobId", "theirs-" + std::to_string(region_.batch.size())},
                                {"name", "streets-1"},
@@ -198,7 +198,7 @@ TEST_F(Followers, ARequestThatIsDeniedStopsTheCampaignWithThatAsItsReason) {
     EXPECT_EQ(after_turns(2), "failed: refused: " + refusal);
     EXPECT_EQ(row_text(1), "stopped: AccessDenied: " + refusal);
     EXPECT_TRUE(region_.training.empty() && region_.batch.empty());
-    // So it stays when the server is killed.
+    // The state is the same after the server was killed.
     restart();
     const Campaign campaign = *yard_->find("streets");
     EXPECT_TRUE(campaign.over());

@@ -30,7 +30,8 @@ double number_of(const Row& row, std::string_view name, double otherwise) {
   return parsed && std::isfinite(*parsed) ? *parsed : otherwise;
 }
 
-// As a template writes it: checked when the job is created, so here only kept within what sums of rows hold.
+// The count as a template writes it: checked when the job is created, here only limited so that sums do not
+// overflow.
 int64_t hosts_of(const Json& count) {
   if (count.is_number_unsigned() && count.get<uint64_t>() > uint64_t(domain::kCountedMax))
     return domain::kCountedMax;
@@ -42,7 +43,7 @@ std::string text_at(const Row& row, std::string_view name) {
   return found ? text_of(*found) : "";
 }
 
-// "s3://bucket/a/b/" -> "b/": what of a URI is kept below where it is copied to.
+// "s3://bucket/a/b/" -> "b/": the part of a URI that is kept below the copy's destination.
 bool is_prefix(const std::string& uri) { return uri.ends_with('/'); }
 
 // One row in one region, as it would run there.
@@ -55,7 +56,7 @@ struct Candidate {
   double price_per_hour = -1;
   double copy_price_per_gib = 0;
   double cost = -1;                   // of job and copy; below 0: not known
-  std::optional<int64_t> room, most;  // hosts that could start now, and ever; nothing: any number
+  std::optional<int64_t> room, most;  // hosts that could start now, and ever; nothing: unlimited
 };
 
 class Planner {
@@ -82,12 +83,12 @@ class Planner {
   }
 
  private:
-  // The data's region first: where costs are equal, nothing is moved.
+  // The data's region first: with equal costs, nothing is moved.
   std::vector<std::string> regions_for(const Row& row) const {
     const bool tied = !row.data.empty() && definition_.placement.copy_to.empty();
     if (definition_.placement.rule == Rule::data || tied) {
       const auto& allowed = definition_.placement.regions;
-      // With copies, data may lie where nothing runs.
+      // With copies, data may be where no jobs run.
       if (tied || allowed.empty() || std::count(allowed.begin(), allowed.end(), row.data_region))
         return {row.data_region};
       return allowed;
@@ -129,14 +130,14 @@ class Planner {
     return candidate;
   }
 
-  // Batch's sizes are no instances; its jobs are placed without prices.
+  // Batch's sizes are not instances; its jobs are placed without prices.
   void read_size(Candidate& candidate) const {
     const Json& request = candidate.request;
     if (definition_.face == Face::batch_job) {
       if (const auto array = request.find("arrayProperties"); array != request.end() && array->is_object())
         if (const auto size = array->find("size"); size != array->end() && size->is_number_integer())
           candidate.hosts = hosts_of(*size);
-      // Without it a gang is as large as its definition says, which is known once the job is seen.
+      // Otherwise a gang has the size of its definition, which is known once the job exists.
       if (const auto nodes = request.find("nodeOverrides"); nodes != request.end() && nodes->is_object())
         if (const auto count = nodes->find("numNodes"); count != nodes->end() && count->is_number_integer())
           candidate.hosts = hosts_of(*count);
@@ -162,7 +163,7 @@ class Planner {
     const bool is_spot = spot != candidate.request.end() && spot->is_boolean() && spot->get<bool>();
     if (const auto& price = is_spot ? offer.spot : offer.on_demand) {
       candidate.price_per_hour = *price * double(candidate.hosts);
-      // What is reserved is paid for already.
+      // Reserved capacity is paid for already.
       const int64_t paid = std::min(candidate.hosts, reserved_left(candidate, offer));
       const double hours = number_of(row, "hours", 1);
       const double gibibytes = candidate.copy_to.empty() ? 0 : number_of(row, "bytes", 0) / kGibibyte;
@@ -188,35 +189,35 @@ class Planner {
     return !room || *room >= candidate.hosts;
   }
 
-  // Among equals the first: the data's own region, then by name.
+  // The first among equals: the data's own region, then by name.
   const Candidate& choose(Row& row, const std::vector<Candidate>& candidates) const {
     const Rule rule = definition_.placement.rule;
     if (candidates.size() == 1) {
-      row.why = candidates[0].region == row.data_region ? "the data lies there" : "no other may be chosen";
+      row.why = candidates[0].region == row.data_region ? "the data is there" : "no other region is allowed";
       return candidates[0];
     }
     std::vector<const Candidate*> possible;
     for (const auto& one : candidates)
       if (fits(one.most, one) && (rule != Rule::capacity || fits(one.room, one))) possible.push_back(&one);
     if (possible.empty()) {
-      row.why = rule == Rule::capacity ? "no region has room just now: it waits where the data lies"
-                                       : "no region is large enough: it waits where the data lies";
+      row.why = rule == Rule::capacity ? "no region has free capacity now: it waits where the data is"
+                                       : "no region is large enough: it waits where the data is";
       return candidates[0];
     }
     if (rule == Rule::capacity && possible.front()->region == row.data_region) {
-      row.why = "the data lies there, and there is room";
+      row.why = "the data is there, and capacity is free";
       return *possible.front();
     }
     if (rule == Rule::data) {
       row.why = "the first of placement.regions";
       return *possible.front();
     }
-    // What has no price is dearer than all that has one.
+    // A region without a price counts as more expensive than all others.
     const auto cheaper = [](const Candidate* a, const Candidate* b) {
       return (a->cost < 0) != (b->cost < 0) ? a->cost >= 0 : a->cost < b->cost;
     };
     const Candidate& best = **std::min_element(possible.begin(), possible.end(), cheaper);
-    row.why = rule == Rule::capacity ? "there is room, and it is the cheapest that has"
+    row.why = rule == Rule::capacity ? "the cheapest with free capacity"
               : best.cost < 0        ? "no region names a price"
                                      : "the cheapest";
     return best;
@@ -240,7 +241,8 @@ Result<Row> read_row(const Definition& definition, const Answered& answered, siz
     return invalid("the column `data` must be an s3:// URI, not '" + shorten(row.data, 80) + "'");
   row.label = text_at(row, definition.standing ? definition.key : "name");
   if (row.label.empty() && definition.standing)
-    return invalid("the column `" + definition.key + "` is empty: a standing campaign knows rows by it");
+    return invalid("the column `" + definition.key +
+                   "` is empty: it identifies the rows of a standing campaign");
   if (row.label.empty()) row.label = "row " + std::to_string(number);
   return row;
 }
@@ -255,7 +257,7 @@ void flatten(const Json& json, const std::string& path, std::map<std::string, st
   }
 }
 
-// "HyperParameters.lr" -> "lr"; "" when it is none.
+// "HyperParameters.lr" -> "lr"; "" for other paths.
 std::string parameter_of(Face face, const std::string& path) {
   static constexpr std::string_view kTraining = "HyperParameters.", kBatch = "parameters.";
   const std::string_view start = face == Face::training_job ? kTraining : kBatch;

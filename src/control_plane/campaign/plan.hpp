@@ -1,8 +1,8 @@
-// From the rows of a query to the jobs of a campaign: which region each runs in, what is copied there first, what is
-// asked of the region.
+// Plans the jobs of a campaign from the rows of a query: the region of each row, the data that is copied
+// there first, and the request to the region.
 //
-// Pure: rows, prices, capacity and reservations in; a plan out. Rows are planned in their order, and each takes the
-// room that it will use from those behind it, so that `capacity` fills a region before it goes to the next.
+// Pure: rows, prices, capacity and reservations in; a plan out. Rows are planned in their order, and each
+// takes its capacity from those behind it, so that `capacity` fills a region before it goes to the next.
 //
 // Threads: pure functions. Errors: invalid, naming the row and what is wrong with it.
 #pragma once
@@ -29,23 +29,23 @@ struct Answered {
 // One instance type in one region.
 struct Offer {
   std::optional<double> on_demand, spot;  // of an instance and hour
-  std::optional<int64_t> hosts_total;     // nothing: jobs are made to fit
+  std::optional<int64_t> hosts_total;     // nothing: gangs are scaled to fit
   std::optional<int64_t> hosts_free;
-  int64_t hosts_reserved = 0;  // for us, whether free or not
+  int64_t hosts_reserved = 0;  // for us, free or not
 };
 
 struct RegionFacts {
-  bool known = false;  // it has told us; else it does not answer just now, and its offers are empty
+  bool known = false;                   // false: the region does not answer, and its offers are empty
   std::map<std::string, Offer> offers;  // by instance type
 };
 
 struct Facts {
-  std::string home;  // the server's own region: of rows that say none
+  std::string home;  // the server's own region: the default of rows
   std::map<std::string, RegionFacts> regions;
   std::map<std::pair<std::string, std::string>, double> copy_price_per_gib;  // from, to
 };
 
-// What of the jobs is the same in all regions, and what is not.
+// The parts of the requests that are equal in all jobs, and those that differ.
 struct Comparison {
   std::map<std::string, std::string> same;  // hyperparameter (of Batch: parameter, variable) -> value
   std::map<std::string, std::vector<std::string>> different;  // path in the request -> values, each once
@@ -56,7 +56,7 @@ struct Plan {
   Comparison comparison;
 };
 
-// `number_from`: of the first row; a standing campaign goes on counting.
+// `number_from`: of the first row; a standing campaign continues its numbers.
 Result<Plan> make_plan(const Definition& definition, const Answered& answered, const Facts& facts,
                        int64_t number_from = 1);
 

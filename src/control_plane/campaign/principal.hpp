@@ -1,7 +1,7 @@
-// The principal whose rights a campaign has: the one that started it.
+// Names the principal whose rights a campaign has: the one that started it.
 //
-// What the record says is known to the API alone (api/delegated_access.hpp), which decides at each use what the principal
-// may do then. Here it is kept, and handed back with each request.
+// Only the API understands the record (api/delegated_access.hpp); at each use it decides what the principal
+// may do then. Here it is stored, and passed back with each request.
 //
 // Threads: plain values.
 #pragma once
@@ -11,8 +11,8 @@
 namespace trainyard::campaign {
 
 struct Principal {
-  std::string arn;     // as people see it
-  std::string record;  // "" = the server's owner: of campaigns that were started before records were kept
+  std::string arn;     // as users see it
+  std::string record;  // "" = the server's owner: of campaigns that were started before records were stored
   friend bool operator==(const Principal&, const Principal&) = default;
 };
 

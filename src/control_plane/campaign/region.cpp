@@ -43,7 +43,7 @@ std::optional<double> cost_in(const Json& job) {
   return amount ? std::optional(*amount) : std::nullopt;
 }
 
-// Whether a job that the region describes carries the campaign's id; where there is none, the name must do.
+// True if a job that the region describes carries the campaign's id; without ids the name decides.
 bool is_ours(const Json& job, const char* member, const std::string& campaign_id) {
   if (campaign_id.empty()) return true;
   const auto tags = job.find(member);
@@ -54,8 +54,8 @@ bool is_ours(const Json& job, const char* member, const std::string& campaign_id
   });
 }
 
-// Where the campaign's tag is to be put; nullptr when it has none, and when what the author wrote is no list of tags,
-// which is for the region to refuse.
+// The list for the campaign's tag; nullptr when it has no id, or when the author wrote something else than a
+// list of tags, which the region rejects.
 Json* tags_of(Json& request, const char* member, const Json& none, const std::string& campaign_id) {
   if (campaign_id.empty()) return nullptr;
   Json& tags = request.emplace(member, none).first.value();
@@ -100,8 +100,8 @@ Result<Json> describe_batch_jobs(client::Client& client, const Json& ids) {
   return list_in(answer, "jobs");
 }
 
-// The campaign's job of this name in the row's queue; "" when there is none. Whoever else uses the queue may have
-// given the name to any number of theirs.
+// The campaign's job of this name in the row's queue; "" if none. Other users of the queue may have given the
+// name to any number of jobs.
 Result<std::string> find_batch_job(client::Client& client, const Definition& definition,
                                    const std::string& campaign_id, const Row& row) {
   Json question{{"jobQueue", text_in(row.request, "jobQueue")},
@@ -206,7 +206,7 @@ Result<void> stop(client::Client& client, const Definition& definition, const Ro
                          ? client.call(Service::batch, "TerminateJob",
                                        {{"jobId", row.job_id}, {"reason", "its campaign was stopped"}})
                          : client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}});
-  // One that is stopping or over is refused; the next look shows which.
+  // A stop of a job that is stopping or over is rejected; the next query shows which.
   if (!asked && (asked.error().kind == Kind::unavailable || asked.error().kind == Kind::denied))
     return asked.error();
   return {};

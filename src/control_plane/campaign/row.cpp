@@ -36,7 +36,7 @@ std::string_view to_string(RowState state) {
 Result<RowState> parse_row_state(std::string_view text) {
   for (const RowState state : kStates)
     if (to_string(state) == text) return state;
-  return invalid("'" + std::string(text) + "' is no state of a row");
+  return invalid("unknown state of a row: '" + std::string(text) + "'");
 }
 
 std::string job_name(const std::string& campaign, const Row& row) {
@@ -112,7 +112,7 @@ Result<Row> row_from_json(const Json& json) {
       .read("objects_total", row.objects_total)
       .read("objects_copied", row.objects_copied);
   TRY(fields.result());
-  // Older records were charged by what was there.
+  // Older records were charged by existing bytes.
   if (!json.contains("bytes_moved")) row.bytes_moved = row.bytes_copied;
   if (columns.is_array())
     for (const Json& pair : columns) {

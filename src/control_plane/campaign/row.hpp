@@ -1,17 +1,17 @@
-// A row of a campaign: what the query said, where it runs, and what became of it.
+// Row is a row of a campaign: the columns of the query, its region, and its state.
 //
 //   waiting ──► copying ──► ready ──► submitting ──► running ──► completed | failed | stopped
 //      └───────────────────►─┘ ▲                        │
 //                              └────── tried again ─────┘
 //
-//   waiting     its data lies elsewhere, and the copy has not begun
-//   copying     the data is on its way
+//   waiting     its data is elsewhere, and the copy has not begun
+//   copying     the data is being copied
 //   ready       it may start as soon as its region takes another job
-//   submitting  its job's name is written down; whether the job exists is for its region to say
-//   running     its region has shown it
+//   submitting  its job's name is stored; only its region knows if the job exists
+//   running     its region has listed it
 //
-// Since the name is durable before the region is asked, a server killed in between asks the region first: nothing is
-// submitted twice.
+// The name is durable before the job is submitted, so a server that was killed in between queries the region first:
+// nothing is submitted twice.
 //
 // Threads: plain values. Errors: invalid, of records.
 #pragma once
@@ -38,27 +38,27 @@ struct Row {
   std::vector<std::pair<std::string, Json>> columns;
   std::string data_region;  // where its data lies
   std::string region;       // where it runs
-  std::string why;          // there, in words
-  std::string data;         // s3:// URI, "" = none
-  std::string copy_to;      // s3:// URI, "" = nothing is copied
+  std::string why;          // why there, as users see it
+  std::string data;         // s3:// URI, "": none
+  std::string copy_to;      // s3:// URI, "": nothing is copied
   Json request;             // without the job's name
   std::string instance_type;
   int64_t hosts = 1;
-  double price_per_hour = -1;  // of all hosts; below 0: not known
+  double price_per_hour = -1;  // of all hosts; below 0: unknown
   double copy_price_per_gib = 0;
 
   RowState state = RowState::ready;
   int64_t attempt = 0;  // the number of jobs that were started for it
   std::string job_id;   // of Batch
-  std::string status;   // the region's own word: "Downloading", "RUNNABLE"
-  std::string reason;   // why it failed, or is tried again
+  std::string status;   // the region's own term: "Downloading", "RUNNABLE"
+  std::string reason;   // why it failed, or is retried
   std::optional<Instant> started, ended;
   std::map<std::string, double> metrics;
   double cost = 0;                            // of all its attempts
-  double cost_before = 0;                     // of those that are over, of `cost`
+  double cost_before = 0;                     // of ended attempts, part of `cost`
   int64_t gpus = 0;                           // of all its hosts
-  int64_t bytes_total = 0, bytes_copied = 0;  // of the copy; copied: that are there
-  int64_t bytes_moved = 0;                    // by all its tries, since what was there costs nothing
+  int64_t bytes_total = 0, bytes_copied = 0;  // of the copy; copied: that exist
+  int64_t bytes_moved = 0;                    // by all its tries, since existing objects cost nothing
   int64_t objects_total = 0, objects_copied = 0;
 
   bool over() const { return state >= RowState::completed; }

@@ -72,8 +72,7 @@ Result<void> Store::create(const Campaign& campaign) {
     TRY(put_principal.bind(name).bind(campaign.started_by.arn).bind(campaign.started_by.record).run());
     return write_rows(*connection_, name, campaign.rows);
   });
-  if (!made && made.error().kind == Kind::conflict)
-    return conflict("there is a campaign '" + name + "' already");
+  if (!made && made.error().kind == Kind::conflict) return conflict("campaign '" + name + "' already exists");
   return made;
 }
 

@@ -1,7 +1,8 @@
-// What is remembered of campaigns: each with its definition and its rows, in one SQLite file. Written before anything
-// follows from it.
+// Store keeps campaigns durably: each with its definition and its rows, in one SQLite file. Every change is
+// written before it takes effect.
 //
-// Threads: callable from anywhere. Errors: those of sqlite/connection.hpp; conflict, when a campaign of this name is there.
+// Threads: callable from anywhere. Errors: those of sqlite/connection.hpp; conflict, when a campaign of this
+// name exists.
 #pragma once
 
 #include <memory>
@@ -27,10 +28,10 @@ struct Campaign {
   Instant created;
   std::optional<Instant> stopped;
   std::vector<Row> rows;  // in the order of their numbers
-  // Random; a tag of its jobs says it. "" = kept from before campaigns had one: its jobs are known by name alone.
+  // Random; the tag of its jobs. "": stored before campaigns had one: its jobs are identified by name alone.
   std::string id = {};
   Principal started_by = {};
-  std::string stop_reason = {};  // why it was stopped, when nobody asked for it: the right that was denied
+  std::string stop_reason = {};  // the denied right; "": it was stopped by a request
 
   bool over() const;
 };
@@ -41,9 +42,9 @@ class Store {
   ~Store();
 
   Result<void> create(const Campaign& campaign);
-  // Rows by number, of a campaign that is there; new ones are added.
+  // Stores rows by number, of an existing campaign; new ones are added.
   Result<void> put_rows(const std::string& campaign, const std::vector<Row>& rows);
-  // `reason`: "" when it was asked for.
+  // `reason`: "" for a requested stop.
   Result<void> put_stopped(const std::string& campaign, Instant at, const std::string& reason);
   Result<std::vector<Campaign>> load();
 

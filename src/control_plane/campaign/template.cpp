@@ -13,7 +13,7 @@ namespace {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_inside(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '.'; }
 
-// The name in the braces that open at `at`; "" when it is none.
+// The name in the braces that open at `at`; "" for other text.
 std::string_view name_at(std::string_view text, size_t at) {
   size_t end = at + 1;
   if (end >= text.size() || !is_letter(text[end])) return "";
@@ -26,10 +26,10 @@ Result<const Json*> value_of(std::string_view name, const Values& values) {
   if (found != values.end()) return &found->second;
   std::string names;
   for (const auto& [known, value] : values) names += (names.empty() ? "" : ", ") + known;
-  return invalid("there is no {" + shorten(name, 60) + "}; what there is: " + names);
+  return invalid("unknown name {" + shorten(name, 60) + "}; known names: " + names);
 }
 
-// Members whose values are text whatever they look like.
+// Members whose values are always text.
 bool holds_text(const std::string& member) {
   static constexpr const char* kNames[] = {
       "HyperParameters", "Environment", "environment", "parameters", "Tags", "tags", "resourceRequirements"};
@@ -66,11 +66,11 @@ std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "";
   if (value.is_number_float()) {
-    // What a catalogue holds as 3.0 is written 3: an instance count of 3.0 is none.
+    // A catalogue's 3.0 is written as 3: an instance count of 3.0 would be invalid.
     const double number = value.get<double>();
     constexpr double kWholeMax = 1e15;
     if (std::abs(number) < kWholeMax && number == std::floor(number)) return std::to_string(int64_t(number));
-    // As databases write it: of 7 * 0.1 nobody means the last of seventeen digits.
+    // As databases write it: 7 * 0.1 is shown without its rounding error in the seventeenth digit.
     char text[40];
     std::snprintf(text, sizeof text, "%.15g", number);
     return text;

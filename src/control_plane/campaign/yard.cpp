@@ -17,12 +17,12 @@ Result<void> Yard::load() {
 Result<void> Yard::add(Campaign campaign, size_t live_max) {
   const std::lock_guard lock(mutex_);
   const std::string name = campaign.definition.name;
-  if (campaigns_.count(name)) return conflict("there is a campaign '" + name + "' already");
+  if (campaigns_.count(name)) return conflict("campaign '" + name + "' already exists");
   const auto live = size_t(std::count_if(campaigns_.begin(), campaigns_.end(),
                                          [](const auto& each) { return !each.second.over(); }));
   if (live >= live_max)
-    return exhausted("there are " + std::to_string(live) +
-                     " campaigns under way; at most so many are followed");
+    return exhausted(std::to_string(live) +
+                     " campaigns are active, which is the limit: wait until one is over, or stop one");
   TRY(store_.create(campaign));
   campaigns_.emplace(name, std::move(campaign));
   return {};
@@ -36,7 +36,7 @@ Campaign* Yard::find_locked(const std::string& name) {
 Result<Campaign> Yard::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = campaigns_.find(name);
-  if (found == campaigns_.end()) return not_found("there is no campaign '" + name + "'");
+  if (found == campaigns_.end()) return not_found("campaign '" + name + "' not found");
   return found->second;
 }
 
@@ -53,7 +53,7 @@ std::vector<Campaign> Yard::list() const {
 Result<void> Yard::stop(const std::string& name, Instant now, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   Campaign* campaign = find_locked(name);
-  if (!campaign) return not_found("there is no campaign '" + name + "'");
+  if (!campaign) return not_found("campaign '" + name + "' not found");
   if (campaign->stopped) return {};
   TRY(store_.put_stopped(name, now, reason));
   campaign->stopped = now;
@@ -97,7 +97,7 @@ Result<std::set<int64_t>> Yard::put(const std::string& campaign,
                                     const std::vector<std::pair<RowState, Row>>& rows) {
   const std::lock_guard lock(mutex_);
   Campaign* found = find_locked(campaign);
-  if (!found) return not_found("there is no campaign '" + campaign + "'");
+  if (!found) return not_found("campaign '" + campaign + "' not found");
   std::vector<Row> taken;
   std::set<int64_t> numbers;
   for (const auto& [before, row] : rows) {
@@ -115,7 +115,7 @@ Result<void> Yard::change(const std::string& campaign, int64_t number, bool dura
                           const std::function<void(Row&)>& change) {
   const std::lock_guard lock(mutex_);
   Campaign* found = find_locked(campaign);
-  if (!found) return not_found("there is no campaign '" + campaign + "'");
+  if (!found) return not_found("campaign '" + campaign + "' not found");
   Row row = found->rows.at(size_t(number - 1));
   if (row.over()) return cancelled("the row is over");
   change(row);
@@ -127,7 +127,7 @@ Result<void> Yard::change(const std::string& campaign, int64_t number, bool dura
 Result<void> Yard::add_rows(const std::string& campaign, std::vector<Row> rows) {
   const std::lock_guard lock(mutex_);
   Campaign* found = find_locked(campaign);
-  if (!found) return not_found("there is no campaign '" + campaign + "'");
+  if (!found) return not_found("campaign '" + campaign + "' not found");
   TRY(store_.put_rows(campaign, rows));
   for (Row& row : rows) found->rows.push_back(std::move(row));
   return {};

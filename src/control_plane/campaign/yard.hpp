@@ -1,6 +1,6 @@
-// The campaigns in memory, as they are written down: what all threads of the room share.
+// Holds the campaigns in memory, as they are stored, for all threads of the module.
 //
-// A change is durable before it is seen. Rows that are over stay as they are.
+// A change is durable before it is visible. Rows that are over do not change.
 //
 // Threads: callable from anywhere (guarded inside). Errors: those of the store; not_found.
 #pragma once
@@ -38,16 +38,17 @@ class Yard {
   Result<void> add(Campaign campaign, size_t live_max);
   Result<Campaign> find(const std::string& name) const;
   std::vector<Campaign> list() const;  // the newest first
-  // One that is stopped already stays as it is. `reason`: "" when it was asked for.
+  // A stopped campaign stays as it is. `reason`: "" for a requested stop.
   Result<void> stop(const std::string& name, Instant now, const std::string& reason);
   std::vector<Work> work_of(const std::string& region) const;
   std::set<std::string> busy_regions() const;
   bool watches(const std::string& bucket, const std::string& key) const;
-  // Rows as they were decided from `before`; those that others have changed meanwhile are left out. Answers which
-  // of them (by number) were taken.
+  // Stores rows as they were decided from `before`; rows that have changed meanwhile are left out. Returns
+  // the numbers of the stored rows.
   Result<std::set<int64_t>> put(const std::string& campaign,
                                 const std::vector<std::pair<RowState, Row>>& rows);
-  // Changes one row, unless it is over. `durably` false: only in memory, for progress that can be found out again.
+  // Changes one row, unless it is over. `durably` false: only in memory, for progress that can be determined
+  // again.
   Result<void> change(const std::string& campaign, int64_t number, bool durably,
                       const std::function<void(Row&)>& change);
   Result<void> add_rows(const std::string& campaign, std::vector<Row> rows);
@@ -57,10 +58,10 @@ class Yard {
   void note_trouble(const std::string& campaign, const std::string& trouble);
   std::string trouble(const std::string& campaign) const;
 
-  // -- waking: each waiter is called by its name
+  // -- waking: each waiter has a name
   void wake(const std::string& waiter);
   void end();
-  // Until woken, or for so long; false once it has ended.
+  // Waits until woken, or for so long; false once the campaigns have ended.
   bool wait(const std::string& waiter, Duration longest);
   bool ended() const;
 
@@ -70,7 +71,7 @@ class Yard {
   Store& store_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::string, Campaign> campaigns_;  // guarded by mutex_, as all below
+  std::map<std::string, Campaign> campaigns_;  // guarded by mutex_, as all members below
   std::map<std::string, RegionState> regions_;
   std::map<std::string, std::string> troubles_;
   std::set<std::string> woken_;

@@ -47,7 +47,7 @@ Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
   TRY(table.read("place", machine.place));
   TRY(table.nothing_else());
   if (machine.name.empty()) return invalid(table.name("name") + " is missing: each machine needs one");
-  // Said so that NaN is refused, too.
+  // This form of the condition also rejects NaN.
   if (!(cpus > 0 && cpus <= domain::kHostCpusMax))
     return invalid(table.name("cpus") + " must be greater than 0, and at most " +
                    std::to_string(int64_t(domain::kHostCpusMax)) + ": what the machine offers to jobs");

@@ -1,6 +1,5 @@
-// The configuration of a server: the TOML file given to `trainyard serve --config FILE`.
-//
-// Every member has a default, so an empty file is valid. An unknown key is an error that lists the known keys of its table.
+// Config is the operator's configuration: the TOML file of `trainyard serve --config FILE`. Every member has
+// a default, so an empty file is a config. An unknown key is an error that names the known ones.
 //
 // Threads: plain values. Errors: invalid, with file, key and the expected value.
 #pragma once
@@ -58,15 +57,15 @@ struct Config {
   std::vector<launch::Machine> machines;      // empty: dev mode, this machine as it is
   std::vector<domain::InstanceQuota> quotas;  // of instances that training jobs use at once
   std::map<std::string, domain::Image> images;
-  domain::ImagePolicy image_policy;  // decides on images that `images` does not have
+  domain::ImagePolicy image_policy;  // for images that `images` does not have
   std::vector<domain::RegistryLogin> registry_logins;
   uint64_t images_bytes_max = uint64_t{100} << 30;  // unpacked; more is removed when no job uses it
   domain::Outward outward;
   domain::FileSystems file_systems;
   domain::FileSystems volumes;       // by the path that Batch's jobs name
-  std::vector<std::string> devices;  // that they may name
+  std::vector<std::string> devices;  // that jobs may name
   bool clear_gpus = true;            // overwrites the memory of GPUs between jobs
-  domain::PosixUsers posix_users;    // as whom jobs use file_systems and volumes
+  domain::PosixUsers posix_users;    // the users with which jobs access file_systems and volumes
   // Containers that cannot have a user namespace run without one; otherwise their jobs fail.
   bool best_effort_isolation = false;
   std::map<std::string, uint64_t> limits_max =
@@ -74,25 +73,24 @@ struct Config {
   Duration stop_grace = 120s;       // between SIGTERM and SIGKILL, as on SageMaker
   Duration spot_notice = 120s;      // the same, when spot capacity is reclaimed
   double spot_interruptions_per_host_hour = 0;
-  int64_t spot_seed = 0;                  // of when they come
+  int64_t spot_seed = 0;                  // of the random interruptions
   std::string spot_trace_file;            // CSV, reconcile/spot.hpp; "" = none
-  Duration stalled_after = 30min;         // without output and work, a host is said to hang; 0 = never
-  std::optional<Duration> log_retention;  // events that are older are removed; unset: never, as on AWS
-  // Of the disk with the data directory: below it jobs, objects and logs are refused, so that the ledger goes on.
-  // Unset: kDiskReserveBytes, or a twentieth of the disk where that is less.
+  Duration stalled_after = 30min;         // without output and work, a host is reported as hanging; 0: never
+  std::optional<Duration> log_retention;  // older events are removed; unset: never, as on AWS
+  // On the disk of the data directory: with less free, jobs, objects and logs are refused, so that the ledger
+  // goes on. Unset: kDiskReserveBytes, or a twentieth of the disk if that is less.
   std::optional<uint64_t> disk_reserve_bytes;
   observe::AuditLimits audit;             // how long its files stay, and how much space they take
   objects::StorageQuotas storage_quotas;  // limits for the embedded object store
   Duration upload_lifetime = 7 * 24h;     // incomplete multipart uploads are dropped after it
   domain::PriceTable prices = domain::list_prices_of_2023();
   std::string network_pool = "10.201.0.0/16";
-  networks::Egress
-      egress;  // rules for connections of jobs to other machines; services are derived from the rest of the file
+  networks::Egress egress;  // what jobs may reach outside; with the services of its other members
   std::map<std::string, std::vector<networks::EgressRule>> egress_of_roles;  // by name or ARN
 };
 
 Result<Config> read_config(const std::string& path);
-// The same from text; `path` only names it in errors.
+// Parses a config from text; `path` is for error messages.
 Result<Config> parse_config(const std::string& text, const std::string& path);
 
 }  // namespace trainyard::config

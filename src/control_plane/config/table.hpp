@@ -29,7 +29,7 @@ class Table {
     }
   }
 
-  // Each element of an array of tables, or the one table of that name.
+  // Reads each element of an array of tables, or the one table of that name.
   template <class F>
   Result<void> each(const char* key, F read_one) {
     known_.insert(key);
@@ -48,7 +48,7 @@ class Table {
     return {};
   }
 
-  // Each member of a table of tables, with its name.
+  // Reads each member of a table of tables, with its name.
   template <class F>
   Result<void> each_named(const char* key, F read_one) {
     known_.insert(key);
@@ -61,14 +61,14 @@ class Table {
     return {};
   }
 
-  // Requires: every key that may stand here was asked for.
+  // Rejects unknown keys. Requires: every known key was read.
   Result<void> nothing_else() const {
     for (const auto& [key, value] : value_.as_table()) {
       if (known_.count(key)) continue;
       std::string names;
       for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
-      return invalid("'" + key + "' is not known" + (place_.empty() ? "" : " in " + place_) +
-                     "; what may stand there: " + names);
+      return invalid("unknown key '" + key + "'" + (place_.empty() ? "" : " in " + place_) +
+                     "; known keys: " + names);
     }
     return {};
   }

@@ -91,7 +91,7 @@ TEST(Interruption, AJobThatIsNoSpotJobIsTriedAgainAndToldSo) {
   yard.walk("a", 0, HostState::running);
   ASSERT_TRUE(interrupt(yard, "a"));
   EXPECT_EQ(yard.phases("a").back(),
-            "Interrupted: The training job was interrupted and starts again: somebody asked for it (it is "
+            "Interrupted: The training job was interrupted and starts again: requested by a user (it is "
             "not a spot "
             "job: this one does not count as a retry)");
   EXPECT_TRUE(interrupt(yard, "a")) << "twice is once";
@@ -273,7 +273,7 @@ TEST(Retry, TheFormerAttemptGoesFirst) {
   EXPECT_EQ(yard.find("a")->state, JobState::waiting);
   EXPECT_EQ(yard.find("a")->wait_reason, "waits until the hosts of its former attempt are gone");
   EXPECT_EQ(yard.phases("a").back(),
-            "Interrupted: The training job was interrupted and starts again: somebody asked for it; waits "
+            "Interrupted: The training job was interrupted and starts again: requested by a user; waits "
             "until the "
             "hosts of its former attempt are gone");
   yard.clock.advance(31s);

@@ -344,10 +344,12 @@ TEST(Arrays, OnlyAnArrayOfTheSameSizeIsAwaitedChildByChild) {
   };
   EXPECT_EQ(refusal("a"),
             "an N_TO_N dependency is on an array job of the same size, here 4, and the job a has 3 children");
-  EXPECT_EQ(refusal("one"),
-            "an N_TO_N dependency is on an array job of the same size, here 4, and the job one is no array");
-  EXPECT_EQ(refusal("a:0"),
-            "an N_TO_N dependency is on an array job of the same size, here 4, and the job a:0 is no array");
+  EXPECT_EQ(
+      refusal("one"),
+      "an N_TO_N dependency is on an array job of the same size, here 4, and the job one is not an array");
+  EXPECT_EQ(
+      refusal("a:0"),
+      "an N_TO_N dependency is on an array job of the same size, here 4, and the job a:0 is not an array");
   EXPECT_EQ(refusal("nobody"), "the job nobody that it depends on does not exist");
 }
 

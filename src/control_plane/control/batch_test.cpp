@@ -232,7 +232,7 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   yard.run();
   for (const char* name : {"once", "twice"}) {
     EXPECT_EQ(yard.find(name)->attempt()->interruption,
-              "algo-1: spot capacity was taken back (line 1 of the trace)");
+              "algo-1: spot capacity was reclaimed (line 1 of the trace)");
     wire::StateFact told;
     told.state = HostState::finished;
     told.exit_code = 143;

@@ -88,7 +88,7 @@ class SingleWriter final : public ControlPlane {
     reconcile::Interrupt interrupt;
     interrupt.host = wish.host;
     interrupt.notice = wish.notice.value_or(settings_.spot_notice);
-    interrupt.reason = wish.reason.empty() ? "somebody asked for it" : std::move(wish.reason);
+    interrupt.reason = wish.reason.empty() ? "requested by a user" : std::move(wish.reason);
     enqueue({std::move(interrupt), std::move(key), by_value(std::move(answer)), {}});
   }
 
@@ -192,7 +192,7 @@ class SingleWriter final : public ControlPlane {
     const int64_t hosts_max =
         spec.encrypt_traffic ? settings_.encrypted_gang_hosts_max : settings_.gang_hosts_max;
     if (int64_t(spec.hosts()) > hosts_max)
-      return invalid("the job asks for " + std::to_string(spec.hosts()) +
+      return invalid("the job requests " + std::to_string(spec.hosts()) +
                      " hosts, and the network pool of this server holds gangs of at most " +
                      std::to_string(hosts_max));
     for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::ask_of(group));

@@ -105,7 +105,7 @@ struct NewJob {
 struct Interruption {
   std::optional<domain::HostIndex> host;  // the interrupted host; its peers end with it. Nothing: all
   std::optional<Duration> notice;         // nothing: the configured one
-  std::string reason;                     // "" = "somebody asked for it"
+  std::string reason;                     // "" = "requested by a user"
 };
 
 using Answer = std::function<void(Result<domain::Job>)>;

@@ -228,7 +228,7 @@ Result<JobNumber> Group::number_of(const Job& created, const std::string& id, bo
   const std::string size = std::to_string(created.spec.batch->array_size);
   if (!other.is_array())
     return invalid("an N_TO_N dependency is on an array job of the same size, here " + size +
-                   ", and the job " + id + " is no array");
+                   ", and the job " + id + " is not an array");
   if (other.spec.batch->array_size != created.spec.batch->array_size)
     return invalid("an N_TO_N dependency is on an array job of the same size, here " + size +
                    ", and the job " + id + " has " + std::to_string(other.spec.batch->array_size) +

@@ -73,11 +73,11 @@ TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
   yard.settings.encrypted_gang_hosts_max = 5;
   yard.restart();
   EXPECT_EQ(yard.create(Yard::job("a", 14)).error().message,
-            "the job asks for 14 hosts, and the network pool of this server holds gangs of at most 13");
+            "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
   NewJob encrypted = Yard::job("b", 6);
   encrypted.spec.encrypt_traffic = true;
   EXPECT_EQ(yard.create(encrypted).error().message,
-            "the job asks for 6 hosts, and the network pool of this server holds gangs of at most 5");
+            "the job requests 6 hosts, and the network pool of this server holds gangs of at most 5");
   EXPECT_TRUE(yard.create(Yard::job("c", 13)));
 }
 

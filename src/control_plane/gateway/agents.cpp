@@ -171,7 +171,7 @@ class AgentServer final : public Agents, private Shells {
 
   Result<void> note(Session& session, const wire::Progress& progress) {
     if (progress.what.empty() || progress.what.size() > kProgressNameBytesMax)
-      return corrupt("Progress.what is no thing's name");
+      return corrupt("invalid Progress.what: not the name of a transfer");
     const std::lock_guard lock(mutex_);
     for (auto& known : session.progress)
       if (known.what == progress.what) {
@@ -221,7 +221,7 @@ class AgentServer final : public Agents, private Shells {
     if (session->greeted) return invalid("a second Hello");
     const auto job = control_.find(hello.attempt.job);
     if (!job && job.error().kind != Kind::not_found) return job.error();
-    const std::string refusal = job ? refusal_of(**job, hello) : "there is no such job";
+    const std::string refusal = job ? refusal_of(**job, hello) : "unknown job";
     if (!refusal.empty()) {
       log(Level::warning, "control", "an agent is refused",
           {{"attempt", hello.attempt.text()}, {"why", refusal}});

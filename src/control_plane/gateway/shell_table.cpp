@@ -70,7 +70,7 @@ class ShellTable::Open final : public Shell {
       {
         const std::lock_guard lock(state_->mutex);
         if (const auto* input = std::get_if<wire::ShellInput>(&*frame)) {
-          if (input->bytes.size() > state_->input_room) return denied("more input than there is room for");
+          if (input->bytes.size() > state_->input_room) return denied("more input than the window allows");
           state_->input_room -= uint32_t(input->bytes.size());
           state_->bytes_in += input->bytes.size();
         } else if (const auto* credit = std::get_if<wire::ShellCredit>(&*frame)) {
@@ -154,7 +154,7 @@ Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) 
     const std::lock_guard lock(state->mutex);
     if (state->ended) return {};
     if (const auto* output = std::get_if<wire::ShellOutput>(&frame)) {
-      if (output->bytes.size() > state->output_room) return corrupt("more output than there is room for");
+      if (output->bytes.size() > state->output_room) return corrupt("more output than the window allows");
       state->output_room -= uint32_t(output->bytes.size());
       state->bytes_out += output->bytes.size();
       state->to_typist += wire::encode_shell(frame);

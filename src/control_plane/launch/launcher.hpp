@@ -87,7 +87,7 @@ class Launcher {
 };
 
 inline Result<void> Launcher::grow(const std::string& kind, uint32_t) {
-  return not_found("there are no machines of the kind " + kind);
+  return not_found("unknown kind of machine " + kind);
 }
 inline Result<void> Launcher::shrink(const std::string&) { return {}; }
 

@@ -20,8 +20,8 @@ Result<Restored> restore_copy(const std::string& path) {
     restored.version = version - 1;
     while (restored.version > 0 && !os::exists(copy_path(path, restored.version))) restored.version--;
     if (restored.version <= 0)
-      return not_found("no copy of an earlier version lies beside " + path +
-                       ": this ledger was never brought to a newer one");
+      return not_found("no copy of an earlier version found next to " + path +
+                       ": this ledger was never migrated");
     TRY(check_application(*present));
     TRY(copy_ledger(*present, copy_path(path, version)));
     restored.kept_copy = copy_path(path, version);

@@ -51,7 +51,7 @@ struct Position {
 };
 
 Result<Position> position_of(const JobQuery& query) {
-  const auto bad = [] { return invalid("NextToken is not one that this list gave"); };
+  const auto bad = [] { return invalid("invalid NextToken: it was not returned by this list"); };
   const auto text = from_base64(query.token);
   if (!text) return bad();
   const auto json = parse_json(*text);
@@ -175,7 +175,7 @@ class SqliteLedger final : public Ledger {
     return read([&](Connection& connection) -> Result<domain::Job> {
       Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE region = ? AND name = ?"));
       rows.bind(key.region).bind(key.name);
-      if (!TRY(rows.step())) return not_found("there is no job " + key.name + " in " + key.region);
+      if (!TRY(rows.step())) return not_found("job " + key.name + " not found in " + key.region);
       return JobReader(connection).read(rows);
     });
   }
@@ -184,7 +184,7 @@ class SqliteLedger final : public Ledger {
     return read([&](Connection& connection) -> Result<domain::Job> {
       Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE number = ?"));
       rows.bind(int64_t(number));
-      if (!TRY(rows.step())) return not_found("there is no job " + std::to_string(number));
+      if (!TRY(rows.step())) return not_found("job " + std::to_string(number) + " not found");
       return JobReader(connection).read(rows);
     });
   }
@@ -235,7 +235,7 @@ class SqliteLedger final : public Ledger {
   }
 
   Result<JobPage> list_jobs(const JobQuery& query) override {
-    if (query.jobs_max == 0) return invalid("a page has room for at least one job");
+    if (query.jobs_max == 0) return invalid("jobs_max must be at least 1");
     const Question question = TRY(question_of(query));
     return read([&](Connection& connection) -> Result<JobPage> {
       Statement rows = TRY(connection.prepare_once(question.sql));

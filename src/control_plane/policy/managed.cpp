@@ -15,7 +15,7 @@ struct Source {
 
 // In the order of their names.
 constexpr Source kSources[] = {
-    {"AWSBatchFullAccess", "All of Batch, and what its console and clients read beside it.", R"({
+    {"AWSBatchFullAccess", "All of Batch, and what its console and clients also read.", R"({
   "Version": "2012-10-17",
   "Statement": [
     {

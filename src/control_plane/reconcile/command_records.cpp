@@ -231,7 +231,7 @@ Result<Command> prioritise_of(const Json& json) {
 Result<domain::ResourceChange> parse_change(std::string_view text) {
   for (size_t i = 0; i < std::size(kChanges); ++i)
     if (kChanges[i] == text) return domain::ResourceChange(i);
-  return invalid("'" + shorten(text, 40) + "' is no change");
+  return invalid("unknown change '" + shorten(text, 40) + "'");
 }
 Result<Command> change_resource_of(const Json& json) {
   ChangeResource change;

@@ -66,7 +66,7 @@ class Choosing {
             return;
           }
           take(*job, attempt, host,
-               "spot capacity was taken back (line " + std::to_string(event.line) + " of the trace)");
+               "spot capacity was reclaimed (line " + std::to_string(event.line) + " of the trace)");
         }
       }
     }
@@ -79,7 +79,7 @@ class Choosing {
       for (HostIndex host = 0; host < attempt.hosts.size(); ++host) {
         const double hours = taken_after_hours(spot_, {job->number, attempt.number}, host);
         if (double((job->own_time(now_) - attempt.started).count()) >= hours * double(kMilliseconds))
-          take(*job, attempt, host, "spot capacity was taken back (by chance, as the config says)");
+          take(*job, attempt, host, "spot capacity was reclaimed (by chance, as the config says)");
       }
     }
   }
@@ -99,7 +99,7 @@ class Choosing {
 
 Result<TraceEvent> parse_event(std::string_view line, Instant start) {
   const auto fields = split(line, ',');
-  if (fields.size() != 4) return invalid("needs four fields, at,region,instance_type,victims");
+  if (fields.size() != 4) return invalid("needs four fields, at,region,instance_type,hosts");
   const auto field = [&](size_t i) { return std::string(trim(fields[i])); };
   TraceEvent event;
   if (const auto seconds = parse_double(field(0))) {
@@ -117,7 +117,7 @@ Result<TraceEvent> parse_event(std::string_view line, Instant start) {
   if (who.empty()) return event;
   if (const auto hosts = parse_int(who)) {
     if (*hosts < 1 || *hosts > int64_t{1} << 20)
-      return invalid("'" + shorten(who, 60) + "' is no number of hosts");
+      return invalid("invalid number of hosts '" + shorten(who, 60) + "'");
     event.hosts = uint32_t(*hosts);
   } else {
     event.machine = who;

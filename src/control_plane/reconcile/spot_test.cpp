@@ -48,7 +48,7 @@ TEST(Victims, ATraceTakesWhoWasThere) {
   const TraceEvent one{kNow - 1s, "", "", "", 1, 7};
   const Jobs both = jobs({spot_job(1), spot_job(2)});
   EXPECT_EQ(words(victims(both, with(one), kNow)), "j1a1/0");
-  EXPECT_EQ(victims(both, with(one), kNow)[0].reason, "spot capacity was taken back (line 7 of the trace)");
+  EXPECT_EQ(victims(both, with(one), kNow)[0].reason, "spot capacity was reclaimed (line 7 of the trace)");
   EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "", "", 2, 1}), kNow)), "j1a1/0")
       << "a gang goes as one";
   EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "", "", 3, 1}), kNow)), "j1a1/0 j2a1/0");
@@ -124,8 +124,8 @@ TEST(Trace, IsReadLineByLine) {
 TEST(Trace, WrongLinesAreNamed) {
   EXPECT_EQ(parse_trace("1,,,1\nnow,,,1\n", kNow).error().message.substr(0, 14), "line 2: 'now' ");
   EXPECT_EQ(parse_trace("1,2,3", kNow).error().message,
-            "line 1: needs four fields, at,region,instance_type,victims");
-  EXPECT_EQ(parse_trace("1,,,0", kNow).error().message, "line 1: '0' is no number of hosts");
+            "line 1: needs four fields, at,region,instance_type,hosts");
+  EXPECT_EQ(parse_trace("1,,,0", kNow).error().message, "line 1: invalid number of hosts '0'");
   for (const char* seconds : {"1e300", "-1e300", "nan", "inf", "315360001", "9223372036854775807"})
     EXPECT_FALSE(parse_trace(std::string(seconds) + ",,,1", kNow)) << seconds;
 }

@@ -137,7 +137,7 @@ class Applying {
   }
 
   Result<Change> on(const ChangeResource& command) {
-    CHECK(subject_.yard, "who applies a change of the yard has one");
+    CHECK(subject_.yard, "the writer passes the catalog to a change of resources");
     Change change;
     change.resource =
         TRY(domain::changed(*subject_.yard, subject_.definition, command.how, command.resource));
@@ -416,7 +416,7 @@ Result<Change> apply(const Subject& subject, const Command& command, Instant at)
   const bool of_no_job =
       std::holds_alternative<Create>(command) || std::holds_alternative<SetTags>(command) ||
       std::holds_alternative<ChangeResource>(command) || std::holds_alternative<ChangeRecords>(command);
-  if (!subject.job && !of_no_job) return not_found("there is no such job");
+  if (!subject.job && !of_no_job) return not_found("job not found");
   Applying applying(subject, at);
   return std::visit([&](const auto& each) { return applying.on(each); }, command);
 }

@@ -35,10 +35,9 @@ TEST(Backfill, WhoIsOverByThenPasses) {
   snapshot.waiting.push_back(lasting(job(3, 1, 2), 10s));
   snapshot.waiting.push_back(job(4, 1, 1));
   EXPECT_EQ(started(snapshot), Numbers{3});
-  EXPECT_EQ(
-      reason(snapshot, 2),
-      "waits for its turn behind training-job/a, which waits for 4 more vCPU on machine box-1 (needs 8, 4 "
-      "free): held by training-job/x (4)");
+  EXPECT_EQ(reason(snapshot, 2),
+            "waits behind training-job/a, which waits for 4 more vCPU on machine box-1 (needs 8, 4 "
+            "free): held by training-job/x (4)");
 }
 
 TEST(Backfill, WhoTakesWhatTheFirstWillNotNeedPasses) {

@@ -19,7 +19,7 @@ Share Gang::share_of(uint32_t host) const {
     if (host < group.count) return group.share;
     host -= group.count;
   }
-  CHECK(false, "there is such a host");
+  CHECK(false, "host is an index of the gang");
 }
 
 Gang gang_of(const std::vector<Ask>& asks, const std::vector<Machine>& machines, const Policy& policy) {

@@ -45,10 +45,9 @@ TEST(Limits, WhoWaitsForOneHoldsBackThoseThatNeedTheSameAndNobodyElse) {
             "needs 9 vCPU of compute environment small, which has at most 4: raise its maxvCpus");
   EXPECT_EQ(reason(snapshot, 2),
             "waits for 1 more vCPU of compute environment small (needs 3, 2 of its 4 are used)");
-  EXPECT_EQ(
-      reason(snapshot, 3),
-      "waits for its turn behind training-job/b, which waits for 1 more vCPU of compute environment small "
-      "(needs 3, 2 of its 4 are used)");
+  EXPECT_EQ(reason(snapshot, 3),
+            "waits behind training-job/b, which waits for 1 more vCPU of compute environment small "
+            "(needs 3, 2 of its 4 are used)");
 }
 
 TEST(Limits, WhoWaitsLacksRoomOrAMachineOrAnEnvironmentOrSomethingElse) {
@@ -102,7 +101,7 @@ TEST(Limits, EqualJobsWaitBehindTheFirstOfThem) {
   EXPECT_EQ(started(snapshot), Numbers{});
   const std::string first = reason(snapshot, 1);
   EXPECT_TRUE(first.ends_with("; it is free by 1970-01-01 00:00:10 UTC at the latest")) << first;
-  EXPECT_EQ(reason(snapshot, 2), "waits for its turn behind training-job/a, which " + first);
+  EXPECT_EQ(reason(snapshot, 2), "waits behind training-job/a, which " + first);
   EXPECT_EQ(reason(snapshot, 3), reason(snapshot, 2));
 }
 

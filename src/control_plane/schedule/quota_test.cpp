@@ -83,8 +83,7 @@ TEST(Quota, TheFirstOfAShareKeepsItFromThoseBehindIt) {
   wait(snapshot, "red", 2);
   wait(snapshot, "blue", 2);
   EXPECT_EQ(started(snapshot), Numbers{3});
-  EXPECT_TRUE(
-      reason(snapshot, 2).starts_with("waits for its turn behind training-job/a, which waits for 2 more"));
+  EXPECT_TRUE(reason(snapshot, 2).starts_with("waits behind training-job/a, which waits for 2 more"));
   snapshot.running[0].ends_by = kNow + 10s;
   snapshot.waiting[1].lasts_max = 10s;
   EXPECT_EQ(started(snapshot), (Numbers{3, 2}))
@@ -102,8 +101,8 @@ TEST(Quota, WhatWasLentIsTakenBack) {
   ASSERT_EQ(found.preemptions.size(), 1u);
   EXPECT_EQ(found.preemptions[0].job, 903u) << "the youngest of the least urgent, and one is enough";
   EXPECT_EQ(found.preemptions[0].reason,
-            "training-job/a of quota share blue needs back what quota share red has borrowed");
-  EXPECT_EQ(reason(snapshot, 1), "waits for training-job/903, which gives way to it");
+            "training-job/a of quota share blue reclaims what quota share red has borrowed");
+  EXPECT_EQ(reason(snapshot, 1), "waits for training-job/903, which is preempted for it");
 }
 
 TEST(Quota, TheFewestGiveWay) {

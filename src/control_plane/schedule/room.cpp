@@ -133,7 +133,7 @@ Layout Room::pack(std::vector<Bin> bins, uint32_t hosts) {
   layout.reserve(hosts);
   while (layout.size() < hosts) {
     const auto rest = int64_t(hosts - layout.size());
-    CHECK(!bins.empty(), "there is room for all");
+    CHECK(!bins.empty(), "the bins hold all hosts");
     auto bin = std::ranges::lower_bound(bins, rest, {}, &Bin::times);
     if (bin == bins.end()) bin = std::ranges::lower_bound(bins, bins.back().times, {}, &Bin::times);
     layout.insert(layout.end(), size_t(std::min(rest, bin->times)), *bin->begin);

@@ -73,7 +73,7 @@ TEST(Plan, NobodyDelaysTheFirst) {
                                  {job(1, 1, 8, 4), job(2, 1, 1, 1), job(3, 1, 1, 1)});
   EXPECT_TRUE(started(snapshot).empty());
   EXPECT_EQ(reason(snapshot, 3),
-            "waits for its turn behind training-job/a, which waits for 4 more vCPU on machine box-1 (needs "
+            "waits behind training-job/a, which waits for 4 more vCPU on machine box-1 (needs "
             "8, 4 free): held by training-job/x (4)");
 }
 
@@ -87,13 +87,14 @@ TEST(Plan, WhatNeverFitsHoldsNobodyBack) {
 
 TEST(Plan, SaysWhatToAddForAGang) {
   EXPECT_EQ(reason(yard({machine("box-1", 8, 16)}, {}, {job(1, 5, 4, 4)}), 1),
-            "needs room for 5 hosts, and all machines together have room for 2 of them: add 3 machines with "
+            "needs capacity for 5 hosts, and all machines together have capacity for 2 of them: add 3 "
+            "machines with "
             "at least 4 vCPU and 4 GiB of memory each");
   EXPECT_EQ(reason(yard({machine("box-1", 8, 2), machine("box-2", 2, 8)}, {}, {job(1, 1, 4, 4)}), 1),
             "needs 4 vCPU and 4 GiB of memory on one machine, and no machine has all of it: add 1 machine "
             "with at least 4 vCPU and 4 GiB of memory");
   EXPECT_EQ(reason(yard({}, {}, {job(1, 1, 4, 4, 1)}), 1),
-            "there is no machine to run on: add 1 machine with at least 4 vCPU, 4 GiB of memory and 1 GPU");
+            "no machine to run on: add 1 machine with at least 4 vCPU, 4 GiB of memory and 1 GPU");
 }
 
 // A reason with a clause for each of a hundred machines would be unreadable.
@@ -106,7 +107,7 @@ TEST(Plan, ASentenceStaysOneThatCanBeRead) {
           running("job/" + std::to_string(8 * m + n), snapshot.machines.back().name, 1));
   }
   const std::string sentence = reason(snapshot, 1);
-  EXPECT_TRUE(sentence.ends_with("; and for room on 97 more machines")) << sentence;
+  EXPECT_TRUE(sentence.ends_with("; and for capacity on 97 more machines")) << sentence;
   EXPECT_LT(sentence.size(), 1'000u);
 }
 
@@ -160,7 +161,7 @@ TEST(Scaling, AGangThatIsTooLargeGetsTheWholeMachine) {
   const Plan found = plan(snapshot, {.scale_gangs = true}, kNow);
   ASSERT_EQ(found.starts.size(), 1u);
   EXPECT_EQ(found.starts[0].note,
-            "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 asks for 32 vCPU and 128 GiB: each host "
+            "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 requires 32 vCPU and 128 GiB: each host "
             "gets 1/2 of the machine: 1 vCPU, 11.7 GiB");
   EXPECT_EQ(found.starts[0].hosts[1].share.cpus, 1);
   EXPECT_EQ(found.waits[0].reason,
@@ -189,13 +190,13 @@ TEST(Scaling, GpusAreWholeOrNone) {
     return plan(yard({here}, {}, {typed(1, hosts, type)}), {.scale_gangs = true}, kNow).starts.at(0).note;
   };
   EXPECT_EQ(note(machine("here", 64, 512), 1, "ml.p3.2xlarge"),
-            "this machine has no GPU; ml.p3.2xlarge asks for 1: it runs without");
+            "this machine has no GPU; ml.p3.2xlarge requires 1: it runs without");
   EXPECT_EQ(note(machine("here", 2, 8), 1, "ml.p3.2xlarge"),
-            "this machine has 2 vCPU and 8 GiB; ml.p3.2xlarge asks for 8 vCPU and 61 GiB: the host gets the "
-            "whole machine: 2 vCPU, 8 GiB. It has no GPU; ml.p3.2xlarge asks for 1: it runs without");
+            "this machine has 2 vCPU and 8 GiB; ml.p3.2xlarge requires 8 vCPU and 61 GiB: the host gets the "
+            "whole machine: 2 vCPU, 8 GiB. It has no GPU; ml.p3.2xlarge requires 1: it runs without");
   EXPECT_EQ(note(machine("here", 64, 512, 3), 2, "ml.g5.12xlarge"),
-            "this machine has 64 vCPU and 512 GiB; ml.g5.12xlarge x 2 asks for 96 vCPU and 384 GiB: each "
-            "host gets 1/2 of the machine: 32 vCPU, 256 GiB. It has 3 GPUs; ml.g5.12xlarge x 2 asks for 8: "
+            "this machine has 64 vCPU and 512 GiB; ml.g5.12xlarge x 2 requires 96 vCPU and 384 GiB: each "
+            "host gets 1/2 of the machine: 32 vCPU, 256 GiB. It has 3 GPUs; ml.g5.12xlarge x 2 requires 8: "
             "it runs with 2 over its hosts");
 }
 

@@ -138,21 +138,22 @@ std::string shortage_sentence(const std::vector<Shortage>& shortages) {
               holders(shortage, resource);
     }
   if (shortages.size() > kMachinesNamedMax)
-    text += "; and for room on " + std::to_string(shortages.size() - kMachinesNamedMax) + " more machines";
+    text +=
+        "; and for capacity on " + std::to_string(shortages.size() - kMachinesNamedMax) + " more machines";
   return text;
 }
 
 std::string room_sentence(const Gang& gang, int64_t room) {
   const std::string hosts = std::to_string(gang.hosts) + " hosts";
-  if (!gang.even() || room >= gang.hosts) return "waits for room for its " + hosts + " together";
-  return "waits for room for " + std::to_string(gang.hosts - room) + " more of its " + hosts +
+  if (!gang.even() || room >= gang.hosts) return "waits for capacity for its " + hosts + " together";
+  return "waits for capacity for " + std::to_string(gang.hosts - room) + " more of its " + hosts +
          " (each needs " + all_of(gang.groups.front().share) + ")";
 }
 
 std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
                                const std::vector<Machine>& machines) {
   const std::string add = machines_to_add(unplaced);
-  if (machines.empty()) return "there is no machine to run on: " + add;
+  if (machines.empty()) return "no machine to run on: " + add;
   for (const Resource resource : kResources) {
     double largest = 0;
     for (const Machine& machine : machines) largest = std::max(largest, amount(machine.total, resource));
@@ -166,8 +167,8 @@ std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
            " on one machine, and no machine has all of it: " + add;
   size_t hosts = placed;
   for (const Ask& ask : unplaced) hosts += ask.count;
-  return "needs room for " + std::to_string(hosts) + " hosts, and all machines together have room for " +
-         std::to_string(placed) + " of them: " + add;
+  return "needs capacity for " + std::to_string(hosts) +
+         " hosts, and all machines together have capacity for " + std::to_string(placed) + " of them: " + add;
 }
 
 std::string limit_sentence(const Limits& limits, const Limits::Obstacle& obstacle) {
@@ -211,7 +212,7 @@ std::string quota_sentence(const std::string& share, const Quotas::Obstacle& obs
   const double more = obstacle.used + obstacle.needs - obstacle.capacity;
   if (!obstacle.borrows || more <= 0)
     return "waits for " + needs + " " + unit + " of quota share " + share + " (" + number(obstacle.used, 3) +
-           " of its " + own + " are used, the others are lent)";
+           " of its " + own + " are used, other shares borrow the rest)";
   return "waits for " + number(rounded_up(more), 3) + " more " + unit + " of quota share " + share +
          " (needs " + needs + ", " + number(obstacle.used, 3) + " of its " + own + " are used" + borrowable +
          ")";
@@ -223,17 +224,17 @@ std::string giving_way_sentence(const std::vector<std::string_view>& who) {
   for (size_t i = 0; i < std::min(who.size(), kHoldersMax); ++i)
     text += (i == 0 ? "" : i + 1 == who.size() ? " and " : ", ") + std::string(who[i]);
   if (who.size() > kHoldersMax) text += " and " + std::to_string(who.size() - kHoldersMax) + " more";
-  return text + (who.size() == 1 ? ", which gives way to it" : ", which give way to it");
+  return text + (who.size() == 1 ? ", which is preempted for it" : ", which are preempted for it");
 }
 
 std::string taken_back(const Waiting& by, const Running& from) {
   if (by.share == from.share) return by.name + " of quota share " + by.share + " is more urgent";
-  return by.name + " of quota share " + by.share + " needs back what quota share " + from.share +
+  return by.name + " of quota share " + by.share + " reclaims what quota share " + from.share +
          " has borrowed";
 }
 
 std::string turn_sentence(const std::string& first, const std::string& its_reason) {
-  return "waits for its turn behind " + first + ", which " + its_reason;
+  return "waits behind " + first + ", which " + its_reason;
 }
 
 std::string starts_by(Instant at) { return "; starts by " + latest(at); }
@@ -262,7 +263,7 @@ std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
       return number(std::floor(amount(share, Resource::memory) * 10) / 10, 1) + " GiB";
     };
     note = "this machine has " + number(machine.total.cpus, 3) + " vCPU and " + gib(machine.total) + "; " +
-           types(asked) + " asks for " + number(sum.cpus, 3) + " vCPU and " + gib(sum) + ": " + part + ": " +
+           types(asked) + " requires " + number(sum.cpus, 3) + " vCPU and " + gib(sum) + ": " + part + ": " +
            number(rounded_down(first.cpus), 3) + " vCPU, " + gib(first);
   }
   int64_t given_gpus = 0;
@@ -272,7 +273,7 @@ std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
     const std::string gpus = machine.total.gpus == 0 ? "no GPU"
                                                      : std::to_string(machine.total.gpus) +
                                                            (machine.total.gpus == 1 ? " GPU" : " GPUs");
-    note += (note.empty() ? "this machine has " : "It has ") + gpus + "; " + types(asked) + " asks for " +
+    note += (note.empty() ? "this machine has " : "It has ") + gpus + "; " + types(asked) + " requires " +
             std::to_string(sum.gpus) + ": " +
             (given_gpus == 0 ? std::string("it runs without")
                              : "it runs with " + std::to_string(given_gpus) + " over its hosts");

@@ -21,7 +21,7 @@ Result<Json> ask(World& world, const std::string& operation, const Json& questio
   return world.client.call(Service::trainyard, operation, question);
 }
 
-// The file as the server reads it: its job's short form is written out.
+// Reads the file in the server's form: its job's short form is expanded.
 Result<Json> read_campaign(World& world, const Arguments& arguments, const std::string& path) {
   const std::string text = TRY(os::read_file(path, kFileBytesMax).in("reading the campaign"));
   const std::string file = std::filesystem::path(path).filename().string();
@@ -53,7 +53,7 @@ Result<int> finish(World& world, const std::string& name) {
   return exit_code_of_campaign(status);
 }
 
-// Draws its regions until it is over. Lines that cannot be drawn again are written once for each change.
+// Draws its regions until it is over. Lines that cannot be redrawn are printed once for each change.
 Result<int> follow(World& world, const std::string& name) {
   world.terminal.watch_interrupts();
   std::map<std::string, std::string> said;
@@ -181,8 +181,8 @@ Result<int> campaign_command(World& world, const Arguments& arguments) {
       return invalid("`trainyard campaign " + name + "` needs " + action.operand);
     return action.run(world, arguments, operand);
   }
-  return invalid("`trainyard campaign " + name +
-                 "` is not known: run, list, show, follow, stop, query, change");
+  return invalid("unknown command `trainyard campaign " + name +
+                 "`: use run, list, show, follow, stop, query or change");
 }
 
 }  // namespace trainyard::cli

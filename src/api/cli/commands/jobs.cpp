@@ -1,4 +1,4 @@
-// `trainyard jobs`, `describe`, `top`, `cost`: what is asked once and drawn.
+// `trainyard jobs`, `describe`, `top`, `cost`: commands that query once and print.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -11,7 +11,7 @@ namespace {
 using client::Service;
 
 constexpr int64_t kJobsDefault = 20;
-constexpr int64_t kPageJobsMax = 100;  // of one question
+constexpr int64_t kPageJobsMax = 100;  // of one query
 constexpr int64_t kJobsMax = 10'000;   // more is for `--json` and a program
 constexpr Duration kWatchInterval = 2s;
 constexpr Duration kTopInterval = 5s;  // points come each minute, states at once
@@ -23,10 +23,10 @@ Result<std::string> status_named(const std::string& typed) {
   for (const auto& name : names)
     if (equals_ignoring_case(name, typed)) return name;
   const std::string near = nearest(typed, names);
-  return invalid("there is no status '" + typed + "'" + (near.empty() ? "" : "; did you mean " + near + "?"));
+  return invalid("unknown status '" + typed + "'" + (near.empty() ? "" : "; did you mean " + near + "?"));
 }
 
-// Jobs page by page, until there are enough.
+// Fetches jobs page by page, until there are enough.
 Result<Json> fetch_jobs(World& world, Json question, int64_t jobs_max) {
   Json all = Json::array();
   while (int64_t(all.size()) < jobs_max) {
@@ -61,7 +61,7 @@ Result<Json> described_by_service(World& world, const JobView& job) {
   const Json answer = TRY(world.client.call(Service::batch, "DescribeJobs", {{"jobs", {job.name}}}));
   const auto jobs = answer.find("jobs");
   if (jobs == answer.end() || !jobs->is_array() || jobs->empty())
-    return not_found("job " + job.name + " is not there any more");
+    return not_found("job " + job.name + " no longer exists");
   return jobs->front();
 }
 
@@ -104,7 +104,7 @@ Result<int> top_command(World& world, const Arguments& arguments) {
           TRY(job_views(TRY(fetch_jobs(world, {{"StatusEquals", "InProgress"}}, kTopJobsMax))));
       for (const JobView& job : running) {
         auto whole = fetch_job(world, job.name);
-        // One that has just been forgotten is no reason to show nothing.
+        // A job that has just been removed is no reason to show nothing.
         if (!whole && whole.error().kind == Kind::not_found) continue;
         if (!whole) return std::move(whole).error();
         jobs.push_back(std::move(*whole));

@@ -1,4 +1,4 @@
-// `trainyard shell`: into a running host.
+// `trainyard shell`: opens a shell in a running host.
 #include "cli/commands.hpp"
 #include "cli/shell_session.hpp"
 

@@ -1,4 +1,4 @@
-// `trainyard stop` and `trainyard interrupt`: what ends a job, or takes a host from it.
+// `trainyard stop` and `trainyard interrupt`: end a job, or interrupt its hosts.
 #include "base/text.hpp"
 #include "cli/commands.hpp"
 

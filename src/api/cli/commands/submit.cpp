@@ -1,4 +1,5 @@
-// `trainyard submit`: what is local goes up first, then the request, then (with --follow) all there is to see.
+// `trainyard submit`: uploads local files, sends the request, and (with --follow) shows the job until it
+// ends.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +20,7 @@ constexpr size_t kFileBytesMax = 4 << 20;      // of the request
 constexpr size_t kUploadFilesMax = 1'000'000;  // of one channel
 constexpr size_t kChunkBytes = 1 << 20;        // read and drawn at once
 constexpr Duration kFollowInterval = 500ms;
-constexpr Duration kQuestionWait = 15s;  // for the answer to: stop it, or leave it?
+constexpr Duration kQuestionWait = 15s;  // for the answer: stop the job, or let it run?
 
 struct LocalFile {
   std::string path;
@@ -27,7 +28,7 @@ struct LocalFile {
   int64_t bytes = 0;
 };
 
-// Regular files, in the order of their names; links are followed, what is hidden by a dot is left out of directories.
+// Regular files, in the order of their names; links are followed, hidden files in directories are left out.
 Result<std::vector<LocalFile>> files_of(const Upload& upload) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -35,7 +36,7 @@ Result<std::vector<LocalFile>> files_of(const Upload& upload) {
   const fs::path root(upload.path);
   const auto status = fs::status(root, error);
   if (error || status.type() == fs::file_type::not_found)
-    return not_found("channel " + upload.channel + ": there is no " + upload.path);
+    return not_found("channel " + upload.channel + ": " + upload.path + " not found");
   if (fs::is_regular_file(status)) {
     files.push_back({upload.path, root.filename().string(), int64_t(fs::file_size(root, error))});
     return files;
@@ -75,7 +76,7 @@ Result<void> upload_file(objects::Objects& store, const Upload& upload, const Lo
     TRY(writer->write({chunk.data(), got}));
     TRY(moved(int64_t(got)));
   }
-  if (in.bad()) return unavailable("reading " + file.path + " broke off");
+  if (in.bad()) return unavailable("reading " + file.path + " failed");
   TRY(writer->commit());
   return {};
 }
@@ -123,12 +124,12 @@ std::string headline_of(const JobView& job, Instant now) {
   std::string text = job.name + "  " + job.status;
   if (!job.secondary_status.empty() && job.secondary_status != job.status) text += " " + job.secondary_status;
   if (!job.wait_reason.empty()) text += ": " + job.wait_reason;
-  // The time is for who looks on; a line in a file would be new each second.
+  // The time is only for terminals; a line in a file would change each second.
   if (job.started) text += "  " + duration_text(job.ended.value_or(now) - *job.started);
   return text;
 }
 
-// What becomes of the job is the person's to say; without an answer it goes on.
+// The user decides what happens to the job; without an answer it goes on.
 Result<int> leave(World& world, const std::string& name) {
   const std::string stays = "trainyard: " + name + " goes on; `trainyard logs -f " + name +
                             "` follows it again, `trainyard stop " + name + "` ends it\n";
@@ -193,7 +194,7 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
       TRY(read_submission(text, {file.filename().string(), world.client.settings().region, world.clock.now()},
                           arguments.value("--name"))
               .in(path));
-  // Paths in the file are meant from where it lies.
+  // Relative paths start at the file's directory.
   for (Upload& upload : submission.uploads)
     if (!upload.path.starts_with('/')) upload.path = (file.parent_path() / upload.path).string();
   if (arguments.has("--dry-run")) {
@@ -210,7 +211,7 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   } else if (const auto output =
                  objects::parse_s3_uri(submission.request["OutputDataConfig"].value("S3OutputPath", ""));
              output && !submission.request.contains("InputDataConfig")) {
-    // Nothing of the job's own lies there yet, so its bucket may be new as well.
+    // The output prefix is empty for a new job, so that its bucket may be new as well.
     auto store = TRY(world.open_objects());
     TRY(ensure_bucket(world, *store, output->bucket).in("the bucket " + output->bucket));
   }

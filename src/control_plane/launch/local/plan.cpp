@@ -44,8 +44,9 @@ Result<networks::Subnet> choose_subnet(const networks::Subnet& pool, size_t host
                                    [&](const networks::Subnet& used) { return used.overlaps(candidate); });
     if (free) return candidate;
   }
-  return exhausted("the network pool " + pool.text() + " has no room for a gang of " + std::to_string(hosts) +
-                   " hosts: " + std::to_string(taken.size()) + " networks are in use");
+  return exhausted("the network pool " + pool.text() + " has no free subnet for a gang of " +
+                   std::to_string(hosts) + " hosts: " + std::to_string(taken.size()) +
+                   " networks are in use");
 }
 
 int64_t gang_hosts_max(const networks::Subnet& pool, bool encrypted) {
@@ -74,7 +75,8 @@ const std::vector<networks::EgressRule>* rules_of_role(
 networks::PrivateNetwork plan_network(const NetworkRequest& request, const networks::Subnet& pool,
                                       const networks::Subnet& subnet) {
   const uint64_t half = request.encrypted ? subnet.size() / 2 : 0;  // hosts' own addresses are behind it
-  CHECK(request.hosts + kReservedAddresses <= subnet.size() - half, "choose_subnet made room for all hosts");
+  CHECK(request.hosts + kReservedAddresses <= subnet.size() - half,
+        "choose_subnet reserves an address for each host");
   CHECK(!request.direct || (request.hosts == 1 && !request.isolated), "others need a bridge");
   const int digits = (32 - pool.prefix + 3) / 4;
   const std::string place = hex(subnet.base - pool.base, digits);
@@ -125,7 +127,7 @@ Result<std::vector<std::vector<std::string>>> choose_gpus(const std::vector<GpuR
     for (const auto& device : devices)
       if (int64_t(chosen[i].size()) < wanted && given.insert(device).second) chosen[i].push_back(device);
     if (int64_t(chosen[i].size()) < wanted)
-      return exhausted(domain::host_name(domain::HostIndex(i)) + " asks for " + std::to_string(wanted) +
+      return exhausted(domain::host_name(domain::HostIndex(i)) + " requests " + std::to_string(wanted) +
                        " GPUs, and " + std::to_string(chosen[i].size()) + " of this machine's " +
                        std::to_string(devices.size()) + " are free");
   }
@@ -195,7 +197,7 @@ Result<Record> record_from_json(const Json& json) {
     if (!json.contains(list) || !json[list].is_array())
       return invalid(std::string("an attempt's record lacks its ") + list);
   for (const auto& relay : json["relays"]) {
-    if (!relay.is_string()) return invalid("an attempt's record has a relay that is no text");
+    if (!relay.is_string()) return invalid("an attempt's record has a relay that is not a string");
     network.relays.push_back(TRY(networks::parse_address(relay.get<std::string>())));
   }
   for (const auto& each : json["hosts"]) {
@@ -208,10 +210,10 @@ Result<Record> record_from_json(const Json& json) {
   if (network.hosts.empty()) return invalid("an attempt's record has no host");
   // Records of former versions have none.
   for (const auto& devices : json.value("gpus", Json::array())) {
-    if (!devices.is_array()) return invalid("an attempt's record has GPUs that are no list");
+    if (!devices.is_array()) return invalid("an attempt's record has GPUs that are not a list");
     auto& last = record.gpus.emplace_back();
     for (const auto& device : devices) {
-      if (!device.is_string()) return invalid("an attempt's record has a GPU that is no text");
+      if (!device.is_string()) return invalid("an attempt's record has a GPU that is not a string");
       last.push_back(device.get<std::string>());
     }
   }
