@@ -6,7 +6,7 @@ namespace {
 // Counts for how many hosts of each group there is capacity, as machines come free.
 class Count {
  public:
-  Count(const Gang& gang, const Room& now) {
+  Count(const Gang& gang, const FreeCapacity& now) {
     for (const Group& group : gang.groups) {
       bool known = false;
       for (Asked& asked : asked_)
@@ -40,8 +40,8 @@ class Count {
 
 }  // namespace
 
-Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machines, const Places& places,
-                             const Room& now, Allocations& allocations) {
+Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machines, const Topology& topology,
+                             const FreeCapacity& now, Allocations& allocations) {
   Reservation reservation;
   reservation.spare = now.all();
   Count count(gang, now);
@@ -61,7 +61,7 @@ Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machi
       continue;
     ++tries;
     next_try = next + next / 2;
-    if (auto layout = Room(places, reservation.spare).place(gang)) {
+    if (auto layout = FreeCapacity(topology, reservation.spare).place(gang)) {
       reservation.at = at;
       reservation.layout = *std::move(layout);
     }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "schedule/allocations.hpp"
-#include "schedule/room.hpp"
+#include "schedule/free_capacity.hpp"
 
 namespace trainyard::schedule {
 
@@ -25,8 +25,8 @@ struct Reservation {
 };
 
 // Requires: empty machines hold the gang, `now` does not.
-Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machines, const Places& places,
-                             const Room& now, Allocations& allocations);
+Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machines, const Topology& topology,
+                             const FreeCapacity& now, Allocations& allocations);
 
 // Layouts that are tried for a gang of unlike hosts, at one instant after another. The reservation uses the
 // first that is found: it may be later than the earliest, and is as certain.

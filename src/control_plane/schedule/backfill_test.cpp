@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/test_words.hpp"
+#include "schedule/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -12,7 +12,7 @@ using namespace test;
 
 // 8 vCPU; x holds 4 of them for ten more seconds. The first job needs all 8.
 Snapshot a_head_that_waits() {
-  Snapshot snapshot = yard({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)}, {job(1, 1, 8)});
+  Snapshot snapshot = cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)}, {job(1, 1, 8)});
   snapshot.running[0].ends_by = kNow + 10s;
   return snapshot;
 }
@@ -21,7 +21,7 @@ Waiting lasting(Waiting job, Duration lasts) {
   return job;
 }
 
-TEST(Backfill, TheFirstIsToldByWhenItStarts) {
+TEST(Backfill, TheFirstJobGetsItsLatestStart) {
   const Snapshot snapshot = a_head_that_waits();
   EXPECT_EQ(reason(snapshot, 1),
             "waits for 4 more vCPU on machine box-1 (needs 8, 4 free): held by training-job/x (4)"
@@ -29,7 +29,7 @@ TEST(Backfill, TheFirstIsToldByWhenItStarts) {
   EXPECT_EQ(plan(snapshot, {}, kNow).waits[0].starts_by, kNow + 10s);
 }
 
-TEST(Backfill, WhoIsOverByThenPasses) {
+TEST(Backfill, JobsThatEndInTimeStartEarlier) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.waiting.push_back(lasting(job(2, 1, 2), 11s));
   snapshot.waiting.push_back(lasting(job(3, 1, 2), 10s));
@@ -40,7 +40,7 @@ TEST(Backfill, WhoIsOverByThenPasses) {
             "free): held by training-job/x (4)");
 }
 
-TEST(Backfill, WhoTakesWhatTheFirstWillNotNeedPasses) {
+TEST(Backfill, JobsThatTakeSpareCapacityStartEarlier) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.machines.push_back(machine("box-2", 8));
   snapshot.running.push_back(running("training-job/y", "box-2", 2));
@@ -48,7 +48,7 @@ TEST(Backfill, WhoTakesWhatTheFirstWillNotNeedPasses) {
   EXPECT_EQ(started(snapshot), Numbers{2}) << "box-2 is not what the first was promised; box-1 is";
 }
 
-TEST(Backfill, WhereAnEndIsNotKnownNobodyPassesOnWhatTheFirstCouldUse) {
+TEST(Backfill, WithAnUnknownEndNoJobUsesMachinesOfTheFirst) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.running[0].ends_by.reset();
   snapshot.machines.push_back(machine("box-2", 2));
@@ -59,9 +59,9 @@ TEST(Backfill, WhereAnEndIsNotKnownNobodyPassesOnWhatTheFirstCouldUse) {
   EXPECT_FALSE(found.waits[0].starts_by);
 }
 
-TEST(Backfill, AGangIsPromisedTheInstantAtWhichAllOfItFits) {
+TEST(Backfill, AGangGetsTheInstantAtWhichAllOfItFits) {
   Snapshot snapshot =
-      yard({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {job(1, 2, 4)});
+      cluster({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {job(1, 2, 4)});
   for (const int m : {1, 2, 3}) {
     snapshot.running.push_back(running("training-job/x", "box-" + std::to_string(m), 4));
     snapshot.running.back().ends_by = kNow + 10s * m;
@@ -73,7 +73,7 @@ TEST(Backfill, AGangIsPromisedTheInstantAtWhichAllOfItFits) {
   EXPECT_EQ(plan(snapshot, {}, kNow).waits[0].starts_by, std::nullopt);
 }
 
-TEST(Backfill, WhatShouldHaveEndedPromisesNothingByName) {
+TEST(Backfill, AnOverdueEndGivesNoLatestStart) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.running[0].ends_by = kNow - 1s;
   snapshot.waiting.push_back(lasting(job(2, 1, 1), 1s));
@@ -82,7 +82,7 @@ TEST(Backfill, WhatShouldHaveEndedPromisesNothingByName) {
   EXPECT_FALSE(found.waits[0].starts_by);
 }
 
-TEST(Backfill, WhoPassesKeepsTheLimitThatTheFirstNeeds) {
+TEST(Backfill, BackfilledJobsLeaveTheLimitThatTheFirstNeeds) {
   Snapshot snapshot = a_head_that_waits();
   snapshot.machines.push_back(machine("box-2", 7));
   snapshot.limits = {{"consumable resource licences", 2}};

@@ -59,15 +59,16 @@ FairOrder::FairOrder(const Snapshot& snapshot, size_t line, std::vector<uint32_t
 std::optional<uint32_t> FairOrder::next() {
   if (last_) {
     const Share& share = shares_[*last_];
-    if (share.at < share.jobs.size()) turns_.push({share.had * share.weight, share.jobs[share.at], *last_});
+    if (share.at < share.jobs.size())
+      candidates_.push({share.had * share.weight, share.jobs[share.at], *last_});
     last_.reset();
   }
-  return turns_.empty() ? std::nullopt : std::optional(turns_.top().job);
+  return candidates_.empty() ? std::nullopt : std::optional(candidates_.top().job);
 }
 
 void FairOrder::pop() {
-  last_ = turns_.top().share;
-  turns_.pop();
+  last_ = candidates_.top().share;
+  candidates_.pop();
   ++shares_[*last_].at;
 }
 

@@ -25,7 +25,7 @@ size_t active_shares(const Snapshot& snapshot, size_t line);
 // a quarter while two are.
 double kept_part(const FairShare& fair, size_t active);
 
-class FairOrder final : public LineOrder {
+class FairOrder final : public QueueOrder {
  public:
   FairOrder(const Snapshot& snapshot, size_t line, std::vector<uint32_t> jobs);
   std::optional<uint32_t> next() override;
@@ -41,20 +41,20 @@ class FairOrder final : public LineOrder {
     std::vector<uint32_t> jobs;
     size_t at = 0;
   };
-  struct Turn {
+  struct Candidate {
     double weighed = 0;
     uint32_t job = 0;
     size_t share = 0;
-    bool operator<(const Turn& other) const {  // the greatest goes first
+    bool operator<(const Candidate& other) const {  // the greatest goes first
       return weighed != other.weighed ? weighed > other.weighed : job > other.job;
     }
   };
 
   double hold_seconds_;  // how long a job is expected to hold its hosts
   std::vector<Share> shares_;
-  std::priority_queue<Turn> turns_;  // of all shares but the last one
-  std::optional<size_t> last_;       // whose job was popped
-  std::optional<size_t> first_;      // whose job is the first that waits for machines
+  std::priority_queue<Candidate> candidates_;  // of all shares but the last one
+  std::optional<size_t> last_;                 // whose job was popped
+  std::optional<size_t> first_;                // whose job is the first that waits for machines
 };
 
 }  // namespace trainyard::schedule

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/test_words.hpp"
+#include "schedule/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using namespace test;
 
 Snapshot fair_cluster(double cpus, std::vector<FairShare::Share> shares) {
-  Snapshot snapshot = yard({machine("box-1", cpus)}, {}, {});
+  Snapshot snapshot = cluster({machine("box-1", cpus)}, {}, {});
   snapshot.lines = {{"job queue q"}};
   snapshot.lines[0].fair = FairShare{std::move(shares), 600s};
   return snapshot;
@@ -22,7 +22,7 @@ void wait(Snapshot& snapshot, const std::string& share, double cpus, int64_t pri
   snapshot.waiting.push_back(waiting);
 }
 
-TEST(FairShare, WhoHasHadLeastForItsWeightGoesFirst) {
+TEST(FairShare, TheShareWithLeastUsageForItsWeightGoesFirst) {
   Snapshot snapshot = fair_cluster(1, {{"a", 1, 100}, {"b", 0.5, 150}});
   wait(snapshot, "a", 1);
   wait(snapshot, "b", 1);
@@ -31,7 +31,7 @@ TEST(FairShare, WhoHasHadLeastForItsWeightGoesFirst) {
   EXPECT_EQ(started(snapshot), Numbers{3}) << "who is not named has had nothing";
 }
 
-TEST(FairShare, WhatThePlanStartsCountsAtOnce) {
+TEST(FairShare, StartsOfThePlanCountAtOnce) {
   Snapshot snapshot = fair_cluster(6, {{"a"}, {"b", 0.5}});
   for (int i = 0; i < 6; ++i) wait(snapshot, "a", 1);
   for (int i = 0; i < 6; ++i) wait(snapshot, "b", 1);
@@ -40,7 +40,7 @@ TEST(FairShare, WhatThePlanStartsCountsAtOnce) {
       << "b gets twice as much";
 }
 
-TEST(FairShare, WhatRunsCounts) {
+TEST(FairShare, RunningJobsCount) {
   Snapshot snapshot = fair_cluster(3, {});
   snapshot.running = {running("training-job/x", "box-1", 2)};
   snapshot.running[0].line = 0;
@@ -50,7 +50,7 @@ TEST(FairShare, WhatRunsCounts) {
   EXPECT_EQ(started(snapshot), Numbers{2});
 }
 
-TEST(FairShare, WithinAShareTheMoreUrgentGoFirst) {
+TEST(FairShare, WithinAShareHigherPriorityGoesFirst) {
   Snapshot snapshot = fair_cluster(1, {});
   wait(snapshot, "a", 1, 1);
   wait(snapshot, "a", 1, 5);

@@ -4,7 +4,7 @@
 
 #include "base/arithmetic.hpp"
 #include "base/check.hpp"
-#include "schedule/words.hpp"
+#include "schedule/pending_reasons.hpp"
 
 namespace trainyard::schedule {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <unordered_map>
 
+#include "schedule/free_capacity.hpp"
 #include "schedule/kinds.hpp"
 #include "schedule/limits.hpp"
-#include "schedule/room.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -18,10 +18,10 @@ constexpr Share kNothing{-1, -1, -1};
 constexpr std::string_view kAnyTypes[] = {"optimal", "default_x86_64", "default_arm64"};
 
 // The cluster with machines that could be added: each kind has slots, which are opened one by one.
-class Growing {
+class GrowthPlanner {
  public:
-  Growing(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
-          const GrowthPolicy& policy, Instant now)
+  GrowthPlanner(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
+                const GrowthPolicy& policy, Instant now)
       : snapshot_(snapshot),
         kinds_(kinds),
         allocations_(snapshot, now),
@@ -37,13 +37,13 @@ class Growing {
       free.insert(free.end(), kind.coming, kind.total);
       Slots& slots = slots_.emplace_back();
       slots.next = uint32_t(free.size());
-      const double room = kind.total.cpus > 0 ? (kind.cpus_max + kRoundingCpus) / kind.total.cpus : 0;
+      const double capacity = kind.total.cpus > 0 ? (kind.cpus_max + kRoundingCpus) / kind.total.cpus : 0;
       const auto may_come = policy.coming_max > kind.coming ? policy.coming_max - kind.coming : 0;
-      slots.end = slots.next + uint32_t(std::clamp(room, 0.0, double(may_come)));
+      slots.end = slots.next + uint32_t(std::clamp(capacity, 0.0, double(may_come)));
       free.resize(slots.end, kNothing);
     }
-    places_.emplace(std::vector<Machine>(free.size()));
-    room_.emplace(*places_, std::move(free));
+    topology_.emplace(std::vector<Machine>(free.size()));
+    capacity_.emplace(*topology_, std::move(free));
   }
 
   // Opens slots for the waiting jobs, in their order.
@@ -58,9 +58,9 @@ class Growing {
   }
 
   // Opens slots of each kind that has fewer machines than desired.
-  void grow_to_wishes() {
+  void grow_to_desired() {
     for (size_t k = 0; k < kinds_.size(); ++k)
-      while (cpus_of(k) + kRoundingCpus < wished(k) && open(k)) {
+      while (cpus_of(k) + kRoundingCpus < desired(k) && open(k)) {
       }
   }
 
@@ -80,7 +80,7 @@ class Growing {
       const auto machine = by_name.find(each->name);
       if (kind == kinds_.end() || (machine != by_name.end() && used_[machine->second])) continue;
       const auto k = size_t(kind - kinds_.begin());
-      if (cpus_of(k) - (fewer[k] + 1) * kind->total.cpus + kRoundingCpus < wished(k)) continue;
+      if (cpus_of(k) - (fewer[k] + 1) * kind->total.cpus + kRoundingCpus < desired(k)) continue;
       ++fewer[k];
       growth.shrink.push_back(each->name);
     }
@@ -118,7 +118,7 @@ class Growing {
   double cpus_of(size_t k) const {
     return (kinds_[k].machines + kinds_[k].coming + more_[k]) * kinds_[k].total.cpus;
   }
-  double wished(size_t k) const {
+  double desired(size_t k) const {
     return std::max(kinds_[k].cpus_min, std::min(kinds_[k].cpus_desired, kinds_[k].cpus_max));
   }
 
@@ -128,7 +128,7 @@ class Growing {
   }
   bool open(size_t k) {
     if (!may_open(k)) return false;
-    room_->set(slots_[k].next++, kinds_[k].total);
+    capacity_->set(slots_[k].next++, kinds_[k].total);
     ++more_[k];
     return true;
   }
@@ -159,7 +159,7 @@ class Growing {
 
   // Places host by host; undoes the hosts of a gang that cannot be complete.
   bool grow_for(const Gang& gang, const std::vector<std::string>& instance_types) {
-    if (const auto layout = room_->place(gang)) {
+    if (const auto layout = capacity_->place(gang)) {
       for (uint32_t host = 0; host < gang.hosts; ++host) {
         put((*layout)[host], gang.share_of(host));
         use((*layout)[host]);
@@ -172,21 +172,21 @@ class Growing {
     for (const Group& group : gang.groups) {
       const Gang one{{{group.share, 1}}, 1, group.share.cpus, ""};
       for (uint32_t i = 0; i < group.count; ++i) {
-        auto layout = room_->place(one);
+        auto layout = capacity_->place(one);
         if (!layout) {
           const auto kind = kind_for(group.share, instance_types);
           if (!kind) {
             for (auto each = undo.rbegin(); each != undo.rend(); ++each)
-              room_->set(each->first, each->second);
+              capacity_->set(each->first, each->second);
             more_ = more_before;
             slots_ = slots_before;
             return false;
           }
           undo.emplace_back(slots_[*kind].next, kNothing);
           open(*kind);
-          layout = room_->place(one);
+          layout = capacity_->place(one);
         }
-        undo.emplace_back(layout->front(), room_->free(layout->front()));
+        undo.emplace_back(layout->front(), capacity_->free(layout->front()));
         put(layout->front(), group.share);
       }
     }
@@ -195,7 +195,9 @@ class Growing {
     return true;
   }
 
-  void put(uint32_t machine, const Share& share) { room_->set(machine, minus(room_->free(machine), share)); }
+  void put(uint32_t machine, const Share& share) {
+    capacity_->set(machine, minus(capacity_->free(machine), share));
+  }
   void use(uint32_t machine) {
     if (machine < used_.size()) used_[machine] = true;
   }
@@ -207,8 +209,8 @@ class Growing {
   std::vector<uint32_t> more_;  // by kind
   std::vector<Slots> slots_;    // by kind: indices of machines that do not exist
   std::vector<bool> used_;      // existing machines that starting or waiting jobs use
-  std::optional<Places> places_;
-  std::optional<Room> room_;
+  std::optional<Topology> topology_;
+  std::optional<FreeCapacity> capacity_;
 };
 
 }  // namespace
@@ -236,10 +238,10 @@ bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds) {
 
 Growth plan_growth(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
                    const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now) {
-  Growing growing(snapshot, plan, kinds, policy, now);
-  growing.grow_for(plan);
-  growing.grow_to_wishes();
-  return growing.result(idle, policy, now);
+  GrowthPlanner planner(snapshot, plan, kinds, policy, now);
+  planner.grow_for(plan);
+  planner.grow_to_desired();
+  return planner.result(idle, policy, now);
 }
 
 }  // namespace trainyard::schedule

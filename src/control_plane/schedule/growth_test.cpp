@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/test_words.hpp"
+#include "schedule/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -23,16 +23,16 @@ MachineKind kind(const std::string& name, double cpus, double cpus_max) {
 }
 
 TEST(Growth, AsManyMachinesComeAsJobsWaitFor) {
-  const Snapshot snapshot = yard({}, {}, {job(1, 1, 3), job(2, 1, 3), job(3, 1, 1), job(4, 1, 1)});
+  const Snapshot snapshot = cluster({}, {}, {job(1, 1, 3), job(2, 1, 3), job(3, 1, 1), job(4, 1, 1)});
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");
 }
 
 TEST(Growth, TheSmallestKindThatHoldsAHostIsTaken) {
-  const Snapshot snapshot = yard({}, {}, {job(1, 1, 3), job(2, 1, 12)});
+  const Snapshot snapshot = cluster({}, {}, {job(1, 1, 3), job(2, 1, 12)});
   EXPECT_EQ(grown(snapshot, {kind("large", 16, 100), kind("small", 4, 100)}), "large x 1, small x 1");
 }
 
-TEST(Growth, AMachineCouldBeMadeForWhomItWouldHold) {
+TEST(Growth, AMachineCouldBeAddedForAJobThatItHolds) {
   std::vector<MachineKind> kinds = {kind("small", 4, 100), kind("large", 16, 8)};
   EXPECT_TRUE(could_be_made(job(1, 9, 4), kinds));
   EXPECT_FALSE(could_be_made(job(1, 1, 5), kinds)) << "not one of the large may be made";
@@ -44,20 +44,20 @@ TEST(Growth, AMachineCouldBeMadeForWhomItWouldHold) {
 }
 
 TEST(Growth, NeverBeyondItsMaximum) {
-  const Snapshot snapshot = yard({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
+  const Snapshot snapshot = cluster({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 9)}), "small x 2");
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}, {.coming_max = 1}), "small x 1");
 }
 
-TEST(Growth, NothingComesThatLimitsWouldNotLetJobsUse) {
-  Snapshot snapshot = yard({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
+TEST(Growth, NoMachineIsAddedThatLimitsForbid) {
+  Snapshot snapshot = cluster({}, {}, {job(1, 1, 4), job(2, 1, 4), job(3, 1, 4)});
   snapshot.limits = {{"vCPU of compute environment small", 8}};
   for (Waiting& waiting : snapshot.waiting) waiting.choices = {{"small", {{0, 0, true}}}};
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");
 }
 
-TEST(Growth, WhatComesIsOfTheTypesThatTheEnvironmentNames) {
-  Snapshot snapshot = yard({}, {}, {job(1, 1, 4)});
+TEST(Growth, AddedMachinesHaveTheEnvironmentsTypes) {
+  Snapshot snapshot = cluster({}, {}, {job(1, 1, 4)});
   const std::vector<MachineKind> kinds = {kind("p3.large", 4, 100), kind("c5.large", 8, 100)};
   const auto of_types = [&](std::vector<std::string> types) {
     snapshot.waiting[0].choices = {{"e", {}, std::move(types)}};
@@ -72,8 +72,8 @@ TEST(Growth, WhatComesIsOfTheTypesThatTheEnvironmentNames) {
   EXPECT_EQ(grown(snapshot, kinds), "c5.large x 1") << "the queue's next environment has a kind";
 }
 
-TEST(Growth, WhatIsAboutToComeIsCountedAsThere) {
-  const Snapshot snapshot = yard({}, {}, {job(1, 1, 4), job(2, 1, 4)});
+TEST(Growth, ComingMachinesCountAsPresent) {
+  const Snapshot snapshot = cluster({}, {}, {job(1, 1, 4), job(2, 1, 4)});
   std::vector<MachineKind> kinds = {kind("small", 4, 100)};
   kinds[0].coming = 1;
   EXPECT_EQ(grown(snapshot, kinds), "small x 1");
@@ -81,30 +81,30 @@ TEST(Growth, WhatIsAboutToComeIsCountedAsThere) {
   EXPECT_EQ(grown(snapshot, kinds), "");
 }
 
-TEST(Growth, AGangThatCannotBeWholeBringsNothing) {
-  EXPECT_EQ(grown(yard({}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}), "");
-  EXPECT_EQ(grown(yard({}, {}, {job(1, 4, 4), job(2, 3, 4)}), {kind("small", 4, 12)}), "small x 3");
-  EXPECT_EQ(grown(yard({machine("box-1", 4)}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}), "small x 3")
+TEST(Growth, AnIncompleteGangAddsNoMachine) {
+  EXPECT_EQ(grown(cluster({}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}), "");
+  EXPECT_EQ(grown(cluster({}, {}, {job(1, 4, 4), job(2, 3, 4)}), {kind("small", 4, 12)}), "small x 3");
+  EXPECT_EQ(grown(cluster({machine("box-1", 4)}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}), "small x 3")
       << "what is free is used";
 }
 
-TEST(Growth, WhatIsWishedForComesThoughNobodyWaits) {
+TEST(Growth, DesiredMachinesAreAddedWithoutWaitingJobs) {
   std::vector<MachineKind> kinds = {kind("small", 4, 100)};
   kinds[0].cpus_min = 7;
-  EXPECT_EQ(grown(yard({}, {}, {}), kinds), "small x 2");
+  EXPECT_EQ(grown(cluster({}, {}, {}), kinds), "small x 2");
   kinds[0].cpus_min = 0;
   kinds[0].cpus_desired = 12;
-  EXPECT_EQ(grown(yard({}, {}, {}), kinds), "small x 3");
+  EXPECT_EQ(grown(cluster({}, {}, {}), kinds), "small x 3");
 }
 
-TEST(Growth, MachinesThatAreIdleForAWhileGo) {
-  const Snapshot snapshot = yard({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {});
+TEST(Growth, IdleMachinesAreReleased) {
+  const Snapshot snapshot = cluster({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {});
   std::vector<MachineKind> kinds = {kind("small", 4, 100)};
   kinds[0].machines = 3;
   const std::vector<IdleMachine> idle = {
       {"box-1", "small", kNow - 59s}, {"box-2", "small", kNow - 60s}, {"box-3", "small", kNow - 90s}};
-  const auto shrunk = [&](const Snapshot& yard) {
-    return plan_growth(yard, plan(yard, {}, kNow), kinds, idle, {}, kNow).shrink;
+  const auto shrunk = [&](const Snapshot& cluster) {
+    return plan_growth(cluster, plan(cluster, {}, kNow), kinds, idle, {}, kNow).shrink;
   };
   EXPECT_EQ(shrunk(snapshot), (std::vector<std::string>{"box-3", "box-2"}));
   kinds[0].cpus_min = 5;
@@ -115,12 +115,12 @@ TEST(Growth, MachinesThatAreIdleForAWhileGo) {
   EXPECT_TRUE(shrunk(busy).empty()) << "a job starts on them";
 }
 
-TEST(Growth, AGangThatCannotBeWholeKeepsNoMachine) {
+TEST(Growth, AnIncompleteGangKeepsNoMachine) {
   std::vector<MachineKind> kinds = {kind("small", 4, 12)};
   kinds[0].machines = 2;
   const std::vector<IdleMachine> idle = {{"box-1", "small", kNow - 2min}, {"box-2", "small", kNow - 2min}};
   const auto shrunk = [&](std::vector<Waiting> waiting) {
-    const Snapshot snapshot = yard({machine("box-1", 4), machine("box-2", 4)}, {}, std::move(waiting));
+    const Snapshot snapshot = cluster({machine("box-1", 4), machine("box-2", 4)}, {}, std::move(waiting));
     return plan_growth(snapshot, plan(snapshot, {}, kNow), kinds, idle, {}, kNow).shrink;
   };
   const std::vector<std::string> both = {"box-1", "box-2"};

@@ -12,8 +12,8 @@ namespace {
 // swapping the two in the rest of the layout gives the layouts of the other.
 class Search {
  public:
-  Search(const Gang& gang, std::vector<Share> rooms)
-      : rooms_(std::move(rooms)), order_(gang.hosts), at_(gang.hosts) {
+  Search(const Gang& gang, std::vector<Share> free)
+      : free_(std::move(free)), order_(gang.hosts), at_(gang.hosts) {
     for (const Group& group : gang.groups) shares_.insert(shares_.end(), group.count, group.share);
     std::iota(order_.begin(), order_.end(), 0);
     std::ranges::stable_sort(
@@ -23,9 +23,9 @@ class Search {
   std::optional<Layout> run() {
     Share asked, there;
     for (const Share& share : shares_) asked = plus(asked, share);
-    for (const Share& room : rooms_)
-      there = plus(there, {std::max(0.0, room.cpus), std::max<int64_t>(0, room.memory_bytes),
-                           std::max<int64_t>(0, room.gpus)});
+    for (const Share& capacity : free_)
+      there = plus(there, {std::max(0.0, capacity.cpus), std::max<int64_t>(0, capacity.memory_bytes),
+                           std::max<int64_t>(0, capacity.gpus)});
     if (!within(asked, there) || !place(0)) return std::nullopt;
     return at_;
   }
@@ -37,22 +37,22 @@ class Search {
     const uint32_t host = order_[depth];
     const bool repeats = depth > 0 && same(shares_[order_[depth - 1]], shares_[host]);
     std::vector<uint32_t> tried;
-    for (uint32_t m = repeats ? at_[order_[depth - 1]] : 0; m < rooms_.size(); ++m) {
+    for (uint32_t m = repeats ? at_[order_[depth - 1]] : 0; m < free_.size(); ++m) {
       if (++steps_ > kLayoutStepsMax) return false;
-      if (!within(shares_[host], rooms_[m]) ||
-          std::ranges::any_of(tried, [&](uint32_t other) { return same(rooms_[other], rooms_[m]); }))
+      if (!within(shares_[host], free_[m]) ||
+          std::ranges::any_of(tried, [&](uint32_t other) { return same(free_[other], free_[m]); }))
         continue;
       tried.push_back(m);
-      const Share before = rooms_[m];
-      rooms_[m] = minus(before, shares_[host]);
+      const Share before = free_[m];
+      free_[m] = minus(before, shares_[host]);
       at_[host] = m;
       if (place(depth + 1)) return true;
-      rooms_[m] = before;
+      free_[m] = before;
     }
     return false;
   }
 
-  std::vector<Share> rooms_;   // free on each machine
+  std::vector<Share> free_;    // free on each machine
   std::vector<Share> shares_;  // by host
   std::vector<uint32_t> order_;
   Layout at_;  // of the hosts placed so far
@@ -61,8 +61,8 @@ class Search {
 
 }  // namespace
 
-std::optional<Layout> search_layout(const Gang& gang, std::vector<Share> rooms) {
-  return Search(gang, std::move(rooms)).run();
+std::optional<Layout> search_layout(const Gang& gang, std::vector<Share> free) {
+  return Search(gang, std::move(free)).run();
 }
 
 }  // namespace trainyard::schedule

@@ -62,7 +62,7 @@ std::vector<Limits::Obstacle> Limits::obstacles(const Choice& choice, size_t lin
     if (needs > snapshot_.limits[limit].total - kept)
       found.push_back({Obstacle::What::too_small, limit, *amount, kept});
     else if (delays_reservation(choice, limit, needs, ends))
-      found.push_back({Obstacle::What::promised, limit, *amount, kept});
+      found.push_back({Obstacle::What::reserved, limit, *amount, kept});
     else if (needs > free_[limit] - kept)
       found.push_back({Obstacle::What::full, limit, *amount, kept});
   }
@@ -86,18 +86,18 @@ void Limits::take(const Choice& choice, double cpus, std::optional<Instant> ends
   }
 }
 
-bool Limits::reservation(const Choice& choice, size_t line, double cpus, const std::string& to,
-                         const std::string& reason, std::optional<Instant> at,
-                         const std::vector<double>& free_then) {
-  bool promised = false;
+bool Limits::reserve(const Choice& choice, size_t line, double cpus, const std::string& to,
+                     const std::string& reason, std::optional<Instant> at,
+                     const std::vector<double>& free_then) {
+  bool reserved = false;
   for (size_t i = 0; i < choice.needs.size(); ++i) {
     const auto amount = all_of_limit(choice, i, cpus);
     auto& claim = claims_[choice.needs[i].limit];
     if (!amount || *amount <= 0 || claim) continue;
     claim = Claim{&to, reason, at, free_then[i] - kept(line, choice.needs[i].limit) - *amount};
-    promised = true;
+    reserved = true;
   }
-  return promised;
+  return reserved;
 }
 
 std::optional<Instant> Limits::earliest(const Choice& choice, size_t line, double cpus,

@@ -21,7 +21,7 @@ class Limits {
  public:
   // The reason why a limit rejects a choice.
   struct Obstacle {
-    enum class What { full, promised, too_small } what = What::full;
+    enum class What { full, reserved, too_small } what = What::full;
     size_t limit = 0;
     double needs = 0;
     double kept = 0;  // of it, for inactive shares of the queue
@@ -50,9 +50,8 @@ class Limits {
 
   // Reserves what the choice needs, at the instant `at`, for a waiting job. An earlier reservation stays.
   // `free_then`: by need, what is free at that instant. False: nothing was reserved.
-  bool reservation(const Choice& choice, size_t line, double cpus, const std::string& to,
-                   const std::string& reason, std::optional<Instant> at,
-                   const std::vector<double>& free_then);
+  bool reserve(const Choice& choice, size_t line, double cpus, const std::string& to,
+               const std::string& reason, std::optional<Instant> at, const std::vector<double>& free_then);
   // The earliest instant at which everything that the choice needs is free, by the ends of running jobs, and
   // what is free then.
   std::optional<Instant> earliest(const Choice& choice, size_t line, double cpus, Allocations& allocations,

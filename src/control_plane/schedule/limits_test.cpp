@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/test_words.hpp"
+#include "schedule/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -12,7 +12,7 @@ using namespace test;
 
 // small has 4 vCPU, large 8; two vCPU of small are used.
 Snapshot two_environments() {
-  Snapshot snapshot = yard({machine("box-1", 16, 32)}, {running("training-job/x", "box-1", 2)}, {});
+  Snapshot snapshot = cluster({machine("box-1", 16, 32)}, {running("training-job/x", "box-1", 2)}, {});
   snapshot.limits = {{"vCPU of compute environment small", 4, 0, "raise its maxvCpus"},
                      {"vCPU of compute environment large", 8, 0, "raise its maxvCpus"}};
   snapshot.running[0].needs = {{0, 0, true}};
@@ -26,7 +26,7 @@ Waiting queued(domain::JobNumber number, double cpus, const std::vector<size_t>&
   return waiting;
 }
 
-TEST(Limits, TheFirstEnvironmentWithRoomIsTaken) {
+TEST(Limits, TheFirstEnvironmentWithCapacityIsTaken) {
   Snapshot snapshot = two_environments();
   snapshot.waiting = {queued(1, 3, {0, 1}), queued(2, 2, {0}), queued(3, 5, {1})};
   const Plan found = plan(snapshot, {}, kNow);
@@ -36,7 +36,7 @@ TEST(Limits, TheFirstEnvironmentWithRoomIsTaken) {
   EXPECT_EQ(found.starts[2].environment, "large");
 }
 
-TEST(Limits, WhoWaitsForOneHoldsBackThoseThatNeedTheSameAndNobodyElse) {
+TEST(Limits, AWaitingJobDelaysOnlyJobsThatNeedTheSameLimit) {
   Snapshot snapshot = two_environments();
   snapshot.waiting = {queued(1, 9, {0}), queued(2, 3, {0}), queued(3, 1, {0}), queued(4, 1, {0, 1}),
                       job(5, 1, 1)};
@@ -50,7 +50,7 @@ TEST(Limits, WhoWaitsForOneHoldsBackThoseThatNeedTheSameAndNobodyElse) {
             "(needs 3, 2 of its 4 are used)");
 }
 
-TEST(Limits, WhoWaitsLacksRoomOrAMachineOrAnEnvironmentOrSomethingElse) {
+TEST(Limits, AWaitHasItsCause) {
   Snapshot snapshot = two_environments();
   for (Limit& limit : snapshot.limits) limit.environments = true;
   snapshot.waiting = {queued(1, 9, {0}), queued(2, 3, {0}), queued(3, 3, {0}),
@@ -67,7 +67,7 @@ TEST(Limits, WhoWaitsLacksRoomOrAMachineOrAnEnvironmentOrSomethingElse) {
   EXPECT_EQ(plan(snapshot, {}, kNow).waits.front().lack, Lack::other) << "a licence is no environment";
 }
 
-TEST(Limits, ThePromiseOfALimitIsKept) {
+TEST(Limits, TheReservationOfALimitIsKept) {
   Snapshot snapshot = two_environments();
   snapshot.running[0].ends_by = kNow + 10s;
   snapshot.waiting = {queued(1, 3, {0}), queued(2, 1, {0}), queued(3, 1, {0}), queued(4, 1, {0})};
@@ -77,8 +77,8 @@ TEST(Limits, ThePromiseOfALimitIsKept) {
       << "the second is over when it is promised; the third takes what is left then; the fourth has neither";
 }
 
-TEST(Limits, WhatIsUsedUpForGoodDoesNotComeBack) {
-  Snapshot snapshot = yard({machine("box-1", 16)}, {}, {job(1, 1, 1), job(2, 1, 1), job(3, 1, 1)});
+TEST(Limits, ConsumedAmountsDoNotComeBack) {
+  Snapshot snapshot = cluster({machine("box-1", 16)}, {}, {job(1, 1, 1), job(2, 1, 1), job(3, 1, 1)});
   snapshot.limits = {{"consumable resource licences", 4, 1, "raise its total quantity"}};
   snapshot.running = {running("training-job/x", "box-1", 1)};
   snapshot.running[0].needs = {{0, 1}};

@@ -7,7 +7,7 @@
 
 namespace trainyard::schedule {
 
-Turns::Turns(const Snapshot& snapshot, const Quotas& quotas) : snapshot_(snapshot) {
+JobOrder::JobOrder(const Snapshot& snapshot, const Quotas& quotas) : snapshot_(snapshot) {
   std::vector<std::vector<uint32_t>> jobs(snapshot.lines.size());
   for (uint32_t i = 0; i < snapshot.waiting.size(); ++i) jobs[snapshot.waiting[i].line].push_back(i);
   for (size_t line = 0; line < jobs.size(); ++line) {
@@ -16,37 +16,37 @@ Turns::Turns(const Snapshot& snapshot, const Quotas& quotas) : snapshot_(snapsho
     else if (snapshot.lines[line].fair)
       orders_.push_back(std::make_unique<FairOrder>(snapshot, line, std::move(jobs[line])));
     else
-      orders_.push_back(std::make_unique<InOrder>(std::move(jobs[line])));
+      orders_.push_back(std::make_unique<SubmissionOrder>(std::move(jobs[line])));
     last_ = line;
     put_back();
   }
 }
 
-void Turns::put_back() {
+void JobOrder::put_back() {
   if (!last_) return;
   if (const auto next = orders_[*last_]->next())
-    turns_.push({snapshot_.lines[*last_].priority, *next, *last_});
+    candidates_.push({snapshot_.lines[*last_].priority, *next, *last_});
   last_.reset();
 }
 
-std::optional<uint32_t> Turns::next() {
+std::optional<uint32_t> JobOrder::next() {
   put_back();
-  if (turns_.empty()) return std::nullopt;
-  const Turn turn = turns_.top();
-  turns_.pop();
-  last_ = turn.line;
-  orders_[turn.line]->pop();
-  return turn.job;
+  if (candidates_.empty()) return std::nullopt;
+  const Candidate candidate = candidates_.top();
+  candidates_.pop();
+  last_ = candidate.line;
+  orders_[candidate.line]->pop();
+  return candidate.job;
 }
 
-void Turns::started(double cpus) { orders_[*last_]->started(cpus); }
+void JobOrder::started(double cpus) { orders_[*last_]->started(cpus); }
 
-void Turns::first_waits() {
+void JobOrder::first_waits() {
   first_line_ = last_;
   orders_[*last_]->first_waits();
 }
 
-bool Turns::leads() const { return first_line_ == last_ && orders_[*last_]->leads(); }
+bool JobOrder::leads() const { return first_line_ == last_ && orders_[*last_]->leads(); }
 
 void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<Waiting>& waiting) {
   const auto more_urgent = [&](uint32_t a, uint32_t b) { return waiting[a].priority > waiting[b].priority; };

@@ -15,9 +15,9 @@
 namespace trainyard::schedule {
 
 // The order of one queue. Jobs are indices in Snapshot::waiting.
-class LineOrder {
+class QueueOrder {
  public:
-  virtual ~LineOrder() = default;
+  virtual ~QueueOrder() = default;
   // Returns the next job; nothing when none is left. Repeated calls return the same job.
   virtual std::optional<uint32_t> next() = 0;
   // Removes the next job, which has been decided. Requires: next() returned one.
@@ -31,9 +31,9 @@ class LineOrder {
 };
 
 // Jobs in the order of submission.
-class InOrder final : public LineOrder {
+class SubmissionOrder final : public QueueOrder {
  public:
-  explicit InOrder(std::vector<uint32_t> jobs) : jobs_(std::move(jobs)) {}
+  explicit SubmissionOrder(std::vector<uint32_t> jobs) : jobs_(std::move(jobs)) {}
   std::optional<uint32_t> next() override {
     return at_ == jobs_.size() ? std::nullopt : std::optional(jobs_[at_]);
   }
@@ -47,10 +47,10 @@ class InOrder final : public LineOrder {
 
 class Quotas;
 
-class Turns {
+class JobOrder {
  public:
   // Requires: both outlive it.
-  Turns(const Snapshot& snapshot, const Quotas& quotas);
+  JobOrder(const Snapshot& snapshot, const Quotas& quotas);
 
   // The next job's index in snapshot.waiting; nothing when all were returned.
   std::optional<uint32_t> next();
@@ -64,19 +64,19 @@ class Turns {
   bool leads() const;
 
  private:
-  struct Turn {
+  struct Candidate {
     int64_t priority = 0;
     uint32_t job = 0;
     size_t line = 0;
-    bool operator<(const Turn& other) const {  // the greatest goes first
+    bool operator<(const Candidate& other) const {  // the greatest goes first
       return priority != other.priority ? priority < other.priority : job > other.job;
     }
   };
   void put_back();
 
   const Snapshot& snapshot_;
-  std::vector<std::unique_ptr<LineOrder>> orders_;  // by queue
-  std::priority_queue<Turn> turns_;                 // of all queues but the last one
+  std::vector<std::unique_ptr<QueueOrder>> orders_;  // by queue
+  std::priority_queue<Candidate> candidates_;        // of all queues but the last one
   std::optional<size_t> last_;
   std::optional<size_t> first_line_;  // of the first that waits for machines
 };

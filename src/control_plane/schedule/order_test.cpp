@@ -3,15 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/test_words.hpp"
+#include "schedule/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {
 
 using namespace test;
 
-TEST(Turns, TheLineOfHigherPriorityGoesFirstAndEqualOnesInOrder) {
-  Snapshot snapshot = yard({machine("box-1", 4)}, {}, {job(1, 1, 2), job(2, 1, 2), job(3, 1, 2)});
+TEST(JobOrder, QueuesGoByPriorityThenSubmission) {
+  Snapshot snapshot = cluster({machine("box-1", 4)}, {}, {job(1, 1, 2), job(2, 1, 2), job(3, 1, 2)});
   snapshot.lines = {{"training jobs", 1}, {"job queue urgent", 9}};
   snapshot.waiting[1].line = snapshot.waiting[2].line = 1;
   EXPECT_EQ(started(snapshot), (Numbers{2, 3}));
@@ -19,9 +19,9 @@ TEST(Turns, TheLineOfHigherPriorityGoesFirstAndEqualOnesInOrder) {
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
 }
 
-TEST(Turns, WaitsAreInTheOrderOfTurns) {
-  Snapshot snapshot = yard({machine("box-1", 4)}, {running("training-job/x", "box-1", 4)},
-                           {job(1, 1, 1), job(2, 1, 1), job(3, 1, 2)});
+TEST(JobOrder, WaitsAreInTheOrderOfJobs) {
+  Snapshot snapshot = cluster({machine("box-1", 4)}, {running("training-job/x", "box-1", 4)},
+                              {job(1, 1, 1), job(2, 1, 1), job(3, 1, 2)});
   snapshot.lines = {{"training jobs", 1}, {"job queue urgent", 9}};
   snapshot.waiting[2].line = 1;
   const Plan found = plan(snapshot, {}, kNow);
@@ -31,8 +31,8 @@ TEST(Turns, WaitsAreInTheOrderOfTurns) {
   EXPECT_EQ(found.waits[2].job, 2u);
 }
 
-TEST(Turns, InALineWithoutSharesUrgencyOfJobsIsNoMatter) {
-  Snapshot snapshot = yard({machine("box-1", 1)}, {}, {job(1, 1, 1), job(2, 1, 1)});
+TEST(JobOrder, WithoutSharesThePriorityOfJobsIsIgnored) {
+  Snapshot snapshot = cluster({machine("box-1", 1)}, {}, {job(1, 1, 1), job(2, 1, 1)});
   snapshot.waiting[1].priority = 9;
   EXPECT_EQ(started(snapshot), Numbers{1});
 }

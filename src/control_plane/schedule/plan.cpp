@@ -10,10 +10,10 @@
 #include "schedule/kinds.hpp"
 #include "schedule/limits.hpp"
 #include "schedule/order.hpp"
+#include "schedule/pending_reasons.hpp"
 #include "schedule/preemption.hpp"
 #include "schedule/quota.hpp"
 #include "schedule/shortage.hpp"
-#include "schedule/words.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -35,19 +35,19 @@ std::vector<Share> free_of(const std::vector<Machine>& machines, const Allocatio
 
 // Decides one job after the other. Free capacity only shrinks within a plan, so a job that must wait makes
 // all later ones of its kind wait too, if they last as long.
-class Planning {
+class Planner {
  public:
-  Planning(const Snapshot& snapshot, const Policy& policy, Instant now)
+  Planner(const Snapshot& snapshot, const Policy& policy, Instant now)
       : snapshot_(snapshot),
         now_(now),
         allocations_(snapshot, now),
-        places_(snapshot.machines),
-        room_(places_, free_of(snapshot.machines, allocations_)),
-        empty_(places_, totals(snapshot.machines)),
+        topology_(snapshot.machines),
+        capacity_(topology_, free_of(snapshot.machines, allocations_)),
+        empty_(topology_, totals(snapshot.machines)),
         limits_(snapshot, allocations_),
         quotas_(snapshot, allocations_),
         kinds_(kinds_of(snapshot.waiting, snapshot.lines)),
-        turns_(snapshot, quotas_),
+        order_(snapshot, quotas_),
         found_(kinds_.kinds.size()),
         pool_taken_(snapshot.pools.size()) {
     for (const uint32_t first : kinds_.shapes)
@@ -56,7 +56,7 @@ class Planning {
 
   Plan run() {
     plan_.waits.reserve(snapshot_.waiting.size());
-    while (const auto next = turns_.next()) {
+    while (const auto next = order_.next()) {
       const Waiting& job = snapshot_.waiting[*next];
       const bool borrows = quotas_.concern(job.line) && quotas_.would_borrow(job);
       const size_t starts = plan_.starts.size();
@@ -73,26 +73,26 @@ class Planning {
     bool fits_now = true;  // as far as is known
   };
   // The result for a kind. Once one of its jobs has to wait, those that last as long or longer wait too.
-  struct Found {
+  struct KindResult {
     bool may_fit = false;  // fits into empty machines and its limits
     std::optional<Duration> waits_from = {};
     SharedText sentence = {};
     Lack lack = Lack::other;
   };
   // The reason why a job would have to wait forever.
-  struct Never {
+  struct NeverFits {
     std::string reason;
     Lack lack = Lack::other;
   };
 
   static constexpr Duration kAnyTime = Duration::min();
-  static constexpr Duration kForEver = Duration::max();
+  static constexpr Duration kForever = Duration::max();
 
   void decide(uint32_t index) {
     const Waiting& job = snapshot_.waiting[index];
-    const Duration lasts = job.lasts_max.value_or(kForEver);
+    const Duration lasts = job.lasts_max.value_or(kForever);
     if (!job.pools.empty() && take_pool(index)) return;
-    Found& found = found_[kinds_.kind_of[index]];
+    KindResult& found = found_[kinds_.kind_of[index]];
     if (found.waits_from && lasts >= *found.waits_from) return wait(job, found.sentence, found.lack);
 
     Shape& shape = shape_of(index);
@@ -101,7 +101,7 @@ class Planning {
         return wait(index, kAnyTime, std::move(never->reason), never->lack);
       found.may_fit = true;
     }
-    if (reservation_ && !in_time(ends(job)) && turns_.leads()) return wait(job, behind_first(), Lack::room);
+    if (reservation_ && !in_time(ends(job)) && order_.leads()) return wait(job, behind_first(), Lack::room);
     if (auto reason = why_no_quota(job, shape.gang)) return wait(index, lasts, *std::move(reason));
     std::string reason;
     const Choice* choice = nullptr;
@@ -109,7 +109,7 @@ class Planning {
       const bool first = !job.choices.empty() && reserve_limits(job, shape.gang, reason);
       wait(index, lasts, reason);
       // Equal jobs after it wait behind it.
-      if (first) found.sentence = turn_sentence(job.name, reason);
+      if (first) found.sentence = behind_reason(job.name, reason);
       return;
     }
     if (const auto layout = place(shape, ends(job))) return start(index, choice, shape.gang, *layout);
@@ -119,8 +119,8 @@ class Planning {
       found.lack = Lack::room;
       return wait(job, found.sentence, found.lack);
     }
-    turns_.first_waits();
-    reservation(job, shape.gang, choice);
+    order_.first_waits();
+    reserve(job, shape.gang, choice);
   }
 
   Shape& shape_of(uint32_t index) { return shapes_[kinds_.kinds[kinds_.kind_of[index]].shape]; }
@@ -136,11 +136,11 @@ class Planning {
   // -- reasons
 
   // The end of no other job would help this job.
-  std::optional<Never> why_never(const Waiting& job, Shape& shape) {
+  std::optional<NeverFits> why_never(const Waiting& job, Shape& shape) {
     if (const auto obstacle = quotas_.obstacle(job, ends(job));
         obstacle && (obstacle->what == Quotas::Obstacle::What::too_small ||
                      obstacle->what == Quotas::Obstacle::What::no_share))
-      return Never{quota_sentence(job.share, *obstacle)};
+      return NeverFits{quota_reason(job.share, *obstacle)};
     std::string reasons;
     bool environments = true;
     for (const Choice& choice : job.choices) {
@@ -148,7 +148,7 @@ class Planning {
       bool its_own = false;
       for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, shape.gang.cpus, ends(job))) {
         if (each.what != Limits::Obstacle::What::too_small) continue;
-        reason += (reason.empty() ? "" : "; ") + limit_sentence(limits_, each);
+        reason += (reason.empty() ? "" : "; ") + limit_reason(limits_, each);
         its_own |= limits_.limit(each.limit).environments;
       }
       if (reason.empty()) {
@@ -158,23 +158,23 @@ class Planning {
       reasons += (reasons.empty() ? "" : "; ") + reason;
       environments &= its_own;
     }
-    if (!reasons.empty()) return Never{reasons, environments ? Lack::environment : Lack::other};
+    if (!reasons.empty()) return NeverFits{reasons, environments ? Lack::environment : Lack::other};
     if (!shape.fits_empty) shape.fits_empty = empty_.place(shape.gang).has_value();
     if (*shape.fits_empty) return std::nullopt;
-    return Never{schedule::why_never(job.asks, shape.gang, snapshot_.machines, empty_), Lack::machine};
+    return NeverFits{schedule::why_never(job.asks, shape.gang, snapshot_.machines, empty_), Lack::machine};
   }
 
   std::optional<std::string> why_no_quota(const Waiting& job, const Gang& gang) {
     const auto obstacle = quotas_.obstacle(job, ends(job));
     if (!obstacle) return std::nullopt;
-    const std::string own = quota_sentence(job.share, *obstacle);
-    nobody_waits_ = false;
-    if (const std::string* first = quotas_.first_of(job)) return turn_sentence(*first, quota_reasons_[first]);
+    const std::string own = quota_reason(job.share, *obstacle);
+    none_waits_ = false;
+    if (const std::string* first = quotas_.first_of(job)) return behind_reason(*first, quota_reasons_[first]);
     // A job behind a borrower would not be the first to get what is reclaimed.
     if (!quotas_.behind_borrower(job))
-      if (auto reason = take_back(job, gang)) return reason;
+      if (auto reason = preempt_for(job, gang)) return reason;
     const auto at = quotas_.earliest(job, allocations_);
-    quotas_.reservation(job, at);
+    quotas_.reserve(job, at);
     quota_reasons_[&job.name] = own;
     return own;
   }
@@ -189,7 +189,7 @@ class Planning {
         return true;
       }
       for (const Limits::Obstacle& obstacle : obstacles)
-        reason += (reason.empty() ? "" : "; ") + limit_sentence(limits_, obstacle);
+        reason += (reason.empty() ? "" : "; ") + limit_reason(limits_, obstacle);
     }
     return false;
   }
@@ -209,35 +209,35 @@ class Planning {
       if (!full || never) continue;
       std::vector<double> free_then;
       const auto at = limits_.earliest(choice, job.line, gang.cpus, allocations_, free_then);
-      if (!limits_.reservation(choice, job.line, gang.cpus, job.name, reason, at, free_then)) continue;
+      if (!limits_.reserve(choice, job.line, gang.cpus, job.name, reason, at, free_then)) continue;
       first = true;
       if (at && *at > now_) soonest = std::min(soonest.value_or(*at), *at);
     }
-    nobody_waits_ = false;
+    none_waits_ = false;
     if (soonest) reason += free_by(*soonest);
     return first;
   }
 
   // The job is the first that waits for machines.
-  void reservation(const Waiting& job, const Gang& gang, const Choice* choice) {
-    reservation_ = reserve_machines(gang, snapshot_.machines, places_, room_, allocations_);
+  void reserve(const Waiting& job, const Gang& gang, const Choice* choice) {
+    reservation_ = reserve_machines(gang, snapshot_.machines, topology_, capacity_, allocations_);
     first_ = job.name;
-    its_reason_ = why_no_room(gang, snapshot_.machines, room_, empty_, allocations_);
+    its_reason_ = why_no_capacity(gang, snapshot_.machines, capacity_, empty_, allocations_);
     if (choice) {
       std::vector<double> free_now;
       for (const Need& need : choice->needs) free_now.push_back(limits_.free(need.limit));
-      limits_.reservation(*choice, job.line, gang.cpus, job.name, its_reason_, reservation_->at, free_now);
+      limits_.reserve(*choice, job.line, gang.cpus, job.name, its_reason_, reservation_->at, free_now);
     }
-    quotas_.reservation(job, reservation_->at);
+    quotas_.reserve(job, reservation_->at);
     quota_reasons_[&job.name] = its_reason_;
     std::vector<Share> both;
     both.reserve(snapshot_.machines.size());
     for (uint32_t m = 0; m < snapshot_.machines.size(); ++m)
-      both.push_back(least_of(room_.free(m), reservation_->spare[m]));
-    spare_room_.emplace(places_, std::move(both));
+      both.push_back(least_of(capacity_.free(m), reservation_->spare[m]));
+    spare_capacity_.emplace(topology_, std::move(both));
 
     // A job that waits before it for something else might start first.
-    if (nobody_waits_ && reservation_->at && *reservation_->at > now_)
+    if (none_waits_ && reservation_->at && *reservation_->at > now_)
       plan_.waits.push_back({job.job, its_reason_ + starts_by(*reservation_->at + snapshot_.clock_offset),
                              reservation_->at, Lack::room});
     else
@@ -246,33 +246,33 @@ class Planning {
 
   // Preempts running jobs for this job, or finds that enough are already ending. Nothing: preemption is not
   // possible or would not help.
-  std::optional<std::string> take_back(const Waiting& job, const Gang& gang) {
+  std::optional<std::string> preempt_for(const Waiting& job, const Gang& gang) {
     if (then_.empty()) look_at_leaving();
-    auto way = who_gives_way(job, gang,
-                             {places_, allocations_, limits_, quotas_, leaving_, then_, ends(job),
-                              reservation_ && !in_time(ends(job)) ? &reservation_->spare : nullptr});
+    auto way = choose_preempted(job, gang,
+                                {topology_, allocations_, limits_, quotas_, leaving_, then_, ends(job),
+                                 reservation_ && !in_time(ends(job)) ? &reservation_->spare : nullptr});
     if (!way) return std::nullopt;
     std::vector<std::string_view> names;
-    for (const uint32_t index : way->who) {
+    for (const uint32_t index : way->preempted) {
       const Running& running = *allocations_.all()[index].running;
-      plan_.preemptions.push_back({running.job, taken_back(job, running)});
+      plan_.preemptions.push_back({running.job, preemption_reason(job, running)});
       names.push_back(running.name);
       leaving_.push_back(index);
     }
-    std::string reason = giving_way_sentence(names);
-    quotas_.leave(allocations_, way->who);
-    quotas_.reservation(job, std::nullopt);
+    std::string reason = preempted_reason(names);
+    quotas_.leave(allocations_, way->preempted);
+    quotas_.reserve(job, std::nullopt);
     quota_reasons_[&job.name] = reason;
     // Of what is free now, the part that the job will need in addition to reclaimed capacity is kept for it.
     then_ = std::move(way->then);
     for (uint32_t host = 0; host < gang.hosts; ++host)
       then_[way->layout[host]] = minus(then_[way->layout[host]], gang.share_of(host));
-    for (const uint32_t m : way->layout) set_free(m, least_of(room_.free(m), then_[m]));
+    for (const uint32_t m : way->layout) set_free(m, least_of(capacity_.free(m), then_[m]));
     return reason;
   }
 
   void look_at_leaving() {
-    then_ = room_.all();
+    then_ = capacity_.all();
     for (uint32_t i = 0; i < allocations_.all().size(); ++i) {
       const Allocation& allocation = allocations_.all()[i];
       if (!allocation.running || !allocation.running->leaving) continue;
@@ -284,7 +284,7 @@ class Planning {
 
   // The reason of all jobs that wait behind the first job that waits for machines.
   const SharedText& behind_first() {
-    if (behind_first_.empty()) behind_first_ = turn_sentence(first_, its_reason_);
+    if (behind_first_.empty()) behind_first_ = behind_reason(first_, its_reason_);
     return behind_first_;
   }
 
@@ -313,8 +313,8 @@ class Planning {
 
   std::optional<Layout> place(Shape& shape, std::optional<Instant> ends) {
     if (!shape.fits_now) return std::nullopt;
-    if (reservation_ && !in_time(ends)) return spare_room_->place(shape.gang);
-    auto layout = room_.place(shape.gang);
+    if (reservation_ && !in_time(ends)) return spare_capacity_->place(shape.gang);
+    auto layout = capacity_.place(shape.gang);
     shape.fits_now = layout.has_value();
     return layout;
   }
@@ -332,7 +332,7 @@ class Planning {
         start.hosts.push_back({snapshot_.machines[m].name, group.share});
         if (takes_spare) reservation_->spare[m] = minus(reservation_->spare[m], group.share);
         if (!then_.empty()) then_[m] = minus(then_[m], group.share);
-        set_free(m, minus(room_.free(m), group.share));
+        set_free(m, minus(capacity_.free(m), group.share));
       }
     allocations_.start(job, choice, gang, layout, over);
     count(job, choice, gang.cpus);
@@ -342,16 +342,16 @@ class Planning {
   void count(const Waiting& job, const Choice* choice, double cpus) {
     if (choice) limits_.take(*choice, cpus, ends(job));
     quotas_.take(job);
-    turns_.started(cpus);
+    order_.started(cpus);
   }
 
   void set_free(uint32_t machine, const Share& free) {
-    room_.set(machine, free);
-    if (reservation_) spare_room_->set(machine, least_of(free, reservation_->spare[machine]));
+    capacity_.set(machine, free);
+    if (reservation_) spare_capacity_->set(machine, least_of(free, reservation_->spare[machine]));
   }
 
   void wait(uint32_t index, Duration from, std::string reason, Lack lack = Lack::other) {
-    Found& found = found_[kinds_.kind_of[index]];
+    KindResult& found = found_[kinds_.kind_of[index]];
     found.waits_from = std::min(from, found.waits_from.value_or(from));
     found.sentence = std::move(reason);
     found.lack = lack;
@@ -364,34 +364,34 @@ class Planning {
   const Snapshot& snapshot_;
   const Instant now_;
   Allocations allocations_;
-  Places places_;
-  Room room_;   // now
-  Room empty_;  // with no job running
+  Topology topology_;
+  FreeCapacity capacity_;  // now
+  FreeCapacity empty_;     // with no job running
   Limits limits_;
   Quotas quotas_;
   Kinds kinds_;
-  Turns turns_;
-  std::vector<Found> found_;  // by kind
+  JobOrder order_;
+  std::vector<KindResult> found_;  // by kind
   std::vector<bool> pool_taken_;
   std::vector<Shape> shapes_;
   std::map<const std::string*, std::string> quota_reasons_;  // of the jobs with a quota reservation
   // Of the first job that waits for machines.
   std::optional<Reservation> reservation_;
-  std::optional<Room> spare_room_;  // for jobs that do not end by then
+  std::optional<FreeCapacity> spare_capacity_;  // for jobs that do not end by then
   std::string first_, its_reason_;
   SharedText behind_first_;  // the reason of the jobs behind it
   // Once a job reclaims quota: the allocations that are ending, and, by machine, what is free and not
   // reserved after their end.
   std::vector<uint32_t> leaving_;
   std::vector<Share> then_;
-  bool nobody_waits_ = true;  // no job waits yet for anything that may come free
+  bool none_waits_ = true;  // no job waits yet for anything that may come free
   Plan plan_;
 };
 
 }  // namespace
 
 Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now) {
-  return Planning(snapshot, policy, now).run();
+  return Planner(snapshot, policy, now).run();
 }
 
 Result<Ask> ask_of(const domain::InstanceGroup& group) {

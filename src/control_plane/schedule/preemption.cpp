@@ -5,19 +5,20 @@
 namespace trainyard::schedule {
 namespace {
 
-class Choosing {
+class PreemptionSearch {
  public:
-  Choosing(const Waiting& job, const Gang& gang, const PreemptionView& view)
+  PreemptionSearch(const Waiting& job, const Gang& gang, const PreemptionView& view)
       : job_(job), gang_(gang), view_(view) {
     const auto& all = view.allocations.all();
     for (uint32_t i = 0; i < all.size(); ++i) {
-      if (!view.quotas.may_give_way(all[i], job) || std::ranges::find(view.leaving, i) != view.leaving.end())
+      if (!view.quotas.may_be_preempted(all[i], job) ||
+          std::ranges::find(view.leaving, i) != view.leaving.end())
         continue;
       (*all[i].share == job.share ? within_ : across_).push_back(i);
     }
   }
 
-  std::optional<GivingWay> run() {
+  std::optional<PreemptionChoice> run() {
     if (fits({}, false)) return result({});
     // A share reclaims from borrowers first; only then are jobs of its own preempted.
     if (auto found = fewest(across_, true)) return result(*found);
@@ -32,7 +33,7 @@ class Choosing {
   using Set = std::vector<uint32_t>;
 
   // Lowest priority first; of equals the youngest.
-  bool gives_way_before(uint32_t a, uint32_t b) const {
+  bool preempted_before(uint32_t a, uint32_t b) const {
     const Running& one = *view_.allocations.all()[a].running;
     const Running& other = *view_.allocations.all()[b].running;
     if (one.priority != other.priority) return one.priority < other.priority;
@@ -47,7 +48,7 @@ class Choosing {
 
   // Tries two orders: lowest priority first, and largest first. The smaller set wins.
   std::optional<Set> fewest(Set candidates, bool of_its_own) const {
-    std::ranges::sort(candidates, [this](uint32_t a, uint32_t b) { return gives_way_before(a, b); });
+    std::ranges::sort(candidates, [this](uint32_t a, uint32_t b) { return preempted_before(a, b); });
     auto found = choose(candidates, of_its_own);
     if (!found || found->size() == 1) return found;
     std::ranges::stable_sort(candidates,
@@ -61,7 +62,7 @@ class Choosing {
     Set chosen;
     bool enough = false;
     for (const uint32_t each : candidates) {
-      if (enough || chosen.size() == kGivingWayMax) break;
+      if (enough || chosen.size() == kPreemptedMax) break;
       const bool across = *view_.allocations.all()[each].share != job_.share;
       if (across && !view_.quotas.beyond_without(view_.allocations, each, chosen, job_)) continue;
       chosen.push_back(each);
@@ -103,7 +104,7 @@ class Choosing {
 
   bool has_machines(const Set& ended) const {
     const std::vector<Share> free = free_without(ended);
-    if (!gang_.even()) return Room(view_.places, free).place(gang_).has_value();
+    if (!gang_.even()) return FreeCapacity(view_.topology, free).place(gang_).has_value();
     int64_t times = 0;
     for (const Share& each : free) {
       times += times_within(gang_.groups.front().share, each);
@@ -112,10 +113,10 @@ class Choosing {
     return false;
   }
 
-  std::optional<GivingWay> result(Set ended) const {
-    GivingWay way{std::move(ended), {}, {}};
-    way.then = free_without(way.who);
-    auto layout = Room(view_.places, way.then).place(gang_);
+  std::optional<PreemptionChoice> result(Set ended) const {
+    PreemptionChoice way{std::move(ended), {}, {}};
+    way.then = free_without(way.preempted);
+    auto layout = FreeCapacity(view_.topology, way.then).place(gang_);
     if (!layout) return std::nullopt;
     way.layout = *std::move(layout);
     return way;
@@ -129,8 +130,9 @@ class Choosing {
 
 }  // namespace
 
-std::optional<GivingWay> who_gives_way(const Waiting& job, const Gang& gang, const PreemptionView& view) {
-  return Choosing(job, gang, view).run();
+std::optional<PreemptionChoice> choose_preempted(const Waiting& job, const Gang& gang,
+                                                 const PreemptionView& view) {
+  return PreemptionSearch(job, gang, view).run();
 }
 
 }  // namespace trainyard::schedule

@@ -12,21 +12,21 @@
 #include <vector>
 
 #include "schedule/allocations.hpp"
+#include "schedule/free_capacity.hpp"
 #include "schedule/limits.hpp"
 #include "schedule/quota.hpp"
-#include "schedule/room.hpp"
 
 namespace trainyard::schedule {
 
-struct GivingWay {
-  std::vector<uint32_t> who;  // allocations to preempt; none: enough jobs are already ending
-  Layout layout;              // the machines that the job will use
-  std::vector<Share> then;    // by machine: what is free then, before the job starts
+struct PreemptionChoice {
+  std::vector<uint32_t> preempted;  // allocations to preempt; none: enough jobs are already ending
+  Layout layout;                    // the machines that the job will use
+  std::vector<Share> then;          // by machine: what is free then, before the job starts
 };
 
 // The state of the plan when the job is decided.
 struct PreemptionView {
-  const Places& places;
+  const Topology& topology;
   const Allocations& allocations;
   const Limits& limits;
   const Quotas& quotas;
@@ -38,8 +38,9 @@ struct PreemptionView {
 };
 
 // Nothing: preempting all candidates would not make the job fit.
-std::optional<GivingWay> who_gives_way(const Waiting& job, const Gang& gang, const PreemptionView& view);
+std::optional<PreemptionChoice> choose_preempted(const Waiting& job, const Gang& gang,
+                                                 const PreemptionView& view);
 
-inline constexpr size_t kGivingWayMax = 256;  // at once, for one job
+inline constexpr size_t kPreemptedMax = 256;  // at once, for one job
 
 }  // namespace trainyard::schedule

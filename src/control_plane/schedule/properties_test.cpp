@@ -5,7 +5,7 @@
 #include <regex>
 
 #include "base/random.hpp"
-#include "schedule/test_words.hpp"
+#include "schedule/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using namespace test;
 
 Snapshot random_snapshot(SeededRandom& random) {
-  Snapshot snapshot = yard({}, {}, {});
+  Snapshot snapshot = cluster({}, {}, {});
   for (uint64_t m = random.below(4); m > 0; --m)
     snapshot.machines.push_back(machine("box-" + std::to_string(m), double(1 + random.below(16)),
                                         double(1 + random.below(64)), int64_t(random.below(3))));
@@ -76,12 +76,16 @@ TEST_F(Seeds, NothingIsOverPromisedAndEachJobAppearsOnce) {
 // Tries all layouts.
 bool fits(const std::vector<domain::Share>& hosts, size_t next, std::vector<domain::Share>& left) {
   if (next == hosts.size()) return true;
-  for (domain::Share& room : left) {
+  for (domain::Share& capacity : left) {
     const domain::Share& share = hosts[next];
-    if (room.cpus < share.cpus || room.memory_bytes < share.memory_bytes || room.gpus < share.gpus) continue;
-    room = {room.cpus - share.cpus, room.memory_bytes - share.memory_bytes, room.gpus - share.gpus};
+    if (capacity.cpus < share.cpus || capacity.memory_bytes < share.memory_bytes ||
+        capacity.gpus < share.gpus)
+      continue;
+    capacity = {capacity.cpus - share.cpus, capacity.memory_bytes - share.memory_bytes,
+                capacity.gpus - share.gpus};
     const bool rest = fits(hosts, next + 1, left);
-    room = {room.cpus + share.cpus, room.memory_bytes + share.memory_bytes, room.gpus + share.gpus};
+    capacity = {capacity.cpus + share.cpus, capacity.memory_bytes + share.memory_bytes,
+                capacity.gpus + share.gpus};
     if (rest) return true;
   }
   return false;
@@ -91,7 +95,7 @@ TEST_F(Seeds, AGangOfUnlikeHostsStartsWhereverThatCanBe) {
   int started_gangs = 0, greedy_sizes = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     SeededRandom random(seed);
-    Snapshot snapshot = yard({}, {}, {});
+    Snapshot snapshot = cluster({}, {}, {});
     std::vector<domain::Share> left, hosts;
     for (uint64_t m = 1 + random.below(4); m > 0; --m) {
       snapshot.machines.push_back(machine("box-" + std::to_string(m), double(2 + random.below(10)),

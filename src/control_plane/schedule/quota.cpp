@@ -22,7 +22,7 @@ Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations) : lines
       for (size_t unit = 0; unit < line.units.size(); ++unit)
         for (const QuotaShare::Quota& quota : share.quotas)
           if (quota.unit == line.units[unit]) made.capacity[unit] = quota.capacity;
-      made.promised = made.used;
+      made.reserved = made.used;
     }
   }
   for (const Allocation& allocation : allocations.all()) {
@@ -34,7 +34,7 @@ Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations) : lines
     const Amounts amounts = Quotas::amounts(line, *allocation.demands);
     for (size_t unit = 0; unit < amounts.size(); ++unit) {
       its.used[unit] += amounts[unit];
-      if (!allocation.running || !allocation.running->leaving) its.promised[unit] += amounts[unit];
+      if (!allocation.running || !allocation.running->leaving) its.reserved[unit] += amounts[unit];
     }
   }
 }
@@ -122,9 +122,9 @@ std::optional<Quotas::Obstacle> Quotas::obstacle(const Waiting& job, std::option
   if (!its) return Obstacle{Obstacle::What::no_share};
   const Amounts amounts = Quotas::amounts(line, job.demands);
   if (auto now = check(line, line.shares, *its, amounts, Book::used)) return now;
-  if (!line.never && (!line.promised_at || (ends && *ends <= *line.promised_at))) return std::nullopt;
-  auto then = check(line, line.shares, *its, amounts, Book::promised);
-  if (then) then->what = Obstacle::What::promised;
+  if (!line.never && (!line.reserved_at || (ends && *ends <= *line.reserved_at))) return std::nullopt;
+  auto then = check(line, line.shares, *its, amounts, Book::reserved);
+  if (then) then->what = Obstacle::What::reserved;
   return then;
 }
 
@@ -135,20 +135,20 @@ void Quotas::take(const Waiting& job) {
   const Amounts amounts = Quotas::amounts(line, job.demands);
   for (size_t unit = 0; unit < amounts.size(); ++unit) {
     its.used[unit] += amounts[unit];
-    its.promised[unit] += amounts[unit];
+    its.reserved[unit] += amounts[unit];
   }
 }
 
-void Quotas::reservation(const Waiting& job, std::optional<Instant> at) {
+void Quotas::reserve(const Waiting& job, std::optional<Instant> at) {
   Line& line = lines_[job.line];
   const auto found = line.by_name.find(job.share);
   if (found == line.by_name.end() || line.shares[found->second].first) return;
   Share& its = line.shares[found->second];
   its.first = &job.name;
   const Amounts amounts = Quotas::amounts(line, job.demands);
-  for (size_t unit = 0; unit < amounts.size(); ++unit) its.promised[unit] += amounts[unit];
+  for (size_t unit = 0; unit < amounts.size(); ++unit) its.reserved[unit] += amounts[unit];
   line.never |= !at;
-  if (at) line.promised_at = std::min(*at, line.promised_at.value_or(*at));
+  if (at) line.reserved_at = std::min(*at, line.reserved_at.value_or(*at));
 }
 
 const std::string* Quotas::first_of(const Waiting& job) const {
@@ -180,7 +180,7 @@ std::optional<Instant> Quotas::earliest(const Waiting& job, Allocations& allocat
   return std::nullopt;
 }
 
-bool Quotas::may_give_way(const Allocation& allocation, const Waiting& to) const {
+bool Quotas::may_be_preempted(const Allocation& allocation, const Waiting& to) const {
   if (!allocation.running || !allocation.running->gives_way || allocation.running->leaving ||
       allocation.line != to.line || allocation.running->job == 0)
     return false;
@@ -194,7 +194,7 @@ bool Quotas::may_give_way(const Allocation& allocation, const Waiting& to) const
 
 bool Quotas::holds_beyond(const Share& its, const Amounts& amounts) {
   for (size_t unit = 0; unit < amounts.size(); ++unit)
-    if (amounts[unit] > 0 && its.capacity[unit] && its.promised[unit] > *its.capacity[unit] + kRoundingAmount)
+    if (amounts[unit] > 0 && its.capacity[unit] && its.reserved[unit] > *its.capacity[unit] + kRoundingAmount)
       return true;
   return false;
 }
@@ -210,7 +210,7 @@ bool Quotas::beyond_without(const Allocations& allocations, uint32_t index, std:
   if (!its.is->preempts_within || allocation.running->priority < to.priority) return true;
   for (size_t unit = 0; unit < back.size(); ++unit)
     if (back[unit] > 0 && its.capacity[unit] &&
-        its.promised[unit] - back[unit] < *its.capacity[unit] - kRoundingAmount)
+        its.reserved[unit] - back[unit] < *its.capacity[unit] - kRoundingAmount)
       return false;
   return true;
 }
@@ -223,7 +223,7 @@ std::vector<Quotas::Share> Quotas::without(const Line& line, const Allocations& 
     const auto share = line.by_name.find(*allocation.share);
     if (share == line.by_name.end()) continue;
     const Amounts back = amounts(line, *allocation.demands);
-    for (size_t unit = 0; unit < back.size(); ++unit) shares[share->second].promised[unit] -= back[unit];
+    for (size_t unit = 0; unit < back.size(); ++unit) shares[share->second].reserved[unit] -= back[unit];
   }
   return shares;
 }
@@ -232,7 +232,7 @@ bool Quotas::fits_without(const Waiting& job, const Allocations& allocations,
                           std::span<const uint32_t> ended) const {
   const Line& line = lines_[job.line];
   const auto shares = without(line, allocations, ended);
-  return !check(line, shares, shares[line.by_name.at(job.share)], amounts(line, job.demands), Book::promised);
+  return !check(line, shares, shares[line.by_name.at(job.share)], amounts(line, job.demands), Book::reserved);
 }
 
 bool Quotas::own_without(const Waiting& job, const Allocations& allocations,
@@ -240,13 +240,13 @@ bool Quotas::own_without(const Waiting& job, const Allocations& allocations,
   const Line& line = lines_[job.line];
   const auto shares = without(line, allocations, ended);
   const auto found =
-      check(line, shares, shares[line.by_name.at(job.share)], amounts(line, job.demands), Book::promised);
+      check(line, shares, shares[line.by_name.at(job.share)], amounts(line, job.demands), Book::reserved);
   if (found) return false;
   const Share& its = shares[line.by_name.at(job.share)];
   const Amounts needs = amounts(line, job.demands);
   for (size_t unit = 0; unit < needs.size(); ++unit)
     if (needs[unit] > 0 && its.capacity[unit] &&
-        its.promised[unit] + needs[unit] > *its.capacity[unit] + kRoundingAmount)
+        its.reserved[unit] + needs[unit] > *its.capacity[unit] + kRoundingAmount)
       return false;
   return true;
 }
@@ -257,7 +257,7 @@ void Quotas::leave(const Allocations& allocations, std::span<const uint32_t> end
     Line& line = lines_[*allocation.line];
     Share& its = line.shares[line.by_name.at(*allocation.share)];
     const Amounts back = amounts(line, *allocation.demands);
-    for (size_t unit = 0; unit < back.size(); ++unit) its.promised[unit] -= back[unit];
+    for (size_t unit = 0; unit < back.size(); ++unit) its.reserved[unit] -= back[unit];
   }
 }
 

@@ -25,7 +25,7 @@ class Quotas {
  public:
   // The reason why quota rejects a job.
   struct Obstacle {
-    enum class What { full, promised, too_small, no_share } what = What::full;
+    enum class What { full, reserved, too_small, no_share } what = What::full;
     std::string_view unit;
     double needs = 0;
     double used = 0;
@@ -44,7 +44,7 @@ class Quotas {
   void take(const Waiting& job);
 
   // Reserves what the job needs against jobs that would not end by `at`; nothing: against all.
-  void reservation(const Waiting& job, std::optional<Instant> at);
+  void reserve(const Waiting& job, std::optional<Instant> at);
   // The name of the job that has a reservation in this job's share.
   const std::string* first_of(const Waiting& job) const;
   // A job of its share that would borrow waits before it, for any reason.
@@ -57,7 +57,7 @@ class Quotas {
 
   // True for running jobs of its queue that hold more than their share owns, and for those of its own share
   // with lower priority, where the share allows preemption.
-  bool may_give_way(const Allocation& allocation, const Waiting& to) const;
+  bool may_be_preempted(const Allocation& allocation, const Waiting& to) const;
   // The job would have what it needs, owned or borrowed, once these and all that are ending have ended.
   bool fits_without(const Waiting& job, const Allocations& allocations,
                     std::span<const uint32_t> ended) const;
@@ -76,7 +76,7 @@ class Quotas {
     std::vector<std::optional<double>> capacity;  // by unit; nothing: unlimited
     std::vector<double> used;                     // by unit
     // The same without allocations that are ending, with reservations.
-    std::vector<double> promised;
+    std::vector<double> reserved;
     const std::string* first = nullptr;  // the job that has the reservation
     bool borrower_waits = false;
   };
@@ -84,19 +84,19 @@ class Quotas {
     std::vector<std::string_view> units;
     std::vector<Share> shares;
     std::unordered_map<std::string_view, size_t> by_name;
-    std::optional<Instant> promised_at;  // the earliest of all reservations
+    std::optional<Instant> reserved_at;  // the earliest of all reservations
     bool never = false;                  // one of them has no known instant
   };
   using Amounts = std::vector<double>;  // by unit
-  enum class Book { used, promised };
+  enum class Book { used, reserved };
 
   const Share* share_of(const Line& line, std::string_view name) const;
   static Amounts amounts(const Line& line, const std::vector<Demand>& demands);
   static std::vector<double>& of(Share& share, Book book) {
-    return book == Book::used ? share.used : share.promised;
+    return book == Book::used ? share.used : share.reserved;
   }
   static const std::vector<double>& of(const Share& share, Book book) {
-    return book == Book::used ? share.used : share.promised;
+    return book == Book::used ? share.used : share.reserved;
   }
   // Counts in that book. Nothing: the amounts fit.
   std::optional<Obstacle> check(const Line& line, const std::vector<Share>& shares, const Share& its,

@@ -11,7 +11,7 @@
 
 namespace trainyard::schedule {
 
-class QuotaOrder final : public LineOrder {
+class QuotaOrder final : public QueueOrder {
  public:
   // Requires: all outlive it.
   QuotaOrder(const Snapshot& snapshot, size_t line, std::vector<uint32_t> jobs, const Quotas& quotas);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "schedule/test_words.hpp"
+#include "schedule/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -12,7 +12,7 @@ using namespace test;
 
 // red and blue have ten each; the machines can hold everything.
 Snapshot red_and_blue() {
-  Snapshot snapshot = yard({machine("box-1", 1'000)}, {}, {});
+  Snapshot snapshot = cluster({machine("box-1", 1'000)}, {}, {});
   QuotaShare red{"red", {{"NUM_INSTANCES", 10}}}, blue{"blue", {{"NUM_INSTANCES", 10}}};
   red.lends = red.borrows = blue.lends = blue.borrows = true;
   snapshot.lines = {{"job queue q", 1, {}, {red, blue}}};
@@ -38,7 +38,7 @@ void run(Snapshot& snapshot, domain::JobNumber number, const std::string& share,
   snapshot.running.push_back(made);
 }
 
-TEST(Quota, WhatIsLentIsBorrowed) {
+TEST(Quota, IdleCapacityIsLentAndBorrowed) {
   Snapshot snapshot = red_and_blue();
   for (const double instances : {10.0, 6.0, 5.0}) wait(snapshot, "red", instances);
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
@@ -61,21 +61,21 @@ TEST(Quota, NotMoreThanItsBorrowMax) {
             "needs 16 instances of quota share red, which has 10, and may borrow 5: raise its capacity");
 }
 
-TEST(Quota, WithinAShareTheMoreUrgentGoFirst) {
+TEST(Quota, WithinAShareHigherPriorityGoesFirst) {
   Snapshot snapshot = red_and_blue();
   snapshot.lines[0].quota_shares[0].borrows = false;
   for (const int64_t priority : {1, 9, 5}) wait(snapshot, "red", 5, priority);
   EXPECT_EQ(started(snapshot), (Numbers{2, 3}));
 }
 
-TEST(Quota, WhoStaysWithinItsOwnGoesBeforeWhoBorrows) {
+TEST(Quota, OwnedCapacityGoesBeforeBorrowed) {
   Snapshot snapshot = red_and_blue();
   for (const double instances : {10.0, 5.0}) wait(snapshot, "red", instances);
   wait(snapshot, "blue", 8);
   EXPECT_EQ(started(snapshot), (Numbers{1, 3}));
 }
 
-TEST(Quota, TheFirstOfAShareKeepsItFromThoseBehindIt) {
+TEST(Quota, TheFirstJobOfAShareHasAReservation) {
   Snapshot snapshot = red_and_blue();
   for (QuotaShare& share : snapshot.lines[0].quota_shares) share.borrows = false;
   run(snapshot, 900, "red", 4);
@@ -90,7 +90,7 @@ TEST(Quota, TheFirstOfAShareKeepsItFromThoseBehindIt) {
       << "it is over when the first may start; red's turn comes after blue's";
 }
 
-TEST(Quota, WhatWasLentIsTakenBack) {
+TEST(Quota, LentCapacityIsReclaimed) {
   Snapshot snapshot = red_and_blue();
   run(snapshot, 900, "red", 10);
   run(snapshot, 901, "red", 4, 5);
@@ -105,7 +105,7 @@ TEST(Quota, WhatWasLentIsTakenBack) {
   EXPECT_EQ(reason(snapshot, 1), "waits for training-job/903, which is preempted for it");
 }
 
-TEST(Quota, TheFewestGiveWay) {
+TEST(Quota, TheFewestJobsArePreempted) {
   Snapshot snapshot = red_and_blue();
   run(snapshot, 900, "red", 10);
   run(snapshot, 901, "red", 6);
@@ -116,7 +116,7 @@ TEST(Quota, TheFewestGiveWay) {
   EXPECT_EQ(preempted(snapshot), Numbers{901}) << "one job of a share at a time is made room for";
 }
 
-TEST(Quota, WhoLeavesAlreadyIsEnough) {
+TEST(Quota, EndingJobsSuffice) {
   Snapshot snapshot = red_and_blue();
   run(snapshot, 900, "red", 10);
   run(snapshot, 901, "red", 10);
@@ -128,7 +128,7 @@ TEST(Quota, WhoLeavesAlreadyIsEnough) {
   EXPECT_TRUE(started(snapshot).empty()) << "what comes back is blue's";
 }
 
-TEST(Quota, NobodyGivesWayWhereThatDoesNotHelp) {
+TEST(Quota, NoJobIsPreemptedInVain) {
   Snapshot snapshot = red_and_blue();
   run(snapshot, 900, "red", 10);
   run(snapshot, 901, "red", 10);
@@ -144,7 +144,7 @@ TEST(Quota, NobodyGivesWayWhereThatDoesNotHelp) {
   EXPECT_TRUE(preempted(snapshot).empty()) << "it would wait for the licence all the same";
 }
 
-TEST(Quota, OfItsOwnShareTheLessUrgentGiveWay) {
+TEST(Quota, LowerPriorityOfTheSameShareIsPreempted) {
   Snapshot snapshot = red_and_blue();
   for (QuotaShare& share : snapshot.lines[0].quota_shares) share.borrows = share.lends = false;
   run(snapshot, 900, "red", 5, 1);
@@ -159,7 +159,7 @@ TEST(Quota, OfItsOwnShareTheLessUrgentGiveWay) {
   EXPECT_TRUE(preempted(snapshot).empty()) << "as urgent is not more urgent";
 }
 
-TEST(Quota, WhoWouldBorrowTakesNothingBack) {
+TEST(Quota, ABorrowerReclaimsNothing) {
   Snapshot snapshot = red_and_blue();
   snapshot.lines[0].quota_shares.push_back({"green", {{"NUM_INSTANCES", 10}}, true, true});
   run(snapshot, 900, "red", 15);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "schedule/test_words.hpp"
+#include "schedule/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -9,7 +9,7 @@ using namespace test;
 
 TEST(Plan, StartsWhatFitsInOrder) {
   const Snapshot snapshot =
-      yard({machine("box-1", 8, 32)}, {}, {job(1, 2, 2, 4), job(2, 1, 4, 4), job(3, 1, 1, 1)});
+      cluster({machine("box-1", 8, 32)}, {}, {job(1, 2, 2, 4), job(2, 1, 4, 4), job(3, 1, 1, 1)});
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
   EXPECT_EQ(reason(snapshot, 3),
             "waits for 1 more vCPU on machine box-1 (needs 1, 0 free): held by training-job/a (4), "
@@ -18,7 +18,7 @@ TEST(Plan, StartsWhatFitsInOrder) {
 
 TEST(Plan, FillsMachinesInTheLaunchersOrder) {
   const Plan found =
-      plan(yard({machine("box-1", 8, 32), machine("box-2", 8, 32)}, {}, {job(1, 3, 4, 8)}), {}, kNow);
+      plan(cluster({machine("box-1", 8, 32), machine("box-2", 8, 32)}, {}, {job(1, 3, 4, 8)}), {}, kNow);
   ASSERT_EQ(found.starts.size(), 1u);
   EXPECT_EQ(found.starts[0].hosts[0].machine, "box-1");
   EXPECT_EQ(found.starts[0].hosts[1].machine, "box-1");
@@ -26,8 +26,8 @@ TEST(Plan, FillsMachinesInTheLaunchersOrder) {
 }
 
 TEST(Plan, OneHostGoesWhereItLeavesTheLeastUnused) {
-  const Snapshot snapshot = yard({machine("box-1", 16), machine("box-2", 8), machine("box-3", 4)}, {},
-                                 {job(1, 1, 6), job(2, 1, 4), job(3, 1, 1)});
+  const Snapshot snapshot = cluster({machine("box-1", 16), machine("box-2", 8), machine("box-3", 4)}, {},
+                                    {job(1, 1, 6), job(2, 1, 4), job(3, 1, 1)});
   const Plan found = plan(snapshot, {}, kNow);
   ASSERT_EQ(found.starts.size(), 3u);
   EXPECT_EQ(found.starts[0].hosts[0].machine, "box-2");
@@ -37,18 +37,18 @@ TEST(Plan, OneHostGoesWhereItLeavesTheLeastUnused) {
 
 TEST(Plan, AGangStartsWholeOrNotAtAll) {
   const Snapshot snapshot =
-      yard({machine("box-1", 8, 32)}, {running("training-job/x", "box-1", 2, 2)}, {job(1, 2, 4, 4)});
+      cluster({machine("box-1", 8, 32)}, {running("training-job/x", "box-1", 2, 2)}, {job(1, 2, 4, 4)});
   EXPECT_TRUE(plan(snapshot, {}, kNow).starts.empty());
   EXPECT_EQ(reason(snapshot, 1),
             "waits for 2 more vCPU on machine box-1 (needs 8, 6 free): held by training-job/x (2)");
 }
 
-TEST(Plan, NamesEachResourceAndWhoHoldsIt) {
+TEST(Plan, NamesEachResourceAndItsHolders) {
   const Snapshot snapshot =
-      yard({machine("box-1", 8, 32, 2)},
-           {running("training-job/x", "box-1", 2, 8, 1), running("training-job/y", "box-1", 4, 0.5),
-            running("training-job/y", "box-1", 0.5, 0.5)},
-           {job(1, 1, 4, 30, 2)});
+      cluster({machine("box-1", 8, 32, 2)},
+              {running("training-job/x", "box-1", 2, 8, 1), running("training-job/y", "box-1", 4, 0.5),
+               running("training-job/y", "box-1", 0.5, 0.5)},
+              {job(1, 1, 4, 30, 2)});
   EXPECT_EQ(reason(snapshot, 1),
             "waits for 2.5 more vCPU on machine box-1 (needs 4, 1.5 free): held by training-job/x (2), "
             "training-job/y (4.5)"
@@ -59,7 +59,7 @@ TEST(Plan, NamesEachResourceAndWhoHoldsIt) {
 
 TEST(Plan, AMissingByteIsNamed) {
   Snapshot snapshot =
-      yard({machine("box-1", 8, 4)}, {running("training-job/x", "box-1", 0, 0)}, {job(1, 1, 4, 4)});
+      cluster({machine("box-1", 8, 4)}, {running("training-job/x", "box-1", 0, 0)}, {job(1, 1, 4, 4)});
   snapshot.running[0].hosts[0].share.memory_bytes = 1;
   EXPECT_TRUE(plan(snapshot, {}, kNow).starts.empty());
   EXPECT_EQ(
@@ -68,17 +68,17 @@ TEST(Plan, AMissingByteIsNamed) {
 }
 
 // The end of x is unknown, so a later job might delay the first.
-TEST(Plan, NobodyDelaysTheFirst) {
-  const Snapshot snapshot = yard({machine("box-1", 8, 32)}, {running("training-job/x", "box-1", 4, 4)},
-                                 {job(1, 1, 8, 4), job(2, 1, 1, 1), job(3, 1, 1, 1)});
+TEST(Plan, NoJobDelaysTheFirst) {
+  const Snapshot snapshot = cluster({machine("box-1", 8, 32)}, {running("training-job/x", "box-1", 4, 4)},
+                                    {job(1, 1, 8, 4), job(2, 1, 1, 1), job(3, 1, 1, 1)});
   EXPECT_TRUE(started(snapshot).empty());
   EXPECT_EQ(reason(snapshot, 3),
             "waits behind training-job/a, which waits for 4 more vCPU on machine box-1 (needs "
             "8, 4 free): held by training-job/x (4)");
 }
 
-TEST(Plan, WhatNeverFitsHoldsNobodyBack) {
-  const Snapshot snapshot = yard({machine("box-1", 8, 16)}, {}, {job(1, 1, 4, 32), job(2, 1, 1, 1)});
+TEST(Plan, AJobThatNeverFitsDelaysNoOther) {
+  const Snapshot snapshot = cluster({machine("box-1", 8, 16)}, {}, {job(1, 1, 4, 32), job(2, 1, 1, 1)});
   EXPECT_EQ(started(snapshot), Numbers{2});
   EXPECT_EQ(reason(snapshot, 1),
             "needs 32 GiB of memory on one machine, the largest has 16: add 1 machine with at least 4 vCPU "
@@ -86,20 +86,20 @@ TEST(Plan, WhatNeverFitsHoldsNobodyBack) {
 }
 
 TEST(Plan, SaysWhatToAddForAGang) {
-  EXPECT_EQ(reason(yard({machine("box-1", 8, 16)}, {}, {job(1, 5, 4, 4)}), 1),
+  EXPECT_EQ(reason(cluster({machine("box-1", 8, 16)}, {}, {job(1, 5, 4, 4)}), 1),
             "needs capacity for 5 hosts, and all machines together have capacity for 2 of them: add 3 "
             "machines with "
             "at least 4 vCPU and 4 GiB of memory each");
-  EXPECT_EQ(reason(yard({machine("box-1", 8, 2), machine("box-2", 2, 8)}, {}, {job(1, 1, 4, 4)}), 1),
+  EXPECT_EQ(reason(cluster({machine("box-1", 8, 2), machine("box-2", 2, 8)}, {}, {job(1, 1, 4, 4)}), 1),
             "needs 4 vCPU and 4 GiB of memory on one machine, and no machine has all of it: add 1 machine "
             "with at least 4 vCPU and 4 GiB of memory");
-  EXPECT_EQ(reason(yard({}, {}, {job(1, 1, 4, 4, 1)}), 1),
+  EXPECT_EQ(reason(cluster({}, {}, {job(1, 1, 4, 4, 1)}), 1),
             "no machine to run on: add 1 machine with at least 4 vCPU, 4 GiB of memory and 1 GPU");
 }
 
 // A reason with a clause for each of a hundred machines would be unreadable.
-TEST(Plan, ASentenceStaysOneThatCanBeRead) {
-  Snapshot snapshot = yard({}, {}, {job(1, 100, 8)});
+TEST(Plan, AReasonStaysReadable) {
+  Snapshot snapshot = cluster({}, {}, {job(1, 100, 8)});
   for (int m = 0; m < 100; ++m) {
     snapshot.machines.push_back(machine("box-" + std::to_string(m), 8));
     for (int n = 0; n < 8; ++n)
@@ -112,18 +112,18 @@ TEST(Plan, ASentenceStaysOneThatCanBeRead) {
 }
 
 // Placing host by host, the largest first, leaves no capacity for the last; another layout does.
-TEST(Plan, FindsALayoutWhereOneHostAfterTheOtherFindsNone) {
+TEST(Plan, FindsALayoutWherePlacingHostByHostFails) {
   Waiting gang = job(1, 1, 1);
   gang.asks.clear();
   for (const auto& [cpus, gib] :
        {std::pair{4.0, 2.0}, std::pair{2.0, 8.0}, std::pair{3.0, 3.0}, std::pair{3.0, 7.0}})
     gang.asks.push_back({"ml.some", share(cpus, gib)});
-  const Plan found = plan(yard({machine("box-1", 6, 10), machine("box-2", 6, 10)}, {}, {gang}), {}, kNow);
+  const Plan found = plan(cluster({machine("box-1", 6, 10), machine("box-2", 6, 10)}, {}, {gang}), {}, kNow);
   ASSERT_EQ(found.starts.size(), 1u) << (found.waits.empty() ? "" : found.waits[0].reason);
 }
 
-TEST(Plan, APoolIsHeldForWhoMayTakeItOver) {
-  Snapshot snapshot = yard({machine("box-1", 8, 32)}, {}, {job(1, 1, 8, 4), job(2, 1, 4, 4)});
+TEST(Plan, APoolIsHeldForItsSuccessors) {
+  Snapshot snapshot = cluster({machine("box-1", 8, 32)}, {}, {job(1, 1, 8, 4), job(2, 1, 4, 4)});
   snapshot.pools = {{9, "the warm pool of training-job/x", {{"box-1", share(4, 4)}}}};
   EXPECT_EQ(reason(snapshot, 1),
             "waits for 4 more vCPU on machine box-1 (needs 8, 4 free): held by the warm pool of "
@@ -141,8 +141,8 @@ TEST(Plan, APoolIsHeldForWhoMayTakeItOver) {
   EXPECT_EQ(started(snapshot), Numbers{2}) << "once";
 }
 
-TEST(Plan, WhatIsOnAMachineThatIsGoneIsHeldByNobody) {
-  EXPECT_EQ(started(yard({machine("box-1", 4)}, {running("training-job/x", "box-2", 4)}, {job(1, 1, 4)})),
+TEST(Plan, SharesOnRemovedMachinesAreIgnored) {
+  EXPECT_EQ(started(cluster({machine("box-1", 4)}, {running("training-job/x", "box-2", 4)}, {job(1, 1, 4)})),
             Numbers{1});
 }
 
@@ -157,7 +157,7 @@ Waiting typed(domain::JobNumber number, uint32_t hosts, const std::string& type)
 
 TEST(Scaling, AGangThatIsTooLargeGetsTheWholeMachine) {
   const Snapshot snapshot =
-      yard({machine("here", 2, 23.5)}, {}, {typed(1, 2, "ml.m5.4xlarge"), typed(2, 1, "ml.m5.4xlarge")});
+      cluster({machine("here", 2, 23.5)}, {}, {typed(1, 2, "ml.m5.4xlarge"), typed(2, 1, "ml.m5.4xlarge")});
   const Plan found = plan(snapshot, {.scale_gangs = true}, kNow);
   ASSERT_EQ(found.starts.size(), 1u);
   EXPECT_EQ(found.starts[0].note,
@@ -172,7 +172,7 @@ TEST(Scaling, AGangThatIsTooLargeGetsTheWholeMachine) {
 
 TEST(Scaling, FractionsNeverAddUpToMoreThanTheMachine) {
   for (const uint32_t hosts : {3u, 7u, 11u, 49u}) {
-    const Plan found = plan(yard({machine("here", 2, 23.7)}, {}, {typed(1, hosts, "ml.m5.4xlarge")}),
+    const Plan found = plan(cluster({machine("here", 2, 23.7)}, {}, {typed(1, hosts, "ml.m5.4xlarge")}),
                             {.scale_gangs = true}, kNow);
     ASSERT_EQ(found.starts.size(), 1u) << hosts;
   }
@@ -180,14 +180,14 @@ TEST(Scaling, FractionsNeverAddUpToMoreThanTheMachine) {
 
 TEST(Scaling, WhatFitsIsNotScaled) {
   const Plan found =
-      plan(yard({machine("here", 8, 32)}, {}, {typed(1, 2, "ml.m5.large")}), {.scale_gangs = true}, kNow);
+      plan(cluster({machine("here", 8, 32)}, {}, {typed(1, 2, "ml.m5.large")}), {.scale_gangs = true}, kNow);
   EXPECT_EQ(found.starts[0].note, "");
   EXPECT_EQ(found.starts[0].hosts[0].share.cpus, 2);
 }
 
 TEST(Scaling, GpusAreWholeOrNone) {
   const auto note = [](const Machine& here, uint32_t hosts, const std::string& type) {
-    return plan(yard({here}, {}, {typed(1, hosts, type)}), {.scale_gangs = true}, kNow).starts.at(0).note;
+    return plan(cluster({here}, {}, {typed(1, hosts, type)}), {.scale_gangs = true}, kNow).starts.at(0).note;
   };
   EXPECT_EQ(note(machine("here", 64, 512), 1, "ml.p3.2xlarge"),
             "this machine has no GPU; ml.p3.2xlarge requires 1: it runs without");
@@ -205,7 +205,7 @@ TEST(AskFor, UnknownTypesAreInvalid) {
   EXPECT_EQ(ask_for("ml.zz.xlarge").error().message, "the size of instance type 'ml.zz.xlarge' is not known");
 }
 
-TEST(AskFor, AHostMayAskForASizeOfItsOwn) {
+TEST(AskFor, AHostMayRequestItsOwnSize) {
   domain::InstanceGroup group{"default", "2 vCPU", 3, share(2, 1, 1)};
   EXPECT_EQ(ask_of(group)->share.gpus, 1);
   EXPECT_EQ(ask_of(group)->count, 3u);

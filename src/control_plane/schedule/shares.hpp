@@ -40,7 +40,7 @@ inline double size_of(const Share& share) {
          double(std::max<int64_t>(0, share.gpus)) * 16;
 }
 // How far `needs` exceeds `free`.
-inline double lack(const Share& needs, const Share& free) {
+inline double shortfall(const Share& needs, const Share& free) {
   Share over = minus(needs, free);
   over.cpus -= kRoundingCpus;
   return size_of(over);

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "schedule/words.hpp"
+#include "schedule/pending_reasons.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -22,8 +22,9 @@ std::vector<uint32_t> larger_first(const Gang& gang) {
 
 // By machine: what the gang needs when each host is placed where the shortage is smallest, on machines that
 // could hold it when empty. Nothing: this way not all hosts find a machine.
-std::optional<std::map<uint32_t, Share>> least_lack(const Gang& gang, const std::vector<Machine>& machines,
-                                                    const Room& now) {
+std::optional<std::map<uint32_t, Share>> least_shortfall(const Gang& gang,
+                                                         const std::vector<Machine>& machines,
+                                                         const FreeCapacity& now) {
   std::map<uint32_t, Share> needs;
   for (const uint32_t g : larger_first(gang))
     for (uint32_t host = 0; host < gang.groups[g].count; ++host) {
@@ -34,7 +35,7 @@ std::optional<std::map<uint32_t, Share>> least_lack(const Gang& gang, const std:
         const Share before = known == needs.end() ? Share{} : known->second;
         const Share after = plus(before, gang.groups[g].share);
         if (!within(after, machines[m].total)) continue;
-        const double more = lack(after, now.free(m)) - lack(before, now.free(m));
+        const double more = shortfall(after, now.free(m)) - shortfall(before, now.free(m));
         if (best && more >= least) continue;
         best = m;
         least = more;
@@ -54,11 +55,11 @@ std::map<uint32_t, Share> by_machine(const Gang& gang, const Layout& layout) {
 
 }  // namespace
 
-std::string why_no_room(const Gang& gang, const std::vector<Machine>& machines, const Room& now, Room& empty,
-                        const Allocations& allocations) {
-  if (gang.hosts > 1 && gang.hosts * machines.size() > kPlacesLookedAtMax)
-    return room_sentence(gang, now.capacity(gang.groups.front().share));
-  auto needs = least_lack(gang, machines, now);
+std::string why_no_capacity(const Gang& gang, const std::vector<Machine>& machines, const FreeCapacity& now,
+                            FreeCapacity& empty, const Allocations& allocations) {
+  if (gang.hosts > 1 && gang.hosts * machines.size() > kPairsExaminedMax)
+    return capacity_reason(gang, now.capacity(gang.groups.front().share));
+  auto needs = least_shortfall(gang, machines, now);
   if (!needs)
     if (const auto layout = empty.place(gang)) needs = by_machine(gang, *layout);
   std::vector<Shortage> shortages;
@@ -69,29 +70,29 @@ std::string why_no_room(const Gang& gang, const std::vector<Machine>& machines, 
         of_machine.emplace(m, shortages.size());
         shortages.push_back({&machines[m], share, now.free(m)});
       }
-  if (shortages.empty()) return room_sentence(gang, gang.hosts);
+  if (shortages.empty()) return capacity_reason(gang, gang.hosts);
   for (const Allocation& allocation : allocations.all())
     for (const HeldHost& host : allocations.hosts(allocation))
       if (const auto found = of_machine.find(host.machine); found != of_machine.end())
         shortages[found->second].held.emplace_back(*allocation.holder, host.share);
-  return shortage_sentence(shortages);
+  return shortage_reason(shortages);
 }
 
 std::string why_never(const std::vector<Ask>& asks, const Gang& gang, const std::vector<Machine>& machines,
-                      const Room& empty) {
-  Room room = empty;
+                      const FreeCapacity& empty) {
+  FreeCapacity capacity = empty;
   size_t placed = 0;
   std::vector<uint32_t> unplaced(gang.groups.size());
   for (const uint32_t g : larger_first(gang)) {
     const Group& group = gang.groups[g];
     const Gang one{{{group.share, 1}}, 1, group.share.cpus, ""};
     for (uint32_t host = 0; host < group.count; ++host) {
-      const auto layout = room.place(one);
+      const auto layout = capacity.place(one);
       if (!layout) {
         unplaced[g] = group.count - host;
         break;
       }
-      room.set(layout->front(), minus(room.free(layout->front()), group.share));
+      capacity.set(layout->front(), minus(capacity.free(layout->front()), group.share));
       ++placed;
     }
   }
@@ -99,8 +100,8 @@ std::string why_never(const std::vector<Ask>& asks, const Gang& gang, const std:
   for (size_t g = 0; g < asks.size(); ++g)
     if (unplaced[g] > 0) lacking.push_back({asks[g].instance_type, gang.groups[g].share, unplaced[g]});
   // Placed one after the other they all fit; together they do not.
-  if (lacking.empty()) return room_sentence(gang, gang.hosts);
-  return too_large_sentence(placed, lacking, machines);
+  if (lacking.empty()) return capacity_reason(gang, gang.hosts);
+  return too_large_reason(placed, lacking, machines);
 }
 
 }  // namespace trainyard::schedule

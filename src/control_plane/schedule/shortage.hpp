@@ -8,20 +8,20 @@
 #include <vector>
 
 #include "schedule/allocations.hpp"
-#include "schedule/room.hpp"
+#include "schedule/free_capacity.hpp"
 
 namespace trainyard::schedule {
 
 // Requires: empty machines hold the gang, `now` does not.
-std::string why_no_room(const Gang& gang, const std::vector<Machine>& machines, const Room& now, Room& empty,
-                        const Allocations& allocations);
+std::string why_no_capacity(const Gang& gang, const std::vector<Machine>& machines, const FreeCapacity& now,
+                            FreeCapacity& empty, const Allocations& allocations);
 
 // Requires: empty machines do not hold the gang.
 std::string why_never(const std::vector<Ask>& asks, const Gang& gang, const std::vector<Machine>& machines,
-                      const Room& empty);
+                      const FreeCapacity& empty);
 
 // Pairs of host and machine that are examined to name the shortage machine by machine: a millisecond. Larger
 // gangs get the number of hosts that lack capacity.
-inline constexpr size_t kPlacesLookedAtMax = 200'000;
+inline constexpr size_t kPairsExaminedMax = 200'000;
 
 }  // namespace trainyard::schedule

@@ -75,9 +75,9 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
   if (!waiting.empty()) return waiting.begin()->second->name + " is forgotten";
   for (const auto& [name, left] : free)
     if (left.cpus < -kRounding || left.memory_bytes < 0 || left.gpus < 0)
-      return "machine " + std::string(name) + " is promised to too many";
+      return "machine " + std::string(name) + " is overcommitted";
   for (size_t i = 0; i < limits.size(); ++i)
-    if (limits[i] < -kRounding) return snapshot.limits[i].name + " is promised to too many";
+    if (limits[i] < -kRounding) return snapshot.limits[i].name + " is overcommitted";
 
   for (size_t line = 0; line < snapshot.lines.size(); ++line) {
     std::map<std::string, double> beyond, idle;  // by unit
@@ -107,7 +107,7 @@ class TestCluster {
     Work work;
     std::optional<Instant> started;   // for the first time
     std::optional<Instant> ended;     // for good
-    std::optional<Instant> promised;  // the first reservation
+    std::optional<Instant> reserved;  // the first reservation
     uint32_t preemptions = 0;
     uint32_t ahead = 0;  // jobs that were waiting when it came
   };
@@ -225,7 +225,7 @@ class TestCluster {
     for (const Preemption& each : plan.preemptions) {
       const auto running = std::ranges::find(snapshot.running, each.job, &Running::job);
       if (running == snapshot.running.end() || running->leaving) {
-        fault_ = "job " + std::to_string(each.job) + " is told to give way, and does not run";
+        fault_ = "job " + std::to_string(each.job) + " is preempted, and does not run";
         return;
       }
       ++records_[each.job - 1].preemptions;
@@ -233,8 +233,8 @@ class TestCluster {
       ends_[each.job] = std::min(ends_[each.job], now_ + notice);
     }
     for (const Wait& wait : plan.waits)
-      if (Record& record = records_[wait.job - 1]; wait.starts_by && !record.promised)
-        record.promised = wait.starts_by;
+      if (Record& record = records_[wait.job - 1]; wait.starts_by && !record.reserved)
+        record.reserved = wait.starts_by;
     if (plan.starts.empty()) return;
     std::vector<bool> starts(records_.size() + 1);
     for (const Start& start : plan.starts) {

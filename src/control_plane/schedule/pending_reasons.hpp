@@ -32,31 +32,31 @@ struct Shortage {
 
 // "waits for 2 more vCPU on machine box-1 (needs 8, 6 free): held by training-job/a (2)". Several are joined
 // by "; and for "; of many machines the first are named.
-std::string shortage_sentence(const std::vector<Shortage>& shortages);
+std::string shortage_reason(const std::vector<Shortage>& shortages);
 
 // "waits for capacity for 156 more of its 256 hosts (each needs 8 vCPU)": for gangs that are too large to
 // name each machine.
-std::string room_sentence(const Gang& gang, int64_t room);
+std::string capacity_reason(const Gang& gang, int64_t capacity);
 
 // "needs 32 GiB of memory on one machine, the largest has 16: add 1 machine with at least 8 vCPU and 32 GiB
 // of memory". `placed` hosts of the gang would fit on empty machines, `unplaced` would not.
-std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
-                               const std::vector<Machine>& machines);
+std::string too_large_reason(size_t placed, const std::vector<Ask>& unplaced,
+                             const std::vector<Machine>& machines);
 
 // "waits for 2 more vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it never fits,
 // and what to do; or the job that it waits behind.
-std::string limit_sentence(const Limits& limits, const Limits::Obstacle& obstacle);
+std::string limit_reason(const Limits& limits, const Limits::Obstacle& obstacle);
 
 // "waits for 2 more instances of quota share red (needs 4, 8 of its 10 are used)"
-std::string quota_sentence(const std::string& share, const Quotas::Obstacle& obstacle);
+std::string quota_reason(const std::string& share, const Quotas::Obstacle& obstacle);
 
 // "waits for training-job/a and training-job/b, which are preempted for it"
-std::string giving_way_sentence(const std::vector<std::string_view>& who);
+std::string preempted_reason(const std::vector<std::string_view>& who);
 // The reason of a preemption.
-std::string taken_back(const Waiting& by, const Running& from);
+std::string preemption_reason(const Waiting& by, const Running& from);
 
 // "waits behind training-job/a, which waits for ..."
-std::string turn_sentence(const std::string& first, const std::string& its_reason);
+std::string behind_reason(const std::string& first, const std::string& its_reason);
 // "; starts by 2026-11-20 09:45:00 UTC at the latest"
 std::string starts_by(Instant at);
 // "; it is free by .. UTC at the latest": the limit, regardless of machines.

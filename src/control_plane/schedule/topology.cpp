@@ -1,4 +1,4 @@
-#include "schedule/places.hpp"
+#include "schedule/topology.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -18,14 +18,14 @@ bool before(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Places::Places(const std::vector<Machine>& machines) : of_(machines.size()) {
+Topology::Topology(const std::vector<Machine>& machines) : of_(machines.size()) {
   std::unordered_map<std::string_view, std::vector<uint32_t>> by_name;
   for (uint32_t m = 0; m < machines.size(); ++m) by_name[machines[m].place].push_back(m);
   std::vector<std::string_view> names;
   for (const auto& [name, members] : by_name) names.push_back(name);
   std::ranges::sort(names, before);
 
-  places_.push_back({});
+  topology_.push_back({});
   std::vector<std::pair<std::string_view, uint32_t>> path;  // to the current domain, the root's child first
   for (const std::string_view name : names) {
     const auto parts = name.empty() ? std::vector<std::string_view>{} : split(name, '/');
@@ -35,17 +35,17 @@ Places::Places(const std::vector<Machine>& machines) : of_(machines.size()) {
     for (size_t i = shared; i < parts.size(); ++i) {
       const uint32_t parent = path.empty() ? kRoot : path.back().second;
       const uint32_t begin = uint32_t(machines_.size());
-      places_.push_back({parent, uint32_t(i + 1), begin, begin});
-      path.emplace_back(parts[i], uint32_t(places_.size() - 1));
+      topology_.push_back({parent, uint32_t(i + 1), begin, begin});
+      path.emplace_back(parts[i], uint32_t(topology_.size() - 1));
     }
     const uint32_t innermost = path.empty() ? kRoot : path.back().second;
     for (const uint32_t m : by_name[name]) {
       of_[m] = innermost;
       machines_.push_back(m);
     }
-    for (const auto& [part, place] : path) places_[place].end = uint32_t(machines_.size());
+    for (const auto& [part, place] : path) topology_[place].end = uint32_t(machines_.size());
   }
-  places_[kRoot].end = uint32_t(machines_.size());
+  topology_[kRoot].end = uint32_t(machines_.size());
 }
 
 }  // namespace trainyard::schedule

@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "schedule/gang.hpp"
-#include "schedule/places.hpp"
+#include "schedule/topology.hpp"
 
 namespace trainyard::schedule {
 
-class Room {
+class FreeCapacity {
  public:
-  // Requires: `places` outlives it.
-  Room(const Places& places, std::vector<Share> free);
+  // Requires: `topology` outlives it.
+  FreeCapacity(const Topology& topology, std::vector<Share> free);
 
   const Share& free(uint32_t machine) const { return free_[machine]; }
   const std::vector<Share>& all() const { return free_; }
@@ -57,7 +57,7 @@ class Room {
     bool operator()(const Share& a, const Share& b) const { return same(a, b); }
   };
   static constexpr size_t kCapacitiesMax = 16;
-  static constexpr size_t kPlacesTriedMax = 16;  // for a gang of unlike hosts
+  static constexpr size_t kDomainsTriedMax = 16;  // for a gang of unlike hosts
 
   Class& class_of(const Share& free);
   std::optional<uint32_t> best_for(const Share& share, int64_t times) const;
@@ -69,7 +69,7 @@ class Room {
   std::optional<Layout> lay(const Gang& gang, const std::vector<uint32_t>& machines) const;
   std::vector<uint32_t> first_of_each_class(uint32_t count) const;
 
-  const Places& places_;
+  const Topology& topology_;
   std::vector<Share> free_;  // by machine
   std::vector<Class> classes_;
   std::vector<uint32_t> of_;  // by machine: its class

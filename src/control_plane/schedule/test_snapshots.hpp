@@ -39,8 +39,8 @@ inline Running running(const std::string& name, const std::string& machine, doub
   return made;
 }
 // One queue, in the order of submission.
-inline Snapshot yard(std::vector<Machine> machines, std::vector<Running> running,
-                     std::vector<Waiting> waiting) {
+inline Snapshot cluster(std::vector<Machine> machines, std::vector<Running> running,
+                        std::vector<Waiting> waiting) {
   Snapshot snapshot;
   snapshot.machines = std::move(machines);
   snapshot.running = std::move(running);

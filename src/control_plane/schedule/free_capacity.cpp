@@ -1,4 +1,4 @@
-#include "schedule/room.hpp"
+#include "schedule/free_capacity.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,15 +9,15 @@
 
 namespace trainyard::schedule {
 
-size_t Room::HashOfShare::operator()(const Share& share) const {
+size_t FreeCapacity::HashOfShare::operator()(const Share& share) const {
   uint64_t hash = std::bit_cast<uint64_t>(share.cpus) * 0x9e3779b97f4a7c15u;
   hash = (hash ^ uint64_t(share.memory_bytes) ^ (hash >> 29)) * 0xbf58476d1ce4e5b9u;
   hash = (hash ^ uint64_t(share.gpus) ^ (hash >> 32)) * 0x94d049bb133111ebu;
   return hash ^ (hash >> 31);
 }
 
-Room::Room(const Places& places, std::vector<Share> free)
-    : places_(places), free_(std::move(free)), of_(free_.size()) {
+FreeCapacity::FreeCapacity(const Topology& topology, std::vector<Share> free)
+    : topology_(topology), free_(std::move(free)), of_(free_.size()) {
   for (uint32_t m = 0; m < free_.size(); ++m) {
     Class& its = class_of(free_[m]);
     of_[m] = uint32_t(&its - classes_.data());
@@ -25,13 +25,13 @@ Room::Room(const Places& places, std::vector<Share> free)
   }
 }
 
-Room::Class& Room::class_of(const Share& free) {
+FreeCapacity::Class& FreeCapacity::class_of(const Share& free) {
   const auto [found, is_new] = known_.try_emplace(free, uint32_t(classes_.size()));
   if (is_new) classes_.push_back({free, {}});
   return classes_[found->second];
 }
 
-void Room::set(uint32_t machine, const Share& free) {
+void FreeCapacity::set(uint32_t machine, const Share& free) {
   const Share before = free_[machine];
   if (same(before, free)) return;
   auto& old = classes_[of_[machine]].machines;
@@ -43,14 +43,14 @@ void Room::set(uint32_t machine, const Share& free) {
   for (Capacity& capacity : capacities_) {
     const int64_t more = times_within(capacity.share, free) - times_within(capacity.share, before);
     if (more == 0) continue;
-    for (uint32_t place = places_.of(machine);; place = places_.all()[place].parent) {
+    for (uint32_t place = topology_.of(machine);; place = topology_.all()[place].parent) {
       capacity.by_place[place] += more;
-      if (place == Places::kRoot) break;
+      if (place == Topology::kRoot) break;
     }
   }
 }
 
-std::optional<Layout> Room::place(const Gang& gang) {
+std::optional<Layout> FreeCapacity::place(const Gang& gang) {
   if (gang.hosts == 0) return Layout{};
   if (!gang.even()) return place_unlike(gang);
   const Share& share = gang.groups.front().share;
@@ -58,7 +58,7 @@ std::optional<Layout> Room::place(const Gang& gang) {
   return gang.hosts == 1 ? std::nullopt : place_even(share, gang.hosts);
 }
 
-int64_t Room::capacity(const Share& share) const {
+int64_t FreeCapacity::capacity(const Share& share) const {
   int64_t times = 0;
   for (const Class& each : classes_)
     if (!each.machines.empty()) times += times_within(share, each.free) * int64_t(each.machines.size());
@@ -66,7 +66,7 @@ int64_t Room::capacity(const Share& share) const {
 }
 
 // The machine that holds so many and has the least free capacity left then.
-std::optional<uint32_t> Room::best_for(const Share& share, int64_t times) const {
+std::optional<uint32_t> FreeCapacity::best_for(const Share& share, int64_t times) const {
   const Class* best = nullptr;
   double least = 0;
   for (const Class& each : classes_) {
@@ -81,21 +81,21 @@ std::optional<uint32_t> Room::best_for(const Share& share, int64_t times) const 
   return best->machines.front();
 }
 
-const Room::Capacity& Room::capacities(const Share& share) {
+const FreeCapacity::Capacity& FreeCapacity::capacities(const Share& share) {
   for (const Capacity& known : capacities_)
     if (same(known.share, share)) return known;
   if (capacities_.size() == kCapacitiesMax) capacities_.erase(capacities_.begin());
-  Capacity& made = capacities_.emplace_back(Capacity{share, std::vector<int64_t>(places_.all().size())});
-  for (uint32_t m = 0; m < free_.size(); ++m) made.by_place[places_.of(m)] += times_within(share, free_[m]);
-  for (uint32_t place = uint32_t(places_.all().size()) - 1; place > 0; --place)
-    made.by_place[places_.all()[place].parent] += made.by_place[place];
+  Capacity& made = capacities_.emplace_back(Capacity{share, std::vector<int64_t>(topology_.all().size())});
+  for (uint32_t m = 0; m < free_.size(); ++m) made.by_place[topology_.of(m)] += times_within(share, free_[m]);
+  for (uint32_t place = uint32_t(topology_.all().size()) - 1; place > 0; --place)
+    made.by_place[topology_.all()[place].parent] += made.by_place[place];
   return made;
 }
 
 // Domains that may hold the gang, the innermost first, of equals the fullest; never the root.
-std::vector<uint32_t> Room::nearest(const Gang& gang) {
+std::vector<uint32_t> FreeCapacity::nearest(const Gang& gang) {
   std::vector<uint32_t> found;
-  if (places_.flat()) return found;
+  if (topology_.flat()) return found;
   std::vector<std::pair<Share, int64_t>> asked;
   for (const Group& group : gang.groups) {
     const auto known = std::ranges::find_if(asked, [&](auto& each) { return same(each.first, group.share); });
@@ -104,7 +104,7 @@ std::vector<uint32_t> Room::nearest(const Gang& gang) {
     else
       known->second += group.count;
   }
-  for (uint32_t place = 1; place < places_.all().size(); ++place) found.push_back(place);
+  for (uint32_t place = 1; place < topology_.all().size(); ++place) found.push_back(place);
   for (const auto& [share, count] : asked) {
     const auto& by_place = capacities(share).by_place;
     std::erase_if(found, [&, least = count](uint32_t place) { return by_place[place] < least; });
@@ -112,8 +112,8 @@ std::vector<uint32_t> Room::nearest(const Gang& gang) {
   if (found.empty()) return found;
   const auto& by_place = capacities(asked.front().first).by_place;
   std::ranges::sort(found, [&](uint32_t a, uint32_t b) {
-    const auto& one = places_.all()[a];
-    const auto& other = places_.all()[b];
+    const auto& one = topology_.all()[a];
+    const auto& other = topology_.all()[b];
     if (one.depth != other.depth) return one.depth > other.depth;
     if (by_place[a] != by_place[b]) return by_place[a] < by_place[b];
     return a < b;
@@ -123,7 +123,7 @@ std::vector<uint32_t> Room::nearest(const Gang& gang) {
 
 // Fills the largest bins first, and puts the last hosts where the least is left. Requires: the bins hold all
 // hosts.
-Layout Room::pack(std::vector<Bin> bins, uint32_t hosts) {
+Layout FreeCapacity::pack(std::vector<Bin> bins, uint32_t hosts) {
   std::ranges::sort(bins, [](const Bin& a, const Bin& b) {
     if (a.times != b.times) return a.times < b.times;
     if (a.size != b.size) return a.size < b.size;
@@ -142,31 +142,31 @@ Layout Room::pack(std::vector<Bin> bins, uint32_t hosts) {
   return layout;
 }
 
-std::optional<Layout> Room::place_even(const Share& share, uint32_t hosts) {
+std::optional<Layout> FreeCapacity::place_even(const Share& share, uint32_t hosts) {
   std::vector<Bin> bins;
-  const auto places = nearest({{{share, hosts}}, hosts, 0, ""});
-  if (!places.empty()) {
-    const auto machines = places_.machines(places.front());
-    std::vector<uint32_t> with_room;
+  const auto domains = nearest({{{share, hosts}}, hosts, 0, ""});
+  if (!domains.empty()) {
+    const auto machines = topology_.machines(domains.front());
+    std::vector<uint32_t> with_capacity;
     for (const uint32_t m : machines)
-      if (within(share, free_[m])) with_room.push_back(m);
-    for (auto m = with_room.begin(); m != with_room.end(); ++m)
+      if (within(share, free_[m])) with_capacity.push_back(m);
+    for (auto m = with_capacity.begin(); m != with_capacity.end(); ++m)
       bins.push_back({times_within(share, free_[*m]), size_of(free_[*m]), m, m + 1});
     return pack(std::move(bins), hosts);
   }
-  int64_t room = 0;
+  int64_t capacity = 0;
   for (const Class& each : classes_) {
     const int64_t times = each.machines.empty() ? 0 : times_within(share, each.free);
     if (times == 0) continue;
-    room += times * int64_t(each.machines.size());
+    capacity += times * int64_t(each.machines.size());
     bins.push_back({times, size_of(each.free), each.machines.begin(), each.machines.end()});
   }
-  if (room < hosts) return std::nullopt;
+  if (capacity < hosts) return std::nullopt;
   return pack(std::move(bins), hosts);
 }
 
 // A gang needs no more machines of a class than it has hosts.
-std::vector<uint32_t> Room::first_of_each_class(uint32_t count) const {
+std::vector<uint32_t> FreeCapacity::first_of_each_class(uint32_t count) const {
   std::vector<uint32_t> machines;
   for (const Class& each : classes_)
     machines.insert(machines.end(), each.machines.begin(),
@@ -175,21 +175,21 @@ std::vector<uint32_t> Room::first_of_each_class(uint32_t count) const {
   return machines;
 }
 
-std::optional<Layout> Room::place_unlike(const Gang& gang) {
+std::optional<Layout> FreeCapacity::place_unlike(const Gang& gang) {
   for (const Group& group : gang.groups)
     if (capacity(group.share) < group.count) return std::nullopt;
-  const auto places = nearest(gang);
-  for (size_t i = 0; i < std::min(places.size(), kPlacesTriedMax); ++i) {
-    const auto in_it = places_.machines(places[i]);
+  const auto domains = nearest(gang);
+  for (size_t i = 0; i < std::min(domains.size(), kDomainsTriedMax); ++i) {
+    const auto in_it = topology_.machines(domains[i]);
     std::vector<uint32_t> machines(in_it.begin(), in_it.end());
     std::ranges::sort(machines);
     if (auto layout = lay(gang, machines)) return layout;
   }
   const std::vector<uint32_t> machines = first_of_each_class(gang.hosts);
   if (auto layout = lay(gang, machines)) return layout;
-  std::vector<Share> rooms;
-  for (const uint32_t m : machines) rooms.push_back(free_[m]);
-  auto layout = search_layout(gang, std::move(rooms));
+  std::vector<Share> free;
+  for (const uint32_t m : machines) free.push_back(free_[m]);
+  auto layout = search_layout(gang, std::move(free));
   if (layout)
     for (uint32_t& host : *layout) host = machines[host];
   return layout;
@@ -197,7 +197,7 @@ std::optional<Layout> Room::place_unlike(const Gang& gang) {
 
 // Places host by host, the largest first: on a machine that the gang uses already, the fullest of these; else
 // on the machine that can hold most hosts of its kind.
-std::optional<Layout> Room::lay(const Gang& gang, const std::vector<uint32_t>& machines) const {
+std::optional<Layout> FreeCapacity::lay(const Gang& gang, const std::vector<uint32_t>& machines) const {
   std::vector<uint32_t> first(gang.groups.size());  // host of each group
   std::vector<uint32_t> order(gang.groups.size());
   for (uint32_t g = 1; g < gang.groups.size(); ++g) first[g] = first[g - 1] + gang.groups[g - 1].count;

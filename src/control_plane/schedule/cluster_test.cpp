@@ -3,7 +3,7 @@
 
 #include "base/random.hpp"
 #include "schedule/test_cluster.hpp"
-#include "schedule/test_words.hpp"
+#include "schedule/test_snapshots.hpp"
 
 namespace trainyard::schedule {
 namespace {
@@ -38,31 +38,31 @@ TestCluster::Work some_work(SeededRandom& random, Instant arrives) {
 }
 
 TestCluster some_cluster(SeededRandom& random, size_t jobs) {
-  TestCluster yard;
-  yard.snapshot.machines = some_machines(random);
-  yard.snapshot.lines = {{"training jobs"}};
+  TestCluster cluster;
+  cluster.snapshot.machines = some_machines(random);
+  cluster.snapshot.lines = {{"training jobs"}};
   Instant at = kNow;
   for (size_t i = 0; i < jobs; ++i) {
-    yard.add(some_work(random, at));
+    cluster.add(some_work(random, at));
     if (random.chance(2)) at += some_time(random, 10s);
   }
-  return yard;
+  return cluster;
 }
 
-TEST(Yard, BackfillNeverDelaysTheFirst) {
+TEST(Cluster, BackfillNeverDelaysTheFirst) {
   size_t reservations = 0, passed = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SeededRandom random(seed);
-    TestCluster yard = some_cluster(random, 60);
-    ASSERT_TRUE(yard.run()) << "seed " << seed << ": " << yard.fault();
+    TestCluster cluster = some_cluster(random, 60);
+    ASSERT_TRUE(cluster.run()) << "seed " << seed << ": " << cluster.fault();
     std::optional<Instant> latest;
-    for (const TestCluster::Record& record : yard.records()) {
+    for (const TestCluster::Record& record : cluster.records()) {
       ASSERT_TRUE(record.started) << "seed " << seed;
       if (latest && *record.started < *latest) ++passed;
       latest = std::max(latest.value_or(*record.started), *record.started);
-      if (!record.promised) continue;
+      if (!record.reserved) continue;
       ++reservations;
-      EXPECT_LE(*record.started, *record.promised) << "seed " << seed << ", " << record.work.job.name;
+      EXPECT_LE(*record.started, *record.reserved) << "seed " << seed << ", " << record.work.job.name;
     }
   }
   EXPECT_GT(reservations, 2'000u);
@@ -71,17 +71,17 @@ TEST(Yard, BackfillNeverDelaysTheFirst) {
 
 // Runs the same cluster with and without the jobs behind the first waiting job: where jobs take their longest
 // time, it starts at the same instant.
-TEST(Yard, TheFirstStartsAsIfNobodyWereBehindIt) {
+TEST(Cluster, TheFirstStartsAsIfNoJobWereBehindIt) {
   size_t compared = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SeededRandom random(seed);
     const TestCluster drawn = some_cluster(random, 12);
     const auto run = [&](size_t behind) {
-      TestCluster yard;
-      yard.snapshot.machines = drawn.snapshot.machines;
-      yard.snapshot.lines = drawn.snapshot.lines;
+      TestCluster cluster;
+      cluster.snapshot.machines = drawn.snapshot.machines;
+      cluster.snapshot.lines = drawn.snapshot.lines;
       std::optional<domain::JobNumber> first;
-      yard.on_plan = [&](const TestCluster&, const Plan& plan) {
+      cluster.on_plan = [&](const TestCluster&, const Plan& plan) {
         if (!first && !plan.waits.empty()) first = plan.waits[0].job;
       };
       size_t waiting = 0;
@@ -89,10 +89,10 @@ TEST(Yard, TheFirstStartsAsIfNobodyWereBehindIt) {
         TestCluster::Work work = record.work;
         work.lasts = *work.job.lasts_max;
         work.arrives = kNow;
-        if (waiting++ < behind) yard.add(work);
+        if (waiting++ < behind) cluster.add(work);
       }
-      EXPECT_TRUE(yard.run()) << yard.fault();
-      return std::pair(first, first ? yard.record(*first).started : std::nullopt);
+      EXPECT_TRUE(cluster.run()) << cluster.fault();
+      return std::pair(first, first ? cluster.record(*first).started : std::nullopt);
     };
     const auto with = run(12);
     if (!with.first) continue;
@@ -105,54 +105,54 @@ TEST(Yard, TheFirstStartsAsIfNobodyWereBehindIt) {
 
 // The bound of one queue in the order of submission: the first job starts when all that run have ended, so a
 // job with n ahead of it waits for at most (n + 1) times the longest duration.
-TEST(Yard, NobodyStarves) {
+TEST(Cluster, NoJobStarves) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SeededRandom random(seed);
-    TestCluster yard = some_cluster(random, 60);
-    ASSERT_TRUE(yard.run()) << "seed " << seed << ": " << yard.fault();
-    for (const TestCluster::Record& record : yard.records())
+    TestCluster cluster = some_cluster(random, 60);
+    ASSERT_TRUE(cluster.run()) << "seed " << seed << ": " << cluster.fault();
+    for (const TestCluster::Record& record : cluster.records())
       EXPECT_LE(*record.started - record.work.arrives, (record.ahead + 1) * kLastsMax) << "seed " << seed;
   }
 }
 
 // A gang that needs the whole cluster, amid an endless stream of small jobs.
-TEST(Yard, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
+TEST(Cluster, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
   for (const bool ends_known : {true, false}) {
-    TestCluster yard;
-    for (int m = 0; m < 4; ++m) yard.snapshot.machines.push_back(machine("box-" + std::to_string(m), 4));
-    yard.snapshot.lines = {{"training jobs"}};
+    TestCluster cluster;
+    for (int m = 0; m < 4; ++m) cluster.snapshot.machines.push_back(machine("box-" + std::to_string(m), 4));
+    cluster.snapshot.lines = {{"training jobs"}};
     for (int i = 0; i < 600; ++i) {
       TestCluster::Work work{job(1, i == 100 ? 4 : 1, i == 100 ? 4 : 1), 10s, kNow + 500ms * i};
       work.job.name.clear();
       if (ends_known) work.job.lasts_max = 12s;
-      yard.add(work);
+      cluster.add(work);
     }
-    ASSERT_TRUE(yard.run()) << yard.fault();
-    const TestCluster::Record& gang = yard.record(101);
+    ASSERT_TRUE(cluster.run()) << cluster.fault();
+    const TestCluster::Record& gang = cluster.record(101);
     EXPECT_LE(*gang.started - gang.work.arrives, 1s * 12 * (gang.ahead + 1));
-    EXPECT_LT(*gang.started, yard.record(500).started) << "it does not wait for the stream to end";
+    EXPECT_LT(*gang.started, cluster.record(500).started) << "it does not wait for the stream to end";
   }
 }
 
 // Three shares with unlike jobs, all with more to do than there is capacity for.
-TEST(Yard, SharesGetWhatTheyWeighOverALongRun) {
+TEST(Cluster, SharesGetTheirPartOverALongRun) {
   constexpr Duration kRun = 8'000s;
   for (uint64_t seed = 0; seed < 2; ++seed) {
     SeededRandom random(seed);
-    TestCluster yard;
-    for (int m = 0; m < 12; ++m) yard.snapshot.machines.push_back(machine("box-" + std::to_string(m), 16));
-    yard.snapshot.lines = {{"job queue q"}};
+    TestCluster cluster;
+    for (int m = 0; m < 12; ++m) cluster.snapshot.machines.push_back(machine("box-" + std::to_string(m), 16));
+    cluster.snapshot.lines = {{"job queue q"}};
     const std::map<std::string, double> weights = {{"a", 1}, {"b", 0.5}, {"c", 0.25}};
-    yard.snapshot.lines[0].fair = FairShare{};
-    yard.snapshot.lines[0].fair->decay = 600s;
+    cluster.snapshot.lines[0].fair = FairShare{};
+    cluster.snapshot.lines[0].fair->decay = 600s;
     for (const auto& [name, weight] : weights)
-      yard.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
+      cluster.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
     // Each share always has waiting jobs: a's are small and long, b's large and short, c's of all kinds.
     const std::map<std::string, std::pair<uint64_t, Duration>> kinds = {
         {"a", {1, 120s}}, {"b", {8, 20s}}, {"c", {4, 60s}}};
     const auto refill = [&](Instant at) {
       std::map<std::string, size_t> waiting;
-      for (const Waiting& each : yard.snapshot.waiting) ++waiting[each.share];
+      for (const Waiting& each : cluster.snapshot.waiting) ++waiting[each.share];
       for (const auto& [name, kind] : kinds)
         for (size_t i = waiting[name]; i < 12; ++i) {
           TestCluster::Work work{job(1, 1, double(1 + random.below(kind.first))),
@@ -160,52 +160,52 @@ TEST(Yard, SharesGetWhatTheyWeighOverALongRun) {
           work.job.name.clear();
           work.job.share = name;
           work.job.lasts_max = kind.second;
-          yard.add(work);
+          cluster.add(work);
         }
     };
     refill(kNow);
-    yard.on_plan = [&](const TestCluster&, const Plan&) { refill(yard.now() + 1ms); };
-    ASSERT_TRUE(yard.run(kNow + kRun)) << yard.fault();
+    cluster.on_plan = [&](const TestCluster&, const Plan&) { refill(cluster.now() + 1ms); };
+    ASSERT_TRUE(cluster.run(kNow + kRun)) << cluster.fault();
     const double parts = 1 / 1.0 + 1 / 0.5 + 1 / 0.25;
     for (const auto& [name, weight] : weights)
-      EXPECT_NEAR(yard.cpu_seconds(name) / yard.cpu_seconds() * parts * weight, 1, 0.02)
+      EXPECT_NEAR(cluster.cpu_seconds(name) / cluster.cpu_seconds() * parts * weight, 1, 0.02)
           << "share " << name << ", seed " << seed;
-    EXPECT_GT(yard.cpu_seconds(), 0.9 * 12 * 16 * double(kRun / 1s))
+    EXPECT_GT(cluster.cpu_seconds(), 0.9 * 12 * 16 * double(kRun / 1s))
         << "fair, and not by leaving machines idle";
   }
 }
 
 // Two slots, and very short jobs: parts follow the weights from the start, not only after a window.
-TEST(Yard, SharesOfTwoSlotsGetWhatTheyWeighFromTheStart) {
-  TestCluster yard;
-  yard.snapshot.machines = {machine("box", 2)};
-  yard.snapshot.lines = {{"job queue q"}};
-  yard.snapshot.lines[0].fair = FairShare{};
-  yard.snapshot.lines[0].fair->decay = 600s;
+TEST(Cluster, SharesOfTwoSlotsGetTheirPartFromTheStart) {
+  TestCluster cluster;
+  cluster.snapshot.machines = {machine("box", 2)};
+  cluster.snapshot.lines = {{"job queue q"}};
+  cluster.snapshot.lines[0].fair = FairShare{};
+  cluster.snapshot.lines[0].fair->decay = 600s;
   for (const auto& [name, weight] : {std::pair("much", 1.0), std::pair("little", 3.0)}) {
-    yard.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
+    cluster.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
     for (int i = 0; i < 60; ++i) {
       TestCluster::Work work{job(1, 1, 1), 300ms, kNow};
       work.job.name.clear();
       work.job.share = name;
-      yard.add(work);
+      cluster.add(work);
     }
   }
-  ASSERT_TRUE(yard.run(kNow + 10s)) << yard.fault();
-  EXPECT_NEAR(yard.cpu_seconds("much") / yard.cpu_seconds(), 0.75, 0.04);
+  ASSERT_TRUE(cluster.run(kNow + 10s)) << cluster.fault();
+  EXPECT_NEAR(cluster.cpu_seconds("much") / cluster.cpu_seconds(), 0.75, 0.04);
 }
 
 // With any queues, shares, limits and quotas, nothing is allocated twice.
-TEST(Yard, NothingIsPromisedTwice) {
+TEST(Cluster, NothingIsAllocatedTwice) {
   size_t preemptions = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SeededRandom random(seed);
-    TestCluster yard;
-    yard.snapshot.machines = some_machines(random);
-    yard.snapshot.limits = {{"vCPU of compute environment small", double(4 + random.below(12))},
-                            {"vCPU of compute environment large", double(8 + random.below(24))},
-                            {"consumable resource licences", double(2 + random.below(6))}};
-    yard.notice = 1s * int64_t(random.below(3));
+    TestCluster cluster;
+    cluster.snapshot.machines = some_machines(random);
+    cluster.snapshot.limits = {{"vCPU of compute environment small", double(4 + random.below(12))},
+                               {"vCPU of compute environment large", double(8 + random.below(24))},
+                               {"consumable resource licences", double(2 + random.below(6))}};
+    cluster.notice = 1s * int64_t(random.below(3));
     Line fair{"job queue fair", int64_t(random.below(2))}, quota{"job queue quota", int64_t(random.below(2))};
     fair.fair = FairShare{{{"a", 0.5}, {"b", 1}}, 100s, random.chance(2) ? 0.3 : 0, {0}};
     for (const char* name : {"a", "b", "c"}) {
@@ -216,7 +216,7 @@ TEST(Yard, NothingIsPromisedTwice) {
       share.preempts_within = random.chance(2);
       quota.quota_shares.push_back(share);
     }
-    yard.snapshot.lines = {{"training jobs"}, fair, quota};
+    cluster.snapshot.lines = {{"training jobs"}, fair, quota};
     Instant at = kNow;
     for (int i = 0; i < 80; ++i) {
       TestCluster::Work work = some_work(random, at);
@@ -227,50 +227,50 @@ TEST(Yard, NothingIsPromisedTwice) {
       if (job.line > 0) job.share = std::string(1, char('a' + random.below(3)));
       if (job.line == 2) job.demands = {{"vcpu", job.asks[0].share.cpus * job.asks[0].count}};
       if (random.chance(2)) job.choices = {{"small", {{0, 0, true}}}, {"large", {{1, 0, true}, {2, 1}}}};
-      yard.add(work);
+      cluster.add(work);
       if (random.chance(2)) at += some_time(random, 10s);
     }
-    ASSERT_TRUE(yard.run()) << "seed " << seed << ": " << yard.fault();
+    ASSERT_TRUE(cluster.run()) << "seed " << seed << ": " << cluster.fault();
     size_t unfinished = 0;
-    for (const TestCluster::Record& record : yard.records()) {
+    for (const TestCluster::Record& record : cluster.records()) {
       preemptions += record.preemptions;
       unfinished += !record.ended;
     }
     // All jobs that could run in an empty cluster have run.
-    for (const Wait& wait : plan(yard.snapshot, {}, yard.now()).waits)
+    for (const Wait& wait : plan(cluster.snapshot, {}, cluster.now()).waits)
       EXPECT_TRUE(wait.reason.str().starts_with("needs ")) << "seed " << seed << ": " << wait.reason;
-    EXPECT_EQ(unfinished, yard.snapshot.waiting.size()) << "seed " << seed;
+    EXPECT_EQ(unfinished, cluster.snapshot.waiting.size()) << "seed " << seed;
   }
   EXPECT_GT(preemptions, 50u);
 }
 
 // Lent capacity comes back as soon as the preempted jobs are gone.
-TEST(Yard, LentCapacityComesBack) {
-  size_t taken_back = 0;
+TEST(Cluster, LentCapacityComesBack) {
+  size_t preemption_reason = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     SeededRandom random(seed);
-    TestCluster yard;
-    yard.snapshot.machines = {machine("box-1", 1'000)};
-    yard.notice = 2s;
+    TestCluster cluster;
+    cluster.snapshot.machines = {machine("box-1", 1'000)};
+    cluster.notice = 2s;
     Line line{"job queue q"};
     for (const char* name : {"a", "b", "c"}) {
       QuotaShare share{name, {{"NUM_INSTANCES", 8}}};
       share.lends = share.borrows = true;
       line.quota_shares.push_back(share);
     }
-    yard.snapshot.lines = {line};
+    cluster.snapshot.lines = {line};
     Instant at = kNow;
     for (int i = 0; i < 100; ++i) {
       TestCluster::Work work{job(1, 1, 1), some_time(random, 600s), at};
       work.job.name.clear();
       work.job.share = i % 10 < 8 ? "a" : i % 10 == 8 ? "b" : "c";
       work.job.demands = {{"NUM_INSTANCES", double(1 + random.below(4))}};
-      yard.add(work);
+      cluster.add(work);
       at += some_time(random, 20s);
     }
     // A share that stays within its own waits for no longer than a preemption takes.
     std::map<std::string, Instant> since;
-    yard.on_plan = [&](const TestCluster& now, const Plan& plan) {
+    cluster.on_plan = [&](const TestCluster& now, const Plan& plan) {
       std::map<std::string, double> used;
       for (const Running& running : now.snapshot.running) used[running.share] += running.demands[0].amount;
       for (const Start& start : plan.starts)
@@ -287,14 +287,14 @@ TEST(Yard, LentCapacityComesBack) {
           continue;
         }
         since.try_emplace(share, now.now());
-        EXPECT_LE(now.now() - since[share], 8 * yard.notice) << "seed " << seed << ", share " << share;
+        EXPECT_LE(now.now() - since[share], 8 * cluster.notice) << "seed " << seed << ", share " << share;
       }
       std::erase_if(since, [&](const auto& each) { return !entitled[each.first]; });
-      taken_back += plan.preemptions.size();
+      preemption_reason += plan.preemptions.size();
     };
-    ASSERT_TRUE(yard.run()) << "seed " << seed << ": " << yard.fault();
+    ASSERT_TRUE(cluster.run()) << "seed " << seed << ": " << cluster.fault();
   }
-  EXPECT_GT(taken_back, 100u);
+  EXPECT_GT(preemption_reason, 100u);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "schedule/words.hpp"
+#include "schedule/pending_reasons.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -123,7 +123,7 @@ double amount(const Share& share, Resource resource) {
   return 0;
 }
 
-std::string shortage_sentence(const std::vector<Shortage>& shortages) {
+std::string shortage_reason(const std::vector<Shortage>& shortages) {
   std::string text;
   for (size_t i = 0; i < std::min(shortages.size(), kMachinesNamedMax); ++i)
     for (const Resource resource : kResources) {
@@ -143,15 +143,15 @@ std::string shortage_sentence(const std::vector<Shortage>& shortages) {
   return text;
 }
 
-std::string room_sentence(const Gang& gang, int64_t room) {
+std::string capacity_reason(const Gang& gang, int64_t capacity) {
   const std::string hosts = std::to_string(gang.hosts) + " hosts";
-  if (!gang.even() || room >= gang.hosts) return "waits for capacity for its " + hosts + " together";
-  return "waits for capacity for " + std::to_string(gang.hosts - room) + " more of its " + hosts +
+  if (!gang.even() || capacity >= gang.hosts) return "waits for capacity for its " + hosts + " together";
+  return "waits for capacity for " + std::to_string(gang.hosts - capacity) + " more of its " + hosts +
          " (each needs " + all_of(gang.groups.front().share) + ")";
 }
 
-std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
-                               const std::vector<Machine>& machines) {
+std::string too_large_reason(size_t placed, const std::vector<Ask>& unplaced,
+                             const std::vector<Machine>& machines) {
   const std::string add = machines_to_add(unplaced);
   if (machines.empty()) return "no machine to run on: " + add;
   for (const Resource resource : kResources) {
@@ -171,16 +171,16 @@ std::string too_large_sentence(size_t placed, const std::vector<Ask>& unplaced,
          " hosts, and all machines together have capacity for " + std::to_string(placed) + " of them: " + add;
 }
 
-std::string limit_sentence(const Limits& limits, const Limits::Obstacle& obstacle) {
+std::string limit_reason(const Limits& limits, const Limits::Obstacle& obstacle) {
   using What = Limits::Obstacle::What;
   const Limit& limit = limits.limit(obstacle.limit);
   const std::string needs = number(rounded_up(obstacle.needs), 3);
   const std::string of = (limit.name.starts_with("consumable resource") ? "of " : "") + limit.name;
   const std::string kept = number(obstacle.kept, 3) + " are kept for shares that are not active";
   switch (obstacle.what) {
-    case What::promised: {
+    case What::reserved: {
       const auto& claim = *limits.claim(obstacle.limit);
-      return turn_sentence(*claim.by_whom, claim.reason);
+      return behind_reason(*claim.by_whom, claim.reason);
     }
     case What::too_small:
       return "needs " + needs + " " + of + ", which has at most " + number(limit.total, 3) +
@@ -198,7 +198,7 @@ std::string limit_sentence(const Limits& limits, const Limits::Obstacle& obstacl
          number(limit.total, 3) + " are used" + (obstacle.kept > 0 ? " and " + kept : "") + ")";
 }
 
-std::string quota_sentence(const std::string& share, const Quotas::Obstacle& obstacle) {
+std::string quota_reason(const std::string& share, const Quotas::Obstacle& obstacle) {
   using What = Quotas::Obstacle::What;
   if (obstacle.what == What::no_share)
     return "waits for quota share " + share + ", which does not exist any more";
@@ -218,7 +218,7 @@ std::string quota_sentence(const std::string& share, const Quotas::Obstacle& obs
          ")";
 }
 
-std::string giving_way_sentence(const std::vector<std::string_view>& who) {
+std::string preempted_reason(const std::vector<std::string_view>& who) {
   if (who.empty()) return "waits for jobs that are ending";
   std::string text = "waits for ";
   for (size_t i = 0; i < std::min(who.size(), kHoldersMax); ++i)
@@ -227,13 +227,13 @@ std::string giving_way_sentence(const std::vector<std::string_view>& who) {
   return text + (who.size() == 1 ? ", which is preempted for it" : ", which are preempted for it");
 }
 
-std::string taken_back(const Waiting& by, const Running& from) {
+std::string preemption_reason(const Waiting& by, const Running& from) {
   if (by.share == from.share) return by.name + " of quota share " + by.share + " is more urgent";
   return by.name + " of quota share " + by.share + " reclaims what quota share " + from.share +
          " has borrowed";
 }
 
-std::string turn_sentence(const std::string& first, const std::string& its_reason) {
+std::string behind_reason(const std::string& first, const std::string& its_reason) {
   return "waits behind " + first + ", which " + its_reason;
 }
 

@@ -13,9 +13,9 @@
 
 namespace trainyard::schedule {
 
-class Places {
+class Topology {
  public:
-  struct Place {
+  struct Domain {
     uint32_t parent = 0;  // the root is its own parent
     uint32_t depth = 0;   // of the root: 0
     uint32_t begin = 0, end = 0;
@@ -23,20 +23,21 @@ class Places {
   static constexpr uint32_t kRoot = 0;
 
   // Keeps no reference to `machines`.
-  explicit Places(const std::vector<Machine>& machines);
+  explicit Topology(const std::vector<Machine>& machines);
 
   // The root first, each domain before what it contains.
-  const std::vector<Place>& all() const { return places_; }
-  bool flat() const { return places_.size() == 1; }
+  const std::vector<Domain>& all() const { return topology_; }
+  bool flat() const { return topology_.size() == 1; }
   // The innermost domain of the machine.
   uint32_t of(uint32_t machine) const { return of_[machine]; }
   // In no particular order.
   std::span<const uint32_t> machines(uint32_t place) const {
-    return std::span(machines_).subspan(places_[place].begin, places_[place].end - places_[place].begin);
+    return std::span(machines_).subspan(topology_[place].begin,
+                                        topology_[place].end - topology_[place].begin);
   }
 
  private:
-  std::vector<Place> places_;
+  std::vector<Domain> topology_;
   std::vector<uint32_t> of_;
   std::vector<uint32_t> machines_;  // those of a domain are adjacent
 };
