@@ -104,6 +104,8 @@ EXEMPTIONS = (
     Exemption("HACKING.md", "nouns", "the part of speech"),
     Exemption("docs/formats/ledger.md", "noun", "the stored name of a command"),
     Exemption("docs/formats/ledger.md", "nouns", "the stored name of a table"),
+    Exemption("src/control_plane/ledger/set_aside.cpp", "nouns", "the stored name of a table"),
+    Exemption("src/control_plane/ledger/sqlite_ledger.cpp", "nouns", "the stored name of a table"),
     Exemption("docs/decisions/05-user-namespaces.md", "nobody", "the POSIX user"),
     Exemption("docs/operating/batch-containers.md", "nobody", "the POSIX user"),
 )
@@ -113,19 +115,25 @@ ENABLED = {
     "comments": frozenset(
         {
             "agent",
+            "apps",
             "audit",
             "auth",
             "batch_api",
+            "campaign",
             "capi",
+            "cli",
             "client",
             "cloudwatch",
             "config",
             "containers",
             "contract",
+            "control",
             "data",
             "dispatch",
             "entry",
+            "gateway",
             "iam",
+            "launch",
             "ledger",
             "logs",
             "net",
@@ -152,19 +160,26 @@ ENABLED = {
     "messages": frozenset(
         {
             "agent",
+            "apps",
             "audit",
             "auth",
             "batch_api",
             "bench",
+            "campaign",
+            "cli",
             "client",
             "cloudwatch",
             "config",
             "containers",
             "contract",
+            "control",
             "data",
             "dispatch",
             "entry",
+            "gateway",
             "iam",
+            "launch",
+            "ledger",
             "logs",
             "net",
             "networks",
@@ -172,10 +187,13 @@ ENABLED = {
             "observe",
             "operations",
             "os",
+            "policy",
             "preflight",
             "protocol",
+            "reconcile",
             "s3",
             "sagemaker",
+            "schedule",
             "service_quotas",
             "shapes",
             "signing",
@@ -189,7 +207,7 @@ ENABLED = {
 # A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."
 OPENINGS = r"what|who|whom|whose|whoever|which|whether|of|those"
 HEADERS = "tests/tidy/headers.txt"
-HEADERS_MAX = 43  # lines of HEADERS when it was written: it may only shrink
+HEADERS_MAX = 31  # lines of HEADERS when it was written: it may only shrink
 
 # Whole words: not parts of identifiers, paths or calls.
 WORD = r"(?<![\w./:$@-])(?:%s)(?![\w/(]|::|\.\w|-\w)"

@@ -119,13 +119,13 @@ struct Refused {
 
 TEST(Config, ErrorsNameTheKeyAndTheExpectedValue) {
   const Refused rows[] = {
-      {"accunt_id = '1'", "'accunt_id' is not known; what may stand there: access_key, account_id"},
+      {"accunt_id = '1'", "unknown key 'accunt_id'; known keys: access_key, account_id"},
       {"account_id = '12'", "account_id must be twelve digits, not '12'"},
       {"region = 7", "region must be a string"},
       {"roles = 'some'", "roles must be \"closed\""},
       {"isolation = 'none'", "isolation must be \"strict\" or \"best-effort\", not \"none\""},
       {"server = 7", "server must be a table"},
-      {"[server]\nlissten = 'x'", "'lissten' is not known in server"},
+      {"[server]\nlissten = 'x'", "unknown key 'lissten' in server"},
       {"[[access_key]]\nid = 'a'", "access_key[0].id and secret must both be given"},
       {"[[access_key]]\nid = 'a'\nsecret = 'b'\nuser = 'a b'", "access_key[0].user must be 1 to 64 letters"},
       {"[[peer]]", "peer[0].access_key_id is missing"},
