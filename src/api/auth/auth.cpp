@@ -7,6 +7,7 @@
 
 #include "auth/delegation.hpp"
 #include "auth/temporary_keys.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::api {
@@ -196,7 +197,7 @@ std::optional<Failure> Authenticator::check_body(const shapes::Service& service,
     if (auto failure = judge(service, head, signer, now)) return failure;
     signer.verified = true;
   } else if (is_sha256(claim.payload_sha256) &&
-             !signing::equal_in_constant_time(claim.payload_sha256, signing::sha256_hex(body))) {
+             !equal_in_constant_time(claim.payload_sha256, signing::sha256_hex(body))) {
     return body_changed(service);
   }
   return {};

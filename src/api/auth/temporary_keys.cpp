@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/check.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "signing/signing.hpp"
 
@@ -117,7 +118,7 @@ ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view ac
   if (!bytes || bytes->size() <= kSealBytes) return out;
   const std::string_view payload = std::string_view(*bytes).substr(0, bytes->size() - kSealBytes);
   const std::string_view seal = std::string_view(*bytes).substr(payload.size());
-  if (!signing::equal_in_constant_time(seal, seal_of(sealing_secret, payload))) return out;
+  if (!equal_in_constant_time(seal, seal_of(sealing_secret, payload))) return out;
 
   // Sealed by us: what follows is as put together above, unless an older version wrote it.
   Cursor cursor{payload};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "signing/chunks.hpp"
 
@@ -33,7 +34,7 @@ class PlainBody final : public Body {
       hash_.add({buffer.data(), *count});
     } else if (!ended_) {
       ended_ = true;
-      if (!signing::equal_in_constant_time(hash_.finish_hex(), wanted_)) {
+      if (!equal_in_constant_time(hash_.finish_hex(), wanted_)) {
         failure_ = Failure{400, "XAmzContentSHA256Mismatch",
                            "The provided 'x-amz-content-sha256' header does not match what was computed."};
         return denied(failure_->message);

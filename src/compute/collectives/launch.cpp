@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/fnv.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "collectives/transport/tcp/meeting.hpp"
@@ -60,11 +61,7 @@ Result<Hosts> hosts_from(std::string_view resourceconfig_json) {
 }
 
 // A port of this machine for one run: those who know the run's name find it.
-uint16_t port_for(std::string_view run) {
-  uint64_t digest = 0xcbf29ce484222325;  // FNV-1a
-  for (const char each : run) digest = (digest ^ uint8_t(each)) * 0x100000001b3;
-  return uint16_t(20000 + digest % 20000);
-}
+uint16_t port_for(std::string_view run) { return uint16_t(20000 + fnv1a(run) % 20000); }
 
 }  // namespace
 

@@ -14,6 +14,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/fnv.hpp"
 #include "collectives/testing/groups.hpp"
 #include "collectives/transport/tcp/frame.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
@@ -245,12 +246,7 @@ struct Board {
   std::atomic<uint64_t> digest[regions_count];
 };
 
-uint64_t digest_of(const std::vector<float>& values) {
-  uint64_t digest = 0xcbf29ce484222325;
-  for (const std::byte each : std::as_bytes(std::span(values)))
-    digest = (digest ^ uint64_t(each)) * 0x100000001b3;
-  return digest;
-}
+uint64_t digest_of(const std::vector<float>& values) { return fnv1a(std::as_bytes(std::span(values))); }
 
 [[noreturn]] void live(const RegionOptions& options, Board& board) {
   std::vector<float> parameters(parameters_count, 1.0f);

@@ -5,14 +5,10 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/fnv.hpp"
 
 namespace trainyard::local_sgd {
 namespace {
-
-uint64_t added(uint64_t digest, std::string_view bytes) {  // FNV-1a
-  for (const char each : bytes) digest = (digest ^ uint8_t(each)) * 0x100000001b3;
-  return digest;
-}
 
 std::string_view bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
@@ -32,10 +28,10 @@ Replica::Replica(std::vector<float> parameters, std::string charter, OuterSettin
 }
 
 void Replica::count_digest() {
-  digest_ = added(0xcbf29ce484222325, charter_);
-  digest_ = added(digest_, std::string_view(reinterpret_cast<const char*>(&round_), sizeof round_));
-  digest_ = added(digest_, bytes_of(parameters_));
-  digest_ = added(digest_, bytes_of(state_.velocity));
+  digest_ = fnv1a(charter_);
+  digest_ = fnv1a(std::string_view(reinterpret_cast<const char*>(&round_), sizeof round_), digest_);
+  digest_ = fnv1a(bytes_of(parameters_), digest_);
+  digest_ = fnv1a(bytes_of(state_.velocity), digest_);
 }
 
 std::string Replica::encode_with(std::vector<float>& rest, std::vector<float> values) const {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/fnv.hpp"
 
 namespace trainyard::parameter_server {
 namespace {
@@ -15,12 +16,6 @@ uint64_t mixed(uint64_t value) {  // splitmix64's finish
   value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
   value = (value ^ value >> 27) * 0x94d049bb133111eb;
   return value ^ value >> 31;
-}
-
-uint64_t hash_of(std::string_view text) {  // FNV-1a
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char each : text) hash = (hash ^ uint8_t(each)) * 0x100000001b3;
-  return hash;
 }
 
 uint64_t numbers(const Table& table, const Slice& slice) { return (slice.end - slice.begin) * table.width; }
@@ -72,7 +67,7 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
   std::vector<uint64_t> load(servers);
   for (const size_t place : order) {
     Slice& slice = made.slices_[place];
-    const uint64_t key = mixed(hash_of(made.tables_[slice.table].name) + slice.begin);
+    const uint64_t key = mixed(fnv1a(made.tables_[slice.table].name) + slice.begin);
     // The preferred one with room; where none has any, the one with the least.
     uint32_t best = 0;
     bool best_fits = false;
@@ -119,12 +114,12 @@ uint64_t Placement::digest() const {
   uint64_t digest = servers_;
   const auto add = [&](uint64_t value) { digest = mixed(digest + value + 1); };
   for (const Table& table : tables_) {
-    add(hash_of(table.name));
+    add(fnv1a(table.name));
     add(table.rows);
     add(table.width);
     add(uint64_t(table.rule.kind));
     for (const float each : {table.rule.learning_rate, table.rule.momentum})
-      add(hash_of({reinterpret_cast<const char*>(&each), sizeof each}));
+      add(fnv1a({reinterpret_cast<const char*>(&each), sizeof each}));
   }
   for (const Slice& slice : slices_) add(slice.server);
   return digest;

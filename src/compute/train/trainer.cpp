@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/fnv.hpp"
 #include "base/text.hpp"
 #include "train/image.hpp"
 
@@ -167,10 +168,7 @@ void Trainer::add_row(uint64_t row, int64_t epoch, std::span<double> gradient, P
 }
 
 Result<void> Trainer::compare_ranks() {
-  uint64_t digest = 0xcbf29ce484222325;  // FNV-1a
-  for (const std::byte each : std::as_bytes(std::span(model_.parameters))) {
-    digest = (digest ^ uint64_t(each)) * 0x100000001b3;
-  }
+  const uint64_t digest = fnv1a(std::as_bytes(std::span(model_.parameters)));
   const std::string mine = format("%016llx", (unsigned long long)digest);
   const auto all = TRY(group_.all_gather(mine));
   if (std::set<std::string>(all.begin(), all.end()).size() != 1) {

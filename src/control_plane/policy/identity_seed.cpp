@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/fnv.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "policy/identity_changes.hpp"
@@ -137,12 +138,11 @@ std::string built_in_trust(const std::string& account) {
 std::string seed_id(std::string_view prefix, std::string_view name) {
   // FNV-1a, twice: ids need to be stable, not secret.
   static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
-  uint64_t hash = 0xcbf29ce484222325;
   std::string id(prefix);
   const std::string text = id + std::string(name);
-  for (const char c : text) hash = (hash ^ uint8_t(c)) * 0x100000001b3;
+  uint64_t hash = fnv1a(text);
   for (int i = 0; i < 17; ++i) {
-    hash = (hash ^ uint64_t(i)) * 0x100000001b3;
+    hash = fnv1a_step(hash, uint64_t(i));
     id += kLetters[hash >> 32 & 31];
   }
   return id;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "signing/asymmetric.hpp"
 

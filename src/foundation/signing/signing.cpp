@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "signing/asymmetric.hpp"
 
@@ -211,10 +212,6 @@ std::string sha256_hex(std::string_view bytes) { return to_hex(view(digest({byte
 
 std::string hmac_sha256(std::string_view key, std::string_view bytes) {
   return std::string(view(hmac(key, bytes)));
-}
-
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 struct Sha256::State {

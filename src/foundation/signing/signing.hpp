@@ -51,8 +51,6 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 std::string hmac_sha256(std::string_view key, std::string_view bytes);
-// Compares in a time that does not depend on the position of a difference.
-bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 // Returns the headers to add to a request: Authorization, X-Amz-Date, X-Amz-Security-Token,
 // x-amz-content-sha256. `headers` has those that will be sent and must be signed, including Host. `target` is in

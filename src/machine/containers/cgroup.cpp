@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "base/fnv.hpp"
 #include "base/text.hpp"
 #include "containers/rootless_sandbox.hpp"
 #include "os/files.hpp"
@@ -275,8 +276,7 @@ void move_to_leaf_cgroup(const std::vector<int>& processes) {
 
 std::string cgroup_name(std::string_view id, std::string_view directory) {
   while (directory.size() > 1 && directory.back() == '/') directory.remove_suffix(1);
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: equal in all releases; a collision harms its own user only
-  for (const char byte : directory) hash = (hash ^ uint8_t(byte)) * 0x100000001b3;
+  const uint64_t hash = fnv1a(directory);  // equal in all releases; a collision harms its own user only
   char text[9];
   std::snprintf(text, sizeof text, "%08x", unsigned(hash ^ (hash >> 32)));
   return std::string(id) + "." + text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/fnv.hpp"
 #include "collectives/plan/plan.hpp"
 #include "gradients/compress/casts.hpp"
 #include "gradients/compress/int8.hpp"
@@ -13,11 +14,7 @@ namespace {
 using collectives::plan::Range;
 
 // The same on all ranks and in all runs.
-uint64_t seed_of(std::string_view key) {
-  uint64_t seed = 0xcbf29ce484222325;
-  for (const char each : key) seed = (seed ^ uint8_t(each)) * 0x100000001b3;
-  return seed;
-}
+uint64_t seed_of(std::string_view key) { return fnv1a(key); }
 
 // The elements of a tensor that a rank adds up: whole blocks.
 Range piece_of(const CompressedTensor& tensor, int rank, int ranks) {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.hpp"
+#include "base/fnv.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -22,8 +23,7 @@ std::string hex(uint64_t number, int digits) {
 
 std::string server_mark(std::string_view data_directory) {
   while (data_directory.size() > 1 && data_directory.back() == '/') data_directory.remove_suffix(1);
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char byte : data_directory) hash = (hash ^ uint8_t(byte)) * 0x100000001b3;
+  const uint64_t hash = fnv1a(data_directory);
   return hex((hash ^ (hash >> 24) ^ (hash >> 48)) & 0xffffff, 6);
 }
 
