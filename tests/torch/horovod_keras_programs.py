@@ -195,6 +195,47 @@ def semantics() -> str:
     return "good"
 
 
+def compressed() -> list[float]:
+    """int8 and low_rank: what a step loses comes later, and a regression is learned by a tape and
+    by an optimizer -> which parts of their losses are left."""
+    hvd.init()
+    rank, left = hvd.rank(), []
+    tensor = numpy.random.default_rng(rank).normal(size=(12, 8)).astype("float32")
+    exact = hvd.allreduce(tensor).numpy()
+    for how, compression in (
+        ("int8", hvd.Compression.int8),
+        ("low_rank", hvd.Compression.low_rank(2)),
+    ):
+        came = [hvd.allreduce(tensor, name=how, compression=compression).numpy() for _ in range(60)]
+        once, lately = (abs(sum(part) / len(part) - exact).max() for part in (came[:1], came))
+        assert 0 < lately < once / 4, (how, once, lately)
+        refused(ValueError, lambda: hvd.allreduce(tensor, compression=compression), "name")
+        refused(
+            ValueError, lambda: hvd.reducescatter(tensor, compression=compression), "reducescatter"
+        )
+        for by_tape in (True, False):
+            model = keras.Sequential([keras.Input((24,)), keras.layers.Dense(16)])
+            hvd.broadcast_variables(model.variables, root_rank=0)
+            optimizer = keras.optimizers.SGD(0.02)
+            if not by_tape:
+                optimizer = hvd.DistributedOptimizer(optimizer, compression=compression)
+            wanted = numpy.random.default_rng(99).normal(size=(24, 16)).astype("float32")
+            losses = []
+            for step in range(150):
+                x = numpy.random.default_rng([step, rank]).normal(size=(32, 24)).astype("float32")
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(tf.reduce_sum((model(x) - x @ wanted) ** 2, 1))
+                if by_tape:
+                    tape = hvd.DistributedGradientTape(tape, compression=compression)
+                variables = model.trainable_variables
+                optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+                losses.append(float(loss))
+            left.append(losses[-1] / losses[0])
+            weights = hvd.allgather(tf.expand_dims(model.variables[0], 0)).numpy()
+            assert (weights == weights[0]).all(), (how, by_tape)
+    return left
+
+
 def data(step: int, ranks: int) -> tuple[numpy.ndarray, numpy.ndarray]:
     generator = numpy.random.default_rng(step)
     return generator.normal(size=(ranks, 8, 4)).astype("float32"), generator.normal(

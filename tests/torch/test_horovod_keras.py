@@ -27,6 +27,11 @@ def test_what_horovods_own_tests_show(count: int) -> None:
     assert run("semantics", count) == ["good"] * count
 
 
+def test_what_compression_loses_comes_later() -> None:
+    for left in run("compressed", 2):
+        assert len(left) == 4 and all(0 < part < 1e-2 for part in left), left
+
+
 @pytest.mark.parametrize("library", ["hvd", "sdp"])
 def test_a_tape_trains_as_one_process_with_the_whole_batch(library: str) -> None:
     assert max(run("tape", 2, library)) < 1e-5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from horovod.common.compression import Cast, Compressor, NoneCompressor
+from horovod.common.compression import INT8, Cast, Compressor, NoneCompressor, low_rank
 
 __all__ = ["BF16Compressor", "Compression", "Compressor", "FP16Compressor", "NoneCompressor"]
 
@@ -31,3 +31,5 @@ class Compression:
     none = NoneCompressor
     fp16 = FP16Compressor
     bf16 = BF16Compressor
+    int8 = INT8  # as in horovod.torch: what these two lose comes in the next step
+    low_rank = staticmethod(low_rank)

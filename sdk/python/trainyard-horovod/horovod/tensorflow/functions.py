@@ -9,7 +9,7 @@ import numpy
 import tensorflow as tf
 
 from horovod.common import basics, objects
-from horovod.common.compression import AnyCompressor
+from horovod.common.compression import AnyCompressor, Remembering
 from horovod.common.operations import Average, Reduction
 from horovod.common.process_sets import ProcessSet, global_process_set
 from horovod.tensorflow.compression import Compression
@@ -152,6 +152,24 @@ else:
     _GradientTape = object  # the class of the user's tape comes with it
 
 
+class _TapeNames:
+    """Names of what tapes exchange, by the variables: a tape is new in every step, and compression
+    remembers by name what it lost. Ranks number them in the order of their first steps."""
+
+    def __init__(self) -> None:
+        self._generation: int | None = None
+        self._known: dict[tuple[int, ...], tuple[str, list[Any]]] = {}  # kept, so ids stay theirs
+
+    def of(self, sources: list[Any]) -> str:
+        if self._generation != basics.generation():
+            self._generation, self._known = basics.generation(), {}
+        name = f"DistributedGradientTape.{len(self._known)}"
+        return self._known.setdefault(tuple(map(id, sources)), (name, sources))[0]
+
+
+_tape_names = _TapeNames()
+
+
 class _Tape(_GradientTape):
     """What DistributedGradientTape adds to a tf.GradientTape."""
 
@@ -165,15 +183,20 @@ class _Tape(_GradientTape):
         gradients = super().gradient(target, sources, output_gradients, **more)
         if self._process_set.size() == 1:
             return gradients
-        flat = tf.nest.flatten(gradients)
+        flat, variables = tf.nest.flatten(gradients), tf.nest.flatten(sources)
         local = {
             place
-            for place, source in enumerate(tf.nest.flatten(sources))
+            for place, source in enumerate(variables)
             if any(source is each for each in self._local_sources)
         }
+        name = None
+        if isinstance(self._how["compression"], Remembering):
+            name = _tape_names.of(variables)
         return tf.nest.pack_sequence_as(
             gradients,
-            reduce_gradients(flat, process_set=self._process_set, local=local, **self._how),
+            reduce_gradients(
+                flat, name=name, process_set=self._process_set, local=local, **self._how
+            ),
         )
 
 

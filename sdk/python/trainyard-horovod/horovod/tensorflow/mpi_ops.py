@@ -20,7 +20,7 @@ from numpy import ndarray as Array
 
 from horovod.common import basics, operations
 from horovod.common import engine as engines
-from horovod.common.compression import AnyCompressor
+from horovod.common.compression import AnyCompressor, Remembering
 from horovod.common.operations import (
     Adasum,
     Average,
@@ -77,6 +77,7 @@ def _reduce(
     prescale: float,
     postscale: float,
     process_set: ProcessSet,
+    compression: AnyCompressor | None,
 ) -> list[Array]:
     given = [_ready(array) for array in arrays]
     results = [numpy.empty_like(array) for array in given]
@@ -90,6 +91,7 @@ def _reduce(
             op,
             prescale,
             postscale,
+            compression=compression,
         )
         for one, other, name in zip(given, results, names)
     ]
@@ -217,10 +219,14 @@ def _any_rows(tensor: tf.Tensor) -> tf.TensorShape:
 
 
 def _names_of(
-    tensors: Sequence[Value], name: str | None, what: str, process_set: ProcessSet
+    tensors: Sequence[Value],
+    name: str | None,
+    what: str,
+    process_set: ProcessSet,
+    compression: AnyCompressor | None = None,
 ) -> list[str]:
     # Inside a graph the name is given once, when it is traced: on all ranks in the same order.
-    base = name_for(name, what, process_set)
+    base = name_for(name, what, process_set, compression)
     return [base] if len(tensors) == 1 else [f"{base}.{number}" for number in range(len(tensors))]
 
 
@@ -254,14 +260,14 @@ def grouped_allreduce(
     if not tensors:
         return []
     tensors = _tensors(tensors)
-    names = _names_of(tensors, name, "allreduce", process_set)
+    names = _names_of(tensors, name, "allreduce", process_set, compression)
     pairs = [compression.compress(tensor) if compression else (tensor, None) for tensor in tensors]
 
     @tf.custom_gradient
     def reduce(*values: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., Any]]:
         results = _call(
             lambda arrays: _reduce(
-                arrays, names, op, prescale_factor, postscale_factor, process_set
+                arrays, names, op, prescale_factor, postscale_factor, process_set, compression
             ),
             list(values),
             [value.dtype for value in values],
@@ -468,6 +474,8 @@ def grouped_reducescatter(
     op = operations.op_of(op, None)
     if op not in (Sum, Average):
         raise NotImplementedError(f"reducescatter sums or averages: there is no {op} of it")
+    if isinstance(compression, Remembering):
+        raise ValueError("reducescatter's compressions are none, fp16 and bf16")
     tensors = _tensors(tensors)
     names = _names_of(tensors, name, "reducescatter", process_set)
     pairs = [compression.compress(tensor) if compression else (tensor, None) for tensor in tensors]
