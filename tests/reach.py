@@ -141,11 +141,15 @@ def reached_since(baseline: str) -> set[str] | None:
     return reached(changed, uses_of(read("modules.txt")))
 
 
-def baseline() -> str:
-    """The commit of the last tree that passed what only `./yard test --thorough` runs."""
-    return next(
-        (line for line in read(BASELINE).splitlines() if line and not line.startswith("#")), ""
-    )
+def baselines() -> dict[str, str]:
+    """suite -> the commit of the last tree on which it passed, of those that only
+    `./yard test --thorough` runs."""
+    found = {}
+    for line in read(BASELINE).splitlines():
+        if line and not line.startswith("#"):
+            commit, *names = line.split()
+            found.update(dict.fromkeys(names, commit))
+    return found
 
 
 def fuzzers() -> list[tuple[str, str]]:

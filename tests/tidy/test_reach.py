@@ -67,6 +67,7 @@ def test_an_unknown_baseline_leaves_nothing_out() -> None:
 def test_the_whole_table_is_known() -> None:
     uses = reach.uses_of(reach.read("modules.txt"))
     assert set().union(*uses.values()) <= set(uses), "modules.txt names a module without a line"
-    assert reach.git("cat-file", "-e", reach.baseline()) is not None, (
-        f"{reach.BASELINE} does not name a commit of this repository"
-    )
+    for suite, commit in reach.baselines().items():
+        assert reach.git("cat-file", "-e", commit) is not None, (
+            f"{reach.BASELINE}: {commit} of {suite} is not a commit of this repository"
+        )
