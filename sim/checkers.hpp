@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "batch/catalog.hpp"
 #include "control/control.hpp"
 #include "control/test_world.hpp"
 #include "domain/job.hpp"
@@ -49,8 +50,7 @@ class Checkers {
       : machines_(std::move(machines)), world_(world), server_clock_(server_clock) {}
 
   // The limits that no job may exceed.
-  void must_keep(const std::vector<domain::BatchResource>& resources,
-                 std::vector<domain::InstanceQuota> quotas);
+  void must_keep(const std::vector<batch::Resource>& resources, std::vector<domain::InstanceQuota> quotas);
 
   // -- what users were told
   void acknowledged(const domain::Job& job);
@@ -125,7 +125,7 @@ class Checkers {
   const World& world_;                     // its time is the true time
   Clock& server_clock_;
   std::map<domain::JobNumber, Duration> created_, first_ran_, finished_;  // in true time
-  domain::BatchCatalog yard_;
+  batch::Catalog yard_;
   std::vector<domain::InstanceQuota> quotas_;
   std::map<domain::JobKey, domain::JobNumber> acknowledged_;
   std::set<domain::JobKey> stops_, stops_asked_;

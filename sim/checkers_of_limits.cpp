@@ -1,15 +1,17 @@
 // Checks limits, preemptions, machines and warm pools.
 #include <algorithm>
 
-#include "domain/service_quota.hpp"
+#include "batch/catalog.hpp"
+#include "domain/instance_quota.hpp"
 #include "sim/checkers.hpp"
 
 namespace trainyard::sim {
 
+using namespace batch;
 using namespace domain;
 
-void Checkers::must_keep(const std::vector<BatchResource>& resources, std::vector<InstanceQuota> quotas) {
-  for (const BatchResource& resource : resources) put(yard_, ResourceChange::create, resource);
+void Checkers::must_keep(const std::vector<Resource>& resources, std::vector<InstanceQuota> quotas) {
+  for (const Resource& resource : resources) put(yard_, ResourceChange::create, resource);
   quotas_ = std::move(quotas);
 }
 

@@ -79,10 +79,10 @@ class FaultyLedger final : public ledger::Ledger {
     return inner_->list_jobs(query);
   }
   Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return inner_->tags(arn); }
-  Result<domain::BatchCatalog> batch_catalog() override { return inner_->batch_catalog(); }
+  Result<std::vector<ledger::ResourceRecord>> resources() override { return inner_->resources(); }
   Result<domain::Usages> usages() override { return inner_->usages(); }
   Result<domain::Records> records() override { return inner_->records(); }
-  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
+  Result<std::vector<ledger::ResourceRecord>> definitions(const ledger::DefinitionQuery& query) override {
     return inner_->definitions(query);
   }
   Result<void> replay(const std::function<Result<void>(const ledger::CommandRecord&)>& each) override {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/log.hpp"
+#include "batch/catalog.hpp"
 #include "control/control.hpp"
 #include "gateway/agents.hpp"
 #include "reconcile/state.hpp"
@@ -287,7 +288,7 @@ class Simulation {
     if (!has_queues)
       in_server([this] {
         for (size_t resource = 0; resource < resources_.in_order.size(); ++resource)
-          control_->change_resource({domain::ResourceChange::create, resources_.in_order[resource]},
+          control_->change_resource({batch::ResourceChange::create, resources_.in_order[resource]},
                                     [this, resource](const auto& made) {
                                       if (made || made.error().kind == Kind::conflict)
                                         resources_made_.insert(resource);

@@ -1,10 +1,13 @@
 #include "sim/wishes.hpp"
 
+#include "batch/catalog.hpp"
+#include "batch/limits.hpp"
+
 namespace trainyard::sim {
 
 namespace {
 
-using domain::SchedulingPolicy;
+using batch::SchedulingPolicy;
 
 constexpr const char* kRegion = "us-east-1";
 constexpr const char* kShares[] = {"red", "blue"};
@@ -16,9 +19,9 @@ SchedulingPolicy policy_of(const std::string& name, SchedulingPolicy::Kind kind)
   return policy;
 }
 
-domain::JobQueue queue_of(const std::string& name, const std::string& environment,
-                          const std::string& policy = "") {
-  domain::JobQueue queue;
+batch::JobQueue queue_of(const std::string& name, const std::string& environment,
+                         const std::string& policy = "") {
+  batch::JobQueue queue;
   queue.key = {kRegion, name};
   queue.environments = {environment};
   queue.policy = policy;
@@ -38,20 +41,20 @@ void add_fair_queue(World& world, Resources& resources) {
 // Each share has capacity for two instances, and may borrow what another does not use.
 void add_training_queue(World& world, Resources& resources) {
   resources.training = true;
-  domain::ServiceEnvironment environment;
+  batch::ServiceEnvironment environment;
   environment.key = {kRegion, "instances"};
-  environment.limits = {{std::string(domain::kInstancesUnit), 4}};
+  environment.limits = {{std::string(batch::kInstancesUnit), 4}};
   resources.in_order.emplace_back(environment);
   resources.in_order.emplace_back(policy_of("quotas", SchedulingPolicy::Kind::quota_shares));
-  domain::JobQueue queue = queue_of("training", "instances", "quotas");
+  batch::JobQueue queue = queue_of("training", "instances", "quotas");
   queue.service = true;
   resources.in_order.emplace_back(queue);
   for (const char* name : kShares) {
-    domain::QuotaShare share;
-    share.key = {kRegion, domain::quota_share_name("training", name)};
-    share.limits = {{std::string(domain::kInstancesUnit), 2}};
-    share.strategy = domain::QuotaShare::Strategy(world.random.below(3));
-    if (share.strategy == domain::QuotaShare::Strategy::lend_and_borrow && world.random.chance(2))
+    batch::QuotaShare share;
+    share.key = {kRegion, batch::quota_share_name("training", name)};
+    share.limits = {{std::string(batch::kInstancesUnit), 2}};
+    share.strategy = batch::QuotaShare::Strategy(world.random.below(3));
+    if (share.strategy == batch::QuotaShare::Strategy::lend_and_borrow && world.random.chance(2))
       share.borrow_percent = 50;
     share.preempts_within = world.random.chance(2);
     resources.in_order.emplace_back(share);
@@ -62,7 +65,7 @@ void add_training_queue(World& world, Resources& resources) {
 
 Resources some_resources(World& world) {
   Resources resources;
-  domain::ComputeEnvironment environment;
+  batch::ComputeEnvironment environment;
   environment.key = {kRegion, "e"};
   // The reservation for inactive shares leaves capacity for a child.
   if (world.random.chance(2)) environment.cpus_max = double(2 + world.random.below(4));
@@ -153,7 +156,7 @@ std::vector<control::NewJob> some_arrays(World& world, const Resources& resource
     job.key = {"us-east-1", "array-" + std::to_string(n)};
     job.spec.image = "machine";
     job.spec.groups = {{"default", "1 vCPU", 1, domain::Share{1, int64_t{1} << 30, 0}}};
-    job.spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
+    job.spec.max_runtime_seconds = batch::kRuntimeSecondsMax;
     domain::BatchPart& part = job.spec.batch.emplace();
     part.name = "digits";
     part.queue = resources.fair && world.random.chance(2) ? "fair" : "q";

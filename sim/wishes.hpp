@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "batch/catalog.hpp"
 #include "control/control.hpp"
 #include "sim/world.hpp"
 
@@ -11,7 +12,7 @@ namespace trainyard::sim {
 // Queues and their resources, in the order in which they can be created: "q", and in some clusters also
 // "fair", which is shared by weights, and "training", a queue of service jobs with quota shares.
 struct Resources {
-  std::vector<domain::BatchResource> in_order;
+  std::vector<batch::Resource> in_order;
   bool fair = false;
   bool training = false;
 };

@@ -22,6 +22,7 @@
 #include "containers/rootless_sandbox.hpp"
 #include "control/control.hpp"
 #include "control/loops.hpp"
+#include "control/resource_records.hpp"
 #include "dispatch/api.hpp"
 #include "gateway/agents.hpp"
 #include "launch/local/local.hpp"
@@ -236,7 +237,9 @@ Result<Storage> open_storage(const config::Config& config, const DataDirectory& 
                              const ReloadableSettings& reloadable, const CheckRoom& check_room, Clock& clock,
                              Random& random) {
   Storage storage;
-  storage.ledger = TRY(ledger::open_sqlite(data.file("ledger.db")).in("opening the ledger"));
+  storage.ledger =
+      TRY(ledger::open_sqlite(data.file("ledger.db"), ledger::kCommandsMax, nullptr, control::check_resource)
+              .in("opening the ledger"));
   observe::LogSettings log_settings;
   log_settings.retention = config.log_retention;
   log_settings.check_room = check_room;

@@ -5,7 +5,7 @@
 #include "base/check.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "domain/batch.hpp"
+#include "batch/arn.hpp"
 #include "objects/objects.hpp"
 #include "protocol/json.hpp"
 
@@ -173,8 +173,8 @@ std::vector<std::string> texts_at(const Shape* shape, const void* value, std::st
 // -- templates
 
 std::string batch_arn_of(const Context& context, std::string_view kind, const std::string& name) {
-  return domain::batch_arn(context.principal.account, context.region, kind,
-                           std::string(domain::name_in_arn(name, kind)));
+  return trainyard::batch::arn_of(context.principal.account, context.region, kind,
+                                  std::string(trainyard::batch::name_in_arn(name, kind)));
 }
 
 // "/bucket/a%20b?versionId=null" -> "bucket/a b": what CopyObject reads.

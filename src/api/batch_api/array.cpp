@@ -1,17 +1,22 @@
 // Array jobs, from what a request says of them to what is shown of them and of their children.
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/limits.hpp"
+#include "batch/status.hpp"
 #include "batch_api/conversions.hpp"
+#include "domain/stage.hpp"
 
 namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 
 // All seven, as AWS shows them.
 std::map<std::string, int64_t> summary_of(const domain::ChildCounts& counts) {
   std::map<std::string, int64_t> summary;
   for (size_t status = 0; status < counts.of.size(); ++status)
-    summary[std::string(domain::to_string(domain::BatchStatus(status)))] = counts.of[status];
+    summary[std::string(catalog::status_name(domain::Stage(status)))] = counts.of[status];
   return summary;
 }
 
@@ -30,7 +35,7 @@ void add(Shown& shown, const domain::Job& job, const domain::ChildCounts& counts
 
 Outcome<Done> read_dependency(const batch::JobDependency& dependency, domain::BatchPart& part) {
   const std::string type = dependency.type.value_or("");
-  const std::string id(domain::name_in_arn(dependency.job_id.value_or(""), domain::kJobArn));
+  const std::string id(catalog::name_in_arn(dependency.job_id.value_or(""), catalog::kJobArn));
   if (!type.empty() && part.array_size == 0)
     return client_exception("A dependency of type " + type +
                             " is for array jobs: this job has no arrayProperties");
@@ -52,15 +57,16 @@ Outcome<Done> read_dependency(const batch::JobDependency& dependency, domain::Ba
 Outcome<Done> read_array(const batch::SubmitJobRequest& request, domain::BatchPart& part) {
   if (request.array_properties && request.array_properties->size) {
     const int64_t size = *request.array_properties->size;
-    if (size < domain::kArraySizeMin || size > domain::kArraySizeMax)
+    if (size < catalog::kArraySizeMin || size > domain::kArraySizeMax)
       return client_exception("arrayProperties.size must be between " +
-                              std::to_string(domain::kArraySizeMin) + " and " +
+                              std::to_string(catalog::kArraySizeMin) + " and " +
                               std::to_string(domain::kArraySizeMax) + ", not " + std::to_string(size));
     part.array_size = uint32_t(size);
   }
   if (!request.depends_on) return Done{};
-  if (request.depends_on->size() > domain::kDependenciesMax)
-    return client_exception("A job depends on at most " + std::to_string(domain::kDependenciesMax) + " jobs");
+  if (request.depends_on->size() > catalog::kDependenciesMax)
+    return client_exception("A job depends on at most " + std::to_string(catalog::kDependenciesMax) +
+                            " jobs");
   for (const auto& each : *request.depends_on) TRY(read_dependency(each, part));
   return Done{};
 }

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
 #include "batch_api/requests.hpp"
 #include "domain/usage.hpp"
 #include "operations/shared_directories.hpp"
@@ -11,8 +13,9 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 using domain::JobKey;
-using domain::ResourceChange;
+using trainyard::batch::ResourceChange;
 
 // -- compute environments
 
@@ -24,7 +27,7 @@ void create_environment(const Services& services, const Context& context,
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
   const std::string name = environment->key.name,
-                    arn = batch_resource_arn(context, domain::kEnvironmentArn, name);
+                    arn = batch_resource_arn(context, catalog::kEnvironmentArn, name);
   change_batch_resource<batch::CreateComputeEnvironmentResponse>(
       services, ResourceChange::create, *std::move(environment), arn, *std::move(tags),
       [name, arn](const auto&) {
@@ -39,14 +42,14 @@ void create_environment(const Services& services, const Context& context,
 void update_environment(const Services& services, const Context& context,
                         const batch::UpdateComputeEnvironmentRequest& request,
                         Answer<batch::UpdateComputeEnvironmentResponse> answer) {
-  const JobKey key = batch_resource_key(context, *request.compute_environment, domain::kEnvironmentArn);
+  const JobKey key = batch_resource_key(context, *request.compute_environment, catalog::kEnvironmentArn);
   const auto yard = services.control.batch_catalog();
   const auto* present = yard->environment(key);
   if (!present)
     return answer(client_exception("the compute environment " + shorten(key.name, 128) + " does not exist"));
   auto environment = environment_of(request, *present);
   if (!environment) return answer(std::move(environment).error());
-  const std::string arn = batch_resource_arn(context, domain::kEnvironmentArn, key.name);
+  const std::string arn = batch_resource_arn(context, catalog::kEnvironmentArn, key.name);
   change_batch_resource<batch::UpdateComputeEnvironmentResponse>(
       services, ResourceChange::update, *std::move(environment), arn, {},
       [key, arn](const auto&) {
@@ -78,7 +81,7 @@ void create_queue(const Services& services, const Context& context,
   if (!queue) return answer(std::move(queue).error());
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
-  const std::string name = queue->key.name, arn = batch_resource_arn(context, domain::kQueueArn, name);
+  const std::string name = queue->key.name, arn = batch_resource_arn(context, catalog::kQueueArn, name);
   change_batch_resource<batch::CreateJobQueueResponse>(
       services, ResourceChange::create, *std::move(queue), arn, *std::move(tags),
       [name, arn](const auto&) {
@@ -92,14 +95,14 @@ void create_queue(const Services& services, const Context& context,
 
 void update_queue(const Services& services, const Context& context,
                   const batch::UpdateJobQueueRequest& request, Answer<batch::UpdateJobQueueResponse> answer) {
-  const JobKey key = batch_resource_key(context, *request.job_queue, domain::kQueueArn);
+  const JobKey key = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
   const auto yard = services.control.batch_catalog();
   const auto* present = yard->queue(key);
   if (!present)
     return answer(client_exception("the job queue " + shorten(key.name, 128) + " does not exist"));
   auto queue = queue_of(request, *present);
   if (!queue) return answer(std::move(queue).error());
-  const std::string arn = batch_resource_arn(context, domain::kQueueArn, key.name);
+  const std::string arn = batch_resource_arn(context, catalog::kQueueArn, key.name);
   change_batch_resource<batch::UpdateJobQueueResponse>(
       services, ResourceChange::update, *std::move(queue), arn, {},
       [key, arn](const auto&) {
@@ -116,7 +119,7 @@ void update_queue(const Services& services, const Context& context,
 // Shared directories that its author may not use are refused here already. Whatever else keeps a job of it from running
 // depends on the request that submits one, and is told then.
 std::optional<Failure> refuse_directories(const Settings& settings, const Context& context,
-                                          const domain::JobDefinition& definition) {
+                                          const catalog::JobDefinition& definition) {
   batch::SubmitJobRequest submitted;
   submitted.job_name = submitted.job_queue = submitted.job_definition = definition.key.name;
   const auto spec = batch_spec_of(submitted, definition, definition.key.name, context.region,
@@ -135,13 +138,13 @@ void register_definition(const Settings& settings, const Services& services, con
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
   const std::string name = definition->key.name,
-                    arn = batch_resource_arn(context, domain::kDefinitionArn, name);
+                    arn = batch_resource_arn(context, catalog::kDefinitionArn, name);
   change_batch_resource<batch::RegisterJobDefinitionResponse>(
       services, ResourceChange::create, *std::move(definition), arn, *std::move(tags),
-      [name, arn](const domain::BatchResource& batch_resource) {
+      [name, arn](const catalog::Resource& batch_resource) {
         batch::RegisterJobDefinitionResponse out;
         out.job_definition_name = name;
-        out.revision = std::get<domain::JobDefinition>(batch_resource).revision;
+        out.revision = std::get<catalog::JobDefinition>(batch_resource).revision;
         out.job_definition_arn = arn + ":" + std::to_string(*out.revision);
         return out;
       },
@@ -154,7 +157,7 @@ struct Named {
   std::optional<uint32_t> revision;
 };
 Named named(const std::string& text) {
-  const std::string name(domain::name_in_arn(text, domain::kDefinitionArn));
+  const std::string name(catalog::name_in_arn(text, catalog::kDefinitionArn));
   const size_t colon = name.rfind(':');
   if (colon == std::string::npos) return {name, {}};
   return {name.substr(0, colon), revision_in(std::string_view(name).substr(colon + 1))};
@@ -214,7 +217,7 @@ void deregister_definition(const Services& services, const Context& context,
   auto found = services.control.definitions(query);
   if (!found) return answer(std::move(found).error());
   if (found->empty() || !found->front().active) return answer(batch::DeregisterJobDefinitionResponse{});
-  domain::JobDefinition definition = std::move(found->front());
+  catalog::JobDefinition definition = std::move(found->front());
   definition.active = false;
   change_batch_resource<batch::DeregisterJobDefinitionResponse>(
       services, ResourceChange::update, std::move(definition), "", {},
@@ -225,36 +228,36 @@ void deregister_definition(const Services& services, const Context& context,
 
 // Errors: ClientException, when there is no such thing of this account and region.
 Outcome<Done> check_resource(const Services& services, const Context& context, const std::string& arn) {
-  const auto is = [&](std::string_view kind) { return domain::name_in_arn(arn, kind) != arn; };
+  const auto is = [&](std::string_view kind) { return catalog::name_in_arn(arn, kind) != arn; };
   const auto named_as = [&](std::string_view kind) {
-    return JobKey{context.region, std::string(domain::name_in_arn(arn, kind))};
+    return JobKey{context.region, std::string(catalog::name_in_arn(arn, kind))};
   };
   const auto parts = split(arn, ':');
   bool there = parts.size() > 5 && parts[2] == "batch" && parts[3] == context.region &&
                parts[4] == context.principal.account;
-  if (there && is(domain::kEnvironmentArn)) {
-    there = services.control.batch_catalog()->environment(named_as(domain::kEnvironmentArn)) != nullptr;
-  } else if (there && is(domain::kQueueArn)) {
-    there = services.control.batch_catalog()->queue(named_as(domain::kQueueArn)) != nullptr;
-  } else if (there && is(domain::kPolicyArn)) {
-    there = services.control.batch_catalog()->policies.contains(named_as(domain::kPolicyArn));
-  } else if (there && is(domain::kServiceEnvironmentArn)) {
-    there = services.control.batch_catalog()->service_environment(named_as(domain::kServiceEnvironmentArn));
-  } else if (there && is(domain::kQuotaShareArn)) {
-    there = services.control.batch_catalog()->quota_share(named_as(domain::kQuotaShareArn));
-  } else if (there && is(domain::kResourceArn)) {
-    there = services.control.batch_catalog()->resource(named_as(domain::kResourceArn));
-  } else if (there && is(domain::kDefinitionArn)) {
+  if (there && is(catalog::kEnvironmentArn)) {
+    there = services.control.batch_catalog()->environment(named_as(catalog::kEnvironmentArn)) != nullptr;
+  } else if (there && is(catalog::kQueueArn)) {
+    there = services.control.batch_catalog()->queue(named_as(catalog::kQueueArn)) != nullptr;
+  } else if (there && is(catalog::kPolicyArn)) {
+    there = services.control.batch_catalog()->policies.contains(named_as(catalog::kPolicyArn));
+  } else if (there && is(catalog::kServiceEnvironmentArn)) {
+    there = services.control.batch_catalog()->service_environment(named_as(catalog::kServiceEnvironmentArn));
+  } else if (there && is(catalog::kQuotaShareArn)) {
+    there = services.control.batch_catalog()->quota_share(named_as(catalog::kQuotaShareArn));
+  } else if (there && is(catalog::kResourceArn)) {
+    there = services.control.batch_catalog()->resource(named_as(catalog::kResourceArn));
+  } else if (there && is(catalog::kDefinitionArn)) {
     const Named which = named(arn);
     ledger::DefinitionQuery query;
     query.region = context.region;
     query.name = which.name;
     query.revision = which.revision.value_or(0);
     there = !TRY(services.control.definitions(query)).empty();
-  } else if (there && is(domain::kServiceJobArn)) {
-    there = bool(services.control.find(named_as(domain::kServiceJobArn)));
-  } else if (there && is(domain::kJobArn)) {
-    there = bool(services.control.find(named_as(domain::kJobArn)));
+  } else if (there && is(catalog::kServiceJobArn)) {
+    there = bool(services.control.find(named_as(catalog::kServiceJobArn)));
+  } else if (there && is(catalog::kJobArn)) {
+    there = bool(services.control.find(named_as(catalog::kJobArn)));
   } else {
     there = false;
   }
@@ -264,7 +267,7 @@ Outcome<Done> check_resource(const Services& services, const Context& context, c
 
 // A service job's tags are those of its training job.
 std::string tagged_arn(const Context& context, const std::string& arn) {
-  const auto name = domain::name_in_arn(arn, domain::kServiceJobArn);
+  const auto name = catalog::name_in_arn(arn, catalog::kServiceJobArn);
   if (name == arn) return arn;
   return control::job_arn(context.principal.account, {context.region, std::string(name)});
 }
@@ -304,17 +307,17 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
     const auto yard = services.control.batch_catalog();
     const auto jobs = services.control.live_jobs();
     const auto results_max = TRY(results_max_of(request.max_results));
-    out.compute_environments = TRY((page_of<batch::ComputeEnvironmentDetail, domain::ComputeEnvironment>(
+    out.compute_environments = TRY((page_of<batch::ComputeEnvironmentDetail, catalog::ComputeEnvironment>(
         context, yard->environments,
-        named_by<domain::ComputeEnvironment>(request.compute_environments, domain::kEnvironmentArn),
+        named_by<catalog::ComputeEnvironment>(request.compute_environments, catalog::kEnvironmentArn),
         results_max, request.next_token.value_or(""), out.next_token,
-        [&](const domain::ComputeEnvironment& batch_resource) -> Outcome<batch::ComputeEnvironmentDetail> {
+        [&](const catalog::ComputeEnvironment& batch_resource) -> Outcome<batch::ComputeEnvironmentDetail> {
           auto detail = TRY(describe(batch_resource, context.principal.account));
           if (detail.compute_resources)
             detail.compute_resources->desiredv_cpus =
                 int64_t(std::ceil(std::max(batch_resource.cpus_min, cpus_held(jobs, batch_resource.key))));
           detail.tags = batch_tags_out(TRY(services.control.tags(
-              batch_resource_arn(context, domain::kEnvironmentArn, batch_resource.key.name))));
+              batch_resource_arn(context, catalog::kEnvironmentArn, batch_resource.key.name))));
           return detail;
         })));
     return out;
@@ -325,9 +328,9 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
       });
   table.add_later<batch::DeleteComputeEnvironment>(
       [&](const Context& context, batch::DeleteComputeEnvironmentRequest request, auto answer) {
-        domain::ComputeEnvironment batch_resource;
+        catalog::ComputeEnvironment batch_resource;
         batch_resource.key =
-            batch_resource_key(context, *request.compute_environment, domain::kEnvironmentArn);
+            batch_resource_key(context, *request.compute_environment, catalog::kEnvironmentArn);
         const bool present = services.control.batch_catalog()->environment(batch_resource.key) != nullptr;
         remove_batch_resource<batch::DeleteComputeEnvironmentResponse>(services, std::move(batch_resource),
                                                                        present, std::move(answer));
@@ -342,13 +345,13 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
         batch::DescribeJobQueuesResponse out;
         const auto yard = services.control.batch_catalog();
         const auto results_max = TRY(results_max_of(request.max_results));
-        out.job_queues = TRY((page_of<batch::JobQueueDetail, domain::JobQueue>(
-            context, yard->queues, named_by<domain::JobQueue>(request.job_queues, domain::kQueueArn),
+        out.job_queues = TRY((page_of<batch::JobQueueDetail, catalog::JobQueue>(
+            context, yard->queues, named_by<catalog::JobQueue>(request.job_queues, catalog::kQueueArn),
             results_max, request.next_token.value_or(""), out.next_token,
-            [&](const domain::JobQueue& batch_resource) -> Outcome<batch::JobQueueDetail> {
+            [&](const catalog::JobQueue& batch_resource) -> Outcome<batch::JobQueueDetail> {
               auto detail = TRY(describe(batch_resource, context.principal.account));
               detail.tags = batch_tags_out(TRY(services.control.tags(
-                  batch_resource_arn(context, domain::kQueueArn, batch_resource.key.name))));
+                  batch_resource_arn(context, catalog::kQueueArn, batch_resource.key.name))));
               return detail;
             })));
         return out;
@@ -359,8 +362,8 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
       });
   table.add_later<batch::DeleteJobQueue>(
       [&](const Context& context, batch::DeleteJobQueueRequest request, auto answer) {
-        domain::JobQueue batch_resource;
-        batch_resource.key = batch_resource_key(context, *request.job_queue, domain::kQueueArn);
+        catalog::JobQueue batch_resource;
+        batch_resource.key = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
         const bool present = services.control.batch_catalog()->queue(batch_resource.key) != nullptr;
         remove_batch_resource<batch::DeleteJobQueueResponse>(services, std::move(batch_resource), present,
                                                              std::move(answer));

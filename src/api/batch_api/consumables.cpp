@@ -2,17 +2,22 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
+#include "batch/status.hpp"
 #include "batch_api/requests.hpp"
 #include "control/consumption.hpp"
 #include "domain/limits.hpp"
+#include "domain/stage.hpp"
 
 namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
-using domain::ConsumableResource;
+namespace catalog = trainyard::batch;
 using domain::JobKey;
-using domain::ResourceChange;
+using trainyard::batch::ConsumableResource;
+using trainyard::batch::ResourceChange;
 
 constexpr std::string_view kReplenishable = "REPLENISHABLE", kUsedUp = "NON_REPLENISHABLE";
 
@@ -47,7 +52,7 @@ void create_resource(const Services& services, const Context& context,
   if (!resource) return answer(std::move(resource).error());
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
-  const std::string name = resource->key.name, arn = batch_resource_arn(context, domain::kResourceArn, name);
+  const std::string name = resource->key.name, arn = batch_resource_arn(context, catalog::kResourceArn, name);
   change_batch_resource<batch::CreateConsumableResourceResponse>(
       services, ResourceChange::create, *std::move(resource), arn, *std::move(tags),
       [name, arn](const auto&) {
@@ -62,7 +67,7 @@ void create_resource(const Services& services, const Context& context,
 void update_resource(const Services& services, const Context& context,
                      const batch::UpdateConsumableResourceRequest& request,
                      Answer<batch::UpdateConsumableResourceResponse> answer) {
-  const JobKey key = batch_resource_key(context, *request.consumable_resource, domain::kResourceArn);
+  const JobKey key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
   const auto made = [&]() -> Outcome<ConsumableResource> {
     const auto yard = services.control.batch_catalog();
     const ConsumableResource* present = yard->resource(key);
@@ -83,10 +88,10 @@ void update_resource(const Services& services, const Context& context,
   };
   auto change = made();
   if (!change) return answer(std::move(change).error());
-  const std::string arn = batch_resource_arn(context, domain::kResourceArn, key.name);
+  const std::string arn = batch_resource_arn(context, catalog::kResourceArn, key.name);
   change_batch_resource<batch::UpdateConsumableResourceResponse>(
       services, ResourceChange::update, *std::move(change), arn, {},
-      [key, arn](const domain::BatchResource& batch_resource) {
+      [key, arn](const catalog::Resource& batch_resource) {
         batch::UpdateConsumableResourceResponse out;
         out.consumable_resource_name = key.name;
         out.consumable_resource_arn = arn;
@@ -99,14 +104,14 @@ void update_resource(const Services& services, const Context& context,
 Outcome<batch::DescribeConsumableResourceResponse> describe_resource(
     const Services& services, const Context& context,
     const batch::DescribeConsumableResourceRequest& request) {
-  const JobKey key = batch_resource_key(context, *request.consumable_resource, domain::kResourceArn);
+  const JobKey key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
   const auto yard = services.control.batch_catalog();
   const ConsumableResource* resource = yard->resource(key);
   if (!resource) return no_such_resource("consumable resource", key.name);
   const int64_t used = in_use(control::consumed_by(services.control.live_jobs()), *resource);
   batch::DescribeConsumableResourceResponse out;
   out.consumable_resource_name = key.name;
-  out.consumable_resource_arn = batch_resource_arn(context, domain::kResourceArn, key.name);
+  out.consumable_resource_arn = batch_resource_arn(context, catalog::kResourceArn, key.name);
   out.total_quantity = resource->total;
   out.in_use_quantity = used;
   out.available_quantity = std::max<int64_t>(0, resource->total - used);
@@ -153,7 +158,7 @@ Outcome<batch::ListConsumableResourcesResponse> list_resources(
       [&](const ConsumableResource& resource) -> Outcome<batch::ConsumableResourceSummary> {
         batch::ConsumableResourceSummary summary;
         summary.consumable_resource_arn =
-            batch_resource_arn(context, domain::kResourceArn, resource.key.name);
+            batch_resource_arn(context, catalog::kResourceArn, resource.key.name);
         summary.consumable_resource_name = resource.key.name;
         summary.total_quantity = resource.total;
         summary.in_use_quantity = in_use(consumed, resource);
@@ -168,20 +173,19 @@ batch::ListJobsByConsumableResourceSummary summary_of_consumer(const Context& co
   const domain::BatchPart& part = *job.spec.batch;
   batch::ListJobsByConsumableResourceSummary summary;
   summary.job_arn = control::job_arn(job);
-  summary.job_queue_arn = batch_resource_arn(context, domain::kQueueArn, part.queue);
+  summary.job_queue_arn = batch_resource_arn(context, catalog::kQueueArn, part.queue);
   summary.job_name = part.name;
   summary.job_definition_arn = part.definition;
   if (!part.share.empty()) summary.share_identifier = part.share;
-  summary.job_status = domain::to_string(domain::batch_status(job));
-  if (auto reason = domain::batch_status_reason(job); !reason.empty())
-    summary.status_reason = std::move(reason);
+  summary.job_status = catalog::status_name(domain::stage_of(job));
+  if (auto reason = catalog::status_reason(job); !reason.empty()) summary.status_reason = std::move(reason);
   if (job.attempt() && job.attempt()->training_started)
     summary.started_at = to_milliseconds(*job.attempt()->training_started);
   summary.created_at = to_milliseconds(job.created);
   summary.consumable_resource_properties.emplace().consumable_resource_list.emplace();
   for (const domain::Consumption& each : part.consumes) {
     batch::ConsumableResourceRequirement requirement;
-    requirement.consumable_resource = batch_resource_arn(context, domain::kResourceArn, each.resource);
+    requirement.consumable_resource = batch_resource_arn(context, catalog::kResourceArn, each.resource);
     requirement.quantity = each.quantity;
     summary.consumable_resource_properties->consumable_resource_list->push_back(std::move(requirement));
     if (each.resource == resource) summary.quantity = each.quantity;
@@ -192,7 +196,7 @@ batch::ListJobsByConsumableResourceSummary summary_of_consumer(const Context& co
 Outcome<batch::ListJobsByConsumableResourceResponse> list_consumers(
     const Services& services, const Context& context,
     const batch::ListJobsByConsumableResourceRequest& request) {
-  const JobKey key = batch_resource_key(context, *request.consumable_resource, domain::kResourceArn);
+  const JobKey key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
   if (!services.control.batch_catalog()->resource(key))
     return no_such_resource("consumable resource", key.name);
   const auto filters = TRY(filters_of(request.filters, {"JOB_STATUS", "JOB_NAME"}));
@@ -204,9 +208,9 @@ Outcome<batch::ListJobsByConsumableResourceResponse> list_consumers(
   ledger::JobQuery query;
   query.region = context.region;
   query.token = request.next_token.value_or("");
-  for (int i = 0; i <= int(domain::BatchStatus::failed); ++i)
-    if (std::ranges::find(statuses, domain::to_string(domain::BatchStatus(i))) != statuses.end())
-      for (const domain::JobState state : domain::states_of(domain::BatchStatus(i)))
+  for (int i = 0; i <= int(domain::Stage::failed); ++i)
+    if (std::ranges::find(statuses, catalog::status_name(domain::Stage(i))) != statuses.end())
+      for (const domain::JobState state : domain::states_of(domain::Stage(i)))
         if (std::ranges::find(query.states, state) == query.states.end()) query.states.push_back(state);
   batch::ListJobsByConsumableResourceResponse out;
   out.jobs.emplace();
@@ -217,7 +221,7 @@ Outcome<batch::ListJobsByConsumableResourceResponse> list_consumers(
                job.spec.batch->consumes.end() &&
            any_matches(names, job.spec.batch->name) &&
            (statuses.empty() ||
-            std::ranges::find(statuses, domain::to_string(domain::batch_status(job))) != statuses.end());
+            std::ranges::find(statuses, catalog::status_name(domain::stage_of(job))) != statuses.end());
   };
   const auto results_max = size_t(TRY(results_max_of(request.max_results)));
   for (const auto& job : TRY(scan_jobs(services, query, results_max, wanted)))
@@ -240,7 +244,7 @@ void add_consumables(OperationTable& table, const Settings&, const Services& ser
   table.add_later<batch::DeleteConsumableResource>(
       [&](const Context& context, batch::DeleteConsumableResourceRequest request, auto answer) {
         ConsumableResource batch_resource;
-        batch_resource.key = batch_resource_key(context, *request.consumable_resource, domain::kResourceArn);
+        batch_resource.key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
         const bool present = services.control.batch_catalog()->resource(batch_resource.key) != nullptr;
         remove_batch_resource<batch::DeleteConsumableResourceResponse>(services, std::move(batch_resource),
                                                                        present, std::move(answer));

@@ -5,8 +5,8 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "batch/variables.hpp"
 #include "batch_api/conversions.hpp"
-#include "domain/batch.hpp"
 #include "domain/limits.hpp"
 #include "protocol/json.hpp"
 #include "sagemaker/training_job.hpp"
@@ -15,6 +15,7 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 
 constexpr int64_t kMebibyte = 1 << 20;
 constexpr int64_t kMemoryMebibytesMin = 4;  // as AWS
@@ -375,7 +376,7 @@ Outcome<Done> check_container(const batch::ContainerProperties& container, const
   if (!container.memory && !resources.contains("MEMORY"))
     return client_exception(place + " needs memory: a resource requirement of type MEMORY");
   for (const auto& each : container.environment.value_or(std::vector<batch::KeyValuePair>()))
-    if (each.name.value_or("").starts_with(domain::kReservedVariables))
+    if (each.name.value_or("").starts_with(catalog::kReservedVariables))
       return client_exception("Environment variable names must not begin with AWS_BATCH_: " +
                               shorten(*each.name, 128));
   return Done{};
@@ -423,7 +424,7 @@ Outcome<domain::InstanceGroup> group_of(const batch::ContainerProperties& contai
   program.arguments = container.command.value_or(std::vector<std::string>());
   program.environment = variables_of(container.environment);
   for (const auto& [name, value] : program.environment)
-    if (name.starts_with(domain::kReservedVariables))
+    if (name.starts_with(catalog::kReservedVariables))
       return client_exception("Environment variable names must not begin with AWS_BATCH_: " +
                               shorten(name, 128));
   domain::ContainerOptions& container_options = group.container_options;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "batch/catalog.hpp"
 #include "domain/array.hpp"
-#include "domain/batch.hpp"
 #include "operations/services.hpp"
 #include "protocol/errors.hpp"
 #include "shapes/batch.hpp"
@@ -29,33 +29,36 @@ Outcome<Done> check_share_identifier(std::string text, std::string_view member, 
 // Into `part`. Errors: ClientException, for what is no strategy.
 Outcome<Done> read_retries(const shapes::batch::RetryStrategy& strategy, domain::BatchPart& part);
 // [{capacityUnit, maxCapacity}]: at least one, no unit twice.
-Outcome<std::vector<domain::CapacityLimit>> capacity_limits_of(const Json& words);
+Outcome<std::vector<trainyard::batch::CapacityLimit>> capacity_limits_of(const Json& words);
 
 // Errors of all four: ClientException, naming member and reason.
-Outcome<domain::ComputeEnvironment> environment_of(
+Outcome<trainyard::batch::ComputeEnvironment> environment_of(
     const shapes::batch::CreateComputeEnvironmentRequest& request, const std::string& region);
-Outcome<domain::ComputeEnvironment> environment_of(
-    const shapes::batch::UpdateComputeEnvironmentRequest& request, domain::ComputeEnvironment present);
-Outcome<domain::JobQueue> queue_of(const shapes::batch::CreateJobQueueRequest& request,
-                                   const std::string& region);
-Outcome<domain::JobQueue> queue_of(const shapes::batch::UpdateJobQueueRequest& request,
-                                   domain::JobQueue present);
-// Kept whole; what of it cannot be run here is refused when a job of it is submitted.
-Outcome<domain::JobDefinition> definition_of(const shapes::batch::RegisterJobDefinitionRequest& request,
+Outcome<trainyard::batch::ComputeEnvironment> environment_of(
+    const shapes::batch::UpdateComputeEnvironmentRequest& request,
+    trainyard::batch::ComputeEnvironment present);
+Outcome<trainyard::batch::JobQueue> queue_of(const shapes::batch::CreateJobQueueRequest& request,
                                              const std::string& region);
+Outcome<trainyard::batch::JobQueue> queue_of(const shapes::batch::UpdateJobQueueRequest& request,
+                                             trainyard::batch::JobQueue present);
+// Kept whole; what of it cannot be run here is refused when a job of it is submitted.
+Outcome<trainyard::batch::JobDefinition> definition_of(
+    const shapes::batch::RegisterJobDefinitionRequest& request, const std::string& region);
 
-Result<shapes::batch::ComputeEnvironmentDetail> describe(const domain::ComputeEnvironment& environment,
-                                                         const std::string& account);
-Result<shapes::batch::JobQueueDetail> describe(const domain::JobQueue& queue, const std::string& account);
-Result<shapes::batch::JobDefinition> describe(const domain::JobDefinition& definition,
+Result<shapes::batch::ComputeEnvironmentDetail> describe(
+    const trainyard::batch::ComputeEnvironment& environment, const std::string& account);
+Result<shapes::batch::JobQueueDetail> describe(const trainyard::batch::JobQueue& queue,
+                                               const std::string& account);
+Result<shapes::batch::JobDefinition> describe(const trainyard::batch::JobDefinition& definition,
                                               const std::string& account);
 
 // The job that a request and its definition make. `id` is its id, new.
 // Errors: ClientException; among them what cannot be run here, in words.
 Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& request,
-                                       const domain::JobDefinition& definition, const std::string& queue,
-                                       const std::string& region, const std::string& account,
-                                       const std::string& id, const Settings& settings);
+                                       const trainyard::batch::JobDefinition& definition,
+                                       const std::string& queue, const std::string& region,
+                                       const std::string& account, const std::string& id,
+                                       const Settings& settings);
 
 // Share, priority within it, and what is consumed: the request's word goes before the definition's.
 Outcome<Done> read_place_in_queue(const shapes::batch::SubmitJobRequest& request,

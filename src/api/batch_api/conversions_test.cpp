@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "base/json.hpp"
+#include "batch/arn.hpp"
+#include "batch/limits.hpp"
 
 namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 
 TEST(BatchParameters, StandWhereTheyAreReferredTo) {
   const std::map<std::string, std::string> parameters{{"in", "s3://b/k"}, {"in2", "two"}, {"a-b_c", "x"}};
@@ -86,7 +89,7 @@ TEST(BatchSpec, AJobAsksForWhatItsContainerNeeds) {
   EXPECT_EQ(group.share->gpus, 1);
   EXPECT_EQ((*spec).role_arn, "arn:aws:iam::123456789012:role/ecsInstanceRole")
       << "never the owner's own keys";
-  EXPECT_EQ((*spec).max_runtime_seconds, domain::kBatchRuntimeSecondsMax);
+  EXPECT_EQ((*spec).max_runtime_seconds, catalog::kRuntimeSecondsMax);
   EXPECT_EQ((*spec).batch->definition, "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3");
 }
 
@@ -308,7 +311,7 @@ TEST(BatchSpec, WhatItConsumesAndHowUrgentItIsIsTheRequestsWordFirst) {
   definition.scheduling_priority = 3;
   batch::ConsumableResourceRequirement licences;
   licences.consumable_resource =
-      domain::batch_arn("123456789012", "eu-west-1", domain::kResourceArn, "licences");
+      catalog::arn_of("123456789012", "eu-west-1", catalog::kResourceArn, "licences");
   licences.quantity = 2;
   definition.consumable_resource_properties.emplace().consumable_resource_list = {licences};
   const auto kept = spec_of(job(), definition);
@@ -358,7 +361,7 @@ TEST(BatchQueue, EnvironmentsAreInTheirOrder) {
   for (const auto& [order, name] : {std::pair(5, "late"), std::pair(1, "early")}) {
     batch::ComputeEnvironmentOrder each;
     each.order = order;
-    each.compute_environment = domain::batch_arn("123456789012", "eu-west-1", domain::kEnvironmentArn, name);
+    each.compute_environment = catalog::arn_of("123456789012", "eu-west-1", catalog::kEnvironmentArn, name);
     request.compute_environment_order->push_back(each);
   }
   const auto queue = queue_of(request, "eu-west-1");

@@ -4,11 +4,16 @@
 #include "base/check.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
+#include "batch/limits.hpp"
+#include "batch/status.hpp"
 #include "batch_api/container.hpp"
 #include "batch_api/conversions.hpp"
 #include "batch_api/empty_lists.hpp"
 #include "batch_api/nodes.hpp"
 #include "control/control.hpp"
+#include "domain/stage.hpp"
 #include "operations/listed_failure.hpp"
 #include "protocol/json.hpp"
 #include "reconcile/state.hpp"
@@ -18,6 +23,7 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 
 const shapes::Shape& detail_shape() {
   return *batch::DescribeJobs::shape().output->members.front().shape->element;
@@ -54,7 +60,7 @@ std::optional<std::string> unless_empty(std::string text) {
 domain::HostIndex main_of(const domain::Job& job) { return job.spec.main_host().value_or(0); }
 
 batch::AttemptDetail describe_attempt(const domain::Job& job, const domain::Attempt& attempt) {
-  const domain::AttemptEnd end = domain::end_of(job, attempt);
+  const domain::AttemptEnd end = catalog::end_of(job, attempt);
   batch::AttemptDetail detail;
   detail.container.emplace();
   if (end.exit_code) detail.container->exit_code = *end.exit_code;
@@ -81,7 +87,7 @@ void describe_container(const domain::Job& job, batch::JobDetail& detail) {
     detail.container->log_stream_name = reconcile::log_stream_of(job, *attempt, 0);
   }
   if (!attempt->ended) return;
-  const domain::AttemptEnd end = domain::end_of(job, *attempt);
+  const domain::AttemptEnd end = catalog::end_of(job, *attempt);
   if (end.exit_code) detail.container->exit_code = *end.exit_code;
   detail.container->reason = unless_empty(end.reason);
 }
@@ -165,7 +171,7 @@ std::string with_parameters(const std::string& word, const std::map<std::string,
 }
 
 Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
-                                       const domain::JobDefinition& kept, const std::string& queue,
+                                       const catalog::JobDefinition& kept, const std::string& queue,
                                        const std::string& region, const std::string& account,
                                        const std::string& id, const Settings& settings) {
   TRY(check_batch_name(*request.job_name, "jobName"));
@@ -185,12 +191,12 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   TRY(read_array(request, part));
   TRY(read_place_in_queue(request, definition, part));
   const auto timeout = request.timeout ? request.timeout : definition.timeout;
-  spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
+  spec.max_runtime_seconds = catalog::kRuntimeSecondsMax;
   if (timeout && timeout->attempt_duration_seconds) {
-    if (*timeout->attempt_duration_seconds < domain::kBatchAttemptSecondsMin)
+    if (*timeout->attempt_duration_seconds < catalog::kAttemptSecondsMin)
       return client_exception("timeout.attemptDurationSeconds must be at least " +
-                              std::to_string(domain::kBatchAttemptSecondsMin));
-    spec.max_runtime_seconds = std::min(*timeout->attempt_duration_seconds, domain::kBatchRuntimeSecondsMax);
+                              std::to_string(catalog::kAttemptSecondsMin));
+    spec.max_runtime_seconds = std::min(*timeout->attempt_duration_seconds, catalog::kRuntimeSecondsMax);
   }
   Body body;
   if (definition.node_properties)
@@ -201,10 +207,10 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
     spec.role_arn = "arn:aws:iam::" + account + ":role/" + std::string(kDefaultJobRole);
 
   batch::JobDetail detail;
-  detail.job_arn = domain::batch_arn(account, region, domain::kJobArn, id);
+  detail.job_arn = catalog::arn_of(account, region, catalog::kJobArn, id);
   detail.job_name = part.name;
   detail.job_id = id;
-  detail.job_queue = domain::batch_arn(account, region, domain::kQueueArn, queue);
+  detail.job_queue = catalog::arn_of(account, region, catalog::kQueueArn, queue);
   detail.job_definition = part.definition;
   detail.parameters = std::move(parameters);
   detail.depends_on = request.depends_on.value_or(std::vector<batch::JobDependency>());
@@ -240,8 +246,8 @@ Result<batch::JobDetail> describe(const domain::Job& job) {
   TRY(read_json(detail_shape(), dump(job.spec.request), &detail));
   detail.job_id = job.key.name;  // of a child, the rest are its array's words
   detail.job_arn = control::job_arn(job);
-  detail.status = domain::to_string(domain::batch_status(job));
-  detail.status_reason = unless_empty(domain::batch_status_reason(job));
+  detail.status = catalog::status_name(domain::stage_of(job));
+  detail.status_reason = unless_empty(catalog::status_reason(job));
   detail.created_at = milliseconds(job.created);
   detail.is_cancelled = job.withdrawn == domain::Withdrawn::cancelled;
   detail.is_terminated = job.withdrawn == domain::Withdrawn::terminated;
@@ -270,8 +276,8 @@ batch::JobSummary summary_of_batch(const domain::Job& job) {
   summary.job_definition = job.spec.batch->definition;
   if (!job.spec.batch->share.empty()) summary.share_identifier = job.spec.batch->share;
   summary.created_at = milliseconds(job.created);
-  summary.status = domain::to_string(domain::batch_status(job));
-  summary.status_reason = unless_empty(domain::batch_status_reason(job));
+  summary.status = catalog::status_name(domain::stage_of(job));
+  summary.status_reason = unless_empty(catalog::status_reason(job));
   const domain::Attempt* attempt = job.attempt();
   if (attempt && attempt->training_started) summary.started_at = milliseconds(*attempt->training_started);
   if (job.spec.main_host()) {
@@ -281,7 +287,7 @@ batch::JobSummary summary_of_batch(const domain::Job& job) {
   if (job.finished())
     summary.stopped_at = milliseconds(attempt && attempt->ended ? *attempt->ended : job.modified);
   if (attempt && attempt->ended) {
-    const domain::AttemptEnd end = domain::end_of(job, *attempt);
+    const domain::AttemptEnd end = catalog::end_of(job, *attempt);
     summary.container.emplace();
     if (end.exit_code) summary.container->exit_code = *end.exit_code;
     summary.container->reason = unless_empty(listed_failure(end.reason));

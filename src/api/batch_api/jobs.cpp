@@ -2,9 +2,13 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
+#include "batch/multinode.hpp"
+#include "batch/status.hpp"
 #include "batch_api/nodes.hpp"
 #include "batch_api/requests.hpp"
-#include "domain/multinode.hpp"
+#include "domain/stage.hpp"
 #include "operations/shared_directories.hpp"
 #include "sagemaker/training_job.hpp"
 
@@ -12,8 +16,9 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
-using domain::BatchStatus;
+namespace catalog = trainyard::batch;
 using domain::JobKey;
+using domain::Stage;
 
 constexpr size_t kScanJobs = 200;         // asked of the ledger at once when filters decide
 constexpr size_t kScanJobsMax = 20'000;   // looked at for one answer; then the client goes on with the token
@@ -31,9 +36,9 @@ std::string new_id(Random& random) {
 }
 
 // The definition that a request means: of a name, the newest that is active.
-Outcome<domain::JobDefinition> find_definition(const Services& services, const Context& context,
-                                               const std::string& text) {
-  std::string name(domain::name_in_arn(text, domain::kDefinitionArn));
+Outcome<catalog::JobDefinition> find_definition(const Services& services, const Context& context,
+                                                const std::string& text) {
+  std::string name(catalog::name_in_arn(text, catalog::kDefinitionArn));
   ledger::DefinitionQuery query;
   query.region = context.region;
   query.active = true;
@@ -54,7 +59,7 @@ Outcome<control::NewJob> new_job(const Services& services, const Context& contex
                                  const Settings& settings) {
   const std::string& account = context.principal.account;
   const auto definition = TRY(find_definition(services, context, *request.job_definition));
-  const std::string queue(domain::name_in_arn(*request.job_queue, domain::kQueueArn));
+  const std::string queue(catalog::name_in_arn(*request.job_queue, catalog::kQueueArn));
   control::NewJob job;
   job.key = {context.region, id};
   job.spec = TRY(batch_spec_of(request, definition, queue, context.region, account, id, settings));
@@ -103,7 +108,8 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
   batch::DescribeJobsResponse out;
   out.jobs.emplace();
   for (const auto& id : *request.jobs) {
-    const auto [of_job, node] = domain::split_node_id(std::string(domain::name_in_arn(id, domain::kJobArn)));
+    const auto [of_job, node] =
+        catalog::split_node_id(std::string(catalog::name_in_arn(id, catalog::kJobArn)));
     const auto job = services.control.find({context.region, of_job});
     if (!job && job.error().kind == Kind::not_found) continue;
     if (!job) return job.error();
@@ -134,7 +140,7 @@ struct Wanted {
              });
     };
     const auto& part = *job.spec.batch;
-    const std::string with_revision(domain::name_in_arn(part.definition, domain::kDefinitionArn));
+    const std::string with_revision(catalog::name_in_arn(part.definition, catalog::kDefinitionArn));
     return any(names, {part.name}) &&
            (shares.empty() || std::ranges::find(shares, part.share) != shares.end()) &&
            any(definitions, {part.definition, with_revision, part.definition_name()});
@@ -168,9 +174,9 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
   // With a filter, AWS looks at no status, unless it is that of shares; without, at the running ones.
   if (!filters.empty() && (wanted.shares.empty() || !request.job_status)) return wanted;
   const std::string status = request.job_status.value_or("RUNNING");
-  for (int i = 0; i <= int(BatchStatus::failed); ++i)
-    if (domain::to_string(BatchStatus(i)) == status) query.batch_status = BatchStatus(i);
-  if (!query.batch_status) return client_exception("'" + shorten(status, 60) + "' is not a job status");
+  for (int i = 0; i <= int(Stage::failed); ++i)
+    if (catalog::status_name(Stage(i)) == status) query.stage = Stage(i);
+  if (!query.stage) return client_exception("'" + shorten(status, 60) + "' is not a job status");
   return wanted;
 }
 
@@ -189,7 +195,7 @@ Outcome<Done> add_summary(const Services& services, const Context& context, cons
 // The children of an array. The token is the index that is next.
 Outcome<batch::ListJobsResponse> list_children(const Services& services, const Context& context,
                                                const batch::ListJobsRequest& request, size_t results_max) {
-  const std::string id(domain::name_in_arn(*request.array_job_id, domain::kJobArn));
+  const std::string id(catalog::name_in_arn(*request.array_job_id, catalog::kJobArn));
   const auto array = services.control.find(JobKey{context.region, id});
   if (!array && array.error().kind != Kind::not_found) return array.error();
   if (!array || !(*array)->is_array())
@@ -201,7 +207,7 @@ Outcome<batch::ListJobsResponse> list_children(const Services& services, const C
                     (filters.created_before && created >= *filters.created_before) ||
                     !wanted.matches(**array);
   ledger::ChildQuery query;
-  query.batch_status = filters.batch_status;
+  query.stage = filters.stage;
   query.children_max = results_max;
   if (request.next_token) {
     const auto first = parse_int(*request.next_token);
@@ -227,7 +233,7 @@ Outcome<batch::ListJobsResponse> list_nodes(const Services& services, const Cont
   if (request.filters && !request.filters->empty())
     return client_exception("filters are for the jobs of a jobQueue");
   const JobKey key{context.region,
-                   std::string(domain::name_in_arn(*request.multi_node_job_id, domain::kJobArn))};
+                   std::string(catalog::name_in_arn(*request.multi_node_job_id, catalog::kJobArn))};
   batch::ListJobsResponse out;
   out.job_summary_list.emplace();
   const auto job = services.control.find(key);
@@ -259,7 +265,8 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
   const auto results_max = size_t(request.max_results.value_or(most));
   if (request.array_job_id) return list_children(services, context, request, results_max);
   if (request.multi_node_job_id) return list_nodes(services, context, request, results_max);
-  const JobKey queue{context.region, std::string(domain::name_in_arn(*request.job_queue, domain::kQueueArn))};
+  const JobKey queue{context.region,
+                     std::string(catalog::name_in_arn(*request.job_queue, catalog::kQueueArn))};
   if (!services.control.batch_catalog()->queue(queue))
     return client_exception("the job queue " + shorten(queue.name, 128) + " does not exist");
   ledger::JobQuery query;
@@ -294,11 +301,12 @@ template <class Output>
 void withdraw(const Services& services, const Context& context, const std::string& id, domain::Withdrawn how,
               const std::string& reason, Answer<Output> answer) {
   if (trim(reason).empty()) return answer(client_exception("reason is required"));
-  if (const auto [job, node] = domain::split_node_id(std::string(domain::name_in_arn(id, domain::kJobArn)));
+  if (const auto [job, node] =
+          catalog::split_node_id(std::string(catalog::name_in_arn(id, catalog::kJobArn)));
       node)
     return answer(client_exception("The nodes of a multi-node parallel job end together: name the job, " +
                                    shorten(job, 128)));
-  const JobKey key{context.region, std::string(domain::name_in_arn(id, domain::kJobArn))};
+  const JobKey key{context.region, std::string(catalog::name_in_arn(id, catalog::kJobArn))};
   if (const auto found = services.control.find(key); !found || !(*found)->spec.plain()) {
     if (found || found.error().kind == Kind::not_found) return answer(Output{});
     return answer(found.error());

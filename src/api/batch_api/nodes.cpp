@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "batch/multinode.hpp"
+#include "batch/status.hpp"
 #include "batch_api/container.hpp"
 #include "batch_api/conversions.hpp"
 #include "control/control.hpp"
-#include "domain/batch.hpp"
-#include "domain/multinode.hpp"
 #include "operations/listed_failure.hpp"
 #include "reconcile/state.hpp"
 
@@ -15,10 +15,11 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
-using domain::NodeRange;
+namespace catalog = trainyard::batch;
+using trainyard::batch::NodeRange;
 
 Outcome<NodeRange> range_of(const std::optional<std::string>& target_nodes) {
-  auto range = domain::parse_node_range(target_nodes.value_or(""));
+  auto range = catalog::parse_node_range(target_nodes.value_or(""));
   if (!range) return client_exception(range.error().message);
   return *range;
 }
@@ -31,7 +32,7 @@ Outcome<std::vector<NodeRange>> ranges_of(const batch::NodeProperties& propertie
 }
 
 Outcome<std::vector<size_t>> by_node(const std::vector<NodeRange>& ranges, uint32_t nodes) {
-  auto found = domain::nodes_by_range(ranges, nodes);
+  auto found = catalog::nodes_by_range(ranges, nodes);
   if (!found) return client_exception(found.error().message);
   return *std::move(found);
 }
@@ -81,8 +82,8 @@ Outcome<uint32_t> count_of(const batch::NodeProperties& properties,
           "nodeOverrides.numNodes needs a definition one of whose targetNodes has no end, like 1:");
     count = *overrides->num_nodes;
   }
-  if (count < 1 || count > int64_t(domain::kNodesMax))
-    return client_exception("numNodes must be between 1 and " + std::to_string(domain::kNodesMax));
+  if (count < 1 || count > int64_t(catalog::kNodesMax))
+    return client_exception("numNodes must be between 1 and " + std::to_string(catalog::kNodesMax));
   return uint32_t(count);
 }
 
@@ -103,10 +104,10 @@ const batch::NodeRangeProperty* range_with(const batch::NodeProperties& properti
   const batch::NodeRangeProperty* best = nullptr;
   NodeRange of_best;
   for (const auto& each : *properties.node_range_properties) {
-    const auto range = domain::parse_node_range(each.target_nodes.value_or(""));
+    const auto range = catalog::parse_node_range(each.target_nodes.value_or(""));
     if (!range || !range->has(host)) continue;
-    const uint32_t last = range->last.value_or(domain::kNodesMax),
-                   of_best_last = of_best.last.value_or(domain::kNodesMax);
+    const uint32_t last = range->last.value_or(catalog::kNodesMax),
+                   of_best_last = of_best.last.value_or(catalog::kNodesMax);
     if (best && last - range->first >= of_best_last - of_best.first) continue;
     best = &each;
     of_best = *range;
@@ -118,9 +119,9 @@ const batch::NodeRangeProperty* range_with(const batch::NodeProperties& properti
 
 Outcome<Done> check_nodes(const batch::NodeProperties& properties) {
   const auto ranges = TRY(ranges_of(properties));
-  if (ranges.empty() || ranges.size() > domain::kNodeRangesMax)
-    return client_exception("nodeRangeProperties must have one to " + std::to_string(domain::kNodeRangesMax) +
-                            " ranges");
+  if (ranges.empty() || ranges.size() > catalog::kNodeRangesMax)
+    return client_exception("nodeRangeProperties must have one to " +
+                            std::to_string(catalog::kNodeRangesMax) + " ranges");
   const uint32_t count = TRY(count_of(properties, {}, ranges));
   TRY(by_node(ranges, count));
   if (*properties.main_node < 0 || *properties.main_node >= int64_t(count))
@@ -192,7 +193,7 @@ namespace {
 
 // The complete reason, for principals that may describe the job; lists shorten it.
 std::string whole_reason(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host) {
-  if (host == job.spec.main_host()) return attempt.ended ? domain::end_of(job, attempt).reason : "";
+  if (host == job.spec.main_host()) return attempt.ended ? catalog::end_of(job, attempt).reason : "";
   return host < attempt.hosts.size() ? attempt.hosts[host].failure : "";
 }
 
@@ -203,8 +204,8 @@ Result<batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex
   batch::JobDetail detail = TRY(describe(job));
   const auto properties = std::move(detail.node_properties);
   detail.node_properties.reset();
-  detail.job_id = domain::node_id(job.key.name, host);
-  detail.job_arn = domain::node_id(*detail.job_arn, host);
+  detail.job_id = catalog::node_id(job.key.name, host);
+  detail.job_arn = catalog::node_id(*detail.job_arn, host);
   detail.node_details.emplace();
   detail.node_details->node_index = host;
   detail.node_details->is_main_node = host == *job.spec.main_host();
@@ -236,10 +237,10 @@ Result<batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex
 batch::JobSummary summary_of_node(const domain::Job& job, domain::HostIndex host) {
   const bool is_main = host == job.spec.main_host();
   batch::JobSummary summary = summary_of_batch(job);
-  summary.job_id = domain::node_id(job.key.name, host);
-  summary.job_arn = domain::node_id(*summary.job_arn, host);
-  summary.status = domain::to_string(domain::node_status(job, host));
-  const std::string reason = domain::node_status_reason(job, host);
+  summary.job_id = catalog::node_id(job.key.name, host);
+  summary.job_arn = catalog::node_id(*summary.job_arn, host);
+  summary.status = catalog::status_name(catalog::node_status(job, host));
+  const std::string reason = catalog::node_status_reason(job, host);
   summary.status_reason = reason.empty() ? std::nullopt : std::optional(reason);
   summary.node_properties.emplace();
   summary.node_properties->is_main_node = is_main;
@@ -251,7 +252,7 @@ batch::JobSummary summary_of_node(const domain::Job& job, domain::HostIndex host
   summary.container.reset();
   if (own.exit_code) summary.container.emplace().exit_code = *own.exit_code;
   const std::string told =
-      domain::container_reason(own.fault.value_or(domain::Fault::algorithm), own.failure);
+      catalog::container_reason(own.fault.value_or(domain::Fault::algorithm), own.failure);
   if (!told.empty()) {
     if (!summary.container) summary.container.emplace();
     summary.container->reason = listed_failure(told);

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
 #include "batch_api/requests.hpp"
 #include "domain/instance_type.hpp"
 #include "domain/limits.hpp"
@@ -10,10 +12,11 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 using domain::JobKey;
-using domain::QuotaShare;
-using domain::ResourceChange;
-using domain::SchedulingPolicy;
+using trainyard::batch::QuotaShare;
+using trainyard::batch::ResourceChange;
+using trainyard::batch::SchedulingPolicy;
 
 // -- scheduling policies
 
@@ -22,14 +25,14 @@ Outcome<Done> read_weights(const batch::FairsharePolicy& fair, SchedulingPolicy&
     const std::string& pattern = *each.share_identifier;
     TRY(check_share_identifier(pattern, "shareDistribution.shareIdentifier", true));
     const double weight = each.weight_factor.value_or(1);
-    if (!(weight >= domain::kWeightMin && weight <= domain::kWeightMax))
+    if (!(weight >= catalog::kWeightMin && weight <= catalog::kWeightMax))
       return client_exception("shareDistribution.weightFactor must be between 0.0001 and 999.9999");
     policy.weights.push_back({pattern, weight});
   }
-  if (policy.weights.size() > domain::kWeightsMax)
-    return client_exception("shareDistribution has at most " + std::to_string(domain::kWeightsMax) +
+  if (policy.weights.size() > catalog::kWeightsMax)
+    return client_exception("shareDistribution has at most " + std::to_string(catalog::kWeightsMax) +
                             " share identifiers");
-  if (const auto checked = domain::check_weights(policy.weights); !checked)
+  if (const auto checked = catalog::check_weights(policy.weights); !checked)
     return client_exception(checked.error().message);
   return Done{};
 }
@@ -48,12 +51,12 @@ Outcome<SchedulingPolicy> policy_of(const JobKey& key, const std::optional<batch
   if (!fair) return policy;
   policy.decay_seconds = fair->share_decay_seconds.value_or(0);
   policy.reservation_percent = fair->compute_reservation.value_or(0);
-  if (policy.decay_seconds < 0 || policy.decay_seconds > domain::kDecaySecondsMax)
+  if (policy.decay_seconds < 0 || policy.decay_seconds > catalog::kDecaySecondsMax)
     return client_exception("fairsharePolicy.shareDecaySeconds must be between 0 and " +
-                            std::to_string(domain::kDecaySecondsMax));
-  if (policy.reservation_percent < 0 || policy.reservation_percent > domain::kReservationPercentMax)
+                            std::to_string(catalog::kDecaySecondsMax));
+  if (policy.reservation_percent < 0 || policy.reservation_percent > catalog::kReservationPercentMax)
     return client_exception("fairsharePolicy.computeReservation must be between 0 and " +
-                            std::to_string(domain::kReservationPercentMax));
+                            std::to_string(catalog::kReservationPercentMax));
   TRY(read_weights(*fair, policy));
   return policy;
 }
@@ -73,7 +76,7 @@ void create_policy(const Services& services, const Context& context,
   if (!policy) return answer(std::move(policy).error());
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
-  const std::string name = policy->key.name, arn = batch_resource_arn(context, domain::kPolicyArn, name);
+  const std::string name = policy->key.name, arn = batch_resource_arn(context, catalog::kPolicyArn, name);
   change_batch_resource<batch::CreateSchedulingPolicyResponse>(
       services, ResourceChange::create, *std::move(policy), arn, *std::move(tags),
       [name, arn](const auto&) {
@@ -88,7 +91,7 @@ void create_policy(const Services& services, const Context& context,
 void update_policy(const Services& services, const Context& context,
                    const batch::UpdateSchedulingPolicyRequest& request,
                    Answer<batch::UpdateSchedulingPolicyResponse> answer) {
-  const JobKey key = batch_resource_key(context, *request.arn, domain::kPolicyArn);
+  const JobKey key = batch_resource_key(context, *request.arn, catalog::kPolicyArn);
   const auto yard = services.control.batch_catalog();
   const auto present = yard->policies.find(key);
   if (present == yard->policies.end()) return answer(no_such_resource("scheduling policy", key.name));
@@ -119,12 +122,12 @@ Outcome<batch::DescribeSchedulingPoliciesResponse> describe_policies(
   const auto yard = services.control.batch_catalog();
   const auto& shape = element_of(batch::DescribeSchedulingPolicies::shape(), "schedulingPolicies");
   for (const auto& arn : *request.arns) {
-    const auto found = yard->policies.find(batch_resource_key(context, arn, domain::kPolicyArn));
+    const auto found = yard->policies.find(batch_resource_key(context, arn, catalog::kPolicyArn));
     if (found == yard->policies.end()) continue;
     batch::SchedulingPolicyDetail detail;
     TRY(read_words(shape, found->second.request, &detail));
     detail.name = found->first.name;
-    detail.arn = batch_resource_arn(context, domain::kPolicyArn, found->first.name);
+    detail.arn = batch_resource_arn(context, catalog::kPolicyArn, found->first.name);
     detail.tags = batch_tags_out(TRY(services.control.tags(*detail.arn)));
     out.scheduling_policies->push_back(std::move(detail));
   }
@@ -141,7 +144,7 @@ Outcome<batch::ListSchedulingPoliciesResponse> list_policies(
       request.next_token.value_or(""), out.next_token,
       [&](const SchedulingPolicy& policy) -> Outcome<batch::SchedulingPolicyListingDetail> {
         batch::SchedulingPolicyListingDetail detail;
-        detail.arn = batch_resource_arn(context, domain::kPolicyArn, policy.key.name);
+        detail.arn = batch_resource_arn(context, catalog::kPolicyArn, policy.key.name);
         return detail;
       })));
   return out;
@@ -155,7 +158,7 @@ Outcome<QuotaShare> checked(QuotaShare share) {
   share.enabled = request.value("state", "ENABLED") == "ENABLED";
   share.limits = TRY(capacity_limits_of(request.value("capacityLimits", Json::array())));
   const Json sharing = request.value("resourceSharingConfiguration", Json::object());
-  const auto strategy = domain::parse_strategy(sharing.value("strategy", ""));
+  const auto strategy = catalog::parse_strategy(sharing.value("strategy", ""));
   if (!strategy) return client_exception(strategy.error().message);
   share.strategy = *strategy;
   share.borrow_percent.reset();
@@ -176,11 +179,11 @@ Outcome<QuotaShare> checked(QuotaShare share) {
 void create_share(const Services& services, const Context& context,
                   const batch::CreateQuotaShareRequest& request,
                   Answer<batch::CreateQuotaShareResponse> answer) {
-  const std::string queue(domain::name_in_arn(*request.job_queue, domain::kQueueArn));
+  const std::string queue(catalog::name_in_arn(*request.job_queue, catalog::kQueueArn));
   const auto made = [&]() -> Outcome<QuotaShare> {
     TRY(check_batch_name(*request.quota_share_name, "quotaShareName"));
     QuotaShare share;
-    share.key = {context.region, domain::quota_share_name(queue, *request.quota_share_name)};
+    share.key = {context.region, catalog::quota_share_name(queue, *request.quota_share_name)};
     share.request = TRY(words_of<batch::CreateQuotaShare>(request));
     for (const char* member : {"tags", "jobQueue"}) share.request.erase(member);
     return checked(std::move(share));
@@ -190,7 +193,7 @@ void create_share(const Services& services, const Context& context,
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
   const std::string name = share->name(),
-                    arn = batch_resource_arn(context, domain::kQuotaShareArn, share->key.name);
+                    arn = batch_resource_arn(context, catalog::kQuotaShareArn, share->key.name);
   change_batch_resource<batch::CreateQuotaShareResponse>(
       services, ResourceChange::create, *std::move(share), arn, *std::move(tags),
       [name, arn](const auto&) {
@@ -205,7 +208,7 @@ void create_share(const Services& services, const Context& context,
 void update_share(const Services& services, const Context& context,
                   const batch::UpdateQuotaShareRequest& request,
                   Answer<batch::UpdateQuotaShareResponse> answer) {
-  const JobKey key = batch_resource_key(context, *request.quota_share_arn, domain::kQuotaShareArn);
+  const JobKey key = batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
   const auto yard = services.control.batch_catalog();
   const QuotaShare* present = yard->quota_share(key);
   if (!present) return answer(no_such_resource("quota share", key.name));
@@ -219,7 +222,8 @@ void update_share(const Services& services, const Context& context,
   };
   auto share = made();
   if (!share) return answer(std::move(share).error());
-  const std::string name = share->name(), arn = batch_resource_arn(context, domain::kQuotaShareArn, key.name);
+  const std::string name = share->name(),
+                    arn = batch_resource_arn(context, catalog::kQuotaShareArn, key.name);
   change_batch_resource<batch::UpdateQuotaShareResponse>(
       services, ResourceChange::update, *std::move(share), arn, {},
       [name, arn](const auto&) {
@@ -237,8 +241,8 @@ Result<void> show(const Context& context, const QuotaShare& share, const shapes:
                   Detail& detail) {
   TRY(read_words(shape, share.request, &detail));
   detail.quota_share_name = share.name();
-  detail.quota_share_arn = batch_resource_arn(context, domain::kQuotaShareArn, share.key.name);
-  detail.job_queue_arn = batch_resource_arn(context, domain::kQueueArn, share.queue());
+  detail.quota_share_arn = batch_resource_arn(context, catalog::kQuotaShareArn, share.key.name);
+  detail.job_queue_arn = batch_resource_arn(context, catalog::kQueueArn, share.queue());
   detail.state = share.enabled ? "ENABLED" : "DISABLED";
   detail.status = "VALID";
   return ok();
@@ -246,7 +250,7 @@ Result<void> show(const Context& context, const QuotaShare& share, const shapes:
 
 Outcome<batch::DescribeQuotaShareResponse> describe_share(const Services& services, const Context& context,
                                                           const batch::DescribeQuotaShareRequest& request) {
-  const JobKey key = batch_resource_key(context, *request.quota_share_arn, domain::kQuotaShareArn);
+  const JobKey key = batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
   const auto yard = services.control.batch_catalog();
   const QuotaShare* share = yard->quota_share(key);
   if (!share) return no_such_resource("quota share", key.name);
@@ -258,7 +262,7 @@ Outcome<batch::DescribeQuotaShareResponse> describe_share(const Services& servic
 
 Outcome<batch::ListQuotaSharesResponse> list_shares(const Services& services, const Context& context,
                                                     const batch::ListQuotaSharesRequest& request) {
-  const JobKey queue = batch_resource_key(context, *request.job_queue, domain::kQueueArn);
+  const JobKey queue = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
   const auto yard = services.control.batch_catalog();
   if (!yard->queue(queue)) return no_such_resource("job queue", queue.name);
   batch::ListQuotaSharesResponse out;
@@ -289,7 +293,7 @@ void add_policies(OperationTable& table, const Settings&, const Services& servic
   table.add_later<batch::DeleteSchedulingPolicy>(
       [&](const Context& context, batch::DeleteSchedulingPolicyRequest request, auto answer) {
         SchedulingPolicy resource;
-        resource.key = batch_resource_key(context, *request.arn, domain::kPolicyArn);
+        resource.key = batch_resource_key(context, *request.arn, catalog::kPolicyArn);
         const bool present = services.control.batch_catalog()->policies.contains(resource.key);
         remove_batch_resource<batch::DeleteSchedulingPolicyResponse>(services, std::move(resource), present,
                                                                      std::move(answer));
@@ -313,7 +317,7 @@ void add_policies(OperationTable& table, const Settings&, const Services& servic
   table.add_later<batch::DeleteQuotaShare>(
       [&](const Context& context, batch::DeleteQuotaShareRequest request, auto answer) {
         QuotaShare resource;
-        resource.key = batch_resource_key(context, *request.quota_share_arn, domain::kQuotaShareArn);
+        resource.key = batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
         const bool present = services.control.batch_catalog()->quota_share(resource.key) != nullptr;
         remove_batch_resource<batch::DeleteQuotaShareResponse>(services, std::move(resource), present,
                                                                std::move(answer));

@@ -1,6 +1,7 @@
 #include "batch_api/requests.hpp"
 
 #include "base/text.hpp"
+#include "batch/arn.hpp"
 #include "protocol/json.hpp"
 #include "sagemaker/training_job.hpp"
 
@@ -14,11 +15,11 @@ constexpr size_t kScanJobsMax = 20'000;  // looked at for one answer; then the c
 
 domain::JobKey batch_resource_key(const Context& context, const std::string& name_or_arn,
                                   std::string_view kind) {
-  return {context.region, std::string(domain::name_in_arn(name_or_arn, kind))};
+  return {context.region, std::string(trainyard::batch::name_in_arn(name_or_arn, kind))};
 }
 
 std::string batch_resource_arn(const Context& context, std::string_view kind, const std::string& name) {
-  return domain::batch_arn(context.principal.account, context.region, kind, name);
+  return trainyard::batch::arn_of(context.principal.account, context.region, kind, name);
 }
 
 Outcome<std::vector<domain::Tag>> batch_tags_in(const std::optional<TagMap>& tags) {

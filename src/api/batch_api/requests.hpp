@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
 #include "batch_api/conversions.hpp"
 #include "batch_api/operations.hpp"
 
@@ -75,18 +77,20 @@ Outcome<Instant> filter_instant(const std::string& name, const std::string& valu
 // Changes the resource, then sets its tags, then answers with the output that `make` makes of it. A definition's ARN gets its
 // revision.
 template <class Output>
-void change_batch_resource(const Services& services, domain::ResourceChange how,
-                           domain::BatchResource resource, std::string arn, std::vector<domain::Tag> tags,
-                           std::function<Output(const domain::BatchResource&)> make, Answer<Output> answer) {
+void change_batch_resource(const Services& services, trainyard::batch::ResourceChange how,
+                           trainyard::batch::Resource resource, std::string arn,
+                           std::vector<domain::Tag> tags,
+                           std::function<Output(const trainyard::batch::Resource&)> make,
+                           Answer<Output> answer) {
   services.control.change_resource(
       {how, std::move(resource)},
       [&control = services.control, arn = std::move(arn), tags = std::move(tags), make = std::move(make),
-       answer = std::move(answer)](Result<domain::BatchResource> changed) {
+       answer = std::move(answer)](Result<trainyard::batch::Resource> changed) {
         if (!changed) return answer(std::move(changed).error());
         const Output out = make(*changed);
         if (tags.empty()) return answer(out);
         std::string full_arn = arn;
-        if (const auto* definition = std::get_if<domain::JobDefinition>(&*changed))
+        if (const auto* definition = std::get_if<trainyard::batch::JobDefinition>(&*changed))
           full_arn += ":" + std::to_string(definition->revision);
         control.set_tags(full_arn, tags, {}, [answer, out](Result<std::vector<domain::Tag>> set) {
           if (set) return answer(out);
@@ -97,11 +101,11 @@ void change_batch_resource(const Services& services, domain::ResourceChange how,
 
 // What is not there cannot be deleted, and that is no error (as AWS).
 template <class Output>
-void remove_batch_resource(const Services& services, domain::BatchResource resource, bool present,
+void remove_batch_resource(const Services& services, trainyard::batch::Resource resource, bool present,
                            Answer<Output> answer) {
   if (!present) return answer(Output{});
   change_batch_resource<Output>(
-      services, domain::ResourceChange::remove, std::move(resource), "", {},
+      services, trainyard::batch::ResourceChange::remove, std::move(resource), "", {},
       [](const auto&) { return Output{}; }, std::move(answer));
 }
 
@@ -182,7 +186,7 @@ std::function<bool(const Resource&)> named_by(const std::optional<std::vector<st
                                               std::string_view kind) {
   return [&names, kind](const Resource& resource) {
     return !names || names->empty() || std::ranges::any_of(*names, [&](const auto& name) {
-      return domain::name_in_arn(name, kind) == resource.key.name;
+      return trainyard::batch::name_in_arn(name, kind) == resource.key.name;
     });
   };
 }

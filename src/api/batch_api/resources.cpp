@@ -4,6 +4,9 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
+#include "batch/limits.hpp"
 #include "batch_api/container.hpp"
 #include "batch_api/empty_lists.hpp"
 #include "batch_api/nodes.hpp"
@@ -15,6 +18,7 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 
 constexpr int64_t kCpusMax = 1'000'000'000;
 
@@ -23,7 +27,7 @@ Failure not_here(const std::string& member, const std::string& instead) {
 }
 
 // Requires: `environment.request` is whole.
-Outcome<domain::ComputeEnvironment> checked(domain::ComputeEnvironment environment) {
+Outcome<catalog::ComputeEnvironment> checked(catalog::ComputeEnvironment environment) {
   const Json& request = environment.request;
   const bool managed = request.value("type", "") == "MANAGED";
   const auto resources = request.find("computeResources");
@@ -61,14 +65,14 @@ Outcome<std::vector<std::string>> read_order(const Json& request, const std::str
   std::map<int64_t, std::string> in_order;
   std::set<std::string> names;
   for (const Json& each : request.value(member, Json::array())) {
-    std::string name(domain::name_in_arn(each.value(name_member, ""), kind));
+    std::string name(catalog::name_in_arn(each.value(name_member, ""), kind));
     if (!names.insert(name).second)
       return client_exception(member + " names " + shorten(name, 128) + " twice");
     if (!in_order.emplace(each.value("order", int64_t{0}), std::move(name)).second)
       return client_exception(member + " gives one order twice");
   }
-  if (in_order.empty() || in_order.size() > domain::kEnvironmentsOfQueueMax)
-    return client_exception(member + " must name one to " + std::to_string(domain::kEnvironmentsOfQueueMax) +
+  if (in_order.empty() || in_order.size() > catalog::kEnvironmentsOfQueueMax)
+    return client_exception(member + " must name one to " + std::to_string(catalog::kEnvironmentsOfQueueMax) +
                             " environments");
   std::vector<std::string> out;
   for (auto& [order, name] : in_order) out.push_back(std::move(name));
@@ -76,31 +80,32 @@ Outcome<std::vector<std::string>> read_order(const Json& request, const std::str
 }
 
 // What is cancelled, and what is terminated, is as AWS: jobs by the one, service jobs by the other.
-Outcome<std::vector<domain::WaitLimit>> read_wait_limits(const Json& actions, bool service) {
-  std::vector<domain::WaitLimit> limits;
+Outcome<std::vector<catalog::WaitLimit>> read_wait_limits(const Json& actions, bool service) {
+  std::vector<catalog::WaitLimit> limits;
   for (const Json& each : actions) {
-    domain::WaitLimit limit;
+    catalog::WaitLimit limit;
     limit.seconds_max = each.value("maxTimeSeconds", int64_t{0});
     limit.terminate = each.value("action", "") == "TERMINATE";
     limit.reason = each.value("reason", "");
-    if (limit.seconds_max < domain::kWaitLimitSecondsMin || limit.seconds_max > domain::kWaitLimitSecondsMax)
+    if (limit.seconds_max < catalog::kWaitLimitSecondsMin ||
+        limit.seconds_max > catalog::kWaitLimitSecondsMax)
       return client_exception("jobStateTimeLimitActions.maxTimeSeconds must be between " +
-                              std::to_string(domain::kWaitLimitSecondsMin) + " and " +
-                              std::to_string(domain::kWaitLimitSecondsMax));
+                              std::to_string(catalog::kWaitLimitSecondsMin) + " and " +
+                              std::to_string(catalog::kWaitLimitSecondsMax));
     if (limit.terminate != service)
       return client_exception(service ? "jobStateTimeLimitActions.action must be TERMINATE in a job queue of "
                                         "the type SAGEMAKER_TRAINING"
                                       : "jobStateTimeLimitActions.action must be CANCEL in this job queue");
     limits.push_back(std::move(limit));
   }
-  if (limits.size() > domain::kWaitLimitsMax)
-    return client_exception("jobStateTimeLimitActions has at most " + std::to_string(domain::kWaitLimitsMax) +
-                            " actions");
+  if (limits.size() > catalog::kWaitLimitsMax)
+    return client_exception("jobStateTimeLimitActions has at most " +
+                            std::to_string(catalog::kWaitLimitsMax) + " actions");
   return limits;
 }
 
 // Requires: `queue.request` is whole.
-Outcome<domain::JobQueue> checked(domain::JobQueue queue) {
+Outcome<catalog::JobQueue> checked(catalog::JobQueue queue) {
   const Json& request = queue.request;
   queue.enabled = request.value("state", "ENABLED") == "ENABLED";
   queue.priority = request.value("priority", int64_t{0});
@@ -113,10 +118,10 @@ Outcome<domain::JobQueue> checked(domain::JobQueue queue) {
                         "and no computeEnvironmentOrder"
                       : "A serviceEnvironmentOrder is for job queues of the type SAGEMAKER_TRAINING");
   queue.environments = queue.service ? TRY(read_order(request, "serviceEnvironmentOrder",
-                                                      "serviceEnvironment", domain::kServiceEnvironmentArn))
+                                                      "serviceEnvironment", catalog::kServiceEnvironmentArn))
                                      : TRY(read_order(request, "computeEnvironmentOrder",
-                                                      "computeEnvironment", domain::kEnvironmentArn));
-  queue.policy = domain::name_in_arn(request.value("schedulingPolicyArn", ""), domain::kPolicyArn);
+                                                      "computeEnvironment", catalog::kEnvironmentArn));
+  queue.policy = catalog::name_in_arn(request.value("schedulingPolicyArn", ""), catalog::kPolicyArn);
   queue.wait_limits =
       TRY(read_wait_limits(request.value("jobStateTimeLimitActions", Json::array()), queue.service));
   return queue;
@@ -148,26 +153,26 @@ Outcome<Done> check_share_identifier(std::string text, std::string_view member, 
   const std::string whole = text;
   if (may_be_prefix && text.ends_with('*')) text.pop_back();
   const bool good =
-      !text.empty() && text.size() <= domain::kShareNameMax && std::ranges::all_of(text, [](char c) {
+      !text.empty() && text.size() <= catalog::kShareNameMax && std::ranges::all_of(text, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
       });
   if (good) return Done{};
   return client_exception(std::string(member) + " '" + shorten(whole, 128) + "' must be 1 to " +
-                          std::to_string(domain::kShareNameMax) + " letters and numbers" +
+                          std::to_string(catalog::kShareNameMax) + " letters and numbers" +
                           (may_be_prefix ? ", and may end with a *" : ""));
 }
 
 Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::BatchPart& part) {
   const auto attempts = strategy.attempts;
-  if (attempts && (*attempts < 1 || *attempts > domain::kBatchAttemptsMax))
+  if (attempts && (*attempts < 1 || *attempts > domain::kQueuedAttemptsMax))
     return client_exception("retryStrategy.attempts must be between 1 and " +
-                            std::to_string(domain::kBatchAttemptsMax));
+                            std::to_string(domain::kQueuedAttemptsMax));
   part.attempts_max = uint32_t(attempts.value_or(1));
   if (!strategy.evaluate_on_exit || strategy.evaluate_on_exit->empty()) return Done{};
   if (!attempts) return client_exception("retryStrategy.evaluateOnExit needs retryStrategy.attempts");
-  if (strategy.evaluate_on_exit->size() > domain::kRetryRulesMax)
+  if (strategy.evaluate_on_exit->size() > catalog::kRetryRulesMax)
     return client_exception("retryStrategy.evaluateOnExit has at most " +
-                            std::to_string(domain::kRetryRulesMax) + " rules");
+                            std::to_string(catalog::kRetryRulesMax) + " rules");
   for (const auto& rule : *strategy.evaluate_on_exit) {
     for (const auto& pattern : {rule.on_status_reason, rule.on_reason, rule.on_exit_code})
       if (const size_t star = pattern.value_or("").find('*');
@@ -184,17 +189,17 @@ Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::BatchPa
   return Done{};
 }
 
-Outcome<std::vector<domain::CapacityLimit>> capacity_limits_of(const Json& words) {
-  std::vector<domain::CapacityLimit> limits;
+Outcome<std::vector<catalog::CapacityLimit>> capacity_limits_of(const Json& words) {
+  std::vector<catalog::CapacityLimit> limits;
   for (const Json& each : words) {
-    domain::CapacityLimit limit{each.value("capacityUnit", ""), each.value("maxCapacity", int64_t{-1})};
-    if (limit.unit != domain::kInstancesUnit && !domain::find_instance_type(limit.unit))
+    catalog::CapacityLimit limit{each.value("capacityUnit", ""), each.value("maxCapacity", int64_t{-1})};
+    if (limit.unit != catalog::kInstancesUnit && !domain::find_instance_type(limit.unit))
       return client_exception("capacityLimits.capacityUnit '" + shorten(limit.unit, 60) +
                               "' must be NUM_INSTANCES or an instance type that this server knows");
     if (limit.capacity < 0 || limit.capacity > domain::kCountedMax)
       return client_exception("capacityLimits.maxCapacity must be between 0 and " +
                               std::to_string(domain::kCountedMax));
-    if (std::ranges::find(limits, limit.unit, &domain::CapacityLimit::unit) != limits.end())
+    if (std::ranges::find(limits, limit.unit, &catalog::CapacityLimit::unit) != limits.end())
       return client_exception("capacityLimits names " + limit.unit + " twice");
     limits.push_back(std::move(limit));
   }
@@ -202,44 +207,44 @@ Outcome<std::vector<domain::CapacityLimit>> capacity_limits_of(const Json& words
   return limits;
 }
 
-Outcome<domain::ComputeEnvironment> environment_of(const batch::CreateComputeEnvironmentRequest& request,
-                                                   const std::string& region) {
+Outcome<catalog::ComputeEnvironment> environment_of(const batch::CreateComputeEnvironmentRequest& request,
+                                                    const std::string& region) {
   TRY(check_batch_name(*request.compute_environment_name, "computeEnvironmentName"));
   if (request.eks_configuration)
     return not_here("eksConfiguration", "its hosts are this server's machines; leave it out");
-  domain::ComputeEnvironment environment;
+  catalog::ComputeEnvironment environment;
   environment.key = {region, *request.compute_environment_name};
   environment.request = TRY(words_of<batch::CreateComputeEnvironment>(request));
   environment.request.erase("tags");
   return checked(std::move(environment));
 }
 
-Outcome<domain::ComputeEnvironment> environment_of(const batch::UpdateComputeEnvironmentRequest& request,
-                                                   domain::ComputeEnvironment present) {
+Outcome<catalog::ComputeEnvironment> environment_of(const batch::UpdateComputeEnvironmentRequest& request,
+                                                    catalog::ComputeEnvironment present) {
   Json changes = TRY(words_of<batch::UpdateComputeEnvironment>(request));
   changes.erase("computeEnvironment");
   present.request.merge_patch(changes);
   return checked(std::move(present));
 }
 
-Outcome<domain::JobQueue> queue_of(const batch::CreateJobQueueRequest& request, const std::string& region) {
+Outcome<catalog::JobQueue> queue_of(const batch::CreateJobQueueRequest& request, const std::string& region) {
   TRY(check_batch_name(*request.job_queue_name, "jobQueueName"));
-  domain::JobQueue queue;
+  catalog::JobQueue queue;
   queue.key = {region, *request.job_queue_name};
   queue.request = TRY(words_of<batch::CreateJobQueue>(request));
   queue.request.erase("tags");
   return checked(std::move(queue));
 }
 
-Outcome<domain::JobQueue> queue_of(const batch::UpdateJobQueueRequest& request, domain::JobQueue present) {
+Outcome<catalog::JobQueue> queue_of(const batch::UpdateJobQueueRequest& request, catalog::JobQueue present) {
   Json changes = TRY(words_of<batch::UpdateJobQueue>(request));
   changes.erase("jobQueue");
   present.request.merge_patch(changes);
   return checked(std::move(present));
 }
 
-Outcome<domain::JobDefinition> definition_of(const batch::RegisterJobDefinitionRequest& request,
-                                             const std::string& region) {
+Outcome<catalog::JobDefinition> definition_of(const batch::RegisterJobDefinitionRequest& request,
+                                              const std::string& region) {
   TRY(check_batch_name(*request.job_definition_name, "jobDefinitionName"));
   if (*request.type == "multinode" && !request.node_properties)
     return client_exception("nodeProperties is required for a job definition of type multinode");
@@ -251,11 +256,10 @@ Outcome<domain::JobDefinition> definition_of(const batch::RegisterJobDefinitionR
   if (*request.type == "multinode") TRY(check_nodes(*request.node_properties));
   domain::BatchPart unused;
   if (request.retry_strategy) TRY(read_retries(*request.retry_strategy, unused));
-  if (request.timeout &&
-      request.timeout->attempt_duration_seconds.value_or(0) < domain::kBatchAttemptSecondsMin)
+  if (request.timeout && request.timeout->attempt_duration_seconds.value_or(0) < catalog::kAttemptSecondsMin)
     return client_exception("timeout.attemptDurationSeconds must be at least " +
-                            std::to_string(domain::kBatchAttemptSecondsMin));
-  domain::JobDefinition definition;
+                            std::to_string(catalog::kAttemptSecondsMin));
+  catalog::JobDefinition definition;
   definition.key = {region, *request.job_definition_name};
   definition.request = TRY(words_of<batch::RegisterJobDefinition>(request));
   definition.request.erase("tags");
@@ -264,12 +268,12 @@ Outcome<domain::JobDefinition> definition_of(const batch::RegisterJobDefinitionR
   return definition;
 }
 
-Result<batch::ComputeEnvironmentDetail> describe(const domain::ComputeEnvironment& environment,
+Result<batch::ComputeEnvironmentDetail> describe(const catalog::ComputeEnvironment& environment,
                                                  const std::string& account) {
   auto detail = TRY(read_detail<batch::ComputeEnvironmentDetail>(
       element_of(batch::DescribeComputeEnvironments::shape(), "computeEnvironments"), environment.request));
   const auto& [region, name] = environment.key;
-  detail.compute_environment_arn = domain::batch_arn(account, region, domain::kEnvironmentArn, name);
+  detail.compute_environment_arn = catalog::arn_of(account, region, catalog::kEnvironmentArn, name);
   detail.ecs_cluster_arn = "arn:aws:ecs:" + region + ":" + account + ":cluster/" + name;
   detail.state = environment.enabled ? "ENABLED" : "DISABLED";
   detail.status = "VALID";
@@ -278,35 +282,35 @@ Result<batch::ComputeEnvironmentDetail> describe(const domain::ComputeEnvironmen
   return detail;
 }
 
-Result<batch::JobQueueDetail> describe(const domain::JobQueue& queue, const std::string& account) {
+Result<batch::JobQueueDetail> describe(const catalog::JobQueue& queue, const std::string& account) {
   auto detail = TRY(read_detail<batch::JobQueueDetail>(
       element_of(batch::DescribeJobQueues::shape(), "jobQueues"), queue.request));
   const std::string& region = queue.key.region;
-  detail.job_queue_arn = domain::batch_arn(account, region, domain::kQueueArn, queue.key.name);
+  detail.job_queue_arn = catalog::arn_of(account, region, catalog::kQueueArn, queue.key.name);
   detail.state = queue.enabled ? "ENABLED" : "DISABLED";
   detail.status = "VALID";
   detail.status_reason = "JobQueue Healthy";
   const auto full = [&](std::string& name, std::string_view kind) {
-    name = domain::batch_arn(account, region, kind, std::string(domain::name_in_arn(name, kind)));
+    name = catalog::arn_of(account, region, kind, std::string(catalog::name_in_arn(name, kind)));
   };
   if (!detail.compute_environment_order)
     detail.compute_environment_order.emplace();  // required, also when empty
   for (auto& each : *detail.compute_environment_order)
-    full(*each.compute_environment, domain::kEnvironmentArn);
+    full(*each.compute_environment, catalog::kEnvironmentArn);
   if (detail.service_environment_order)
     for (auto& each : *detail.service_environment_order)
-      full(*each.service_environment, domain::kServiceEnvironmentArn);
-  if (detail.scheduling_policy_arn) full(*detail.scheduling_policy_arn, domain::kPolicyArn);
+      full(*each.service_environment, catalog::kServiceEnvironmentArn);
+  if (detail.scheduling_policy_arn) full(*detail.scheduling_policy_arn, catalog::kPolicyArn);
   if (!detail.job_queue_type) detail.job_queue_type = "ECS";
   return detail;
 }
 
-Result<batch::JobDefinition> describe(const domain::JobDefinition& definition, const std::string& account) {
+Result<batch::JobDefinition> describe(const catalog::JobDefinition& definition, const std::string& account) {
   auto detail = TRY(read_detail<batch::JobDefinition>(
       element_of(batch::DescribeJobDefinitions::shape(), "jobDefinitions"), definition.request));
   detail.job_definition_arn =
-      domain::batch_arn(account, definition.key.region, domain::kDefinitionArn,
-                        definition.key.name + ":" + std::to_string(definition.revision));
+      catalog::arn_of(account, definition.key.region, catalog::kDefinitionArn,
+                      definition.key.name + ":" + std::to_string(definition.revision));
   detail.revision = definition.revision;
   detail.status = definition.active ? "ACTIVE" : "INACTIVE";
   detail.container_orchestration_type = detail.eks_properties ? "EKS" : "ECS";

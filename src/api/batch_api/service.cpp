@@ -5,6 +5,10 @@
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
+#include "batch/limits.hpp"
+#include "batch/service_job.hpp"
 #include "batch_api/requests.hpp"
 #include "operations/shared_directories.hpp"
 
@@ -12,9 +16,10 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 using domain::JobKey;
-using domain::ResourceChange;
-using domain::ServiceEnvironment;
+using trainyard::batch::ResourceChange;
+using trainyard::batch::ServiceEnvironment;
 
 constexpr size_t kUniqueDigits =
     20;  // 80 bits: cannot be guessed, and leaves space in names for the user's part
@@ -46,7 +51,7 @@ void create_environment(const Services& services, const Context& context,
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
   const std::string name = environment->key.name,
-                    arn = batch_resource_arn(context, domain::kServiceEnvironmentArn, name);
+                    arn = batch_resource_arn(context, catalog::kServiceEnvironmentArn, name);
   change_batch_resource<batch::CreateServiceEnvironmentResponse>(
       services, ResourceChange::create, *std::move(environment), arn, *std::move(tags),
       [name, arn](const auto&) {
@@ -62,7 +67,7 @@ void update_environment(const Services& services, const Context& context,
                         const batch::UpdateServiceEnvironmentRequest& request,
                         Answer<batch::UpdateServiceEnvironmentResponse> answer) {
   const JobKey key =
-      batch_resource_key(context, *request.service_environment, domain::kServiceEnvironmentArn);
+      batch_resource_key(context, *request.service_environment, catalog::kServiceEnvironmentArn);
   const auto yard = services.control.batch_catalog();
   const ServiceEnvironment* present = yard->service_environment(key);
   if (!present) return answer(no_such_resource("service environment", key.name));
@@ -75,7 +80,7 @@ void update_environment(const Services& services, const Context& context,
   };
   auto environment = made();
   if (!environment) return answer(std::move(environment).error());
-  const std::string arn = batch_resource_arn(context, domain::kServiceEnvironmentArn, key.name);
+  const std::string arn = batch_resource_arn(context, catalog::kServiceEnvironmentArn, key.name);
   change_batch_resource<batch::UpdateServiceEnvironmentResponse>(
       services, ResourceChange::update, *std::move(environment), arn, {},
       [key, arn](const auto&) {
@@ -96,13 +101,13 @@ Outcome<batch::DescribeServiceEnvironmentsResponse> describe_environments(
   batch::DescribeServiceEnvironmentsResponse out;
   out.service_environments = TRY((page_of<batch::ServiceEnvironmentDetail, ServiceEnvironment>(
       context, yard->service_environments,
-      named_by<ServiceEnvironment>(request.service_environments, domain::kServiceEnvironmentArn), results_max,
-      request.next_token.value_or(""), out.next_token,
+      named_by<ServiceEnvironment>(request.service_environments, catalog::kServiceEnvironmentArn),
+      results_max, request.next_token.value_or(""), out.next_token,
       [&](const ServiceEnvironment& resource) -> Outcome<batch::ServiceEnvironmentDetail> {
         batch::ServiceEnvironmentDetail detail;
         TRY(read_words(shape, resource.request, &detail));
         detail.service_environment_arn =
-            batch_resource_arn(context, domain::kServiceEnvironmentArn, resource.key.name);
+            batch_resource_arn(context, catalog::kServiceEnvironmentArn, resource.key.name);
         detail.state = resource.enabled ? "ENABLED" : "DISABLED";
         detail.status = "VALID";
         detail.tags = batch_tags_out(TRY(services.control.tags(*detail.service_environment_arn)));
@@ -124,7 +129,7 @@ std::string unique_of(const Services& services, const batch::SubmitServiceJobReq
 void submit(const Settings& settings, const PayloadRules& rules, const Services& services,
             const Context& context, const batch::SubmitServiceJobRequest& request,
             Answer<batch::SubmitServiceJobResponse> answer) {
-  const std::string queue(domain::name_in_arn(*request.job_queue, domain::kQueueArn));
+  const std::string queue(catalog::name_in_arn(*request.job_queue, catalog::kQueueArn));
   auto job = service_job_of(request, queue, unique_of(services, request), rules);
   if (!job) return answer(std::move(job).error());
   job->tags.push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
@@ -133,7 +138,7 @@ void submit(const Settings& settings, const PayloadRules& rules, const Services&
     return answer(client_exception(checked.error().message));
   const JobKey key{context.region, job->name};
   batch::SubmitServiceJobResponse out;
-  out.job_arn = batch_resource_arn(context, domain::kServiceJobArn, job->name);
+  out.job_arn = batch_resource_arn(context, catalog::kServiceJobArn, job->name);
   out.job_id = job->name;
   out.job_name = *request.job_name;
   const bool repeatable = request.client_token.has_value();
@@ -146,7 +151,7 @@ void submit(const Settings& settings, const PayloadRules& rules, const Services&
 }
 
 JobKey service_key(const Context& context, const std::string& id_or_arn) {
-  return batch_resource_key(context, id_or_arn, domain::kServiceJobArn);
+  return batch_resource_key(context, id_or_arn, catalog::kServiceJobArn);
 }
 
 Outcome<std::shared_ptr<const domain::Job>> find_service_job(const Services& services, const JobKey& key) {
@@ -167,7 +172,7 @@ Outcome<batch::DescribeServiceJobResponse> describe_job(const Services& services
 
 // What is asked for beyond what the ledger can look up.
 struct Wanted {
-  std::optional<domain::ServiceStatus> status;
+  std::optional<catalog::ServiceStatus> status;
   std::vector<std::string> names, shares, quota_shares;
 
   bool matches(const domain::Job& job) const {
@@ -176,7 +181,7 @@ struct Wanted {
     };
     if (!job.spec.batch || !job.spec.batch->service) return false;
     const domain::BatchPart& part = *job.spec.batch;
-    return (!status || domain::service_status(job) == *status) && any_matches(names, part.name) &&
+    return (!status || catalog::service_status(job) == *status) && any_matches(names, part.name) &&
            is_one_of(shares, part.share) && is_one_of(quota_shares, part.quota_share);
   }
 };
@@ -209,16 +214,16 @@ Outcome<Wanted> read_filters(const batch::ListServiceJobsRequest& request, ledge
   }
   if (any_status) return wanted;
   const std::string status = request.job_status.value_or("RUNNING");
-  for (int i = 0; i <= int(domain::ServiceStatus::failed); ++i)
-    if (domain::to_string(domain::ServiceStatus(i)) == status) wanted.status = domain::ServiceStatus(i);
+  for (int i = 0; i <= int(catalog::ServiceStatus::failed); ++i)
+    if (catalog::to_string(catalog::ServiceStatus(i)) == status) wanted.status = catalog::ServiceStatus(i);
   if (!wanted.status) return client_exception("'" + shorten(status, 60) + "' is not a job status");
-  query.states = domain::states_of(*wanted.status);
+  query.states = catalog::states_of(*wanted.status);
   return wanted;
 }
 
 Outcome<batch::ListServiceJobsResponse> list_jobs(const Services& services, const Context& context,
                                                   const batch::ListServiceJobsRequest& request) {
-  const JobKey queue = batch_resource_key(context, request.job_queue.value_or(""), domain::kQueueArn);
+  const JobKey queue = batch_resource_key(context, request.job_queue.value_or(""), catalog::kQueueArn);
   if (!services.control.batch_catalog()->queue(queue)) return no_such_resource("job queue", queue.name);
   ledger::JobQuery query;
   query.region = context.region;
@@ -278,9 +283,9 @@ void update_job(const Services& services, const Context& context,
   const auto found = find_service_job(services, key);
   if (!found) return answer(found.failure(shapes::batch::kService));
   const int64_t priority = *request.scheduling_priority;
-  if (priority < 0 || priority > domain::kSchedulingPriorityMax)
+  if (priority < 0 || priority > catalog::kSchedulingPriorityMax)
     return answer(client_exception("schedulingPriority must be between 0 and " +
-                                   std::to_string(domain::kSchedulingPriorityMax)));
+                                   std::to_string(catalog::kSchedulingPriorityMax)));
   services.control.prioritise_job(key, priority, [answer = std::move(answer)](Result<domain::Job> job) {
     if (!job) return answer(std::move(job).error());
     batch::UpdateServiceJobResponse out;
@@ -313,7 +318,7 @@ void add_service(OperationTable& table, const Settings& settings, const Services
       [&](const Context& context, batch::DeleteServiceEnvironmentRequest request, auto answer) {
         ServiceEnvironment resource;
         resource.key =
-            batch_resource_key(context, *request.service_environment, domain::kServiceEnvironmentArn);
+            batch_resource_key(context, *request.service_environment, catalog::kServiceEnvironmentArn);
         const bool present = services.control.batch_catalog()->service_environment(resource.key) != nullptr;
         remove_batch_resource<batch::DeleteServiceEnvironmentResponse>(services, std::move(resource), present,
                                                                        std::move(answer));

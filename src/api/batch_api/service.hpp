@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "domain/service_job.hpp"
+#include "batch/service_job.hpp"
 #include "protocol/constraints.hpp"
 #include "protocol/errors.hpp"
 #include "sagemaker/training_job.hpp"

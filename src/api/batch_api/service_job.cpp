@@ -3,6 +3,10 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/limits.hpp"
+#include "batch/policy.hpp"
+#include "batch/service_job.hpp"
 #include "batch_api/requests.hpp"
 #include "batch_api/service.hpp"
 #include "operations/listed_failure.hpp"
@@ -12,6 +16,7 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 namespace payload = shapes::sagemaker;
 
 constexpr size_t kPreemptionsListed =
@@ -55,9 +60,9 @@ batch::RetryStrategy retries_of(const batch::ServiceJobRetryStrategy& strategy) 
 
 Outcome<Done> read_place_in_queue(const batch::SubmitServiceJobRequest& request, domain::BatchPart& part) {
   part.priority = request.scheduling_priority.value_or(0);
-  if (part.priority < 0 || part.priority > domain::kSchedulingPriorityMax)
+  if (part.priority < 0 || part.priority > catalog::kSchedulingPriorityMax)
     return client_exception("schedulingPriority must be between 0 and " +
-                            std::to_string(domain::kSchedulingPriorityMax));
+                            std::to_string(catalog::kSchedulingPriorityMax));
   if (request.share_identifier && request.quota_share_name)
     return client_exception("shareIdentifier and quotaShareName cannot be given together");
   if (request.share_identifier)
@@ -119,7 +124,7 @@ std::map<std::string, double> capacity_of(const domain::Job& job) {
   std::map<std::string, double> instances;
   const bool by_type = !job.spec.batch->quota_share.empty();
   for (const domain::InstanceGroup& group : job.spec.groups)
-    instances[by_type ? group.instance_type : std::string(domain::kInstancesUnit)] += group.count;
+    instances[by_type ? group.instance_type : std::string(catalog::kInstancesUnit)] += group.count;
   return instances;
 }
 
@@ -137,8 +142,8 @@ void show(const domain::Job& job, Detail& detail) {
   detail.service_job_type = "SAGEMAKER_TRAINING";
   detail.share_identifier = unless_empty(part.share);
   detail.quota_share_name = unless_empty(part.quota_share);
-  detail.status = domain::to_string(domain::service_status(job));
-  detail.status_reason = unless_empty(domain::service_status_reason(job));
+  detail.status = catalog::to_string(catalog::service_status(job));
+  detail.status_reason = unless_empty(catalog::service_status_reason(job));
   detail.is_terminated = job.withdrawn == domain::Withdrawn::terminated;
   detail.created_at = to_milliseconds(job.created);
   detail.latest_attempt = latest_of(job);
@@ -152,7 +157,7 @@ void show(const domain::Job& job, Detail& detail) {
 }  // namespace
 
 std::string service_job_arn(const domain::Job& job) {
-  return domain::batch_arn(job.account, job.key.region, domain::kServiceJobArn, job.key.name);
+  return catalog::arn_of(job.account, job.key.region, catalog::kServiceJobArn, job.key.name);
 }
 
 Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request, const std::string& queue,
@@ -173,9 +178,9 @@ Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request
   TRY(read_place_in_queue(request, part));
   if (request.timeout_config && request.timeout_config->attempt_duration_seconds) {
     const int64_t seconds = *request.timeout_config->attempt_duration_seconds;
-    if (seconds < domain::kBatchAttemptSecondsMin)
+    if (seconds < catalog::kAttemptSecondsMin)
       return client_exception("timeoutConfig.attemptDurationSeconds must be at least " +
-                              std::to_string(domain::kBatchAttemptSecondsMin));
+                              std::to_string(catalog::kAttemptSecondsMin));
     job.spec.max_runtime_seconds = std::min(job.spec.max_runtime_seconds, seconds);
   }
   part.service_request = TRY(words_of<batch::SubmitServiceJob>(request));
@@ -190,7 +195,7 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
   // What does not fit its shape any more (of a former version) is left out; the rest is told.
   const auto read = read_words(*batch::DescribeServiceJob::shape().output, part.service_request, &out);
   if (!read) out = {};
-  out.job_queue = domain::batch_arn(job.account, job.key.region, domain::kQueueArn, part.queue);
+  out.job_queue = catalog::arn_of(job.account, job.key.region, catalog::kQueueArn, part.queue);
   out.scheduling_priority = job.priority();
   show(job, out);
   out.capacity_usage = by_unit<batch::ServiceJobCapacityUsageDetail>(capacity_of(job));
@@ -198,7 +203,7 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
   std::vector<batch::ServiceJobPreemptedAttempt> preempted;
   for (const domain::Attempt& attempt : job.attempts) {
     if (!attempt.ended) continue;
-    std::string reason = attempt.interrupted ? attempt.interruption : domain::service_end_of(attempt);
+    std::string reason = attempt.interrupted ? attempt.interruption : catalog::service_end_of(attempt);
     if (attempt.preempted)
       preempted.push_back(describe_attempt<batch::ServiceJobPreemptedAttempt>(job, attempt, reason));
     out.attempts->push_back(

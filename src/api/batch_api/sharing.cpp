@@ -2,6 +2,9 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
+#include "batch/limits.hpp"
 #include "batch_api/conversions.hpp"
 #include "domain/limits.hpp"
 
@@ -9,6 +12,7 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 
 Outcome<Done> read_consumption(const batch::ConsumableResourceProperties& properties,
                                domain::BatchPart& part) {
@@ -16,7 +20,7 @@ Outcome<Done> read_consumption(const batch::ConsumableResourceProperties& proper
       properties.consumable_resource_list.value_or(std::vector<batch::ConsumableResourceRequirement>());
   for (const auto& each : list) {
     domain::Consumption consumption;
-    consumption.resource = domain::name_in_arn(each.consumable_resource.value_or(""), domain::kResourceArn);
+    consumption.resource = catalog::name_in_arn(each.consumable_resource.value_or(""), catalog::kResourceArn);
     consumption.quantity = each.quantity.value_or(0);
     if (consumption.resource.empty())
       return client_exception("consumableResourceProperties needs the name of a consumableResource");
@@ -30,9 +34,9 @@ Outcome<Done> read_consumption(const batch::ConsumableResourceProperties& proper
                               " twice");
     part.consumes.push_back(std::move(consumption));
   }
-  if (part.consumes.size() > domain::kConsumptionsMax)
+  if (part.consumes.size() > catalog::kConsumptionsMax)
     return client_exception("consumableResourceProperties names at most " +
-                            std::to_string(domain::kConsumptionsMax) + " resources");
+                            std::to_string(catalog::kConsumptionsMax) + " resources");
   return Done{};
 }
 
@@ -44,9 +48,9 @@ Outcome<Done> read_place_in_queue(const batch::SubmitJobRequest& request,
     TRY(check_share_identifier(*request.share_identifier, "shareIdentifier", false));
   part.share = request.share_identifier.value_or("");
   part.priority = request.scheduling_priority_override.value_or(definition.scheduling_priority.value_or(0));
-  if (part.priority < 0 || part.priority > domain::kSchedulingPriorityMax)
+  if (part.priority < 0 || part.priority > catalog::kSchedulingPriorityMax)
     return client_exception("schedulingPriority must be between 0 and " +
-                            std::to_string(domain::kSchedulingPriorityMax));
+                            std::to_string(catalog::kSchedulingPriorityMax));
   const auto& properties = request.consumable_resource_properties_override
                                ? request.consumable_resource_properties_override
                                : definition.consumable_resource_properties;
@@ -62,7 +66,7 @@ std::optional<batch::ConsumableResourceProperties> consumption_words(const domai
   out.consumable_resource_list.emplace();
   for (const domain::Consumption& each : part.consumes) {
     batch::ConsumableResourceRequirement requirement;
-    requirement.consumable_resource = domain::batch_arn(account, region, domain::kResourceArn, each.resource);
+    requirement.consumable_resource = catalog::arn_of(account, region, catalog::kResourceArn, each.resource);
     requirement.quantity = each.quantity;
     out.consumable_resource_list->push_back(std::move(requirement));
   }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
 #include "batch_api/requests.hpp"
 #include "batch_api/service.hpp"
 #include "reconcile/queue_front.hpp"
@@ -10,6 +12,7 @@ namespace trainyard::api::batch_api {
 namespace {
 
 namespace batch = shapes::batch;
+namespace catalog = trainyard::batch;
 using domain::Job;
 using domain::JobKey;
 
@@ -47,8 +50,8 @@ std::vector<std::pair<std::string, Usage>> top(const std::map<std::string, Usage
   return shares;
 }
 
-batch::QueueSnapshotUtilizationDetail utilization_of(const domain::BatchCatalog& yard,
-                                                     const domain::JobQueue& queue,
+batch::QueueSnapshotUtilizationDetail utilization_of(const catalog::Catalog& yard,
+                                                     const catalog::JobQueue& queue,
                                                      const std::vector<std::shared_ptr<const Job>>& jobs,
                                                      Instant now) {
   Usage total;
@@ -66,9 +69,9 @@ batch::QueueSnapshotUtilizationDetail utilization_of(const domain::BatchCatalog&
   batch::QueueSnapshotUtilizationDetail out;
   out.total_capacity_usage = by_unit<batch::QueueSnapshotCapacityUsage>(total);
   out.last_updated_at = to_milliseconds(now);
-  const domain::SchedulingPolicy* policy = yard.policy_of(queue);
+  const catalog::SchedulingPolicy* policy = yard.policy_of(queue);
   if (!policy) return out;
-  if (policy->kind == domain::SchedulingPolicy::Kind::fair_share) {
+  if (policy->kind == catalog::SchedulingPolicy::Kind::fair_share) {
     out.fairshare_utilization.emplace();
     out.fairshare_utilization->active_share_count = int64_t(by_share.size());
     out.fairshare_utilization->top_capacity_utilization.emplace();
@@ -97,9 +100,9 @@ std::string arn_in_queue(const Job& job) {
 
 Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, const Context& context,
                                                      const batch::GetJobQueueSnapshotRequest& request) {
-  const JobKey key = batch_resource_key(context, *request.job_queue, domain::kQueueArn);
+  const JobKey key = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
   const auto yard = services.control.batch_catalog();
-  const domain::JobQueue* queue = yard->queue(key);
+  const catalog::JobQueue* queue = yard->queue(key);
   if (!queue) return no_such_resource("job queue", key.name);
   const auto fronts = services.control.fronts();
   const auto jobs = services.control.live_jobs();

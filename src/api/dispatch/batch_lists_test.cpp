@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "dispatch/testing/tenants.hpp"
-#include "domain/batch.hpp"
 
 namespace trainyard::api {
 namespace {

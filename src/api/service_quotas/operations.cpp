@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "domain/service_quota.hpp"
+#include "service_quotas/quota_list.hpp"
 #include "shapes/service-quotas.hpp"
 
 namespace trainyard::api::service_quotas {
@@ -28,13 +28,12 @@ Failure no_such_service(const std::string& code) {
                           shorten(code, 63));
 }
 
-const domain::QuotaService* find_service(const std::string& code) {
-  const auto found = std::ranges::find(domain::quota_services(), code, &domain::QuotaService::code);
-  return found == domain::quota_services().end() ? nullptr : &*found;
+const QuotaService* find_service(const std::string& code) {
+  const auto found = std::ranges::find(quota_services(), code, &QuotaService::code);
+  return found == quota_services().end() ? nullptr : &*found;
 }
 
-quotas::ServiceQuota shown(const Context& context, const domain::QuotaService& service,
-                           const domain::ServiceQuota& quota) {
+quotas::ServiceQuota shown(const Context& context, const QuotaService& service, const ServiceQuota& quota) {
   quotas::ServiceQuota out;
   out.service_code = service.code;
   out.service_name = service.name;
@@ -52,10 +51,10 @@ quotas::ServiceQuota shown(const Context& context, const domain::QuotaService& s
 
 Outcome<std::vector<quotas::ServiceQuota>> all_of(const Settings& settings, const Context& context,
                                                   const std::string& service_code) {
-  const domain::QuotaService* service = find_service(service_code);
+  const QuotaService* service = find_service(service_code);
   if (!service) return no_such_service(service_code);
   std::vector<quotas::ServiceQuota> out;
-  for (const auto& quota : domain::service_quotas(settings.quotas(), context.principal.name, context.region))
+  for (const auto& quota : service_quotas(settings.quotas(), context.principal.name, context.region))
     if (quota.service == service_code) out.push_back(shown(context, *service, quota));
   return out;
 }
@@ -95,7 +94,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
       [](const Context&,
          const quotas::ListServicesRequest& request) -> Outcome<quotas::ListServicesResponse> {
         std::vector<quotas::ServiceInfo> all;
-        for (const auto& service : domain::quota_services()) {
+        for (const auto& service : quota_services()) {
           quotas::ServiceInfo info;
           info.service_code = service.code;
           info.service_name = service.name;

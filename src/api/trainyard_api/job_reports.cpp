@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "domain/array.hpp"
 #include "domain/price.hpp"
+#include "domain/stage.hpp"
 #include "operations/listed_failure.hpp"
 #include "sagemaker/training_job.hpp"
 #include "trainyard_api/operations.hpp"
@@ -144,13 +145,13 @@ Result<void> add_children(const Settings& settings, const Services& services, co
 }
 
 Result<own::ArrayProgress> progress_of(control::Control& control, const domain::Job& array) {
-  using domain::BatchStatus;
+  using domain::Stage;
   const auto counts = TRY(control.count_children(array));
   own::ArrayProgress progress;
   progress.size = array.spec.batch->array_size;
-  progress.running = counts.in(BatchStatus::starting) + counts.in(BatchStatus::running);
-  progress.succeeded = counts.in(BatchStatus::succeeded);
-  progress.failed = counts.in(BatchStatus::failed);
+  progress.running = counts.in(Stage::starting) + counts.in(Stage::running);
+  progress.succeeded = counts.in(Stage::succeeded);
+  progress.failed = counts.in(Stage::failed);
   return progress;
 }
 

@@ -5,15 +5,16 @@
 #include "base/random.hpp"
 #include "control/test_batch.hpp"
 #include "domain/array.hpp"
+#include "domain/stage.hpp"
 
 namespace trainyard::control {
 namespace {
 
 using domain::AttemptId;
-using domain::BatchStatus;
 using domain::HostState;
 using domain::JobNumber;
 using domain::JobState;
+using domain::Stage;
 using domain::Withdrawn;
 using test::BatchCluster;
 
@@ -146,8 +147,8 @@ class Story {
     const auto counts = yard_.control->count_children(array);
     ASSERT_TRUE(counts);
     EXPECT_EQ(counts->all(), array.spec.batch->array_size);
-    EXPECT_EQ(counts->in(BatchStatus::succeeded) + counts->in(BatchStatus::failed), counts->all());
-    EXPECT_EQ(array.state == JobState::completed, counts->in(BatchStatus::failed) == 0) << array.key.name;
+    EXPECT_EQ(counts->in(Stage::succeeded) + counts->in(Stage::failed), counts->all());
+    EXPECT_EQ(array.state == JobState::completed, counts->in(Stage::failed) == 0) << array.key.name;
     const auto children = yard_.control->children(array, {.children_max = 1'000});
     ASSERT_TRUE(children);
     ASSERT_EQ(children->size(), array.spec.batch->array_size);

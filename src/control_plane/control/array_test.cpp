@@ -1,15 +1,18 @@
 // Tests arrays: their children are created few at a time, depend on each other, fail, and are withdrawn one by one or
 // all together.
 #include "domain/array.hpp"
+#include "batch/catalog.hpp"
+#include "batch/status.hpp"
 #include "control/test_batch.hpp"
+#include "domain/stage.hpp"
 #include "reconcile/reconcile.hpp"
 
 namespace trainyard::control {
 namespace {
 
-using domain::BatchStatus;
+using batch::ResourceChange;
 using domain::JobState;
-using domain::ResourceChange;
+using domain::Stage;
 using domain::Withdrawn;
 using test::BatchCluster;
 
@@ -26,7 +29,7 @@ class ArrayCluster : public BatchCluster {
     std::string text;
     for (size_t status = 0; status < counts->of.size(); ++status)
       if (counts->of[status] > 0)
-        text += (text.empty() ? "" : ", ") + std::string(to_string(BatchStatus(status))) + " " +
+        text += (text.empty() ? "" : ", ") + std::string(batch::status_name(Stage(status))) + " " +
                 std::to_string(counts->of[status]);
     return text;
   }
@@ -76,7 +79,7 @@ TEST(Arrays, OneChildThatFailsFailsTheArrayOnceAllAreOver) {
   yard.exit("a:0", 0);
   yard.exit("a:2", 0);
   EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(batch_status_reason(*yard.find("a")), "Array Child Job failed");
+  EXPECT_EQ(batch::status_reason(*yard.find("a")), "Array Child Job failed");
   EXPECT_EQ(yard.counts("a"), "SUCCEEDED 2, FAILED 1");
 }
 
@@ -120,7 +123,7 @@ TEST(Arrays, AChildThatWasNotMadeYetIsShownFromItsArray) {
   ASSERT_TRUE(yard.create(yard.array_job("a", 10'000)));
   const auto child = yard.find("a:9999");
   EXPECT_EQ(child->number, yard.find("a")->number + 10'000);
-  EXPECT_EQ(batch_status(*child), BatchStatus::runnable);
+  EXPECT_EQ(stage_of(*child), Stage::runnable);
   EXPECT_EQ((*yard.control->find(child->number))->key.name, "a:9999");
   for (const char* nobody : {"a:10000", "a:-1", "a:x", "b:0", "a:0:0"})
     EXPECT_EQ(yard.control->find(domain::JobKey{"us-east-1", nobody}).error().kind, Kind::not_found)
@@ -132,10 +135,10 @@ TEST(Arrays, ListsOfChildrenGoThroughAllOnce) {
   ASSERT_TRUE(yard.create(yard.array_job("a", 300, 2)));
   ASSERT_TRUE(yard.withdraw("a:290", Withdrawn::cancelled, "not this one"));
   yard.exit("a:0", 0);
-  const auto indices = [&](std::optional<BatchStatus> status, size_t page_size) {
+  const auto indices = [&](std::optional<Stage> status, size_t page_size) {
     std::vector<uint32_t> all;
     ledger::ChildQuery query;
-    query.batch_status = status;
+    query.stage = status;
     query.children_max = page_size;
     for (int pages = 0; pages < 100; ++pages) {
       const auto page = yard.control->children(*yard.find("a"), query);
@@ -149,10 +152,10 @@ TEST(Arrays, ListsOfChildrenGoThroughAllOnce) {
     const auto all = indices({}, page_size);
     ASSERT_EQ(all.size(), 300u);
     for (uint32_t index = 0; index < 300; ++index) ASSERT_EQ(all[index], index);
-    EXPECT_EQ(indices(BatchStatus::failed, page_size), std::vector<uint32_t>{290});
-    EXPECT_EQ(indices(BatchStatus::succeeded, page_size), std::vector<uint32_t>{0});
-    EXPECT_EQ(indices(BatchStatus::starting, page_size), (std::vector<uint32_t>{1, 2}));
-    EXPECT_EQ(indices(BatchStatus::runnable, page_size).size(), 296u);
+    EXPECT_EQ(indices(Stage::failed, page_size), std::vector<uint32_t>{290});
+    EXPECT_EQ(indices(Stage::succeeded, page_size), std::vector<uint32_t>{0});
+    EXPECT_EQ(indices(Stage::starting, page_size), (std::vector<uint32_t>{1, 2}));
+    EXPECT_EQ(indices(Stage::runnable, page_size).size(), 296u);
   }
 }
 
@@ -163,14 +166,14 @@ TEST(Arrays, OneChildIsTakenBackBeforeItsTurn) {
   ASSERT_TRUE(yard.withdraw("a:299", Withdrawn::cancelled, "not this one"));
   EXPECT_TRUE(yard.withdraw("a:299", Withdrawn::terminated, "again")) << "it is over, and that is no error";
   EXPECT_EQ(yard.status("a:299"), "FAILED");
-  EXPECT_EQ(batch_status_reason(*yard.find("a:299")), "not this one");
+  EXPECT_EQ(batch::status_reason(*yard.find("a:299")), "not this one");
   EXPECT_EQ(yard.live_children("a"), 257u) << "it was made, and was over";
   EXPECT_EQ(yard.counts("a"), "RUNNABLE 298, STARTING 1, FAILED 1");
   yard.restart();
   yard.run_all("a");
   EXPECT_EQ(yard.counts("a"), "SUCCEEDED 299, FAILED 1");
   EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(batch_status_reason(*yard.find("a:299")), "not this one");
+  EXPECT_EQ(batch::status_reason(*yard.find("a:299")), "not this one");
 }
 
 TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
@@ -180,12 +183,12 @@ TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
   EXPECT_EQ(yard.find("a:0")->state, JobState::stopping);
   EXPECT_EQ(yard.status("a:1"), "FAILED");
   EXPECT_EQ(yard.status("a:999"), "FAILED");
-  EXPECT_EQ(batch_status_reason(*yard.find("a:1")), "enough");
-  EXPECT_EQ(batch_status_reason(*yard.find("a:999")), "enough");
+  EXPECT_EQ(batch::status_reason(*yard.find("a:1")), "enough");
+  EXPECT_EQ(batch::status_reason(*yard.find("a:999")), "enough");
   EXPECT_EQ(yard.status("a"), "PENDING") << "one is ending";
   yard.exit("a:0", 143);
   EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(batch_status_reason(*yard.find("a")), "enough");
+  EXPECT_EQ(batch::status_reason(*yard.find("a")), "enough");
   EXPECT_EQ(yard.counts("a"), "FAILED 1000");
   EXPECT_LT(yard.find("a")->children_made, 1'000u) << "nobody needs rows of what never ran";
 }
@@ -237,8 +240,8 @@ TEST(Arrays, AnArrayWhoseDependencyFailsFailsWithAllItsChildren) {
   ASSERT_TRUE(yard.create(array));
   yard.exit("first", 1);
   EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(batch_status_reason(*yard.find("a")), "Dependent Job failed");
-  EXPECT_EQ(batch_status_reason(*yard.find("a:1")), "Dependent Job failed");
+  EXPECT_EQ(batch::status_reason(*yard.find("a")), "Dependent Job failed");
+  EXPECT_EQ(batch::status_reason(*yard.find("a:1")), "Dependent Job failed");
   EXPECT_EQ(yard.counts("a"), "FAILED 2");
 }
 
@@ -266,7 +269,7 @@ TEST(Arrays, OfASequenceTheRestFailsWithTheFirstThatDoes) {
   yard.exit("a:0", 1);
   for (int turn = 0; turn < 10; ++turn) yard.run();
   EXPECT_EQ(yard.counts("a"), "FAILED 2000");
-  EXPECT_EQ(batch_status_reason(*yard.find("a:1999")), "Dependent Job failed");
+  EXPECT_EQ(batch::status_reason(*yard.find("a:1999")), "Dependent Job failed");
   EXPECT_EQ(yard.status("a"), "FAILED");
 }
 
@@ -282,7 +285,7 @@ TEST(Arrays, ChildByChildEachAwaitsItsOwn) {
   EXPECT_EQ(yard.status("b:0"), "PENDING");
   yard.exit("a:2", 9);
   EXPECT_EQ(yard.status("b:2"), "FAILED");
-  EXPECT_EQ(batch_status_reason(*yard.find("b:2")), "Dependent Job failed");
+  EXPECT_EQ(batch::status_reason(*yard.find("b:2")), "Dependent Job failed");
   EXPECT_EQ(yard.status("b:1"), "STARTING") << "one that fails fails its own counterpart only";
   yard.exit("a:0", 0);
   yard.exit("b:0", 0);
@@ -362,7 +365,7 @@ TEST(Arrays, AQueueThatIsDeletedEndsThem) {
   ASSERT_TRUE(yard.change(ResourceChange::remove, queue));
   yard.exit("a:0", 143);
   EXPECT_EQ(yard.counts("a"), "FAILED 300");
-  EXPECT_EQ(batch_status_reason(*yard.find("a:299")), "the job queue q was deleted");
+  EXPECT_EQ(batch::status_reason(*yard.find("a:299")), "the job queue q was deleted");
 }
 
 TEST(Arrays, AnArrayIsNotInterruptedAsOne) {

@@ -1,12 +1,14 @@
 // Tests jobs of queues: where they wait, what they depend on, when they are retried.
 #include "control/test_batch.hpp"
 
+#include "batch/catalog.hpp"
+
 namespace trainyard::control {
 namespace {
 
+using batch::ResourceChange;
 using domain::HostState;
 using domain::JobState;
-using domain::ResourceChange;
 using domain::Withdrawn;
 using test::BatchCluster;
 using test::kRegion;
@@ -14,7 +16,7 @@ using test::kRegion;
 // How each attempt ended, in the words of AWS.
 std::vector<std::string> ends(const domain::Job& job) {
   std::vector<std::string> words;
-  for (const auto& attempt : job.attempts) words.push_back(end_of(job, attempt).status_reason);
+  for (const auto& attempt : job.attempts) words.push_back(batch::end_of(job, attempt).status_reason);
   return words;
 }
 
@@ -76,7 +78,7 @@ TEST(Batch, WhoseDependencyFailsFailsToo) {
   yard.exit("first", 1);
   for (const char* id : {"second", "third"}) {
     EXPECT_EQ(yard.status(id), "FAILED") << id;
-    EXPECT_EQ(batch_status_reason(*yard.find(id)), "Dependent Job failed");
+    EXPECT_EQ(batch::status_reason(*yard.find(id)), "Dependent Job failed");
   }
 }
 
@@ -93,7 +95,7 @@ TEST(Batch, AFailureIsTriedAgainAsOftenAsAskedAndEachAttemptIsKept) {
   EXPECT_EQ(yard.status("a"), "FAILED");
   ASSERT_EQ(yard.find("a")->attempts.size(), 2u) << "the rule says that 9 is final";
   EXPECT_EQ(yard.find("a")->attempts[1].exit_code, 9);
-  EXPECT_EQ(batch_status_reason(*yard.find("a")), "Essential container in task exited");
+  EXPECT_EQ(batch::status_reason(*yard.find("a")), "Essential container in task exited");
 }
 
 TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
@@ -115,7 +117,7 @@ TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
   yard.exit("a", 143);
   EXPECT_EQ(yard.status("a"), "FAILED");
   EXPECT_EQ(yard.find("a")->attempts.size(), 2u);
-  EXPECT_EQ(batch_status_reason(*yard.find("a")), "Job attempt duration exceeded timeout");
+  EXPECT_EQ(batch::status_reason(*yard.find("a")), "Job attempt duration exceeded timeout");
   EXPECT_EQ(ends(*yard.find("a")), (std::vector<std::string>{"Essential container in task exited",
                                                              "Job attempt duration exceeded timeout"}));
 }
@@ -141,7 +143,7 @@ TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReason
   EXPECT_EQ(interrupted("reason", {{"", "*", "", false}}), JobState::waiting);
   EXPECT_EQ(interrupted("retry", {{"Host EC2*", "", "", true}, {"*", "", "", false}}), JobState::waiting);
   EXPECT_EQ(interrupted("exit", {{"Host EC2*", "", "", false}}), JobState::failed);
-  EXPECT_EQ(batch_status_reason(*yard.find("exit")), ends(*yard.find("exit")).front());
+  EXPECT_EQ(batch::status_reason(*yard.find("exit")), ends(*yard.find("exit")).front());
 }
 
 TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
@@ -152,7 +154,7 @@ TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
   EXPECT_EQ(yard.find("runs")->state, JobState::active);
   EXPECT_TRUE(yard.withdraw("waits", Withdrawn::cancelled, "no need"));
   EXPECT_EQ(yard.status("waits"), "FAILED");
-  EXPECT_EQ(batch_status_reason(*yard.find("waits")), "no need");
+  EXPECT_EQ(batch::status_reason(*yard.find("waits")), "no need");
   EXPECT_TRUE(yard.withdraw("runs", Withdrawn::terminated, "enough"));
   EXPECT_EQ(yard.find("runs")->state, JobState::stopping);
   yard.exit("runs", 143);
@@ -180,12 +182,12 @@ TEST(Batch, AQueueThatIsDisabledTakesNoneAndOneThatIsDeletedEndsItsJobs) {
 
 TEST(Batch, QueuesEnvironmentsAndDefinitionsOutliveTheServer) {
   BatchCluster yard;
-  domain::JobDefinition definition;
+  batch::JobDefinition definition;
   definition.key = {kRegion, "train"};
   for (uint32_t revision = 1; revision <= 3; ++revision) {
     const auto made = yard.change(ResourceChange::create, definition);
     ASSERT_TRUE(made);
-    EXPECT_EQ(std::get<domain::JobDefinition>(*made).revision, revision);
+    EXPECT_EQ(std::get<batch::JobDefinition>(*made).revision, revision);
   }
   definition.revision = 2;
   definition.active = false;
@@ -244,10 +246,10 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   yard.run();
   EXPECT_EQ(yard.status("sure"), "RUNNING");
   EXPECT_EQ(yard.status("once"), "FAILED") << "it asked for one attempt";
-  EXPECT_TRUE(batch_status_reason(*yard.find("once")).starts_with("Host EC2 (instance i-"));
+  EXPECT_TRUE(batch::status_reason(*yard.find("once")).starts_with("Host EC2 (instance i-"));
   ASSERT_EQ(yard.find("twice")->attempts.size(), 2u);
   const auto twice = yard.find("twice");
-  EXPECT_TRUE(end_of(*twice, twice->attempts[0]).status_reason.starts_with("Host EC2 (instance i-"));
+  EXPECT_TRUE(batch::end_of(*twice, twice->attempts[0]).status_reason.starts_with("Host EC2 (instance i-"));
   yard.exit("twice", 0);
   EXPECT_EQ(yard.status("twice"), "SUCCEEDED");
 }

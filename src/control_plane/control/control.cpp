@@ -11,11 +11,15 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "batch/arn.hpp"
+#include "batch/catalog.hpp"
 #include "control/gang.hpp"
 #include "control/group.hpp"
 #include "control/live.hpp"
+#include "control/resource_records.hpp"
 #include "domain/deprecated_images.hpp"
 #include "domain/job_check.hpp"
+#include "domain/stage.hpp"
 #include "launch/hands_over.hpp"
 #include "observe/many_streams.hpp"
 #include "reconcile/host_reuse.hpp"
@@ -58,7 +62,8 @@ class SingleWriter final : public ControlPlane {
     for (const auto& job : jobs) time_.not_before(job->control_time(job->modified));
     const size_t count = jobs.size();
     live_.put(std::move(jobs));
-    yard_.put(TRY(ledger_.batch_catalog().in("loading queues and environments")));
+    const auto resources = TRY(ledger_.resources().in("loading queues and environments"));
+    yard_.put(TRY(catalog_of(resources).in("loading queues and environments")));
     records_.put(std::make_shared<const domain::Records>(TRY(ledger_.records().in("loading records"))));
     const auto usages = TRY(ledger_.usages().in("loading what shares have used"));
     usages_.put({usages.begin(), usages.end()});
@@ -166,11 +171,11 @@ class SingleWriter final : public ControlPlane {
 
   Duration clock_offset() override { return time_.offset(); }
 
-  std::shared_ptr<const domain::BatchCatalog> batch_catalog() override { return yard_.get(); }
+  std::shared_ptr<const batch::Catalog> batch_catalog() override { return yard_.get(); }
   std::shared_ptr<const domain::Records> records() override { return records_.get(); }
 
-  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
-    return ledger_.definitions(query);
+  Result<std::vector<batch::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
+    return definitions_of(TRY(ledger_.definitions(query)));
   }
 
   // -- the loops
@@ -238,7 +243,7 @@ class SingleWriter final : public ControlPlane {
   Result<void> start(const Job& job, AttemptId id, const reconcile::Decision& decision);
   Result<void> make_streams(const std::vector<AttemptId>& attempts);
   std::shared_ptr<const Job> job_in(AttemptId attempt) const;
-  const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const domain::BatchCatalog>& yard);
+  const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const batch::Catalog>& yard);
   void remember_leaving(const std::vector<launch::Agent>& agents);
   void look_up_awaited(reconcile::Snapshot& snapshot);
   std::chrono::nanoseconds reconcile();
@@ -280,7 +285,7 @@ class SingleWriter final : public ControlPlane {
   reconcile::IdleSince idle_since_;
   std::set<domain::JobKey> reuse_queues_;
   // The change of tags, and the catalog, from which it was computed.
-  std::pair<uint64_t, std::shared_ptr<const domain::BatchCatalog>> reuse_as_of_;
+  std::pair<uint64_t, std::shared_ptr<const batch::Catalog>> reuse_as_of_;
 
   std::atomic<uint64_t> tag_changes_ = 0;  // counted by the committing thread
 };
@@ -379,7 +384,7 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   for (const JobNumber array : reconcile::those_to_count(snapshot.jobs))
     if (const auto job = live_.kept(array))
       if (const auto counts = count_children(*job))
-        snapshot.child_failed.emplace(array, counts->in(domain::BatchStatus::failed) > 0);
+        snapshot.child_failed.emplace(array, counts->in(domain::Stage::failed) > 0);
   snapshot.fronts = *fronts_.get();
   snapshot.launch_failures = launch_failures_;
   snapshot.reuse_queues = reuse_queues(snapshot.yard);
@@ -505,13 +510,12 @@ void SingleWriter::submit(reconcile::Command command) {
 
 // The queues whose tag allows host reuse; looked up again when tags or queues have changed.
 const std::set<domain::JobKey>& SingleWriter::reuse_queues(
-    const std::shared_ptr<const domain::BatchCatalog>& yard) {
+    const std::shared_ptr<const batch::Catalog>& yard) {
   const uint64_t change = tag_changes_;
   if (reuse_as_of_ == std::pair(change, yard)) return reuse_queues_;
   reuse_queues_.clear();
   for (const auto& [key, queue] : yard->queues) {
-    const auto tags =
-        ledger_.tags(domain::batch_arn(settings_.account, key.region, domain::kQueueArn, key.name));
+    const auto tags = ledger_.tags(batch::arn_of(settings_.account, key.region, batch::kQueueArn, key.name));
     if (tags && reconcile::asks_for_reuse(*tags)) reuse_queues_.insert(key);
   }
   reuse_as_of_ = {change, yard};

@@ -27,16 +27,16 @@
 #include "base/random.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
+#include "batch/catalog.hpp"
 #include "control/control_time.hpp"
 #include "domain/array.hpp"
-#include "domain/batch.hpp"
 #include "domain/file_system.hpp"
 #include "domain/image.hpp"
 #include "domain/image_policy.hpp"
+#include "domain/instance_quota.hpp"
 #include "domain/job.hpp"
 #include "domain/limits.hpp"
 #include "domain/record.hpp"
-#include "domain/service_quota.hpp"
 #include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "ledger/ledger.hpp"
@@ -118,10 +118,10 @@ struct FactApplied {
 using FactAnswer = std::function<void(Result<FactApplied>)>;
 // The new state of a queue, environment or definition.
 struct ResourceRequest {
-  domain::ResourceChange how = domain::ResourceChange::create;
-  domain::BatchResource resource;
+  batch::ResourceChange how = batch::ResourceChange::create;
+  batch::Resource resource;
 };
-using ResourceAnswer = std::function<void(Result<domain::BatchResource>)>;
+using ResourceAnswer = std::function<void(Result<batch::Resource>)>;
 // Documents that a front end stores; see domain/record.hpp.
 struct RecordsWish {
   std::vector<domain::RecordWrite> writes;
@@ -180,10 +180,10 @@ class Control {
   virtual Result<std::vector<domain::Job>> children(const domain::Job& array,
                                                     const ledger::ChildQuery& query) = 0;
   // All of Batch's resources but definitions; never nullptr.
-  virtual std::shared_ptr<const domain::BatchCatalog> batch_catalog() = 0;
+  virtual std::shared_ptr<const batch::Catalog> batch_catalog() = 0;
   // The documents of front ends; never nullptr.
   virtual std::shared_ptr<const domain::Records> records() = 0;
-  virtual Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) = 0;
+  virtual Result<std::vector<batch::JobDefinition>> definitions(const ledger::DefinitionQuery& query) = 0;
 
   // -- the loops
   virtual void commit_step() = 0;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "batch/arn.hpp"
+#include "batch/variables.hpp"
+#include "contract/plain_container.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"
 
@@ -27,7 +30,7 @@ Result<void> name_program(const Settings& settings, const Job& job, domain::Host
   order.spec.arguments = program.arguments;
   order.spec.environment = program.environment;
   auto image = domain::resolve_image(settings.images, order.spec.image);
-  if (!image && job.spec.plain()) return invalid(std::string(domain::kCannotPull) + image.error().message);
+  if (!image && job.spec.plain()) return invalid(std::string(contract::kCannotPull) + image.error().message);
   order.image = TRY(std::move(image));
   for (size_t i = 0; i < job.spec.groups.size(); ++i) {
     order.spec.groups[i].program.reset();
@@ -95,7 +98,7 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
     TRY(name_program(settings, job, host, order));
-    if (job.spec.plain()) order.variables = domain::batch_variables(job, attempt, host);
+    if (job.spec.plain()) order.variables = batch::variables_of(job, attempt, host);
     order.share = attempt.hosts[host].share;
     order.log_stream = reconcile::log_stream_of(job, attempt, host);
     gang.members.push_back({attempt.hosts[host].machine, order.share, wire::encode_order(order)});
@@ -109,7 +112,7 @@ std::string job_arn(const std::string& account, const domain::JobKey& key) {
 
 std::string job_arn(const domain::Job& job) {
   if (!job.spec.plain()) return job_arn(job.account, job.key);
-  return domain::batch_arn(job.account, job.key.region, domain::kJobArn, job.key.name);
+  return batch::arn_of(job.account, job.key.region, batch::kJobArn, job.key.name);
 }
 
 }  // namespace trainyard::control

@@ -4,6 +4,10 @@
 #include <exception>
 #include <utility>
 
+#include "batch/catalog.hpp"
+#include "control/resource_records.hpp"
+#include "domain/stage.hpp"
+
 namespace trainyard::control {
 
 using domain::Job;
@@ -49,7 +53,7 @@ Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const Jo
   auto counts = TRY(ledger.count_children(array.number));
   // Those that were not made yet are alike, but for whom they await.
   const uint32_t made = counts.all(), size = array.spec.batch->array_size;
-  if (made < size) counts.of[size_t(domain::batch_status(domain::child_of(array, size - 1)))] += size - made;
+  if (made < size) counts.of[size_t(domain::stage_of(domain::child_of(array, size - 1)))] += size - made;
   return counts;
 }
 
@@ -64,7 +68,7 @@ Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
   // Of the others the ledger has those that were withdrawn before their turn, or were made a moment ago.
   made.first = std::max(query.first, array.children_made);
   made.end = end;
-  made.batch_status.reset();
+  made.stage.reset();
   made.children_max = ledger::kPageJobsMax;
   std::vector<Job> early;
   size_t next = 0;
@@ -76,14 +80,13 @@ Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
     }
     const bool is_made = next < early.size() && domain::array_index(early[next]) == index;
     Job child = is_made ? std::move(early[next++]) : domain::child_of(array, index);
-    if (!query.batch_status || domain::batch_status(child) == *query.batch_status)
-      found.push_back(std::move(child));
+    if (!query.stage || domain::stage_of(child) == *query.stage) found.push_back(std::move(child));
   }
   return found;
 }
 
 Group::Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-             std::shared_ptr<const domain::BatchCatalog> yard, std::shared_ptr<const domain::Records> records,
+             std::shared_ptr<const batch::Catalog> yard, std::shared_ptr<const domain::Records> records,
              Instant now, Duration clock_offset)
     : ledger_(ledger),
       live_(live),
@@ -206,9 +209,9 @@ Result<void> Group::take_place(reconcile::Create& create, const JobKey& key) {
 // Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not of its size.
 Result<void> Group::put_into_queue(Job& created) {
   const domain::BatchPart& part = *created.spec.batch;
-  const domain::JobQueue* queue = yard_->queue({created.key.region, part.queue});
+  const batch::JobQueue* queue = yard_->queue({created.key.region, part.queue});
   if (!queue) return invalid("the job queue " + part.queue + " does not exist");
-  TRY(domain::check_fits_queue(*yard_, *queue, part));
+  TRY(batch::check_fits_queue(*yard_, *queue, part));
   const auto add = [](std::vector<JobNumber>& numbers, JobNumber number) {
     if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
   };
@@ -258,15 +261,15 @@ Result<std::set<JobNumber>> Group::made_before(const Job& array, const reconcile
 // No job is concerned.
 Group::Found Group::change_resource(Waiting& waiting) {
   const auto& change_of = std::get<reconcile::ChangeResource>(waiting.command);
-  const domain::JobDefinition* last = nullptr;
-  if (std::holds_alternative<domain::JobDefinition>(change_of.resource)) {
-    const JobKey& key = domain::key_of(change_of.resource);
+  const batch::JobDefinition* last = nullptr;
+  if (std::holds_alternative<batch::JobDefinition>(change_of.resource)) {
+    const JobKey& key = batch::key_of(change_of.resource);
     if (!definitions_.contains(key)) {
       ledger::DefinitionQuery query;
       query.region = key.region;
       query.name = key.name;
       query.definitions_max = 1;
-      auto found = TRY(ledger_.definitions(query));
+      auto found = TRY(definitions_of(TRY(ledger_.definitions(query))));
       if (!found.empty()) definitions_.emplace(key, std::move(found.front()));
     }
     if (const auto found = definitions_.find(key); found != definitions_.end()) last = &found->second;
@@ -274,17 +277,17 @@ Group::Found Group::change_resource(Waiting& waiting) {
   reconcile::Change change =
       TRY(reconcile::apply({nullptr, nullptr, yard_.get(), last}, waiting.command, now_));
   remember(waiting.command);
-  if (auto* definition = std::get_if<domain::JobDefinition>(&*change.resource);
-      definition && change_of.how == domain::ResourceChange::create)
+  if (auto* definition = std::get_if<batch::JobDefinition>(&*change.resource);
+      definition && change_of.how == batch::ResourceChange::create)
     definitions_.insert_or_assign(definition->key, *definition);
-  auto next_cluster = std::make_shared<domain::BatchCatalog>(*yard_);
-  domain::put(*next_cluster, change_of.how, *change.resource);
+  auto next_cluster = std::make_shared<batch::Catalog>(*yard_);
+  batch::put(*next_cluster, change_of.how, *change.resource);
   yard_ = std::move(next_cluster);
-  batch_.resources.emplace_back(change_of.how, *change.resource);
+  batch_.resources.push_back({record_of(*change.resource), change_of.how == batch::ResourceChange::remove});
   // Another queue of that name begins without usage.
-  if (change_of.how == domain::ResourceChange::remove &&
-      std::holds_alternative<domain::JobQueue>(*change.resource))
-    forget_usages(domain::key_of(*change.resource), true);
+  if (change_of.how == batch::ResourceChange::remove &&
+      std::holds_alternative<batch::JobQueue>(*change.resource))
+    forget_usages(batch::key_of(*change.resource), true);
   waiting.resource = std::move(change.resource);
   return std::shared_ptr<const Job>();
 }
@@ -307,12 +310,12 @@ Group::Found Group::change_records(const Waiting& waiting) {
 Result<void> Group::use_up(const Job& placed) {
   if (!placed.spec.batch) return {};
   for (const domain::Consumption& each : placed.spec.batch->consumes) {
-    const domain::ConsumableResource* resource = yard_->resource({placed.key.region, each.resource});
+    const batch::ConsumableResource* resource = yard_->resource({placed.key.region, each.resource});
     if (!resource || resource->replenishable) continue;
-    domain::ConsumableResource change = *resource;
+    batch::ConsumableResource change = *resource;
     // The total may have been lowered since the scheduler read it.
     change.add = -std::min(each.quantity, resource->total);
-    Waiting taking{reconcile::ChangeResource{domain::ResourceChange::update, std::move(change)}, {}, {}, {}};
+    Waiting taking{reconcile::ChangeResource{batch::ResourceChange::update, std::move(change)}, {}, {}, {}};
     TRY(change_resource(taking));
   }
   return {};
@@ -324,7 +327,7 @@ void Group::account(const Job* before, const Job& after) {
   if (!share) return;
   const auto here = usages_.find(*share);
   const auto present = here != usages_.end() ? here->second : kept_usages_.find(*share);
-  auto usage = domain::usage_after(present, before, after, domain::decay_of(*yard_, share->queue));
+  auto usage = domain::usage_after(present, before, after, batch::decay_of(*yard_, share->queue));
   if (!usage) return;
   if (!present) forget_usages(share->queue, false);
   usages_[*share] = *usage;
@@ -332,7 +335,7 @@ void Group::account(const Job* before, const Job& after) {
 
 // All of a line's, or those that have faded to nothing: so they are as many as are in use, whatever shares are called.
 void Group::forget_usages(const JobKey& queue, bool all) {
-  const Duration decay = domain::decay_of(*yard_, queue);
+  const Duration decay = batch::decay_of(*yard_, queue);
   for (const auto& [share, usage] : kept_usages_.of(queue))
     if (all || (!usages_.contains(share) && domain::is_nothing(usage, decay, now_)))
       usages_[share] = std::nullopt;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "batch/catalog.hpp"
 #include "control/control.hpp"
 #include "control/live.hpp"
 #include "ledger/ledger.hpp"
@@ -27,7 +28,7 @@ struct Waiting {
   std::function<void(Result<std::shared_ptr<const domain::Job>>)> job_answer;
   TagAnswer tag_answer;
   ResourceAnswer resource_answer = nullptr;
-  std::optional<domain::BatchResource> resource = {};  // after the command
+  std::optional<batch::Resource> resource = {};  // after the command
   RecordsAnswer records_answer = nullptr;
 
   // Tells what became of a change of records: all of them as they are now, or why not.
@@ -60,7 +61,7 @@ Result<std::vector<domain::Job>> kept_children(ledger::Ledger& ledger, const dom
 class Group {
  public:
   Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-        std::shared_ptr<const domain::BatchCatalog> yard, std::shared_ptr<const domain::Records> records,
+        std::shared_ptr<const batch::Catalog> yard, std::shared_ptr<const domain::Records> records,
         Instant now, Duration clock_offset);
 
   // The command's job after it. Nothing when there is none (tags).
@@ -76,7 +77,7 @@ class Group {
   const std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>>& changed_usages() const {
     return batch_.usages;
   }
-  const std::shared_ptr<const domain::BatchCatalog>& yard() const { return yard_; }
+  const std::shared_ptr<const batch::Catalog>& yard() const { return yard_; }
   bool changed_records() const { return !batch_.records.empty(); }
   const std::shared_ptr<const domain::Records>& records() const { return records_; }
 
@@ -108,9 +109,9 @@ class Group {
   std::map<domain::JobKey, domain::JobNumber> created_;
   std::map<std::string, std::vector<domain::Tag>> tags_;
   std::map<domain::ShareKey, std::optional<domain::Usage>> usages_;
-  std::shared_ptr<const domain::BatchCatalog> yard_;
+  std::shared_ptr<const batch::Catalog> yard_;
   std::shared_ptr<const domain::Records> records_;
-  std::map<domain::JobKey, domain::JobDefinition> definitions_;  // the last revisions of those that it made
+  std::map<domain::JobKey, batch::JobDefinition> definitions_;  // the last revisions of those that it made
   domain::JobNumber last_number_;
   uint64_t last_sequence_;
 };

@@ -2,6 +2,7 @@
 // version left.
 #include <gtest/gtest.h>
 
+#include "batch/catalog.hpp"
 #include "control/group.hpp"
 #include "control/test_yard.hpp"
 #include "reconcile/job_fault.hpp"
@@ -136,7 +137,7 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   fact.state = HostState::failed;
   fact.fault = domain::Fault::algorithm;
   const UsagesKept usages;
-  Group group(*yard.ledger, live, usages, std::make_shared<domain::BatchCatalog>(),
+  Group group(*yard.ledger, live, usages, std::make_shared<batch::Catalog>(),
               std::make_shared<const domain::Records>(), yard.clock.now(), {});
   Waiting waiting{reconcile::Fact{{broken.number, 1}, 0, fact}, {}, {}, {}};
   const auto after = group.add(waiting);

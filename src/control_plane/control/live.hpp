@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "domain/batch.hpp"
+#include "batch/catalog.hpp"
 #include "domain/job.hpp"
 #include "domain/record.hpp"
 #include "domain/usage.hpp"
@@ -181,20 +181,19 @@ class UsagesKept {
 // The queues and environments. Threads: guarded by its own lock; a catalog that get() returned never changes.
 class Yard {
  public:
-  std::shared_ptr<const domain::BatchCatalog> get() const {
+  std::shared_ptr<const batch::Catalog> get() const {
     const std::lock_guard lock(mutex_);
     return yard_;
   }
-  void put(std::shared_ptr<const domain::BatchCatalog> yard) {
+  void put(std::shared_ptr<const batch::Catalog> yard) {
     const std::lock_guard lock(mutex_);
     yard_ = std::move(yard);
   }
-  void put(domain::BatchCatalog yard) { put(std::make_shared<const domain::BatchCatalog>(std::move(yard))); }
+  void put(batch::Catalog yard) { put(std::make_shared<const batch::Catalog>(std::move(yard))); }
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const domain::BatchCatalog> yard_ =
-      std::make_shared<domain::BatchCatalog>();  // guarded by mutex_
+  std::shared_ptr<const batch::Catalog> yard_ = std::make_shared<batch::Catalog>();  // guarded by mutex_
 };
 
 // The documents of front ends. Threads: guarded by its own lock; records that get() returned never change.

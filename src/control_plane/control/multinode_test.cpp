@@ -1,6 +1,8 @@
 // Tests multi-node parallel jobs: the main host decides, the others follow it.
+#include "batch/status.hpp"
 #include "control/gang.hpp"
 #include "control/test_batch.hpp"
+#include "domain/stage.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::control {
@@ -64,8 +66,10 @@ class Nodes : public BatchCluster {
     clock.advance(2s);
     run();
   }
-  std::string status() { return std::string(to_string(batch_status(*find("n")))); }
-  std::string status(HostIndex host) { return std::string(to_string(node_status(*find("n"), host))); }
+  std::string status() { return std::string(batch::status_name(domain::stage_of(*find("n")))); }
+  std::string status(HostIndex host) {
+    return std::string(batch::status_name(batch::node_status(*find("n"), host)));
+  }
   wire::Order order(HostIndex host) {
     return *wire::decode_order(launcher.gangs.at({1, 1}).members.at(host).order);
   }
@@ -98,7 +102,7 @@ TEST(Multinode, TheJobRunsWhenItsMainHostDoesAndEndsAsThatEnds) {
   ASSERT_TRUE(yard.report("n", kMain, HostState::running));
   EXPECT_EQ(yard.status(), "RUNNING");
   EXPECT_EQ(yard.status(0), "STARTING");
-  EXPECT_EQ(node_status_reason(*yard.find("n"), 0), "starts when the main node of the job runs");
+  EXPECT_EQ(batch::node_status_reason(*yard.find("n"), 0), "starts when the main node of the job runs");
   ASSERT_TRUE(yard.report("n", 0, HostState::running));
   yard.walk("n", 2, HostState::running);
   yard.end(kMain, 0);
@@ -110,7 +114,7 @@ TEST(Multinode, TheJobRunsWhenItsMainHostDoesAndEndsAsThatEnds) {
   EXPECT_EQ(yard.status(), "SUCCEEDED");
   EXPECT_EQ(yard.find("n")->attempt()->exit_code, 0);
   for (HostIndex host = 0; host < 3; ++host) EXPECT_EQ(yard.status(host), "SUCCEEDED");
-  EXPECT_EQ(node_status_reason(*yard.find("n"), 0), "Main node of the job has ended");
+  EXPECT_EQ(batch::node_status_reason(*yard.find("n"), 0), "Main node of the job has ended");
 }
 
 TEST(Multinode, WhatBecomesOfTheOthersIsOfNoAccount) {
@@ -121,7 +125,7 @@ TEST(Multinode, WhatBecomesOfTheOthersIsOfNoAccount) {
   yard.launcher.kill({1, 1}, 2);
   yard.run();
   EXPECT_EQ(yard.status(2), "FAILED");
-  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", node_status_reason(*yard.find("n"), 2)));
+  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", batch::node_status_reason(*yard.find("n"), 2)));
   EXPECT_EQ(yard.status(), "RUNNING");
   EXPECT_FALSE(yard.find("n")->attempt()->first_failed);
   yard.end(kMain, 0);
@@ -142,7 +146,7 @@ TEST(Multinode, TheMainHostsFailureIsTheJobs) {
   yard.run();
   yard.followers_end({0, 2});
   EXPECT_EQ(yard.status(), "FAILED");
-  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", batch_status_reason(*yard.find("n"))));
+  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", batch::status_reason(*yard.find("n"))));
 }
 
 TEST(Multinode, ATimeoutIsOfTheMainHost) {

@@ -3,14 +3,16 @@
 
 #include "control/test_batch.hpp"
 
+#include "batch/catalog.hpp"
+
 namespace trainyard::control {
 namespace {
 
+using batch::QuotaShare;
+using batch::ResourceChange;
+using batch::SchedulingPolicy;
 using domain::JobState;
 using domain::Phase;
-using domain::QuotaShare;
-using domain::ResourceChange;
-using domain::SchedulingPolicy;
 using test::BatchCluster;
 using test::kRegion;
 
@@ -35,9 +37,9 @@ class SharedCluster : public BatchCluster {
 
   // "training": four instances, two for each of red and blue, which lend and borrow.
   void add_quota_queue() {
-    domain::ServiceEnvironment environment;
+    batch::ServiceEnvironment environment;
     environment.key = {kRegion, "instances"};
-    environment.limits = {{std::string(domain::kInstancesUnit), 4}};
+    environment.limits = {{std::string(batch::kInstancesUnit), 4}};
     ASSERT_TRUE(change(ResourceChange::create, environment));
     SchedulingPolicy policy;
     policy.key = {kRegion, "quotas"};
@@ -49,8 +51,8 @@ class SharedCluster : public BatchCluster {
     ASSERT_TRUE(change(ResourceChange::create, queue));
     for (const char* name : {"red", "blue"}) {
       QuotaShare share;
-      share.key = {kRegion, domain::quota_share_name("training", name)};
-      share.limits = {{std::string(domain::kInstancesUnit), 2}};
+      share.key = {kRegion, batch::quota_share_name("training", name)};
+      share.limits = {{std::string(batch::kInstancesUnit), 2}};
       share.strategy = QuotaShare::Strategy::lend_and_borrow;
       ASSERT_TRUE(change(ResourceChange::create, share));
     }

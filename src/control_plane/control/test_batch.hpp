@@ -1,7 +1,11 @@
 // A cluster with a queue and a compute environment of 4 vCPU, for tests of Batch's jobs.
 #pragma once
 
+#include "batch/catalog.hpp"
+#include "batch/limits.hpp"
+#include "batch/status.hpp"
 #include "control/test_yard.hpp"
+#include "domain/stage.hpp"
 #include "reconcile/state.hpp"
 
 namespace trainyard::control::test {
@@ -15,36 +19,35 @@ class BatchCluster : public Yard {
     add_queue("q", {"box"}, 1);
   }
 
-  Result<domain::BatchResource> change(domain::ResourceChange how, domain::BatchResource resource) {
-    Result<domain::BatchResource> result = internal("not answered");
+  Result<batch::Resource> change(batch::ResourceChange how, batch::Resource resource) {
+    Result<batch::Resource> result = internal("not answered");
     control->change_resource({how, std::move(resource)}, [&](auto answer) { result = std::move(answer); });
     run();
     return result;
   }
   void add_environment(const std::string& name, double cpus_max, bool spot = false) {
-    domain::ComputeEnvironment environment;
+    batch::ComputeEnvironment environment;
     environment.key = {kRegion, name};
     environment.cpus_max = cpus_max;
     environment.spot = spot;
-    ASSERT_TRUE(change(domain::ResourceChange::create, environment));
+    ASSERT_TRUE(change(batch::ResourceChange::create, environment));
   }
-  domain::JobQueue queue_of(const std::string& name, std::vector<std::string> environments,
-                            int64_t priority) {
-    domain::JobQueue queue;
+  batch::JobQueue queue_of(const std::string& name, std::vector<std::string> environments, int64_t priority) {
+    batch::JobQueue queue;
     queue.key = {kRegion, name};
     queue.environments = std::move(environments);
     queue.priority = priority;
     return queue;
   }
   void add_queue(const std::string& name, std::vector<std::string> environments, int64_t priority) {
-    ASSERT_TRUE(change(domain::ResourceChange::create, queue_of(name, std::move(environments), priority)));
+    ASSERT_TRUE(change(batch::ResourceChange::create, queue_of(name, std::move(environments), priority)));
   }
 
   static NewJob batch_job(const std::string& id, double cpus = 1, const std::string& queue = "q",
                           std::vector<std::string> depends_on = {}) {
     NewJob job = job_of(id);
     job.spec.groups = {{"default", "vCPU", 1, domain::Share{cpus, 64 << 20, 0}}};
-    job.spec.max_runtime_seconds = domain::kBatchRuntimeSecondsMax;
+    job.spec.max_runtime_seconds = batch::kRuntimeSecondsMax;
     job.spec.batch->queue = queue;
     job.spec.batch->depends_on = std::move(depends_on);
     return job;
@@ -77,7 +80,9 @@ class BatchCluster : public Yard {
     clock.advance(2s);
     run();
   }
-  std::string status(const std::string& id) { return std::string(to_string(batch_status(*find(id)))); }
+  std::string status(const std::string& id) {
+    return std::string(batch::status_name(domain::stage_of(*find(id))));
+  }
 };
 
 }  // namespace trainyard::control::test

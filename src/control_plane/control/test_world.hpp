@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 
+#include "batch/catalog.hpp"
 #include "control/control.hpp"
 #include "domain/usage.hpp"
 #include "launch/launcher.hpp"
@@ -187,7 +188,7 @@ class KeptLauncher final : public launch::Launcher {
 struct Replay {
   std::map<domain::JobNumber, domain::Job> jobs;
   std::map<std::string, std::vector<domain::Tag>> tags;
-  domain::BatchCatalog yard;
+  batch::Catalog yard;
   domain::Records records;
   domain::Usages usages;  // including usage that has decayed to nothing
 
@@ -203,7 +204,7 @@ struct Replay {
     const std::optional<domain::Job> subject = number ? find(*number) : std::nullopt;
     const auto* set = std::get_if<reconcile::SetTags>(&command);
     const auto* definition = std::get_if<reconcile::ChangeResource>(&command);
-    const domain::JobDefinition* last = definition ? last_of(*definition) : nullptr;
+    const batch::JobDefinition* last = definition ? last_of(*definition) : nullptr;
     std::set<domain::JobNumber> made;
     if (const auto* make = std::get_if<reconcile::MakeChildren>(&command))
       for (auto job = jobs.upper_bound(make->array); job != jobs.end(); ++job) made.insert(job->first);
@@ -221,13 +222,13 @@ struct Replay {
     if (change.records) records = *change.records;
     if (change.tags) tags[change.tags->first] = change.tags->second;
     if (!change.resource) return {};
-    domain::put(yard, definition->how, *change.resource);
-    if (definition->how == domain::ResourceChange::remove)
+    batch::put(yard, definition->how, *change.resource);
+    if (definition->how == batch::ResourceChange::remove)
       std::erase_if(usages, [&](const auto& each) {
-        return std::holds_alternative<domain::JobQueue>(*change.resource) &&
-               each.first.queue == domain::key_of(*change.resource);
+        return std::holds_alternative<batch::JobQueue>(*change.resource) &&
+               each.first.queue == batch::key_of(*change.resource);
       });
-    if (const auto* made_now = std::get_if<domain::JobDefinition>(&*change.resource))
+    if (const auto* made_now = std::get_if<batch::JobDefinition>(&*change.resource))
       definitions_[made_now->key].revision =
           std::max(definitions_[made_now->key].revision, made_now->revision);
     return {};
@@ -239,7 +240,7 @@ struct Replay {
     const auto present = usages.find(*share);
     if (const auto usage =
             domain::usage_after(present == usages.end() ? std::nullopt : std::optional(present->second),
-                                before, after, domain::decay_of(yard, share->queue)))
+                                before, after, batch::decay_of(yard, share->queue)))
       usages[*share] = *usage;
   }
 
@@ -254,12 +255,12 @@ struct Replay {
     return domain::child_of(parent->second, uint32_t(number - parent->first - 1));
   }
 
-  const domain::JobDefinition* last_of(const reconcile::ChangeResource& change) const {
-    const auto found = definitions_.find(domain::key_of(change.resource));
+  const batch::JobDefinition* last_of(const reconcile::ChangeResource& change) const {
+    const auto found = definitions_.find(batch::key_of(change.resource));
     return found == definitions_.end() ? nullptr : &found->second;
   }
 
-  std::map<domain::JobKey, domain::JobDefinition> definitions_;  // the last revisions
+  std::map<domain::JobKey, batch::JobDefinition> definitions_;  // the last revisions
 };
 
 }  // namespace trainyard::control::test

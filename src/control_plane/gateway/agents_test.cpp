@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "batch/catalog.hpp"
 #include "control/test_world.hpp"
 #include "wire/codec.hpp"
 
@@ -137,13 +138,13 @@ TEST_F(AgentsTest, WelcomesWhomItStarted) {
 class NodesTest : public AgentsTest {
  protected:
   NodesTest() {
-    domain::ComputeEnvironment environment;
+    batch::ComputeEnvironment environment;
     environment.key = {"us-east-1", "box"};
-    control->change_resource({domain::ResourceChange::create, environment}, [](const auto&) {});
-    domain::JobQueue queue;
+    control->change_resource({batch::ResourceChange::create, environment}, [](const auto&) {});
+    batch::JobQueue queue;
     queue.key = {"us-east-1", "q"};
     queue.environments = {"box"};
-    control->change_resource({domain::ResourceChange::create, queue}, [](const auto&) {});
+    control->change_resource({batch::ResourceChange::create, queue}, [](const auto&) {});
     control::NewJob job;
     job.key = {"us-east-1", "nodes"};
     job.spec.image = "machine";

@@ -53,12 +53,14 @@ Result<domain::JobSpec> JobReader::spec_of_array(int64_t number) {
   return spec_;
 }
 
-Result<domain::BatchResource> resource_of(const Statement& row) {
-  const auto body = parse_json(row.text(1));
+Result<ResourceRecord> resource_of(const Statement& row) {
+  auto body = parse_json(row.text(5));
   if (!body) return corrupt("ledger: the record of a " + row.text(0) + " is not JSON");
-  auto resource = domain::batch_resource_from_json(row.text(0), *body);
-  if (!resource) return corrupt("ledger: the record of a " + row.text(0) + ": " + resource.error().message);
-  return resource;
+  return ResourceRecord{row.text(0),
+                        {row.text(1), row.text(2)},
+                        uint32_t(row.integer(3)),
+                        row.integer(4) != 0,
+                        *std::move(body)};
 }
 
 Result<domain::Record> record_of(const Statement& row) {

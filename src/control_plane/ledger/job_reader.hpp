@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "domain/batch.hpp"
 #include "domain/job.hpp"
 #include "domain/record.hpp"
+#include "ledger/ledger.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::ledger {
@@ -35,8 +35,10 @@ class JobReader {
   domain::JobSpec spec_;
 };
 
-// Reads columns `kind` and `body` of the current row.
-Result<domain::BatchResource> resource_of(const sqlite::Statement& row);
+inline constexpr std::string_view kResourceColumns =
+    "SELECT kind, region, name, revision, active, body FROM nouns ";
+// Reads the current row. Requires: a row of kResourceColumns.
+Result<ResourceRecord> resource_of(const sqlite::Statement& row);
 
 // Reads columns `kind`, `name`, `revision` and `body` of the table `records`.
 Result<domain::Record> record_of(const sqlite::Statement& row);

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file_faults.hpp"
@@ -22,9 +23,9 @@
 #include "base/result.hpp"
 #include "base/time.hpp"
 #include "domain/array.hpp"
-#include "domain/batch.hpp"
 #include "domain/job.hpp"
 #include "domain/record.hpp"
+#include "domain/stage.hpp"
 #include "domain/usage.hpp"
 
 namespace trainyard::ledger {
@@ -37,14 +38,29 @@ struct CommandRecord {
   Json body;
 };
 
+// A resource (a queue, an environment, a definition, ..) as its owner wrote it. The ledger does not read the body.
+struct ResourceRecord {
+  std::string kind;  // "job_queue"
+  domain::JobKey key;
+  uint32_t revision = 0;  // of a definition, from 1; 0: of a kind without revisions
+  bool active = true;
+  Json body;
+};
+inline constexpr std::string_view kDefinitionKind = "job_definition";  // the one kind with revisions
+struct ResourceWrite {
+  ResourceRecord resource;  // as it is now, or as it was when removed
+  bool remove = false;
+};
+// Decides if the owner of resources can read one. Errors: what is wrong with it.
+using ResourceCheck = std::function<Result<void>(const ResourceRecord&)>;
+
 // The changes of one commit.
 struct Batch {
   std::vector<CommandRecord> commands;
   std::vector<domain::Job> jobs;  // rows to insert or replace
   std::vector<std::pair<std::string, std::vector<domain::Tag>>>
       tags;  // arn -> all its tags; empty: none left
-  std::vector<std::pair<domain::ResourceChange, domain::BatchResource>>
-      resources;  // as they are now, or as they were when removed
+  std::vector<ResourceWrite> resources;
   std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>> usages = {};  // nothing: removed
   std::vector<std::pair<domain::RecordKey, std::shared_ptr<const domain::Record>>> records =
       {};  // nullptr: removed
@@ -55,11 +71,11 @@ struct JobQuery {
   std::string region;
   std::string name_contains;
   std::optional<Instant> created_after, created_before, modified_after, modified_before;
-  std::vector<domain::JobState> states;             // empty: all
-  std::optional<std::string> queue;                 // "": jobs without a queue; nothing: all
-  bool training = false;                            // jobs without a queue, and service jobs
-  std::optional<domain::BatchStatus> batch_status;  // of Batch jobs
-  std::optional<domain::WarmPoolState> warm_pool;   // of those that have or had one
+  std::vector<domain::JobState> states;            // empty: all
+  std::optional<std::string> queue;                // "": jobs without a queue; nothing: all
+  bool training = false;                           // jobs without a queue, and service jobs
+  std::optional<domain::Stage> stage;              // of jobs in queues
+  std::optional<domain::WarmPoolState> warm_pool;  // of those that have or had one
   enum class Sort { name, created, state } sort = Sort::created;
   bool descending = true;
   std::string token;  // "" at first; from a page
@@ -71,7 +87,7 @@ struct ChildQuery {
   domain::JobNumber array = 0;
   uint32_t first = 0;                              // the smallest index
   uint32_t end = uint32_t(domain::kArraySizeMax);  // one past the largest index
-  std::optional<domain::BatchStatus> batch_status;
+  std::optional<domain::Stage> stage;
   size_t children_max = 100;  // at most kPageJobsMax
 };
 
@@ -113,11 +129,12 @@ class Ledger {
   virtual Result<domain::ChildCounts> count_children(domain::JobNumber array) = 0;
   virtual Result<JobPage> list_jobs(const JobQuery& query) = 0;
   virtual Result<std::vector<domain::Tag>> tags(const std::string& arn) = 0;
-  virtual Result<domain::BatchCatalog> batch_catalog() = 0;
+  // All resources but definitions.
+  virtual Result<std::vector<ResourceRecord>> resources() = 0;
   virtual Result<domain::Records> records() = 0;
   // The usage of each share of each queue.
   virtual Result<domain::Usages> usages() = 0;
-  virtual Result<std::vector<domain::JobDefinition>> definitions(const DefinitionQuery& query) = 0;
+  virtual Result<std::vector<ResourceRecord>> definitions(const DefinitionQuery& query) = 0;
   // Calls `each` for every stored command, in order.
   virtual Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) = 0;
 };
@@ -133,9 +150,9 @@ inline constexpr uint64_t kCommandsMax = 250'000;
 // Commands dropped at once: some milliseconds of one commit.
 inline constexpr uint64_t kCommandsDroppedAtOnce = 1'000;
 
-// `path` of the database file; ":memory:" for tests and the simulator. Lifetime: `faults`, for tests, outlives the
-// ledger.
+// `path` of the database file; ":memory:" for tests and the simulator. Resources of an existing file that `check` refuses
+// are set aside. Lifetime: `faults`, for tests, outlives the ledger.
 Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max = kCommandsMax,
-                                            FileFaults* faults = nullptr);
+                                            FileFaults* faults = nullptr, const ResourceCheck& check = {});
 
 }  // namespace trainyard::ledger

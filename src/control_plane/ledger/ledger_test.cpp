@@ -261,7 +261,7 @@ TEST_P(LedgerTest, AnArraysChildrenAreKeptBesideIt) {
   all.region = "us-east-1";
   all.descending = false;
   EXPECT_EQ(names(*ledger->list_jobs(all)), (std::vector<std::string>{"a", "array"}));
-  all.batch_status = domain::BatchStatus::failed;
+  all.stage = domain::Stage::failed;
   EXPECT_TRUE(ledger->list_jobs(all)->jobs.empty());
 
   const auto numbers = [&](ChildQuery query) {
@@ -275,12 +275,12 @@ TEST_P(LedgerTest, AnArraysChildrenAreKeptBesideIt) {
   EXPECT_EQ(numbers({}), (Numbers{6, 7, 9}));
   EXPECT_EQ(numbers({.first = 1, .end = 3}), (Numbers{7}));
   EXPECT_EQ(numbers({.children_max = 2}), (Numbers{6, 7}));
-  EXPECT_EQ(numbers({.batch_status = domain::BatchStatus::failed}), (Numbers{9}));
+  EXPECT_EQ(numbers({.stage = domain::Stage::failed}), (Numbers{9}));
 
   const auto counts = ledger->count_children(5);
   ASSERT_TRUE(counts);
-  EXPECT_EQ(counts->in(domain::BatchStatus::runnable), 2u);
-  EXPECT_EQ(counts->in(domain::BatchStatus::failed), 1u);
+  EXPECT_EQ(counts->in(domain::Stage::runnable), 2u);
+  EXPECT_EQ(counts->in(domain::Stage::failed), 1u);
   EXPECT_EQ(counts->all(), 3u);
   EXPECT_EQ(ledger->count_children(1)->all(), 0u);
 
@@ -313,28 +313,22 @@ TEST(LedgerFile, AChildsRowDoesNotRepeatItsArrays) {
 }
 
 TEST_P(LedgerTest, RemembersQueuesEnvironmentsAndDefinitions) {
-  using domain::ResourceChange;
   auto ledger = open();
-  domain::ComputeEnvironment environment;
-  environment.key = {"us-east-1", "box"};
-  environment.cpus_max = 3;
-  domain::JobQueue queue;
-  queue.key = {"us-east-1", "quick"};
-  Batch batch{
-      {a_command(1)}, {}, {}, {{ResourceChange::create, environment}, {ResourceChange::create, queue}}};
+  const ResourceRecord environment{"compute_environment", {"us-east-1", "box"}, 0, true, {{"cpus_max", 3}}};
+  const ResourceRecord queue{"job_queue", {"us-east-1", "quick"}, 0, true, Json::object()};
+  Batch batch{{a_command(1)}, {}, {}, {{environment}, {queue}}};
   for (const char* name : {"a", "b"})
-    for (const uint32_t revision : {1u, 2u}) {
-      domain::JobDefinition definition;
-      definition.key = {"us-east-1", name};
-      definition.revision = revision;
-      definition.active = revision == 2;
-      batch.resources.emplace_back(ResourceChange::create, definition);
-    }
+    for (const uint32_t revision : {1u, 2u})
+      batch.resources.push_back(
+          {{std::string(kDefinitionKind), {"us-east-1", name}, revision, revision == 2, {}}});
   ASSERT_TRUE(ledger->commit(batch));
-  EXPECT_EQ(ledger->batch_catalog()->environment(environment.key)->cpus_max, 3);
-  EXPECT_TRUE(ledger->batch_catalog()->queue(queue.key));
-  ASSERT_TRUE(ledger->commit({{a_command(2)}, {}, {}, {{ResourceChange::remove, queue}}}));
-  EXPECT_FALSE(ledger->batch_catalog()->queue(queue.key));
+  auto kept = ledger->resources();
+  ASSERT_EQ(kept->size(), 2u) << "definitions are asked for by themselves";
+  EXPECT_EQ(kept->at(0).body, environment.body);
+  EXPECT_EQ(kept->at(1).kind, "job_queue");
+  EXPECT_EQ(kept->at(1).key, queue.key);
+  ASSERT_TRUE(ledger->commit({{a_command(2)}, {}, {}, {{queue, true}}}));
+  EXPECT_EQ(ledger->resources()->size(), 1u);
 
   DefinitionQuery query;
   query.region = "us-east-1";

@@ -35,15 +35,18 @@ TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
 TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
-  domain::JobQueue queue;
-  queue.key = {"us-east-1", "quick"};
+  const ResourceRecord queue{"job_queue", {"us-east-1", "quick"}, 0, true, Json::object()};
+  const ResourceRecord sound{"job_queue", {"us-east-1", "slow"}, 0, true, Json::object()};
+  const auto check = [](const ResourceRecord& resource) -> Result<void> {
+    return resource.body.is_object() ? Result<void>() : invalid("it is not an object");
+  };
   ASSERT_TRUE((*open_sqlite(path))
                   ->commit({{a_command(1)},
                             {a_job(1, "a"), a_job(2, "not-json"), a_job(3, "no-phase"),
                              a_job(4, "of-an-unknown-state"), a_job(5, "over", JobState::completed),
                              a_job(6, "last")},
                             {},
-                            {{domain::ResourceChange::create, queue}}}));
+                            {{queue}, {sound}}}));
   for (const char* statement :
        {"UPDATE jobs SET progress = 'nothing' WHERE number = 2",
         "UPDATE jobs SET progress = json_set(progress, '$.transitions', json_array()) WHERE number = 3",
@@ -55,12 +58,12 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
         "('role', 'r', 0, '{}'), ('policy', 'p', 1, '[]'), ('policy', 'x', 'y', '{}')"})
     ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
   for (int start = 0; start < 2; ++start) {
-    auto ledger = open_sqlite(path);
+    auto ledger = open_sqlite(path, kCommandsMax, nullptr, check);
     ASSERT_TRUE(ledger) << ledger.error().message;
     EXPECT_EQ((*ledger)->live_jobs()->size(), 1u);
     EXPECT_EQ((*ledger)->find_job({"us-east-1", "no-phase"}).error().kind, Kind::not_found);
     EXPECT_EQ((*ledger)->last_job_number(), 6u) << "their numbers are not given again";
-    EXPECT_TRUE((*ledger)->batch_catalog()->queues.empty());
+    EXPECT_EQ((*ledger)->resources()->size(), 1u);
     JobQuery query;
     query.region = "us-east-1";
     EXPECT_EQ((*ledger)->list_jobs(query)->jobs.size(), 1u) << "a finished one that is broken fails no list";
@@ -75,6 +78,7 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
     EXPECT_EQ(aside->at(1).number, 3);
     EXPECT_EQ(aside->at(1).reason, "a job has at least one phase");
     EXPECT_EQ(aside->at(4).kind, "job_queue");
+    EXPECT_EQ(aside->at(4).reason, "ledger: the record of a job_queue: it is not an object");
     std::set<std::string> others;
     for (size_t i = 5; i < aside->size(); ++i) others.insert(aside->at(i).kind + "/" + aside->at(i).name);
     EXPECT_EQ(others, (std::set<std::string>{"user/ann", "role/r", "policy/p", "policy/x"}));
@@ -181,7 +185,7 @@ TEST(LedgerFile, OneOfTheFirstVersionIsBroughtToThePresent) {
   query.region = "us-east-1";
   query.queue = "";
   EXPECT_EQ((*ledger)->list_jobs(query)->jobs.size(), 1u);
-  EXPECT_TRUE((*ledger)->batch_catalog());
+  EXPECT_TRUE((*ledger)->resources());
   ledger = open_sqlite(path);
   EXPECT_TRUE(ledger) << "and it stays so";
 }
@@ -229,13 +233,13 @@ TEST(LedgerFile, TheStatusesOfBatchJobsAreReadOffTheSecondVersion) {
     JobQuery query;
     query.region = "us-east-1";
     query.queue = "quick";
-    query.batch_status = domain::batch_status(job);
+    query.stage = domain::stage_of(job);
     const auto found = ledger->list_jobs(query);
     ASSERT_TRUE(found);
     EXPECT_TRUE(std::ranges::any_of(found->jobs, [&](const auto& each) { return each.number == job.number; }))
         << job.key.name;
     EXPECT_TRUE(std::ranges::all_of(found->jobs, [&](const auto& each) {
-      return domain::batch_status(each) == query.batch_status;
+      return domain::stage_of(each) == query.stage;
     })) << job.key.name;
   }
 }

@@ -62,18 +62,27 @@ Result<std::vector<Unreadable>> unreadable_jobs(Connection& connection) {
   return found;
 }
 
-Result<std::vector<Unreadable>> unreadable_resources(Connection& connection) {
-  Statement rows = TRY(connection.prepare_once(
-      "SELECT kind, body, region, name, revision FROM nouns WHERE kind <> 'job_definition'"));
+// What is wrong with a resource, for its owner too; nothing when it is sound.
+std::optional<std::string> fault_of(const Statement& row, const ResourceCheck& check) {
+  const auto resource = resource_of(row);
+  if (!resource) return resource.error().message;
+  const auto checked = check ? check(*resource) : Result<void>();
+  if (checked) return std::nullopt;
+  return "ledger: the record of a " + resource->kind + ": " + checked.error().message;
+}
+
+Result<std::vector<Unreadable>> unreadable_resources(Connection& connection, const ResourceCheck& check) {
+  Statement rows =
+      TRY(connection.prepare_once(std::string(kResourceColumns) + "WHERE kind <> 'job_definition'"));
   std::vector<Unreadable> found;
   while (TRY(rows.step())) {
-    const auto resource = resource_of(rows);
-    if (resource) continue;
+    const auto fault = fault_of(rows, check);
+    if (!fault) continue;
     found.push_back({Table::resources,
-                     {rows.text(0), rows.text(2) + "/" + rows.text(3), 0, resource.error().message},
-                     rows.integer(4),
-                     rows.text(2),
-                     rows.text(3)});
+                     {rows.text(0), rows.text(1) + "/" + rows.text(2), 0, *fault},
+                     rows.integer(3),
+                     rows.text(1),
+                     rows.text(2)});
   }
   return found;
 }
@@ -148,10 +157,11 @@ Result<std::vector<SetAside>> read_set_aside(const std::string& path) {
   return found;
 }
 
-Result<void> set_aside_unreadable(Connection& connection) {
+Result<void> set_aside_unreadable(Connection& connection, const ResourceCheck& check) {
   std::vector<Unreadable> all = TRY(unreadable_jobs(connection));
   // Children follow their array, which is read first.
-  for (Unreadable& resource : TRY(unreadable_resources(connection))) all.push_back(std::move(resource));
+  for (Unreadable& resource : TRY(unreadable_resources(connection, check)))
+    all.push_back(std::move(resource));
   for (Unreadable& record : TRY(unreadable_records(connection))) all.push_back(std::move(record));
   if (all.empty()) return {};
   TRY(connection.run("BEGIN IMMEDIATE"));

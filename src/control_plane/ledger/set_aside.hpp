@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "ledger/ledger.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::ledger {
@@ -28,7 +29,7 @@ Result<std::vector<SetAside>> read_set_aside(const std::string& path);
 // Moves live jobs, queues, environments and policies, and records of front ends, that do not parse or are
 // inconsistent, and logs each. Finished jobs and definitions stay: they are read on request only. Requires:
 // `connection` is the only writer. Private to this module.
-Result<void> set_aside_unreadable(sqlite::Connection& connection);
+Result<void> set_aside_unreadable(sqlite::Connection& connection, const ResourceCheck& check);
 
 // The largest number of a job that was set aside: it is never assigned again.
 Result<int64_t> last_number_set_aside(sqlite::Connection& connection);

@@ -89,7 +89,7 @@ Result<Question> question_of(const JobQuery& query) {
   if (query.queue) question.add(" AND queue = ?", *query.queue);
   if (query.training)
     question.add(" AND (queue = '' OR queue GLOB ?)", std::string(domain::kServiceQueues) + "*");
-  if (query.batch_status) question.add(" AND batch_status = ?", int64_t(*query.batch_status));
+  if (query.stage) question.add(" AND batch_status = ?", int64_t(*query.stage));
   if (query.warm_pool)
     question.add(" AND json_extract(progress, '$.warm_pool.state') = ?",
                  std::string(to_string(*query.warm_pool)));
@@ -116,9 +116,9 @@ Result<Question> question_of(const JobQuery& query) {
 class SqliteLedger final : public Ledger {
  public:
   static Result<std::unique_ptr<Ledger>> open(const std::string& path, uint64_t commands_max,
-                                              FileFaults* faults) {
+                                              FileFaults* faults, const ResourceCheck& check) {
     auto ledger = std::make_unique<SqliteLedger>(path, commands_max, faults);
-    TRY(ledger->prepare().in("opening the ledger " + path));
+    TRY(ledger->prepare(check).in("opening the ledger " + path));
     return std::unique_ptr<Ledger>(std::move(ledger));
   }
 
@@ -205,7 +205,7 @@ class SqliteLedger final : public Ledger {
   Result<std::vector<domain::Job>> children(const ChildQuery& query) override {
     Question question;
     question.add(std::string(kJobColumns) + "WHERE parent > 0 AND parent = ?", int64_t(query.array));
-    if (query.batch_status) question.add(" AND batch_status = ?", int64_t(*query.batch_status));
+    if (query.stage) question.add(" AND batch_status = ?", int64_t(*query.stage));
     question.add(" AND number >= ?", int64_t(domain::child_number(query.array, query.first)));
     question.add(" AND number < ?", int64_t(domain::child_number(query.array, query.end)));
     question.add(" ORDER BY number LIMIT ?", int64_t(std::min(query.children_max, kPageJobsMax)));
@@ -269,12 +269,13 @@ class SqliteLedger final : public Ledger {
     });
   }
 
-  Result<domain::BatchCatalog> batch_catalog() override {
-    return read([](Connection& connection) -> Result<domain::BatchCatalog> {
-      Statement rows = TRY(connection.prepare("SELECT kind, body FROM nouns WHERE kind <> 'job_definition'"));
-      domain::BatchCatalog yard;
-      while (TRY(rows.step())) domain::put(yard, domain::ResourceChange::update, TRY(resource_of(rows)));
-      return yard;
+  Result<std::vector<ResourceRecord>> resources() override {
+    return read([](Connection& connection) -> Result<std::vector<ResourceRecord>> {
+      Statement rows =
+          TRY(connection.prepare(std::string(kResourceColumns) + "WHERE kind <> 'job_definition'"));
+      std::vector<ResourceRecord> found;
+      while (TRY(rows.step())) found.push_back(TRY(resource_of(rows)));
+      return found;
     });
   }
 
@@ -302,9 +303,9 @@ class SqliteLedger final : public Ledger {
     });
   }
 
-  Result<std::vector<domain::JobDefinition>> definitions(const DefinitionQuery& query) override {
+  Result<std::vector<ResourceRecord>> definitions(const DefinitionQuery& query) override {
     Question question;
-    question.add("SELECT kind, body FROM nouns WHERE kind = ?", std::string("job_definition"));
+    question.add(std::string(kResourceColumns) + "WHERE kind = ?", std::string(kDefinitionKind));
     question.add(" AND region = ?", query.region);
     if (!query.name.empty()) question.add(" AND name = ?", query.name);
     if (query.revision) question.add(" AND revision = ?", int64_t(*query.revision));
@@ -315,12 +316,12 @@ class SqliteLedger final : public Ledger {
     }
     question.add(" ORDER BY name, revision DESC LIMIT ?",
                  int64_t(std::min(query.definitions_max, kPageJobsMax)));
-    return read([&](Connection& connection) -> Result<std::vector<domain::JobDefinition>> {
+    return read([&](Connection& connection) -> Result<std::vector<ResourceRecord>> {
       Statement rows = TRY(connection.prepare_once(question.sql));
       for (const auto& parameter : question.parameters)
         std::visit([&](const auto& value) { rows.bind(value); }, parameter);
-      std::vector<domain::JobDefinition> found;
-      while (TRY(rows.step())) found.push_back(std::get<domain::JobDefinition>(TRY(resource_of(rows))));
+      std::vector<ResourceRecord> found;
+      while (TRY(rows.step())) found.push_back(TRY(resource_of(rows)));
       return found;
     });
   }
@@ -341,10 +342,10 @@ class SqliteLedger final : public Ledger {
   }
 
  private:
-  Result<void> prepare() {
+  Result<void> prepare(const ResourceCheck& check) {
     writer_ = TRY(Connection::open(path_, sqlite::Access::read_and_write, watch_.name()));
     TRY(make_tables(*writer_, path_));
-    TRY(set_aside_unreadable(*writer_).in("setting aside records that cannot be read"));
+    TRY(set_aside_unreadable(*writer_, check).in("setting aside records that cannot be read"));
     last_sequence_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(sequence), 0) FROM commands")));
     // The numbers of children that were not created yet are assigned too.
     const int64_t last = TRY(writer_->integer("SELECT coalesce(max(number), 0) FROM jobs"));
@@ -372,7 +373,7 @@ class SqliteLedger final : public Ledger {
     TRY(drop_old_commands(sequence));
     for (const domain::Job& job : batch.jobs) TRY(write_job(job));
     for (const auto& [arn, tags] : batch.tags) TRY(write_tags(arn, tags));
-    for (const auto& [how, resource] : batch.resources) TRY(write_resource(how, resource));
+    for (const ResourceWrite& each : batch.resources) TRY(write_resource(each));
     for (const auto& [share, usage] : batch.usages) TRY(write_usage(share, usage));
     for (const auto& [key, record] : batch.records) TRY(write_record(key, record.get()));
     return {};
@@ -392,12 +393,12 @@ class SqliteLedger final : public Ledger {
 
   Result<void> write_job(const domain::Job& job) {
     const std::string progress = dump(progress_json(job));
-    const int64_t status = job.spec.batch ? int64_t(domain::batch_status(job)) : kNoBatchStatus;
+    const int64_t stage = job.spec.batch ? int64_t(domain::stage_of(job)) : kNoStage;
     Statement update = TRY(
         writer_->prepare("UPDATE jobs SET state = ?, live = ?, status_order = ?, modified = ?, progress = ?, "
                          "batch_status = ? WHERE number = ?"));
     update.bind(to_string(job.state)).bind(int64_t(job.live())).bind(status_order(job.state));
-    update.bind(to_milliseconds(job.modified)).bind(progress).bind(status).bind(int64_t(job.number));
+    update.bind(to_milliseconds(job.modified)).bind(progress).bind(stage).bind(int64_t(job.number));
     TRY(update.run());
     if (writer_->changes() == 1) return {};
     Statement insert =
@@ -410,24 +411,24 @@ class SqliteLedger final : public Ledger {
     // A child has the spec of its array.
     insert.bind(job.parent != 0 ? std::string() : dump(to_json(job.spec))).bind(progress);
     insert.bind(job.spec.batch ? job.spec.batch->listed_queue() : std::string()).bind(int64_t(job.parent));
-    insert.bind(int64_t(domain::last_number_of(job) - job.number)).bind(status);
+    insert.bind(int64_t(domain::last_number_of(job) - job.number)).bind(stage);
     return insert.run();
   }
 
-  Result<void> write_resource(domain::ResourceChange how, const domain::BatchResource& resource) {
-    const domain::JobKey& key = domain::key_of(resource);
-    const auto* definition = std::get_if<domain::JobDefinition>(&resource);
-    const int64_t revision = definition ? definition->revision : 0;
-    if (how == domain::ResourceChange::remove) {
+  Result<void> write_resource(const ResourceWrite& write) {
+    const ResourceRecord& resource = write.resource;
+    const domain::JobKey& key = resource.key;
+    const int64_t revision = resource.revision;
+    if (write.remove) {
       Statement gone = TRY(
           writer_->prepare("DELETE FROM nouns WHERE kind = ? AND region = ? AND name = ? AND revision = ?"));
-      return gone.bind(domain::kind_of(resource)).bind(key.region).bind(key.name).bind(revision).run();
+      return gone.bind(resource.kind).bind(key.region).bind(key.name).bind(revision).run();
     }
     Statement replace =
         TRY(writer_->prepare("INSERT OR REPLACE INTO nouns (kind, region, name, revision, active, body) "
                              "VALUES (?, ?, ?, ?, ?, ?)"));
-    replace.bind(domain::kind_of(resource)).bind(key.region).bind(key.name).bind(revision);
-    return replace.bind(int64_t(!definition || definition->active)).bind(dump(to_json(resource))).run();
+    replace.bind(resource.kind).bind(key.region).bind(key.name).bind(revision);
+    return replace.bind(int64_t(resource.active)).bind(dump(resource.body)).run();
   }
 
   Result<void> write_record(const domain::RecordKey& key, const domain::Record* record) {
@@ -513,8 +514,8 @@ class SqliteLedger final : public Ledger {
 }  // namespace
 
 Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max,
-                                            FileFaults* faults) {
-  return SqliteLedger::open(path, commands_max, faults);
+                                            FileFaults* faults, const ResourceCheck& check) {
+  return SqliteLedger::open(path, commands_max, faults, check);
 }
 
 }  // namespace trainyard::ledger

@@ -56,7 +56,7 @@ CREATE TABLE nouns (
 )";
 
 // Arrays. Their children are only in indexes that serve queries for children, so that ten thousand of them
-// slow down no other query. The status of a Batch job, with the numbers of domain::BatchStatus, is computed
+// slow down no other query. The status of a Batch job, with the numbers of domain::Stage, is computed
 // for older records.
 constexpr const char* kThirdVersion = R"(
 ALTER TABLE jobs ADD COLUMN parent INTEGER NOT NULL DEFAULT 0;

@@ -10,7 +10,7 @@
 
 namespace trainyard::ledger {
 
-inline constexpr int64_t kNoBatchStatus = -1;  // of jobs that are not Batch jobs
+inline constexpr int64_t kNoStage = -1;  // of jobs in no queue: the column batch_status
 
 // Before a database of an earlier version is changed, a copy is made next to it (copy_path()). `path` is the
 // database file.

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "domain/service_job.hpp"
+#include "batch/service_job.hpp"
+#include "batch/status.hpp"
 #include "reconcile/state.hpp"
 
 namespace trainyard::reconcile {
 
+using namespace batch;
 using namespace domain;
 
 namespace {

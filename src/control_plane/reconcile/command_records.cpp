@@ -1,12 +1,14 @@
 // Converts commands to the form that the ledger stores: a kind and a JSON body. A missing member takes its
 // default, so an older record stays readable.
 #include "base/text.hpp"
+#include "batch/catalog.hpp"
 #include "domain/json_fields.hpp"
 #include "reconcile/state.hpp"
 
 namespace trainyard::reconcile {
 namespace {
 
+using namespace batch;
 using namespace domain;
 
 Json tags_json(const std::vector<Tag>& tags) {
@@ -78,8 +80,8 @@ Json json_of(const StopAwaiting& command) { return {{"job", command.job}, {"awai
 constexpr std::string_view kChanges[] = {"create", "update", "remove"};  // as ResourceChange
 Json json_of(const ChangeResource& change) {
   return {{"how", kChanges[size_t(change.how)]},
-          {"kind", domain::kind_of(change.resource)},
-          {"noun", domain::to_json(change.resource)}};
+          {"kind", batch::kind_of(change.resource)},
+          {"noun", batch::to_json(change.resource)}};
 }
 Json json_of(const MakeChildren& make) { return {{"array", make.array}, {"count", make.count}}; }
 Json json_of(const FinishArray& finish) { return {{"array", finish.array}, {"failed", finish.failed}}; }
@@ -228,9 +230,9 @@ Result<Command> prioritise_of(const Json& json) {
   TRY(Fields(json, "prioritise").read("job", command.job).read("priority", command.priority).result());
   return Command(command);
 }
-Result<domain::ResourceChange> parse_change(std::string_view text) {
+Result<batch::ResourceChange> parse_change(std::string_view text) {
   for (size_t i = 0; i < std::size(kChanges); ++i)
-    if (kChanges[i] == text) return domain::ResourceChange(i);
+    if (kChanges[i] == text) return batch::ResourceChange(i);
   return invalid("unknown change '" + shorten(text, 40) + "'");
 }
 Result<Command> change_resource_of(const Json& json) {
@@ -242,7 +244,7 @@ Result<Command> change_resource_of(const Json& json) {
           .read("kind", kind)
           .read("noun", resource)
           .result());
-  change.resource = TRY(domain::batch_resource_from_json(kind, resource));
+  change.resource = TRY(batch::resource_from_json(kind, resource));
   return Command(std::move(change));
 }
 Result<Command> make_children_of(const Json& json) {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "batch/catalog.hpp"
+
 namespace trainyard::reconcile {
 std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKind>& kinds,
                                             const std::vector<launch::Machine>& machines,
-                                            const domain::BatchCatalog* yard) {
+                                            const batch::Catalog* yard) {
   std::vector<schedule::MachineKind> views;
   for (const launch::MachineKind& kind : kinds) {
     schedule::MachineKind view;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/time.hpp"
-#include "domain/batch.hpp"
+#include "batch/catalog.hpp"
 #include "launch/launcher.hpp"
 #include "schedule/growth.hpp"
 
@@ -22,7 +22,7 @@ namespace trainyard::reconcile {
 // The catalog is nullptr when there are no environments.
 std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKind>& kinds,
                                             const std::vector<launch::Machine>& machines,
-                                            const domain::BatchCatalog* yard);
+                                            const batch::Catalog* yard);
 
 using IdleSince = std::map<std::string, Instant>;  // by machine
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "batch/catalog.hpp"
+
 namespace trainyard::reconcile {
 namespace {
 
@@ -15,15 +17,15 @@ launch::Machine machine(const std::string& name, const std::string& kind) {
   return machine;
 }
 
-domain::BatchCatalog yard_of(double least, double desired, std::vector<std::string> types) {
-  domain::BatchCatalog yard;
-  domain::ComputeEnvironment environment;
+batch::Catalog yard_of(double least, double desired, std::vector<std::string> types) {
+  batch::Catalog yard;
+  batch::ComputeEnvironment environment;
   environment.key = {"eu-west-1", "e"};
   environment.cpus_max = 64;
   environment.cpus_min = least;
   environment.cpus_desired = desired;
   environment.instance_types = std::move(types);
-  put(yard, domain::ResourceChange::create, environment);
+  put(yard, batch::ResourceChange::create, environment);
   return yard;
 }
 

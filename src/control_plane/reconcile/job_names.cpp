@@ -3,10 +3,12 @@
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "batch/limits.hpp"
 #include "reconcile/state.hpp"
 
 namespace trainyard::reconcile {
 
+using namespace batch;
 using namespace domain;
 
 std::string job_title(const Job& job) {
@@ -15,7 +17,7 @@ std::string job_title(const Job& job) {
 }
 
 Duration stop_grace_of(const Job& job, Duration usual) {
-  return job.spec.plain() ? std::min<Duration>(usual, std::chrono::seconds(kBatchStopGraceSeconds)) : usual;
+  return job.spec.plain() ? std::min<Duration>(usual, std::chrono::seconds(kStopGraceSeconds)) : usual;
 }
 
 std::string_view log_group_of(const Job& job, HostIndex host) {

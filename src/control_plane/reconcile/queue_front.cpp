@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "batch/catalog.hpp"
+
 namespace trainyard::reconcile {
 namespace {
 
@@ -69,11 +71,11 @@ std::string_view wait_code(Lack lack) {
 }
 
 Fronts next_fronts(const Fronts& before, const std::vector<std::shared_ptr<const Job>>& jobs,
-                   const domain::BatchCatalog& yard, const std::vector<schedule::Wait>& waits, Instant now) {
+                   const batch::Catalog& yard, const std::vector<schedule::Wait>& waits, Instant now) {
   Fronts fronts;
   fronts.seen = now;
   for (auto& [key, waiting] : by_queue(jobs, waits)) {
-    const domain::JobQueue* queue = yard.queue(key);
+    const batch::JobQueue* queue = yard.queue(key);
     if (!queue || queue->policy.empty())
       std::ranges::sort(waiting, {}, [](const Standing& each) { return each.job->number; });
     const auto last = before.queues.find(key);
@@ -95,14 +97,14 @@ Fronts next_fronts(const Fronts& before, const std::vector<std::shared_ptr<const
   return fronts;
 }
 
-std::vector<Overdue> overdue_at_heads(const Fronts& fronts, const domain::BatchCatalog& yard, Instant now) {
+std::vector<Overdue> overdue_at_heads(const Fronts& fronts, const batch::Catalog& yard, Instant now) {
   std::vector<Overdue> overdue;
   for (const auto& [key, front] : fronts.queues) {
-    const domain::JobQueue* queue = yard.queue(key);
+    const batch::JobQueue* queue = yard.queue(key);
     if (!queue || queue->wait_limits.empty() || front.jobs.empty()) continue;
     const FrontJob& head = front.jobs.front();
-    const domain::WaitLimit* over = nullptr;
-    for (const domain::WaitLimit& limit : queue->wait_limits) {
+    const batch::WaitLimit* over = nullptr;
+    for (const batch::WaitLimit& limit : queue->wait_limits) {
       const bool coded = std::ranges::find(kCodes, limit.reason,
                                            &std::pair<Lack, std::string_view>::second) != std::end(kCodes);
       if (coded && limit.reason != wait_code(head.lack)) continue;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/time.hpp"
-#include "domain/batch.hpp"
+#include "batch/catalog.hpp"
 #include "domain/job.hpp"
 #include "schedule/plan.hpp"
 
@@ -47,7 +47,7 @@ std::string_view wait_code(schedule::Lack lack);
 // `waits`: the next job first. The order counts within a queue that has a policy, since others go in the
 // order of submission. Requires: `jobs` is ordered by number.
 Fronts next_fronts(const Fronts& before, const std::vector<std::shared_ptr<const domain::Job>>& jobs,
-                   const domain::BatchCatalog& yard, const std::vector<schedule::Wait>& waits, Instant now);
+                   const batch::Catalog& yard, const std::vector<schedule::Wait>& waits, Instant now);
 
 // A job that has been at the head of its queue for longer than the queue allows. A limit whose reason is one
 // of AWS's codes is for jobs that wait with that code, any other for all.
@@ -56,7 +56,7 @@ struct Overdue {
   domain::Withdrawn how = domain::Withdrawn::cancelled;
   std::string reason;
 };
-std::vector<Overdue> overdue_at_heads(const Fronts& fronts, const domain::BatchCatalog& yard, Instant now);
+std::vector<Overdue> overdue_at_heads(const Fronts& fronts, const batch::Catalog& yard, Instant now);
 
 class FrontsSeen {
  public:

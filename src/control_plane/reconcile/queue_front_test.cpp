@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "batch/catalog.hpp"
+
 namespace trainyard::reconcile {
 namespace {
 
@@ -13,12 +15,12 @@ const Instant kStart = from_milliseconds(1'000'000);
 const domain::JobKey kQueue{"eu-west-1", "q"};
 
 // Queues with a policy: the scheduler's order counts.
-const domain::BatchCatalog kYard = [] {
-  domain::BatchCatalog yard;
-  domain::JobQueue queue;
+const batch::Catalog kYard = [] {
+  batch::Catalog yard;
+  batch::JobQueue queue;
   queue.key = kQueue;
   queue.policy = "fair";
-  domain::put(yard, domain::ResourceChange::create, queue);
+  batch::put(yard, batch::ResourceChange::create, queue);
   return yard;
 }();
 
@@ -97,11 +99,11 @@ TEST(QueueFront, HasAHundredAtMostAndTheFirstOfEachQuotaShare) {
 }
 
 TEST(QueueFront, WhoStandsAtTheHeadForTooLongGoes) {
-  domain::BatchCatalog yard;
-  domain::JobQueue queue;
+  batch::Catalog yard;
+  batch::JobQueue queue;
   queue.key = kQueue;
   queue.wait_limits = {{900, false, "far too long"}, {600, true, "too long"}};
-  domain::put(yard, domain::ResourceChange::create, queue);
+  batch::put(yard, batch::ResourceChange::create, queue);
   const std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2)};
   const Fronts fronts = next_fronts({}, jobs, kYard, in_order({1, 2}), kStart);
   EXPECT_TRUE(overdue_at_heads(fronts, yard, kStart + 599s).empty());
@@ -125,14 +127,14 @@ TEST(QueueFront, AQueueIsSeenHoweverManyWaitInOthers) {
 
 TEST(QueueFront, ALimitThatNamesOneOfAwsCodesIsForThoseWhoLackJustThat) {
   using schedule::Lack;
-  domain::BatchCatalog yard;
-  domain::JobQueue queue;
+  batch::Catalog yard;
+  batch::JobQueue queue;
   queue.key = kQueue;
   queue.wait_limits = {{600, false, "CAPACITY:INSUFFICIENT_INSTANCE_CAPACITY"},
                        {900, false, "MISCONFIGURATION:JOB_RESOURCE_REQUIREMENT"},
                        {700, false, "MISCONFIGURATION:COMPUTE_ENVIRONMENT_MAX_RESOURCE"},
                        {5000, false, "too long"}};
-  domain::put(yard, domain::ResourceChange::create, queue);
+  batch::put(yard, batch::ResourceChange::create, queue);
   const std::vector<std::shared_ptr<const Job>> jobs{waiting(1)};
   const auto fired = [&](Lack lack, Duration after) {
     const Fronts fronts = next_fronts({}, jobs, yard, {{1, "waits", {}, lack}}, kStart);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "batch/catalog.hpp"
+#include "contract/plain_container.hpp"
 #include "domain/job_check.hpp"
 #include "reconcile/host_reuse.hpp"
 #include "reconcile/schedule_view.hpp"
@@ -13,6 +15,7 @@
 namespace trainyard::reconcile {
 namespace {
 
+using namespace batch;
 using namespace domain;
 
 bool try_again(const Error& error) {
@@ -297,7 +300,7 @@ class Deciding {
       const bool clients = failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
       const std::string& why = failure->second.message;
       lose(id, missing, clients ? Fault::client : Fault::internal,
-           why.starts_with(kCannotPull) ? why : "the hosts could not be started: " + why);
+           why.starts_with(contract::kCannotPull) ? why : "the hosts could not be started: " + why);
     } else {
       decision_.ensure.push_back(id);
     }

@@ -16,7 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "domain/service_quota.hpp"
+#include "batch/catalog.hpp"
+#include "domain/instance_quota.hpp"
 #include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "reconcile/growth_view.hpp"
@@ -33,7 +34,7 @@ struct Snapshot {
   std::vector<std::shared_ptr<const domain::Job>> jobs;
   std::vector<launch::Agent> agents;
   std::vector<launch::Machine> machines;
-  std::shared_ptr<const domain::BatchCatalog> yard;  // nullptr: without queues and environments
+  std::shared_ptr<const batch::Catalog> yard;  // nullptr: without queues and environments
   // How jobs ended that others depend on and that are not among `jobs`.
   std::map<domain::JobNumber, domain::JobState> ended;
   // For those_to_count(jobs): true if one of their children has failed.

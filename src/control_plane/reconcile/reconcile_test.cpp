@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "batch/catalog.hpp"
+
 namespace trainyard::reconcile {
 namespace {
 
@@ -192,8 +194,8 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
 
 // Two jobs of a queue that allows host reuse: the first is over, the second was placed.
 TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
-  auto yard = std::make_shared<domain::BatchCatalog>();
-  domain::JobQueue queue;
+  auto yard = std::make_shared<batch::Catalog>();
+  batch::JobQueue queue;
   queue.key = {"us-east-1", "quick"};
   yard->queues[queue.key] = queue;
   Snapshot snapshot;

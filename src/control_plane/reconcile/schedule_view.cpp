@@ -4,11 +4,14 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "batch/catalog.hpp"
+#include "batch/limits.hpp"
 #include "reconcile/state.hpp"
 
 namespace trainyard::reconcile {
 namespace {
 
+using namespace batch;
 using namespace domain;
 
 std::map<std::string, int64_t> instances_of(const JobSpec& spec) {
@@ -27,18 +30,24 @@ int64_t in_unit(const std::map<std::string, int64_t>& instances, const std::stri
   return all;
 }
 
+// As users see it: "instances", or an instance type.
+std::string unit_name(std::string_view unit) {
+  return unit == kInstancesUnit ? "instances" : std::string(unit);
+}
+
 // By type, and in total.
 std::vector<schedule::Demand> demands_of(const std::map<std::string, int64_t>& instances) {
   std::vector<schedule::Demand> demands;
   for (const auto& [type, count] : instances) demands.push_back({type, double(count)});
-  demands.push_back({std::string(kInstancesUnit), double(in_unit(instances, std::string(kInstancesUnit)))});
+  demands.push_back({unit_name(kInstancesUnit), double(in_unit(instances, std::string(kInstancesUnit)))});
   return demands;
 }
 
 schedule::QuotaShare quota_share_of(const QuotaShare& share) {
   schedule::QuotaShare out;
   out.name = share.name();
-  for (const CapacityLimit& limit : share.limits) out.quotas.push_back({limit.unit, double(limit.capacity)});
+  for (const CapacityLimit& limit : share.limits)
+    out.quotas.push_back({unit_name(limit.unit), double(limit.capacity)});
   out.lends = share.strategy != QuotaShare::Strategy::reserve;
   out.borrows = share.strategy == QuotaShare::Strategy::lend_and_borrow;
   if (share.borrow_percent) out.borrow_max = double(*share.borrow_percent) / 100;
@@ -61,7 +70,7 @@ bool is_leaving(const Job& job, const Attempt& attempt) {
 
 }  // namespace
 
-ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const BatchCatalog* yard,
+ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const Catalog* yard,
                            const Usages& usages, const std::vector<InstanceQuota>& quotas,
                            Surroundings surroundings, Instant now)
     : yard_(yard), usages_(usages), quotas_(quotas), surroundings_(surroundings), now_(now) {
@@ -70,7 +79,7 @@ ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const B
         {machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}, machine.place});
   schedule::Line others;
   others.name = "training jobs";
-  others.priority = kPriorityOfOthers;
+  others.priority = schedule::kPriorityOfOthers;
   others.fair.emplace();
   others.fair->decay = kDecayOfOthers;
   snapshot_.lines.push_back(std::move(others));
@@ -85,7 +94,7 @@ size_t ScheduleView::add_limit(std::string name, double total, std::string remed
 std::optional<size_t> ScheduleView::compute_environment(const JobKey& key) {
   if (const auto found = compute_environments_.find(key); found != compute_environments_.end())
     return found->second;
-  const domain::ComputeEnvironment* environment = yard_ ? yard_->environment(key) : nullptr;
+  const batch::ComputeEnvironment* environment = yard_ ? yard_->environment(key) : nullptr;
   if (!environment) return std::nullopt;
   Environment view{key.name, {}, {}, environment->instance_types};
   if (environment->cpus_max > 0)
@@ -103,9 +112,9 @@ std::optional<size_t> ScheduleView::service_environment(const JobKey& key) {
   if (!environment) return std::nullopt;
   Environment view{key.name, {}, {}, {}};
   for (const CapacityLimit& limit : environment->limits) {
-    const std::string unit = limit.unit == kInstancesUnit ? "instances" : limit.unit;
-    view.units.emplace_back(limit.unit, add_limit(unit + " of service environment " + key.name,
-                                                  double(limit.capacity), "raise its maxCapacity", true));
+    view.units.emplace_back(limit.unit,
+                            add_limit(unit_name(limit.unit) + " of service environment " + key.name,
+                                      double(limit.capacity), "raise its maxCapacity", true));
   }
   environments_.push_back(std::move(view));
   service_environments_.emplace(key, environments_.size() - 1);
@@ -166,7 +175,7 @@ ScheduleView::Queue* ScheduleView::queue_of(const Job& job) {
   view.queue = queue;
   for (const std::string& name : queue->environments) {
     const JobKey environment{key.region, name};
-    const domain::ComputeEnvironment* compute = queue->service ? nullptr : yard_->environment(environment);
+    const batch::ComputeEnvironment* compute = queue->service ? nullptr : yard_->environment(environment);
     const ServiceEnvironment* service = queue->service ? yard_->service_environment(environment) : nullptr;
     if ((compute && compute->enabled) || (service && service->enabled))
       view.environments.push_back(queue->service ? *service_environment(environment)
@@ -336,7 +345,7 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
 // The run time that the next attempt, or the present one, has left. Nothing: unlimited.
 std::optional<Duration> ScheduleView::run_left(const Job& job) const {
   const int64_t most = job.spec.max_runtime_seconds;
-  if (most >= kBatchRuntimeSecondsMax) return std::nullopt;
+  if (most >= kRuntimeSecondsMax) return std::nullopt;
   // Each attempt of a Batch job has its own time.
   const bool waits = job.state == JobState::waiting;
   const Duration ran = job.spec.batch && waits ? Duration{} : job.ran_of_max(job.own_time(now_));

@@ -20,9 +20,9 @@
 
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "domain/batch.hpp"
+#include "batch/catalog.hpp"
+#include "domain/instance_quota.hpp"
 #include "domain/job.hpp"
-#include "domain/service_quota.hpp"
 #include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "schedule/plan.hpp"
@@ -39,7 +39,7 @@ struct Surroundings {
 class ScheduleView {
  public:
   // Lifetime: all arguments outlive the view. The catalog is nullptr when there are no queues.
-  ScheduleView(const std::vector<launch::Machine>& machines, const domain::BatchCatalog* yard,
+  ScheduleView(const std::vector<launch::Machine>& machines, const batch::Catalog* yard,
                const domain::Usages& usages, const std::vector<domain::InstanceQuota>& quotas,
                Surroundings surroundings, Instant now);
 
@@ -64,7 +64,7 @@ class ScheduleView {
     std::vector<std::string> instance_types;            // of a compute environment
   };
   struct Queue {
-    const domain::JobQueue* queue = nullptr;
+    const batch::JobQueue* queue = nullptr;
     size_t line = 0;
     std::vector<size_t> environments;  // that are enabled, in the queue's order
     schedule::Choices choices = {};    // of its jobs that need only vCPU
@@ -72,14 +72,14 @@ class ScheduleView {
   using Instances = std::map<std::string, int64_t>;  // by type
 
   Queue* queue_of(const domain::Job& job);
-  schedule::Line line_of(const domain::JobQueue& queue, const std::vector<size_t>& environments) const;
+  schedule::Line line_of(const batch::JobQueue& queue, const std::vector<size_t>& environments) const;
   std::optional<size_t> compute_environment(const domain::JobKey& key);
   std::optional<size_t> service_environment(const domain::JobKey& key);
   std::optional<size_t> consumable(const domain::JobKey& key);
   std::optional<size_t> quota(const domain::Job& job, const std::string& instance_type);
   size_t add_limit(std::string name, double total, std::string remedy, bool environments = false);
   void stand_in_line(const domain::Job& job, size_t line, std::string& share);
-  void tell_shares(size_t line, const domain::JobKey& queue, const domain::SchedulingPolicy* policy);
+  void tell_shares(size_t line, const domain::JobKey& queue, const batch::SchedulingPolicy* policy);
   void need_instances(const Environment& environment, const Instances& instances,
                       std::vector<schedule::Need>& needs) const;
   void need_quota(const domain::Job& job, const Instances& instances, std::vector<schedule::Need>& needs);
@@ -91,7 +91,7 @@ class ScheduleView {
   Duration after_run(const domain::Job& job) const;
   std::optional<Instant> ends_by(const domain::Job& job) const;
 
-  const domain::BatchCatalog* yard_;
+  const batch::Catalog* yard_;
   const domain::Usages& usages_;
   const std::vector<domain::InstanceQuota>& quotas_;
   const Surroundings surroundings_;

@@ -6,9 +6,13 @@
 #include <cmath>
 #include <memory>
 
+#include "batch/catalog.hpp"
+#include "batch/limits.hpp"
+
 namespace trainyard::reconcile {
 namespace {
 
+using namespace batch;
 using namespace domain;
 
 const std::string kRegion = "eu-west-1";
@@ -17,9 +21,8 @@ constexpr Surroundings kSurroundings{5min, 2min, 60min};
 
 // A cluster with a queue of containers ("q", in the compute environment "box"), one of service jobs
 // ("training", in the service environment "instances") and licences.
-BatchCatalog yard_of(std::vector<CapacityLimit> limits = {}, int64_t licences = 2,
-                     bool replenishable = true) {
-  BatchCatalog yard;
+Catalog yard_of(std::vector<CapacityLimit> limits = {}, int64_t licences = 2, bool replenishable = true) {
+  Catalog yard;
   ComputeEnvironment box;
   box.key = {kRegion, "box"};
   box.cpus_max = 16;
@@ -64,7 +67,7 @@ std::shared_ptr<Job> service_job(JobNumber number, uint32_t hosts) {
 std::shared_ptr<Job> container(JobNumber number, double cpus, int64_t licences = 0) {
   auto job = training_job(number);
   job->spec.groups = {{"default", "vCPU", 1, Share{cpus, int64_t{1} << 30, 0}}};
-  job->spec.max_runtime_seconds = kBatchRuntimeSecondsMax;
+  job->spec.max_runtime_seconds = kRuntimeSecondsMax;
   job->spec.batch.emplace().queue = "q";
   job->spec.batch->name = "container";
   if (licences > 0) job->spec.batch->consumes = {{"licences", licences}};
@@ -85,7 +88,7 @@ void run(Job& job, Duration ago = 60s, double cpus = 2) {
 }
 
 struct View {
-  BatchCatalog yard = yard_of();
+  Catalog yard = yard_of();
   std::vector<launch::Machine> machines{{"box-1", 64, int64_t{256} << 30, 0, {}, "", "room-1/rack-2"}};
   Usages usages;
   std::vector<InstanceQuota> quotas;

@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "batch/catalog.hpp"
 #include "domain/array.hpp"
 #include "reconcile/attempt.hpp"
 
@@ -139,8 +140,7 @@ class Applying {
   Result<Change> on(const ChangeResource& command) {
     CHECK(subject_.yard, "the writer passes the catalog to a change of resources");
     Change change;
-    change.resource =
-        TRY(domain::changed(*subject_.yard, subject_.definition, command.how, command.resource));
+    change.resource = TRY(batch::changed(*subject_.yard, subject_.definition, command.how, command.resource));
     return change;
   }
 

@@ -16,7 +16,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "domain/batch.hpp"
+#include "batch/catalog.hpp"
 #include "domain/job.hpp"
 #include "domain/record.hpp"
 #include "ledger/ledger.hpp"
@@ -113,8 +113,8 @@ struct StopAwaiting {
 
 // A queue, environment or definition is created, changed or removed.
 struct ChangeResource {
-  domain::ResourceChange how = domain::ResourceChange::create;
-  domain::BatchResource resource;
+  batch::ResourceChange how = batch::ResourceChange::create;
+  batch::Resource resource;
 };
 
 // The next children of an array become jobs of their own: one record for many.
@@ -156,8 +156,8 @@ using Command =
 struct Subject {
   const domain::Job* job = nullptr;
   const std::vector<domain::Tag>* tags = nullptr;  // of the arn that is named
-  const domain::BatchCatalog* yard = nullptr;
-  const domain::JobDefinition* definition = nullptr;  // the last revision of the one that is named
+  const batch::Catalog* yard = nullptr;
+  const batch::JobDefinition* definition = nullptr;  // the last revision of the one that is named
   std::set<domain::JobNumber> made_before =
       {};  // of the children to make, those that are jobs of their own already
   const domain::Records* records = nullptr;
@@ -167,7 +167,7 @@ struct Subject {
 struct Change {
   std::optional<domain::Job> job;
   std::optional<std::pair<std::string, std::vector<domain::Tag>>> tags;  // arn -> all of them
-  std::optional<domain::BatchResource> resource;                         // as it is now, or was
+  std::optional<batch::Resource> resource;                               // as it is now, or was
   std::vector<domain::Job> children = {};                                // that were created
   std::shared_ptr<const domain::Records> records = {};                   // all, as they are now
   bool nothing() const { return !job && !tags && !resource && !records; }

@@ -254,7 +254,7 @@ TEST(Cluster, LentCapacityComesBack) {
     cluster.notice = 2s;
     Line line{"job queue q"};
     for (const char* name : {"a", "b", "c"}) {
-      QuotaShare share{name, {{"NUM_INSTANCES", 8}}};
+      QuotaShare share{name, {{"instances", 8}}};
       share.lends = share.borrows = true;
       line.quota_shares.push_back(share);
     }
@@ -264,7 +264,7 @@ TEST(Cluster, LentCapacityComesBack) {
       TestCluster::Work work{job(1, 1, 1), some_time(random, 600s), at};
       work.job.name.clear();
       work.job.share = i % 10 < 8 ? "a" : i % 10 == 8 ? "b" : "c";
-      work.job.demands = {{"NUM_INSTANCES", double(1 + random.below(4))}};
+      work.job.demands = {{"instances", double(1 + random.below(4))}};
       cluster.add(work);
       at += some_time(random, 20s);
     }

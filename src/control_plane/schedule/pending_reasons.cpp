@@ -97,10 +97,6 @@ std::string types(const std::vector<Ask>& asks) {
   return text;
 }
 
-std::string unit_of_quota(std::string_view unit) {
-  return unit == domain::kInstancesUnit ? "instances" : std::string(unit);
-}
-
 // "2026-11-22 10:35:00 UTC at the latest", rounded up to the second that users read.
 std::string latest(Instant at) {
   std::string text = to_iso8601(at + 999ms, false);
@@ -202,7 +198,7 @@ std::string quota_reason(const std::string& share, const Quotas::Obstacle& obsta
   using What = Quotas::Obstacle::What;
   if (obstacle.what == What::no_share)
     return "waits for quota share " + share + ", which does not exist any more";
-  const std::string unit = unit_of_quota(obstacle.unit), needs = number(rounded_up(obstacle.needs), 3);
+  const std::string unit(obstacle.unit), needs = number(rounded_up(obstacle.needs), 3);
   const std::string own = number(obstacle.capacity, 3);
   const std::string borrowable =
       obstacle.borrowable > 0 ? ", and may borrow " + number(obstacle.borrowable, 3) : "";

@@ -38,7 +38,6 @@
 #include "base/result.hpp"
 #include "base/shared_text.hpp"
 #include "base/time.hpp"
-#include "domain/batch.hpp"
 #include "domain/job.hpp"
 
 namespace trainyard::schedule {
@@ -86,7 +85,7 @@ struct FairShare {
 // A part of a queue with its own capacity, which it may lend, and which may borrow (quota.hpp).
 struct QuotaShare {
   struct Quota {
-    std::string unit;  // "NUM_INSTANCES", "ml.p4d.24xlarge", ..
+    std::string unit;  // "instances", "ml.p4d.24xlarge", ..
     double capacity = 0;
   };
   std::string name;
@@ -102,9 +101,12 @@ struct Demand {
   double amount = 0;
 };
 
+// Jobs of no queue are as urgent as those of a queue of this priority.
+inline constexpr int64_t kPriorityOfOthers = 1;
+
 struct Line {
   std::string name;  // as users see it: "job queue nightly"
-  int64_t priority = domain::kPriorityOfOthers;
+  int64_t priority = kPriorityOfOthers;
   std::optional<FairShare> fair = {};
   std::vector<QuotaShare> quota_shares = {};  // not empty: each of its jobs names one of them
 };

@@ -13,7 +13,7 @@ using namespace test;
 // red and blue have ten each; the machines can hold everything.
 Snapshot red_and_blue() {
   Snapshot snapshot = cluster({machine("box-1", 1'000)}, {}, {});
-  QuotaShare red{"red", {{"NUM_INSTANCES", 10}}}, blue{"blue", {{"NUM_INSTANCES", 10}}};
+  QuotaShare red{"red", {{"instances", 10}}}, blue{"blue", {{"instances", 10}}};
   red.lends = red.borrows = blue.lends = blue.borrows = true;
   snapshot.lines = {{"job queue q", 1, {}, {red, blue}}};
   return snapshot;
@@ -22,7 +22,7 @@ void wait(Snapshot& snapshot, const std::string& share, double instances, int64_
   Waiting waiting = job(snapshot.waiting.size() + 1, 1, 1);
   waiting.share = share;
   waiting.priority = priority;
-  waiting.demands = {{"NUM_INSTANCES", instances}};
+  waiting.demands = {{"instances", instances}};
   snapshot.waiting.push_back(waiting);
 }
 void run(Snapshot& snapshot, domain::JobNumber number, const std::string& share, double instances,
@@ -32,7 +32,7 @@ void run(Snapshot& snapshot, domain::JobNumber number, const std::string& share,
   made.line = 0;
   made.share = share;
   made.priority = priority;
-  made.demands = {{"NUM_INSTANCES", instances}};
+  made.demands = {{"instances", instances}};
   made.gives_way = true;
   made.started = kNow - 1s * int64_t(1'000 - number);  // higher numbers are younger
   snapshot.running.push_back(made);
@@ -161,7 +161,7 @@ TEST(Quota, LowerPriorityOfTheSameShareIsPreempted) {
 
 TEST(Quota, ABorrowerReclaimsNothing) {
   Snapshot snapshot = red_and_blue();
-  snapshot.lines[0].quota_shares.push_back({"green", {{"NUM_INSTANCES", 10}}, true, true});
+  snapshot.lines[0].quota_shares.push_back({"green", {{"instances", 10}}, true, true});
   run(snapshot, 900, "red", 15);
   run(snapshot, 901, "green", 10);
   run(snapshot, 902, "green", 5);

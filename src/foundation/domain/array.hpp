@@ -1,4 +1,4 @@
-// Arrays of AWS Batch: one job that is never placed (the array), and 2 to 10,000 jobs like all others (its children). An
+// Defines arrays: one job that is never placed (the array), and 2 to 10,000 jobs like all others (its children). An
 // array of number P has reserved the numbers P+1 .. P+size; child i is number P+1+i and its key's name is "<array>:<i>".
 // So whom a child awaits is arithmetic, and a child that was not made yet can be shown: it follows from its array alone.
 //
@@ -18,8 +18,8 @@
 #include <string>
 #include <string_view>
 
-#include "domain/batch.hpp"
 #include "domain/job.hpp"
+#include "domain/stage.hpp"
 
 namespace trainyard::domain {
 
@@ -43,13 +43,11 @@ std::optional<ChildName> parse_child_name(std::string_view name);
 // Requires: array.is_array(), index is below its size.
 Job child_of(const Job& array, uint32_t index);
 
-inline constexpr size_t kBatchStatuses = size_t(BatchStatus::failed) + 1;
-
-// How many of an array's children are in each status.
+// How many of an array's children are at each stage.
 struct ChildCounts {
-  std::array<uint32_t, kBatchStatuses> of{};
+  std::array<uint32_t, kStages> of{};
 
-  uint32_t in(BatchStatus status) const { return of[size_t(status)]; }
+  uint32_t in(Stage stage) const { return of[size_t(stage)]; }
   uint32_t all() const;
 };
 

@@ -32,7 +32,7 @@ TEST(Array, ItsChildrenHaveTheNumbersAfterItsOwn) {
     EXPECT_EQ(array_index(child), index);
     EXPECT_FALSE(child.is_array());
     EXPECT_EQ(last_number_of(child), child.number);
-    EXPECT_EQ(batch_status(child), BatchStatus::runnable);
+    EXPECT_EQ(stage_of(child), Stage::runnable);
     EXPECT_EQ(to_json(child.spec), to_json(array.spec));
     const auto read = job_from_json(to_json(child));
     ASSERT_TRUE(read);
@@ -61,22 +61,21 @@ TEST(Array, OfOneThatMakesNoMoreTheRestFailsForItsReason) {
   array.withdrawn_reason = "enough";
   array.stop_requested = from_milliseconds(5'000);
   const Job child = child_of(array, 2);
-  EXPECT_EQ(batch_status(child), BatchStatus::failed);
-  EXPECT_EQ(batch_status_reason(child), "enough");
+  EXPECT_EQ(stage_of(child), Stage::failed);
+  EXPECT_EQ(child.withdrawn_reason, "enough");
   EXPECT_EQ(child.modified, from_milliseconds(5'000));
 }
 
 TEST(Array, ItsStatusIsThatOfNoJobThatRuns) {
   Job array = array_of(2);
-  EXPECT_EQ(batch_status(array), BatchStatus::submitted);
+  EXPECT_EQ(stage_of(array), Stage::submitted);
   array.awaits = {1};
-  EXPECT_EQ(batch_status(array), BatchStatus::pending);
+  EXPECT_EQ(stage_of(array), Stage::pending);
   array.awaits.clear();
   array.state = JobState::active;
-  EXPECT_EQ(batch_status(array), BatchStatus::pending);
+  EXPECT_EQ(stage_of(array), Stage::pending);
   array.state = JobState::failed;
-  EXPECT_EQ(batch_status(array), BatchStatus::failed);
-  EXPECT_EQ(batch_status_reason(array), "Array Child Job failed");
+  EXPECT_EQ(stage_of(array), Stage::failed);
 }
 
 TEST(Array, NamesOfChildren) {
@@ -86,14 +85,6 @@ TEST(Array, NamesOfChildren) {
   EXPECT_EQ(name->index, 9999u);
   for (const char* other : {"4b7d", "4b7d:", "4b7d:-1", "4b7d:01", "4b7d:10000", "4b7d:1x", "", ":x"})
     EXPECT_FALSE(parse_child_name(other)) << other;
-}
-
-TEST(Array, AChildFindsItsIndex) {
-  Attempt attempt;
-  const auto variables = batch_variables(child_of(array_of(3), 2), attempt, 0);
-  EXPECT_EQ(variables.at("AWS_BATCH_JOB_ID"), "4b7d:2");
-  EXPECT_EQ(variables.at("AWS_BATCH_JOB_ARRAY_INDEX"), "2");
-  EXPECT_EQ(variables.at("AWS_BATCH_JOB_ARRAY_SIZE"), "3");
 }
 
 }  // namespace

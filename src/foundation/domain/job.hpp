@@ -23,8 +23,8 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/time.hpp"
-#include "domain/batch_job.hpp"
 #include "domain/container.hpp"
+#include "domain/job_options.hpp"
 #include "domain/job_state.hpp"
 
 namespace trainyard::domain {

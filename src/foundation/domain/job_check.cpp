@@ -38,7 +38,7 @@ Result<void> check_groups(const JobSpec& spec) {
 Result<void> check_batch(const BatchPart& part, int64_t hosts) {
   TRY(within("array_size", part.array_size, 0, kArraySizeMax));
   if (part.main_node) TRY(within("main_node", *part.main_node, 0, hosts - 1));
-  TRY(within("attempts_max", part.attempts_max, 0, kBatchAttemptsMax));
+  TRY(within("attempts_max", part.attempts_max, 0, kQueuedAttemptsMax));
   for (const Consumption& each : part.consumes)
     TRY(within("the quantity of " + shorten(each.resource, 128), each.quantity, 0, kCountedMax));
   return {};

@@ -32,13 +32,6 @@ std::optional<ShareKey> share_of(const Job& job) {
   return ShareKey{{job.key.region, job.spec.batch->queue}, job.spec.batch->share};
 }
 
-Duration decay_of(const BatchCatalog& yard, const JobKey& queue) {
-  if (queue.name.empty()) return kDecayOfOthers;
-  const JobQueue* found = yard.queue(queue);
-  const SchedulingPolicy* policy = found ? yard.policy_of(*found) : nullptr;
-  return std::chrono::seconds(policy ? policy->decay() : kDecaySecondsDefault);
-}
-
 double cpus_of(const Attempt& attempt) {
   double cpus = 0;
   for (const Host& host : attempt.hosts) cpus += host.share.cpus;

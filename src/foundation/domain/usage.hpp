@@ -13,7 +13,6 @@
 #include <string>
 
 #include "base/time.hpp"
-#include "domain/batch.hpp"
 #include "domain/job.hpp"
 
 namespace trainyard::domain {
@@ -43,7 +42,6 @@ double used_since(double cpus, Instant since, Duration decay, Instant now);
 std::optional<ShareKey> share_of(const Job& job);
 // Jobs of no queue last for hours: their use of a day counts.
 inline constexpr Duration kDecayOfOthers = 24h;
-Duration decay_of(const BatchCatalog& yard, const JobKey& queue);
 
 // vCPU that the hosts of its attempt hold.
 double cpus_of(const Attempt& attempt);

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "base/time.hpp"
+#include "batch/catalog.hpp"
 #include "control/control.hpp"
+#include "domain/stage.hpp"
 
 namespace trainyard::api::in_memory {
 
@@ -32,9 +34,9 @@ class PlainControl final : public control::Control {
   ledger::JobPage page;
   std::vector<control::Interruption> interruptions;
   std::vector<int64_t> kept_alive;
-  domain::BatchCatalog yard;
+  trainyard::batch::Catalog yard;
   std::shared_ptr<const domain::Records> kept_records = std::make_shared<const domain::Records>();
-  std::map<domain::JobKey, std::vector<domain::JobDefinition>> definitions_of;  // the newest first
+  std::map<domain::JobKey, std::vector<trainyard::batch::JobDefinition>> definitions_of;  // the newest first
   bool hold = false;
   std::vector<std::function<void()>> held;
 
@@ -77,12 +79,12 @@ class PlainControl final : public control::Control {
     stop_job(std::move(key), std::move(answer));
   }
   void change_resource(control::ResourceRequest wish, control::ResourceAnswer answer) override {
-    const domain::JobKey key = domain::key_of(wish.resource);
+    const domain::JobKey key = trainyard::batch::key_of(wish.resource);
     const auto* last = definitions_of.contains(key) ? &definitions_of[key].front() : nullptr;
-    auto resource = domain::changed(yard, last, wish.how, std::move(wish.resource));
+    auto resource = trainyard::batch::changed(yard, last, wish.how, std::move(wish.resource));
     if (!resource) return answer(resource.error());
-    domain::put(yard, wish.how, *resource);
-    if (const auto* definition = std::get_if<domain::JobDefinition>(&*resource)) {
+    trainyard::batch::put(yard, wish.how, *resource);
+    if (const auto* definition = std::get_if<trainyard::batch::JobDefinition>(&*resource)) {
       auto& revisions = definitions_of[key];
       std::erase_if(revisions, [&](const auto& each) { return each.revision == definition->revision; });
       revisions.insert(revisions.begin(), *definition);
@@ -108,11 +110,12 @@ class PlainControl final : public control::Control {
   void prioritise_job(domain::JobKey key, int64_t, control::Answer answer) override {
     stop_job(std::move(key), std::move(answer));
   }
-  std::shared_ptr<const domain::BatchCatalog> batch_catalog() override {
-    return std::make_shared<domain::BatchCatalog>(yard);
+  std::shared_ptr<const trainyard::batch::Catalog> batch_catalog() override {
+    return std::make_shared<trainyard::batch::Catalog>(yard);
   }
-  Result<std::vector<domain::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
-    std::vector<domain::JobDefinition> found;
+  Result<std::vector<trainyard::batch::JobDefinition>> definitions(
+      const ledger::DefinitionQuery& query) override {
+    std::vector<trainyard::batch::JobDefinition> found;
     for (const auto& [key, revisions] : definitions_of)
       for (const auto& each : revisions)
         if (key.region == query.region && (query.name.empty() || key.name == query.name) &&
@@ -143,7 +146,7 @@ class PlainControl final : public control::Control {
   // Here no child was made yet.
   Result<domain::ChildCounts> count_children(const domain::Job& array) override {
     domain::ChildCounts counts;
-    counts.of[size_t(domain::batch_status(domain::child_of(array, 0)))] = array.spec.batch->array_size;
+    counts.of[size_t(domain::stage_of(domain::child_of(array, 0)))] = array.spec.batch->array_size;
     return counts;
   }
   Result<std::vector<domain::Job>> children(const domain::Job& array,

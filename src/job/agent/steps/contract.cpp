@@ -3,7 +3,7 @@
 
 #include "agent/job_config.hpp"
 #include "agent/steps.hpp"
-#include "domain/batch.hpp"
+#include "contract/plain_container.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::agent {
@@ -27,7 +27,7 @@ Result<void> write_all_files(StepContext& context) {
       context.place.host_table.empty() ? "" : TRY(os::read_file(context.place.host_table));
   TRY(os::write_file(context.path("etc/hosts"), hosts_file(table)));
   if (const auto main = context.order.spec.main_host(); main && *main != context.order.host)
-    context.variables[std::string(domain::kMainAddressVariable)] =
+    context.variables[std::string(contract::kMainAddressVariable)] =
         address_in(table, domain::host_name(*main));
   const auto of_machine = os::read_file("/etc/resolv.conf");
   const std::string resolver = context.order.spec.network_isolation

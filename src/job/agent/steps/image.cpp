@@ -1,6 +1,7 @@
 // Prepares the image: a runtime is this machine's own system and needs nothing; others are unpacked.
 #include "containers/image.hpp"
 #include "agent/steps.hpp"
+#include "contract/plain_container.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -29,14 +30,14 @@ std::optional<Failure> ready_image(StepContext& context) {
       return !context.interruption.ordered();
     });
     if (!unpacked)
-      return named(context, domain::kCannotPull,
+      return named(context, contract::kCannotPull,
                    failure_of(unpacked.error(), "The image " + context.order.spec.image + " cannot be used"));
     context.image = std::move(*unpacked);
   }
   if (const std::string& user = context.container_options().user; !user.empty()) {
     const auto ids = containers::user_of(context.image.root, user);
     if (!ids)
-      return named(context, domain::kCannotStart,
+      return named(context, contract::kCannotStart,
                    failure_of(ids.error(), "The container cannot run as the user '" + user + "'"));
     context.image.user_id = ids->user;
     context.image.group_id = ids->group;

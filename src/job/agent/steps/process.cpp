@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "containers/oci_image.hpp"
 #include "contract/entry.hpp"
+#include "contract/plain_container.hpp"
 #include "os/ownership.hpp"
 
 namespace trainyard::agent {
@@ -130,7 +131,7 @@ std::optional<Failure> start_process(StepContext& context) {
                    "starting script mode: trainyard-entry not found next to the agent"};
   const auto spec = container_spec(context);
   if (spec.arguments.empty() || (context.container_options().init && spec.arguments.size() == 2))
-    return named(context, domain::kCannotStart,
+    return named(context, contract::kCannotStart,
                  {domain::Fault::client,
                   "The container cannot be started: neither the job nor its image names a command"});
   // The image's own user owns /opt/ml, as far as it is this host's own copy.
@@ -140,7 +141,7 @@ std::optional<Failure> start_process(StepContext& context) {
   auto container = context.world.start_container(spec, pipe->write_end.release());
   if (!container) {
     const bool clients = container.error().kind == Kind::not_found;
-    return named(context, domain::kCannotStart,
+    return named(context, contract::kCannotStart,
                  {clients ? domain::Fault::client : domain::Fault::internal,
                   "The container cannot be started: " + container.error().message});
   }

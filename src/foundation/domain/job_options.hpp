@@ -1,4 +1,4 @@
-// What a job of AWS Batch has beyond what every job has: its queue, whom it waits for, when it is tried again.
+// Defines what a queued job has beyond what every job has: its queue, its dependencies, its retry rules, its array.
 // A part of JobSpec; nothing of it changes once the job was created.
 //
 // Threads: plain values; pure functions.
@@ -28,10 +28,6 @@ enum class Withdrawn { no, cancelled, terminated, dependency_failed, queue_delet
 std::string_view to_string(Withdrawn);
 Result<Withdrawn> parse_withdrawn(std::string_view);
 
-// How the failure of a host begins whose container never ran: in the words of AWS, since rules match them.
-inline constexpr std::string_view kCannotPull = "CannotPullContainerError: ";
-inline constexpr std::string_view kCannotStart = "CannotStartContainerError: ";
-
 // An attempt's end, in the words that the rules see.
 struct AttemptEnd {
   std::string status_reason;
@@ -39,7 +35,7 @@ struct AttemptEnd {
   std::optional<int> exit_code;
 };
 
-// So much of a named consumable resource (batch_policy.hpp), held as long as an attempt of the job lasts; what is not
+// So much of a named consumable resource, held as long as an attempt of the job lasts; what is not
 // replenishable is used up by each attempt.
 struct Consumption {
   std::string resource;  // name, of the job's region
@@ -77,18 +73,8 @@ struct BatchPart {
   std::string definition_name() const;
 };
 
-inline constexpr int64_t kBatchAttemptsMax = 10;         // as AWS
-inline constexpr int64_t kBatchAttemptSecondsMin = 60;   // of a timeout, as AWS
-inline constexpr size_t kRetryRulesMax = 5;              // as AWS
-inline constexpr size_t kDependenciesMax = 20;           // as AWS
-inline constexpr int64_t kSchedulingPriorityMax = 9999;  // as AWS
-inline constexpr size_t kConsumptionsMax =
-    10;  // resources that one job names: each is looked at whenever it waits
-inline constexpr int64_t kArraySizeMin = 2;       // as AWS
-inline constexpr int64_t kArraySizeMax = 10'000;  // as AWS
-// A job without a timeout runs as long as it likes: ten years stand for that.
-inline constexpr int64_t kBatchRuntimeSecondsMax = 315'360'000;
-inline constexpr int64_t kBatchStopGraceSeconds = 30;  // between SIGTERM and SIGKILL, as AWS
+inline constexpr int64_t kQueuedAttemptsMax = 10;  // of a queued job
+inline constexpr int64_t kArraySizeMax = 10'000;   // children of one array
 
 // "*" at the end of `pattern` stands for any rest; letters compare without case.
 bool matches(std::string_view pattern, std::string_view text);

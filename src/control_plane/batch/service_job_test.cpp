@@ -1,10 +1,13 @@
-#include "domain/service_job.hpp"
+#include "batch/service_job.hpp"
 
 #include <gtest/gtest.h>
 
-#include "domain/batch.hpp"
+#include "batch/catalog.hpp"
 
-namespace trainyard::domain {
+namespace trainyard::batch {
+
+using namespace domain;
+
 namespace {
 
 Job service_job(JobState state) {
@@ -99,4 +102,4 @@ TEST(ServiceJob, SurvivesItsRecord) {
 }
 
 }  // namespace
-}  // namespace trainyard::domain
+}  // namespace trainyard::batch

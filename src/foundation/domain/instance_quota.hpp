@@ -1,4 +1,4 @@
-// The limits of this server, as Service Quotas names them: what AWS calls a quota and a person may look up.
+// Limits how many instances of a type training jobs may use at once.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -9,21 +9,6 @@
 #include <vector>
 
 namespace trainyard::domain {
-
-struct ServiceQuota {
-  std::string service;  // "batch", "sagemaker"
-  std::string name;     // "Job queue limit"
-  double value = 0;
-  std::string unit;  // "None": a number; "Second"
-
-  std::string code()
-      const;  // "L-" and eight letters and digits: the same for the same service and name always
-};
-
-struct QuotaService {
-  std::string code, name;  // "batch", "AWS Batch"
-};
-const std::vector<QuotaService>& quota_services();
 
 // How many instances of a type training jobs may use at once. It counts for each user and each region by itself.
 struct InstanceQuota {
@@ -37,9 +22,5 @@ struct InstanceQuota {
 // What counts for them; nullptr: as many as there are. One that names who goes before one that names the region.
 const InstanceQuota* quota_of(const std::vector<InstanceQuota>& quotas, std::string_view who,
                               std::string_view region, std::string_view instance_type);
-
-// By service and name; but for instances the same for everybody and in every region.
-std::vector<ServiceQuota> service_quotas(const std::vector<InstanceQuota>& quotas, std::string_view who,
-                                         std::string_view region);
 
 }  // namespace trainyard::domain

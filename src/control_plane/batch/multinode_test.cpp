@@ -1,8 +1,11 @@
-#include "domain/multinode.hpp"
+#include "batch/multinode.hpp"
 
 #include <gtest/gtest.h>
 
-namespace trainyard::domain {
+namespace trainyard::batch {
+
+using namespace domain;
+
 namespace {
 
 TEST(NodeRanges, AreReadOrRefused) {
@@ -113,4 +116,4 @@ TEST(Nodes, LimitsHaveTheKernelsNames) {
 }
 
 }  // namespace
-}  // namespace trainyard::domain
+}  // namespace trainyard::batch

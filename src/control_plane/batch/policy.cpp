@@ -1,4 +1,4 @@
-#include "domain/batch_policy.hpp"
+#include "batch/policy.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,10 +8,13 @@
 #include "domain/json_fields.hpp"
 #include "domain/limits.hpp"
 
-namespace trainyard::domain {
+namespace trainyard::batch {
+
+using namespace domain;
+
 namespace {
 
-constexpr std::pair<SchedulingPolicy::Kind, std::string_view> kKinds[] = {
+constexpr std::pair<SchedulingPolicy::Kind, std::string_view> kPolicyKinds[] = {
     {SchedulingPolicy::Kind::fair_share, "fair_share"},
     {SchedulingPolicy::Kind::quota_shares, "quota_shares"}};
 constexpr std::pair<QuotaShare::Strategy, std::string_view> kStrategies[] = {
@@ -20,7 +23,7 @@ constexpr std::pair<QuotaShare::Strategy, std::string_view> kStrategies[] = {
     {QuotaShare::Strategy::lend_and_borrow, "LEND_AND_BORROW"}};
 
 Result<SchedulingPolicy::Kind> parse_kind(std::string_view text) {
-  for (const auto& [kind, name] : kKinds)
+  for (const auto& [kind, name] : kPolicyKinds)
     if (name == text) return kind;
   return invalid("'" + shorten(text, 40) + "' is no kind of policy");
 }
@@ -114,9 +117,9 @@ Result<void> check_weights(const std::vector<ShareWeight>& weights) {
 
 Json to_json(const SchedulingPolicy& policy) {
   return {{"key", to_json(policy.key)},
-          {"kind",
-           std::ranges::find(kKinds, policy.kind, &std::pair<SchedulingPolicy::Kind, std::string_view>::first)
-               ->second},
+          {"kind", std::ranges::find(kPolicyKinds, policy.kind,
+                                     &std::pair<SchedulingPolicy::Kind, std::string_view>::first)
+                       ->second},
           {"decay_seconds", policy.decay_seconds},
           {"reservation_percent", policy.reservation_percent},
           {"weights", list_of(policy.weights)},
@@ -206,4 +209,4 @@ Result<ConsumableResource> consumable_from_json(const Json& json) {
   return resource;
 }
 
-}  // namespace trainyard::domain
+}  // namespace trainyard::batch

@@ -1,8 +1,11 @@
-#include "domain/multinode.hpp"
+#include "batch/multinode.hpp"
 
 #include "base/text.hpp"
 
-namespace trainyard::domain {
+namespace trainyard::batch {
+
+using namespace domain;
+
 namespace {
 
 uint32_t last_of(const NodeRange& range, uint32_t nodes) { return range.last.value_or(nodes - 1); }
@@ -89,4 +92,4 @@ std::pair<std::string, std::optional<HostIndex>> split_node_id(const std::string
   return {id.substr(0, mark), good ? HostIndex(*node) : kNodesMax};
 }
 
-}  // namespace trainyard::domain
+}  // namespace trainyard::batch

@@ -1,19 +1,21 @@
-#include "domain/service_job.hpp"
+#include "batch/service_job.hpp"
 
 #include <algorithm>
 
-#include "domain/batch.hpp"
+namespace trainyard::batch {
 
-namespace trainyard::domain {
+using namespace domain;
+
 namespace {
 
-constexpr std::string_view kStatuses[] = {"SUBMITTED", "PENDING", "RUNNABLE",  "SCHEDULED",
-                                          "STARTING",  "RUNNING", "SUCCEEDED", "FAILED"};  // as ServiceStatus
+constexpr std::string_view kServiceStatuses[] = {"SUBMITTED", "PENDING",  "RUNNABLE",
+                                                 "SCHEDULED", "STARTING", "RUNNING",
+                                                 "SUCCEEDED", "FAILED"};  // as ServiceStatus
 constexpr std::string_view kReceived = "Received status from SageMaker:";
 
 }  // namespace
 
-std::string_view to_string(ServiceStatus status) { return kStatuses[size_t(status)]; }
+std::string_view to_string(ServiceStatus status) { return kServiceStatuses[size_t(status)]; }
 
 ServiceStatus service_status(const Job& job) {
   switch (job.state) {
@@ -81,4 +83,4 @@ std::string service_status_reason(const Job& job) {
   return attempt && attempt->ended ? service_end_of(*attempt) : "";
 }
 
-}  // namespace trainyard::domain
+}  // namespace trainyard::batch

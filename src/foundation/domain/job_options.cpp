@@ -1,4 +1,4 @@
-#include "domain/batch_job.hpp"
+#include "domain/job_options.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,51 +1,49 @@
-#include "domain/batch.hpp"
+#include "batch/catalog.hpp"
 
 #include <algorithm>
 
-#include "base/check.hpp"
-#include "base/sha256.hpp"
 #include "base/text.hpp"
-#include "domain/array.hpp"
 #include "domain/json_fields.hpp"
 #include "domain/limits.hpp"
+#include "domain/usage.hpp"
 
-namespace trainyard::domain {
+namespace trainyard::batch {
+
+using namespace domain;
+
 namespace {
 
 constexpr std::string_view kKinds[] = {"compute_environment", "job_queue",           "job_definition",
                                        "scheduling_policy",   "service_environment", "quota_share",
-                                       "consumable_resource"};  // as BatchResource
-static_assert(std::size(kKinds) == std::variant_size_v<BatchResource>);
-constexpr size_t kInstanceDigits = 17;  // of an instance's id, as AWS
-constexpr std::string_view kStatuses[] = {"SUBMITTED", "PENDING",   "RUNNABLE", "STARTING",
-                                          "RUNNING",   "SUCCEEDED", "FAILED"};  // as BatchStatus
+                                       "consumable_resource"};  // as Resource
+static_assert(std::size(kKinds) == std::variant_size_v<Resource>);
 
 template <class Map>
 size_t count_in(const Map& map, const std::string& region) {
   return size_t(std::ranges::count_if(map, [&](const auto& each) { return each.first.region == region; }));
 }
 
-Result<BatchResource> changed_one(const BatchCatalog& yard, const JobDefinition*, ResourceChange how,
-                                  ComputeEnvironment changed) {
+Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+                             ComputeEnvironment changed) {
   const ComputeEnvironment* present = yard.environment(changed.key);
   if (how == ResourceChange::create) {
     if (present) return conflict("Object already exists");
     if (count_in(yard.environments, changed.key.region) >= kEnvironmentsMax)
       return invalid("a region has at most " + std::to_string(kEnvironmentsMax) + " compute environments");
-    return BatchResource(std::move(changed));
+    return Resource(std::move(changed));
   }
   if (!present) return not_found("the compute environment " + changed.key.name + " does not exist");
-  if (how == ResourceChange::update) return BatchResource(std::move(changed));
+  if (how == ResourceChange::update) return Resource(std::move(changed));
   if (present->enabled) return conflict("Cannot delete, resource must be disabled: " + changed.key.name);
   for (const auto& [key, queue] : yard.queues)
     if (key.region == changed.key.region && !queue.service &&
         std::ranges::find(queue.environments, changed.key.name) != queue.environments.end())
       return conflict("Cannot delete, found existing JobQueue relationship: " + key.name);
-  return BatchResource(*present);
+  return Resource(*present);
 }
 
 // A queue's policy may be replaced by another one of its kind, and neither added nor taken away.
-Result<void> check_same_policy(const BatchCatalog& yard, const JobQueue& present, const JobQueue& next) {
+Result<void> check_same_policy(const Catalog& yard, const JobQueue& present, const JobQueue& next) {
   const SchedulingPolicy* before = yard.policy_of(present);
   const SchedulingPolicy* after = yard.policy_of(next);
   if (bool(before) != bool(after))
@@ -57,8 +55,8 @@ Result<void> check_same_policy(const BatchCatalog& yard, const JobQueue& present
   return {};
 }
 
-Result<BatchResource> changed_one(const BatchCatalog& yard, const JobDefinition*, ResourceChange how,
-                                  JobQueue changed) {
+Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+                             JobQueue changed) {
   const JobQueue* present = yard.queue(changed.key);
   if (how == ResourceChange::create && present) return conflict("Object already exists");
   if (how != ResourceChange::create && !present)
@@ -70,7 +68,7 @@ Result<BatchResource> changed_one(const BatchCatalog& yard, const JobDefinition*
     for (const auto& [key, share] : yard.quota_shares)
       if (key.region == changed.key.region && share.queue() == changed.key.name)
         return conflict("Cannot delete, found existing QuotaShare relationship: " + share.name());
-    return BatchResource(*present);
+    return Resource(*present);
   }
   for (const std::string& name : changed.environments)
     if (changed.service ? !yard.service_environment({changed.key.region, name})
@@ -83,18 +81,18 @@ Result<BatchResource> changed_one(const BatchCatalog& yard, const JobDefinition*
       yard.policy_of(changed)->kind == SchedulingPolicy::Kind::quota_shares)
     return invalid("quota shares are for job queues of the type SAGEMAKER_TRAINING: " + changed.key.name);
   if (how == ResourceChange::update) TRY(check_same_policy(yard, *present, changed));
-  return BatchResource(std::move(changed));
+  return Resource(std::move(changed));
 }
 
-Result<BatchResource> changed_one(const BatchCatalog&, const JobDefinition* last, ResourceChange how,
-                                  JobDefinition changed) {
+Result<Resource> changed_one(const Catalog&, const JobDefinition* last, ResourceChange how,
+                             JobDefinition changed) {
   if (how == ResourceChange::create) changed.revision = last ? last->revision + 1 : 1;
-  return BatchResource(std::move(changed));
+  return Resource(std::move(changed));
 }
 
 // What is the same for all of these: names are taken once, what is not there is not changed, and a region has so many.
-template <class Resource>
-Result<void> check_presence(const std::map<JobKey, Resource>& all, ResourceChange how, const JobKey& key,
+template <class Kind>
+Result<void> check_presence(const std::map<JobKey, Kind>& all, ResourceChange how, const JobKey& key,
                             const std::string& what, size_t most) {
   const bool present = all.contains(key);
   if (how != ResourceChange::create)
@@ -105,35 +103,35 @@ Result<void> check_presence(const std::map<JobKey, Resource>& all, ResourceChang
   return {};
 }
 
-Result<BatchResource> changed_one(const BatchCatalog& yard, const JobDefinition*, ResourceChange how,
-                                  SchedulingPolicy changed) {
+Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+                             SchedulingPolicy changed) {
   TRY(check_presence(yard.policies, how, changed.key, "scheduling policy", kPoliciesMax));
   if (how == ResourceChange::update && yard.policies.at(changed.key).kind != changed.kind)
     return invalid("a fairsharePolicy cannot become a quotaSharePolicy, nor the reverse: " +
                    changed.key.name);
-  if (how != ResourceChange::remove) return BatchResource(std::move(changed));
+  if (how != ResourceChange::remove) return Resource(std::move(changed));
   for (const auto& [key, queue] : yard.queues)
     if (key.region == changed.key.region && queue.policy == changed.key.name)
       return conflict("Cannot delete, found existing JobQueue relationship: " + key.name);
-  return BatchResource(yard.policies.at(changed.key));
+  return Resource(yard.policies.at(changed.key));
 }
 
-Result<BatchResource> changed_one(const BatchCatalog& yard, const JobDefinition*, ResourceChange how,
-                                  ServiceEnvironment changed) {
+Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+                             ServiceEnvironment changed) {
   TRY(check_presence(yard.service_environments, how, changed.key, "service environment",
                      kServiceEnvironmentsMax));
-  if (how != ResourceChange::remove) return BatchResource(std::move(changed));
+  if (how != ResourceChange::remove) return Resource(std::move(changed));
   const ServiceEnvironment& present = yard.service_environments.at(changed.key);
   if (present.enabled) return conflict("Cannot delete, resource must be disabled: " + changed.key.name);
   for (const auto& [key, queue] : yard.queues)
     if (key.region == changed.key.region && queue.service &&
         std::ranges::find(queue.environments, changed.key.name) != queue.environments.end())
       return conflict("Cannot delete, found existing JobQueue relationship: " + key.name);
-  return BatchResource(present);
+  return Resource(present);
 }
 
-Result<BatchResource> changed_one(const BatchCatalog& yard, const JobDefinition*, ResourceChange how,
-                                  QuotaShare changed) {
+Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+                             QuotaShare changed) {
   const JobQueue* queue = yard.queue({changed.key.region, changed.queue()});
   if (!queue) return not_found("the job queue " + changed.queue() + " does not exist");
   const SchedulingPolicy* policy = yard.policy_of(*queue);
@@ -147,51 +145,49 @@ Result<BatchResource> changed_one(const BatchCatalog& yard, const JobDefinition*
     return invalid("a job queue has at most " + std::to_string(kQuotaSharesOfQueueMax) + " quota shares");
   TRY(check_presence(yard.quota_shares, how, changed.key, "quota share",
                      kQueuesMax * kQuotaSharesOfQueueMax));
-  if (how != ResourceChange::remove) return BatchResource(std::move(changed));
+  if (how != ResourceChange::remove) return Resource(std::move(changed));
   const QuotaShare& present = yard.quota_shares.at(changed.key);
   if (present.enabled) return conflict("Cannot delete, resource must be disabled: " + changed.key.name);
-  return BatchResource(present);
+  return Resource(present);
 }
 
-Result<BatchResource> changed_one(const BatchCatalog& yard, const JobDefinition*, ResourceChange how,
-                                  ConsumableResource changed) {
+Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+                             ConsumableResource changed) {
   TRY(check_presence(yard.resources, how, changed.key, "consumable resource", kConsumableResourcesMax));
   if (how != ResourceChange::remove && (changed.total < 0 || changed.total > kCountedMax))
     return invalid("the total quantity of " + changed.key.name + " must be between 0 and " +
                    std::to_string(kCountedMax) + ", not " + std::to_string(changed.total));
-  if (how == ResourceChange::create) return BatchResource(std::move(changed));
+  if (how == ResourceChange::create) return Resource(std::move(changed));
   const ConsumableResource& present = yard.resources.at(changed.key);
-  if (how == ResourceChange::remove) return BatchResource(present);
-  return BatchResource(TRY(updated(present, changed)));
+  if (how == ResourceChange::remove) return Resource(present);
+  return Resource(TRY(updated(present, changed)));
 }
 
-template <class Resource>
-const Resource* find_in(const std::map<JobKey, Resource>& all, const JobKey& key) {
+template <class Kind>
+const Kind* find_in(const std::map<JobKey, Kind>& all, const JobKey& key) {
   const auto found = all.find(key);
   return found == all.end() ? nullptr : &found->second;
 }
 
 }  // namespace
 
-const ComputeEnvironment* BatchCatalog::environment(const JobKey& key) const {
-  return find_in(environments, key);
-}
-const JobQueue* BatchCatalog::queue(const JobKey& key) const { return find_in(queues, key); }
-const SchedulingPolicy* BatchCatalog::policy_of(const JobQueue& queue) const {
+const ComputeEnvironment* Catalog::environment(const JobKey& key) const { return find_in(environments, key); }
+const JobQueue* Catalog::queue(const JobKey& key) const { return find_in(queues, key); }
+const SchedulingPolicy* Catalog::policy_of(const JobQueue& queue) const {
   return queue.policy.empty() ? nullptr : find_in(policies, JobKey{queue.key.region, queue.policy});
 }
-const ServiceEnvironment* BatchCatalog::service_environment(const JobKey& key) const {
+const ServiceEnvironment* Catalog::service_environment(const JobKey& key) const {
   return find_in(service_environments, key);
 }
-const QuotaShare* BatchCatalog::quota_share(const JobKey& key) const { return find_in(quota_shares, key); }
-const ConsumableResource* BatchCatalog::resource(const JobKey& key) const { return find_in(resources, key); }
+const QuotaShare* Catalog::quota_share(const JobKey& key) const { return find_in(quota_shares, key); }
+const ConsumableResource* Catalog::resource(const JobKey& key) const { return find_in(resources, key); }
 
-Result<BatchResource> changed(const BatchCatalog& yard, const JobDefinition* last, ResourceChange how,
-                              BatchResource changed) {
+Result<Resource> changed(const Catalog& yard, const JobDefinition* last, ResourceChange how,
+                         Resource changed) {
   return std::visit([&](auto& each) { return changed_one(yard, last, how, std::move(each)); }, changed);
 }
 
-void put(BatchCatalog& yard, ResourceChange how, const BatchResource& changed) {
+void put(Catalog& yard, ResourceChange how, const Resource& changed) {
   const auto place = [&](auto& map, const auto& each) {
     if (how == ResourceChange::remove)
       map.erase(each.key);
@@ -208,7 +204,14 @@ void put(BatchCatalog& yard, ResourceChange how, const BatchResource& changed) {
   if (const auto* resource = std::get_if<ConsumableResource>(&changed)) place(yard.resources, *resource);
 }
 
-Result<void> check_fits_queue(const BatchCatalog& yard, const JobQueue& queue, const BatchPart& part) {
+Duration decay_of(const Catalog& yard, const JobKey& queue) {
+  if (queue.name.empty()) return kDecayOfOthers;
+  const JobQueue* found = yard.queue(queue);
+  const SchedulingPolicy* policy = found ? yard.policy_of(*found) : nullptr;
+  return std::chrono::seconds(policy ? policy->decay() : kDecaySecondsDefault);
+}
+
+Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const BatchPart& part) {
   const std::string& name = queue.key.name;
   if (!queue.enabled) return invalid("the job queue " + name + " is disabled and takes no jobs");
   if (part.service && !queue.service)
@@ -243,183 +246,9 @@ Result<void> check_fits_queue(const BatchCatalog& yard, const JobQueue& queue, c
   return {};
 }
 
-std::string batch_arn(const std::string& account, const std::string& region, std::string_view kind,
-                      const std::string& name) {
-  return "arn:aws:batch:" + region + ":" + account + ":" + std::string(kind) + "/" + name;
-}
+std::string_view kind_of(const Resource& changed) { return kKinds[changed.index()]; }
 
-std::string_view name_in_arn(std::string_view text, std::string_view kind) {
-  if (!text.starts_with("arn:")) return text;
-  const size_t slash = text.find('/');
-  if (slash == std::string_view::npos || !text.substr(0, slash).ends_with(":" + std::string(kind)))
-    return text;
-  return text.substr(slash + 1);
-}
-
-std::string_view to_string(BatchStatus status) { return kStatuses[size_t(status)]; }
-
-BatchStatus batch_status(const Job& job) {
-  switch (job.state) {
-    case JobState::waiting:
-      if (!job.awaits.empty()) return BatchStatus::pending;
-      return job.is_array() ? BatchStatus::submitted : BatchStatus::runnable;
-    case JobState::active:
-    case JobState::stopping:
-      if (job.is_array()) return BatchStatus::pending;  // as long as children run
-      return job.attempt() && job.attempt()->training_started ? BatchStatus::running : BatchStatus::starting;
-    case JobState::completed:
-      return BatchStatus::succeeded;
-    case JobState::failed:
-    case JobState::stopped:
-      break;
-  }
-  return BatchStatus::failed;
-}
-
-BatchStatus node_status(const Job& job, HostIndex host) {
-  CHECK(host < job.spec.hosts(), "the job has such a host");
-  const Attempt* attempt = job.attempt();
-  if (job.state == JobState::waiting || !attempt || host >= attempt->hosts.size()) return batch_status(job);
-  const Host& own = attempt->hosts[host];
-  // Of those that follow, how they end is of no account: they are stopped when the main host ends.
-  switch (own.state) {
-    case HostState::placed:
-    case HostState::preparing:
-    case HostState::downloading:
-      return job.finished() ? BatchStatus::failed : BatchStatus::starting;
-    case HostState::running:
-    case HostState::draining:
-    case HostState::uploading:
-      return BatchStatus::running;
-    case HostState::finished:
-      if (job.spec.decides(host) && job.finished()) return batch_status(job);
-      return own.stopped == StopCause::none || own.stopped == StopCause::main_ended ? BatchStatus::succeeded
-                                                                                    : BatchStatus::failed;
-    case HostState::failed:
-    case HostState::lost:
-      break;
-  }
-  return BatchStatus::failed;
-}
-
-namespace {
-
-// Whom AWS would name by an instance's id is named by one that the machine's name makes: always the same.
-std::string host_terminated(const std::string& machine) {
-  const std::string id =
-      machine.empty() ? "" : " i-" + to_hex(bytes_of(sha256(machine))).substr(0, kInstanceDigits);
-  return "Host EC2 (instance" + id + ") terminated.";
-}
-
-std::string status_reason_of(Fault fault, const std::optional<int>& exit_code, const std::string& machine) {
-  switch (fault) {
-    case Fault::lost:
-      return host_terminated(machine);
-    case Fault::internal:
-      if (exit_code) return "Task stopped by an internal error";
-      [[fallthrough]];
-    case Fault::client:
-      return "Task failed to start";
-    case Fault::algorithm:
-      break;
-  }
-  return "Essential container in task exited";
-}
-
-// "" when nobody ended the job before its time.
-std::string reason_of_stop(const Job& job) {
-  if (job.withdrawn != Withdrawn::no) return job.withdrawn_reason;
-  return job.stop_cause == StopCause::max_runtime ? "Job attempt duration exceeded timeout" : "";
-}
-
-}  // namespace
-
-std::string node_status_reason(const Job& job, HostIndex host) {
-  const Attempt* attempt = job.attempt();
-  if (job.spec.decides(host) || !attempt || host >= attempt->hosts.size() || job.state == JobState::waiting)
-    return batch_status_reason(job);
-  const Host& own = attempt->hosts[host];
-  if (own.stopped == StopCause::main_ended) return "Main node of the job has ended";
-  if (!is_final(own.state)) {
-    const bool waits = own.state < HostState::running;
-    return waits ? "starts when the main node of the job runs" : "";
-  }
-  return status_reason_of(own.fault.value_or(Fault::algorithm), own.exit_code, own.machine);
-}
-
-std::vector<JobState> states_of(BatchStatus status) {
-  switch (status) {
-    case BatchStatus::submitted:
-      return {};
-    case BatchStatus::pending:
-    case BatchStatus::runnable:
-      return {JobState::waiting};
-    case BatchStatus::starting:
-    case BatchStatus::running:
-      return {JobState::active, JobState::stopping};
-    case BatchStatus::succeeded:
-      return {JobState::completed};
-    case BatchStatus::failed:
-      break;
-  }
-  return {JobState::failed, JobState::stopped};
-}
-
-std::string container_reason(Fault fault, const std::string& failure) {
-  if (fault != Fault::algorithm) return failure;
-  return failure.starts_with("OutOfMemory") ? "OutOfMemoryError: Container killed due to memory usage" : "";
-}
-
-AttemptEnd end_of(const Job& job, const Attempt& attempt) {
-  AttemptEnd end;
-  end.exit_code = attempt.exit_code;
-  const bool last = job.attempt() && job.attempt()->number == attempt.number;
-  // What was done all the same was not taken away.
-  if (attempt.interrupted && !(last && job.state == JobState::completed)) {
-    end.status_reason = host_terminated(attempt.machine);
-    end.reason = attempt.interruption;
-    return end;
-  }
-  const Fault fault = attempt.fault.value_or(Fault::algorithm);
-  end.status_reason = status_reason_of(fault, attempt.exit_code, attempt.machine);
-  end.reason = container_reason(fault, attempt.failure);
-  // Of one that was over before, somebody wrote down that another follows.
-  const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
-  if (last && told_to_stop && attempt.interruption.empty())
-    if (std::string reason = reason_of_stop(job); !reason.empty()) end.status_reason = std::move(reason);
-  return end;
-}
-
-std::string batch_status_reason(const Job& job) {
-  if (job.state == JobState::waiting && !job.wait_reason.empty()) return job.wait_reason;
-  if (std::string reason = reason_of_stop(job); !reason.empty()) return reason;
-  const Attempt* attempt = job.attempt();
-  if (job.is_array() && job.state == JobState::failed) return "Array Child Job failed";
-  if (!attempt || !attempt->ended) return "";
-  return end_of(job, *attempt).status_reason;
-}
-
-std::map<std::string, std::string> batch_variables(const Job& job, const Attempt& attempt, HostIndex host) {
-  CHECK(job.spec.batch, "only a Batch job has these");
-  std::map<std::string, std::string> variables{{"AWS_BATCH_JOB_ID", job.key.name},
-                                               {"AWS_BATCH_JQ_NAME", job.spec.batch->queue},
-                                               {"AWS_BATCH_CE_NAME", attempt.environment},
-                                               {"AWS_BATCH_JOB_ATTEMPT", std::to_string(attempt.number)}};
-  if (job.parent != 0) {
-    variables["AWS_BATCH_JOB_ARRAY_INDEX"] = std::to_string(array_index(job));
-    variables["AWS_BATCH_JOB_ARRAY_SIZE"] = std::to_string(job.spec.batch->array_size);
-  }
-  if (const auto main = job.spec.main_host()) {
-    variables["AWS_BATCH_JOB_NODE_INDEX"] = std::to_string(host);
-    variables["AWS_BATCH_JOB_NUM_NODES"] = std::to_string(job.spec.hosts());
-    variables["AWS_BATCH_JOB_MAIN_NODE_INDEX"] = std::to_string(*main);
-  }
-  return variables;
-}
-
-std::string_view kind_of(const BatchResource& changed) { return kKinds[changed.index()]; }
-
-const JobKey& key_of(const BatchResource& changed) {
+const JobKey& key_of(const Resource& changed) {
   return std::visit([](const auto& each) -> const JobKey& { return each.key; }, changed);
 }
 
@@ -506,19 +335,19 @@ Result<JobDefinition> definition_from_json(const Json& json) {
   return changed;
 }
 
-template <class Resource, Result<Resource> (*read)(const Json&)>
-Result<BatchResource> read_as(const Json& json) {
-  return BatchResource(TRY(read(json)));
+template <class Kind, Result<Kind> (*read)(const Json&)>
+Result<Resource> read_as(const Json& json) {
+  return Resource(TRY(read(json)));
 }
 
 }  // namespace
 
-Json to_json(const BatchResource& changed) {
+Json to_json(const Resource& changed) {
   return std::visit([](const auto& each) { return to_json(each); }, changed);
 }
 
-Result<BatchResource> batch_resource_from_json(std::string_view kind, const Json& json) {
-  static constexpr Result<BatchResource> (*kReaders[])(const Json&) = {
+Result<Resource> resource_from_json(std::string_view kind, const Json& json) {
+  static constexpr Result<Resource> (*kReaders[])(const Json&) = {
       read_as<ComputeEnvironment, environment_from_json>,
       read_as<JobQueue, queue_from_json>,
       read_as<JobDefinition, definition_from_json>,
@@ -532,4 +361,4 @@ Result<BatchResource> batch_resource_from_json(std::string_view kind, const Json
   return invalid("'" + shorten(kind, 40) + "' is no kind of Batch's");
 }
 
-}  // namespace trainyard::domain
+}  // namespace trainyard::batch

@@ -1,5 +1,5 @@
-// What decides who of a queue of AWS Batch goes next, and what else its jobs need than machines: scheduling policies,
-// quota shares, consumable resources, service environments. Queues and their jobs are in batch.hpp.
+// Describes how jobs of AWS Batch share a queue, and what they need besides machines: scheduling policies, quota shares,
+// consumable resources, service environments. Queues are in catalog.hpp.
 //
 // `request` of each holds what its face was told, in the face's own members, for Describe to echo.
 //
@@ -17,7 +17,7 @@
 #include "base/time.hpp"
 #include "domain/job.hpp"
 
-namespace trainyard::domain {
+namespace trainyard::batch {
 
 // Of the jobs of this share, or of the shares that begin like this ("UserA*"). Lower gets more: a share of 0.125 gets
 // eight times what one of 1 gets.
@@ -28,7 +28,7 @@ struct ShareWeight {
 
 // How the jobs of a queue share what it has. A queue without one takes them in the order of submission.
 struct SchedulingPolicy {
-  JobKey key;
+  domain::JobKey key;
   enum class Kind { fair_share, quota_shares } kind = Kind::fair_share;
   int64_t decay_seconds = 0;  // for how long what was used counts; 0: kDecaySecondsDefault
   int64_t reservation_percent =
@@ -50,7 +50,7 @@ inline constexpr std::string_view kInstancesUnit = "NUM_INSTANCES";
 
 // For how many instances the training jobs of queues may be scheduled at once.
 struct ServiceEnvironment {
-  JobKey key;
+  domain::JobKey key;
   bool enabled = true;
   std::vector<CapacityLimit> limits;
   Json request = Json::object();
@@ -58,7 +58,7 @@ struct ServiceEnvironment {
 
 // A queue in a queue, with a capacity of its own. Its key's name is "QUEUE/SHARE".
 struct QuotaShare {
-  JobKey key;
+  domain::JobKey key;
   bool enabled = true;  // takes new jobs
   std::vector<CapacityLimit> limits;
   // What becomes of capacity that it does not use: others may not have it, may have it, and it may have theirs as well.
@@ -74,7 +74,7 @@ std::string quota_share_name(std::string_view queue, std::string_view share);  /
 
 // Something that jobs need besides machines: licences, tokens of an API.
 struct ConsumableResource {
-  JobKey key;
+  domain::JobKey key;
   bool replenishable = true;  // comes back when an attempt ends; else each attempt uses it up
   int64_t total = 0;          // what is left, when it is not replenishable: attempts take from it
   Instant created;
@@ -117,4 +117,4 @@ Result<ServiceEnvironment> service_environment_from_json(const Json&);
 Result<QuotaShare> quota_share_from_json(const Json&);
 Result<ConsumableResource> consumable_from_json(const Json&);
 
-}  // namespace trainyard::domain
+}  // namespace trainyard::batch

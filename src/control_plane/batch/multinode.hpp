@@ -1,4 +1,4 @@
-// Multi-node parallel jobs: a gang whose hosts (nodes) may differ by ranges, and whose end is its main node's.
+// Reads the node ranges of multi-node parallel jobs: a gang whose hosts (nodes) may differ by ranges, and whose end is its main node's.
 //
 // Threads: pure. Errors: invalid, in words for who wrote the ranges.
 #pragma once
@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "domain/job.hpp"
 
-namespace trainyard::domain {
+namespace trainyard::batch {
 
 inline constexpr uint32_t kNodesMax = 1000;  // of a job, as AWS
 inline constexpr size_t kNodeRangesMax = 5;  // of a definition, as AWS
@@ -32,8 +32,8 @@ Result<NodeRange> parse_node_range(std::string_view text);
 Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges, uint32_t nodes);
 
 // "4b7d..#3": node 3 of a job.
-std::string node_id(const std::string& job_id, HostIndex node);
+std::string node_id(const std::string& job_id, domain::HostIndex node);
 // The job and the node; no node where `id` is a job's own.
-std::pair<std::string, std::optional<HostIndex>> split_node_id(const std::string& id);
+std::pair<std::string, std::optional<domain::HostIndex>> split_node_id(const std::string& id);
 
-}  // namespace trainyard::domain
+}  // namespace trainyard::batch

@@ -1,11 +1,14 @@
-#include "domain/batch_policy.hpp"
+#include "batch/policy.hpp"
 
 #include <gtest/gtest.h>
 
-#include "domain/batch.hpp"
+#include "batch/catalog.hpp"
 #include "domain/limits.hpp"
 
-namespace trainyard::domain {
+namespace trainyard::batch {
+
+using namespace domain;
+
 namespace {
 
 const std::string kRegion = "eu-west-1";
@@ -47,7 +50,7 @@ ConsumableResource licences(int64_t total) {
   return made;
 }
 
-std::string why(const BatchCatalog& yard, ResourceChange how, BatchResource resource) {
+std::string why(const Catalog& yard, ResourceChange how, Resource resource) {
   const auto done = changed(yard, nullptr, how, std::move(resource));
   return done ? "done" : done.error().message;
 }
@@ -80,9 +83,9 @@ TEST(SchedulingPolicy, NoShareMayMatchTwoPatterns) {
   EXPECT_EQ(check({"a", "a"}), "the share identifiers a and a overlap");
 }
 
-TEST(BatchCatalog, AQueuesPolicyIsReplacedByItsKindOnly) {
+TEST(Catalog, AQueuesPolicyIsReplacedByItsKindOnly) {
   using Kind = SchedulingPolicy::Kind;
-  BatchCatalog yard;
+  Catalog yard;
   put(yard, ResourceChange::create, service_environment("there"));
   put(yard, ResourceChange::create, policy("fair"));
   put(yard, ResourceChange::create, policy("fair2"));
@@ -107,8 +110,8 @@ TEST(BatchCatalog, AQueuesPolicyIsReplacedByItsKindOnly) {
   EXPECT_EQ(why(yard, ResourceChange::remove, policy("none")), "the scheduling policy none does not exist");
 }
 
-TEST(BatchCatalog, ServiceEnvironmentsAreForServiceQueues) {
-  BatchCatalog yard;
+TEST(Catalog, ServiceEnvironmentsAreForServiceQueues) {
+  Catalog yard;
   EXPECT_EQ(why(yard, ResourceChange::create, queue("q")), "the service environment there does not exist");
   put(yard, ResourceChange::create, service_environment("there"));
   put(yard, ResourceChange::create, queue("q"));
@@ -121,8 +124,8 @@ TEST(BatchCatalog, ServiceEnvironmentsAreForServiceQueues) {
   EXPECT_EQ(why(yard, ResourceChange::remove, service_environment("there")), "done");
 }
 
-TEST(BatchCatalog, QuotaSharesArePartsOfTheirQueue) {
-  BatchCatalog yard;
+TEST(Catalog, QuotaSharesArePartsOfTheirQueue) {
+  Catalog yard;
   put(yard, ResourceChange::create, service_environment("there"));
   put(yard, ResourceChange::create, policy("quotas", SchedulingPolicy::Kind::quota_shares));
   put(yard, ResourceChange::create, queue("plain"));
@@ -179,7 +182,7 @@ TEST(ConsumableResource, UpdatesAreOnTopOfWhatThereIsAndDoneOnce) {
   EXPECT_EQ(resource.tokens.back(), change.token);
 }
 
-TEST(BatchCatalog, WhatDecidesSurvivesItsRecord) {
+TEST(Catalog, WhatDecidesSurvivesItsRecord) {
   SchedulingPolicy fair = policy("fair");
   fair.decay_seconds = 3600;
   fair.reservation_percent = 50;
@@ -197,14 +200,13 @@ TEST(BatchCatalog, WhatDecidesSurvivesItsRecord) {
   resource.token = "y";
   JobQueue limited = queue("q", "fair");
   limited.wait_limits = {{600, true, "too long"}, {900, false, "far too long"}};
-  for (const BatchResource& resource :
-       {BatchResource(fair), BatchResource(policy("quotas", SchedulingPolicy::Kind::quota_shares)),
-        BatchResource(share), BatchResource(service_environment("there", false)), BatchResource(resource),
-        BatchResource(limited)}) {
-    const auto read = batch_resource_from_json(kind_of(resource), to_json(resource));
+  for (const Resource& resource :
+       {Resource(fair), Resource(policy("quotas", SchedulingPolicy::Kind::quota_shares)), Resource(share),
+        Resource(service_environment("there", false)), Resource(resource), Resource(limited)}) {
+    const auto read = resource_from_json(kind_of(resource), to_json(resource));
     ASSERT_TRUE(read) << kind_of(resource);
     EXPECT_EQ(to_json(*read), to_json(resource));
-    BatchCatalog yard;
+    Catalog yard;
     put(yard, ResourceChange::update, resource);
     EXPECT_EQ(yard.policies.size() + yard.quota_shares.size() + yard.service_environments.size() +
                   yard.resources.size() + yard.queues.size(),
@@ -215,7 +217,7 @@ TEST(BatchCatalog, WhatDecidesSurvivesItsRecord) {
 }
 
 TEST(ConsumableResource, ATotalStaysWithinItsLimitHoweverItIsReached) {
-  BatchCatalog yard;
+  Catalog yard;
   ConsumableResource resource;
   resource.key = {"eu-west-1", "licences"};
   for (const int64_t total : {int64_t{-1}, kCountedMax + 1, INT64_MAX}) {
@@ -233,4 +235,4 @@ TEST(ConsumableResource, ATotalStaysWithinItsLimitHoweverItIsReached) {
 }
 
 }  // namespace
-}  // namespace trainyard::domain
+}  // namespace trainyard::batch

@@ -1,0 +1,25 @@
+// Writes and reads the ARNs of AWS Batch's resources and jobs.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trainyard::batch {
+
+std::string arn_of(const std::string& account, const std::string& region, std::string_view kind,
+                   const std::string& name);
+// The part of an ARN after "KIND/", or `text` itself when it is not an ARN of that kind.
+std::string_view name_in_arn(std::string_view text, std::string_view kind);
+inline constexpr std::string_view kEnvironmentArn = "compute-environment";
+inline constexpr std::string_view kQueueArn = "job-queue";
+inline constexpr std::string_view kDefinitionArn = "job-definition";
+inline constexpr std::string_view kJobArn = "job";
+inline constexpr std::string_view kServiceJobArn = "service-job";
+inline constexpr std::string_view kPolicyArn = "scheduling-policy";
+inline constexpr std::string_view kServiceEnvironmentArn = "service-environment";
+inline constexpr std::string_view kQuotaShareArn = "quota-share";  // of "QUEUE/SHARE"
+inline constexpr std::string_view kResourceArn = "consumable-resource";
+
+}  // namespace trainyard::batch

@@ -1,0 +1,123 @@
+#include "batch/status.hpp"
+
+#include "base/check.hpp"
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "domain/array.hpp"
+
+namespace trainyard::batch {
+
+using namespace domain;
+
+namespace {
+
+constexpr size_t kInstanceDigits = 17;  // of an instance's id, as AWS
+constexpr std::string_view kStatusNames[] = {"SUBMITTED", "PENDING",   "RUNNABLE", "STARTING",
+                                             "RUNNING",   "SUCCEEDED", "FAILED"};  // as domain::Stage
+
+// Whom AWS would name by an instance's id is named by one that the machine's name makes: always the same.
+std::string host_terminated(const std::string& machine) {
+  const std::string id =
+      machine.empty() ? "" : " i-" + to_hex(bytes_of(sha256(machine))).substr(0, kInstanceDigits);
+  return "Host EC2 (instance" + id + ") terminated.";
+}
+
+std::string status_reason_of(Fault fault, const std::optional<int>& exit_code, const std::string& machine) {
+  switch (fault) {
+    case Fault::lost:
+      return host_terminated(machine);
+    case Fault::internal:
+      if (exit_code) return "Task stopped by an internal error";
+      [[fallthrough]];
+    case Fault::client:
+      return "Task failed to start";
+    case Fault::algorithm:
+      break;
+  }
+  return "Essential container in task exited";
+}
+
+// "" when nobody ended the job before its time.
+std::string reason_of_stop(const Job& job) {
+  if (job.withdrawn != Withdrawn::no) return job.withdrawn_reason;
+  return job.stop_cause == StopCause::max_runtime ? "Job attempt duration exceeded timeout" : "";
+}
+
+}  // namespace
+
+std::string_view status_name(Stage stage) { return kStatusNames[size_t(stage)]; }
+
+Stage node_status(const Job& job, HostIndex host) {
+  CHECK(host < job.spec.hosts(), "the job has such a host");
+  const Attempt* attempt = job.attempt();
+  if (job.state == JobState::waiting || !attempt || host >= attempt->hosts.size()) return stage_of(job);
+  const Host& own = attempt->hosts[host];
+  // Of those that follow, how they end is of no account: they are stopped when the main host ends.
+  switch (own.state) {
+    case HostState::placed:
+    case HostState::preparing:
+    case HostState::downloading:
+      return job.finished() ? Stage::failed : Stage::starting;
+    case HostState::running:
+    case HostState::draining:
+    case HostState::uploading:
+      return Stage::running;
+    case HostState::finished:
+      if (job.spec.decides(host) && job.finished()) return stage_of(job);
+      return own.stopped == StopCause::none || own.stopped == StopCause::main_ended ? Stage::succeeded
+                                                                                    : Stage::failed;
+    case HostState::failed:
+    case HostState::lost:
+      break;
+  }
+  return Stage::failed;
+}
+
+std::string node_status_reason(const Job& job, HostIndex host) {
+  const Attempt* attempt = job.attempt();
+  if (job.spec.decides(host) || !attempt || host >= attempt->hosts.size() || job.state == JobState::waiting)
+    return status_reason(job);
+  const Host& own = attempt->hosts[host];
+  if (own.stopped == StopCause::main_ended) return "Main node of the job has ended";
+  if (!is_final(own.state)) {
+    const bool waits = own.state < HostState::running;
+    return waits ? "starts when the main node of the job runs" : "";
+  }
+  return status_reason_of(own.fault.value_or(Fault::algorithm), own.exit_code, own.machine);
+}
+
+std::string container_reason(Fault fault, const std::string& failure) {
+  if (fault != Fault::algorithm) return failure;
+  return failure.starts_with("OutOfMemory") ? "OutOfMemoryError: Container killed due to memory usage" : "";
+}
+
+AttemptEnd end_of(const Job& job, const Attempt& attempt) {
+  AttemptEnd end;
+  end.exit_code = attempt.exit_code;
+  const bool last = job.attempt() && job.attempt()->number == attempt.number;
+  // What was done all the same was not taken away.
+  if (attempt.interrupted && !(last && job.state == JobState::completed)) {
+    end.status_reason = host_terminated(attempt.machine);
+    end.reason = attempt.interruption;
+    return end;
+  }
+  const Fault fault = attempt.fault.value_or(Fault::algorithm);
+  end.status_reason = status_reason_of(fault, attempt.exit_code, attempt.machine);
+  end.reason = container_reason(fault, attempt.failure);
+  // Of one that was over before, somebody wrote down that another follows.
+  const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
+  if (last && told_to_stop && attempt.interruption.empty())
+    if (std::string reason = reason_of_stop(job); !reason.empty()) end.status_reason = std::move(reason);
+  return end;
+}
+
+std::string status_reason(const Job& job) {
+  if (job.state == JobState::waiting && !job.wait_reason.empty()) return job.wait_reason;
+  if (std::string reason = reason_of_stop(job); !reason.empty()) return reason;
+  const Attempt* attempt = job.attempt();
+  if (job.is_array() && job.state == JobState::failed) return "Array Child Job failed";
+  if (!attempt || !attempt->ended) return "";
+  return end_of(job, *attempt).status_reason;
+}
+
+}  // namespace trainyard::batch
