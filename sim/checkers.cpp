@@ -148,7 +148,7 @@ void Checkers::interrupted(const Json& command) {
   World::check(job != durable_.end(), "a job was interrupted that nobody knows");
   if (command.value("preemption", false)) {
     ++preemptions_[job->first];
-    return World::check(job->second.spec.batch && !job->second.spec.batch->quota_share.empty(),
+    return World::check(job->second.spec.queue && !job->second.spec.queue->quota_share.empty(),
                         title(job->second) + " is of no quota share, and must give way to another");
   }
   World::check(*int_at(command, "attempt") == 0 || job->second.spec.spot,
@@ -427,8 +427,8 @@ void Checkers::check_outcome(const Job& job) {
                title(job) + ": " + std::to_string(job.ran(job.modified).count()) +
                    " ms are billed, and it ran " + std::to_string(ran_[job.number].count()));
   check_retries(job);
-  if (job.spec.batch && job.spec.batch->preemptions_max)
-    World::check(preemptions_[job.number] <= *job.spec.batch->preemptions_max + 1,
+  if (job.spec.queue && job.spec.queue->preemptions_max)
+    World::check(preemptions_[job.number] <= *job.spec.queue->preemptions_max + 1,
                  title(job) + " had to give way " + std::to_string(preemptions_[job.number]) + " times");
   Duration sum{};
   for (const Transition& each : job.transitions) sum += *each.end - each.start;
@@ -442,7 +442,7 @@ void Checkers::check_outcome(const Job& job) {
                            job.withdrawn == Withdrawn::dependency_failed;
   switch (job.state) {
     case JobState::completed:
-      World::check(!job.model_uri.empty() || job.spec.batch, title(job) + " completed without a model");
+      World::check(!job.model_uri.empty() || job.spec.queue, title(job) + " completed without a model");
       for (HostIndex host = 0; host < job.spec.hosts(); ++host) {
         const Process& process = processes_[{{job.number, job.attempt()->number}, host}];
         World::check(process.runs == 1 && process.code == 0,

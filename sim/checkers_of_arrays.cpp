@@ -15,12 +15,12 @@ void Checkers::check_array(const Job& array) {
   uint32_t made = 0, completed = 0;
   for (auto job = durable_.upper_bound(array.number); job != durable_.end(); ++job) {
     if (job->second.parent != array.number) continue;
-    World::check(job->first <= array.number + array.spec.batch->array_size,
+    World::check(job->first <= array.number + array.spec.array.size,
                  title(job->second) + " has a number that is not its array's");
     ++made;
     completed += job->second.state == JobState::completed;
   }
-  const uint32_t size = array.spec.batch->array_size;
+  const uint32_t size = array.spec.array.size;
   World::check((array.state == JobState::completed) == (completed == size),
                title(array) + " is " + std::string(to_string(array.state)) + ", and of its " +
                    std::to_string(size) + " children " + std::to_string(completed) + " have completed");
@@ -32,10 +32,10 @@ void Checkers::check_child(const Job& child) {
   const Job& array = *durable(child.parent);
   const JobNumber index = child.number - child.parent;  // from 1
   std::vector<const Job*> awaited;
-  if (array.spec.batch->sequential && index > 1) awaited.push_back(durable(child.number - 1));
-  for (const std::string& id : array.spec.batch->depends_on)
+  if (array.spec.array.sequential && index > 1) awaited.push_back(durable(child.number - 1));
+  for (const std::string& id : array.spec.depends_on)
     awaited.push_back(durable(acknowledged_[{child.key.region, id}]));
-  for (const std::string& id : array.spec.batch->depends_on_alike)
+  for (const std::string& id : array.spec.depends_on_alike)
     awaited.push_back(durable(acknowledged_[{child.key.region, id}] + index));
   // A child that was never created has failed with its array.
   const bool all =
@@ -54,8 +54,8 @@ void Checkers::check_child(const Job& child) {
 void Checkers::check_retries(const Job& job) {
   if (job.is_array()) return;  // its children are
   const uint32_t failed = failed_attempts_[job.number];
-  if (job.spec.batch) {
-    const uint32_t most = job.spec.batch->attempts_max;
+  if (job.spec.queue) {
+    const uint32_t most = job.spec.retry.attempts_max;
     World::check(failed <= most, title(job) + " was tried " + std::to_string(failed) + " times");
     if (job.attempt() && job.attempt()->preempted && !job.attempt()->first_failed) return;
     World::check(

@@ -29,17 +29,17 @@ void Checkers::check_limits() {
     if (compute && compute->cpus_max > 0)
       for (const Host& host : attempt->hosts)
         count("compute environment " + compute->key.name, host.share.cpus, compute->cpus_max);
-    if (job.spec.plain()) continue;
+    if (job.spec.contract == Contract::plain) continue;
     for (const InstanceGroup& group : job.spec.groups)
       if (const auto* quota = quota_of(quotas_, job.spec.principal, job.key.region, group.instance_type))
         count(job.spec.principal + "'s quota of " + group.instance_type, group.count, double(quota->count));
-    if (!job.spec.batch) continue;
+    if (!job.spec.queue) continue;
     const ServiceEnvironment* service = yard_.service_environment({job.key.region, attempt->environment});
     World::check(service, title(job) + " is in no service environment");
     count("service environment " + service->key.name, job.spec.hosts(), double(service->limits[0].capacity));
-    const std::string& name = job.spec.batch->quota_share;
+    const std::string& name = job.spec.queue->quota_share;
     const QuotaShare* share =
-        yard_.quota_share({job.key.region, quota_share_name(job.spec.batch->queue, name)});
+        yard_.quota_share({job.key.region, quota_share_name(job.spec.queue->name, name)});
     if (!share) continue;
     const auto own = double(share->limits[0].capacity);
     double most = own;
@@ -66,7 +66,7 @@ void Checkers::machine_given_back(const std::string& machine) {
 // The job failed because it was preempted more often than it allows.
 void Checkers::check_preemptions(const Job& job) {
   const auto count = std::ranges::count_if(job.attempts, &Attempt::preempted);
-  const auto& most = job.spec.batch->preemptions_max;
+  const auto& most = job.spec.queue->preemptions_max;
   World::check(most && count == int64_t(*most) + 1,
                title(job) + " failed after " + std::to_string(count) + " preemptions");
   World::check(job.failure_reason.starts_with("ClientError: it was preempted "),

@@ -280,10 +280,9 @@ class Simulation {
   // Waits for the queue, and for the jobs that it depends on.
   void create_in_queue(const control::NewJob& job) {
     const auto there = [&](const std::string& id) { return checkers_.jobs().contains({job.key.region, id}); };
-    const domain::BatchPart& part = *job.spec.batch;
     const bool has_queues = resources_made_.size() == resources_.in_order.size();
-    if (has_queues && std::ranges::all_of(part.depends_on, there) &&
-        std::ranges::all_of(part.depends_on_alike, there))
+    if (has_queues && std::ranges::all_of(job.spec.depends_on, there) &&
+        std::ranges::all_of(job.spec.depends_on_alike, there))
       return create(job);
     if (!has_queues)
       in_server([this] {

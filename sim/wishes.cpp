@@ -84,14 +84,13 @@ std::vector<control::NewJob> some_service_jobs(World& world, const Resources& re
     job.spec.image = "machine";
     job.spec.groups = {{"homogeneousCluster", "ml.t3.medium", uint32_t(1 + world.random.below(2))}};
     job.spec.max_runtime_seconds = 86400;
-    domain::BatchPart& part = job.spec.batch.emplace();
-    part.service = true;
-    part.name = "lesson";
-    part.queue = "training";
-    part.quota_share = kShares[world.random.below(2)];
-    part.priority = int64_t(world.random.below(3));
-    part.attempts_max = uint32_t(1 + world.random.below(3));
-    if (world.random.chance(3)) part.preemptions_max = uint32_t(world.random.below(3));
+    job.spec.queue.emplace();
+    job.spec.display_name = "lesson";
+    job.spec.queue->name = "training";
+    job.spec.queue->quota_share = kShares[world.random.below(2)];
+    job.spec.queue->priority = int64_t(world.random.below(3));
+    job.spec.retry.attempts_max = uint32_t(1 + world.random.below(3));
+    if (world.random.chance(3)) job.spec.queue->preemptions_max = uint32_t(world.random.below(3));
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -157,18 +156,19 @@ std::vector<control::NewJob> some_arrays(World& world, const Resources& resource
     job.spec.image = "machine";
     job.spec.groups = {{"default", "1 vCPU", 1, domain::Share{1, int64_t{1} << 30, 0}}};
     job.spec.max_runtime_seconds = batch::kRuntimeSecondsMax;
-    domain::BatchPart& part = job.spec.batch.emplace();
-    part.name = "digits";
-    part.queue = resources.fair && world.random.chance(2) ? "fair" : "q";
-    if (part.queue == "fair") part.share = kShares[world.random.below(2)];
-    part.definition = "arn:aws:batch:us-east-1:123456789012:job-definition/digits:1";
-    part.array_size = uint32_t(2 + world.random.below(2) * world.random.below(8));
-    part.attempts_max = uint32_t(1 + world.random.below(3));
-    part.sequential = world.random.chance(4);
+    job.spec.queue.emplace();
+    job.spec.contract = domain::Contract::plain;
+    job.spec.display_name = "digits";
+    job.spec.queue->name = resources.fair && world.random.chance(2) ? "fair" : "q";
+    if (job.spec.queue->name == "fair") job.spec.queue->share = kShares[world.random.below(2)];
+    job.spec.definition = "arn:aws:batch:us-east-1:123456789012:job-definition/digits:1";
+    job.spec.array.size = uint32_t(2 + world.random.below(2) * world.random.below(8));
+    job.spec.retry.attempts_max = uint32_t(1 + world.random.below(3));
+    job.spec.array.sequential = world.random.chance(4);
     for (const control::NewJob& other : arrays) {
-      if (world.random.chance(4)) part.depends_on.push_back(other.key.name);
-      if (other.spec.batch->array_size == part.array_size && world.random.chance(2))
-        part.depends_on_alike.push_back(other.key.name);
+      if (world.random.chance(4)) job.spec.depends_on.push_back(other.key.name);
+      if (other.spec.array.size == job.spec.array.size && world.random.chance(2))
+        job.spec.depends_on_alike.push_back(other.key.name);
     }
     arrays.push_back(std::move(job));
   }

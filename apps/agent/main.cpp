@@ -193,7 +193,7 @@ std::string entry_program() {
 bool writes_to_disk(const wire::Order& order) {
   // A reused container sees the /opt/ml of the order that made it, which therefore cannot be a disk per
   // order.
-  if (!order.spec.plain()) return !order.reuse_host;
+  if (order.spec.contract == domain::Contract::training) return !order.reuse_host;
   if (order.image.kind != domain::Image::Kind::machine) return true;
   const auto& volumes = order.spec.group(order.host).container_options.volumes;
   return std::any_of(volumes.begin(), volumes.end(),
@@ -207,7 +207,7 @@ std::shared_future<Result<void>> begin_volume(const wire::Order& order, const st
   const bool shared = images != nullptr && *images != '\0';
   const std::string templates = shared ? std::string(images) + ".volumes" : directory + "/templates";
   const auto bytes = static_cast<uint64_t>(order.spec.volume_gib) << 30;
-  const bool under_contract = !order.spec.plain();
+  const bool under_contract = order.spec.contract == domain::Contract::training;
   return std::async(std::launch::async,
                     [=]() -> Result<void> {
                       const std::string disk = directory + "/" + agent::kDisk;

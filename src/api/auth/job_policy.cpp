@@ -73,7 +73,7 @@ void add_logs(const domain::Job& job, Documents& to) {
   const Json actions{"logs:CreateLogStream", "logs:PutLogEvents", "logs:GetLogEvents",
                      "logs:DescribeLogStreams", "logs:FilterLogEvents"};
   const std::string arns = "arn:aws:logs:" + job.key.region + ":" + job.account + ":log-group:";
-  if (!job.spec.plain()) {
+  if (job.spec.contract == domain::Contract::training) {
     to.add(Json::array({allow(actions, arns + std::string(reconcile::kLogGroup) +
                                            ":log-stream:" + policy_literal(job.key.name) + "/*")}));
     return;
@@ -120,12 +120,12 @@ std::vector<std::shared_ptr<const policy::Policy>> job_policies(const domain::Jo
   for (const auto& channel : job.spec.channels) add_channel(channel, documents);
   if (const auto archive = objects::parse_s3_uri(source_archive_of(job.spec)))
     documents.add(Json::array({allow(Json{"s3:GetObject"}, object_arn(*archive))}));
-  if (!job.spec.plain() && !job.spec.output_uri.empty())
+  if (job.spec.contract == domain::Contract::training && !job.spec.output_uri.empty())
     add_directory(job.spec.output_uri, job.key.name + "/", documents);
   if (job.spec.checkpoint) add_directory(job.spec.checkpoint->uri, "", documents);
   add_logs(job, documents);
   const std::string arn = policy_literal(control::job_arn(job));
-  if (job.spec.plain()) {
+  if (job.spec.contract == domain::Contract::plain) {
     documents.add(Json::array({allow(Json{"batch:DescribeJobs"}, arn)}));
   } else {
     documents.add(Json::array({allow(Json{"sagemaker:DescribeTrainingJob"}, arn),

@@ -26,17 +26,17 @@ void add(Shown& shown, const domain::Job& job, const domain::ChildCounts& counts
     shown.array_properties.emplace().index = domain::array_index(job);
   } else if (job.is_array()) {
     Properties& properties = shown.array_properties.emplace();
-    properties.size = job.spec.batch->array_size;
+    properties.size = job.spec.array.size;
     properties.status_summary = summary_of(counts);
     // Counted when asked, until nothing changes any more.
     properties.status_summary_last_updated_at = to_milliseconds(job.finished() ? job.modified : now);
   }
 }
 
-Outcome<Done> read_dependency(const batch::JobDependency& dependency, domain::BatchPart& part) {
+Outcome<Done> read_dependency(const batch::JobDependency& dependency, domain::JobSpec& spec) {
   const std::string type = dependency.type.value_or("");
   const std::string id(catalog::name_in_arn(dependency.job_id.value_or(""), catalog::kJobArn));
-  if (!type.empty() && part.array_size == 0)
+  if (!type.empty() && spec.array.size == 0)
     return client_exception("A dependency of type " + type +
                             " is for array jobs: this job has no arrayProperties");
   if (type == "SEQUENTIAL") {
@@ -44,30 +44,30 @@ Outcome<Done> read_dependency(const batch::JobDependency& dependency, domain::Ba
       return client_exception(
           "A dependency of type SEQUENTIAL has no jobId: each child depends on the previous one of its "
           "own array");
-    part.sequential = true;
+    spec.array.sequential = true;
     return Done{};
   }
   if (id.empty()) return client_exception("dependsOn needs a jobId");
-  (type == "N_TO_N" ? part.depends_on_alike : part.depends_on).push_back(id);
+  (type == "N_TO_N" ? spec.depends_on_alike : spec.depends_on).push_back(id);
   return Done{};
 }
 
 }  // namespace
 
-Outcome<Done> read_array(const batch::SubmitJobRequest& request, domain::BatchPart& part) {
+Outcome<Done> read_array(const batch::SubmitJobRequest& request, domain::JobSpec& spec) {
   if (request.array_properties && request.array_properties->size) {
     const int64_t size = *request.array_properties->size;
     if (size < catalog::kArraySizeMin || size > domain::kArraySizeMax)
       return client_exception("arrayProperties.size must be between " +
                               std::to_string(catalog::kArraySizeMin) + " and " +
                               std::to_string(domain::kArraySizeMax) + ", not " + std::to_string(size));
-    part.array_size = uint32_t(size);
+    spec.array.size = uint32_t(size);
   }
   if (!request.depends_on) return Done{};
   if (request.depends_on->size() > catalog::kDependenciesMax)
     return client_exception("A job depends on at most " + std::to_string(catalog::kDependenciesMax) +
                             " jobs");
-  for (const auto& each : *request.depends_on) TRY(read_dependency(each, part));
+  for (const auto& each : *request.depends_on) TRY(read_dependency(each, spec));
   return Done{};
 }
 

@@ -66,8 +66,9 @@ double cpus_held(const std::vector<std::shared_ptr<const domain::Job>>& jobs, co
   double cpus = 0;
   for (const auto& job : jobs) {
     const domain::Attempt* attempt = job->attempt();
-    if (attempt && attempt->state != domain::AttemptState::ended && job->spec.plain() &&
-        job->key.region == environment.region && attempt->environment == environment.name)
+    if (attempt && attempt->state != domain::AttemptState::ended &&
+        job->spec.contract == domain::Contract::plain && job->key.region == environment.region &&
+        attempt->environment == environment.name)
       cpus += domain::cpus_of(*attempt);
   }
   return cpus;

@@ -170,20 +170,19 @@ Outcome<batch::ListConsumableResourcesResponse> list_resources(
 
 batch::ListJobsByConsumableResourceSummary summary_of_consumer(const Context& context, const domain::Job& job,
                                                                const std::string& resource) {
-  const domain::BatchPart& part = *job.spec.batch;
   batch::ListJobsByConsumableResourceSummary summary;
   summary.job_arn = control::job_arn(job);
-  summary.job_queue_arn = batch_resource_arn(context, catalog::kQueueArn, part.queue);
-  summary.job_name = part.name;
-  summary.job_definition_arn = part.definition;
-  if (!part.share.empty()) summary.share_identifier = part.share;
+  summary.job_queue_arn = batch_resource_arn(context, catalog::kQueueArn, job.spec.queue->name);
+  summary.job_name = job.spec.display_name;
+  summary.job_definition_arn = job.spec.definition;
+  if (!job.spec.queue->share.empty()) summary.share_identifier = job.spec.queue->share;
   summary.job_status = catalog::status_name(domain::stage_of(job));
   if (auto reason = catalog::status_reason(job); !reason.empty()) summary.status_reason = std::move(reason);
   if (job.attempt() && job.attempt()->training_started)
     summary.started_at = to_milliseconds(*job.attempt()->training_started);
   summary.created_at = to_milliseconds(job.created);
   summary.consumable_resource_properties.emplace().consumable_resource_list.emplace();
-  for (const domain::Consumption& each : part.consumes) {
+  for (const domain::Consumption& each : job.spec.queue->consumes) {
     batch::ConsumableResourceRequirement requirement;
     requirement.consumable_resource = batch_resource_arn(context, catalog::kResourceArn, each.resource);
     requirement.quantity = each.quantity;
@@ -216,10 +215,10 @@ Outcome<batch::ListJobsByConsumableResourceResponse> list_consumers(
   out.jobs.emplace();
   if (!statuses.empty() && query.states.empty()) return out;  // SUBMITTED: over before it can be seen
   const auto wanted = [&](const domain::Job& job) {
-    return job.spec.batch &&
-           std::ranges::find(job.spec.batch->consumes, key.name, &domain::Consumption::resource) !=
-               job.spec.batch->consumes.end() &&
-           any_matches(names, job.spec.batch->name) &&
+    return job.spec.queue &&
+           std::ranges::find(job.spec.queue->consumes, key.name, &domain::Consumption::resource) !=
+               job.spec.queue->consumes.end() &&
+           any_matches(names, job.spec.display_name) &&
            (statuses.empty() ||
             std::ranges::find(statuses, catalog::status_name(domain::stage_of(job))) != statuses.end());
   };

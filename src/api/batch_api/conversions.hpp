@@ -26,8 +26,8 @@ Outcome<Done> check_batch_name(const std::string& name, std::string_view member)
 
 // 1 to 255 letters and digits; one that may stand for all that begin like it may end with a '*'.
 Outcome<Done> check_share_identifier(std::string text, std::string_view member, bool may_be_prefix);
-// Into `part`. Errors: ClientException, for what is no strategy.
-Outcome<Done> read_retries(const shapes::batch::RetryStrategy& strategy, domain::BatchPart& part);
+// Into `retry`. Errors: ClientException, for what is no strategy.
+Outcome<Done> read_retries(const shapes::batch::RetryStrategy& strategy, domain::RetryOptions& retry);
 // [{capacityUnit, maxCapacity}]: at least one, no unit twice.
 Outcome<std::vector<trainyard::batch::CapacityLimit>> capacity_limits_of(const Json& words);
 
@@ -62,16 +62,16 @@ Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& re
 
 // Share, priority within it, and what is consumed: the request's word goes before the definition's.
 Outcome<Done> read_place_in_queue(const shapes::batch::SubmitJobRequest& request,
-                                  const shapes::batch::JobDefinition& definition, domain::BatchPart& part);
+                                  const shapes::batch::JobDefinition& definition,
+                                  domain::QueueOptions& queue);
 // Nothing when it consumes nothing.
-std::optional<shapes::batch::ConsumableResourceProperties> consumption_words(const domain::BatchPart& part,
-                                                                             const std::string& region,
-                                                                             const std::string& account);
+std::optional<shapes::batch::ConsumableResourceProperties> consumption_words(
+    const domain::QueueOptions& queue, const std::string& region, const std::string& account);
 
 // "--in Ref::input" with {input: s3://..} -> "--in s3://..". What has no parameter stays as it is.
 std::string with_parameters(const std::string& word, const std::map<std::string, std::string>& parameters);
 
-// Requires: job.spec.batch.
+// Requires: job.spec.queue.
 Result<void> read_container(const shapes::batch::ContainerProperties& container,
                             shapes::batch::ContainerDetail& detail);
 Result<shapes::batch::JobDetail> describe(const domain::Job& job);
@@ -80,7 +80,7 @@ shapes::batch::JobSummary summary_of_batch(const domain::Job& job);
 // -- arrays (batch_array.cpp)
 
 // arrayProperties and dependsOn of a request, for the job that it makes.
-Outcome<Done> read_array(const shapes::batch::SubmitJobRequest& request, domain::BatchPart& part);
+Outcome<Done> read_array(const shapes::batch::SubmitJobRequest& request, domain::JobSpec& spec);
 // Adds what only arrays and their children show. `counts`: of an array. Other jobs stay as they are.
 void add_array(shapes::batch::JobDetail& detail, const domain::Job& job, const domain::ChildCounts& counts,
                Instant now);

@@ -90,7 +90,7 @@ TEST(BatchSpec, AJobAsksForWhatItsContainerNeeds) {
   EXPECT_EQ((*spec).role_arn, "arn:aws:iam::123456789012:role/ecsInstanceRole")
       << "never the owner's own keys";
   EXPECT_EQ((*spec).max_runtime_seconds, catalog::kRuntimeSecondsMax);
-  EXPECT_EQ((*spec).batch->definition, "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3");
+  EXPECT_EQ((*spec).definition, "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3");
 }
 
 TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
@@ -101,13 +101,13 @@ TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
   definition.retry_strategy->attempts = 2;
   auto request = job();
   EXPECT_EQ((*spec_of(request, definition)).max_runtime_seconds, 100);
-  EXPECT_EQ((*spec_of(request, definition)).batch->attempts_max, 2u);
+  EXPECT_EQ((*spec_of(request, definition)).retry.attempts_max, 2u);
   request.timeout = definition.timeout;
   request.timeout->attempt_duration_seconds = 60;
   request.retry_strategy = definition.retry_strategy;
   request.retry_strategy->attempts = 5;
   EXPECT_EQ((*spec_of(request, definition)).max_runtime_seconds, 60);
-  EXPECT_EQ((*spec_of(request, definition)).batch->attempts_max, 5u);
+  EXPECT_EQ((*spec_of(request, definition)).retry.attempts_max, 5u);
 }
 
 TEST(BatchSpec, WhatCannotBeRunIsRefusedInWords) {
@@ -141,11 +141,10 @@ TEST(BatchSpec, ArraysAwaitWholeJobsThemselvesAndEachOther) {
     request.depends_on->push_back(each);
   const auto spec = spec_of(request);
   ASSERT_TRUE(spec) << refusal(spec);
-  const domain::BatchPart& part = *(*spec).batch;
-  EXPECT_EQ(part.array_size, 3u);
-  EXPECT_TRUE(part.sequential);
-  EXPECT_EQ(part.depends_on, std::vector<std::string>{"a"});
-  EXPECT_EQ(part.depends_on_alike, (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ((*spec).array.size, 3u);
+  EXPECT_TRUE((*spec).array.sequential);
+  EXPECT_EQ((*spec).depends_on, std::vector<std::string>{"a"});
+  EXPECT_EQ((*spec).depends_on_alike, (std::vector<std::string>{"b", "c"}));
 }
 
 TEST(BatchSpec, WhatArraysCannotBeIsRefusedInWords) {
@@ -316,10 +315,10 @@ TEST(BatchSpec, WhatItConsumesAndHowUrgentItIsIsTheRequestsWordFirst) {
   definition.consumable_resource_properties.emplace().consumable_resource_list = {licences};
   const auto kept = spec_of(job(), definition);
   ASSERT_TRUE(kept) << refusal(kept);
-  EXPECT_EQ((*kept).batch->priority, 3);
-  ASSERT_EQ((*kept).batch->consumes.size(), 1u);
-  EXPECT_EQ((*kept).batch->consumes[0].resource, "licences");
-  EXPECT_EQ((*kept).batch->consumes[0].quantity, 2);
+  EXPECT_EQ((*kept).queue->priority, 3);
+  ASSERT_EQ((*kept).queue->consumes.size(), 1u);
+  EXPECT_EQ((*kept).queue->consumes[0].resource, "licences");
+  EXPECT_EQ((*kept).queue->consumes[0].quantity, 2);
   auto request = job();
   request.share_identifier = "UserA";
   request.scheduling_priority_override = 9;
@@ -327,9 +326,9 @@ TEST(BatchSpec, WhatItConsumesAndHowUrgentItIsIsTheRequestsWordFirst) {
   request.consumable_resource_properties_override.emplace().consumable_resource_list = {licences};
   const auto changed = spec_of(request, definition);
   ASSERT_TRUE(changed) << refusal(changed);
-  EXPECT_EQ((*changed).batch->share, "UserA");
-  EXPECT_EQ((*changed).batch->priority, 9);
-  EXPECT_EQ((*changed).batch->consumes[0].quantity, 5);
+  EXPECT_EQ((*changed).queue->share, "UserA");
+  EXPECT_EQ((*changed).queue->priority, 9);
+  EXPECT_EQ((*changed).queue->consumes[0].quantity, 5);
   request.scheduling_priority_override = 10'000;
   EXPECT_NE(refusal(spec_of(request, definition)).find("between 0 and 9999"), std::string::npos);
   request.scheduling_priority_override = 1;

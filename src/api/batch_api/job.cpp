@@ -134,7 +134,7 @@ Outcome<Body> nodes_into(domain::JobSpec& spec, const batch::NodeProperties& pro
                          const std::map<std::string, std::string>& parameters, const Settings& settings,
                          const std::string& region) {
   Nodes nodes = TRY(nodes_of(properties, request.node_overrides, parameters, settings, region));
-  spec.batch->main_node = nodes.main;
+  spec.main_node = nodes.main;
   spec.groups = std::move(nodes.groups);
   // What its main node runs is what people see of it at first.
   const domain::Program& program = *spec.group(nodes.main).program;
@@ -182,14 +182,14 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
     parameters[name] = value;
 
   domain::JobSpec spec;
-  domain::BatchPart& part = spec.batch.emplace();
-  part.name = *request.job_name;
-  part.queue = queue;
-  part.definition = *definition.job_definition_arn;
+  spec.queue.emplace().name = queue;
+  spec.contract = domain::Contract::plain;
+  spec.display_name = *request.job_name;
+  spec.definition = *definition.job_definition_arn;
   const auto retries = request.retry_strategy ? request.retry_strategy : definition.retry_strategy;
-  if (retries) TRY(read_retries(*retries, part));
-  TRY(read_array(request, part));
-  TRY(read_place_in_queue(request, definition, part));
+  if (retries) TRY(read_retries(*retries, spec.retry));
+  TRY(read_array(request, spec));
+  TRY(read_place_in_queue(request, definition, *spec.queue));
   const auto timeout = request.timeout ? request.timeout : definition.timeout;
   spec.max_runtime_seconds = catalog::kRuntimeSecondsMax;
   if (timeout && timeout->attempt_duration_seconds) {
@@ -208,17 +208,17 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
 
   batch::JobDetail detail;
   detail.job_arn = catalog::arn_of(account, region, catalog::kJobArn, id);
-  detail.job_name = part.name;
+  detail.job_name = spec.display_name;
   detail.job_id = id;
   detail.job_queue = catalog::arn_of(account, region, catalog::kQueueArn, queue);
-  detail.job_definition = part.definition;
+  detail.job_definition = spec.definition;
   detail.parameters = std::move(parameters);
   detail.depends_on = request.depends_on.value_or(std::vector<batch::JobDependency>());
   detail.retry_strategy = retries ? retries : batch::RetryStrategy{1, std::vector<batch::EvaluateOnExit>()};
   detail.timeout = timeout;
   detail.share_identifier = request.share_identifier;
-  if (part.priority != 0) detail.scheduling_priority = part.priority;
-  detail.consumable_resource_properties = consumption_words(part, region, account);
+  if (spec.queue->priority != 0) detail.scheduling_priority = spec.queue->priority;
+  detail.consumable_resource_properties = consumption_words(*spec.queue, region, account);
   detail.propagate_tags = request.propagate_tags ? request.propagate_tags : definition.propagate_tags;
   detail.platform_capabilities = definition.platform_capabilities.value_or(std::vector<std::string>{"EC2"});
   detail.node_properties = std::move(body.nodes);
@@ -241,7 +241,7 @@ Result<void> read_container(const batch::ContainerProperties& container, batch::
 }
 
 Result<batch::JobDetail> describe(const domain::Job& job) {
-  CHECK(job.spec.batch, "only Batch jobs are described so");
+  CHECK(job.spec.queue, "only Batch jobs are described so");
   batch::JobDetail detail;
   TRY(read_json(detail_shape(), dump(job.spec.request), &detail));
   detail.job_id = job.key.name;  // of a child, the rest are its array's words
@@ -268,13 +268,13 @@ Result<batch::JobDetail> describe(const domain::Job& job) {
 }
 
 batch::JobSummary summary_of_batch(const domain::Job& job) {
-  CHECK(job.spec.batch, "only Batch jobs are listed so");
+  CHECK(job.spec.queue, "only Batch jobs are listed so");
   batch::JobSummary summary;
   summary.job_arn = control::job_arn(job);
   summary.job_id = job.key.name;
-  summary.job_name = job.spec.batch->name;
-  summary.job_definition = job.spec.batch->definition;
-  if (!job.spec.batch->share.empty()) summary.share_identifier = job.spec.batch->share;
+  summary.job_name = job.spec.display_name;
+  summary.job_definition = job.spec.definition;
+  if (!job.spec.queue->share.empty()) summary.share_identifier = job.spec.queue->share;
   summary.created_at = milliseconds(job.created);
   summary.status = catalog::status_name(domain::stage_of(job));
   summary.status_reason = unless_empty(catalog::status_reason(job));

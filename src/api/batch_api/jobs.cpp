@@ -88,7 +88,7 @@ void submit(const Settings& settings, const Services& services, const Context& c
     batch::SubmitJobResponse out;
     out.job_arn = control::job_arn(*made);
     out.job_id = made->key.name;
-    out.job_name = made->spec.batch->name;
+    out.job_name = made->spec.display_name;
     answer(std::move(out));
   });
 }
@@ -113,7 +113,7 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
     const auto job = services.control.find({context.region, of_job});
     if (!job && job.error().kind == Kind::not_found) continue;
     if (!job) return job.error();
-    if (!(*job)->spec.plain() || (node && !is_node(**job, *node))) continue;
+    if ((*job)->spec.contract == domain::Contract::training || (node && !is_node(**job, *node))) continue;
     auto detail = TRY(node ? describe_node(**job, *node) : describe(**job));
     add_array(detail, **job, TRY(counts_of(services, **job)), context.now);
     std::map<std::string, std::string> tags;
@@ -139,11 +139,11 @@ struct Wanted {
                                           [&](const auto& text) { return domain::matches(pattern, text); });
              });
     };
-    const auto& part = *job.spec.batch;
-    const std::string with_revision(catalog::name_in_arn(part.definition, catalog::kDefinitionArn));
-    return any(names, {part.name}) &&
-           (shares.empty() || std::ranges::find(shares, part.share) != shares.end()) &&
-           any(definitions, {part.definition, with_revision, part.definition_name()});
+    const std::string with_revision(catalog::name_in_arn(job.spec.definition, catalog::kDefinitionArn));
+    return any(names, {job.spec.display_name}) &&
+           (shares.empty() || std::ranges::find(shares, job.spec.queue->share) != shares.end()) &&
+           any(definitions,
+               {job.spec.definition, with_revision, catalog::definition_name(job.spec.definition)});
   }
 };
 
@@ -222,7 +222,7 @@ Outcome<batch::ListJobsResponse> list_children(const Services& services, const C
   for (const domain::Job& child : children) TRY(add_summary(services, context, child, out));
   if (children.size() == results_max) {
     const uint32_t next = domain::array_index(children.back()) + 1;
-    if (next < (*array)->spec.batch->array_size) out.next_token = std::to_string(next);
+    if (next < (*array)->spec.array.size) out.next_token = std::to_string(next);
   }
   return out;
 }
@@ -238,7 +238,7 @@ Outcome<batch::ListJobsResponse> list_nodes(const Services& services, const Cont
   out.job_summary_list.emplace();
   const auto job = services.control.find(key);
   if (!job && job.error().kind != Kind::not_found) return job.error();
-  if (!job || !(*job)->spec.batch || !(*job)->spec.main_host()) return out;
+  if (!job || !(*job)->spec.queue || !(*job)->spec.main_host()) return out;
   const std::string status = request.job_status.value_or("RUNNING");
   const auto after = parse_int(request.next_token.value_or("-1"));
   if (!after || *after < -1) return client_exception("nextToken is not one of this list's");
@@ -307,7 +307,8 @@ void withdraw(const Services& services, const Context& context, const std::strin
     return answer(client_exception("The nodes of a multi-node parallel job end together: name the job, " +
                                    shorten(job, 128)));
   const JobKey key{context.region, std::string(catalog::name_in_arn(id, catalog::kJobArn))};
-  if (const auto found = services.control.find(key); !found || !(*found)->spec.plain()) {
+  if (const auto found = services.control.find(key);
+      !found || (*found)->spec.contract == domain::Contract::training) {
     if (found || found.error().kind == Kind::not_found) return answer(Output{});
     return answer(found.error());
   }

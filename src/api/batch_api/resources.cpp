@@ -162,12 +162,12 @@ Outcome<Done> check_share_identifier(std::string text, std::string_view member, 
                           (may_be_prefix ? ", and may end with a *" : ""));
 }
 
-Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::BatchPart& part) {
+Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::RetryOptions& retry) {
   const auto attempts = strategy.attempts;
   if (attempts && (*attempts < 1 || *attempts > domain::kQueuedAttemptsMax))
     return client_exception("retryStrategy.attempts must be between 1 and " +
                             std::to_string(domain::kQueuedAttemptsMax));
-  part.attempts_max = uint32_t(attempts.value_or(1));
+  retry.attempts_max = uint32_t(attempts.value_or(1));
   if (!strategy.evaluate_on_exit || strategy.evaluate_on_exit->empty()) return Done{};
   if (!attempts) return client_exception("retryStrategy.evaluateOnExit needs retryStrategy.attempts");
   if (strategy.evaluate_on_exit->size() > catalog::kRetryRulesMax)
@@ -183,8 +183,8 @@ Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::BatchPa
     if (action != "retry" && action != "exit")
       return client_exception("retryStrategy.evaluateOnExit.action must be RETRY or EXIT, not '" +
                               shorten(*rule.action, 40) + "'");
-    part.retry_rules.push_back({rule.on_status_reason.value_or(""), rule.on_reason.value_or(""),
-                                rule.on_exit_code.value_or(""), action == "retry"});
+    retry.rules.push_back({rule.on_status_reason.value_or(""), rule.on_reason.value_or(""),
+                           rule.on_exit_code.value_or(""), action == "retry"});
   }
   return Done{};
 }
@@ -254,7 +254,7 @@ Outcome<catalog::JobDefinition> definition_of(const batch::RegisterJobDefinition
   if (request.container_properties)
     TRY(check_container(*request.container_properties, "containerProperties"));
   if (*request.type == "multinode") TRY(check_nodes(*request.node_properties));
-  domain::BatchPart unused;
+  domain::RetryOptions unused;
   if (request.retry_strategy) TRY(read_retries(*request.retry_strategy, unused));
   if (request.timeout && request.timeout->attempt_duration_seconds.value_or(0) < catalog::kAttemptSecondsMin)
     return client_exception("timeout.attemptDurationSeconds must be at least " +

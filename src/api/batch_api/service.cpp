@@ -157,7 +157,7 @@ JobKey service_key(const Context& context, const std::string& id_or_arn) {
 Outcome<std::shared_ptr<const domain::Job>> find_service_job(const Services& services, const JobKey& key) {
   const auto job = services.control.find(key);
   if (!job && job.error().kind != Kind::not_found) return job.error();
-  if (!job || !(*job)->spec.batch || !(*job)->spec.batch->service)
+  if (!job || !(*job)->spec.queue || (*job)->spec.contract != domain::Contract::training)
     return no_such_resource("service job", key.name);
   return *job;
 }
@@ -179,10 +179,10 @@ struct Wanted {
     const auto is_one_of = [](const std::vector<std::string>& values, const std::string& value) {
       return values.empty() || std::ranges::find(values, value) != values.end();
     };
-    if (!job.spec.batch || !job.spec.batch->service) return false;
-    const domain::BatchPart& part = *job.spec.batch;
-    return (!status || catalog::service_status(job) == *status) && any_matches(names, part.name) &&
-           is_one_of(shares, part.share) && is_one_of(quota_shares, part.quota_share);
+    if (!job.spec.queue || job.spec.contract != domain::Contract::training) return false;
+    return (!status || catalog::service_status(job) == *status) &&
+           any_matches(names, job.spec.display_name) && is_one_of(shares, job.spec.queue->share) &&
+           is_one_of(quota_shares, job.spec.queue->quota_share);
   }
 };
 
@@ -227,7 +227,7 @@ Outcome<batch::ListServiceJobsResponse> list_jobs(const Services& services, cons
   if (!services.control.batch_catalog()->queue(queue)) return no_such_resource("job queue", queue.name);
   ledger::JobQuery query;
   query.region = context.region;
-  query.queue = std::string(domain::kServiceQueues) + queue.name;
+  query.queue = std::string(domain::kTrainingQueues) + queue.name;
   query.token = request.next_token.value_or("");
   const Wanted wanted = TRY(read_filters(request, query));
   const auto results_max = size_t(TRY(results_max_of(request.max_results)));
@@ -291,7 +291,7 @@ void update_job(const Services& services, const Context& context,
     batch::UpdateServiceJobResponse out;
     out.job_arn = service_job_arn(*job);
     out.job_id = job->key.name;
-    out.job_name = job->spec.batch->name;
+    out.job_name = job->spec.display_name;
     answer(std::move(out));
   });
 }

@@ -38,7 +38,7 @@ Outcome<ServiceJob> service_job_of(const shapes::batch::SubmitServiceJobRequest&
                                    const std::string& queue, const std::string& unique,
                                    const PayloadRules& rules);
 
-// Requires: job.spec.batch->service.
+// Requires: job.spec.contract == domain::Contract::training.
 shapes::batch::DescribeServiceJobResponse describe_service(const domain::Job& job);
 shapes::batch::ServiceJobSummary summary_of_service(const domain::Job& job);
 

@@ -58,25 +58,26 @@ batch::RetryStrategy retries_of(const batch::ServiceJobRetryStrategy& strategy) 
   return out;
 }
 
-Outcome<Done> read_place_in_queue(const batch::SubmitServiceJobRequest& request, domain::BatchPart& part) {
-  part.priority = request.scheduling_priority.value_or(0);
-  if (part.priority < 0 || part.priority > catalog::kSchedulingPriorityMax)
+Outcome<Done> read_place_in_queue(const batch::SubmitServiceJobRequest& request,
+                                  domain::QueueOptions& queue) {
+  queue.priority = request.scheduling_priority.value_or(0);
+  if (queue.priority < 0 || queue.priority > catalog::kSchedulingPriorityMax)
     return client_exception("schedulingPriority must be between 0 and " +
                             std::to_string(catalog::kSchedulingPriorityMax));
   if (request.share_identifier && request.quota_share_name)
     return client_exception("shareIdentifier and quotaShareName cannot be given together");
   if (request.share_identifier)
     TRY(check_share_identifier(*request.share_identifier, "shareIdentifier", false));
-  part.share = request.share_identifier.value_or("");
-  part.quota_share = request.quota_share_name.value_or("");
+  queue.share = request.share_identifier.value_or("");
+  queue.quota_share = request.quota_share_name.value_or("");
   if (!request.preemption_configuration) return Done{};
-  if (part.quota_share.empty())
+  if (queue.quota_share.empty())
     return client_exception(
         "preemptionConfiguration is for jobs of a quota share: quotaShareName is missing");
   const auto retries = request.preemption_configuration->preemption_retries_before_termination;
   if (retries && (*retries < 0 || *retries > UINT32_MAX))
     return client_exception("preemptionRetriesBeforeTermination must be 0 or more");
-  if (retries) part.preemptions_max = uint32_t(*retries);
+  if (retries) queue.preemptions_max = uint32_t(*retries);
   return Done{};
 }
 
@@ -122,7 +123,7 @@ Detail describe_attempt(const domain::Job& job, const domain::Attempt& attempt, 
 // How many instances it takes; in a quota share they are counted by type.
 std::map<std::string, double> capacity_of(const domain::Job& job) {
   std::map<std::string, double> instances;
-  const bool by_type = !job.spec.batch->quota_share.empty();
+  const bool by_type = !job.spec.queue->quota_share.empty();
   for (const domain::InstanceGroup& group : job.spec.groups)
     instances[by_type ? group.instance_type : std::string(catalog::kInstancesUnit)] += group.count;
   return instances;
@@ -135,13 +136,12 @@ std::optional<std::string> unless_empty(std::string text) {
 // The members that description and summary have alike.
 template <class Detail>
 void show(const domain::Job& job, Detail& detail) {
-  const domain::BatchPart& part = *job.spec.batch;
   detail.job_arn = service_job_arn(job);
   detail.job_id = job.key.name;
-  detail.job_name = part.name;
+  detail.job_name = job.spec.display_name;
   detail.service_job_type = "SAGEMAKER_TRAINING";
-  detail.share_identifier = unless_empty(part.share);
-  detail.quota_share_name = unless_empty(part.quota_share);
+  detail.share_identifier = unless_empty(job.spec.queue->share);
+  detail.quota_share_name = unless_empty(job.spec.queue->quota_share);
   detail.status = catalog::to_string(catalog::service_status(job));
   detail.status_reason = unless_empty(catalog::service_status_reason(job));
   detail.is_terminated = job.withdrawn == domain::Withdrawn::terminated;
@@ -170,12 +170,11 @@ Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request
   job.name = *training.training_job_name;
   job.spec = *std::move(spec);
   job.tags = TRY(tags_of(request, training));
-  domain::BatchPart& part = job.spec.batch.emplace();
-  part.service = true;
-  part.name = *request.job_name;
-  part.queue = queue;
-  if (request.retry_strategy) TRY(read_retries(retries_of(*request.retry_strategy), part));
-  TRY(read_place_in_queue(request, part));
+  job.spec.queue.emplace();
+  job.spec.display_name = *request.job_name;
+  job.spec.queue->name = queue;
+  if (request.retry_strategy) TRY(read_retries(retries_of(*request.retry_strategy), job.spec.retry));
+  TRY(read_place_in_queue(request, *job.spec.queue));
   if (request.timeout_config && request.timeout_config->attempt_duration_seconds) {
     const int64_t seconds = *request.timeout_config->attempt_duration_seconds;
     if (seconds < catalog::kAttemptSecondsMin)
@@ -183,19 +182,19 @@ Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request
                               std::to_string(catalog::kAttemptSecondsMin));
     job.spec.max_runtime_seconds = std::min(job.spec.max_runtime_seconds, seconds);
   }
-  part.service_request = TRY(words_of<batch::SubmitServiceJob>(request));
-  for (const char* member : {"tags", "clientToken"}) part.service_request.erase(member);
+  job.spec.queue->request = TRY(words_of<batch::SubmitServiceJob>(request));
+  for (const char* member : {"tags", "clientToken"}) job.spec.queue->request.erase(member);
   return job;
 }
 
 batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
-  CHECK(job.spec.batch && job.spec.batch->service, "only service jobs are described so");
-  const domain::BatchPart& part = *job.spec.batch;
+  CHECK(job.spec.queue && job.spec.contract == domain::Contract::training,
+        "only service jobs are described so");
   batch::DescribeServiceJobResponse out;
   // What does not fit its shape any more (of a former version) is left out; the rest is told.
-  const auto read = read_words(*batch::DescribeServiceJob::shape().output, part.service_request, &out);
+  const auto read = read_words(*batch::DescribeServiceJob::shape().output, job.spec.queue->request, &out);
   if (!read) out = {};
-  out.job_queue = catalog::arn_of(job.account, job.key.region, catalog::kQueueArn, part.queue);
+  out.job_queue = catalog::arn_of(job.account, job.key.region, catalog::kQueueArn, job.spec.queue->name);
   out.scheduling_priority = job.priority();
   show(job, out);
   out.capacity_usage = by_unit<batch::ServiceJobCapacityUsageDetail>(capacity_of(job));
@@ -219,7 +218,7 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
 }
 
 batch::ServiceJobSummary summary_of_service(const domain::Job& job) {
-  CHECK(job.spec.batch && job.spec.batch->service, "only service jobs are listed so");
+  CHECK(job.spec.queue && job.spec.contract == domain::Contract::training, "only service jobs are listed so");
   batch::ServiceJobSummary out;
   show(job, out);
   if (out.status_reason) out.status_reason = listed_failure(*out.status_reason);

@@ -15,7 +15,7 @@ namespace batch = shapes::batch;
 namespace catalog = trainyard::batch;
 
 Outcome<Done> read_consumption(const batch::ConsumableResourceProperties& properties,
-                               domain::BatchPart& part) {
+                               domain::QueueOptions& queue) {
   const auto list =
       properties.consumable_resource_list.value_or(std::vector<batch::ConsumableResourceRequirement>());
   for (const auto& each : list) {
@@ -28,13 +28,13 @@ Outcome<Done> read_consumption(const batch::ConsumableResourceProperties& proper
       return client_exception("consumableResourceProperties: the quantity of " +
                               shorten(consumption.resource, 128) + " must be at least 1 and at most " +
                               std::to_string(domain::kCountedMax));
-    if (std::ranges::find(part.consumes, consumption.resource, &domain::Consumption::resource) !=
-        part.consumes.end())
+    if (std::ranges::find(queue.consumes, consumption.resource, &domain::Consumption::resource) !=
+        queue.consumes.end())
       return client_exception("consumableResourceProperties names " + shorten(consumption.resource, 128) +
                               " twice");
-    part.consumes.push_back(std::move(consumption));
+    queue.consumes.push_back(std::move(consumption));
   }
-  if (part.consumes.size() > catalog::kConsumptionsMax)
+  if (queue.consumes.size() > catalog::kConsumptionsMax)
     return client_exception("consumableResourceProperties names at most " +
                             std::to_string(catalog::kConsumptionsMax) + " resources");
   return Done{};
@@ -43,28 +43,28 @@ Outcome<Done> read_consumption(const batch::ConsumableResourceProperties& proper
 }  // namespace
 
 Outcome<Done> read_place_in_queue(const batch::SubmitJobRequest& request,
-                                  const batch::JobDefinition& definition, domain::BatchPart& part) {
+                                  const batch::JobDefinition& definition, domain::QueueOptions& queue) {
   if (request.share_identifier)
     TRY(check_share_identifier(*request.share_identifier, "shareIdentifier", false));
-  part.share = request.share_identifier.value_or("");
-  part.priority = request.scheduling_priority_override.value_or(definition.scheduling_priority.value_or(0));
-  if (part.priority < 0 || part.priority > catalog::kSchedulingPriorityMax)
+  queue.share = request.share_identifier.value_or("");
+  queue.priority = request.scheduling_priority_override.value_or(definition.scheduling_priority.value_or(0));
+  if (queue.priority < 0 || queue.priority > catalog::kSchedulingPriorityMax)
     return client_exception("schedulingPriority must be between 0 and " +
                             std::to_string(catalog::kSchedulingPriorityMax));
   const auto& properties = request.consumable_resource_properties_override
                                ? request.consumable_resource_properties_override
                                : definition.consumable_resource_properties;
-  if (properties) TRY(read_consumption(*properties, part));
+  if (properties) TRY(read_consumption(*properties, queue));
   return Done{};
 }
 
-std::optional<batch::ConsumableResourceProperties> consumption_words(const domain::BatchPart& part,
+std::optional<batch::ConsumableResourceProperties> consumption_words(const domain::QueueOptions& queue,
                                                                      const std::string& region,
                                                                      const std::string& account) {
-  if (part.consumes.empty()) return std::nullopt;
+  if (queue.consumes.empty()) return std::nullopt;
   batch::ConsumableResourceProperties out;
   out.consumable_resource_list.emplace();
-  for (const domain::Consumption& each : part.consumes) {
+  for (const domain::Consumption& each : queue.consumes) {
     batch::ConsumableResourceRequirement requirement;
     requirement.consumable_resource = catalog::arn_of(account, region, catalog::kResourceArn, each.resource);
     requirement.quantity = each.quantity;

@@ -29,7 +29,7 @@ Usage usage_of(const Job& job) {
   Usage usage;
   const domain::Attempt* attempt = job.attempt();
   if (!attempt || attempt->state == domain::AttemptState::ended) return usage;
-  if (job.spec.batch->service) {
+  if (job.spec.contract == domain::Contract::training) {
     for (const domain::InstanceGroup& group : job.spec.groups) usage[group.instance_type] += group.count;
   } else {
     for (const domain::Host& host : attempt->hosts) usage["VCPU"] += host.share.cpus;
@@ -57,14 +57,14 @@ batch::QueueSnapshotUtilizationDetail utilization_of(const catalog::Catalog& yar
   Usage total;
   std::map<std::string, Usage> by_share;
   for (const auto& job : jobs) {
-    if (!job->spec.batch || job->spec.batch->queue != queue.key.name || job->key.region != queue.key.region)
+    if (!job->spec.queue || job->spec.queue->name != queue.key.name || job->key.region != queue.key.region)
       continue;
     const Usage usage = usage_of(*job);
     if (usage.empty()) continue;
     add(total, usage);
-    const domain::BatchPart& part = *job->spec.batch;
-    if (!part.share.empty() || !part.quota_share.empty())
-      add(by_share[part.share.empty() ? part.quota_share : part.share], usage);
+    if (!job->spec.queue->share.empty() || !job->spec.queue->quota_share.empty())
+      add(by_share[job->spec.queue->share.empty() ? job->spec.queue->quota_share : job->spec.queue->share],
+          usage);
   }
   batch::QueueSnapshotUtilizationDetail out;
   out.total_capacity_usage = by_unit<batch::QueueSnapshotCapacityUsage>(total);
@@ -95,7 +95,7 @@ batch::QueueSnapshotUtilizationDetail utilization_of(const catalog::Catalog& yar
 }
 
 std::string arn_in_queue(const Job& job) {
-  return job.spec.batch->service ? service_job_arn(job) : control::job_arn(job);
+  return job.spec.contract == domain::Contract::training ? service_job_arn(job) : control::job_arn(job);
 }
 
 Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, const Context& context,

@@ -176,11 +176,10 @@ TEST(BatchLists, ShowNothingOfServiceJobs) {
                    "ClientError: The container cannot be started"}}) {
     domain::Job job = world.job("service-1", 21);
     job.spec.environment["TOKEN"] = kSecret;
-    domain::BatchPart& part = job.spec.batch.emplace();
-    part.service = true;
-    part.name = "j";
-    part.queue = "q";
-    part.service_request = {{"serviceRequestPayload", R"({"Environment":{"TOKEN":"hunter2"}})"}};
+    job.spec.queue.emplace();
+    job.spec.display_name = "j";
+    job.spec.queue->name = "q";
+    job.spec.queue->request = {{"serviceRequestPayload", R"({"Environment":{"TOKEN":"hunter2"}})"}};
     world.end(job, fault, failure);
     const auto listed = world.batch("listservicejobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
     EXPECT_EQ(listed.status, 200) << listed.body;

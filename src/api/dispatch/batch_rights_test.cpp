@@ -87,9 +87,11 @@ TEST(TagConditions, OnWhatHasTags) {
   world.control.tags_of["arn:aws:batch:eu-west-1:123456789012:job-queue/q"] = {{"team", "a"}};
   world.control.tags_of["arn:aws:sagemaker:eu-west-1:123456789012:training-job/mnist-1"] = {{"team", "a"}};
   domain::Job child = world.job("id-7", 40);
-  child.spec.batch.emplace().name = "array";
+  child.spec.queue.emplace();
+  child.spec.contract = domain::Contract::plain;
+  child.spec.display_name = "array";
   world.keep(child);
-  ASSERT_TRUE(child.spec.plain());
+  ASSERT_TRUE(child.spec.contract == domain::Contract::plain);
   world.control.tags_of[control::job_arn(child)] = {{"team", "a"}};
   const std::string in_team = R"({"StringEquals":{"aws:ResourceTag/team":"a"}})";
   const Signing ann = world.user("ann", allow_if("*", in_team));

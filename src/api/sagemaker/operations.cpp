@@ -183,7 +183,8 @@ void stop_training_job(const Services& services, const Context& context,
                        const sagemaker::StopTrainingJobRequest& request,
                        Answer<shapes::sagemaker::Nothing> answer) {
   const domain::JobKey key{context.region, *request.training_job_name};
-  if (const auto found = services.control.find(key); found && (*found)->spec.plain())
+  if (const auto found = services.control.find(key);
+      found && (*found)->spec.contract == domain::Contract::plain)
     return answer(no_such_job());
   services.control.stop_job(
       key, [answer = std::move(answer), key, &control = services.control](Result<domain::Job> job) {
@@ -230,7 +231,7 @@ Outcome<domain::JobKey> tagged_job(const Services& services, const Context& cont
   if (parts[4] != context.principal.account || key.region != context.region) return no_such_job();
   const auto found = services.control.find(key);
   if (!found) return told<domain::JobKey>(found.error());
-  if ((*found)->spec.plain()) return no_such_job();
+  if ((*found)->spec.contract == domain::Contract::plain) return no_such_job();
   return key;
 }
 
@@ -294,7 +295,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
           -> Outcome<sagemaker::DescribeTrainingJobResponse> {
         const auto job = services.control.find({context.region, *request.training_job_name});
         if (!job) return told<sagemaker::DescribeTrainingJobResponse>(job.error());
-        if ((*job)->spec.plain()) return no_such_job();
+        if ((*job)->spec.contract == domain::Contract::plain) return no_such_job();
         return views->describe_job(**job, context.own_time((*job)->clock_offset));
       });
   table.add<sagemaker::ListTrainingJobs>(

@@ -148,7 +148,7 @@ Result<own::ArrayProgress> progress_of(control::Control& control, const domain::
   using domain::Stage;
   const auto counts = TRY(control.count_children(array));
   own::ArrayProgress progress;
-  progress.size = array.spec.batch->array_size;
+  progress.size = array.spec.array.size;
   progress.running = counts.in(Stage::starting) + counts.in(Stage::running);
   progress.succeeded = counts.in(Stage::succeeded);
   progress.failed = counts.in(Stage::failed);
@@ -159,7 +159,7 @@ own::Job shown(const Settings& settings, const domain::Job& job, const std::vect
                Instant now) {
   own::Job out;
   out.name = job.key.name;
-  if (job.spec.batch) out.display_name = job.spec.batch->name;
+  if (job.spec.queue) out.display_name = job.spec.display_name;
   out.arn = control::job_arn(job);
   out.status = sagemaker::status_of(job.state);
   out.secondary_status = domain::to_string(job.phase());

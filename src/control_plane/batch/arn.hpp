@@ -22,4 +22,7 @@ inline constexpr std::string_view kServiceEnvironmentArn = "service-environment"
 inline constexpr std::string_view kQuotaShareArn = "quota-share";  // of "QUEUE/SHARE"
 inline constexpr std::string_view kResourceArn = "consumable-resource";
 
+// "train" of "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3".
+std::string definition_name(std::string_view arn);
+
 }  // namespace trainyard::batch

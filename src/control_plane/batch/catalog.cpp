@@ -211,36 +211,38 @@ Duration decay_of(const Catalog& yard, const JobKey& queue) {
   return std::chrono::seconds(policy ? policy->decay() : kDecaySecondsDefault);
 }
 
-Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const BatchPart& part) {
+Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const JobSpec& spec) {
   const std::string& name = queue.key.name;
+  const QueueOptions& wanted = *spec.queue;
   if (!queue.enabled) return invalid("the job queue " + name + " is disabled and takes no jobs");
-  if (part.service && !queue.service)
+  if (spec.contract == Contract::training && !queue.service)
     return invalid("the job queue " + name +
                    " is not of the type SAGEMAKER_TRAINING and takes no service jobs");
-  if (!part.service && queue.service)
+  if (spec.contract == Contract::plain && queue.service)
     return invalid("the job queue " + name +
                    " is of the type SAGEMAKER_TRAINING and takes service jobs only");
   const SchedulingPolicy* policy = yard.policy_of(queue);
   const bool fair = policy && policy->kind == SchedulingPolicy::Kind::fair_share;
   const bool quotas = policy && policy->kind == SchedulingPolicy::Kind::quota_shares;
-  if (fair && part.share.empty())
+  if (fair && wanted.share.empty())
     return invalid("shareIdentifier is required: the job queue " + name +
                    " has a fair-share scheduling policy");
-  if (!fair && !part.share.empty())
+  if (!fair && !wanted.share.empty())
     return invalid("shareIdentifier is for job queues with a fair-share scheduling policy, and " + name +
                    " has none");
-  if (quotas && part.quota_share.empty())
+  if (quotas && wanted.quota_share.empty())
     return invalid("quotaShareName is required: the job queue " + name + " has quota shares");
-  if (!quotas && !part.quota_share.empty())
+  if (!quotas && !wanted.quota_share.empty())
     return invalid("quotaShareName is for job queues with a quota-share scheduling policy, and " + name +
                    " has none");
   if (quotas) {
-    const QuotaShare* share = yard.quota_share({queue.key.region, quota_share_name(name, part.quota_share)});
-    if (!share) return invalid("the quota share " + part.quota_share + " does not exist");
+    const QuotaShare* share =
+        yard.quota_share({queue.key.region, quota_share_name(name, wanted.quota_share)});
+    if (!share) return invalid("the quota share " + wanted.quota_share + " does not exist");
     if (!share->enabled)
-      return invalid("the quota share " + part.quota_share + " is disabled and takes no jobs");
+      return invalid("the quota share " + wanted.quota_share + " is disabled and takes no jobs");
   }
-  for (const Consumption& each : part.consumes)
+  for (const Consumption& each : wanted.consumes)
     if (!yard.resource({queue.key.region, each.resource}))
       return invalid("the consumable resource " + each.resource + " does not exist");
   return {};

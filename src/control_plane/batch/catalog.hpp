@@ -99,9 +99,9 @@ void put(Catalog& yard, ResourceChange how, const Resource& resource);
 // For how long what the queue's shares have used counts; of the empty key: what jobs of no queue have used.
 Duration decay_of(const Catalog& yard, const domain::JobKey& queue);
 
-// Whether a job may be put into that queue. Errors: invalid, in words for the client: the queue is of another kind, is
+// Whether a job of this spec may be put into that queue. Requires: spec.queue. Errors: invalid, in words for the client: the queue is of another kind, is
 // disabled, or shares its capacity in another way; what the job consumes does not exist.
-Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const domain::BatchPart& part);
+Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const domain::JobSpec& spec);
 
 std::string_view kind_of(const Resource&);  // "job_queue"
 const domain::JobKey& key_of(const Resource&);

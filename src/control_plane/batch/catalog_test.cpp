@@ -86,6 +86,7 @@ TEST(BatchArn, NamesAreFoundInArnsOfTheirKindOnly) {
   EXPECT_EQ(name_in_arn(arn, kQueueArn), "q");
   EXPECT_EQ(name_in_arn("q", kQueueArn), "q");
   EXPECT_EQ(name_in_arn(arn, kEnvironmentArn), arn);
+  EXPECT_EQ(definition_name("arn:aws:batch:eu-west-1:123456789012:job-definition/train:3"), "train");
 }
 
 }  // namespace

@@ -75,9 +75,10 @@ TEST(Nodes, TheMainHostDecides) {
   JobSpec spec;
   spec.groups = {{"0:1", "1 vCPU, 64 MiB", 2}};
   EXPECT_TRUE(spec.decides(0) && spec.decides(1));
-  spec.batch.emplace();
+  spec.queue.emplace();
+  spec.contract = Contract::plain;
   EXPECT_TRUE(spec.decides(0) && spec.decides(1));
-  spec.batch->main_node = 1;
+  spec.main_node = 1;
   EXPECT_EQ(spec.main_host(), 1u);
   EXPECT_FALSE(spec.decides(0));
   EXPECT_TRUE(spec.decides(1));
@@ -85,7 +86,9 @@ TEST(Nodes, TheMainHostDecides) {
 
 TEST(Nodes, WhatTheyRunSurvivesItsRecord) {
   JobSpec spec;
-  spec.batch.emplace().main_node = 2;
+  spec.queue.emplace();
+  spec.contract = Contract::plain;
+  spec.main_node = 2;
   InstanceGroup group{"0:2", "1 vCPU, 64 MiB", 3};
   group.program = Program{"machine", {"echo", "a"}, {{"A", "1"}}};
   ContainerOptions& container_options = group.container_options;

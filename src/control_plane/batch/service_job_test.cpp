@@ -14,7 +14,7 @@ Job service_job(JobState state) {
   Job job;
   job.key = {"eu-west-1", "digits-4b7d"};
   job.spec.groups = {{"homogeneousCluster", "ml.m5.large", 2}};
-  job.spec.batch.emplace().service = true;
+  job.spec.queue.emplace();
   job.state = state;
   return job;
 }
@@ -85,20 +85,20 @@ TEST(ServiceJob, ItsReasonSaysWhyItWaitsOrHowItEnded) {
 
 TEST(ServiceJob, SurvivesItsRecord) {
   Job job = service_job(JobState::waiting);
-  job.spec.batch->service_request = {{"serviceRequestPayload", "{}"}};
-  job.spec.batch->share = "a";
-  job.spec.batch->quota_share = "b";
-  job.spec.batch->priority = 7;
-  job.spec.batch->preemptions_max = 2;
-  job.spec.batch->consumes = {{"licences", 3}};
+  job.spec.queue->request = {{"serviceRequestPayload", "{}"}};
+  job.spec.queue->share = "a";
+  job.spec.queue->quota_share = "b";
+  job.spec.queue->priority = 7;
+  job.spec.queue->preemptions_max = 2;
+  job.spec.queue->consumes = {{"licences", 3}};
   EXPECT_EQ(job.priority(), 7);
   job.new_priority = 9;
   EXPECT_EQ(job.priority(), 9);
   const auto read = job_from_json(to_json(job));
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), to_json(job));
-  EXPECT_FALSE(read->spec.plain());
-  EXPECT_EQ(read->spec.batch->consumes[0].quantity, 3);
+  EXPECT_FALSE(read->spec.contract == Contract::plain);
+  EXPECT_EQ(read->spec.queue->consumes[0].quantity, 3);
 }
 
 }  // namespace

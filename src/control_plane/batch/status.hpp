@@ -1,5 +1,5 @@
 // Shows a job as AWS Batch does: its status, the reason of it, and the end of an attempt in the texts that retry rules
-// match. Requires of all: job.spec.batch.
+// match. Requires of all: job.spec.queue.
 //
 // Threads: pure functions.
 #pragma once

@@ -15,10 +15,11 @@ Job batch_job(JobState state) {
   Job job;
   job.key = {"eu-west-1", "4b7d"};
   job.spec.groups = {{"default", "1 vCPU, 64 MiB", 1, Share{1, 64 << 20, 0}}};
-  job.spec.batch.emplace();
-  job.spec.batch->name = "mnist";
-  job.spec.batch->queue = "quick";
-  job.spec.batch->definition = "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3";
+  job.spec.queue.emplace();
+  job.spec.contract = Contract::plain;
+  job.spec.display_name = "mnist";
+  job.spec.queue->name = "quick";
+  job.spec.definition = "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3";
   job.state = state;
   return job;
 }
@@ -120,7 +121,7 @@ TEST(BatchJob, AContainerFindsWhereItIs) {
 TEST(BatchJob, AChildOfAnArrayFindsItsIndex) {
   Job array = batch_job(JobState::failed);
   array.number = 40;
-  array.spec.batch->array_size = 3;
+  array.spec.array.size = 3;
   EXPECT_EQ(status_reason(array), "Array Child Job failed");
   const auto variables = variables_of(child_of(array, 2), Attempt(), 0);
   EXPECT_EQ(variables.at("AWS_BATCH_JOB_ID"), "4b7d:2");

@@ -12,7 +12,7 @@
 
 namespace trainyard::batch {
 
-// AWS_BATCH_*: what the container of a host of this attempt finds. Requires: job.spec.batch.
+// AWS_BATCH_*: what the container of a host of this attempt finds. Requires: job.spec.queue.
 std::map<std::string, std::string> variables_of(const domain::Job& job, const domain::Attempt& attempt,
                                                 domain::HostIndex host);
 inline constexpr std::string_view kReservedVariables = "AWS_BATCH_";

@@ -73,14 +73,13 @@ class Story {
     if (wishes_ == kWishesMax) return;
     const std::string id = "array-" + std::to_string(++wishes_);
     NewJob wish = BatchCluster::batch_job(id);
-    domain::BatchPart& part = *wish.spec.batch;
-    part.array_size = random_.chance(6) ? 300 : uint32_t(2 + random_.below(2) * random_.below(9));
-    part.attempts_max = uint32_t(1 + random_.below(2));
-    part.sequential = random_.chance(3);
+    wish.spec.array.size = random_.chance(6) ? 300 : uint32_t(2 + random_.below(2) * random_.below(9));
+    wish.spec.retry.attempts_max = uint32_t(1 + random_.below(2));
+    wish.spec.array.sequential = random_.chance(3);
     for (const std::string& other : arrays_) {
-      if (random_.chance(4)) part.depends_on.push_back(other + (random_.chance(2) ? ":1" : ""));
-      if (yard_.find(other)->spec.batch->array_size == part.array_size)
-        part.depends_on_alike.push_back(other);
+      if (random_.chance(4)) wish.spec.depends_on.push_back(other + (random_.chance(2) ? ":1" : ""));
+      if (yard_.find(other)->spec.array.size == wish.spec.array.size)
+        wish.spec.depends_on_alike.push_back(other);
     }
     bool made = false;
     yard_.control->create_job(wish, [&](const auto& answer) { made = bool(answer); });
@@ -92,7 +91,7 @@ class Story {
   void withdraw() {
     if (arrays_.empty()) return;
     std::string id = arrays_[random_.below(arrays_.size())];
-    if (!random_.chance(4)) id += ":" + std::to_string(random_.below(yard_.find(id)->spec.batch->array_size));
+    if (!random_.chance(4)) id += ":" + std::to_string(random_.below(yard_.find(id)->spec.array.size));
     const Withdrawn how = random_.chance(2) ? Withdrawn::cancelled : Withdrawn::terminated;
     yard_.control->withdraw_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
   }
@@ -146,18 +145,18 @@ class Story {
   void check_array(const domain::Job& array) {
     const auto counts = yard_.control->count_children(array);
     ASSERT_TRUE(counts);
-    EXPECT_EQ(counts->all(), array.spec.batch->array_size);
+    EXPECT_EQ(counts->all(), array.spec.array.size);
     EXPECT_EQ(counts->in(Stage::succeeded) + counts->in(Stage::failed), counts->all());
     EXPECT_EQ(array.state == JobState::completed, counts->in(Stage::failed) == 0) << array.key.name;
     const auto children = yard_.control->children(array, {.children_max = 1'000});
     ASSERT_TRUE(children);
-    ASSERT_EQ(children->size(), array.spec.batch->array_size);
+    ASSERT_EQ(children->size(), array.spec.array.size);
     for (const domain::Job& child : *children) check_child(array, child);
   }
 
   void check_child(const domain::Job& array, const domain::Job& child) {
     ASSERT_TRUE(child.finished()) << child.key.name;
-    EXPECT_LE(child.attempts.size(), child.spec.batch->attempts_max);
+    EXPECT_LE(child.attempts.size(), child.spec.retry.attempts_max);
     size_t good = 0;
     for (const domain::Attempt& attempt : child.attempts) {
       // One that was told to stop before its gang was started has run nowhere.
@@ -176,11 +175,11 @@ class Story {
       EXPECT_EQ(other.state, JobState::completed) << child.key.name << " began without " << other.key.name;
       EXPECT_LE(other.modified, began) << child.key.name << " began before " << other.key.name << " ended";
     };
-    for (const std::string& id : array.spec.batch->depends_on) after(*yard_.find(id));
+    for (const std::string& id : array.spec.depends_on) after(*yard_.find(id));
     const uint32_t index = array_index(child);
-    if (array.spec.batch->sequential && index > 0)
+    if (array.spec.array.sequential && index > 0)
       after(*yard_.find(array.key.name + ":" + std::to_string(index - 1)));
-    for (const std::string& id : array.spec.batch->depends_on_alike)
+    for (const std::string& id : array.spec.depends_on_alike)
       after(*yard_.find(id + ":" + std::to_string(index)));
   }
 

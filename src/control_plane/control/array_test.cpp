@@ -20,7 +20,7 @@ class ArrayCluster : public BatchCluster {
  public:
   static NewJob array_job(const std::string& id, uint32_t size, double cpus = 1) {
     NewJob job = batch_job(id, cpus);
-    job.spec.batch->array_size = size;
+    job.spec.array.size = size;
     return job;
   }
   // "waiting 2, succeeded 1"
@@ -86,7 +86,7 @@ TEST(Arrays, OneChildThatFailsFailsTheArrayOnceAllAreOver) {
 TEST(Arrays, EachChildIsTriedAgainByItself) {
   ArrayCluster yard;
   NewJob job = yard.array_job("a", 2);
-  job.spec.batch->attempts_max = 2;
+  job.spec.retry.attempts_max = 2;
   ASSERT_TRUE(yard.create(job));
   yard.exit("a:0", 7);
   EXPECT_EQ(yard.find("a:0")->attempts.size(), 2u);
@@ -216,7 +216,7 @@ TEST(Arrays, AnArrayAwaitsWholeJobsAndIsAwaitedWhole) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.batch_job("first")));
   NewJob array = yard.array_job("a", 2);
-  array.spec.batch->depends_on = {"first"};
+  array.spec.depends_on = {"first"};
   ASSERT_TRUE(yard.create(array));
   ASSERT_TRUE(yard.create(yard.batch_job("last", 1, "q", {"a"})));
   ASSERT_TRUE(yard.create(yard.batch_job("early", 1, "q", {"a:0"})));
@@ -236,7 +236,7 @@ TEST(Arrays, AnArrayWhoseDependencyFailsFailsWithAllItsChildren) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.batch_job("first")));
   NewJob array = yard.array_job("a", 2);
-  array.spec.batch->depends_on = {"first"};
+  array.spec.depends_on = {"first"};
   ASSERT_TRUE(yard.create(array));
   yard.exit("first", 1);
   EXPECT_EQ(yard.status("a"), "FAILED");
@@ -248,7 +248,7 @@ TEST(Arrays, AnArrayWhoseDependencyFailsFailsWithAllItsChildren) {
 TEST(Arrays, SequentialChildrenRunOneAfterAnother) {
   ArrayCluster yard;
   NewJob array = yard.array_job("a", 3);
-  array.spec.batch->sequential = true;
+  array.spec.array.sequential = true;
   ASSERT_TRUE(yard.create(array));
   EXPECT_EQ(yard.counts("a"), "PENDING 2, STARTING 1");
   yard.exit("a:0", 0);
@@ -263,7 +263,7 @@ TEST(Arrays, SequentialChildrenRunOneAfterAnother) {
 TEST(Arrays, OfASequenceTheRestFailsWithTheFirstThatDoes) {
   ArrayCluster yard;
   NewJob array = yard.array_job("a", 2'000);
-  array.spec.batch->sequential = true;
+  array.spec.array.sequential = true;
   ASSERT_TRUE(yard.create(array));
   EXPECT_LE(yard.live_children("a"), reconcile::kChildrenAwaitingMax + 1);
   yard.exit("a:0", 1);
@@ -277,7 +277,7 @@ TEST(Arrays, ChildByChildEachAwaitsItsOwn) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.array_job("a", 3)));
   NewJob array = yard.array_job("b", 3);
-  array.spec.batch->depends_on_alike = {"a"};
+  array.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(yard.create(array));
   EXPECT_EQ(yard.counts("b"), "PENDING 3");
   yard.exit("a:1", 0);
@@ -302,7 +302,7 @@ TEST(Arrays, ChildByChildWorksOnArraysThatAreOver) {
   yard.exit("a:1", 143);
   ASSERT_EQ(yard.status("a"), "FAILED");
   NewJob array = yard.array_job("b", 300);
-  array.spec.batch->depends_on_alike = {"a"};
+  array.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(yard.create(array));
   for (int turn = 0; turn < 4; ++turn) yard.run();
   EXPECT_EQ(yard.counts("b"), "STARTING 1, FAILED 299");
@@ -312,10 +312,10 @@ TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.batch_job("first")));
   NewJob a = yard.array_job("a", 3);
-  a.spec.batch->depends_on = {"first"};
+  a.spec.depends_on = {"first"};
   ASSERT_TRUE(yard.create(a));
   NewJob b = yard.array_job("b", 3);
-  b.spec.batch->depends_on_alike = {"a"};
+  b.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(yard.create(b));
   EXPECT_EQ(yard.find("a")->wait_reason, "waits for 1 job that it depends on");
   EXPECT_EQ(yard.find("b")->wait_reason, "waits for the children of job/mnist (a) that its own depend on");
@@ -330,7 +330,7 @@ TEST(Arrays, NoChildIsMadeBeforeThoseThatItAwaits) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.array_job("a", 5'000, 4)));
   NewJob array = yard.array_job("b", 5'000, 4);
-  array.spec.batch->depends_on_alike = {"a"};
+  array.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(yard.create(array));
   EXPECT_EQ(yard.find("b")->children_made, yard.find("a")->children_made);
   EXPECT_EQ(yard.find("b")->children_made, reconcile::kChildrenWaitingMax + 1);
@@ -342,7 +342,7 @@ TEST(Arrays, OnlyAnArrayOfTheSameSizeIsAwaitedChildByChild) {
   ASSERT_TRUE(yard.create(yard.batch_job("one")));
   const auto refusal = [&](const std::string& on) {
     NewJob array = yard.array_job("b", 4);
-    array.spec.batch->depends_on_alike = {on};
+    array.spec.depends_on_alike = {on};
     return yard.create(array).error().message;
   };
   EXPECT_EQ(refusal("a"),
@@ -385,8 +385,8 @@ TEST(Arrays, ReplayRebuildsTheTables) {
   yard.exit("a:0", 0);
   yard.exit("a:1", 3);
   NewJob array = yard.array_job("b", 300);
-  array.spec.batch->depends_on_alike = {"a"};
-  array.spec.batch->sequential = true;
+  array.spec.depends_on_alike = {"a"};
+  array.spec.array.sequential = true;
   ASSERT_TRUE(yard.create(array));
   ASSERT_TRUE(yard.withdraw("a", Withdrawn::terminated, "enough"));
   yard.exit("a:2", 143);

@@ -85,8 +85,8 @@ TEST(Batch, WhoseDependencyFailsFailsToo) {
 TEST(Batch, AFailureIsTriedAgainAsOftenAsAskedAndEachAttemptIsKept) {
   BatchCluster yard;
   NewJob job = yard.batch_job("a");
-  job.spec.batch->attempts_max = 3;
-  job.spec.batch->retry_rules = {{"", "", "9", false}};
+  job.spec.retry.attempts_max = 3;
+  job.spec.retry.rules = {{"", "", "9", false}};
   ASSERT_TRUE(yard.create(job));
   yard.exit("a", 7);
   ASSERT_EQ(yard.find("a")->attempts.size(), 2u);
@@ -102,7 +102,7 @@ TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
   BatchCluster yard;
   NewJob job = yard.batch_job("a");
   job.spec.max_runtime_seconds = 60;
-  job.spec.batch->attempts_max = 3;
+  job.spec.retry.attempts_max = 3;
   ASSERT_TRUE(yard.create(job));
   yard.walk("a", 0, HostState::running);
   yard.clock.advance(50s);
@@ -126,7 +126,7 @@ TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReason
   BatchCluster yard;
   const auto interrupted = [&](const std::string& id, std::vector<domain::RetryRule> rules) {
     NewJob job = yard.batch_job(id);
-    job.spec.batch->retry_rules = std::move(rules);
+    job.spec.retry.rules = std::move(rules);
     EXPECT_TRUE(yard.create(job));
     yard.walk(id, 0, HostState::running);
     yard.control->interrupt_job({kRegion, id}, {}, [](auto answer) { EXPECT_TRUE(answer); });
@@ -226,7 +226,7 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   for (const auto& [name, queue, attempts] :
        {std::tuple{"once", "cheap", 1u}, {"twice", "cheap", 2u}, {"sure", "q", 1u}}) {
     NewJob job = yard.batch_job(name, 1, queue);
-    job.spec.batch->attempts_max = attempts;
+    job.spec.retry.attempts_max = attempts;
     ASSERT_TRUE(yard.create(std::move(job)));
     yard.walk(name, 0, HostState::running);
   }

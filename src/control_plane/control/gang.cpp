@@ -16,7 +16,7 @@ using domain::Job;
 
 // The run time of attempts before the present one, as far as it counts.
 Duration ran_before(const Job& job) {
-  if (job.spec.batch) return {};
+  if (job.spec.queue) return {};
   return job.ran(job.attempt()->started) - job.attempt()->ran(job.attempt()->started);
 }
 
@@ -30,7 +30,8 @@ Result<void> name_program(const Settings& settings, const Job& job, domain::Host
   order.spec.arguments = program.arguments;
   order.spec.environment = program.environment;
   auto image = domain::resolve_image(settings.images, order.spec.image);
-  if (!image && job.spec.plain()) return invalid(std::string(contract::kCannotPull) + image.error().message);
+  if (!image && job.spec.contract == domain::Contract::plain)
+    return invalid(std::string(contract::kCannotPull) + image.error().message);
   order.image = TRY(std::move(image));
   for (size_t i = 0; i < job.spec.groups.size(); ++i) {
     order.spec.groups[i].program.reset();
@@ -98,7 +99,8 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
     TRY(name_program(settings, job, host, order));
-    if (job.spec.plain()) order.variables = batch::variables_of(job, attempt, host);
+    if (job.spec.contract == domain::Contract::plain)
+      order.variables = batch::variables_of(job, attempt, host);
     order.share = attempt.hosts[host].share;
     order.log_stream = reconcile::log_stream_of(job, attempt, host);
     gang.members.push_back({attempt.hosts[host].machine, order.share, wire::encode_order(order)});
@@ -111,7 +113,7 @@ std::string job_arn(const std::string& account, const domain::JobKey& key) {
 }
 
 std::string job_arn(const domain::Job& job) {
-  if (!job.spec.plain()) return job_arn(job.account, job.key);
+  if (job.spec.contract == domain::Contract::training) return job_arn(job.account, job.key);
   return batch::arn_of(job.account, job.key.region, batch::kJobArn, job.key.name);
 }
 

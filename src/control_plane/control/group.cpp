@@ -27,7 +27,7 @@ void name(reconcile::Command& command, JobNumber number) {
 
 // The child of that name, when `array` is one and has it.
 Result<Job> child_named(const Job& array, const domain::ChildName& name) {
-  if (!array.is_array() || name.index >= array.spec.batch->array_size)
+  if (!array.is_array() || name.index >= array.spec.array.size)
     return not_found("the job " + name.array + " has no child " + std::to_string(name.index));
   return domain::child_of(array, name.index);
 }
@@ -52,14 +52,14 @@ Result<Job> find_kept(ledger::Ledger& ledger, JobNumber number) {
 Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const Job& array) {
   auto counts = TRY(ledger.count_children(array.number));
   // Those that were not made yet are alike, but for whom they await.
-  const uint32_t made = counts.all(), size = array.spec.batch->array_size;
+  const uint32_t made = counts.all(), size = array.spec.array.size;
   if (made < size) counts.of[size_t(domain::stage_of(domain::child_of(array, size - 1)))] += size - made;
   return counts;
 }
 
 Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
                                        const ledger::ChildQuery& query) {
-  const uint32_t end = std::min(query.end, array.spec.batch->array_size);
+  const uint32_t end = std::min(query.end, array.spec.array.size);
   std::vector<Job> found;
   ledger::ChildQuery made = query;
   made.array = array.number;
@@ -203,20 +203,20 @@ Result<void> Group::take_place(reconcile::Create& create, const JobKey& key) {
   if (taken.error().kind != Kind::not_found) return taken.error();
   create.job.number = last_number_ + 1;
   create.job.clock_offset = clock_offset_;
-  return create.job.spec.batch ? put_into_queue(create.job) : Result<void>();
+  return create.job.spec.queue ? put_into_queue(create.job) : Result<void>();
 }
 
 // Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not of its size.
 Result<void> Group::put_into_queue(Job& created) {
-  const domain::BatchPart& part = *created.spec.batch;
-  const batch::JobQueue* queue = yard_->queue({created.key.region, part.queue});
-  if (!queue) return invalid("the job queue " + part.queue + " does not exist");
-  TRY(batch::check_fits_queue(*yard_, *queue, part));
+  const batch::JobQueue* queue = yard_->queue({created.key.region, created.spec.queue->name});
+  if (!queue) return invalid("the job queue " + created.spec.queue->name + " does not exist");
+  TRY(batch::check_fits_queue(*yard_, *queue, created.spec));
   const auto add = [](std::vector<JobNumber>& numbers, JobNumber number) {
     if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
   };
-  for (const std::string& id : part.depends_on) add(created.awaits, TRY(number_of(created, id, false)));
-  for (const std::string& id : part.depends_on_alike)
+  for (const std::string& id : created.spec.depends_on)
+    add(created.awaits, TRY(number_of(created, id, false)));
+  for (const std::string& id : created.spec.depends_on_alike)
     add(created.awaits_alike, TRY(number_of(created, id, true)));
   return {};
 }
@@ -225,17 +225,16 @@ Result<void> Group::put_into_queue(Job& created) {
 Result<JobNumber> Group::number_of(const Job& created, const std::string& id, bool child_by_child) {
   const auto found = job(JobKey{created.key.region, id});
   if (!found && found.error().kind != Kind::not_found) return found.error();
-  if (!found || !(*found)->spec.batch) return invalid("the job " + id + " that it depends on does not exist");
+  if (!found || !(*found)->spec.queue) return invalid("the job " + id + " that it depends on does not exist");
   const Job& other = **found;
   if (!child_by_child) return other.number;
-  const std::string size = std::to_string(created.spec.batch->array_size);
+  const std::string size = std::to_string(created.spec.array.size);
   if (!other.is_array())
     return invalid("an N_TO_N dependency is on an array job of the same size, here " + size +
                    ", and the job " + id + " is not an array");
-  if (other.spec.batch->array_size != created.spec.batch->array_size)
+  if (other.spec.array.size != created.spec.array.size)
     return invalid("an N_TO_N dependency is on an array job of the same size, here " + size +
-                   ", and the job " + id + " has " + std::to_string(other.spec.batch->array_size) +
-                   " children");
+                   ", and the job " + id + " has " + std::to_string(other.spec.array.size) + " children");
   return other.number;
 }
 
@@ -308,8 +307,8 @@ Group::Found Group::change_records(const Waiting& waiting) {
 
 // An attempt takes what it consumes and will not give back.
 Result<void> Group::use_up(const Job& placed) {
-  if (!placed.spec.batch) return {};
-  for (const domain::Consumption& each : placed.spec.batch->consumes) {
+  if (!placed.spec.queue) return {};
+  for (const domain::Consumption& each : placed.spec.queue->consumes) {
     const batch::ConsumableResource* resource = yard_->resource({placed.key.region, each.resource});
     if (!resource || resource->replenishable) continue;
     batch::ConsumableResource change = *resource;

@@ -106,7 +106,7 @@ class Live {
     if (reason == reasons_.end()) return found->second;
     auto job = std::make_shared<domain::Job>(*found->second);
     const std::string& sentence = reason->second.reason.str();
-    const std::string_view code = job->spec.batch ? reconcile::wait_code(reason->second.lack) : "";
+    const std::string_view code = job->spec.queue ? reconcile::wait_code(reason->second.lack) : "";
     job->wait_reason = code.empty() ? sentence : std::string(code) + " - " + sentence;
     std::string& message = job->transitions.back().message;
     message = job->attempts.empty() ? sentence : message + "; " + sentence;

@@ -25,11 +25,12 @@ class Nodes : public BatchCluster {
     settings.images["other"] = {};
     restart();
     NewJob nodes = job("n");
-    nodes.spec.batch.emplace();
-    nodes.spec.batch->queue = "q";
-    nodes.spec.batch->definition = "arn:aws:batch:us-east-1:123456789012:job-definition/nodes:1";
-    nodes.spec.batch->main_node = kMain;
-    nodes.spec.batch->attempts_max = attempts_max;
+    nodes.spec.queue.emplace();
+    nodes.spec.contract = domain::Contract::plain;
+    nodes.spec.queue->name = "q";
+    nodes.spec.definition = "arn:aws:batch:us-east-1:123456789012:job-definition/nodes:1";
+    nodes.spec.main_node = kMain;
+    nodes.spec.retry.attempts_max = attempts_max;
     nodes.spec.max_runtime_seconds = 60;
     const domain::Share share{0.5, 64 << 20, 0};
     nodes.spec.groups = {{"0:1", "vCPU", 2, share}, {"2:2", "vCPU", 1, share}};

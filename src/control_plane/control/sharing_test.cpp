@@ -30,8 +30,8 @@ class SharedCluster : public BatchCluster {
   }
   static NewJob shared_job(const std::string& id, const std::string& share, int64_t priority = 0) {
     NewJob job = batch_job(id, 1, "fair");
-    job.spec.batch->share = share;
-    job.spec.batch->priority = priority;
+    job.spec.queue->share = share;
+    job.spec.queue->priority = priority;
     return job;
   }
 
@@ -59,11 +59,10 @@ class SharedCluster : public BatchCluster {
   }
   static NewJob service_job(const std::string& id, const std::string& share, uint32_t hosts = 1) {
     NewJob job = Yard::job(id, hosts);
-    domain::BatchPart& part = job.spec.batch.emplace();
-    part.service = true;
-    part.name = id;
-    part.queue = "training";
-    part.quota_share = share;
+    job.spec.queue.emplace();
+    job.spec.display_name = id;
+    job.spec.queue->name = "training";
+    job.spec.queue->quota_share = share;
     return job;
   }
   // Its process ends as it was told to, and its hosts are gone.
@@ -217,7 +216,7 @@ TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
   yard.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
   yard.add_quota_queue();
   NewJob job = SharedCluster::service_job("red", "red", 4);
-  job.spec.batch->preemptions_max = 0;
+  job.spec.queue->preemptions_max = 0;
   ASSERT_TRUE(yard.create(job));
   for (domain::HostIndex host = 0; host < 4; ++host) yard.walk("red", host, test::HostState::running);
   ASSERT_TRUE(yard.create(SharedCluster::service_job("blue", "blue")));

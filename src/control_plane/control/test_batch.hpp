@@ -48,15 +48,16 @@ class BatchCluster : public Yard {
     NewJob job = job_of(id);
     job.spec.groups = {{"default", "vCPU", 1, domain::Share{cpus, 64 << 20, 0}}};
     job.spec.max_runtime_seconds = batch::kRuntimeSecondsMax;
-    job.spec.batch->queue = queue;
-    job.spec.batch->depends_on = std::move(depends_on);
+    job.spec.queue->name = queue;
+    job.spec.depends_on = std::move(depends_on);
     return job;
   }
   static NewJob job_of(const std::string& id) {
     NewJob job = Yard::job(id);
-    job.spec.batch.emplace();
-    job.spec.batch->name = "mnist";
-    job.spec.batch->definition = "arn:aws:batch:us-east-1:123456789012:job-definition/train:3";
+    job.spec.queue.emplace();
+    job.spec.contract = domain::Contract::plain;
+    job.spec.display_name = "mnist";
+    job.spec.definition = "arn:aws:batch:us-east-1:123456789012:job-definition/train:3";
     return job;
   }
 

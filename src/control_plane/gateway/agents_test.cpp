@@ -149,10 +149,11 @@ class NodesTest : public AgentsTest {
     job.key = {"us-east-1", "nodes"};
     job.spec.image = "machine";
     job.spec.groups = {{"0:2", "vCPU", 3, domain::Share{0.5, 64 << 20, 0}}};
-    job.spec.batch.emplace();
-    job.spec.batch->queue = "q";
-    job.spec.batch->definition = "arn:aws:batch:us-east-1:123456789012:job-definition/nodes:1";
-    job.spec.batch->main_node = 1;
+    job.spec.queue.emplace();
+    job.spec.contract = domain::Contract::plain;
+    job.spec.queue->name = "q";
+    job.spec.definition = "arn:aws:batch:us-east-1:123456789012:job-definition/nodes:1";
+    job.spec.main_node = 1;
     control->create_job(job, [](const auto&) {});
     run();
     token = launcher.gangs.at({2, 1}).token;

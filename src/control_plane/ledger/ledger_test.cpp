@@ -217,8 +217,9 @@ TEST_P(LedgerTest, RemembersWhatSharesHaveUsed) {
 TEST_P(LedgerTest, JobsAreFoundByTheirQueue) {
   auto ledger = open();
   domain::Job queued = a_job(2, "b");
-  queued.spec.batch.emplace();
-  queued.spec.batch->queue = "quick";
+  queued.spec.queue.emplace();
+  queued.spec.contract = domain::Contract::plain;
+  queued.spec.queue->name = "quick";
   ASSERT_TRUE(ledger->commit({{a_command(1)}, {a_job(1, "a"), queued}, {}, {}}));
   const auto found = [&](std::optional<std::string> queue) {
     JobQuery query;
@@ -236,7 +237,7 @@ TEST_P(LedgerTest, JobsAreFoundByTheirQueue) {
 domain::Job an_array(uint64_t number, const std::string& name, uint32_t size) {
   domain::Job job = a_batch_job(number, name);
   job.account = "123456789012";
-  job.spec.batch->array_size = size;
+  job.spec.array.size = size;
   job.spec.request["echo"] = std::string(1'000, 'x');
   return job;
 }

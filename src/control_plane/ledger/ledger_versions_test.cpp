@@ -229,7 +229,7 @@ TEST(LedgerFile, TheStatusesOfBatchJobsAreReadOffTheSecondVersion) {
   make_second_version(path);
   auto ledger = *open_sqlite(path);
   for (const domain::Job& job : jobs) {
-    if (!job.spec.batch) continue;
+    if (!job.spec.queue) continue;
     JobQuery query;
     query.region = "us-east-1";
     query.queue = "quick";

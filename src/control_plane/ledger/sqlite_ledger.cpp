@@ -88,7 +88,7 @@ Result<Question> question_of(const JobQuery& query) {
   if (!query.states.empty()) question.sql += ")";
   if (query.queue) question.add(" AND queue = ?", *query.queue);
   if (query.training)
-    question.add(" AND (queue = '' OR queue GLOB ?)", std::string(domain::kServiceQueues) + "*");
+    question.add(" AND (queue = '' OR queue GLOB ?)", std::string(domain::kTrainingQueues) + "*");
   if (query.stage) question.add(" AND batch_status = ?", int64_t(*query.stage));
   if (query.warm_pool)
     question.add(" AND json_extract(progress, '$.warm_pool.state') = ?",
@@ -393,7 +393,7 @@ class SqliteLedger final : public Ledger {
 
   Result<void> write_job(const domain::Job& job) {
     const std::string progress = dump(progress_json(job));
-    const int64_t stage = job.spec.batch ? int64_t(domain::stage_of(job)) : kNoStage;
+    const int64_t stage = job.spec.queue ? int64_t(domain::stage_of(job)) : kNoStage;
     Statement update = TRY(
         writer_->prepare("UPDATE jobs SET state = ?, live = ?, status_order = ?, modified = ?, progress = ?, "
                          "batch_status = ? WHERE number = ?"));
@@ -410,7 +410,7 @@ class SqliteLedger final : public Ledger {
     insert.bind(to_milliseconds(job.modified));
     // A child has the spec of its array.
     insert.bind(job.parent != 0 ? std::string() : dump(to_json(job.spec))).bind(progress);
-    insert.bind(job.spec.batch ? job.spec.batch->listed_queue() : std::string()).bind(int64_t(job.parent));
+    insert.bind(job.spec.listed_queue()).bind(int64_t(job.parent));
     insert.bind(int64_t(domain::last_number_of(job) - job.number)).bind(stage);
     return insert.run();
   }

@@ -29,8 +29,9 @@ inline CommandRecord a_command(uint64_t sequence) {
 inline domain::Job a_batch_job(uint64_t number, const std::string& name,
                                domain::JobState state = domain::JobState::waiting) {
   domain::Job job = a_job(number, name, state);
-  job.spec.batch.emplace();
-  job.spec.batch->queue = "quick";
+  job.spec.queue.emplace();
+  job.spec.contract = domain::Contract::plain;
+  job.spec.queue->name = "quick";
   if (state == domain::JobState::active) job.attempts.emplace_back().hosts.resize(1);
   return job;
 }

@@ -100,13 +100,14 @@ bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
       job.attempts.size() >= kAttemptsMax)
     return false;
   const size_t failed = failed_attempts(job);
-  if (job.spec.batch) {
+  if (job.spec.queue) {
     Attempt ended = attempt;
     note_end(ended, host);
-    if (!job.spec.batch->service) return domain::tries_again(*job.spec.batch, failed, end_of(job, ended));
+    if (job.spec.contract != Contract::training)
+      return domain::tries_again(job.spec.retry, failed, end_of(job, ended));
     if (job.spec.spot && is_ours(host.fault.value_or(Fault::algorithm))) return true;
     const AttemptEnd end{service_end_of(ended), "", ended.exit_code};
-    return domain::tries_again(*job.spec.batch, failed, end);
+    return domain::tries_again(job.spec.retry, failed, end);
   }
   if (!is_ours(host.fault.value_or(Fault::algorithm))) return false;
   if (job.spec.spot) return true;
@@ -151,7 +152,7 @@ bool done_all_the_same(const Job& job, const Attempt& attempt) {
 // A rank whose peer is gone fails with an error of its own, which may be reported first. So when all reports
 // are in, a fault of the platform in any host counts, whichever came first.
 void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
-  if (!attempt.first_failed || !attempt.interruption.empty() || job.spec.batch) return;
+  if (!attempt.first_failed || !attempt.interruption.empty() || job.spec.queue) return;
   for (HostIndex index = 0; index < attempt.hosts.size(); ++index) {
     if (!tries_again(job, attempt, attempt.hosts[index])) continue;
     attempt.interruption = failure_reason(attempt, index);
@@ -165,21 +166,20 @@ std::string no_further_attempt(const Job& job, const Attempt& attempt) {
   const std::string last = ", the last time: " + attempt.interruption;
   if (job.attempts.size() >= kAttemptsMax)
     return "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) + " times" + last;
-  if (job.spec.plain() && attempt.interrupted) {
+  if (job.spec.contract == Contract::plain && attempt.interrupted) {
     const AttemptEnd end = end_of(job, attempt);
-    if (ends_with_interruption(*job.spec.batch, end))
+    if (ends_with_interruption(job.spec.retry, end))
       return "ClientError: it was interrupted, and a rule of its evaluateOnExit says EXIT then: " +
              attempt.interruption;
-    if (attempt.spot && !attempt.preempted &&
-        !domain::tries_again(*job.spec.batch, failed_attempts(job), end))
+    if (attempt.spot && !attempt.preempted && !domain::tries_again(job.spec.retry, failed_attempts(job), end))
       return attempt.interruption;
   }
-  if (!attempt.preempted || !job.spec.batch || !job.spec.batch->preemptions_max) return "";
+  if (!attempt.preempted || !job.spec.queue || !job.spec.queue->preemptions_max) return "";
   const auto preempted = std::ranges::count_if(job.attempts, &Attempt::preempted);
-  if (preempted <= int64_t(*job.spec.batch->preemptions_max)) return "";
+  if (preempted <= int64_t(*job.spec.queue->preemptions_max)) return "";
   return "ClientError: it was preempted " + std::to_string(preempted) +
          (preempted == 1 ? " time" : " times") + ", and its preemptionRetriesBeforeTermination is " +
-         std::to_string(*job.spec.batch->preemptions_max) + last;
+         std::to_string(*job.spec.queue->preemptions_max) + last;
 }
 
 // The attempt was interrupted: the job waits for its next one.

@@ -11,7 +11,7 @@ Json shape_of(const domain::JobSpec& spec) {
   for (const char* own : {"arguments", "environment", "request"}) json.erase(own);
   // Queue and definition stay; properties of a single job, and those that matter only until it is placed, are
   // dropped.
-  json["batch"] = {{"queue", spec.batch->queue}, {"definition", spec.batch->definition}};
+  json["batch"] = {{"queue", spec.queue->name}, {"definition", spec.definition}};
   return json;
 }
 
@@ -23,12 +23,12 @@ bool asks_for_reuse(const std::vector<domain::Tag>& tags_of_queue) {
 }
 
 bool may_reuse(const domain::Job& job, const std::set<domain::JobKey>& queues) {
-  return job.spec.batch && job.spec.hosts() == 1 && queues.contains({job.key.region, job.spec.batch->queue});
+  return job.spec.queue && job.spec.hosts() == 1 && queues.contains({job.key.region, job.spec.queue->name});
 }
 
 bool may_follow(const domain::Job& former, const domain::Job& next) {
   if (former.account != next.account || former.key.region != next.key.region ||
-      former.spec.batch->queue != next.spec.batch->queue)
+      former.spec.queue->name != next.spec.queue->name)
     return false;
   if (former.parent != 0 && former.parent == next.parent) return true;  // children of one array
   return shape_of(former.spec) == shape_of(next.spec);

@@ -11,9 +11,10 @@ domain::Job job(const char* queue) {
   made.key = {"us-east-1", "id"};
   made.spec.image = "trainyard/host";
   made.spec.groups.push_back({"all", "", 1, domain::Share{1, 64 << 20, 0}});
-  made.spec.batch.emplace();
-  made.spec.batch->queue = queue;
-  made.spec.batch->definition = "arn:d:1";
+  made.spec.queue.emplace();
+  made.spec.contract = domain::Contract::plain;
+  made.spec.queue->name = queue;
+  made.spec.definition = "arn:d:1";
   return made;
 }
 
@@ -28,7 +29,8 @@ TEST(Reuse, IsForHostsOfQueuesThatSaySo) {
   gang.spec.groups[0].count = 2;
   EXPECT_FALSE(may_reuse(gang, queues));
   auto training = job("quick");
-  training.spec.batch.reset();
+  training.spec.queue.reset();
+  training.spec.contract = domain::Contract::training;
   EXPECT_FALSE(may_reuse(training, queues));
   EXPECT_TRUE(asks_for_reuse({{"team", "a"}, {"trainyard:reuse-hosts", "true"}}));
   EXPECT_FALSE(asks_for_reuse({{"trainyard:reuse-hosts", "false"}}));
@@ -45,13 +47,13 @@ TEST(Reuse, IsBetweenJobsThatDifferInWordsOnly) {
       {"nothing", [](domain::Job&) {}, true},
       {"arguments", [](domain::Job& next) { next.spec.arguments = {"echo"}; }, true},
       {"variables", [](domain::Job& next) { next.spec.environment["A"] = "1"; }, true},
-      {"name", [](domain::Job& next) { next.spec.batch->name = "two"; }, true},
+      {"name", [](domain::Job& next) { next.spec.display_name = "two"; }, true},
       {"image", [](domain::Job& next) { next.spec.image = "other"; }, false},
       {"role", [](domain::Job& next) { next.spec.role_arn = "arn:r"; }, false},
       {"isolation", [](domain::Job& next) { next.spec.network_isolation = true; }, false},
       {"memory", [](domain::Job& next) { next.spec.groups[0].share->memory_bytes *= 2; }, false},
-      {"definition", [](domain::Job& next) { next.spec.batch->definition = "arn:d:2"; }, false},
-      {"queue", [](domain::Job& next) { next.spec.batch->queue = "other"; }, false},
+      {"definition", [](domain::Job& next) { next.spec.definition = "arn:d:2"; }, false},
+      {"queue", [](domain::Job& next) { next.spec.queue->name = "other"; }, false},
       {"account", [](domain::Job& next) { next.account = "1"; }, false},
   };
   for (const auto& each : cases) {

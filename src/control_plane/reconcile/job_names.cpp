@@ -3,6 +3,7 @@
 
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "batch/arn.hpp"
 #include "batch/limits.hpp"
 #include "reconcile/state.hpp"
 
@@ -12,16 +13,18 @@ using namespace batch;
 using namespace domain;
 
 std::string job_title(const Job& job) {
-  if (job.spec.plain()) return "job/" + job.spec.batch->name + " (" + job.key.name + ")";
+  if (job.spec.contract == Contract::plain) return "job/" + job.spec.display_name + " (" + job.key.name + ")";
   return "training-job/" + job.key.name;
 }
 
 Duration stop_grace_of(const Job& job, Duration usual) {
-  return job.spec.plain() ? std::min<Duration>(usual, std::chrono::seconds(kStopGraceSeconds)) : usual;
+  return job.spec.contract == Contract::plain
+             ? std::min<Duration>(usual, std::chrono::seconds(kStopGraceSeconds))
+             : usual;
 }
 
 std::string_view log_group_of(const Job& job, HostIndex host) {
-  if (!job.spec.plain()) return kLogGroup;
+  if (job.spec.contract == Contract::training) return kLogGroup;
   const std::string& own = job.spec.group(host).container_options.log_group;
   return own.empty() ? kBatchLogGroup : std::string_view(own);
 }
@@ -59,9 +62,10 @@ std::string container_instance_arn(const Job& job, const Attempt& attempt, HostI
 }
 
 std::string log_stream_of(const Job& job, const Attempt& attempt, HostIndex host) {
-  if (job.spec.plain()) {
+  if (job.spec.contract == Contract::plain) {
     const std::string& prefix = job.spec.group(host).container_options.log_prefix;
-    return shorten(prefix.empty() ? job.spec.batch->definition_name() : prefix, kDefinitionInStreamMax) +
+    return shorten(prefix.empty() ? batch::definition_name(job.spec.definition) : prefix,
+                   kDefinitionInStreamMax) +
            "/default/" + task_of(job, attempt, host);
   }
   int64_t second = 0;

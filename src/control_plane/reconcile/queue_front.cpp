@@ -29,7 +29,7 @@ std::map<JobKey, std::vector<Standing>> by_queue(const std::vector<std::shared_p
   std::vector<JobNumber> numbers;
   std::vector<const Job*> ready;
   for (const auto& job : jobs)
-    if (job->spec.batch && job->state == domain::JobState::waiting && job->awaits.empty() &&
+    if (job->spec.queue && job->state == domain::JobState::waiting && job->awaits.empty() &&
         !job->is_array()) {
       numbers.push_back(job->number);
       ready.push_back(job.get());
@@ -44,8 +44,8 @@ std::map<JobKey, std::vector<Standing>> by_queue(const std::vector<std::shared_p
       at = size_t(std::ranges::lower_bound(numbers, wait.job) - numbers.begin());
     if (at >= numbers.size() || numbers[at] != wait.job) continue;
     const Job& job = *ready[at++];
-    if (!queue || key->name != job.spec.batch->queue || key->region != job.key.region) {
-      const auto found = queues.try_emplace({job.key.region, job.spec.batch->queue}).first;
+    if (!queue || key->name != job.spec.queue->name || key->region != job.key.region) {
+      const auto found = queues.try_emplace({job.key.region, job.spec.queue->name}).first;
       key = &found->first;
       queue = &found->second;
     }
@@ -85,7 +85,7 @@ Fronts next_fronts(const Fronts& before, const std::vector<std::shared_ptr<const
       if (place < kFrontJobsMax)
         front.jobs.push_back(
             front_job(was && place < was->jobs.size() ? &was->jobs[place] : nullptr, waiting[place], now));
-      const std::string& share = waiting[place].job->spec.batch->quota_share;
+      const std::string& share = waiting[place].job->spec.queue->quota_share;
       if (share.empty() || front.of_shares.contains(share)) continue;
       const FrontJob* first = nullptr;
       if (was)

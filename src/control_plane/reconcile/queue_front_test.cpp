@@ -29,8 +29,10 @@ std::shared_ptr<const Job> waiting(JobNumber number, const std::string& share = 
   auto job = std::make_shared<Job>();
   job->number = number;
   job->key = {"eu-west-1", "job" + std::to_string(number)};
-  job->spec.batch.emplace().queue = queue;
-  job->spec.batch->quota_share = share;
+  job->spec.queue.emplace();
+  job->spec.contract = domain::Contract::plain;
+  job->spec.queue->name = queue;
+  job->spec.queue->quota_share = share;
   return job;
 }
 
@@ -74,7 +76,8 @@ TEST(QueueFront, OnlyWhoIsReadyToRunStandsThere) {
   auto active = std::make_shared<Job>(*waiting(2));
   active->state = domain::JobState::active;
   auto training = std::make_shared<Job>(*waiting(3));
-  training->spec.batch.reset();
+  training->spec.queue.reset();
+  training->spec.contract = domain::Contract::training;
   const std::vector<std::shared_ptr<const Job>> jobs{pending, active, training, waiting(4),
                                                      waiting(5, "", "other")};
   const Fronts fronts = next_fronts({}, jobs, kYard, in_order({1, 2, 3, 4, 5, 77}), kStart);

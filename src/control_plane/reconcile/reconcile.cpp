@@ -105,7 +105,7 @@ class Deciding {
     }
     if (job.attempt()) supervise(job, *job.attempt());
     watch_the_clock(job);
-    if (job.spec.batch) look_after(job);
+    if (job.spec.queue) look_after(job);
     if (job.keeps_hosts()) keep_hosts(job);
   }
 
@@ -207,9 +207,9 @@ class Deciding {
     if (job.finished()) return;
     if (job.is_array()) look_after_children(job);
     if (job.state == JobState::stopping || !snapshot_.yard) return;
-    if (!snapshot_.yard->queue({job.key.region, job.spec.batch->queue}))
+    if (!snapshot_.yard->queue({job.key.region, job.spec.queue->name}))
       return withdraw(job, Withdrawn::queue_deleted,
-                      "the job queue " + job.spec.batch->queue + " was deleted");
+                      "the job queue " + job.spec.queue->name + " was deleted");
     if (const Job* array = job.parent != 0 ? job_of(job.parent) : nullptr;
         array && array->state == JobState::stopping &&
         (job.state == JobState::waiting || array->withdrawn != Withdrawn::cancelled))
@@ -240,7 +240,7 @@ class Deciding {
   uint32_t children_to_make(const Job& array) const {
     if (!array.awaits.empty() || (array.state != JobState::waiting && array.state != JobState::active))
       return 0;
-    uint32_t end = array.spec.batch->array_size;
+    uint32_t end = array.spec.array.size;
     // No child is created before the jobs that it depends on.
     for (const JobNumber number : array.awaits_alike)
       if (const Job* other = job_of(number);
@@ -515,7 +515,7 @@ std::vector<JobNumber> those_to_count(const std::vector<std::shared_ptr<const Jo
   std::vector<JobNumber> arrays;
   for (const auto& job : jobs) {
     if (!job->is_array() || job->finished() || broods.contains(job->number)) continue;
-    const bool all_made = job->children_made == job->spec.batch->array_size;
+    const bool all_made = job->children_made == job->spec.array.size;
     if (job->state == JobState::stopping || (job->state == JobState::active && all_made))
       arrays.push_back(job->number);
   }

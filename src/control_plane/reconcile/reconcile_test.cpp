@@ -206,8 +206,9 @@ TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
     job.number = number;
     job.key.name = std::to_string(number);
     job.spec.groups[0].count = 1;
-    job.spec.batch.emplace();
-    job.spec.batch->queue = "quick";
+    job.spec.queue.emplace();
+    job.spec.contract = domain::Contract::plain;
+    job.spec.queue->name = "quick";
     auto& attempt = job.attempts[0];
     attempt.hosts.resize(1);
     attempt.token = "t" + std::to_string(number);

@@ -167,7 +167,7 @@ schedule::Line ScheduleView::line_of(const JobQueue& queue, const std::vector<si
 }
 
 ScheduleView::Queue* ScheduleView::queue_of(const Job& job) {
-  const JobKey key{job.key.region, job.spec.batch->queue};
+  const JobKey key{job.key.region, job.spec.queue->name};
   if (const auto found = queues_.find(key); found != queues_.end()) return &found->second;
   const JobQueue* queue = yard_ ? yard_->queue(key) : nullptr;
   if (!queue) return nullptr;
@@ -190,10 +190,10 @@ ScheduleView::Queue* ScheduleView::queue_of(const Job& job) {
 // Sets the name of the job's share in the queue, and remembers that the share exists.
 void ScheduleView::stand_in_line(const Job& job, size_t line, std::string& share) {
   if (snapshot_.lines[line].fair) {
-    share = job.spec.batch ? job.spec.batch->share : job.spec.principal;
+    share = job.spec.queue ? job.spec.queue->share : job.spec.principal;
     shares_[line].try_emplace(share, 0);
   } else if (!snapshot_.lines[line].quota_shares.empty()) {
-    share = job.spec.batch->quota_share;
+    share = job.spec.queue->quota_share;
   }
 }
 
@@ -207,7 +207,7 @@ void ScheduleView::hold(const Job& job) {
   running.priority = job.priority();
   // The remains of an attempt hold its machines until they are removed, and count for its compute
   // environment.
-  if (job.spec.plain() && !attempt.environment.empty())
+  if (job.spec.contract == Contract::plain && !attempt.environment.empty())
     if (const auto environment = compute_environment({job.key.region, attempt.environment}))
       if (const auto cpus = environments_[*environment].cpus)
         running.needs.push_back({*cpus, cpus_of(attempt), true, false});
@@ -218,21 +218,21 @@ void ScheduleView::hold(const Job& job) {
   running.job = job.number;
   running.leaving = is_leaving(job, attempt);
   running.ends_by = ends_by(job);
-  const Instances instances = job.spec.plain() ? Instances() : instances_of(job.spec);
+  const Instances instances = job.spec.contract == Contract::plain ? Instances() : instances_of(job.spec);
   need_quota(job, instances, running.needs);
-  const Queue* queue = job.spec.batch ? queue_of(job) : nullptr;
-  if (job.spec.batch && job.spec.batch->service && !attempt.environment.empty())
+  const Queue* queue = job.spec.queue ? queue_of(job) : nullptr;
+  if (job.spec.queue && job.spec.contract == Contract::training && !attempt.environment.empty())
     if (const auto environment = service_environment({job.key.region, attempt.environment}))
       need_instances(environments_[*environment], instances, running.needs);
-  if (job.spec.batch)
-    for (const Consumption& each : job.spec.batch->consumes) {
+  if (job.spec.queue)
+    for (const Consumption& each : job.spec.queue->consumes) {
       const JobKey key{job.key.region, each.resource};
       const ConsumableResource* resource = yard_ ? yard_->resource(key) : nullptr;
       // What is not replenishable was taken from the total when the attempt began.
       if (resource && resource->replenishable)
         running.needs.push_back({*consumable(key), double(each.quantity), false, false});
     }
-  if (!job.spec.batch || queue) {
+  if (!job.spec.queue || queue) {
     running.line = queue ? queue->line : kLineOfOthers;
     stand_in_line(job, *running.line, running.share);
     if (const auto& fair = snapshot_.lines[*running.line].fair)
@@ -262,13 +262,13 @@ void ScheduleView::need_instances(const Environment& environment, const Instance
 // For training jobs; containers are limited by their environments.
 void ScheduleView::need_quota(const Job& job, const Instances& instances,
                               std::vector<schedule::Need>& needs) {
-  if (quotas_.empty() || job.spec.plain()) return;
+  if (quotas_.empty() || job.spec.contract == Contract::plain) return;
   for (const auto& [type, count] : instances)
     if (const auto limit = quota(job, type)) needs.push_back({*limit, double(count), false, false});
 }
 
 Result<void> ScheduleView::need_consumables(const Job& job, std::vector<schedule::Need>& needs) {
-  for (const Consumption& each : job.spec.batch->consumes) {
+  for (const Consumption& each : job.spec.queue->consumes) {
     const JobKey key{job.key.region, each.resource};
     const auto limit = consumable(key);
     if (!limit)
@@ -297,7 +297,7 @@ Result<schedule::Choices> ScheduleView::choices_of(const Job& job, Queue& queue,
     return found;
   }
   const std::string& name = queue.queue->key.name;
-  if (job.spec.batch->service)
+  if (job.spec.contract == Contract::training)
     return invalid("waits for a service environment: none of job queue " + name + " is there and enabled");
   return invalid("waits for a compute environment: none of job queue " + name + " is enabled");
 }
@@ -321,11 +321,11 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
   for (const InstanceGroup& group : job.spec.groups) waiting.asks.push_back(TRY(ask_of(group)));
   waiting.priority = job.priority();
   if (const auto left = run_left(job)) waiting.lasts_max = surroundings_.launch + *left + after_run(job);
-  const Instances instances = job.spec.plain() ? Instances() : instances_of(job.spec);
+  const Instances instances = job.spec.contract == Contract::plain ? Instances() : instances_of(job.spec);
   std::vector<schedule::Need> anywhere;
   need_quota(job, instances, anywhere);
   waiting.line = kLineOfOthers;
-  if (job.spec.batch) {
+  if (job.spec.queue) {
     Queue* queue = queue_of(job);
     if (!queue) return invalid("its job queue is not there any more");
     TRY(need_consumables(job, anywhere));
@@ -348,12 +348,12 @@ std::optional<Duration> ScheduleView::run_left(const Job& job) const {
   if (most >= kRuntimeSecondsMax) return std::nullopt;
   // Each attempt of a Batch job has its own time.
   const bool waits = job.state == JobState::waiting;
-  const Duration ran = job.spec.batch && waits ? Duration{} : job.ran_of_max(job.own_time(now_));
+  const Duration ran = job.spec.queue && waits ? Duration{} : job.ran_of_max(job.own_time(now_));
   return std::max(Duration{}, std::chrono::seconds(most) - ran);
 }
 
 Duration ScheduleView::after_run(const Job& job) const {
-  return surroundings_.stop + (job.spec.plain() ? Duration{} : surroundings_.upload);
+  return surroundings_.stop + (job.spec.contract == Contract::plain ? Duration{} : surroundings_.upload);
 }
 
 // The latest end. An instant in the past says nothing.

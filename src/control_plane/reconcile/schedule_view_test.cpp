@@ -59,8 +59,8 @@ std::shared_ptr<Job> training_job(JobNumber number, uint32_t hosts = 1, const st
 
 std::shared_ptr<Job> service_job(JobNumber number, uint32_t hosts) {
   auto job = training_job(number, hosts);
-  job->spec.batch.emplace().service = true;
-  job->spec.batch->queue = "training";
+  job->spec.queue.emplace();
+  job->spec.queue->name = "training";
   return job;
 }
 
@@ -68,9 +68,11 @@ std::shared_ptr<Job> container(JobNumber number, double cpus, int64_t licences =
   auto job = training_job(number);
   job->spec.groups = {{"default", "vCPU", 1, Share{cpus, int64_t{1} << 30, 0}}};
   job->spec.max_runtime_seconds = kRuntimeSecondsMax;
-  job->spec.batch.emplace().queue = "q";
-  job->spec.batch->name = "container";
-  if (licences > 0) job->spec.batch->consumes = {{"licences", licences}};
+  job->spec.queue.emplace();
+  job->spec.contract = Contract::plain;
+  job->spec.queue->name = "q";
+  job->spec.display_name = "container";
+  if (licences > 0) job->spec.queue->consumes = {{"licences", licences}};
   return job;
 }
 
@@ -80,7 +82,7 @@ void run(Job& job, Duration ago = 60s, double cpus = 2) {
   Attempt& attempt = job.attempts.emplace_back();
   attempt.started = kNow - ago;
   attempt.training_started = attempt.started;
-  if (job.spec.batch) attempt.environment = job.spec.batch->service ? "instances" : "box";
+  if (job.spec.queue) attempt.environment = job.spec.contract == Contract::training ? "instances" : "box";
   Host host;
   host.machine = "box-1";
   host.share = {cpus, int64_t{1} << 30, 0};
@@ -171,8 +173,8 @@ TEST(ScheduleView, AFairShareQueueHasItsWeightsAndItsReservation) {
   view.usages[{{kRegion, "q"}, "blue"}] = {1000, kNow - 100s};
   view.usages[{{kRegion, "other"}, "blue"}] = {5000, kNow};
   auto job = container(1, 1);
-  job->spec.batch->share = "red7";
-  job->spec.batch->priority = 5;
+  job->spec.queue->share = "red7";
+  job->spec.queue->priority = 5;
   const auto snapshot = view.of({job});
   const auto& line = snapshot.lines[snapshot.waiting.at(0).line];
   ASSERT_TRUE(line.fair);
@@ -203,7 +205,7 @@ TEST(ScheduleView, AQueueOfQuotaSharesHasThoseOfItsOwn) {
   share.key.name = "training-two/blue";
   put(view.yard, ResourceChange::create, share);
   auto running = service_job(1, 2), waits = service_job(2, 1);
-  running->spec.batch->quota_share = waits->spec.batch->quota_share = "red";
+  running->spec.queue->quota_share = waits->spec.queue->quota_share = "red";
   run(*running);
   const auto snapshot = view.of({running, waits});
   const auto& line = snapshot.lines[snapshot.waiting.at(0).line];

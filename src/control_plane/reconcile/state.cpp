@@ -78,7 +78,7 @@ class Applying {
   Result<Change> on(const MakeChildren& make) {
     if (job_.state != JobState::waiting && job_.state != JobState::active) return Change{};
     const uint32_t first = job_.children_made;
-    const uint32_t count = std::min(make.count, job_.spec.batch->array_size - first);
+    const uint32_t count = std::min(make.count, job_.spec.array.size - first);
     if (count == 0 || !job_.awaits.empty()) return Change{};
     if (job_.state == JobState::waiting) move(job_.state, JobEvent::place);
     job_.children_made += count;

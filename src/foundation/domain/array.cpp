@@ -19,7 +19,7 @@ std::optional<ChildName> parse_child_name(std::string_view name) {
 }
 
 Job child_of(const Job& array, uint32_t index) {
-  CHECK(array.is_array() && index < array.spec.batch->array_size, "only an array has children");
+  CHECK(array.is_array() && index < array.spec.array.size, "only an array has children");
   Job child;
   child.number = child_number(array.number, index);
   child.key = {array.key.region, array.key.name + ":" + std::to_string(index)};
@@ -33,7 +33,7 @@ Job child_of(const Job& array, uint32_t index) {
     child.transitions.back().end.reset();
   }
   child.awaits = array.awaits;  // none of them is left when children are made
-  if (array.spec.batch->sequential && index > 0) child.awaits.push_back(child.number - 1);
+  if (array.spec.array.sequential && index > 0) child.awaits.push_back(child.number - 1);
   for (const JobNumber other : array.awaits_alike) child.awaits.push_back(child_number(other, index));
   if (array.state == JobState::waiting || array.state == JobState::active) return child;
   child.state = JobState::stopped;

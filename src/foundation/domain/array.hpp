@@ -28,7 +28,7 @@ inline JobNumber child_number(JobNumber array, uint32_t index) { return array + 
 inline uint32_t array_index(const Job& child) { return uint32_t(child.number - child.parent - 1); }
 // The last number that is reserved with the job's own: its own, but for an array.
 inline JobNumber last_number_of(const Job& job) {
-  return job.number + (job.is_array() ? job.spec.batch->array_size : 0);
+  return job.number + (job.is_array() ? job.spec.array.size : 0);
 }
 
 // "4b7d:12" -> {"4b7d", 12}. Nothing, when `name` is not of that form.

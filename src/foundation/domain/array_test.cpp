@@ -13,10 +13,11 @@ Job array_of(uint32_t size) {
   job.created = job.modified = from_milliseconds(1'000);
   job.transitions = {{Phase::starting, "Starting", job.created, {}}};
   job.spec.groups = {{"default", "1 vCPU, 64 MiB", 1, Share{1, 64 << 20, 0}}};
-  job.spec.batch.emplace();
-  job.spec.batch->name = "digits";
-  job.spec.batch->queue = "quick";
-  job.spec.batch->array_size = size;
+  job.spec.queue.emplace();
+  job.spec.contract = Contract::plain;
+  job.spec.display_name = "digits";
+  job.spec.queue->name = "quick";
+  job.spec.array.size = size;
   return job;
 }
 
@@ -42,7 +43,7 @@ TEST(Array, ItsChildrenHaveTheNumbersAfterItsOwn) {
 
 TEST(Array, WhomAChildAwaitsIsArithmetic) {
   Job array = array_of(3);
-  array.spec.batch->sequential = true;
+  array.spec.array.sequential = true;
   array.awaits_alike = {7, 20};
   using Numbers = std::vector<JobNumber>;
   EXPECT_EQ(child_of(array, 0).awaits, (Numbers{8, 21}));

@@ -297,7 +297,12 @@ const InstanceGroup& JobSpec::group(HostIndex host) const {
   return groups.back();
 }
 
-std::optional<HostIndex> JobSpec::main_host() const { return batch ? batch->main_node : std::nullopt; }
+std::optional<HostIndex> JobSpec::main_host() const { return main_node; }
+
+std::string JobSpec::listed_queue() const {
+  if (!queue) return "";
+  return contract == Contract::training ? std::string(kTrainingQueues) + queue->name : queue->name;
+}
 
 bool JobSpec::decides(HostIndex host) const { return !main_host() || *main_host() == host; }
 
@@ -313,7 +318,7 @@ Duration Job::ran(Instant now) const {
 }
 
 Duration Job::ran_of_max(Instant now) const {
-  if (!spec.batch) return ran(now);
+  if (!spec.queue) return ran(now);
   return attempt() ? attempt()->ran(now) : Duration{};
 }
 
@@ -394,13 +399,14 @@ Json to_json(const JobSpec& spec) {
   if (spec.max_wait_seconds) json["max_wait_seconds"] = *spec.max_wait_seconds;
   if (spec.max_pending_seconds) json["max_pending_seconds"] = *spec.max_pending_seconds;
   if (spec.checkpoint) json["checkpoint"] = to_json(*spec.checkpoint);
-  if (spec.batch) json["batch"] = to_json(*spec.batch);
+  if (spec.queue) json["batch"] = queued_json(spec);
   if (!spec.principal.empty()) json["principal"] = spec.principal;
   return json;
 }
 
 Result<JobSpec> job_spec_from_json(const Json& json) {
   JobSpec spec;
+  Json queued;
   Fields fields(json, "spec");
   fields.read("image", spec.image)
       .read("entrypoint", spec.entrypoint)
@@ -425,9 +431,10 @@ Result<JobSpec> job_spec_from_json(const Json& json) {
       .read("keep_alive_seconds", spec.keep_alive_seconds)
       .read("network_isolation", spec.network_isolation)
       .read("encrypt_traffic", spec.encrypt_traffic)
-      .read("batch", spec.batch, batch_part_from_json)
+      .read("batch", queued)
       .read("request", spec.request);
   TRY(fields.result());
+  if (!queued.is_null()) TRY(read_queued(queued, spec).in("spec.batch"));
   if (spec.groups.empty()) return invalid("spec.groups must name at least one instance group");
   return spec;
 }

@@ -113,6 +113,11 @@ struct Tag {
   std::string value;
 };
 
+// Tells what a job's containers find: the training contract (files, variables and exit rules of /opt/ml), or only what
+// the job asks for.
+enum class Contract { training, plain };
+inline constexpr std::string_view kTrainingQueues = "service/";  // before the queue's name, in listed_queue()
+
 // What the user asked for, face removed. `request` is the face's own words, kept verbatim: Describe echoes it
 // and the container finds it as trainingjobconfig.json.
 struct JobSpec {
@@ -130,7 +135,7 @@ struct JobSpec {
   std::string output_uri;  // s3://bucket/prefix, without a slash at its end
   std::string output_kms_key;
   bool compress_model = true;                  // model.tar.gz, else the files below model/
-  int64_t max_runtime_seconds = 86400;         // over all attempts; of Batch jobs: for each attempt
+  int64_t max_runtime_seconds = 86400;         // over all attempts; of jobs of queues: for each attempt
   bool spot = false;                           // may be interrupted, and is then started again
   std::optional<int64_t> max_wait_seconds;     // spot: from creation to the end, waiting included
   std::optional<int64_t> max_pending_seconds;  // from creation to the first start
@@ -138,12 +143,22 @@ struct JobSpec {
   std::optional<Checkpoint> checkpoint;
   int64_t keep_alive_seconds = 0;  // its hosts stay that long for the next job that matches (warm pool)
   bool network_isolation = false;
-  bool encrypt_traffic = false;    // between hosts
-  std::optional<BatchPart> batch;  // of jobs that are in a queue of AWS Batch
+  bool encrypt_traffic = false;  // between hosts
+  Contract contract = Contract::training;
+  std::optional<QueueOptions> queue;  // nothing: a job without a queue
+  // The following are set for jobs in queues.
+  std::string display_name;  // as its user calls it; many jobs may have it. The job's key has its id
+  std::string definition;    // what it was made from: ARN, with its revision
+  RetryOptions retry;
+  std::vector<std::string> depends_on;        // ids of jobs that must succeed first
+  std::vector<std::string> depends_on_alike;  // ids of arrays: a child awaits their child of its index
+  ArrayOptions array;
+  // Of a multi-node parallel job: the host whose process decides. The others start when it runs and end when it ends.
+  std::optional<uint32_t> main_node;
   Json request;
 
-  // Its containers are not under the training contract.
-  bool plain() const { return batch && !batch->service; }
+  // The name under which the ledger lists it: training jobs apart. No queue's name has a slash; "" for jobs of no queue.
+  std::string listed_queue() const;
   uint32_t hosts() const;  // over all groups
   const InstanceGroup& group(HostIndex host) const;
   const std::string& instance_type(HostIndex host) const { return group(host).instance_type; }
@@ -228,14 +243,14 @@ struct Job {
   std::string note;  // what the user should know: "each host was scaled to 1/2 of ml.m5.4xlarge .."
   std::optional<Instant> stop_requested;
   StopCause stop_cause = StopCause::none;
-  Withdrawn withdrawn = Withdrawn::no;  // Batch jobs: taken back before their time
+  Withdrawn withdrawn = Withdrawn::no;  // jobs of queues: taken back before their time
   std::string withdrawn_reason;         // in the words of who did that
   std::vector<JobNumber> awaits;        // jobs that must succeed before it may be placed
   JobNumber parent = 0;                 // a child of an array: that array; 0: of none
   uint32_t children_made = 0;           // an array: the first ones, which are jobs of their own (array.hpp)
   // Of an array: others of its size, whose children its own await one by one.
   std::vector<JobNumber> awaits_alike;
-  std::optional<int64_t> new_priority;  // in the place of BatchPart::priority, since somebody changed it
+  std::optional<int64_t> new_priority;  // in the place of QueueOptions::priority, since somebody changed it
   std::vector<Attempt> attempts;        // the last one is the present one
   std::string failure_reason;           // as the face shows it
   std::string model_uri;                // set when it was uploaded
@@ -247,9 +262,9 @@ struct Job {
   Phase phase() const { return transitions.empty() ? Phase::starting : transitions.back().phase; }
   bool finished() const { return is_final(state); }
   // It is never placed: its children are.
-  bool is_array() const { return spec.batch && spec.batch->array_size > 0 && parent == 0; }
+  bool is_array() const { return spec.array.size > 0 && parent == 0; }
   // Among the jobs of its share; 0 for jobs of no queue.
-  int64_t priority() const { return new_priority.value_or(spec.batch ? spec.batch->priority : 0); }
+  int64_t priority() const { return new_priority.value_or(spec.queue ? spec.queue->priority : 0); }
   // Its machines may be taken back.
   bool on_spot(const Attempt& of_it) const { return spec.spot || of_it.spot; }
   const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }

@@ -35,11 +35,11 @@ Result<void> check_groups(const JobSpec& spec) {
   return within("the number of hosts over all instance groups", hosts, 1, kGangHostsMax);
 }
 
-Result<void> check_batch(const BatchPart& part, int64_t hosts) {
-  TRY(within("array_size", part.array_size, 0, kArraySizeMax));
-  if (part.main_node) TRY(within("main_node", *part.main_node, 0, hosts - 1));
-  TRY(within("attempts_max", part.attempts_max, 0, kQueuedAttemptsMax));
-  for (const Consumption& each : part.consumes)
+Result<void> check_queued(const JobSpec& spec) {
+  TRY(within("array_size", spec.array.size, 0, kArraySizeMax));
+  if (spec.main_node) TRY(within("main_node", *spec.main_node, 0, int64_t(spec.hosts()) - 1));
+  TRY(within("attempts_max", spec.retry.attempts_max, 0, kQueuedAttemptsMax));
+  for (const Consumption& each : spec.queue->consumes)
     TRY(within("the quantity of " + shorten(each.resource, 128), each.quantity, 0, kCountedMax));
   return {};
 }
@@ -100,11 +100,11 @@ Result<void> check_attempts(const Job& job) {
 }
 
 Result<void> check_children(const Job& job) {
-  if (!job.spec.batch) {
-    if (job.parent != 0) return invalid("it is a child of an array, and not of Batch");
+  if (!job.spec.queue) {
+    if (job.parent != 0) return invalid("it is a child of an array, and in no queue");
     return {};
   }
-  const int64_t size = job.spec.batch->array_size;
+  const int64_t size = job.spec.array.size;
   TRY(within("children_made", job.children_made, 0, job.is_array() ? size : 0));
   if (job.parent == 0) return {};
   if (job.number <= job.parent || job.number - job.parent > uint64_t(size))
@@ -122,7 +122,7 @@ Result<void> check_limits(const JobSpec& spec) {
   if (spec.max_wait_seconds) TRY(within("max_wait_seconds", *spec.max_wait_seconds, 0, kSecondsMax));
   if (spec.max_pending_seconds) TRY(within("max_pending_seconds", *spec.max_pending_seconds, 0, kSecondsMax));
   TRY(within("keep_alive_seconds", spec.keep_alive_seconds, 0, kSecondsMax));
-  return spec.batch ? check_batch(*spec.batch, spec.hosts()) : Result<void>();
+  return spec.queue ? check_queued(spec) : Result<void>();
 }
 
 Result<void> check_consistent(const Job& job) {

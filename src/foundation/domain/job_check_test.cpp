@@ -68,10 +68,20 @@ TEST(CheckLimits, EveryNumberHasALimit) {
       [](JobSpec& spec, int64_t value) {
         spec.groups[0].share = Share{double(value), 0, 0};
       },
-      [](JobSpec& spec, int64_t value) { spec.batch.emplace().array_size = uint32_t(value | 1 << 20); },
-      [](JobSpec& spec, int64_t value) { spec.batch.emplace().main_node = uint32_t(value | 1 << 20); },
       [](JobSpec& spec, int64_t value) {
-        spec.batch.emplace().consumes = {{"licence", value | int64_t{1} << 50}};
+        spec.queue.emplace();
+        spec.contract = Contract::plain;
+        spec.array.size = uint32_t(value | 1 << 20);
+      },
+      [](JobSpec& spec, int64_t value) {
+        spec.queue.emplace();
+        spec.contract = Contract::plain;
+        spec.main_node = uint32_t(value | 1 << 20);
+      },
+      [](JobSpec& spec, int64_t value) {
+        spec.queue.emplace();
+        spec.contract = Contract::plain;
+        spec.queue->consumes = {{"licence", value | int64_t{1} << 50}};
       },
   };
   size_t which = 0;
@@ -123,10 +133,14 @@ TEST(CheckConsistent, PartsThatDisagreeAreNamed) {
   job.created = from_milliseconds(INT64_MIN);
   EXPECT_EQ(message(job).substr(0, 32), "created is -9223372036854775808,");
   job = a_job();
-  job.spec.batch.emplace().main_node = 2;
+  job.spec.queue.emplace();
+  job.spec.contract = Contract::plain;
+  job.spec.main_node = 2;
   EXPECT_EQ(message(job), "main_node is 2 of 2 hosts");
   job = a_job();
-  job.spec.batch.emplace().array_size = 3;
+  job.spec.queue.emplace();
+  job.spec.contract = Contract::plain;
+  job.spec.array.size = 3;
   job.children_made = 4;
   EXPECT_EQ(message(job), "children_made is 4, and must be between 0 and 3");
   job.parent = 1;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "domain/job.hpp"
 #include "domain/json_fields.hpp"
 
 namespace trainyard::domain {
@@ -17,10 +18,10 @@ bool applies(const RetryRule& rule, const AttemptEnd& end) {
 }
 
 // The one that decides; nullptr: none does.
-const RetryRule* rule_for(const BatchPart& batch, const AttemptEnd& end) {
+const RetryRule* rule_for(const RetryOptions& retry, const AttemptEnd& end) {
   const auto rule =
-      std::ranges::find_if(batch.retry_rules, [&](const RetryRule& each) { return applies(each, end); });
-  return rule == batch.retry_rules.end() ? nullptr : &*rule;
+      std::ranges::find_if(retry.rules, [&](const RetryRule& each) { return applies(each, end); });
+  return rule == retry.rules.end() ? nullptr : &*rule;
 }
 
 Json to_json(const RetryRule& rule) {
@@ -69,76 +70,72 @@ Result<Withdrawn> parse_withdrawn(std::string_view text) {
   return invalid("'" + shorten(text, 60) + "' is not a way to withdraw a job");
 }
 
-std::string BatchPart::definition_name() const {
-  const size_t slash = definition.rfind('/');
-  const std::string with_revision = definition.substr(slash == std::string::npos ? 0 : slash + 1);
-  return with_revision.substr(0, with_revision.rfind(':'));
-}
-
 bool matches(std::string_view pattern, std::string_view text) {
   if (!pattern.ends_with('*')) return equals_ignoring_case(pattern, text);
   pattern.remove_suffix(1);
   return text.size() >= pattern.size() && equals_ignoring_case(pattern, text.substr(0, pattern.size()));
 }
 
-bool tries_again(const BatchPart& batch, size_t attempts_made, const AttemptEnd& end) {
-  if (attempts_made >= batch.attempts_max) return false;
-  const RetryRule* rule = rule_for(batch, end);
+bool tries_again(const RetryOptions& retry, size_t attempts_made, const AttemptEnd& end) {
+  if (attempts_made >= retry.attempts_max) return false;
+  const RetryRule* rule = rule_for(retry, end);
   return !rule || rule->retry;
 }
 
-bool ends_with_interruption(const BatchPart& batch, const AttemptEnd& end) {
-  const RetryRule* rule = rule_for(batch, end);
+bool ends_with_interruption(const RetryOptions& retry, const AttemptEnd& end) {
+  const RetryRule* rule = rule_for(retry, end);
   return rule && !rule->retry && !rule->status_reason.empty();
 }
 
-Json to_json(const BatchPart& batch) {
-  Json json{{"name", batch.name},
-            {"queue", batch.queue},
-            {"definition", batch.definition},
-            {"attempts_max", batch.attempts_max}};
-  if (!batch.depends_on.empty()) json["depends_on"] = batch.depends_on;
-  if (batch.main_node) json["main_node"] = *batch.main_node;
-  if (batch.service) {
+Json queued_json(const JobSpec& spec) {
+  Json json{{"name", spec.display_name},
+            {"queue", spec.queue->name},
+            {"definition", spec.definition},
+            {"attempts_max", spec.retry.attempts_max}};
+  if (!spec.depends_on.empty()) json["depends_on"] = spec.depends_on;
+  if (spec.main_node) json["main_node"] = *spec.main_node;
+  if (spec.contract == Contract::training) {
     json["service"] = true;
-    json["service_request"] = batch.service_request;
+    json["service_request"] = spec.queue->request;
   }
-  if (!batch.share.empty()) json["share"] = batch.share;
-  if (!batch.quota_share.empty()) json["quota_share"] = batch.quota_share;
-  if (batch.priority != 0) json["priority"] = batch.priority;
-  if (batch.preemptions_max) json["preemptions_max"] = *batch.preemptions_max;
-  for (const Consumption& each : batch.consumes) json["consumes"].push_back(to_json(each));
-  if (batch.array_size > 0) json["array_size"] = batch.array_size;
-  if (batch.sequential) json["sequential"] = true;
-  if (!batch.depends_on_alike.empty()) json["depends_on_alike"] = batch.depends_on_alike;
-  if (batch.retry_rules.empty()) return json;
+  if (!spec.queue->share.empty()) json["share"] = spec.queue->share;
+  if (!spec.queue->quota_share.empty()) json["quota_share"] = spec.queue->quota_share;
+  if (spec.queue->priority != 0) json["priority"] = spec.queue->priority;
+  if (spec.queue->preemptions_max) json["preemptions_max"] = *spec.queue->preemptions_max;
+  for (const Consumption& each : spec.queue->consumes) json["consumes"].push_back(to_json(each));
+  if (spec.array.size > 0) json["array_size"] = spec.array.size;
+  if (spec.array.sequential) json["sequential"] = true;
+  if (!spec.depends_on_alike.empty()) json["depends_on_alike"] = spec.depends_on_alike;
+  if (spec.retry.rules.empty()) return json;
   json["retry_rules"] = Json::array();
-  for (const RetryRule& rule : batch.retry_rules) json["retry_rules"].push_back(to_json(rule));
+  for (const RetryRule& rule : spec.retry.rules) json["retry_rules"].push_back(to_json(rule));
   return json;
 }
 
-Result<BatchPart> batch_part_from_json(const Json& json) {
-  BatchPart batch;
+Result<void> read_queued(const Json& json, JobSpec& spec) {
+  QueueOptions& queue = spec.queue.emplace();
+  bool training = false;
   TRY(Fields(json, "batch")
-          .read("name", batch.name)
-          .read("queue", batch.queue)
-          .read("definition", batch.definition)
-          .read("attempts_max", batch.attempts_max)
-          .read("retry_rules", batch.retry_rules, retry_rule_from_json)
-          .read("depends_on", batch.depends_on)
-          .read("main_node", batch.main_node)
-          .read("service", batch.service)
-          .read("service_request", batch.service_request)
-          .read("share", batch.share)
-          .read("quota_share", batch.quota_share)
-          .read("priority", batch.priority)
-          .read("consumes", batch.consumes, consumption_from_json)
-          .read("preemptions_max", batch.preemptions_max)
-          .read("array_size", batch.array_size)
-          .read("sequential", batch.sequential)
-          .read("depends_on_alike", batch.depends_on_alike)
+          .read("name", spec.display_name)
+          .read("queue", queue.name)
+          .read("definition", spec.definition)
+          .read("attempts_max", spec.retry.attempts_max)
+          .read("retry_rules", spec.retry.rules, retry_rule_from_json)
+          .read("depends_on", spec.depends_on)
+          .read("main_node", spec.main_node)
+          .read("service", training)
+          .read("service_request", queue.request)
+          .read("share", queue.share)
+          .read("quota_share", queue.quota_share)
+          .read("priority", queue.priority)
+          .read("consumes", queue.consumes, consumption_from_json)
+          .read("preemptions_max", queue.preemptions_max)
+          .read("array_size", spec.array.size)
+          .read("sequential", spec.array.sequential)
+          .read("depends_on_alike", spec.depends_on_alike)
           .result());
-  return batch;
+  spec.contract = training ? Contract::training : Contract::plain;
+  return {};
 }
 
 }  // namespace trainyard::domain

@@ -42,10 +42,8 @@ TEST(RetryRules, TheFirstThatHoldsDecidesAndNoneMeansAnotherAttempt) {
       {3, {both}, 1, three, true},
   };
   for (size_t i = 0; i < std::size(rows); ++i) {
-    BatchPart batch;
-    batch.attempts_max = rows[i].attempts_max;
-    batch.retry_rules = rows[i].rules;
-    EXPECT_EQ(tries_again(batch, rows[i].made, rows[i].end), rows[i].again) << "row " << i;
+    const RetryOptions retry{rows[i].attempts_max, rows[i].rules};
+    EXPECT_EQ(tries_again(retry, rows[i].made, rows[i].end), rows[i].again) << "row " << i;
   }
 }
 
@@ -53,10 +51,12 @@ TEST(QueuedJob, SurvivesItsRecord) {
   Job job;
   job.key = {"eu-west-1", "4b7d"};
   job.spec.groups = {{"default", "1 vCPU, 64 MiB", 1, Share{1, 64 << 20, 0}}};
-  job.spec.batch.emplace().definition = "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3";
-  job.spec.batch->attempts_max = 4;
-  job.spec.batch->retry_rules = {{"Host*", "", "1", true}};
-  job.spec.batch->depends_on = {"a", "b"};
+  job.spec.queue.emplace();
+  job.spec.contract = Contract::plain;
+  job.spec.definition = "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3";
+  job.spec.retry.attempts_max = 4;
+  job.spec.retry.rules = {{"Host*", "", "1", true}};
+  job.spec.depends_on = {"a", "b"};
   job.awaits = {3, 4};
   job.withdrawn = Withdrawn::cancelled;
   job.withdrawn_reason = "no";
@@ -68,8 +68,39 @@ TEST(QueuedJob, SurvivesItsRecord) {
   const auto read = job_from_json(to_json(job));
   ASSERT_TRUE(read);
   EXPECT_EQ(to_json(*read), to_json(job));
-  EXPECT_EQ(read->spec.batch->definition_name(), "train");
   EXPECT_EQ(read->spec.group(0).share->memory_bytes, 64 << 20);
+}
+
+// The ledger and the wire have records of earlier versions: members keep their names and places.
+TEST(QueuedJob, ItsRecordIsThatOfEarlierVersions) {
+  JobSpec spec;
+  spec.groups = {{"default", "1 vCPU, 64 MiB", 1}};
+  EXPECT_FALSE(to_json(spec).contains("batch"));
+  spec.contract = Contract::plain;
+  spec.queue.emplace().name = "quick";
+  spec.display_name = "mnist";
+  spec.definition = "train:3";
+  EXPECT_EQ(to_json(spec)["batch"],
+            Json::parse(R"({"name":"mnist","queue":"quick","definition":"train:3","attempts_max":1})"));
+  EXPECT_EQ(spec.listed_queue(), "quick");
+  spec.contract = Contract::training;
+  spec.queue = QueueOptions{"q", "share", "quota", 7, {{"licences", 2}}, 3, {{"a", 1}}};
+  spec.retry = {4, {{"Host*", "", "1", true}}};
+  spec.depends_on = {"a"};
+  spec.depends_on_alike = {"b"};
+  spec.array = {5, true};
+  spec.main_node = 0;
+  const Json whole = Json::parse(R"({"name":"mnist","queue":"q","definition":"train:3","attempts_max":4,
+    "depends_on":["a"],"main_node":0,"service":true,"service_request":{"a":1},"share":"share",
+    "quota_share":"quota","priority":7,"preemptions_max":3,"consumes":[{"resource":"licences","quantity":2}],
+    "array_size":5,"sequential":true,"depends_on_alike":["b"],
+    "retry_rules":[{"retry":true,"status_reason":"Host*","exit_code":"1"}]})");
+  EXPECT_EQ(to_json(spec)["batch"], whole);
+  EXPECT_EQ(spec.listed_queue(), "service/q");
+  const auto read = job_spec_from_json(to_json(spec));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->contract, Contract::training);
+  EXPECT_EQ(to_json(*read), to_json(spec));
 }
 
 }  // namespace

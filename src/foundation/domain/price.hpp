@@ -1,7 +1,7 @@
 // What instances cost, and so what a job cost. Prices are per region and instance type; a job is charged for the
 // seconds that each of its hosts ran, at the spot price where it may be interrupted.
 //
-// A host that asked for a share of a machine instead of a type (jobs of Batch) is charged for that share, by the prices
+// A host that asked for a share of a machine instead of a type (plain jobs) is charged for that share, by the prices
 // of the types "vCPU", "GiB" and "GPU".
 //
 // Amounts are whole millionths of the currency, so that sums of many jobs are exact.

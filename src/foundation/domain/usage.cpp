@@ -27,9 +27,9 @@ double used_since(double cpus, Instant since, Duration decay, Instant now) {
 }
 
 std::optional<ShareKey> share_of(const Job& job) {
-  if (!job.spec.batch) return ShareKey{{}, job.spec.principal};
-  if (job.spec.batch->share.empty()) return std::nullopt;
-  return ShareKey{{job.key.region, job.spec.batch->queue}, job.spec.batch->share};
+  if (!job.spec.queue) return ShareKey{{}, job.spec.principal};
+  if (job.spec.queue->share.empty()) return std::nullopt;
+  return ShareKey{{job.key.region, job.spec.queue->name}, job.spec.queue->share};
 }
 
 double cpus_of(const Attempt& attempt) {

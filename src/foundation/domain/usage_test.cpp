@@ -12,8 +12,10 @@ const Instant kStart = from_milliseconds(1'000'000'000);
 Job job_of(Duration ran, double cpus, AttemptState state) {
   Job job;
   job.key = {"eu-west-1", "a"};
-  job.spec.batch.emplace().queue = "q";
-  job.spec.batch->share = "red";
+  job.spec.queue.emplace();
+  job.spec.contract = Contract::plain;
+  job.spec.queue->name = "q";
+  job.spec.queue->share = "red";
   Attempt& attempt = job.attempts.emplace_back();
   attempt.state = state;
   attempt.started = kStart;
@@ -64,9 +66,10 @@ TEST(Usage, IsAccountedWhenAnAttemptEndsAndThenOnly) {
 TEST(Usage, IsOfTheShareOrOfWhoCreatedTheJob) {
   Job job = job_of({}, 1, AttemptState::running);
   EXPECT_EQ(*share_of(job), (ShareKey{{"eu-west-1", "q"}, "red"}));
-  job.spec.batch->share.clear();
+  job.spec.queue->share.clear();
   EXPECT_FALSE(share_of(job));
-  job.spec.batch.reset();
+  job.spec.queue.reset();
+  job.spec.contract = Contract::training;
   job.spec.principal = "alice";
   EXPECT_EQ(*share_of(job), (ShareKey{{}, "alice"}));
 }

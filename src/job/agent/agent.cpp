@@ -220,8 +220,8 @@ void Agent::watch_process() {
   process_runs_ = true;
   watcher_ = std::thread([this] {
     for (bool at_start = true;; at_start = false) {
-      // Batch's API shows no metrics, so its jobs have no first point.
-      if (!(at_start && order_.spec.batch) && world_.clock.monotonic() >= meter_.due()) measure();
+      // The API of jobs in queues shows no metrics, so they have no first point.
+      if (!(at_start && order_.spec.queue) && world_.clock.monotonic() >= meter_.due()) measure();
       auto exited = context_.container->wait(kWatchInterval);
       if (exited && !*exited) {
         tell(metric_files_.look(*context_.ml_tree, world_.clock.now()));
@@ -230,8 +230,8 @@ void Agent::watch_process() {
         continue;
       }
       process_runs_ = false;
-      // A short job's only point. Batch's API shows none.
-      if (!meter_.measured() && !order_.spec.batch) measure();
+      // A short job's only point. The API of jobs in queues shows none.
+      if (!meter_.measured() && !order_.spec.queue) measure();
       tell(metric_files_.look_last(*context_.ml_tree, world_.clock.now()));
       if (exited) {
         post(explain_exit(**exited));
@@ -289,7 +289,7 @@ ProcessExited Agent::explain_exit(const containers::ContainerExit& exited) {
                              size_member(context_) + ") is full";
   if (volume_full)
     world_.facts.say(volume + ": what is written beyond it, to " +
-                     (order_.spec.plain() ? "volumes of the job" : "/opt/ml") +
+                     (order_.spec.contract == domain::Contract::plain ? "volumes of the job" : "/opt/ml") +
                      " or over the image, is refused");
   if (exited.out_of_memory) {
     event.reason = "OutOfMemory: the memory limit of " + share_in_words(order_) + " was hit";

@@ -360,7 +360,8 @@ TEST_F(AgentTest, AMissingImageIsTheUsersFault) {
 }
 
 TEST_F(AgentTest, FailuresOfBatchJobsHaveTheNameForRetryRules) {
-  order_.spec.batch.emplace();
+  order_.spec.queue.emplace();
+  order_.spec.contract = domain::Contract::plain;
   order_.image.kind = domain::Image::Kind::oci;
   start([](Played::Hands&) { return 0; });
   const auto last = finish();

@@ -82,8 +82,9 @@ std::map<std::string, std::string> container_environment(
     const std::map<std::string, std::string>& image_environment,
     const std::map<std::string, std::string>& own) {
   const auto config = host_config(order);
-  auto variables = order.spec.plain() ? contract::plain_environment(config, endpoint)
-                                      : contract::environment(config, endpoint);
+  auto variables = order.spec.contract == domain::Contract::plain
+                       ? contract::plain_environment(config, endpoint)
+                       : contract::environment(config, endpoint);
   const auto unless_requested = [&](const std::string& name, const std::string& value) {
     if (!value.empty() && !config.environment.contains(name)) variables[name] = value;
   };

@@ -267,10 +267,10 @@ class Deciding {
 HostRun run_of(const wire::Order& order) {
   HostRun run;
   run.host = order.host;
-  // Containers of Batch have no results to merge.
-  run.hosts = order.spec.plain() ? 1 : order.spec.hosts();
+  // Plain containers have no results to merge.
+  run.hosts = order.spec.contract == domain::Contract::plain ? 1 : order.spec.hosts();
   run.follows_main = !order.spec.decides(order.host);
-  run.quiet = order.spec.plain() && order.spec.hosts() == 1;
+  run.quiet = order.spec.contract == domain::Contract::plain && order.spec.hosts() == 1;
   return run;
 }
 

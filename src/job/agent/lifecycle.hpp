@@ -20,7 +20,7 @@
 //   report    undo the steps; wait for the server's Goodbye         finished or failed
 //   gone      nothing: the program ends
 //
-// A quiet host (a Batch job of one host: it has no data to fetch and no model to upload, and its API does not show
+// A quiet host (a plain job of one host: it has no data to fetch and no model to upload, and its API does not show
 // these states) omits the facts in between: downloading, uploading, and draining unless it has failed.
 //
 // Events of our own steps that cannot occur in a stage are conflicts. A server's message may arrive at any time,

@@ -153,10 +153,11 @@ TEST(Lifecycle, TheOrderTellsWhichHostFollowsAndWhichMerges) {
   order.spec.groups = {{"all", "ml.m5.large", 3}};
   EXPECT_EQ(run_of(order).hosts, 3u);
   EXPECT_FALSE(run_of(order).follows_main);
-  order.spec.batch.emplace();
+  order.spec.queue.emplace();
+  order.spec.contract = domain::Contract::plain;
   EXPECT_EQ(run_of(order).hosts, 1u);
   EXPECT_FALSE(run_of(order).quiet) << "others of its gang go by what it says";
-  order.spec.batch->main_node = 0;
+  order.spec.main_node = 0;
   EXPECT_TRUE(run_of(order).follows_main);
   order.host = 0;
   EXPECT_FALSE(run_of(order).follows_main);

@@ -158,7 +158,7 @@ struct StepContext {
 
 // Returns the member of the request that limits the host's writes.
 inline const char* size_member(const StepContext& context) {
-  return context.order.spec.plain() ? "ephemeralStorage" : "VolumeSizeInGB";
+  return context.order.spec.contract == domain::Contract::plain ? "ephemeralStorage" : "VolumeSizeInGB";
 }
 
 // Returns the identity with which the job reads and writes shared files.

@@ -95,7 +95,7 @@ Failure failure_of(const Error& error, const std::string& doing) {
 }
 
 Failure named(const StepContext& context, std::string_view name, Failure failure) {
-  if (context.order.spec.plain()) failure.message.insert(0, name);
+  if (context.order.spec.contract == domain::Contract::plain) failure.message.insert(0, name);
   return failure;
 }
 

@@ -63,7 +63,7 @@ std::optional<Failure> report_failed_syncs(StepContext& context);
 // Converts an error into a failure: of the user (client) or ours (internal), by its kind.
 Failure failure_of(const Error& error, const std::string& doing);
 
-// Adds AWS's name of the failure to the messages of Batch jobs, for which retry rules search.
+// Adds AWS's name of the failure to the messages of plain jobs, for which retry rules search.
 Failure named(const StepContext& context, std::string_view name, Failure failure);
 
 // Retries work that uses the object store while that is unavailable or the keys are being renewed, but not longer

@@ -146,13 +146,13 @@ class PlainControl final : public control::Control {
   // Here no child was made yet.
   Result<domain::ChildCounts> count_children(const domain::Job& array) override {
     domain::ChildCounts counts;
-    counts.of[size_t(domain::stage_of(domain::child_of(array, 0)))] = array.spec.batch->array_size;
+    counts.of[size_t(domain::stage_of(domain::child_of(array, 0)))] = array.spec.array.size;
     return counts;
   }
   Result<std::vector<domain::Job>> children(const domain::Job& array,
                                             const ledger::ChildQuery& query) override {
     std::vector<domain::Job> found;
-    for (uint32_t index = query.first; index < array.spec.batch->array_size; ++index)
+    for (uint32_t index = query.first; index < array.spec.array.size; ++index)
       if (found.size() < query.children_max) found.push_back(domain::child_of(array, index));
     return found;
   }

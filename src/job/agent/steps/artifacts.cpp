@@ -217,7 +217,7 @@ std::optional<Failure> upload(
 }  // namespace
 
 std::optional<Failure> stage_artifacts(StepContext& context) {
-  if (context.order.spec.plain()) return {};
+  if (context.order.spec.contract == domain::Contract::plain) return {};
   if (context.order.host == 0 || !context.run.keeps_model()) return {};
   return upload(context, [&](const Tree& tree, const objects::Location& output) {
     return put_staged(context, tree, output);
@@ -225,7 +225,7 @@ std::optional<Failure> stage_artifacts(StepContext& context) {
 }
 
 std::optional<Failure> upload_artifacts(StepContext& context) {
-  if (context.order.spec.plain()) return {};
+  if (context.order.spec.contract == domain::Contract::plain) return {};
   if (context.run.keeps_model()) {
     if (context.order.host != 0) return {};
     return upload(context, [&](const Tree& tree, const objects::Location& output) {

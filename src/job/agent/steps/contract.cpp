@@ -22,7 +22,7 @@ Result<void> write_training_files(StepContext& context) {
 }
 
 Result<void> write_all_files(StepContext& context) {
-  if (!context.order.spec.plain()) TRY(write_training_files(context));
+  if (context.order.spec.contract == domain::Contract::training) TRY(write_training_files(context));
   const std::string table =
       context.place.host_table.empty() ? "" : TRY(os::read_file(context.place.host_table));
   TRY(os::write_file(context.path("etc/hosts"), hosts_file(table)));

@@ -30,7 +30,7 @@ containers::Mount bound(std::string source, std::string destination, bool read_o
 }
 
 // The request's command replaces the image's own command; the image's entry point stays.
-std::vector<std::string> batch_command(const StepContext& context) {
+std::vector<std::string> plain_command(const StepContext& context) {
   std::vector<std::string> words = context.image.entrypoint;
   const auto& rest =
       context.order.spec.arguments.empty() ? context.image.command : context.order.spec.arguments;
@@ -63,7 +63,8 @@ containers::ContainerSpec container_spec(StepContext& context) {
   spec.image_root = context.image.root;
   if (context.volume_limited) spec.layer_directory = context.path(kLayer);
   spec.mounts = context.image.mounts;
-  if (!order.spec.plain()) spec.mounts.push_back(bound(context.ml(), std::string(contract::kBase), false));
+  if (order.spec.contract == domain::Contract::training)
+    spec.mounts.push_back(bound(context.ml(), std::string(contract::kBase), false));
   spec.mounts.insert(spec.mounts.end(), context.mounts.begin(), context.mounts.end());
   spec.mounts.push_back(bound(context.path("etc/hosts"), "/etc/hosts", false));
   spec.mounts.push_back(bound(context.path("etc/resolv.conf"), "/etc/resolv.conf", false));
@@ -71,9 +72,10 @@ containers::ContainerSpec container_spec(StepContext& context) {
     spec.mounts.push_back(bound(order.outward.ca_bundle, kCaInside, true));
     endpoint.ca_bundle = kCaInside;
   }
-  spec.arguments = order.spec.plain() ? batch_command(context)
-                                      : containers::command_line(context.image.entrypoint,
-                                                                 order.spec.entrypoint, order.spec.arguments);
+  spec.arguments =
+      order.spec.contract == domain::Contract::plain
+          ? plain_command(context)
+          : containers::command_line(context.image.entrypoint, order.spec.entrypoint, order.spec.arguments);
   if (context.runs_script) {
     // Replaces the image's `train`, which it does not have.
     spec.arguments =
@@ -93,7 +95,7 @@ containers::ContainerSpec container_spec(StepContext& context) {
   if (order.share.memory_bytes > 0)
     spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;
   // Its ephemeralStorage; the volume of other jobs is /opt/ml.
-  if (order.spec.plain())
+  if (order.spec.contract == domain::Contract::plain)
     spec.scratch_bytes_max = uint64_t(std::max<int64_t>(order.spec.volume_gib, 0)) << 30;
   spec.user_id = context.image.user_id;
   spec.group_id = context.image.group_id;
@@ -135,7 +137,7 @@ std::optional<Failure> start_process(StepContext& context) {
                  {domain::Fault::client,
                   "The container cannot be started: neither the job nor its image names a command"});
   // The image's own user owns /opt/ml, as far as it is this host's own copy.
-  if (!context.order.spec.plain() && (spec.user_id != 0 || spec.group_id != 0))
+  if (context.order.spec.contract == domain::Contract::training && (spec.user_id != 0 || spec.group_id != 0))
     if (auto given = os::give_tree(context.ml(), spec.user_id, spec.group_id); !given)
       return failure_of(given.error(), "changing the owner of /opt/ml to the image's user");
   auto container = context.world.start_container(spec, pipe->write_end.release());

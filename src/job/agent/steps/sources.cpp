@@ -55,7 +55,7 @@ Result<void> write_told(StepContext& context) {
 
 std::optional<Failure> fetch_sources(StepContext& context) {
   const auto& order = context.order;
-  if (order.spec.plain()) return {};
+  if (order.spec.contract == domain::Contract::plain) return {};
   const bool of_image = !context.image.root.empty();
   const auto code = context.ml_tree->make(kCode);
   if (!code) return failure_of(code.error(), "making the directory of sources");

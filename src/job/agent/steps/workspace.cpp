@@ -63,7 +63,7 @@ void remove_workspace(StepContext& context) {
     if (auto unmounted = os::unmount_below(context.path(kFileSystems)); !unmounted) {
       log(Level::warning, "agent", "cannot unmount a file system", {{"error", unmounted.error().message}});
     }
-  if (!context.order.spec.plain())
+  if (context.order.spec.contract == domain::Contract::training)
     if (auto unmounted = os::unmount_below(context.ml()); !unmounted) {
       log(Level::warning, "agent", "cannot unmount the volume", {{"error", unmounted.error().message}});
     }
