@@ -1,5 +1,5 @@
-// Names what a container that is not under the training contract meets beside its variables: the address of the host
-// that it follows, and how the report of its failure begins.
+// Defines the parts of a container's environment outside the training contract: the variable with the address of the main
+// host, and the prefixes of failure reports.
 //
 // Threads: constants.
 #pragma once
