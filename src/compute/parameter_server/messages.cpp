@@ -9,14 +9,15 @@
 
 namespace trainyard::parameter_server {
 
-static_assert(std::endian::native == std::endian::little, "values are sent as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "values are sent in memory order, which must be little-endian");
 
 namespace {
 
 constexpr const char* request_names[] = {"assign", "push", "pull", "tick", "leave"};
 constexpr const char* answer_names[] = {"values", "proceed", "refused"};
 
-// The one description of what goes on the link, for both ways.
+// Describes each message once, for encoding and decoding.
 struct Describe {
   template <class Side, class M>
   void operator()(Side& side, M& m) const {
@@ -61,7 +62,7 @@ std::string bytes_of(std::span<const float> values) {
 }
 
 void read_values(std::string_view bytes, std::span<float> values) {
-  CHECK(bytes.size() == values.size_bytes(), "four bytes a value");
+  CHECK(bytes.size() == values.size_bytes(), "bytes must hold four bytes for each value");
   if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
 }
 

@@ -1,5 +1,5 @@
-// What workers ask of parameter servers and what these answer, and as which bytes: a kind byte, then the fields in order
-// (base/fields.hpp); docs/formats/parameter-server.md has the table.
+// Defines the requests of workers to parameter servers, their answers, and how both are encoded: a kind byte, then the
+// fields in order (base/fields.hpp); docs/formats/parameter-server.md has the table.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming message and field.
 #pragma once
@@ -16,11 +16,11 @@
 namespace trainyard::parameter_server {
 
 inline constexpr uint64_t message_bytes_max = uint64_t{64}
-                                              << 20;  // many slices; a hostile length claims no more
+                                              << 20;  // many slices; bounds what a hostile length may claim
 inline constexpr uint64_t values_bytes_max =
-    message_bytes_max - 1024;  // of one message; its fields take less than that
+    message_bytes_max - 1024;  // of one message; 1024 bytes are more than its other fields need
 
-// Rows of a table that one server keeps: those named, or, without names, `count` rows from `begin` on.
+// Rows of a table that one server stores: those in `named`, or, when it is empty, `count` rows from `begin` on.
 struct Rows {
   uint32_t table = 0;
   uint64_t begin = 0;
@@ -28,22 +28,22 @@ struct Rows {
   std::vector<uint64_t> named;
 };
 
-// Values as they lie in memory, row after row: f32, little-endian.
-struct Assign {  // the rows become these
+// Values are f32, little-endian, row after row.
+struct Assign {  // sets the rows to these values
   Rows rows;
   std::string values;
 };
-struct Push {  // a gradient
+struct Push {  // a gradient of the rows
   Rows rows;
   std::string values;
 };
 struct Pull {
   Rows rows;
 };
-struct Tick {  // "I have pushed all of my round"
+struct Tick {  // the worker has pushed everything of its round
   uint64_t round = 0;
 };
-struct Leave {  // "I ask for nothing any more"
+struct Leave {  // the worker sends no further request
   uint8_t version = 1;
 };
 using Request = std::variant<Assign, Push, Pull, Tick, Leave>;
@@ -51,7 +51,7 @@ using Request = std::variant<Assign, Push, Pull, Tick, Leave>;
 struct Values {
   std::string values;
 };
-struct Proceed {  // "the next round may begin"
+struct Proceed {  // the worker may begin this round
   uint64_t round = 0;
 };
 struct Refused {

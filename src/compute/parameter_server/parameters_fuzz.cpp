@@ -1,11 +1,11 @@
-// Whatever a worker asks or a server answers is decoded or refused; what is decoded encodes to the same bytes again, and a
-// server survives hearing it.
+// Decodes any bytes as a request and an answer of parameter servers. A decoded message encodes to the same bytes, and a
+// server handles every decoded request.
 // decoder: src/compute/parameter_server/messages.cpp
 #include <cstddef>
 #include <cstdint>
 
 #include "base/check.hpp"
-#include "parameter_server/keeper.hpp"
+#include "parameter_server/server_state.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::parameter_server;
@@ -18,12 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CHECK(encode(*request) == bytes, "the codec has one form a request");
   static const auto placement =
       Placement::make({{"rows", 5, 3, {Rule::Kind::adagrad}}, {"one", 1, 1, {}}}, 2);
-  // The first byte: which server we are and how it keeps rounds.
-  Keeper keeper(*placement, data[0] & 1, 2, {Consistency::Kind(data[0] / 2 % 3), 1});
-  for (int again = 0; again < 2; ++again) {
-    for (const auto& outgoing : keeper.heard(1, *request)) (void)encode(outgoing.answer);
-    (void)keeper.heard(0, Tick{uint64_t(again)});
-    (void)keeper.heard(1, Tick{uint64_t(again)});
+  // The first byte selects the server and its consistency.
+  ServerState server(*placement, data[0] & 1, 2, {Consistency::Kind(data[0] / 2 % 3), 1});
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& outgoing : server.handle(1, *request)) (void)encode(outgoing.answer);
+    (void)server.handle(0, Tick{uint64_t(round)});
+    (void)server.handle(1, Tick{uint64_t(round)});
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Parameter servers over real groups: threads that share memory or sockets, and processes that die.
+// Runs parameter servers over real groups: threads that share memory or sockets, and processes that die.
 #include "parameter_server/parameters.hpp"
 
 #include <gtest/gtest.h>
@@ -25,11 +25,11 @@ float slope(int rank, uint64_t round, size_t i) {
   return float((i * 31 + size_t(rank) * 17 + round * 7) % 1001) * 0.37f - 180.1f;
 }
 
-// Each of the ways in which ranks reach each other.
-void over_all(int ranks, const std::function<void(collectives::Group&)>& play) {
-  in_memory(ranks, play);
-  over(Way::tcp, ranks, play);
-  over(Way::shared, ranks, play);
+// Runs over every transport.
+void over_all(int ranks, const std::function<void(collectives::Group&)>& run_rank) {
+  in_memory(ranks, run_rank);
+  over(Way::tcp, ranks, run_rank);
+  over(Way::shared, ranks, run_rank);
 }
 
 TEST(Parameters, synchronous_workers_end_with_what_an_allreduce_gives_bit_for_bit) {
@@ -80,7 +80,7 @@ TEST(Parameters, rows_are_pushed_and_pulled_by_name_in_any_order) {
     }
     auto worker = Worker::join(group, options);
     ASSERT_TRUE(worker) << worker.error().message;
-    // Rows that no other worker touches, from all over the table, one of them twice.
+    // Rows that no other worker pushes, from all over the table, one of them twice.
     const auto own = uint64_t(group.rank());
     const std::vector<uint64_t> rows = {999'000 + own, own, 500'000 + own, 250'000 + own, own};
     for (uint64_t round = 0; round < 5; ++round) {
@@ -108,7 +108,7 @@ TEST(Parameters, rows_are_pushed_and_pulled_by_name_in_any_order) {
   });
 }
 
-TEST(Parameters, ranks_that_disagree_hear_of_it) {
+TEST(Parameters, ranks_with_different_options_all_fail) {
   in_memory(3, [](collectives::Group& group) {
     const Options options{{{"weights", 10u + (group.rank() == 2 ? 1 : 0), 1, {}}}, {0}, {}};
     const auto result = group.rank() == 0 ? serve(group, options) : [&]() -> Result<void> {
@@ -117,7 +117,7 @@ TEST(Parameters, ranks_that_disagree_hear_of_it) {
     }();
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().kind, Kind::invalid);
-    EXPECT_NE(result.error().message.find("other tables"), std::string::npos) << result.error().message;
+    EXPECT_NE(result.error().message.find("different tables"), std::string::npos) << result.error().message;
   });
   in_memory(2, [](collectives::Group& group) {
     for (const std::vector<int>& servers : {std::vector<int>{}, {0, 1}, {0, 0}, {2}, {-1}})
@@ -125,14 +125,14 @@ TEST(Parameters, ranks_that_disagree_hear_of_it) {
   });
 }
 
-// Rank `victim` is a process that dies in mid-round; everyone else must say its name, and not wait for ever.
-void kill_rank(int victim, Way way) {
+// Rank `killed` is a process that dies within a round; every other rank must fail in time and name it.
+void kill_rank(int killed, Way way) {
   const Options options{{{"weights", 1000, 1, {}}}, {0}, {}};
   constexpr int ranks = 3;
   const auto all = collectives::testing::endpoints(ranks);
-  const auto play = [&](collectives::Group& group, bool dies) -> Result<void> {
+  const auto run_rank = [&](collectives::Group& group, bool dies) -> Result<void> {
     if (is_server(options, group.rank())) {
-      if (dies) alarm(1);  // wherever it is then
+      if (dies) alarm(1);  // at any point of its work
       return serve(group, options);
     }
     auto worker = TRY(Worker::join(group, options));
@@ -147,21 +147,21 @@ void kill_rank(int victim, Way way) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto group = collectives::join_over_tcp(collectives::testing::options(all, victim, way));
+    auto group = collectives::join_over_tcp(collectives::testing::options(all, killed, way));
     if (!group) _exit(1);
-    (void)play(**group, true);
+    (void)run_rank(**group, true);
     _exit(2);
   }
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
-    if (rank == victim) continue;
+    if (rank == killed) continue;
     threads.emplace_back([&, rank] {
       auto group = collectives::join_over_tcp(collectives::testing::options(all, rank, way));
-      // It may die while others still join.
-      const auto result = group ? play(**group, false) : Result<void>(group.error());
+      // The killed rank may die while others still join.
+      const auto result = group ? run_rank(**group, false) : Result<void>(group.error());
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().kind, Kind::unavailable) << result.error().message;
-      EXPECT_NE(result.error().message.find("rank " + std::to_string(victim) + " ("), std::string::npos)
+      EXPECT_NE(result.error().message.find("rank " + std::to_string(killed) + " ("), std::string::npos)
           << result.error().message;
     });
   }

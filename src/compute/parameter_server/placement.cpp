@@ -20,7 +20,7 @@ uint64_t mixed(uint64_t value) {  // splitmix64's finish
 
 uint64_t numbers(const Table& table, const Slice& slice) { return (slice.end - slice.begin) * table.width; }
 
-// As even as can be, in as few slices as the limit allows.
+// Cuts a table evenly into as few slices as the limit allows.
 void cut(const Table& table, uint32_t index, std::vector<Slice>& slices) {
   const uint64_t rows_max = std::max<uint64_t>(1, slice_numbers_max / table.width);
   const uint64_t count = (table.rows + rows_max - 1) / rows_max;
@@ -37,8 +37,10 @@ void cut(const Table& table, uint32_t index, std::vector<Slice>& slices) {
 }  // namespace
 
 Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
-  CHECK(servers > 0, "somebody keeps the tables");
-  if (tables.size() > tables_max) return invalid("more than " + std::to_string(tables_max) + " tables");
+  CHECK(servers > 0, "a placement needs at least one server");
+  if (tables.size() > tables_max)
+    return invalid(std::to_string(tables.size()) + " tables exceed the maximum of " +
+                   std::to_string(tables_max));
   Placement made;
   made.servers_ = servers;
   made.tables_ = std::move(tables);
@@ -46,17 +48,19 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
   uint64_t total = 0;
   for (uint32_t index = 0; index < made.tables_.size(); ++index) {
     const Table& table = made.tables_[index];
-    if (!names.insert(table.name).second) return invalid("two tables are called '" + table.name + "'");
-    if (table.rows == 0 || table.width == 0) return invalid("table '" + table.name + "' is empty");
+    if (!names.insert(table.name).second) return invalid("duplicate table name '" + table.name + "'");
+    if (table.rows == 0 || table.width == 0)
+      return invalid("table '" + table.name + "': rows and width must be positive");
     if (table.rows > (numbers_max - total) / table.width)
-      return invalid("table '" + table.name + "' is larger than all may be together");
+      return invalid("table '" + table.name + "': all tables together exceed the maximum of " +
+                     std::to_string(numbers_max) + " numbers");
     total += table.rows * table.width;
     made.first_.push_back(made.slices_.size());
     cut(table, index, made.slices_);
   }
   made.first_.push_back(made.slices_.size());
 
-  // Large ones first: the small ones fill what is left.
+  // Places large slices first; small ones fill the remaining capacity.
   std::vector<size_t> order(made.slices_.size());
   std::iota(order.begin(), order.end(), size_t{0});
   const auto size_of = [&](size_t slice) {
@@ -65,15 +69,15 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
   const auto full = uint64_t(std::ceil(load_max * double(total) / double(servers)));
   std::vector<uint64_t> load(servers);
-  for (const size_t place : order) {
-    Slice& slice = made.slices_[place];
+  for (const size_t index : order) {
+    Slice& slice = made.slices_[index];
     const uint64_t key = mixed(fnv1a(made.tables_[slice.table].name) + slice.begin);
-    // The preferred one with room; where none has any, the one with the least.
+    // The preferred server that is not full; when all are full, the one with the least load.
     uint32_t best = 0;
     bool best_fits = false;
     uint64_t best_preference = 0;
     for (uint32_t server = 0; server < servers; ++server) {
-      const bool fits = load[server] + size_of(place) <= full;
+      const bool fits = load[server] + size_of(index) <= full;
       const uint64_t preference = mixed(key ^ mixed(server + 1));
       const bool better = fits != best_fits ? fits
                           : fits            ? preference > best_preference
@@ -84,18 +88,18 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
       best_preference = preference;
     }
     slice.server = best;
-    load[best] += size_of(place);
+    load[best] += size_of(index);
   }
   return made;
 }
 
 std::vector<Slice> Placement::of_table(uint32_t table) const {
-  CHECK(table < tables_.size(), "a table of ours");
+  CHECK(table < tables_.size(), "unknown table");
   return {slices_.begin() + ptrdiff_t(first_[table]), slices_.begin() + ptrdiff_t(first_[table + 1])};
 }
 
 const Slice& Placement::slice_of(uint32_t table, uint64_t row) const {
-  CHECK(table < tables_.size() && row < tables_[table].rows, "a row of a table of ours");
+  CHECK(table < tables_.size() && row < tables_[table].rows, "unknown table or row");
   const auto begin = slices_.begin() + ptrdiff_t(first_[table]);
   const auto end = slices_.begin() + ptrdiff_t(first_[table + 1]);
   return *std::prev(std::upper_bound(begin, end, row,

@@ -1,9 +1,9 @@
-// Which server keeps which rows of which table.
+// Decides which server stores which rows of which table.
 //
-// A table is cut into slices of about slice_numbers_max numbers, by rows. Every slice has a preference among the servers,
-// drawn from a hash of table, slice and server (the highest wins), and goes to the first that is not full. Full is a tenth
-// more than an even share, so no server has much more to do than another; and since preferences do not depend on the other
-// servers, one more server takes its share and leaves most other slices where they are.
+// A table is cut by rows into slices of about slice_numbers_max numbers. Every slice has a preference among the servers,
+// drawn from a hash of table, slice and server (the highest wins), and goes to the first server that is not full. A server
+// is full at a tenth more than an even share, so no server has much more to do than another. Preferences do not depend on
+// the other servers, so an additional server takes its share and leaves most other slices where they are.
 //
 // Threads: plain values, pure functions. Errors: invalid, naming the table.
 #pragma once
@@ -17,11 +17,11 @@
 
 namespace trainyard::parameter_server {
 
-// Rows of numbers that are moved by one rule: an embedding, or a dense value (as rows of one number each).
+// A table of rows of numbers with one update rule: an embedding, or a dense tensor (as rows of one number each).
 struct Table {
   std::string name;
   uint64_t rows = 0;
-  uint32_t width = 1;  // numbers of a row
+  uint32_t width = 1;  // numbers in a row
   Rule rule;
 };
 
@@ -29,16 +29,16 @@ struct Slice {
   uint32_t table = 0;
   uint64_t begin = 0;  // rows
   uint64_t end = 0;
-  uint32_t server = 0;  // by place among the servers, from 0
+  uint32_t server = 0;  // index among the servers, from 0
   bool operator==(const Slice&) const = default;
 };
 
 inline constexpr uint64_t slice_numbers_max =
     1 << 18;                                 // 1 MiB: small enough to balance, large enough to send at once
-inline constexpr double load_max = 1.1;      // of an even share
+inline constexpr double load_max = 1.1;      // times an even share
 inline constexpr size_t tables_max = 65536;  // as many as the largest models have
 inline constexpr uint64_t numbers_max = uint64_t{1}
-                                        << 40;  // of all tables: what a wrong size would claim beyond
+                                        << 40;  // of all tables together: rejects a wrong size early
 
 class Placement {
  public:
@@ -47,7 +47,7 @@ class Placement {
 
   const std::vector<Table>& tables() const { return tables_; }
   uint32_t servers() const { return servers_; }
-  // By table and first row.
+  // Sorted by table and first row.
   const std::vector<Slice>& slices() const { return slices_; }
   std::vector<Slice> of_table(uint32_t table) const;
   // The slice that holds a row. Requires: row < tables()[table].rows.
@@ -60,7 +60,7 @@ class Placement {
   std::vector<Table> tables_;
   uint32_t servers_ = 0;
   std::vector<Slice> slices_;
-  std::vector<size_t> first_;  // slice of each table, and one more
+  std::vector<size_t> first_;  // the first slice of each table, and the end
 };
 
 }  // namespace trainyard::parameter_server

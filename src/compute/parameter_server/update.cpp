@@ -6,13 +6,12 @@
 
 namespace trainyard::parameter_server {
 
-constexpr float smallest =
-    1e-8f;  // keeps the first step of a parameter without a gradient from dividing by nothing
+constexpr float smallest = 1e-8f;  // avoids a division by zero while a parameter has had no gradient
 
 void update(const Rule& rule, std::span<float> values, std::span<float> state,
             std::span<const float> gradient) {
   CHECK(values.size() == gradient.size() && state.size() == (has_state(rule.kind) ? values.size() : 0),
-        "a slope and a state for each value");
+        "values, gradient and state must have equal sizes");
   const float learning_rate = rule.learning_rate;
   switch (rule.kind) {
     case Rule::Kind::sum:

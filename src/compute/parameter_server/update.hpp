@@ -1,4 +1,4 @@
-// How a gradient moves the values that a server keeps.
+// Applies a gradient to the values that a server stores.
 //
 //   sum        value += gradient                      counts, and updates that workers computed themselves
 //   sgd        value -= learning_rate * gradient
@@ -20,10 +20,10 @@ struct Rule {
   float momentum = 0.9f;
 };
 
-// Whether a rule keeps a number beside each value.
+// True when a rule stores one number of state for each value.
 constexpr bool has_state(Rule::Kind kind) { return kind >= Rule::Kind::momentum; }
 
-// Requires: equally long; state too, where the rule has one, else it is empty.
+// Requires: values and gradient have equal sizes; so has state where has_state(rule.kind), else it is empty.
 void update(const Rule& rule, std::span<float> values, std::span<float> state,
             std::span<const float> gradient);
 

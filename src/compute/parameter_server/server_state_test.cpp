@@ -1,5 +1,5 @@
-// Servers stepped by one thread, with workers whose messages arrive in any order that links allow.
-#include "parameter_server/keeper.hpp"
+// Steps servers and workers on one thread; messages arrive in every order that the links allow.
+#include "parameter_server/server_state.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,12 +15,12 @@ namespace {
 
 using Kind = Consistency::Kind;
 
-// A dense table of several slices' worth would be large; the slices here are tables.
+// Tables of one slice each; a table of several slices would be large.
 std::vector<Table> tables(Rule rule) {
   return {{"dense", 12, 1, rule}, {"rows", 6, 3, rule}, {"more", 5, 2, rule}, {"one", 1, 1, rule}};
 }
 
-// What a worker pushes in a round: the same every time it is asked.
+// The gradient that a worker pushes in a round: equal arguments give equal gradients.
 std::vector<float> gradient(uint32_t worker, uint64_t round, uint32_t table, size_t numbers) {
   SeededRandom random(worker * 1000003 + round * 101 + table);
   std::vector<float> values;
@@ -29,7 +29,7 @@ std::vector<float> gradient(uint32_t worker, uint64_t round, uint32_t table, siz
   return values;
 }
 
-// Rows that a worker touches in a round, of table 1.
+// The rows of table 1 that a worker pushes in a round.
 std::vector<uint64_t> touched(uint32_t worker, uint64_t round) {
   SeededRandom random(worker * 7919 + round);
   std::vector<uint64_t> rows;
@@ -40,40 +40,42 @@ std::vector<uint64_t> touched(uint32_t worker, uint64_t round) {
 }
 
 // Workers, servers and the links between them.
-class World {
+class SimulatedServers {
  public:
-  World(Placement placement, uint32_t workers, Consistency consistency, uint64_t rounds, uint64_t seed)
+  SimulatedServers(Placement placement, uint32_t workers, Consistency consistency, uint64_t rounds,
+                   uint64_t seed)
       : placement_(std::move(placement)), consistency_(consistency), rounds_(rounds), random_(seed) {
     for (uint32_t server = 0; server < placement_.servers(); ++server)
-      keepers_.push_back(std::make_unique<Keeper>(placement_, server, workers, consistency));
+      servers_.push_back(std::make_unique<ServerState>(placement_, server, workers, consistency));
     workers_.resize(workers);
     to_server_.resize(workers * placement_.servers());
     to_worker_.resize(workers * placement_.servers());
   }
 
-  // Until everyone has left.
+  // Runs until every worker has left.
   void run() {
     constexpr int steps_max = 1'000'000;
     for (int step = 0; step < steps_max; ++step) {
-      std::vector<std::function<void()>> possible;
+      std::vector<std::function<void()>> actions;
       for (uint32_t worker = 0; worker < workers_.size(); ++worker) {
         if (workers_[worker].waits_for == 0 && !workers_[worker].left)
-          possible.push_back([this, worker] { act(worker); });
+          actions.push_back([this, worker] { act(worker); });
         for (uint32_t server = 0; server < placement_.servers(); ++server) {
           if (!to_server_[link(worker, server)].empty())
-            possible.push_back([this, worker, server] { deliver(worker, server); });
+            actions.push_back([this, worker, server] { deliver(worker, server); });
           if (!to_worker_[link(worker, server)].empty())
-            possible.push_back([this, worker, server] { hear(worker, server); });
+            actions.push_back([this, worker, server] { receive(worker, server); });
         }
       }
-      if (possible.empty()) break;
-      possible[random_.below(possible.size())]();
+      if (actions.empty()) break;
+      actions[random_.below(actions.size())]();
     }
-    for (const auto& keeper : keepers_) EXPECT_TRUE(keeper->is_finished());
+    for (const auto& server : servers_) EXPECT_TRUE(server->is_finished());
   }
 
-  // What a worker does in its next step; by default nothing.
-  std::function<void(World&, uint32_t worker, uint64_t round)> in_round = [](World&, uint32_t, uint64_t) {};
+  // Called once for each round of each worker; by default does nothing.
+  std::function<void(SimulatedServers&, uint32_t worker, uint64_t round)> in_round =
+      [](SimulatedServers&, uint32_t, uint64_t) {};
   std::function<void(uint32_t worker, uint64_t round, const std::vector<float>& values)> pulled =
       [](uint32_t, uint64_t, const std::vector<float>&) {};
 
@@ -81,24 +83,24 @@ class World {
     const uint32_t width = placement_.tables()[table].width;
     for (const Slice& slice : placement_.of_table(table)) {
       const auto part = std::span(values).subspan(slice.begin * width, (slice.end - slice.begin) * width);
-      say(worker, slice.server, Push{{table, slice.begin, slice.end - slice.begin, {}}, bytes_of(part)});
+      send(worker, slice.server, Push{{table, slice.begin, slice.end - slice.begin, {}}, bytes_of(part)});
     }
   }
   void push_rows(uint32_t worker, uint32_t table, const std::vector<uint64_t>& rows,
                  const std::vector<float>& values) {
     const uint32_t width = placement_.tables()[table].width;
     for (size_t i = 0; i < rows.size(); ++i) {
-      say(worker, placement_.slice_of(table, rows[i]).server,
-          Push{{table, 0, 0, {rows[i]}}, bytes_of(std::span(values).subspan(i * width, width))});
+      send(worker, placement_.slice_of(table, rows[i]).server,
+           Push{{table, 0, 0, {rows[i]}}, bytes_of(std::span(values).subspan(i * width, width))});
     }
   }
   void pull(uint32_t worker, uint32_t table) {
     for (const Slice& slice : placement_.of_table(table)) {
-      say(worker, slice.server, Pull{{table, slice.begin, slice.end - slice.begin, {}}});
+      send(worker, slice.server, Pull{{table, slice.begin, slice.end - slice.begin, {}}});
       ++workers_[worker].waits_for;
     }
   }
-  // The round that a worker is in, and how many it has ended: one more while it waits for the next.
+  // The round that a worker is in, and the number of rounds it has ended: one more while it waits for the next.
   uint64_t round(uint32_t worker) const { return workers_[worker].round; }
   uint64_t ended(uint32_t worker) const { return workers_[worker].ended; }
   bool has_left(uint32_t worker) const { return workers_[worker].left; }
@@ -106,7 +108,7 @@ class World {
   std::function<void()> after_each = [] {};
 
  private:
-  struct Playing {
+  struct SimulatedWorker {
     uint64_t round = 0;
     uint64_t ended = 0;
     size_t waits_for = 0;  // answers
@@ -116,23 +118,23 @@ class World {
   size_t link(uint32_t worker, uint32_t server) const { return worker * placement_.servers() + server; }
 
   void act(uint32_t worker) {
-    Playing& playing = workers_[worker];
-    if (playing.round == rounds_) {
-      for (uint32_t server = 0; server < placement_.servers(); ++server) say(worker, server, Leave{});
-      playing.left = true;
-    } else if (!playing.in_round_done) {
-      playing.in_round_done = true;
-      in_round(*this, worker, playing.round);
+    SimulatedWorker& state = workers_[worker];
+    if (state.round == rounds_) {
+      for (uint32_t server = 0; server < placement_.servers(); ++server) send(worker, server, Leave{});
+      state.left = true;
+    } else if (!state.in_round_done) {
+      state.in_round_done = true;
+      in_round(*this, worker, state.round);
     } else {
-      ++playing.ended;
+      ++state.ended;
       for (uint32_t server = 0; server < placement_.servers(); ++server) {
-        say(worker, server, Tick{playing.round});
-        ++playing.waits_for;
+        send(worker, server, Tick{state.round});
+        ++state.waits_for;
       }
     }
     after_each();
   }
-  void say(uint32_t worker, uint32_t server, const Request& request) {
+  void send(uint32_t worker, uint32_t server, const Request& request) {
     to_server_[link(worker, server)].push_back(encode(request));
   }
   void deliver(uint32_t worker, uint32_t server) {
@@ -140,26 +142,26 @@ class World {
     auto request = decode_request(queue.front());
     queue.pop_front();
     ASSERT_TRUE(request) << request.error().message;
-    for (Outgoing& each : keepers_[server]->heard(worker, *std::move(request)))
+    for (Outgoing& each : servers_[server]->handle(worker, *std::move(request)))
       to_worker_[link(each.worker, server)].push_back(encode(each.answer));
   }
-  void hear(uint32_t worker, uint32_t server) {
+  void receive(uint32_t worker, uint32_t server) {
     auto& queue = to_worker_[link(worker, server)];
     const auto answer = decode_answer(queue.front());
     queue.pop_front();
     ASSERT_TRUE(answer) << answer.error().message;
-    Playing& playing = workers_[worker];
-    ASSERT_GT(playing.waits_for, 0u);
-    --playing.waits_for;
+    SimulatedWorker& state = workers_[worker];
+    ASSERT_GT(state.waits_for, 0u);
+    --state.waits_for;
     if (const auto* found = std::get_if<Values>(&*answer)) {
       std::vector<float> values(found->values.size() / sizeof(float));
       read_values(found->values, values);
-      pulled(worker, playing.round, values);
+      pulled(worker, state.round, values);
     } else if (const auto* proceed = std::get_if<Proceed>(&*answer)) {
-      EXPECT_EQ(proceed->round, playing.round + 1);
-      if (playing.waits_for == 0) {
-        ++playing.round;
-        playing.in_round_done = false;
+      EXPECT_EQ(proceed->round, state.round + 1);
+      if (state.waits_for == 0) {
+        ++state.round;
+        state.in_round_done = false;
         after_each();
       }
     } else {
@@ -171,13 +173,13 @@ class World {
   const Consistency consistency_;
   const uint64_t rounds_;
   SeededRandom random_;
-  std::vector<std::unique_ptr<Keeper>> keepers_;
-  std::vector<Playing> workers_;
+  std::vector<std::unique_ptr<ServerState>> servers_;
+  std::vector<SimulatedWorker> workers_;
   std::vector<std::deque<std::string>> to_server_;
   std::vector<std::deque<std::string>> to_worker_;
 };
 
-// What every worker would hold after so many rounds of an allreduce of all gradients, ((a + b) + c) .., and the same rule.
+// Returns the values of every worker after `rounds` rounds of an allreduce ((a + b) + c) .. and the same rule.
 std::vector<float> by_allreduce(const Table& table, uint32_t index, uint32_t workers, uint64_t rounds) {
   const size_t numbers = table.rows * table.width;
   std::vector<float> values(numbers);
@@ -193,7 +195,7 @@ std::vector<float> by_allreduce(const Table& table, uint32_t index, uint32_t wor
   return values;
 }
 
-// The same for rows that only some workers touch; a row that nobody touches keeps its state, too.
+// The same for rows that only some workers push; a row without a push keeps its values and state.
 std::vector<float> by_rows(const Table& table, uint32_t index, uint32_t workers, uint64_t rounds) {
   std::vector<float> values(table.rows * table.width);
   std::vector<float> state(has_state(table.rule.kind) ? values.size() : 0);
@@ -221,20 +223,20 @@ std::vector<float> by_rows(const Table& table, uint32_t index, uint32_t workers,
   return values;
 }
 
-TEST(Keeper, synchronous_rounds_equal_an_allreduce_and_the_rule_bit_for_bit) {
+TEST(ServerState, synchronous_rounds_equal_an_allreduce_and_the_rule_bit_for_bit) {
   constexpr uint64_t rounds = 4;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const uint32_t workers = 1 + uint32_t(seed % 4);
     const uint32_t servers = 1 + uint32_t(seed / 4 % 3);
     const Rule rule{Rule::Kind(seed % 4), 0.1f, 0.5f};
     const auto all = tables(rule);
-    World world(*Placement::make(all, servers), workers, {Kind::synchronous, 0}, rounds, seed);
-    world.in_round = [&](World& here, uint32_t worker, uint64_t round) {
+    SimulatedServers world(*Placement::make(all, servers), workers, {Kind::synchronous, 0}, rounds, seed);
+    world.in_round = [&](SimulatedServers& here, uint32_t worker, uint64_t round) {
       here.pull(worker, 0);
       here.push(worker, 0, gradient(worker, round, 0, 12));
       const auto rows = touched(worker, round);
       here.push_rows(worker, 1, rows, gradient(worker, round, 1, rows.size() * 3));
-      here.pull(worker, 1);  // this round's gradients are not in it
+      here.pull(worker, 1);  // does not see this round's gradients
     };
     world.pulled = [&](uint32_t, uint64_t round, const std::vector<float>& values) {
       const auto expected =
@@ -245,16 +247,16 @@ TEST(Keeper, synchronous_rounds_equal_an_allreduce_and_the_rule_bit_for_bit) {
   }
 }
 
-TEST(Keeper, nobody_gets_further_ahead_than_the_staleness_and_sees_all_that_is_older) {
+TEST(ServerState, no_worker_gets_further_ahead_than_the_staleness_and_pulls_see_all_older_pushes) {
   constexpr uint64_t rounds = 12;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const uint32_t workers = 2 + uint32_t(seed % 3);
     const uint64_t staleness = seed % 4;
-    // A row for each worker, in which it counts its rounds.
+    // One row per worker, in which it counts its rounds.
     const std::vector<Table> counts = {{"counts", workers, 1, {Rule::Kind::sum}}};
-    World world(*Placement::make(counts, 2), workers, {Kind::bounded, staleness}, rounds, seed);
+    SimulatedServers world(*Placement::make(counts, 2), workers, {Kind::bounded, staleness}, rounds, seed);
     uint64_t furthest = 0;
-    world.in_round = [&](World& here, uint32_t worker, uint64_t) {
+    world.in_round = [&](SimulatedServers& here, uint32_t worker, uint64_t) {
       here.pull(worker, 0);
       here.push_rows(worker, 0, {worker}, {1});
     };
@@ -270,7 +272,7 @@ TEST(Keeper, nobody_gets_further_ahead_than_the_staleness_and_sees_all_that_is_o
     };
     world.pulled = [&](uint32_t worker, uint64_t round, const std::vector<float>& values) {
       ASSERT_EQ(values.size(), workers);
-      EXPECT_EQ(values[worker], float(round)) << "its own are always there";
+      EXPECT_EQ(values[worker], float(round)) << "a worker always sees its own pushes";
       for (const float each : values) {
         EXPECT_GE(each + float(staleness), float(round)) << "seed " << seed;
         EXPECT_LE(each, float(round + staleness + 1)) << "seed " << seed;
@@ -281,13 +283,13 @@ TEST(Keeper, nobody_gets_further_ahead_than_the_staleness_and_sees_all_that_is_o
   }
 }
 
-TEST(Keeper, asynchronous_workers_never_wait_and_nothing_is_lost) {
+TEST(ServerState, asynchronous_workers_never_wait_and_nothing_is_lost) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     constexpr uint32_t workers = 3;
     constexpr uint64_t rounds = 6;
     const std::vector<Table> counts = {{"counts", workers, 1, {Rule::Kind::sum}}};
-    World world(*Placement::make(counts, 2), workers, {Kind::asynchronous, 0}, rounds, seed);
-    world.in_round = [&](World& here, uint32_t worker, uint64_t) {
+    SimulatedServers world(*Placement::make(counts, 2), workers, {Kind::asynchronous, 0}, rounds, seed);
+    world.in_round = [&](SimulatedServers& here, uint32_t worker, uint64_t) {
       here.push_rows(worker, 0, {worker}, {1});
       here.pull(worker, 0);
     };
@@ -298,67 +300,68 @@ TEST(Keeper, asynchronous_workers_never_wait_and_nothing_is_lost) {
   }
 }
 
-TEST(Keeper, pushes_of_one_round_add_up_dense_and_by_rows) {
+TEST(ServerState, pushes_of_one_round_add_up_dense_and_by_rows) {
   const auto placement = Placement::make({{"rows", 3, 2, {Rule::Kind::sum}}}, 1);
-  Keeper keeper(*placement, 0, 2, {Kind::synchronous, 0});
+  ServerState server(*placement, 0, 2, {Kind::synchronous, 0});
   const auto push = [&](uint32_t worker, Rows rows, std::vector<float> values) {
-    EXPECT_TRUE(keeper.heard(worker, Push{std::move(rows), bytes_of(values)}).empty());
+    EXPECT_TRUE(server.handle(worker, Push{std::move(rows), bytes_of(values)}).empty());
   };
   push(0, {0, 0, 3, {}}, {1, 1, 1, 1, 1, 1});
   push(0, {0, 0, 3, {}}, {1, 0, 0, 0, 0, 0});
   push(1, {0, 0, 0, {2, 2}}, {10, 20, 1, 2});
   push(1, {0, 1, 2, {}}, {100, 100, 100, 100});
-  EXPECT_TRUE(keeper.heard(0, Tick{0}).empty());
-  EXPECT_EQ(keeper.heard(1, Tick{0}).size(), 2u);
-  const auto said = keeper.heard(0, Pull{{0, 0, 3, {}}});
+  EXPECT_TRUE(server.handle(0, Tick{0}).empty());
+  EXPECT_EQ(server.handle(1, Tick{0}).size(), 2u);
+  const auto answers = server.handle(0, Pull{{0, 0, 3, {}}});
   std::vector<float> values(6);
-  read_values(std::get<Values>(said[0].answer).values, values);
+  read_values(std::get<Values>(answers[0].answer).values, values);
   EXPECT_EQ(values, (std::vector<float>{2, 1, 101, 101, 112, 123}));
 }
 
-TEST(Keeper, who_leaves_in_mid_round_takes_its_part_along_and_holds_up_nobody) {
+TEST(ServerState, a_worker_that_leaves_within_a_round_drops_its_pushes_and_delays_no_other) {
   const auto placement = Placement::make({{"one", 1, 1, {Rule::Kind::sum}}}, 1);
-  Keeper keeper(*placement, 0, 2, {Kind::synchronous, 0});
+  ServerState server(*placement, 0, 2, {Kind::synchronous, 0});
   const std::vector<float> seven = {7};
   const std::vector<float> two = {2};
-  (void)keeper.heard(0, Push{{0, 0, 1, {}}, bytes_of(two)});
-  (void)keeper.heard(1, Push{{0, 0, 1, {}}, bytes_of(seven)});
-  EXPECT_TRUE(keeper.heard(0, Tick{0}).empty());
-  EXPECT_EQ(keeper.heard(1, Leave{}).size(), 1u);  // the other may go on
-  const auto said = keeper.heard(0, Pull{{0, 0, 1, {}}});
-  EXPECT_EQ(std::get<Values>(said[0].answer).values, bytes_of(two));
-  EXPECT_FALSE(keeper.is_finished());
-  (void)keeper.heard(0, Leave{});
-  EXPECT_TRUE(keeper.is_finished());
+  (void)server.handle(0, Push{{0, 0, 1, {}}, bytes_of(two)});
+  (void)server.handle(1, Push{{0, 0, 1, {}}, bytes_of(seven)});
+  EXPECT_TRUE(server.handle(0, Tick{0}).empty());
+  EXPECT_EQ(server.handle(1, Leave{}).size(), 1u);  // Proceed for the other worker
+  const auto answers = server.handle(0, Pull{{0, 0, 1, {}}});
+  EXPECT_EQ(std::get<Values>(answers[0].answer).values, bytes_of(two));
+  EXPECT_FALSE(server.is_finished());
+  (void)server.handle(0, Leave{});
+  EXPECT_TRUE(server.is_finished());
 }
 
-TEST(Keeper, refuses_what_makes_no_sense_in_words_and_stays_as_it_is) {
+TEST(ServerState, rejects_invalid_requests_with_the_reason_and_stays_unchanged) {
   const auto placement = Placement::make({{"rows", 4, 2, {}}, {"other", 1, 1, {}}}, 1);
-  Keeper keeper(*placement, 0, 2, {Kind::synchronous, 0});
+  ServerState server(*placement, 0, 2, {Kind::synchronous, 0});
   const std::string row = bytes_of(std::vector<float>(2));
   const struct {
     Request request;
     const char* why;
-  } rows[] = {{Pull{{7, 0, 1, {}}}, "no table 7"},
+  } rows[] = {{Pull{{7, 0, 1, {}}}, "unknown table 7"},
               {Pull{{0, 4, 1, {}}}, "row 4"},
               {Pull{{0, 3, 2, {}}}, "row 4"},
-              {Pull{{0, 0, 0, {}}}, "no rows"},
+              {Pull{{0, 0, 0, {}}}, "selects no rows"},
               {Pull{{0, 0, 0, {1, 9}}}, "row 9"},
-              {Pull{{0, 0, ~uint64_t{0}, {}}}, "fit no message"},
+              {Pull{{0, 0, ~uint64_t{0}, {}}}, "exceed the maximum message size"},
               {Push{{0, 0, 2, {}}, row}, "8 bytes for 2 rows"},
               {Push{{0, 0, 0, {1}}, row + "x"}, "9 bytes for 1 rows"},
               {Assign{{0, 0, ~uint64_t{0} / 8 + 1, {}}, row}, "bytes for"},
-              {Tick{3}, "round 3"}};
+              {Tick{3}, "tick for round 3"}};
   for (const auto& each : rows) {
-    const auto said = keeper.heard(1, each.request);
-    ASSERT_EQ(said.size(), 1u) << each.why;
-    ASSERT_TRUE(std::holds_alternative<Refused>(said[0].answer)) << each.why;
-    EXPECT_NE(std::get<Refused>(said[0].answer).why.find(each.why), std::string::npos)
-        << std::get<Refused>(said[0].answer).why;
+    const auto answers = server.handle(1, each.request);
+    ASSERT_EQ(answers.size(), 1u) << each.why;
+    ASSERT_TRUE(std::holds_alternative<Refused>(answers[0].answer)) << each.why;
+    EXPECT_NE(std::get<Refused>(answers[0].answer).why.find(each.why), std::string::npos)
+        << std::get<Refused>(answers[0].answer).why;
   }
-  EXPECT_TRUE(keeper.heard(1, Tick{0}).empty());
-  const auto said = keeper.heard(1, Pull{{0, 0, 1, {}}});  // it waits, and asks all the same
-  EXPECT_TRUE(std::holds_alternative<Refused>(said[0].answer));
+  EXPECT_TRUE(server.handle(1, Tick{0}).empty());
+  const auto answers =
+      server.handle(1, Pull{{0, 0, 1, {}}});  // a request while the worker waits for the next round
+  EXPECT_TRUE(std::holds_alternative<Refused>(answers[0].answer));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "parameter_server/mail.hpp"
+#include "parameter_server/mailbox.hpp"
 
 #include <cstring>
 #include <utility>
@@ -8,23 +8,24 @@
 namespace trainyard::parameter_server {
 namespace {
 
-// The number of a message and what it is: a length, or so many bytes.
+// Tags carry the number of the message, and whether it is a length or `bytes` bytes.
 constexpr uint64_t length_label = 1;
 collectives::Tag length_tag(uint64_t number) { return {number, length_label}; }
 collectives::Tag text_tag(uint64_t number, uint64_t bytes) { return {number, bytes + 2}; }
 
 }  // namespace
 
-Mail::Mail(std::unique_ptr<collectives::Transport> transport)
+Mailbox::Mailbox(std::unique_ptr<collectives::Transport> transport)
     : transport_(std::move(transport)),
       sent_(size_t(transport_->size())),
       incoming_(size_t(transport_->size())) {}
 
-// The transport goes first: it may still read what was posted, and write where something was expected.
-Mail::~Mail() { transport_.reset(); }
+// Destroys the transport first: it may still read posted sends and write to posted receives.
+Mailbox::~Mailbox() { transport_.reset(); }
 
-void Mail::send(int peer, std::string text) {
-  CHECK(peer != rank() && !text.empty() && text.size() <= message_bytes_max, "a message to another rank");
+void Mailbox::send(int peer, std::string text) {
+  CHECK(peer != rank() && !text.empty() && text.size() <= message_bytes_max,
+        "a message must have another rank as peer and 1 to message_bytes_max bytes");
   auto outgoing = std::make_unique<Outgoing>();
   outgoing->peer = peer;
   const uint64_t length = text.size();
@@ -37,8 +38,8 @@ void Mail::send(int peer, std::string text) {
   post();
 }
 
-// A batch at a time: whether one message of several has gone, no transport says.
-void Mail::post() {
+// Posts a batch at a time: a transport only tells when all of its messages are sent.
+void Mailbox::post() {
   if (!transport_->all_sent()) return;
   posted_.clear();
   while (!waiting_.empty()) {
@@ -50,10 +51,10 @@ void Mail::post() {
   }
 }
 
-void Mail::expect(int peer) {
+void Mailbox::post_receive(int peer) {
   Incoming& incoming = incoming_[size_t(peer)];
-  if (incoming.expected) return;
-  incoming.expected = true;
+  if (incoming.is_posted) return;
+  incoming.is_posted = true;
   if (!incoming.has_length) {
     transport_->receive(peer, length_tag(incoming.count), incoming.length);
   } else {
@@ -62,13 +63,13 @@ void Mail::expect(int peer) {
   }
 }
 
-Result<bool> Mail::look(int peer) {
+Result<bool> Mailbox::poll(int peer) {
   Incoming& incoming = incoming_[size_t(peer)];
   for (;;) {
-    expect(peer);
+    post_receive(peer);
     const std::byte* arrived = transport_->arrived(peer);
     if (arrived == nullptr) return false;
-    incoming.expected = false;
+    incoming.is_posted = false;
     if (incoming.has_length) {
       if (arrived != reinterpret_cast<const std::byte*>(incoming.text.data()))
         std::memcpy(incoming.text.data(), arrived, incoming.text.size());
@@ -81,35 +82,35 @@ Result<bool> Mail::look(int peer) {
     std::memcpy(&length, arrived, sizeof length);
     transport_->release(peer);
     if (length == 0 || length > message_bytes_max)
-      return corrupt("rank " + std::to_string(peer) + " announces a message of " + std::to_string(length) +
-                     " bytes");
+      return corrupt("invalid message length " + std::to_string(length) + " from rank " +
+                     std::to_string(peer));
     incoming.text.resize(size_t(length));
     incoming.has_length = true;
   }
 }
 
-Result<Letter> Mail::receive(std::span<const int> peers) {
-  CHECK(!peers.empty(), "somebody to hear");
+Result<ReceivedMessage> Mailbox::receive(std::span<const int> peers) {
+  CHECK(!peers.empty(), "at least one peer is needed");
   for (;;) {
     post();
     for (size_t i = 0; i < peers.size(); ++i) {
       const int peer = peers[(next_ + i) % peers.size()];
-      if (TRY(look(peer))) {
+      if (TRY(poll(peer))) {
         next_ = (next_ + i + 1) % peers.size();
-        return Letter{peer, std::exchange(incoming_[size_t(peer)].text, {})};
+        return ReceivedMessage{peer, std::exchange(incoming_[size_t(peer)].text, {})};
       }
     }
     TRY(transport_->advance());
     bool arrived = false;
     for (const int peer : peers) arrived = arrived || transport_->arrived(peer) != nullptr;
-    // What was sent may have been read since post() looked: nothing would wake this rank again, and the messages that wait
-    // behind it would never go.
+    // The peer may have read the posted messages since post() checked. Then nothing would wake this rank, and the messages
+    // that wait behind them would never be sent.
     const bool may_post = !waiting_.empty() && transport_->all_sent();
     if (!arrived && !may_post) TRY(transport_->wait());
   }
 }
 
-Result<void> Mail::flush() {
+Result<void> Mailbox::flush() {
   for (;;) {
     post();
     if (waiting_.empty() && transport_->all_sent()) return ok();

@@ -1,4 +1,4 @@
-#include "parameter_server/mail.hpp"
+#include "parameter_server/mailbox.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace trainyard::parameter_server {
 namespace {
 
-// Lets the peer act right before each look at what has arrived, and takes every wait for one that never ends.
+// Lets the peer act right before each poll, and reports every wait as one that would never end.
 class PeerActsFirst final : public collectives::testing::Around {
  public:
   PeerActsFirst(std::unique_ptr<collectives::Transport> transport, std::function<void()> act)
@@ -23,27 +23,27 @@ class PeerActsFirst final : public collectives::testing::Around {
     act_();
     return Around::advance();
   }
-  Result<void> wait() override { return unavailable("waits for a peer that waits"); }
+  Result<void> wait() override { return unavailable("deadlock: both peers wait"); }
 
  private:
   const std::function<void()> act_;
 };
 
-TEST(Mail, a_message_goes_when_the_one_before_it_was_read_meanwhile) {
+TEST(Mailbox, a_message_is_sent_when_the_one_before_it_was_read_concurrently) {
   auto transports = collectives::connect_in_memory(2);
-  Mail peer(std::move(transports[1]));
+  Mailbox peer(std::move(transports[1]));
   const int first = 0, second = 1;
   std::vector<std::string> read;
-  Mail mail(std::make_unique<PeerActsFirst>(std::move(transports[0]), [&] {
+  Mailbox mailbox(std::make_unique<PeerActsFirst>(std::move(transports[0]), [&] {
     if (read.size() == 2) return;
-    const auto letter = peer.receive(std::span(&first, 1));
-    ASSERT_TRUE(letter) << letter.error().message;
-    read.push_back(letter->text);
+    const auto received = peer.receive(std::span(&first, 1));
+    ASSERT_TRUE(received) << received.error().message;
+    read.push_back(received->text);
     if (read.size() == 2) peer.send(first, "answer");
   }));
-  mail.send(second, "one");
-  mail.send(second, "two");  // stays behind the first, until that was read
-  const auto answer = mail.receive(std::span(&second, 1));
+  mailbox.send(second, "one");
+  mailbox.send(second, "two");  // queued behind the first until that is read
+  const auto answer = mailbox.receive(std::span(&second, 1));
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->text, "answer");
   EXPECT_EQ(read, (std::vector<std::string>{"one", "two"}));

@@ -1,0 +1,72 @@
+// A Mailbox sends and receives messages of any length between any two ranks, in any order of peers: a server does not know
+// which worker sends next. Messages of one peer arrive in the order in which they were sent.
+//
+// On the transport a message is two: its length (8 bytes), and its bytes. A length beyond message_bytes_max is an error.
+//
+// Threads: confined to one. Errors: of the transport, permanent, naming the rank at fault; corrupt, for an invalid length.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "collectives/transport.hpp"
+#include "parameter_server/messages.hpp"
+
+namespace trainyard::parameter_server {
+
+struct ReceivedMessage {
+  int from = 0;
+  std::string text;
+};
+
+class Mailbox {
+ public:
+  explicit Mailbox(std::unique_ptr<collectives::Transport> transport);
+  ~Mailbox();
+
+  int rank() const { return transport_->rank(); }
+  int size() const { return transport_->size(); }
+  // Does not block. Requires: peer is another rank; text is not empty and at most message_bytes_max.
+  void send(int peer, std::string text);
+  // Waits for the next message of any of `peers`. A rank that has left must not be among them.
+  Result<ReceivedMessage> receive(std::span<const int> peers);
+  // Returns when the transport has sent every message.
+  Result<void> flush();
+
+ private:
+  struct Outgoing {
+    int peer = 0;
+    std::array<std::byte, 8> length{};
+    std::string text;
+    collectives::Tag length_tag;
+    collectives::Tag text_tag;
+  };
+  // The receive that is posted for a peer: first a length, then as many bytes.
+  struct Incoming {
+    bool is_posted = false;  // a receive is posted
+    bool has_length = false;
+    std::array<std::byte, 8> length{};
+    std::string text;
+    uint64_t count = 0;  // messages received so far
+  };
+
+  void post();
+  void post_receive(int peer);
+  // True when a whole message of the peer is in incoming_[peer].text.
+  Result<bool> poll(int peer);
+
+  std::unique_ptr<collectives::Transport> transport_;
+  std::deque<std::unique_ptr<Outgoing>> waiting_;  // bounded by the requests that peers send before they read
+  std::vector<std::unique_ptr<Outgoing>> posted_;  // the transport may read them until all_sent()
+  std::vector<uint64_t> sent_;                     // number of messages, by peer
+  std::vector<Incoming> incoming_;                 // by peer
+  size_t next_ = 0;                                // the peer that is polled first, so that none starves
+};
+
+}  // namespace trainyard::parameter_server
