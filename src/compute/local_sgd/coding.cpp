@@ -8,13 +8,14 @@
 
 namespace trainyard::local_sgd {
 
-static_assert(std::endian::native == std::endian::little, "regions send numbers as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "numbers are sent in memory order, which must be little-endian");
 
 namespace {
 
 constexpr std::string_view names[] = {"f32", "f16", "bf16", "int8"};
 
-// Requires: not int8, whose numbers share their scales.
+// Requires: not int8, which is not an element type.
 collectives::Type type_of(Coding coding) {
   constexpr collectives::Type types[] = {collectives::Type::f32, collectives::Type::f16,
                                          collectives::Type::bf16};
@@ -29,7 +30,7 @@ Result<Coding> parse_coding(std::string_view name) {
   for (size_t i = 0; i < std::size(names); ++i) {
     if (names[i] == name) return Coding(i);
   }
-  return invalid("'" + std::string(name) + "' is not f32, f16, bf16 or int8");
+  return invalid("unknown coding '" + std::string(name) + "': use f32, f16, bf16 or int8");
 }
 
 size_t coded_bytes(Coding coding, size_t numbers) {
@@ -44,7 +45,8 @@ std::string encode(Coding coding, std::span<const float> values) {
     return bytes;
   }
   if (coding == Coding::int8) {
-    std::vector<float> rest(values.begin(), values.end());  // what is lost; Replica counts it itself
+    std::vector<float> rest(values.begin(),
+                            values.end());  // receives the rounding errors, which Replica computes itself
     gradients::to_int8(rest.data(), rest.size(), reinterpret_cast<std::byte*>(bytes.data()));
     return bytes;
   }
@@ -55,9 +57,9 @@ std::string encode(Coding coding, std::span<const float> values) {
 
 Result<std::vector<float>> decode(Coding coding, std::string_view bytes, size_t numbers) {
   if (bytes.size() != coded_bytes(coding, numbers)) {
-    return corrupt(std::to_string(numbers) + " numbers as " + std::string(to_string(coding)) + " have " +
-                   std::to_string(coded_bytes(coding, numbers)) + " bytes, not " +
-                   std::to_string(bytes.size()));
+    return corrupt(std::to_string(bytes.size()) + " bytes of gradient, but " + std::to_string(numbers) +
+                   " numbers as " + std::string(to_string(coding)) + " have " +
+                   std::to_string(coded_bytes(coding, numbers)));
   }
   std::vector<float> values(numbers);
   if (coding == Coding::f32) {

@@ -1,9 +1,9 @@
-// How an outer gradient is written for the slow link: what regions pay by the byte.
+// Encodes outer gradients for the slow links between regions.
 //
-// A coding forgets some of what it is given; whoever encodes keeps the rest for the next time (Replica does), so it needs
-// no memory of its own.
+// A lossy coding drops part of its input. The caller keeps that part and adds it to the next input (Replica does), so a
+// coding has no state.
 //
-// Threads: plain values, pure functions. Errors: corrupt, when bytes cannot be such a gradient.
+// Threads: plain values, pure functions. Errors: corrupt, when the bytes do not encode as many numbers as expected.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@
 namespace trainyard::local_sgd {
 
 enum class Coding : uint8_t {
-  f32,   // as it is: 4 bytes a number
+  f32,   // unchanged: 4 bytes a number
   f16,   // 2 bytes; for gradients between 1e-7 and 6e4
-  bf16,  // 2 bytes, f32's range
-  int8,  // 1 byte and a scale for each block (compress/int8.hpp)
+  bf16,  // 2 bytes, the range of f32
+  int8,  // 1 byte, and a scale for each block (compress/int8.hpp)
 };
 inline constexpr Coding coding_last = Coding::int8;
 
 Result<Coding> parse_coding(std::string_view name);  // "f32", "f16", "bf16", "int8"
 std::string_view to_string(Coding coding);
 
-// How many bytes `numbers` become.
+// The number of bytes that encode so many numbers.
 size_t coded_bytes(Coding coding, size_t numbers);
 std::string encode(Coding coding, std::span<const float> values);
 Result<std::vector<float>> decode(Coding coding, std::string_view bytes, size_t numbers);

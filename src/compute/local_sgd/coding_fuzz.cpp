@@ -1,4 +1,4 @@
-// What another region's gradient may be: any bytes are refused, or are so many numbers, which encode to as many bytes.
+// Decodes any bytes as a gradient of another region. Decoded numbers encode to as many bytes.
 // decoder: src/compute/local_sgd/coding.cpp
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "local_sgd/coding.hpp"
 
-// The first byte is the coding, the second how many numbers are expected.
+// The first byte selects the coding, the second the expected number of numbers.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::local_sgd;
   if (size < 2) return 0;
@@ -18,12 +18,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto values = decode(coding, bytes, data[1]);
   if (!values) return 0;
   CHECK(values->size() == data[1] && bytes.size() == coded_bytes(coding, data[1]),
-        "as many as were expected");
+        "decode returns the expected number of numbers");
   const std::string again = encode(coding, *values);
-  CHECK(again.size() == bytes.size(), "so many numbers have so many bytes");
-  // Blocks of int8 share a scale, which is chosen anew; numbers that are none have several forms.
+  CHECK(again.size() == bytes.size(), "equal numbers of numbers have equal sizes");
+  // The scale of an int8 block is computed again, and NaN has several encodings.
   const bool numbers =
       std::all_of(values->begin(), values->end(), [](float each) { return !std::isnan(each); });
-  CHECK(coding == Coding::int8 || !numbers || again == bytes, "what a coding can say it says again");
+  CHECK(coding == Coding::int8 || !numbers || again == bytes,
+        "exact codings encode decoded numbers to the same bytes");
   return 0;
 }

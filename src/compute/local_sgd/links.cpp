@@ -19,13 +19,13 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Duration connect_retry_first = 20ms;  // regions that start together miss each other by this
-constexpr Duration connect_retry_max = 1s;      // one that comes back waits so much longer at most
+constexpr Duration connect_retry_first = 20ms;  // regions that start together miss each other by about this
+constexpr Duration connect_retry_max = 1s;      // the longest additional wait of a region that comes back
 constexpr Duration connect_attempt_max =
-    10s;  // a packet lost twice on a long way; then look its name up again
-constexpr Duration stranger_proof_max = 30s;  // several round trips of the slowest link
-constexpr size_t strangers_max = 64;          // connections that have proved nothing yet; further ones wait
-constexpr size_t read_bytes = 256 * 1024;     // at once: a long link has that much under way
+    10s;  // two lost packets on a long link; the next attempt resolves the name again
+constexpr Duration handshake_max = 30s;     // several round trips on the slowest link
+constexpr size_t unauthenticated_max = 64;  // unauthenticated connections; further ones wait in the kernel
+constexpr size_t read_bytes = 256 * 1024;   // per read: the bytes in flight on a long link
 
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
@@ -34,7 +34,7 @@ void tune(int descriptor) {
     (void)::setsockopt(descriptor, level, name, &value, sizeof value);
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // Probes after 5 s of silence, every 3 s, five times: dead_peer_max together.
+  // Probes after 5 idle seconds, every 3 s, five times: dead_peer_max together.
   static_assert(LinkOptions::dead_peer_max == 20s);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
@@ -43,7 +43,7 @@ void tune(int descriptor) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(LinkOptions::dead_peer_max.count()));
 }
 
-// Ranks of one job and leaders of its regions may have one secret, but never meet by mistake.
+// The ranks of a job and the leaders of its regions may share a secret; the prefix keeps them from connecting to each other.
 std::string secret_of(const LinkOptions& options) { return "regions " + options.shared_value; }
 
 Result<collectives::Socket> begin_connecting(const collectives::Endpoint& endpoint) {
@@ -60,7 +60,7 @@ Result<collectives::Socket> begin_connecting(const collectives::Endpoint& endpoi
 collectives::Nonce fresh_nonce() {
   collectives::Nonce nonce;
   CHECK(::getrandom(nonce.data(), nonce.size(), 0) == ssize_t(nonce.size()),
-        "the kernel has 16 random bytes");
+        "getrandom returns 16 bytes at once");
   return nonce;
 }
 
@@ -72,7 +72,7 @@ std::string text_of(const collectives::HeaderBytes& bytes) {
 
 Result<std::unique_ptr<Links>> Links::open(LinkOptions options) {
   CHECK(options.region < options.leaders.size() && options.leaders.size() <= 64,
-        "a region is one of the regions");
+        "region must be an index of leaders, which are at most 64");
   const collectives::Endpoint& own = options.leaders[options.region];
   collectives::Socket listener;
   if (options.leaders.size() > 1) {
@@ -98,7 +98,7 @@ Links::Links(LinkOptions options, collectives::Socket listener,
 Links::~Links() {
   const std::string goodbye = text_of(encode(collectives::FrameHeader{}));
   for (const auto& each : connections_) {
-    // Best effort: who does not hear it sees the connection close.
+    // Best effort: a peer that does not receive it sees the connection close.
     if (each->proved && !each->broken && each->out.empty())
       (void)each->wire.send(goodbye.data(), goodbye.size());
   }
@@ -123,7 +123,7 @@ void Links::send(uint32_t region, std::string_view message) {
   std::string frame =
       text_of(encode(collectives::FrameHeader{collectives::FrameKind::data, {}, message.size()}));
   frame += message;
-  say(*link, std::move(frame));
+  queue(*link, std::move(frame));
 }
 
 void Links::close(uint32_t region, std::string why) {
@@ -135,9 +135,9 @@ bool Links::all_sent() const {
                      [](const auto& each) { return !each->proved || each->broken || each->out.empty(); });
 }
 
-bool Links::greets() const {
+bool Links::is_handshaking() const {
   return std::any_of(connections_.begin(), connections_.end(), [](const auto& each) {
-    return !each->broken && !each->proved && each->connected && (each->ours || each->hello);
+    return !each->broken && !each->proved && each->connected && (each->outgoing || each->hello);
   });
 }
 
@@ -145,9 +145,9 @@ Result<std::vector<LinkEvent>> Links::wait(Duration at_most) {
   const auto until = SteadyClock::now() + at_most;
   for (;;) {
     begin_attempts();
-    accept_strangers();
+    accept_connections();
     for (size_t i = 0; i < connections_.size(); ++i) advance(*connections_[i]);
-    bury();
+    remove_broken();
     const auto left = std::chrono::ceil<Duration>(until - SteadyClock::now());
     if (!events_.empty() || left <= 0ms) return std::exchange(events_, {});
     TRY(sleep(std::min(left, LinkOptions::cancel_check_interval)));
@@ -156,12 +156,12 @@ Result<std::vector<LinkEvent>> Links::wait(Duration at_most) {
 
 Result<void> Links::sleep(Duration at_most) {
   if (options_.cancelled && options_.cancelled())
-    return cancelled("told to stop while waiting for other regions");
+    return cancelled("cancelled while waiting for other regions");
   std::vector<pollfd> waited;
   if (listener_) waited.push_back({listener_.descriptor(), POLLIN, 0});
   for (const auto& each : connections_) {
     const bool writes =
-        !each->connected || (each->greeted ? !each->out.empty() : each->wire.greeting_wants_to_write());
+        !each->connected || (each->secured ? !each->out.empty() : each->wire.greeting_wants_to_write());
     waited.push_back({each->wire.descriptor(), short(POLLIN | (writes ? POLLOUT : 0)), 0});
   }
   if (::poll(waited.data(), waited.size(), int(at_most.count())) < 0 && errno != EINTR)
@@ -185,18 +185,18 @@ void Links::begin_attempts() {
     auto connection = std::make_unique<Connection>();
     connection->wire = collectives::Wire(*std::move(socket));
     connection->region = region;
-    connection->ours = true;
+    connection->outgoing = true;
     connection->until = now + connect_attempt_max;
     connections_.push_back(std::move(connection));
   }
 }
 
-void Links::accept_strangers() {
-  const auto strangers = [&] {
+void Links::accept_connections() {
+  const auto unauthenticated = [&] {
     return size_t(std::count_if(connections_.begin(), connections_.end(),
-                                [](const auto& each) { return !each->ours && !each->proved; }));
+                                [](const auto& each) { return !each->outgoing && !each->proved; }));
   };
-  while (listener_ && strangers() < strangers_max) {
+  while (listener_ && unauthenticated() < unauthenticated_max) {
     collectives::Socket socket(
         ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
@@ -205,7 +205,7 @@ void Links::accept_strangers() {
     connection->wire = collectives::Wire(std::move(socket));
     if (key_) connection->wire.encrypt(*key_, collectives::TlsSide::accepts);
     connection->connected = true;
-    connection->until = SteadyClock::now() + stranger_proof_max;
+    connection->until = SteadyClock::now() + handshake_max;
     connections_.push_back(std::move(connection));
   }
 }
@@ -213,20 +213,20 @@ void Links::accept_strangers() {
 void Links::advance(Connection& connection) {
   if (connection.broken) return;
   if (!connection.connected && !finish_connecting(connection)) return;
-  if (connection.greeted || finish_greeting(connection)) {
+  if (connection.secured || finish_handshake(connection)) {
     push(connection);
     pull(connection);
     push(connection);
   }
-  // Whom we reached may compute for long before it answers; a stranger has no reason to be slow.
-  if (!connection.proved && !connection.ours && SteadyClock::now() >= connection.until)
-    break_off(connection, "it did not prove its membership");
+  // A region that this one connected to may compute for long before it answers. Only incoming connections have a deadline.
+  if (!connection.proved && !connection.outgoing && SteadyClock::now() >= connection.until)
+    break_off(connection, "timed out waiting for its proof of the secret");
 }
 
 bool Links::finish_connecting(Connection& connection) {
   pollfd writable{connection.wire.descriptor(), POLLOUT, 0};
   if (::poll(&writable, 1, 0) <= 0) {
-    if (SteadyClock::now() >= connection.until) break_off(connection, "it does not answer");
+    if (SteadyClock::now() >= connection.until) break_off(connection, "timed out connecting");
     return false;
   }
   int error_number = 0;
@@ -241,23 +241,23 @@ bool Links::finish_connecting(Connection& connection) {
   return true;
 }
 
-bool Links::finish_greeting(Connection& connection) {
-  const auto greeted = connection.wire.greet();
-  if (!greeted) {
-    break_off(connection, greeted.error().message);
+bool Links::finish_handshake(Connection& connection) {
+  const auto secured = connection.wire.greet();
+  if (!secured) {
+    break_off(connection, secured.error().message);
     return false;
   }
-  connection.greeted = *greeted;
-  if (connection.greeted && connection.ours) say_hello(connection);
-  return connection.greeted;
+  connection.secured = *secured;
+  if (connection.secured && connection.outgoing) send_hello(connection);
+  return connection.secured;
 }
 
-void Links::say_hello(Connection& connection) {
+void Links::send_hello(Connection& connection) {
   connection.our_hello = {options_.region, regions(), fresh_nonce()};
-  say(connection, encode(connection.our_hello));
+  queue(connection, encode(connection.our_hello));
 }
 
-void Links::say(Connection& connection, std::string bytes) { connection.out.push_back(std::move(bytes)); }
+void Links::queue(Connection& connection, std::string bytes) { connection.out.push_back(std::move(bytes)); }
 
 void Links::push(Connection& connection) {
   while (!connection.broken && !connection.out.empty()) {
@@ -267,7 +267,7 @@ void Links::push(Connection& connection) {
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && would_block(errno)) return;
     if (sent < 0) {
-      pull(connection);  // its last words may be there
+      pull(connection);  // a message of the peer may have arrived before
       return break_off(connection, std::strerror(errno));
     }
     traffic_.sent += uint64_t(sent);
@@ -284,12 +284,12 @@ void Links::pull(Connection& connection) {
     const ssize_t got = connection.wire.receive(std::as_writable_bytes(std::span(buffer)));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && would_block(errno)) return;
-    if (got <= 0) return break_off(connection, got == 0 ? "it closed the connection" : std::strerror(errno));
+    if (got <= 0) return break_off(connection, got == 0 ? "connection closed by peer" : std::strerror(errno));
     traffic_.received += uint64_t(got);
     connection.in.append(buffer, size_t(got));
     collectives::FrameKind kind;
     std::string payload;
-    while (next_frame(connection, kind, payload)) hear(connection, kind, std::move(payload));
+    while (next_frame(connection, kind, payload)) handle(connection, kind, std::move(payload));
   }
 }
 
@@ -305,7 +305,7 @@ bool Links::next_frame(Connection& connection, collectives::FrameKind& kind, std
   if (header->length > options_.message_bytes_max ||
       (header->kind == collectives::FrameKind::data) != connection.proved) {
     if (header->kind != collectives::FrameKind::goodbye || !connection.proved) {
-      break_off(connection, "a frame that is not due");
+      break_off(connection, "unexpected frame");
       return false;
     }
   }
@@ -316,45 +316,47 @@ bool Links::next_frame(Connection& connection, collectives::FrameKind& kind, std
   return true;
 }
 
-void Links::hear(Connection& connection, collectives::FrameKind kind, std::string payload) {
+void Links::handle(Connection& connection, collectives::FrameKind kind, std::string payload) {
   if (kind == collectives::FrameKind::data) {
-    events_.push_back({LinkEvent::What::said, *connection.region, std::move(payload)});
+    events_.push_back({LinkEvent::Kind::message, *connection.region, std::move(payload)});
   } else if (kind == collectives::FrameKind::goodbye) {
-    break_off(connection, "it has left");
+    break_off(connection, "the region has left");
   } else if (kind == collectives::FrameKind::hello && !connection.hello) {
-    hear_hello(connection, payload);
+    handle_hello(connection, payload);
   } else if (kind == collectives::FrameKind::proof && connection.hello) {
-    hear_proof(connection, payload);
+    handle_proof(connection, payload);
   } else {
-    break_off(connection, "a frame that is not due");
+    break_off(connection, "unexpected frame");
   }
 }
 
-void Links::hear_hello(Connection& connection, std::string_view payload) {
+void Links::handle_hello(Connection& connection, std::string_view payload) {
   const auto hello = collectives::decode_hello(payload);
   if (!hello) return break_off(connection, hello.error().message);
-  if (!connection.ours) say_hello(connection);  // also to whom we refuse: then it can say what is wrong
+  if (!connection.outgoing)
+    send_hello(connection);  // also before a refusal, so that the peer can report the mismatch
   const bool fits = hello->ranks == regions() &&
-                    (connection.ours ? hello->rank == *connection.region : hello->rank > options_.region);
+                    (connection.outgoing ? hello->rank == *connection.region : hello->rank > options_.region);
   if (!fits) {
-    return break_off(connection,
-                     "it is region " + std::to_string(hello->rank) + " of " + std::to_string(hello->ranks));
+    return break_off(connection, "unexpected peer: region " + std::to_string(hello->rank) + " of " +
+                                     std::to_string(hello->ranks));
   }
   connection.region = hello->rank;
   connection.hello = *hello;
-  say(connection, collectives::encode_proof(collectives::prove(secret_, connection.our_hello, *hello)));
+  queue(connection, collectives::encode_proof(collectives::prove(secret_, connection.our_hello, *hello)));
 }
 
-void Links::hear_proof(Connection& connection, std::string_view payload) {
+void Links::handle_proof(Connection& connection, std::string_view payload) {
   const auto proof = collectives::decode_proof(payload);
   if (!proof) return break_off(connection, proof.error().message);
   if (!equal_in_constant_time(*proof, collectives::prove(secret_, *connection.hello, connection.our_hello)))
-    return break_off(connection, "it does not know this group's secret");
-  // Who comes twice lost its first connection; the second one counts.
-  if (Connection* before = link_to(*connection.region)) break_off(*before, "it came again");
+    return break_off(connection, "wrong secret: it must be equal in all regions");
+  // A region that connects again has lost its first connection.
+  if (Connection* before = link_to(*connection.region))
+    break_off(*before, "replaced by a new connection of the region");
   connection.proved = true;
-  if (connection.ours) attempts_[*connection.region].pause = connect_retry_first;
-  events_.push_back({LinkEvent::What::linked, *connection.region, {}});
+  if (connection.outgoing) attempts_[*connection.region].pause = connect_retry_first;
+  events_.push_back({LinkEvent::Kind::linked, *connection.region, {}});
 }
 
 void Links::break_off(Connection& connection, std::string why) {
@@ -362,16 +364,16 @@ void Links::break_off(Connection& connection, std::string why) {
   connection.broken = true;
   connection.why = std::move(why);
   if (connection.proved) {
-    events_.push_back({LinkEvent::What::lost, *connection.region, connection.why});
+    events_.push_back({LinkEvent::Kind::lost, *connection.region, connection.why});
     connection.proved = false;
   }
-  if (!connection.ours) return;
+  if (!connection.outgoing) return;
   Attempt& attempt = attempts_[*connection.region];
   attempt.under_way = false;
   attempt.last_failure = connection.why;
 }
 
-void Links::bury() {
+void Links::remove_broken() {
   std::erase_if(connections_, [](const auto& each) { return each->broken; });
 }
 

@@ -1,12 +1,13 @@
-// The connections between the leaders of regions: one between each two of them, that may break and come back.
+// Connects the leaders of regions: one link between each two of them, which may break and come back.
 //
-// Everyone listens at its own endpoint and connects to the regions before it, again and again while they are not there.
-// On each connection a hello goes both ways, then a proof of the group's secret, as between ranks (docs/formats/ranks.md);
-// then messages; encrypted where all ask for it (docs/decisions/18). Nothing happens but inside wait(): a region that computes for minutes answers after that.
+// Each leader listens at its own endpoint and connects to the regions before it, repeatedly until it succeeds. On each
+// connection both sides send a hello and then a proof of the shared secret, as ranks do (docs/formats/ranks.md); messages
+// follow. They are encrypted when all regions have that option (docs/decisions/18). All I/O happens inside wait(): a region
+// that computes for minutes answers after that.
 //
-// A region whose process dies is seen at once, one whose machine or network goes after dead_peer_max.
+// A region whose process dies is noticed at once; one whose machine or network fails, after dead_peer_max.
 //
-// Threads: confined to one. Errors: cancelled; whatever keeps us from listening. What happens to a link is an event.
+// Threads: confined to one. Errors: cancelled; errors of listening. Failures of a link are events.
 #pragma once
 
 #include <chrono>
@@ -28,24 +29,24 @@
 namespace trainyard::local_sgd {
 
 struct LinkOptions {
-  std::vector<collectives::Endpoint> leaders;  // by region; the same everywhere
-  uint32_t region = 0;                         // which of them we are
+  std::vector<collectives::Endpoint> leaders;  // by region; equal in all regions
+  uint32_t region = 0;                         // index of this region in `leaders`
   std::string shared_value;
   bool encrypt = false;
-  size_t message_bytes_max = 0;  // a longer one is none of ours, and costs its sender the link
+  size_t message_bytes_max = 0;  // a longer message closes the link
   std::function<bool()> cancelled;
 
-  static constexpr Duration cancel_check_interval = 100ms;  // what a person does not notice
+  static constexpr Duration cancel_check_interval = 100ms;  // short enough to be unnoticeable
   static constexpr Duration dead_peer_max = collectives::TcpOptions::dead_peer_max;
 };
 
 struct LinkEvent {
-  enum class What { linked, lost, said } what = What::said;
+  enum class Kind { linked, lost, message } kind = Kind::message;
   uint32_t region = 0;
-  std::string text;  // what was said; or why it was lost
+  std::string text;  // the message; or why the link was lost
 };
 
-// All bytes that went over the links, headers and greetings included, TLS's and TCP's own not.
+// Bytes over all links, with frame headers and handshakes, without the overhead of TLS and TCP.
 struct LinkTraffic {
   uint64_t sent = 0;
   uint64_t received = 0;
@@ -53,43 +54,44 @@ struct LinkTraffic {
 
 class Links {
  public:
-  // Listens. Errors: unavailable while our own name or address is not there (yet).
+  // Listens. Errors: unavailable while the own host name does not resolve or its address is not configured yet.
   static Result<std::unique_ptr<Links>> open(LinkOptions options);
-  ~Links();  // says goodbye
+  ~Links();  // sends goodbye frames
   Links(const Links&) = delete;
   Links& operator=(const Links&) = delete;
 
-  // What happened, in order; waits for something at most so long.
+  // Returns the events in order; waits at most this long for the first one.
   Result<std::vector<LinkEvent>> wait(Duration at_most);
-  // Nothing where there is no link (any more). Sent by wait().
+  // Queues a message, which wait() sends; ignored when there is no link.
   void send(uint32_t region, std::string_view message);
-  // Breaks a link; the next wait() says so.
+  // Closes a link; the next wait() reports it.
   void close(uint32_t region, std::string why);
 
   bool all_sent() const;
-  // Whether somebody is at our door, or opens us his: worth a short wait.
-  bool greets() const;
+  // True while a handshake with another region is in progress: worth a short wait.
+  bool is_handshaking() const;
   LinkTraffic traffic() const { return traffic_; }
   std::string name_of(uint32_t region) const;  // "region 1 (host:7831)"
-  // Why the last try to reach a region before us failed.
+  // Why the last attempt to connect to a region failed. Requires: a region before this one.
   std::string last_failure(uint32_t region) const { return attempts_[region].last_failure; }
 
  private:
   using Moment = std::chrono::steady_clock::time_point;
-  // A connection, from its first packet to a link.
+  // A connection, from its first packet until it is a link.
   struct Connection {
     collectives::Wire wire;
-    std::optional<uint32_t> region;  // known from its hello on, or from the start where we connected
-    bool ours = false;
+    std::optional<uint32_t>
+        region;             // known from the peer's hello on, or from the start when this side connects
+    bool outgoing = false;  // this side connects
     bool connected = false;
-    bool greeted = false;  // what TLS says first is over
+    bool secured = false;  // the TLS handshake is over, or not needed
     std::optional<collectives::Hello> hello;
     collectives::Hello our_hello;
     bool proved = false;
     std::string in;
-    std::deque<std::string> out;  // bounded by what the council says: a message for each step of a round
+    std::deque<std::string> out;  // bounded by the messages of a RegionGroup: a few for each round
     size_t out_sent = 0;          // of the first of them
-    Moment until;                 // to prove it
+    Moment until;                 // deadline of the handshake
     bool broken = false;
     std::string why;
   };
@@ -97,36 +99,36 @@ class Links {
     bool under_way = false;
     Moment next{};
     Duration pause{};
-    std::string last_failure = "it was not tried";
+    std::string last_failure = "no attempt was made";
   };
 
   Links(LinkOptions options, collectives::Socket listener, std::shared_ptr<const collectives::TlsKey> key);
   uint32_t regions() const { return uint32_t(options_.leaders.size()); }
   Connection* link_to(uint32_t region);
   void begin_attempts();
-  void accept_strangers();
+  void accept_connections();
   void advance(Connection& connection);
   bool finish_connecting(Connection& connection);
-  bool finish_greeting(Connection& connection);
+  bool finish_handshake(Connection& connection);
   void push(Connection& connection);
   void pull(Connection& connection);
-  // The next whole frame in what was read; false when there is none, or the connection is broken now.
+  // Takes the next whole frame from the bytes that were read; false when there is none, or the connection is now broken.
   bool next_frame(Connection& connection, collectives::FrameKind& kind, std::string& payload);
-  void hear(Connection& connection, collectives::FrameKind kind, std::string payload);
-  void hear_hello(Connection& connection, std::string_view payload);
-  void hear_proof(Connection& connection, std::string_view payload);
-  void say_hello(Connection& connection);
-  void say(Connection& connection, std::string bytes);
+  void handle(Connection& connection, collectives::FrameKind kind, std::string payload);
+  void handle_hello(Connection& connection, std::string_view payload);
+  void handle_proof(Connection& connection, std::string_view payload);
+  void send_hello(Connection& connection);
+  void queue(Connection& connection, std::string bytes);
   void break_off(Connection& connection, std::string why);
-  void bury();
+  void remove_broken();
   Result<void> sleep(Duration at_most);
 
   const LinkOptions options_;
   const std::string secret_;
-  const std::shared_ptr<const collectives::TlsKey> key_;  // null: in the clear
+  const std::shared_ptr<const collectives::TlsKey> key_;  // null: not encrypted
   collectives::Socket listener_;
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::vector<Attempt> attempts_;  // by region, those before us
+  std::vector<Attempt> attempts_;  // by region, those before this one
   std::vector<LinkEvent> events_;
   LinkTraffic traffic_;
 };

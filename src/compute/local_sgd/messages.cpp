@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* names[] = {"hello", "join", "offer", "averaged", "snapshot", "refuse", "done"};
 
-// The one description of what goes on the link, for both ways.
+// Describes each message once, for encoding and decoding.
 struct Describe {
   template <class Side, class M>
   void operator()(Side& side, M& m) const {
@@ -59,7 +59,7 @@ Result<Message> decode_message(std::string_view bytes) {
 }
 
 size_t message_bytes_max(size_t parameters) {
-  constexpr size_t fields = 256;  // kind, numbers and lengths of the largest message, with room to spare
+  constexpr size_t fields = 256;  // kind, numbers and lengths of the largest message, rounded up
   return 2 * sizeof(float) * parameters + charter_bytes_max + sizeof(uint32_t) * regions_max + fields;
 }
 

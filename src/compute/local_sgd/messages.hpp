@@ -1,7 +1,7 @@
-// What the leaders of regions say to each other, and as which bytes.
+// Defines the messages between the leaders of regions and how they are encoded.
 //
 // A message is the payload of a data frame (transport/tcp/frame.hpp, operation and label 0): a kind byte, then the fields in
-// order (base/fields.hpp). Rounds count the meetings that are over. docs/formats/local-sgd.md has the table.
+// order (base/fields.hpp). Rounds count completed averaging rounds. docs/formats/local-sgd.md has the table.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming message and field.
 #pragma once
@@ -17,37 +17,38 @@
 
 namespace trainyard::local_sgd {
 
-// Regions by seniority: the first that lives leads.
+// Regions by seniority: the first reachable one leads.
 using Members = std::vector<uint32_t>;
 
-// "I am a member of this circle": said to whoever appears, and to a leader that may not know.
+// The sender is a member of this group. Sent to every newly linked region, and to a leader that may not know it.
 struct Hello {
   uint64_t round = 0;
   bool finished = false;
   Members members;
 };
-// "I take no part yet and want to."
+// The sender wants to become a member.
 struct Join {
   uint64_t round = 0;
-  uint64_t digest = 0;  // of parameters, outer state and charter
+  uint64_t digest = 0;  // of charter, round, parameters and outer state
   uint64_t parameters = 0;
 };
-// A region's outer gradient, for the leader.
+// The outer gradient of a region, for the leader.
 struct Offer {
-  uint64_t round = 0;   // that it is part of: one more than are over
-  uint64_t digest = 0;  // of what it starts from
+  uint64_t round = 0;   // the round to which it belongs: completed rounds + 1
+  uint64_t digest = 0;  // of the parameters from which it was computed
   double weight = 0;
   Coding coding = Coding::f32;
   std::string gradient;
 };
-// What the leader made of all offers, for those who made them.
+// The mean of all offers, from the leader to the members.
 struct Averaged {
   uint64_t round = 0;
   Members members;
   Coding coding = Coding::f32;
   std::string gradient;
 };
-// Everything, for a region that joins or is behind. The three texts are empty when the digest that it said is right.
+// The complete state, for a region that joins or is behind. The three texts are empty when the region has it already, as its
+// digest shows.
 struct Snapshot {
   uint64_t round = 0;
   Members members;
@@ -55,11 +56,11 @@ struct Snapshot {
   std::string parameters;  // f32
   std::string velocity;    // f32
 };
-// "You cannot be one of us."
+// The receiver cannot be a member.
 struct Refuse {
   std::string why;
 };
-// "I have seen the last round, and stay until you have."
+// The sender has seen the last round, and stays until the receiver has.
 struct Done {
   uint64_t round = 0;
 };
@@ -69,9 +70,9 @@ using Message = std::variant<Hello, Join, Offer, Averaged, Snapshot, Refuse, Don
 std::string encode(const Message& message);
 Result<Message> decode_message(std::string_view bytes);
 
-// A bound on what a message of a circle with so many parameters may have: what a link reads at most.
+// The maximum size of a message of a group with so many parameters.
 size_t message_bytes_max(size_t parameters);
-inline constexpr size_t regions_max = 64;               // a leader hears them all, one after the other
+inline constexpr size_t regions_max = 64;               // a leader handles their offers one after the other
 inline constexpr size_t charter_bytes_max = 64 * 1024;  // a page of settings
 
 }  // namespace trainyard::local_sgd

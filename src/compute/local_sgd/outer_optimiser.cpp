@@ -7,7 +7,7 @@ namespace trainyard::local_sgd {
 void OuterOptimiser::step(std::span<float> parameters, OuterState& state,
                           std::span<const float> gradient) const {
   CHECK(parameters.size() == gradient.size() && state.velocity.size() == gradient.size(),
-        "an outer gradient for each parameter");
+        "parameters, gradient and velocity must have equal sizes");
   const float momentum = settings_.momentum;
   const float learning_rate = settings_.learning_rate;
   for (size_t i = 0; i < parameters.size(); ++i) {
@@ -18,10 +18,11 @@ void OuterOptimiser::step(std::span<float> parameters, OuterState& state,
 }
 
 std::vector<float> weighted_mean(std::span<const Share> shares) {
-  CHECK(!shares.empty(), "a mean of something");
+  CHECK(!shares.empty(), "a mean needs at least one share");
   double total = 0;
   for (const Share& share : shares) {
-    CHECK(share.weight >= 0 && share.gradient.size() == shares[0].gradient.size(), "shares of one whole");
+    CHECK(share.weight >= 0 && share.gradient.size() == shares[0].gradient.size(),
+          "weights must not be negative, and gradients must have equal sizes");
     total += share.weight;
   }
   std::vector<double> sums(shares[0].gradient.size());

@@ -1,18 +1,18 @@
-// How regions that trained apart for a while become one model again.
+// Combines the parameters of regions that trained separately into one model.
 //
-// Each region steps H times by itself. What it moved is its outer gradient: parameters at the last meeting minus
-// parameters now. The mean of the regions' outer gradients, weighted by what each has seen, moves the parameters of the
-// last meeting, and from there all go on:
+// Each region takes H steps by itself. Its outer gradient is the parameters after the last round minus its parameters now.
+// The mean of the outer gradients, weighted by the samples that each region has seen, moves the parameters of the last
+// round, and all regions continue from there:
 //
 //   velocity   := momentum * velocity + gradient
 //   parameters := parameters - learning_rate * (gradient + momentum * velocity)      (Nesterov)
 //
-//   learning_rate 1, momentum 0    local SGD; with weights that count samples, federated averaging
-//   learning_rate 0.7, momentum 0.6..0.9    as DiLoCo does it: few meetings, and most of what many would give
+//   learning_rate 1, momentum 0             local SGD; with weights that count samples, federated averaging
+//   learning_rate 0.7, momentum 0.6..0.9    DiLoCo: few rounds, with most of the accuracy of many
 //
-// Threads: pure functions on plain values. Errors: none; what is Required is checked.
-// Every region computes a step by itself from equal bytes, so it must give equal bits everywhere: compiled without
-// contraction (CMakeLists.txt).
+// Threads: pure functions on plain values. Errors: none; requirements are checked.
+// Every region computes a step from equal bytes and must get equal bits, on every machine: compiled without contraction
+// (CMakeLists.txt).
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ namespace trainyard::local_sgd {
 
 struct OuterSettings {
   float learning_rate = 0.7f;
-  // 0.9 where there are hundreds of meetings; with some dozens it overshoots: on the digits 0.6 loses nothing.
+  // 0.9 suits hundreds of rounds. With some dozens of rounds it overshoots; 0.6 loses no accuracy on the digits example.
   float momentum = 0.6f;
 };
 
-// Kept between meetings; with the parameters it is all that a region must be told to take part.
+// The state between rounds; a joining region needs it and the parameters.
 struct OuterState {
   std::vector<float> velocity;
 };
@@ -35,21 +35,21 @@ struct OuterState {
 class OuterOptimiser {
  public:
   explicit OuterOptimiser(OuterSettings settings) : settings_(settings) {}
-  // Requires: all three are equally long.
+  // Requires: all three have equal sizes.
   void step(std::span<float> parameters, OuterState& state, std::span<const float> gradient) const;
 
  private:
   const OuterSettings settings_;
 };
 
-// One region's part of a mean.
+// The outer gradient of one region and its weight in the mean.
 struct Share {
-  double weight = 0;  // how much it has seen, say samples; relative to the others'
+  double weight = 0;  // for instance samples seen; relative to the other weights
   std::vector<float> gradient;
 };
 
-// The shares' mean by weight, added in their order; all weights 0: the plain mean.
-// Requires: at least one share; all equally long; no weight is negative.
+// Returns the weighted mean, summed in the order of the shares; the unweighted mean when all weights are 0.
+// Requires: at least one share; equal sizes; no weight is negative.
 std::vector<float> weighted_mean(std::span<const Share> shares);
 
 }  // namespace trainyard::local_sgd

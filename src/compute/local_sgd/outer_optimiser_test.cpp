@@ -23,7 +23,7 @@ TEST(OuterOptimiser, with_a_full_step_and_no_momentum_gives_the_mean_of_the_regi
   EXPECT_EQ(parameters, (std::vector<float>{2.5f, 1.0f}));
 }
 
-TEST(OuterOptimiser, moves_by_nesterovs_rule) {
+TEST(OuterOptimiser, steps_by_nesterovs_rule) {
   const struct {
     float learning_rate, momentum, gradient;
     float velocity, parameter;  // after each of two steps from 0 with the same gradient
@@ -47,12 +47,12 @@ TEST(OuterOptimiser, moves_by_nesterovs_rule) {
   }
 }
 
-TEST(WeightedMean, of_regions_that_have_seen_nothing_is_the_plain_mean) {
+TEST(WeightedMean, of_zero_weights_is_the_unweighted_mean) {
   const std::vector<Share> shares = {{0, {1, 2}}, {0, {3, 6}}};
   EXPECT_EQ(weighted_mean(shares), (std::vector<float>{2, 4}));
 }
 
-TEST(Coding, keeps_what_it_can_and_refuses_other_sizes) {
+TEST(Coding, decodes_within_its_precision_and_rejects_other_sizes) {
   const std::vector<float> values = {0, 1, -2.5f, 3.14159265f, 1e-3f};
   const struct {
     Coding coding;
@@ -67,7 +67,7 @@ TEST(Coding, keeps_what_it_can_and_refuses_other_sizes) {
     const auto again = decode(row.coding, bytes, values.size());
     ASSERT_TRUE(again);
     for (size_t i = 0; i < values.size(); ++i)
-      // int8's error is half of a 127th of the largest.
+      // The error of int8 is half of a 127th of the largest value.
       EXPECT_NEAR((*again)[i], values[i],
                   row.coding == Coding::int8 ? 3.15f / 254 : std::abs(values[i]) * row.relative);
     EXPECT_EQ(decode(row.coding, bytes, values.size() + 1).error().kind, Kind::corrupt);
@@ -76,8 +76,8 @@ TEST(Coding, keeps_what_it_can_and_refuses_other_sizes) {
   EXPECT_FALSE(parse_coding("int4"));
 }
 
-TEST(Replica, what_the_coding_forgets_is_not_lost) {
-  // A step of 1 + 2^-9 is rounded to 1 in bf16; the rest adds up and comes with a later offer.
+TEST(Replica, rounding_errors_of_the_coding_are_added_to_later_offers) {
+  // A step of 1 + 2^-9 is rounded to 1 in bf16; the rounding errors add up and are sent with a later offer.
   const float step = 1 + 0x1p-9f;
   Replica replica({0.0f}, "", {.learning_rate = 1, .momentum = 0}, Coding::bf16);
   for (int round = 0; round < 8; ++round) {
@@ -91,7 +91,7 @@ TEST(Replica, what_the_coding_forgets_is_not_lost) {
   EXPECT_LT(replica.parameters()[0], -8.0f);
 }
 
-TEST(Replica, tells_equal_ones_from_others_and_takes_over_all_of_another) {
+TEST(Replica, has_a_digest_of_its_state_and_adopts_the_state_of_another) {
   const OuterSettings outer;
   Replica one({1, 2, 3}, "charter", outer, Coding::f32);
   Replica other({1, 2, 3}, "charter", outer, Coding::f32);
@@ -107,7 +107,7 @@ TEST(Replica, tells_equal_ones_from_others_and_takes_over_all_of_another) {
   EXPECT_EQ(third.digest(), one.digest());
   EXPECT_EQ(third.charter(), "charter");
   EXPECT_EQ(third.round(), 1u);
-  EXPECT_TRUE(one.snapshot(third.digest()).parameters.empty());  // nothing to tell
+  EXPECT_TRUE(one.snapshot(third.digest()).parameters.empty());  // equal digests: nothing to send
   EXPECT_EQ(third.adopt({2, {}, "", "short", ""}).error().kind, Kind::corrupt);
   EXPECT_EQ(third.digest(), one.digest());
   const std::vector<float> broken = {0, NAN, 0};

@@ -7,19 +7,19 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "local_sgd/council.hpp"
 #include "local_sgd/links.hpp"
+#include "local_sgd/region_group.hpp"
 
 namespace trainyard::local_sgd {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Duration settle_max = 300ms;     // for somebody at the door: a few round trips of a long link
-constexpr Duration remind_interval = 5s;   // what two messages that crossed cost, at most
-constexpr Duration veteran_timeout = 15s;  // to be taken in again; then those who are here go on
-constexpr Duration founding_max = 10s;     // between the first region's deadline and the last one's
-constexpr Duration look_interval = 1s;     // how late a limit may be noticed
+constexpr Duration settle_max = 300ms;    // for a handshake in progress: a few round trips on a long link
+constexpr Duration remind_interval = 5s;  // the longest delay when two messages crossed
+constexpr Duration rejoin_timeout = 15s;  // to be admitted again; then the reachable regions found a group
+constexpr Duration founding_max = 10s;    // between the join deadlines of the first and the last region
+constexpr Duration check_interval = 1s;   // the longest delay in noticing a limit
 
 }  // namespace
 
@@ -37,40 +37,42 @@ class Regions::Impl {
   Impl(RegionOptions options, std::span<const float> parameters, std::unique_ptr<Links> links)
       : options_(std::move(options)),
         replica_({parameters.begin(), parameters.end()}, options_.charter, options_.outer, options_.coding),
-        council_(replica_, uint32_t(options_.region), uint32_t(options_.leaders.size())),
+        region_group_(replica_, uint32_t(options_.region), uint32_t(options_.leaders.size())),
         links_(std::move(links)) {}
 
   Result<void> join(std::span<float> parameters) {
     TRY(become_member());
-    (void)council_.take_adopted();
+    (void)region_group_.take_adopted();
     take(parameters);
     return ok();
   }
 
   Result<Round> average(std::span<float> parameters, double weight) {
     if (parameters.size() != replica_.parameters().size())
-      return invalid("as many parameters as when we joined");
-    if (!(weight >= 0)) return invalid("a weight is not negative");
-    // What came while we trained: somebody who went, came, or leads now.
-    TRY(drain(links_->greets() ? settle_max : 0ms));
-    if (!council_.is_member()) TRY(become_member());
-    if (!council_.take_adopted()) {
-      council_.offer(TRY(replica_.offer(parameters, weight)));
-      TRY(until([&] { return council_.is_member() && !council_.offering(); }));
+      return invalid(std::to_string(parameters.size()) + " parameters, but the region joined with " +
+                     std::to_string(replica_.parameters().size()));
+    if (!(weight >= 0))
+      return invalid("invalid weight " + std::to_string(weight) + ": it must not be negative");
+    // Handles what arrived during training: regions joined, were lost, or lead now.
+    TRY(drain(links_->is_handshaking() ? settle_max : 0ms));
+    if (!region_group_.is_member()) TRY(become_member());
+    if (!region_group_.take_adopted()) {
+      region_group_.offer(TRY(replica_.offer(parameters, weight)));
+      TRY(run_until([&] { return region_group_.is_member() && !region_group_.offering(); }));
     }
-    const bool adopted = council_.take_adopted();
-    TRY(drain(0ms));  // our answers go out before we train again
+    const bool adopted = region_group_.take_adopted();
+    TRY(drain(0ms));  // sends the answers before the caller trains again
     take(parameters);
-    return Round{replica_.round(), int(council_.size()), adopted};
+    return Round{replica_.round(), int(region_group_.size()), adopted};
   }
 
   Result<void> finish() {
-    council_.finish();
-    return until([&] { return council_.may_leave() && links_->all_sent(); });
+    region_group_.finish();
+    return run_until([&] { return region_group_.may_leave() && links_->all_sent(); });
   }
 
   const Replica& replica() const { return replica_; }
-  int size() const { return int(council_.size()); }
+  int size() const { return int(region_group_.size()); }
   RegionTraffic traffic() const { return {links_->traffic().sent, links_->traffic().received}; }
   std::vector<std::string> take_news() { return std::exchange(news_, {}); }
 
@@ -80,21 +82,21 @@ class Regions::Impl {
   }
 
   Result<void> become_member() {
-    return until([&] { return council_.is_member(); });
+    return run_until([&] { return region_group_.is_member(); });
   }
 
-  // The only loop: what happens on the links goes to the council, what it says goes to the links.
+  // The only loop: passes events of the links to the group, and messages of the group to the links.
   template <class Done>
-  Result<void> until(const Done& done) {
+  Result<void> run_until(const Done& done) {
     progress_at_ = reminded_at_ = SteadyClock::now();
     for (;;) {
-      post();
+      post_outgoing();
       if (done()) {
         joining_since_.reset();
         was_member_ = true;
         return flush();
       }
-      TRY(look_at(TRY(links_->wait(look_interval))));
+      TRY(handle_events(TRY(links_->wait(check_interval))));
       TRY(check_limits());
     }
   }
@@ -102,95 +104,97 @@ class Regions::Impl {
   Result<void> drain(Duration at_most) {
     const auto end = SteadyClock::now() + at_most;
     for (;;) {
-      post();
+      post_outgoing();
       const auto left = std::chrono::ceil<Duration>(end - SteadyClock::now());
-      const bool waits = left > 0ms && links_->greets();
+      const bool waits = left > 0ms && links_->is_handshaking();
       const auto events = TRY(links_->wait(waits ? left : 0ms));
-      TRY(look_at(events));
+      TRY(handle_events(events));
       if (events.empty() && !waits) return ok();
     }
   }
 
-  // A leader's answer may be larger than a socket's buffer.
+  // Waits until all is sent: the message of a leader may be larger than the buffer of a socket.
   Result<void> flush() {
     const auto end = SteadyClock::now() + options_.round_timeout;
     while (!links_->all_sent() && SteadyClock::now() < end) {
-      TRY(look_at(TRY(links_->wait(LinkOptions::cancel_check_interval))));
-      post();
+      TRY(handle_events(TRY(links_->wait(LinkOptions::cancel_check_interval))));
+      post_outgoing();
     }
     return ok();
   }
 
-  void post() {
-    for (const Outgoing& each : council_.take_outgoing()) links_->send(each.to, encode(each.message));
+  void post_outgoing() {
+    for (const Outgoing& each : region_group_.take_outgoing()) links_->send(each.to, encode(each.message));
   }
 
-  Result<void> look_at(const std::vector<LinkEvent>& events) {
+  Result<void> handle_events(const std::vector<LinkEvent>& events) {
     for (const LinkEvent& event : events) {
       progress_at_ = SteadyClock::now();
       const std::string name = links_->name_of(event.region);
-      if (event.what == LinkEvent::What::linked) {
+      if (event.kind == LinkEvent::Kind::linked) {
         news_.push_back(name + " is here");
-        council_.linked(event.region);
-      } else if (event.what == LinkEvent::What::lost) {
+        region_group_.linked(event.region);
+      } else if (event.kind == LinkEvent::Kind::lost) {
         news_.push_back(name + " is gone: " + event.text);
-        council_.lost(event.region);
+        region_group_.lost(event.region);
       } else if (auto message = decode_message(event.text)) {
-        council_.heard(event.region, *std::move(message));
+        region_group_.received(event.region, *std::move(message));
       } else {
         links_->close(event.region, message.error().message);
       }
     }
     if (news_.size() > news_max) news_.erase(news_.begin(), news_.end() - news_max);
-    if (!council_.refused()) return ok();
-    // It deserves to hear why as well.
-    post();
+    if (!region_group_.refused()) return ok();
+    // Sends the refusal to the other region too.
+    post_outgoing();
     (void)links_->wait(0ms);
-    return conflict(*council_.refused());
+    return conflict(*region_group_.refused());
   }
 
   Result<void> check_limits() {
     const auto now = SteadyClock::now();
     if (now - reminded_at_ >= remind_interval && now - progress_at_ >= remind_interval) {
       reminded_at_ = now;
-      council_.remind();
+      region_group_.remind();
     }
-    if (!council_.is_member()) return check_joining(now);
+    if (!region_group_.is_member()) return check_joining(now);
     joining_since_.reset();
     was_member_ = true;
-    // Who leads waits for the others; who does not, for the leader, and longer, since it may be waiting itself.
-    const bool leads = council_.leader() == uint32_t(options_.region);
+    // A leader waits for the others; any other region waits for the leader, and longer, since the leader may be waiting too.
+    const bool leads = region_group_.leader() == uint32_t(options_.region);
     if (now - progress_at_ < (leads ? options_.round_timeout : 2 * options_.round_timeout)) return ok();
     progress_at_ = now;
-    for (const uint32_t each : council_.waited_for())
-      links_->close(each, "nothing from it for " + std::to_string(options_.round_timeout.count()) + " ms");
+    for (const uint32_t each : region_group_.waited_for())
+      links_->close(each, "timed out after " + std::to_string(options_.round_timeout.count()) +
+                              " ms without a message");
     return ok();
   }
 
   Result<void> check_joining(SteadyClock::time_point now) {
     if (!joining_since_) joining_since_ = now;
     const auto waited = now - *joining_since_;
-    if (was_member_ && waited >= veteran_timeout) council_.found_with(1);
+    if (was_member_ && waited >= rejoin_timeout) region_group_.found_with(1);
     if (waited < options_.join_deadline) return ok();
-    if (options_.regions_min > 0) council_.found_with(uint32_t(options_.regions_min));
-    // Somebody else may be the one to found, and its watch a little late.
-    if (council_.is_member() || (options_.regions_min > 0 && waited < options_.join_deadline + founding_max))
+    if (options_.regions_min > 0) region_group_.found_with(uint32_t(options_.regions_min));
+    // Another region may be the one to found, and its deadline may end a little later.
+    if (region_group_.is_member() ||
+        (options_.regions_min > 0 && waited < options_.join_deadline + founding_max))
       return ok();
     std::string missing;
     for (uint32_t region = 0; region < options_.leaders.size(); ++region) {
-      if (region == uint32_t(options_.region) || council_.is_linked(region)) continue;
+      if (region == uint32_t(options_.region) || region_group_.is_linked(region)) continue;
       missing += (missing.empty() ? "" : ", ") + links_->name_of(region);
       if (region < uint32_t(options_.region)) missing += " [" + links_->last_failure(region) + "]";
     }
-    return unavailable((missing.empty() ? "no region took us in" : missing + " did not come") + " within " +
-                       std::to_string(options_.join_deadline.count()) + " ms");
+    return unavailable((missing.empty() ? "no region admitted this one" : missing + " did not come") +
+                       " within " + std::to_string(options_.join_deadline.count()) + " ms");
   }
 
-  static constexpr size_t news_max = 100;  // lines: what a person would read of them
+  static constexpr size_t news_max = 100;  // lines: more than a person would read
 
   const RegionOptions options_;
   Replica replica_;
-  Council council_;
+  RegionGroup region_group_;
   std::unique_ptr<Links> links_;
   std::vector<std::string> news_;
   std::optional<SteadyClock::time_point> joining_since_;
@@ -199,21 +203,27 @@ class Regions::Impl {
   bool was_member_ = false;
 };
 
-Regions::Regions(std::unique_ptr<Impl> inside) : impl_(std::move(inside)) {}
+Regions::Regions(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Regions::~Regions() = default;
 
 Result<std::unique_ptr<Regions>> Regions::join(RegionOptions options, std::span<float> parameters) {
   const size_t regions = options.leaders.size();
   if (regions == 0 || regions > regions_max)
-    return invalid("from 1 to " + std::to_string(regions_max) + " regions, not " + std::to_string(regions));
+    return invalid("invalid number of regions " + std::to_string(regions) + ": use 1 to " +
+                   std::to_string(regions_max));
   if (options.region < 0 || size_t(options.region) >= regions)
-    return invalid("region " + std::to_string(options.region) + " is none of the " + std::to_string(regions));
-  if (parameters.empty()) return invalid("a model without parameters");
-  if (options.charter.size() > charter_bytes_max) return invalid("the charter is too long");
+    return invalid("invalid region " + std::to_string(options.region) + ": use 0 to " +
+                   std::to_string(regions - 1));
+  if (parameters.empty()) return invalid("the model has no parameters");
+  if (options.charter.size() > charter_bytes_max)
+    return invalid("the charter has " + std::to_string(options.charter.size()) + " bytes; the maximum is " +
+                   std::to_string(charter_bytes_max));
   if (options.shared_value.size() > collectives::TcpOptions::shared_value_bytes_max)
-    return invalid("the shared value is too long");
+    return invalid("the shared secret has " + std::to_string(options.shared_value.size()) +
+                   " bytes; the maximum is " +
+                   std::to_string(collectives::TcpOptions::shared_value_bytes_max));
   if (options.encrypt && options.shared_value.empty())
-    return invalid("regions without a secret cannot encrypt");
+    return invalid("encryption between regions needs a shared secret");
   const auto deadline = SteadyClock::now() + options.join_deadline;
   LinkOptions link_options{options.leaders,
                            uint32_t(options.region),
@@ -222,17 +232,17 @@ Result<std::unique_ptr<Regions>> Regions::join(RegionOptions options, std::span<
                            message_bytes_max(parameters.size()),
                            options.cancelled};
   auto links = Links::open(link_options);
-  // Our own name may not be known yet, nor our address be there: both are worth waiting for.
+  // Retries while the own host name does not resolve or its address is not configured yet.
   while (!links && links.error().kind == Kind::unavailable && SteadyClock::now() < deadline) {
     if (options.cancelled && options.cancelled())
-      return cancelled("told to stop while waiting for our address");
+      return cancelled("cancelled while waiting for the own address");
     std::this_thread::sleep_for(LinkOptions::cancel_check_interval);
     links = Links::open(link_options);
   }
   if (!links) return std::move(links).error();
-  auto inside = std::make_unique<Impl>(std::move(options), parameters, *std::move(links));
-  TRY(inside->join(parameters).in("joining the regions"));
-  return std::unique_ptr<Regions>(new Regions(std::move(inside)));
+  auto impl = std::make_unique<Impl>(std::move(options), parameters, *std::move(links));
+  TRY(impl->join(parameters).in("joining the regions"));
+  return std::unique_ptr<Regions>(new Regions(std::move(impl)));
 }
 
 Result<Round> Regions::average(std::span<float> parameters, double weight) {

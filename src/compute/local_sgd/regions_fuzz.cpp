@@ -1,11 +1,11 @@
-// Whatever another region's leader sends is decoded or refused; what is decoded encodes to the same bytes again, and a
-// council survives hearing it.
+// Decodes any bytes as a message of another region's leader. A decoded message encodes to the same bytes, and a RegionGroup
+// handles it.
 // decoder: src/compute/local_sgd/messages.cpp
 #include <cstddef>
 #include <cstdint>
 
 #include "base/check.hpp"
-#include "local_sgd/council.hpp"
+#include "local_sgd/region_group.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::local_sgd;
@@ -14,17 +14,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto message = decode_message(bytes);
   if (!message) return 0;
   CHECK(encode(*message) == bytes, "the codec has one form a message");
-  // The first byte: what we are when we hear it.
+  // The first byte selects the state of the group that receives the message.
   Replica replica({1, 2}, "", {}, Coding::bf16);
-  Council council(replica, 1, 3);
-  council.linked(0);
-  if (data[0] & 1) council.heard(0, Join{0, replica.digest(), 2});
-  if (data[0] & 2) council.found_with(1);
-  if (council.is_member() && (data[0] & 4)) {
+  RegionGroup region_group(replica, 1, 3);
+  region_group.linked(0);
+  if (data[0] & 1) region_group.received(0, Join{0, replica.digest(), 2});
+  if (data[0] & 2) region_group.found_with(1);
+  if (region_group.is_member() && (data[0] & 4)) {
     const float trained[] = {3, 4};
-    council.offer(*replica.offer(trained, 1));
+    region_group.offer(*replica.offer(trained, 1));
   }
-  council.heard(0, *message);
-  council.lost(0);
+  region_group.received(0, *message);
+  region_group.lost(0);
   return 0;
 }

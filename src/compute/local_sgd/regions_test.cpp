@@ -1,4 +1,4 @@
-// Regions over loopback: threads where all live, processes where some die.
+// Trains regions over loopback: as threads, and as processes where some are killed.
 #include "local_sgd/regions.hpp"
 
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ RegionOptions options(const std::vector<collectives::Endpoint>& leaders, int reg
   return options;
 }
 
-// What a region learns by itself between two rounds: a pull towards values of its own.
+// Trains a region between two rounds: moves its parameters towards values of its own.
 void train(std::vector<float>& parameters, int region, uint64_t round) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     const float aim = float((i * 7 + size_t(region) * 13 + round) % 17) / 16.0f;
@@ -46,7 +46,7 @@ void train(std::vector<float>& parameters, int region, uint64_t round) {
   }
 }
 
-TEST(Regions, end_alike_and_send_what_the_formula_says) {
+TEST(Regions, end_with_equal_parameters_and_send_the_bytes_of_the_formula) {
   constexpr uint64_t rounds = 5;
   for (int count = 1; count <= 4; ++count) {
     const auto leaders = endpoints(count);
@@ -80,18 +80,18 @@ TEST(Regions, end_alike_and_send_what_the_formula_says) {
     const auto frame = [](const Message& message) {
       return collectives::frame_header_bytes + encode(message).size();
     };
-    const size_t ways = size_t(count) * size_t(count - 1);
-    const size_t greeting = collectives::encode(collectives::Hello{}).size() +
-                            collectives::encode_proof({}).size() + frame(Join{}) + frame(Done{});
+    const size_t directions = size_t(count) * size_t(count - 1);
+    const size_t handshake = collectives::encode(collectives::Hello{}).size() +
+                             collectives::encode_proof({}).size() + frame(Join{}) + frame(Done{});
     const size_t founding = size_t(count - 1) * frame(Snapshot{0, Members(size_t(count)), {}, {}, {}});
     const size_t rounds_bytes = founding + rounds * round_bytes(Coding::bf16, parameters_count, count);
-    // Greetings: who meets when it is a member already says so instead of that it wants to be one, and two that do not
-    // lead may have finished before they meet.
+    // A region that is a member when a link comes up sends Hello instead of Join, and two regions that do not lead may have
+    // finished before they are linked.
     const size_t members = frame(local_sgd::Hello{0, false, Members(size_t(count))});
-    EXPECT_GE(sent, rounds_bytes + 2 * size_t(count - 1) * greeting);
-    EXPECT_LE(sent, rounds_bytes + ways * (greeting + members));
-    // A goodbye may cross with our own leaving.
-    EXPECT_LE(received, sent + ways * collectives::frame_header_bytes);
+    EXPECT_GE(sent, rounds_bytes + 2 * size_t(count - 1) * handshake);
+    EXPECT_LE(sent, rounds_bytes + directions * (handshake + members));
+    // A goodbye may cross with the end of the receiver.
+    EXPECT_LE(received, sent + directions * collectives::frame_header_bytes);
     EXPECT_GE(received, sent);
   }
 }
@@ -104,17 +104,17 @@ TEST(Regions, cost_a_200th_of_an_allreduce_after_each_of_100_steps) {
   }
 }
 
-TEST(Regions, who_never_comes_is_named_and_enough_others_begin_without_it) {
+TEST(Regions, a_region_that_never_comes_is_named_and_regions_min_others_begin_without_it) {
   const auto leaders = endpoints(3);
   for (const int regions_min : {0, 2}) {
     std::vector<std::thread> threads;
     for (const int region : {0, 2}) {
       threads.emplace_back([&, region] {
-        auto hasty = options(leaders, region);
-        hasty.join_deadline = 500ms;
-        hasty.regions_min = regions_min;
+        auto own = options(leaders, region);
+        own.join_deadline = 500ms;
+        own.regions_min = regions_min;
         std::vector<float> parameters(4, 1.0f);
-        const auto regions = Regions::join(hasty, parameters);
+        const auto regions = Regions::join(own, parameters);
         if (regions_min == 2) {
           ASSERT_TRUE(regions) << regions.error().message;
           EXPECT_EQ((*regions)->size(), 2);
@@ -131,9 +131,9 @@ TEST(Regions, who_never_comes_is_named_and_enough_others_begin_without_it) {
   }
 }
 
-TEST(Regions, another_model_another_secret_and_garbage_are_refused) {
+TEST(Regions, a_different_model_secret_or_invalid_options_are_rejected) {
   const auto leaders = endpoints(2);
-  // A refusal is heard at once; a stranger only makes the time go by.
+  // A refusal arrives at once; a wrong secret ends with the join deadline.
   const auto fail = [&](size_t parameters_here, const std::string& secret, Duration deadline) {
     std::string why;
     std::thread other([&] {
@@ -159,29 +159,29 @@ TEST(Regions, another_model_another_secret_and_garbage_are_refused) {
   EXPECT_EQ(Regions::join(options(leaders, 0), {}).error().kind, Kind::invalid);
 }
 
-TEST(Regions, strangers_at_the_port_do_no_harm) {
+TEST(Regions, unauthenticated_connections_do_no_harm) {
   const auto leaders = endpoints(2);
-  std::atomic<bool> knocked = false;
-  std::thread stranger([&] {
+  std::atomic<bool> connected = false;
+  std::thread intruder([&] {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(leaders[0].port);
     inet_pton(AF_INET, leaders[0].host.c_str(), &address.sin_addr);
-    for (const std::string_view words : {"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", "TYR2"}) {
+    for (const std::string_view bytes : {"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", "TYR2"}) {
       for (int tries = 0; tries < 100000; ++tries) {
         const collectives::Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
         if (::connect(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
           continue;
-        (void)!::write(socket.descriptor(), words.data(), words.size());
+        (void)!::write(socket.descriptor(), bytes.data(), bytes.size());
         break;
       }
     }
-    knocked = true;
+    connected = true;
   });
   std::vector<std::thread> threads;
   for (const int region : {0, 1}) {
     threads.emplace_back([&, region] {
-      while (region == 1 && !knocked) std::this_thread::yield();
+      while (region == 1 && !connected) std::this_thread::yield();
       std::vector<float> parameters(4, 1.0f);
       const auto regions = Regions::join(options(leaders, region), parameters);
       ASSERT_TRUE(regions) << regions.error().message;
@@ -189,11 +189,11 @@ TEST(Regions, strangers_at_the_port_do_no_harm) {
       EXPECT_TRUE((*regions)->finish());
     });
   }
-  stranger.join();
+  intruder.join();
   for (auto& thread : threads) thread.join();
 }
 
-TEST(Regions, may_encrypt_what_they_say_and_then_must_all) {
+TEST(Regions, encrypt_when_all_have_the_option_and_fail_when_only_some_have) {
   const auto join_both = [&](const std::vector<collectives::Endpoint>& leaders, bool first, bool second,
                              Duration deadline) {
     std::vector<Result<void>> results(2, ok());
@@ -201,7 +201,7 @@ TEST(Regions, may_encrypt_what_they_say_and_then_must_all) {
     std::vector<std::thread> threads;
     for (const int region : {0, 1}) {
       threads.emplace_back([&, region] {
-        const auto play = [&]() -> Result<void> {
+        const auto run_region = [&]() -> Result<void> {
           auto mine = options(leaders, region);
           mine.encrypt = region == 0 ? first : second;
           mine.join_deadline = deadline;
@@ -210,7 +210,7 @@ TEST(Regions, may_encrypt_what_they_say_and_then_must_all) {
           TRY(regions->average(learned[size_t(region)], 1));
           return regions->finish();
         };
-        results[size_t(region)] = play();
+        results[size_t(region)] = run_region();
       });
     }
     for (auto& thread : threads) thread.join();
@@ -234,28 +234,28 @@ TEST(Regions, a_wait_can_be_cancelled) {
   EXPECT_EQ(regions.error().kind, Kind::cancelled);
 }
 
-// -- regions that die
+// -- regions that are killed
 
 constexpr int regions_count = 3;
 
-// What the regions, processes of their own, tell each other and the test beside the links.
-struct Board {
+// Memory that the processes of the regions share with the test.
+struct SharedState {
   std::atomic<uint64_t> round[regions_count];  // of each, after the last average()
-  std::atomic<int> size[regions_count];        // of the circle, as each sees it
-  std::atomic<uint64_t> rounds_of_all;         // after so many all end
+  std::atomic<int> size[regions_count];        // of the group, as each region sees it
+  std::atomic<uint64_t> rounds_of_all;         // the round after which all regions end
   std::atomic<uint64_t> digest[regions_count];
 };
 
 uint64_t digest_of(const std::vector<float>& values) { return fnv1a(std::as_bytes(std::span(values))); }
 
-[[noreturn]] void live(const RegionOptions& options, Board& board) {
+[[noreturn]] void run_region(const RegionOptions& options, SharedState& shared) {
   std::vector<float> parameters(parameters_count, 1.0f);
   auto regions = Regions::join(options, parameters);
   if (!regions) _exit(1);
   for (;;) {
-    board.round[options.region] = (*regions)->round();
-    board.size[options.region] = (*regions)->size();
-    if ((*regions)->round() >= board.rounds_of_all) break;
+    shared.round[options.region] = (*regions)->round();
+    shared.size[options.region] = (*regions)->size();
+    if ((*regions)->round() >= shared.rounds_of_all) break;
     train(parameters, options.region, (*regions)->round());
     const auto round = (*regions)->average(parameters, 1);
     if (!round) {
@@ -264,99 +264,100 @@ uint64_t digest_of(const std::vector<float>& values) { return fnv1a(std::as_byte
     }
   }
   if (!(*regions)->finish()) _exit(3);
-  if ((*regions)->charter() != "charter of 0") _exit(4);  // of the first, whoever lives by now
-  board.digest[options.region] = digest_of(parameters);
+  if ((*regions)->charter() != "charter of 0") _exit(4);  // of the founder
+  shared.digest[options.region] = digest_of(parameters);
   _exit(0);
 }
 
-class Deaths : public ::testing::TestWithParam<int> {
+class KilledRegion : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    board_ = static_cast<Board*>(
-        mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    ASSERT_NE(board_, MAP_FAILED);
-    board_->rounds_of_all = ~uint64_t{0};
+    shared_ = static_cast<SharedState*>(
+        mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(shared_, MAP_FAILED);
+    shared_->rounds_of_all = ~uint64_t{0};
     for (int region = 0; region < regions_count; ++region) start(region);
   }
   void TearDown() override {
     for (const pid_t child : children_) {
       if (child > 0) kill(child, SIGKILL), waitpid(child, nullptr, 0);
     }
-    munmap(board_, sizeof(Board));
+    munmap(shared_, sizeof(SharedState));
   }
 
   void start(int region) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
-    if (child == 0) live(made(region), *board_);
+    if (child == 0) run_region(options_of(region), *shared_);
     children_[region] = child;
   }
-  virtual RegionOptions made(int region) { return options(leaders_, region); }
+  virtual RegionOptions options_of(int region) { return options(leaders_, region); }
   // True within a minute, or the test fails.
   void wait_for(const char* what, const std::function<bool()>& condition) {
     for (int look = 0; look < 60'000; ++look) {
       if (condition()) return;
       std::this_thread::sleep_for(1ms);
     }
-    FAIL() << "it never came about that " << what;
+    FAIL() << "timed out waiting until " << what;
   }
-  void expect_end_alike() {
-    board_->rounds_of_all =
-        std::max({board_->round[0].load(), board_->round[1].load(), board_->round[2].load()}) + 50;
+  void expect_equal_ends() {
+    shared_->rounds_of_all =
+        std::max({shared_->round[0].load(), shared_->round[1].load(), shared_->round[2].load()}) + 50;
     for (int region = 0; region < regions_count; ++region) {
       int status = 0;
       ASSERT_EQ(waitpid(children_[region], &status, 0), children_[region]);
       children_[region] = 0;
       EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "region " << region << ": " << status;
-      EXPECT_EQ(board_->digest[region], board_->digest[0]) << "region " << region;
-      EXPECT_EQ(board_->round[region], board_->rounds_of_all);
+      EXPECT_EQ(shared_->digest[region], shared_->digest[0]) << "region " << region;
+      EXPECT_EQ(shared_->round[region], shared_->rounds_of_all);
     }
   }
   int other(int region) const { return (region + 1) % regions_count; }
 
   const std::vector<collectives::Endpoint> leaders_ = endpoints(regions_count);
-  Board* board_ = nullptr;
+  SharedState* shared_ = nullptr;
   pid_t children_[regions_count] = {};
 };
 
-TEST_P(Deaths, of_a_region_are_survived_and_it_ends_with_the_same_parameters_when_it_comes_back) {
-  const int victim = GetParam();
-  wait_for("all train", [&] { return board_->round[victim] >= 5; });
-  ASSERT_EQ(kill(children_[victim], SIGKILL), 0);
-  waitpid(children_[victim], nullptr, 0);
-  const uint64_t died_at = board_->round[victim];
-  wait_for("the others go on without it",
-           [&] { return board_->size[other(victim)] == 2 && board_->round[other(victim)] > died_at + 20; });
-  board_->round[victim] = 0;
-  start(victim);
-  wait_for("it is one of them again",
-           [&] { return board_->size[other(victim)] == 3 && board_->round[victim] > died_at + 20; });
-  expect_end_alike();
+TEST_P(KilledRegion, comes_back_and_ends_with_the_same_parameters) {
+  const int killed = GetParam();
+  wait_for("all train", [&] { return shared_->round[killed] >= 5; });
+  ASSERT_EQ(kill(children_[killed], SIGKILL), 0);
+  waitpid(children_[killed], nullptr, 0);
+  const uint64_t died_at = shared_->round[killed];
+  wait_for("the others continue without it",
+           [&] { return shared_->size[other(killed)] == 2 && shared_->round[other(killed)] > died_at + 20; });
+  shared_->round[killed] = 0;
+  start(killed);
+  wait_for("it is a member again",
+           [&] { return shared_->size[other(killed)] == 3 && shared_->round[killed] > died_at + 20; });
+  expect_equal_ends();
 }
 
-INSTANTIATE_TEST_SUITE_P(Regions, Deaths, ::testing::Values(0, 1, 2));
+INSTANTIATE_TEST_SUITE_P(Regions, KilledRegion, ::testing::Values(0, 1, 2));
 
-class Stalls : public Deaths {
-  RegionOptions made(int region) override {
-    auto made = options(leaders_, region);
-    made.round_timeout = 1s;  // longer than a busy machine keeps a living region from answering
-    return made;
+class StalledRegion : public KilledRegion {
+  RegionOptions options_of(int region) override {
+    auto all = options(leaders_, region);
+    all.round_timeout = 1s;  // longer than a busy machine keeps a living region from answering
+    return all;
   }
 };
 
-TEST_P(Stalls, of_a_region_end_with_the_others_patience_and_it_comes_back_by_itself) {
-  const int victim = GetParam();
-  wait_for("all train", [&] { return board_->round[victim] >= 5; });
-  ASSERT_EQ(kill(children_[victim], SIGSTOP), 0);
-  const uint64_t stopped_at = board_->round[victim];
-  wait_for("the others go on without it",
-           [&] { return board_->size[other(victim)] == 2 && board_->round[other(victim)] > stopped_at + 3; });
-  ASSERT_EQ(kill(children_[victim], SIGCONT), 0);
-  wait_for("it is one of them again", [&] { return board_->size[other(victim)] == 3; });
-  expect_end_alike();
+TEST_P(StalledRegion, is_dropped_after_the_timeout_and_comes_back_by_itself) {
+  const int killed = GetParam();
+  wait_for("all train", [&] { return shared_->round[killed] >= 5; });
+  ASSERT_EQ(kill(children_[killed], SIGSTOP), 0);
+  const uint64_t stopped_at = shared_->round[killed];
+  wait_for("the others continue without it", [&] {
+    return shared_->size[other(killed)] == 2 && shared_->round[other(killed)] > stopped_at + 3;
+  });
+  ASSERT_EQ(kill(children_[killed], SIGCONT), 0);
+  wait_for("it is a member again", [&] { return shared_->size[other(killed)] == 3; });
+  expect_equal_ends();
 }
 
-INSTANTIATE_TEST_SUITE_P(Regions, Stalls, ::testing::Values(0, 2));
+INSTANTIATE_TEST_SUITE_P(Regions, StalledRegion, ::testing::Values(0, 2));
 
 }  // namespace
 }  // namespace trainyard::local_sgd

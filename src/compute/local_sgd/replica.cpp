@@ -24,10 +24,10 @@ Replica::Replica(std::vector<float> parameters, std::string charter, OuterSettin
       charter_(std::move(charter)),
       own_rest_(parameters_.size()),
       mean_rest_(parameters_.size()) {
-  count_digest();
+  update_digest();
 }
 
-void Replica::count_digest() {
+void Replica::update_digest() {
   digest_ = fnv1a(charter_);
   digest_ = fnv1a(std::string_view(reinterpret_cast<const char*>(&round_), sizeof round_), digest_);
   digest_ = fnv1a(bytes_of(parameters_), digest_);
@@ -38,21 +38,21 @@ std::string Replica::encode_with(std::vector<float>& rest, std::vector<float> va
   for (size_t i = 0; i < values.size(); ++i) values[i] += rest[i];
   std::string bytes = encode(coding_, values);
   const auto kept = decode(coding_, bytes, values.size());
-  CHECK(bool(kept), "what was encoded can be decoded");
+  CHECK(bool(kept), "an encoded gradient decodes");
   for (size_t i = 0; i < values.size(); ++i) {
     rest[i] = values[i] - (*kept)[i];
-    if (!std::isfinite(rest[i])) rest[i] = 0;  // beyond the coding's range: lost, not passed on
+    if (!std::isfinite(rest[i])) rest[i] = 0;  // out of the coding's range: dropped
   }
   return bytes;
 }
 
 Result<Offer> Replica::offer(std::span<const float> trained, double weight) {
-  CHECK(trained.size() == parameters_.size(), "an offer has all parameters");
+  CHECK(trained.size() == parameters_.size(), "trained must have the size of parameters()");
   std::vector<float> gradient(trained.size());
   for (size_t i = 0; i < trained.size(); ++i) {
     gradient[i] = parameters_[i] - trained[i];
     if (!std::isfinite(gradient[i]))
-      return invalid("parameter " + std::to_string(i) + " is no number any more");
+      return invalid("parameter " + std::to_string(i) + " is NaN or infinite: try a smaller learning rate");
   }
   return Offer{round_ + 1, digest_, weight, coding_, encode_with(own_rest_, std::move(gradient))};
 }
@@ -60,7 +60,8 @@ Result<Offer> Replica::offer(std::span<const float> trained, double weight) {
 Result<Averaged> Replica::average(std::span<const Offer> offers) {
   std::vector<Share> shares;
   for (const Offer& offer : offers) {
-    if (!(offer.weight >= 0) || !std::isfinite(offer.weight)) return corrupt("an offer's weight is none");
+    if (!(offer.weight >= 0) || !std::isfinite(offer.weight))
+      return corrupt("invalid weight of an offer: it must be finite and not negative");
     Share share;
     share.weight = offer.weight;
     share.gradient = TRY(decode(offer.coding, offer.gradient, parameters_.size()).in("an offer"));
@@ -70,11 +71,11 @@ Result<Averaged> Replica::average(std::span<const Offer> offers) {
 }
 
 Result<void> Replica::apply(const Averaged& averaged) {
-  CHECK(averaged.round == round_ + 1, "rounds follow each other");
+  CHECK(averaged.round == round_ + 1, "averaged must belong to the next round");
   const auto gradient = TRY(decode(averaged.coding, averaged.gradient, parameters_.size()).in("a mean"));
   optimiser_.step(parameters_, state_, gradient);
   ++round_;
-  count_digest();
+  update_digest();
   return ok();
 }
 
@@ -93,7 +94,7 @@ Result<void> Replica::adopt(const Snapshot& snapshot) {
   state_.velocity = std::move(velocity);
   charter_ = snapshot.charter;
   round_ = snapshot.round;
-  count_digest();
+  update_digest();
   return ok();
 }
 

@@ -1,10 +1,10 @@
-// What all regions of a circle hold alike after a round: parameters, outer state, charter. And what one region keeps to
-// itself: how much its coding has forgotten.
+// A Replica is the state that all regions of a group share after a round: parameters, outer state, charter. It also holds
+// the rounding errors of the coding, which belong to one region.
 //
-// Equal replicas that apply equal bytes stay equal, bit for bit; digest() tells.
+// Equal replicas that apply equal bytes stay equal, bit for bit; digest() compares them.
 //
-// Threads: confined to one. Errors: invalid, when what trained is no number any more; corrupt, when what another region
-// sent does not fit; then nothing has changed.
+// Threads: confined to one. Errors: invalid, when a trained parameter is NaN or infinite; corrupt, when a message of another
+// region does not fit; then nothing has changed.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,26 @@ class Replica {
 
   uint64_t round() const { return round_; }
   uint64_t digest() const { return digest_; }
-  const std::vector<float>& parameters() const { return parameters_; }  // of the last meeting
+  const std::vector<float>& parameters() const { return parameters_; }  // after the last round
   const std::string& charter() const { return charter_; }
 
-  // Where training by itself has brought this region, as what it offers. What the coding forgets is added to the next
-  // offer. Requires: as many as parameters().
+  // Encodes the outer gradient of this region, whose parameters are now `trained`. The rounding errors of the coding are
+  // added to the next offer. Requires: as many as parameters().
   Result<Offer> offer(std::span<const float> trained, double weight);
-  // The mean of offers that start from here, as what all of them get. Requires: at least one.
+  // Encodes the mean of offers that were computed from this state. Requires: at least one.
   Result<Averaged> average(std::span<const Offer> offers);
-  // One outer step.
+  // Takes one outer step.
   Result<void> apply(const Averaged& averaged);
 
-  // Everything, or only its name for a region that has it already.
+  // Returns the complete state, or a snapshot without it for a region whose digest is equal.
   Snapshot snapshot(uint64_t digest_there) const;
   Result<void> adopt(const Snapshot& snapshot);
   bool equals(const Snapshot& snapshot) const;
 
  private:
-  // What is rounded away of `values` by the coding is left in `rest`, and what was left there before is added.
+  // Encodes the sum of `values` and `rest`; sets `rest` to the rounding errors.
   std::string encode_with(std::vector<float>& rest, std::vector<float> values) const;
-  void count_digest();
+  void update_digest();
 
   const OuterOptimiser optimiser_;
   const Coding coding_;
@@ -52,8 +52,8 @@ class Replica {
   OuterState state_;
   std::string charter_;
   uint64_t digest_ = 0;
-  std::vector<float> own_rest_;   // of our offers
-  std::vector<float> mean_rest_;  // of the means that we made when we led
+  std::vector<float> own_rest_;   // rounding errors of own offers
+  std::vector<float> mean_rest_;  // rounding errors of the means that this region sent as leader
 };
 
 }  // namespace trainyard::local_sgd

@@ -1,0 +1,139 @@
+// A RegionGroup implements the membership rules of regions that train together: which regions take part in a round, which
+// one leads it, and which ones need a snapshot. It has no sockets and no clock.
+//
+// A region is joining, or a member of a group. Members are ordered by seniority; the first one that is reachable leads.
+//
+//             all regions are linked (or the join timeout is over): the most advanced one, then the lowest, founds
+//       joining ────────────────────────────────────────────────────────────────────────► member
+//          │  ▲     a snapshot from a leader                                                │
+//          │  └─────────────────────────────────────────────────────────────────────────────┘
+//          │           another group outranks this one, or a member is ahead of its leader
+//
+// In a round every member sends its offer to the leader. When the offers of all reachable members are there, the leader
+// averages them, applies the mean to its replica, and sends the mean to the members, which apply it too. Joining regions
+// then get a snapshot and take part from the next round on. Each region but the leader sends one coded gradient over the
+// slow links and receives one:
+//
+//   bytes of a round = 2 (members - 1) * (coded_bytes(parameters) + some 60)
+//
+// When the leader is lost, the next member leads and all others offer to it again. Some members may have applied the last
+// mean and some not: a member that is behind gets a snapshot from the new leader; a new leader that is behind joins again
+// under the member that is ahead. So the reachable regions continue from the latest round that one of them has applied.
+//
+// Regions that cannot reach each other continue separately. When they are linked again, the smaller group (then the one
+// that is behind, then the one whose leader has the higher number) drops its rounds and joins the other. A region that has
+// finished keeps its result, and the others adopt it.
+//
+// Threads: confined to one. Errors: none; an invalid message is answered with a refusal, and its sender stops being a
+// member.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "local_sgd/messages.hpp"
+#include "local_sgd/replica.hpp"
+
+namespace trainyard::local_sgd {
+
+struct Outgoing {
+  uint32_t to = 0;
+  Message message;
+};
+
+class RegionGroup {
+ public:
+  // Founds a group when all `regions` are linked. Requires: region < regions <= regions_max.
+  RegionGroup(Replica& replica, uint32_t region, uint32_t regions);
+
+  // -- events
+  void linked(uint32_t peer);
+  void lost(uint32_t peer);
+  void received(uint32_t peer, Message message);
+  // From now on `regions_min` regions, including this one, are enough to found a group.
+  void found_with(uint32_t regions_min);
+  // Sends the state of this region again. The caller does so when no message has arrived for a while: messages on links
+  // that broke and came back may have crossed with changes.
+  void remind();
+
+  // -- actions
+  // Sends the gradient of this region for the next round. Requires: is_member() and not offering().
+  void offer(Offer own);
+  // Declares that the last round is over and no offers follow.
+  void finish();
+
+  // -- results
+  std::vector<Outgoing> take_outgoing();
+  bool is_member() const { return !members_.empty(); }
+  // True until the offer was used, or dropped for a snapshot. Meanwhile the replica may change.
+  bool offering() const { return own_offer_.has_value(); }
+  // True when the replica has adopted a snapshot since the last call.
+  bool take_adopted();
+  // True after finish() when every reachable region has seen the last round.
+  bool may_leave() const;
+  // The reason why another region refuses this one as a member, if it does.
+  const std::optional<std::string>& refused() const { return refused_; }
+
+  // The reachable members, including this region, by seniority; empty while joining.
+  const Members& members() const { return members_; }
+  // The number of members, reachable or not, as far as this region knows.
+  size_t size() const { return size_; }
+  bool is_linked(uint32_t peer) const { return linked_.contains(peer); }
+  uint32_t leader() const;  // requires: is_member()
+  // The regions whose messages this region needs to continue.
+  std::vector<uint32_t> waited_for() const;
+
+ private:
+  void handle(uint32_t peer, const Hello& hello);
+  void handle(uint32_t peer, const Join& join);
+  void handle(uint32_t peer, Offer offer);
+  void handle(uint32_t peer, const Averaged& averaged);
+  void handle(uint32_t peer, const Snapshot& snapshot);
+  void handle(uint32_t peer, const Refuse& refuse);
+  void handle(uint32_t peer, const Done& done);
+
+  template <class M>
+  void send(uint32_t to, M message) {
+    Outgoing& outgoing = outgoing_.emplace_back();
+    outgoing.to = to;
+    outgoing.message.emplace<M>(std::move(message));
+  }
+  void refuse(uint32_t peer, std::string why);
+  bool is_member(uint32_t peer) const;
+  Hello hello() const { return {replica_.round(), finished_, members_}; }
+  Join join() const { return {replica_.round(), replica_.digest(), replica_.parameters().size()}; }
+  bool outranks(const Hello& other) const;
+  void remove(uint32_t peer);
+  void request_to_join();
+  void rejoin();
+  // Takes over the list of members from the leader.
+  void follow(const Members& members);
+  // Does what is possible now: found a group, send snapshots, end a round.
+  void step();
+  void step_as_leader();
+  void found_if_possible();
+  void end_round();
+  void admit_joiners();
+
+  Replica& replica_;
+  const uint32_t region_;
+  const uint32_t regions_;
+  uint32_t regions_min_;
+  std::set<uint32_t> linked_;
+  Members members_;  // linked ones and this region only; empty while joining
+  size_t size_ = 0;
+  std::map<uint32_t, Join> joiners_;  // linked regions that want to join
+  std::map<uint32_t, Offer> offers_;  // by peer
+  std::optional<Offer> own_offer_;
+  std::set<uint32_t> done_;
+  bool finished_ = false;
+  bool adopted_ = false;
+  std::optional<std::string> refused_;
+  std::vector<Outgoing> outgoing_;
+};
+
+}  // namespace trainyard::local_sgd
