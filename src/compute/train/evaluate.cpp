@@ -12,7 +12,7 @@ namespace {
 constexpr size_t images_per_line = 4;
 constexpr std::string_view kGap = "   ";
 
-// To a width in characters that are one byte each.
+// Pads to a width. Requires: characters of one byte each.
 std::string padded(std::string text, size_t width) {
   text.resize(std::max(text.size(), width), ' ');
   return text;
@@ -22,8 +22,8 @@ std::string padded(std::string text, size_t width) {
 
 Result<Evaluation> evaluate(const Model& model, const Table& table) {
   if (table.rows() > 0 && table.columns != model.shape.inputs) {
-    return invalid("rows of " + std::to_string(table.columns) + " features, but the model takes " +
-                   std::to_string(model.shape.inputs));
+    return invalid("evaluating: the rows have " + std::to_string(table.columns) +
+                   " features, but the model has " + std::to_string(model.shape.inputs) + " inputs");
   }
   Evaluation evaluation;
   Workspace workspace;
@@ -53,7 +53,7 @@ std::vector<size_t> first_mistakes(const Table& table, const Evaluation& evaluat
 
 std::string draw_predictions(const Model& model, const Table& table, const Evaluation& evaluation,
                              const std::vector<size_t>& rows) {
-  CHECK(model.image_width > 0, "the rows are images");
+  CHECK(model.image_width > 0, "draw_predictions needs a model of images");
   std::string text;
   for (size_t begin = 0; begin < rows.size(); begin += images_per_line) {
     const size_t end = std::min(begin + images_per_line, rows.size());
@@ -66,11 +66,11 @@ std::string draw_predictions(const Model& model, const Table& table, const Evalu
       text += '\n';
     }
     for (size_t i = begin; i < end; ++i) {
-      const int32_t said = evaluation.predicted[rows[i]];
-      const int32_t truth = table.labels[rows[i]];
-      const std::string caption = said == truth
-                                      ? "says " + std::to_string(said)
-                                      : "says " + std::to_string(said) + ", is " + std::to_string(truth);
+      const int32_t predicted = evaluation.predicted[rows[i]];
+      const int32_t label = table.labels[rows[i]];
+      const std::string caption = predicted == label
+                                      ? "says " + std::to_string(predicted)
+                                      : "says " + std::to_string(predicted) + ", is " + std::to_string(label);
       text.append(kGap).append(padded(caption, 2 * model.image_width));
     }
     text += "\n\n";

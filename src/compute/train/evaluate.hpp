@@ -1,4 +1,4 @@
-// A model at work on labelled rows: what it says, how often it is right, and some of it to look at.
+// Evaluates a model on labelled rows: its predictions, its accuracy, and drawings of some of them.
 //
 // Threads: pure functions. Errors: invalid, when rows and model do not fit.
 #pragma once
@@ -21,12 +21,11 @@ struct Evaluation {
 
 Result<Evaluation> evaluate(const Model& model, const Table& table);
 
-// The images of some rows side by side, with what the model says of each under it. Four fit on a line of a
-// terminal. Requires: model.image_width > 0; rows within the table.
+// Draws the images of some rows with the prediction of the model under each, four next to each other on a line. Requires: model.image_width > 0; rows within the table.
 std::string draw_predictions(const Model& model, const Table& table, const Evaluation& evaluation,
                              const std::vector<size_t>& rows);
 
-// The first `count` rows, and the first `count` that the model got wrong.
+// Return the first `count` rows, and the first `count` with a wrong prediction.
 std::vector<size_t> first_rows(const Table& table, size_t count);
 std::vector<size_t> first_mistakes(const Table& table, const Evaluation& evaluation, size_t count);
 

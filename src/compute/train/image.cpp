@@ -22,14 +22,15 @@ Motion random_motion(float shift_pixels_max, float rotate_degrees_max, uint64_t 
 }
 
 void move_image(std::span<const float> pixels, size_t width, const Motion& motion, std::span<float> out) {
-  CHECK(width > 0 && pixels.size() % width == 0 && out.size() == pixels.size(), "an image has whole lines");
+  CHECK(width > 0 && pixels.size() % width == 0 && out.size() == pixels.size(),
+        "pixels.size() must be a multiple of width");
   const auto columns = int(width);
   const auto lines = int(pixels.size() / width);
   const auto at = [&](int line, int column) {
     if (line < 0 || line >= lines || column < 0 || column >= columns) return 0.0f;
     return pixels[size_t(line) * width + size_t(column)];
   };
-  // For each pixel of the answer: where in the image it comes from.
+  // Computes for each pixel of `out` the position in the image from which it is interpolated.
   const float radians = motion.turn * std::numbers::pi_v<float> / 180.0f;
   const float cosine = std::cos(radians);
   const float sine = std::sin(radians);
@@ -53,7 +54,7 @@ void move_image(std::span<const float> pixels, size_t width, const Motion& motio
 }
 
 std::vector<std::string> draw_image(std::span<const float> pixels, size_t width, float full) {
-  CHECK(width > 0 && pixels.size() % width == 0 && full > 0, "an image has whole lines");
+  CHECK(width > 0 && pixels.size() % width == 0 && full > 0, "pixels.size() must be a multiple of width");
   static constexpr std::string_view shades[] = {"  ", "░░", "▒▒", "▓▓", "██"};
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < pixels.size(); begin += width) {

@@ -1,7 +1,7 @@
-// What can be done to a row that is an image: moved, turned, drawn with letters.
+// Moves, rotates and draws rows that are images.
 //
-// An image is a row of (height, width) grey values, 0 for paper.
-// Threads: pure functions. Errors: none; what is Required is checked.
+// An image is a row of (height, width) grey values; 0 is background.
+// Threads: pure functions. Errors: none; requirements are checked.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Motion {
   float turn = 0;   // degrees, clockwise, about the middle
 };
 
-// At random, each way up to the limits; equal seeds give equal motions.
+// Returns a random motion within the limits in each direction; equal seeds give equal motions.
 Motion random_motion(float shift_pixels_max, float rotate_degrees_max, uint64_t seed);
 
-// The image after the motion, with values between pixels drawn straight (bilinear) and paper outside.
-// Requires: pixels.size() is a multiple of width; out is equally long and another.
+// Writes the moved image to `out`, with bilinear interpolation and background outside of the image.
+// Requires: pixels.size() is a multiple of width; out has the same size and does not overlap it.
 void move_image(std::span<const float> pixels, size_t width, const Motion& motion, std::span<float> out);
 
-// Lines of text, two characters a pixel, from blank to full.
+// Draws an image as lines of text, two characters per pixel; `full` is the value of the darkest one.
 // Requires: pixels.size() is a multiple of width; full > 0.
 std::vector<std::string> draw_image(std::span<const float> pixels, size_t width, float full);
 

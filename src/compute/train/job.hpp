@@ -1,12 +1,12 @@
-// One host's part of a training job, under the job contract: reads what the platform laid below /opt/ml,
-// meets the other hosts, trains, leaves the model.
+// Runs one host's part of a training job under the job contract: reads the configuration and data below /opt/ml, joins the
+// other hosts, trains, saves the model.
 //
-//   input/config/hyperparameters.json, resourceconfig.json   what to do, and with whom
-//   input/data/CHANNEL/...                                   this host's shards
-//   model/                                                   the model, from the first host alone
-//   output/failure                                           why it failed, when it did
+//   input/config/hyperparameters.json, resourceconfig.json   the hyperparameters and the hosts
+//   input/data/CHANNEL/...                                   the shards of this host
+//   model/                                                   the model; the first host writes it
+//   output/failure                                           the reason of a failure
 //
-// Threads: confined to one. Errors: as values; the failure file is written before they are returned.
+// Threads: confined to one. Errors: returned as values; the failure file is written before.
 #pragma once
 
 #include <atomic>
@@ -21,11 +21,11 @@ namespace trainyard::train {
 
 struct JobOptions {
   std::string base;          // /opt/ml
-  std::string shared_value;  // the same on all hosts of the job, another in every other job: its ARN
+  std::string shared_value;  // a secret of this job, equal on all of its hosts: its ARN
 };
 
-// After `stop` was set, all hosts end after the same step and the first one leaves the model so far: that is
-// success. A host that hears nothing from the others for stop_timeout after that goes alone.
+// After `stop` is set, all hosts end after the same step, and the first one saves the model so far; the job succeeds. A host
+// that cannot agree with the others within stop_timeout ends alone.
 inline constexpr Duration stop_timeout =
     30s;  // of the 120 s that the contract gives between SIGTERM and SIGKILL
 

@@ -10,22 +10,22 @@
 namespace trainyard::train {
 namespace {
 
-// (0, 1]: never 0, whose logarithm is no number.
+// Returns a number in (0, 1]: never 0, whose logarithm is infinite.
 double uniform(SeededRandom& random) { return (double(random.next() >> 11) + 1.0) * 0x1.0p-53; }
 
-// to[j] += factor * from[j]: the one inner loop, along contiguous memory, so that it vectorises.
+// Computes to[j] += factor * from[j]: the inner loop, over contiguous memory, so that it vectorises.
 inline void add_scaled(float* __restrict to, const float* __restrict from, float factor, size_t size) {
   for (size_t j = 0; j < size; ++j) to[j] += factor * from[j];
 }
 
-// The nearest whole multiple of slope_grain: next to a number this large, a double has no finer digits left.
-// Holds for slopes below 2^16; larger ones are rounded more coarsely.
+// Rounds to the nearest multiple of slope_grain: at the size of kLarge, that is the resolution of a double. Holds for slopes
+// below 2^16; larger ones are rounded more coarsely.
 inline double on_grain(float slope) {
   constexpr double kLarge = 0x1.8p52 * slope_grain;
   return (double(slope) + kLarge) - kLarge;
 }
 
-// sums[j] += factor * from[j], exactly.
+// Computes sums[j] += factor * from[j], exactly.
 inline void sum_scaled(double* __restrict sums, const float* __restrict from, float factor, size_t size) {
   for (size_t j = 0; j < size; ++j) sums[j] += on_grain(factor * from[j]);
 }
@@ -33,14 +33,14 @@ inline void sum_scaled(double* __restrict sums, const float* __restrict from, fl
 void forward(const Shape& shape, std::span<const float> parameters, std::span<const float> input,
              Workspace& workspace) {
   CHECK(parameters.size() == shape.parameters() && input.size() == shape.inputs,
-        "sizes are those of the shape");
+        "parameters and input must have the sizes of the shape");
   const float* hidden_weight = &parameters[shape.hidden_weight()];  // (inputs, hidden)
   const float* class_weight = &parameters[shape.class_weight()];    // (hidden, classes)
 
   const auto hidden_bias = parameters.subspan(shape.hidden_bias(), shape.hidden);
   workspace.hidden.assign(hidden_bias.begin(), hidden_bias.end());
   for (size_t i = 0; i < shape.inputs; ++i) {
-    if (input[i] == 0) continue;  // half of an image of a digit is paper
+    if (input[i] == 0) continue;  // half of the pixels of a digit are background
     add_scaled(workspace.hidden.data(), hidden_weight + i * shape.hidden, input[i], shape.hidden);
   }
   for (float& value : workspace.hidden) value = std::max(value, 0.0f);
@@ -78,11 +78,11 @@ std::vector<float> initial_parameters(const Shape& shape, uint64_t seed) {
 
 RowLoss add_gradient(const Shape& shape, std::span<const float> parameters, std::span<const float> input,
                      int32_t label, std::span<double> gradient, Workspace& workspace) {
-  CHECK(gradient.size() == shape.parameters(), "a slope for every parameter");
-  CHECK(label >= 0 && size_t(label) < shape.classes, "the label is one of the classes");
+  CHECK(gradient.size() == shape.parameters(), "gradient must have the size of the parameters");
+  CHECK(label >= 0 && size_t(label) < shape.classes, "label must be one of the classes");
   forward(shape, parameters, input, workspace);
 
-  // Softmax and cross entropy, with the largest score taken off first so that no exponential overflows.
+  // Softmax and cross entropy; the largest score is subtracted first, so that no exponential overflows.
   std::vector<float>& scores = workspace.scores;
   RowLoss row;
   row.correct = largest(scores) == label;
@@ -100,7 +100,7 @@ RowLoss add_gradient(const Shape& shape, std::span<const float> parameters, std:
   double* class_weight_slope = &gradient[shape.class_weight()];
   workspace.hidden_slope.assign(shape.hidden, 0.0f);
   for (size_t j = 0; j < shape.hidden; ++j) {
-    if (workspace.hidden[j] == 0) continue;  // where relu is flat, nothing flows back
+    if (workspace.hidden[j] == 0) continue;  // the gradient of relu is 0
     sum_scaled(class_weight_slope + j * shape.classes, scores.data(), workspace.hidden[j], shape.classes);
     float slope = 0;
     for (size_t c = 0; c < shape.classes; ++c) slope += class_weight[j * shape.classes + c] * scores[c];

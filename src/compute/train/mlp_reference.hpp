@@ -1,4 +1,4 @@
-// The perceptron of mlp.hpp, slow and obvious, in double precision: what the fast one must equal up to
+// Computes the perceptron of mlp.hpp in double precision, slowly and obviously. The fast version must equal it up to
 // rounding.
 //
 // Threads: pure functions. Errors: none.
@@ -11,11 +11,11 @@
 
 namespace trainyard::train::reference {
 
-// The loss of one row.
+// Returns the loss of one row.
 double loss(const Shape& shape, const std::vector<double>& parameters, const std::vector<double>& input,
             int32_t label);
 
-// Its slope by every parameter.
+// Returns the gradient of the loss with respect to every parameter.
 std::vector<double> gradient(const Shape& shape, const std::vector<double>& parameters,
                              const std::vector<double>& input, int32_t label);
 

@@ -33,7 +33,7 @@ std::vector<Example> examples(const Shape& shape, size_t count, uint64_t seed) {
 
 std::vector<double> doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
-TEST(MlpReference, its_slopes_are_the_finite_differences_of_its_loss) {
+TEST(MlpReference, its_gradient_equals_the_finite_differences_of_its_loss) {
   std::vector<double> parameters = doubles(initial_parameters(kShape, 3));
   for (const Example& example : examples(kShape, 5, 1)) {
     const auto input = doubles(example.input);
@@ -66,7 +66,7 @@ TEST(Mlp, equals_the_reference) {
   }
 }
 
-TEST(Mlp, ten_steps_of_training_equal_the_slow_ones) {
+TEST(Mlp, ten_training_steps_equal_those_of_the_reference) {
   constexpr float rate = 0.1f;
   constexpr double momentum = 0.9;
   constexpr double decay = 1e-4;
@@ -118,7 +118,7 @@ TEST(Mlp, a_sum_of_gradients_does_not_depend_on_the_order_of_rows) {
   EXPECT_EQ(forwards, in_two_parts);
 }
 
-TEST(Mlp, initial_weights_are_a_function_of_the_seed_and_spread_as_he_says) {
+TEST(Mlp, initial_weights_are_a_function_of_the_seed_with_the_variance_of_he) {
   const Shape shape{64, 256, 10};
   EXPECT_EQ(initial_parameters(shape, 1), initial_parameters(shape, 1));
   EXPECT_NE(initial_parameters(shape, 1), initial_parameters(shape, 2));
@@ -129,16 +129,16 @@ TEST(Mlp, initial_weights_are_a_function_of_the_seed_and_spread_as_he_says) {
   for (size_t i = shape.hidden_bias(); i < shape.class_weight(); ++i) EXPECT_EQ(parameters[i], 0);
 }
 
-TEST(Optimizer, both_methods_find_the_bottom_of_a_bowl) {
+TEST(Optimizer, both_methods_find_the_minimum_of_a_quadratic) {
   for (const Method method : {Method::sgd, Method::adam}) {
     Optimizer optimizer({method, 0.9f, 0.0f}, 2);
-    std::vector<float> place{3.0f, -2.0f};
+    std::vector<float> point{3.0f, -2.0f};
     for (int64_t step = 0; step < 500; ++step) {
-      const std::vector<float> slopes{2 * (place[0] - 1), 2 * (place[1] - 1)};
-      optimizer.step(place, slopes, cosine_rate(0.05f, step, 500));
+      const std::vector<float> slopes{2 * (point[0] - 1), 2 * (point[1] - 1)};
+      optimizer.step(point, slopes, cosine_rate(0.05f, step, 500));
     }
-    EXPECT_NEAR(place[0], 1, 1e-3) << to_string(method);
-    EXPECT_NEAR(place[1], 1, 1e-3) << to_string(method);
+    EXPECT_NEAR(point[0], 1, 1e-3) << to_string(method);
+    EXPECT_NEAR(point[1], 1, 1e-3) << to_string(method);
   }
   EXPECT_FLOAT_EQ(cosine_rate(0.5f, 0, 10), 0.5f);
   EXPECT_NEAR(cosine_rate(0.5f, 10, 10), 0, 1e-7);

@@ -11,49 +11,53 @@
 namespace trainyard::train {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "safetensors are little-endian, as we are");
+static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
 constexpr std::string_view kFormat = "trainyard-mlp";
 constexpr int64_t kVersion = 1;
-constexpr int64_t dimension_max = 1 << 20;  // of inputs, hidden, classes: no product overflows
+constexpr int64_t dimension_max = 1 << 20;  // of inputs, hidden, classes: products do not overflow
 
 Result<size_t> dimension(const Json& description, std::string_view name) {
   const int64_t value = TRY(int_at(description, name));
-  if (value < 1 || value > dimension_max) return corrupt(std::string(name) + " is " + std::to_string(value));
+  if (value < 1 || value > dimension_max)
+    return corrupt("invalid " + std::string(name) + " " + std::to_string(value) + ": it must be 1 to " +
+                   std::to_string(dimension_max));
   return size_t(value);
 }
 
 Result<std::vector<float>> decode_weights(const Shape& shape, std::string_view bytes) {
   uint64_t header_bytes = 0;
-  if (bytes.size() < sizeof header_bytes) return corrupt("too short for a header");
+  if (bytes.size() < sizeof header_bytes) return corrupt("truncated header");
   std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
   bytes.remove_prefix(sizeof header_bytes);
   if (header_bytes > header_bytes_max || header_bytes > bytes.size())
-    return corrupt("the header's length is wrong");
+    return corrupt("invalid header length " + std::to_string(header_bytes));
   const Json header = TRY(parse_json(bytes.substr(0, header_bytes)));
   const std::string_view numbers = bytes.substr(header_bytes);
   if (numbers.size() != shape.parameters() * sizeof(float)) {
-    return corrupt(std::to_string(numbers.size()) + " bytes of numbers, not " +
+    return corrupt(std::to_string(numbers.size()) + " bytes of weights, but the shape needs " +
                    std::to_string(shape.parameters() * sizeof(float)));
   }
 
   std::vector<float> parameters(shape.parameters());
   for (const Tensor& tensor : tensors(shape)) {
-    if (!header.is_object() || !header.contains(tensor.name)) return corrupt("no tensor " + tensor.name);
-    const Json& told = header[tensor.name];
+    if (!header.is_object() || !header.contains(tensor.name))
+      return corrupt("tensor " + tensor.name + " not found");
+    const Json& entry = header[tensor.name];
     const Json expected_shape = tensor.shape;
-    if (TRY(string_at(told, "dtype")) != "F32" || told.value("shape", Json()) != expected_shape) {
-      return corrupt("tensor " + tensor.name + " is not F32 of shape " + expected_shape.dump());
+    if (TRY(string_at(entry, "dtype")) != "F32" || entry.value("shape", Json()) != expected_shape) {
+      return corrupt("tensor " + tensor.name + " must be F32 of shape " + expected_shape.dump());
     }
-    const Json offsets = told.value("data_offsets", Json());
+    const Json offsets = entry.value("data_offsets", Json());
     if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
         !offsets[1].is_number_unsigned()) {
-      return corrupt("tensor " + tensor.name + " lies nowhere");
+      return corrupt("tensor " + tensor.name + ": invalid data_offsets");
     }
     const auto begin = offsets[0].get<uint64_t>();
     const auto end = offsets[1].get<uint64_t>();
     if (begin > end || end > numbers.size() || end - begin != tensor.size * sizeof(float)) {
-      return corrupt("tensor " + tensor.name + " lies outside the numbers");
+      return corrupt("tensor " + tensor.name + ": data_offsets " + offsets.dump() +
+                     " do not fit its shape or the file");
     }
     std::memcpy(&parameters[tensor.begin], &numbers[begin], end - begin);
   }
@@ -72,7 +76,7 @@ std::vector<Tensor> tensors(const Shape& shape) {
 }
 
 std::string encode_weights(const Model& model) {
-  CHECK(model.parameters.size() == model.shape.parameters(), "a model has all its parameters");
+  CHECK(model.parameters.size() == model.shape.parameters(), "parameters must have the size of the shape");
   Json header = Json::object();
   for (const Tensor& tensor : tensors(model.shape)) {
     header[tensor.name] = {
@@ -82,7 +86,7 @@ std::string encode_weights(const Model& model) {
   }
   std::string text = dump(header);
   text.resize((text.size() + 7) / 8 * 8,
-              ' ');  // the numbers begin at a multiple of 8, as readers that map files like
+              ' ');  // aligns the numbers to 8 bytes, for readers that map the file
   const uint64_t length = text.size();
   std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
   bytes += text;
@@ -106,23 +110,24 @@ std::string encode_description(const Model& model) {
 Result<Model> decode_model(std::string_view description_text, std::string_view weights) {
   const auto description = TRY(parse_json(description_text).in(kDescriptionFile));
   const auto read = [&]() -> Result<Model> {
-    if (!description.is_object()) return corrupt("not an object");
-    if (TRY(string_at(description, "format")) != kFormat) return corrupt("not a model of ours");
+    if (!description.is_object()) return corrupt("must be a JSON object");
+    if (TRY(string_at(description, "format")) != kFormat)
+      return corrupt("unknown format: expected " + std::string(kFormat));
     if (const int64_t version = TRY(int_at(description, "version")); version != kVersion) {
-      return corrupt("version " + std::to_string(version) + " is not known");
+      return corrupt("unknown version " + std::to_string(version));
     }
     Model model;
     model.shape = {TRY(dimension(description, "inputs")), TRY(dimension(description, "hidden")),
                    TRY(dimension(description, "classes"))};
     const double scale = TRY(double_at(description, "input_scale"));
     if (!(scale >= input_scale_min && scale <= input_scale_max)) {
-      return corrupt("input_scale " + description["input_scale"].dump() + " is not within " +
+      return corrupt("input_scale " + description["input_scale"].dump() + " must be within " +
                      Json(input_scale_min).dump() + " to " + Json(input_scale_max).dump());
     }
     model.input_scale = float(scale);
     const int64_t width = TRY(int_at(description, "image_width"));
     if (width < 0 || (width > 0 && model.shape.inputs % size_t(width) != 0)) {
-      return corrupt("images of " + std::to_string(width) + " pixels a line do not fill the inputs");
+      return corrupt("invalid image_width " + std::to_string(width) + ": inputs must be a multiple of it");
     }
     model.image_width = size_t(width);
     return model;

@@ -1,4 +1,4 @@
-// Models as folders, and beside each other.
+// Saves, loads and compares models.
 #include <cmath>
 
 #include "os/files.hpp"
@@ -7,7 +7,7 @@
 namespace trainyard::train {
 namespace {
 
-constexpr size_t weights_bytes_max = size_t{1} << 32;  // far beyond what this trainer makes
+constexpr size_t weights_bytes_max = size_t{1} << 32;  // much more than this trainer writes
 
 double mean_square(std::span<const float> values) {
   double sum = 0;
@@ -31,7 +31,7 @@ Result<Model> load_model(const std::string& folder) {
 }
 
 Result<Difference> compare(const Model& a, const Model& b) {
-  if (a.shape != b.shape) return invalid("the models are not of the same shape");
+  if (a.shape != b.shape) return invalid("comparing models: their shapes differ");
   Difference difference;
   for (const Tensor& tensor : tensors(a.shape)) {
     const auto ours = std::span(a.parameters).subspan(tensor.begin, tensor.size);
@@ -39,7 +39,7 @@ Result<Difference> compare(const Model& a, const Model& b) {
     double largest = 0;
     for (size_t i = 0; i < tensor.size; ++i) {
       const double apart = std::abs(double(ours[i]) - double(theirs[i]));
-      largest = apart <= largest ? largest : apart;  // a NaN stays: it is a difference
+      largest = apart <= largest ? largest : apart;  // keeps a NaN, which is a difference
     }
     const double scale = std::sqrt((mean_square(ours) + mean_square(theirs)) / 2);
     const double relative = largest == 0 ? 0 : largest / scale;

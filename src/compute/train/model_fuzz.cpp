@@ -1,5 +1,4 @@
-// A model's files may come from anywhere: description and weights, any bytes, the description up to the first
-// NUL.
+// Decodes any bytes as the files of a model: the description up to the first NUL, then the weights.
 // decoder: src/compute/train/model.cpp
 #include <algorithm>
 
@@ -12,9 +11,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t end = std::min(bytes.find('\0'), bytes.size());
   const auto model = train::decode_model(bytes.substr(0, end), bytes.substr(std::min(end + 1, size)));
   if (model) {
-    CHECK(model->parameters.size() == model->shape.parameters(), "a model has all its parameters");
+    CHECK(model->parameters.size() == model->shape.parameters(), "a decoded model has all its parameters");
     const auto again = train::decode_model(train::encode_description(*model), train::encode_weights(*model));
-    CHECK(again && again->shape == model->shape, "what was read can be written");
+    CHECK(again && again->shape == model->shape, "a decoded model can be encoded and decoded again");
   }
   return 0;
 }

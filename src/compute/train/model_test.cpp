@@ -48,7 +48,7 @@ TEST(Model, its_weights_are_a_safetensors_file) {
   EXPECT_EQ(bytes.size(), 8 + length + 92);
 }
 
-TEST(Model, damaged_files_are_refused) {
+TEST(Model, damaged_files_are_rejected) {
   const std::string description = encode_description(small_model());
   const std::string weights = encode_weights(small_model());
   EXPECT_FALSE(decode_model("", weights));
@@ -70,7 +70,7 @@ TEST(Model, damaged_files_are_refused) {
   EXPECT_FALSE(decode_model(description, replaced(weights, "hidden.bias", "hidden.BIAS")));
 }
 
-TEST(Model, compare_measures_by_the_size_of_the_tensor) {
+TEST(Model, compare_is_relative_to_the_size_of_the_tensor) {
   const Model model = small_model();
   EXPECT_EQ(compare(model, model)->relative, 0);
   Model other = model;
@@ -84,7 +84,7 @@ TEST(Model, compare_measures_by_the_size_of_the_tensor) {
   EXPECT_FALSE(compare(model, other));
 }
 
-TEST(Image, can_be_moved_and_turned) {
+TEST(Image, can_be_moved_and_rotated) {
   const std::vector<float> image{1, 2, 3, 4};
   std::vector<float> out(4);
   move_image(image, 2, {}, out);
@@ -108,7 +108,7 @@ TEST(Evaluate, counts_and_draws) {
   model.shape = {2, 2, 2};
   model.input_scale = 16;
   model.image_width = 1;
-  // The hidden units repeat the inputs, the classes the hidden units: the class is the brighter pixel.
+  // The hidden units copy the inputs, and the scores the hidden units: the class is the brighter pixel.
   model.parameters = {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0};
   const auto table = parse_csv("16,0,0\n0,16,1\n0,8,0\n");
   const auto evaluation = evaluate(model, *table);
@@ -122,7 +122,7 @@ TEST(Evaluate, counts_and_draws) {
   EXPECT_FALSE(evaluate(model, *parse_csv("1,2,3,4\n")));
 }
 
-TEST(Model, numbers_beyond_their_limits_are_refused) {
+TEST(Model, numbers_beyond_their_limits_are_rejected) {
   const Model model = small_model();
   const std::string weights = encode_weights(model);
   const auto described = [&](const char* name, const std::string& number) {
@@ -148,7 +148,7 @@ TEST(Model, numbers_beyond_their_limits_are_refused) {
     EXPECT_FALSE(described("input_scale", scale)) << scale;
 }
 
-TEST(Model, tensors_that_lie_outside_the_numbers_are_refused) {
+TEST(Model, tensors_outside_the_file_are_rejected) {
   const Model model = small_model();
   const std::string bytes = encode_weights(model);
   uint64_t length = 0;
@@ -156,15 +156,15 @@ TEST(Model, tensors_that_lie_outside_the_numbers_are_refused) {
   const auto header = *parse_json(std::string_view(bytes).substr(8, length));
   const std::string numbers = bytes.substr(8 + length);
   const auto placed = [&](const std::string& offsets) {
-    auto told = header;
-    told["class.bias"]["data_offsets"] = *parse_json(offsets);
-    const std::string text = told.dump();
+    auto changed = header;
+    changed["class.bias"]["data_offsets"] = *parse_json(offsets);
+    const std::string text = changed.dump();
     const uint64_t size = text.size();
     return decode_model(encode_description(model),
                         std::string(reinterpret_cast<const char*>(&size), sizeof size) + text + numbers);
   };
   EXPECT_TRUE(placed("[84,92]"));
-  // The last two have the right length, or would where sums wrap.
+  // The last two have the right length, or would have it if sums overflowed.
   for (const char* offsets :
        {"[0,0]", "[-8,0]", "[0,2147483648]", "[0,4294967296]", "[0,9223372036854775807]", "[92,84]",
         "[18446744073709551608,18446744073709551615]", "[9223372036854775799,9223372036854775807]",
@@ -172,9 +172,9 @@ TEST(Model, tensors_that_lie_outside_the_numbers_are_refused) {
     EXPECT_FALSE(placed(offsets)) << offsets;
   for (const uint64_t size :
        {uint64_t(0), uint64_t(1) << 31, uint64_t(1) << 32, uint64_t(INT64_MAX), UINT64_MAX, UINT64_MAX - 7}) {
-    std::string lying = bytes;
-    std::memcpy(lying.data(), &size, sizeof size);
-    EXPECT_FALSE(decode_model(encode_description(model), lying)) << size;
+    std::string damaged = bytes;
+    std::memcpy(damaged.data(), &size, sizeof size);
+    EXPECT_FALSE(decode_model(encode_description(model), damaged)) << size;
   }
 }
 

@@ -10,15 +10,15 @@
 namespace trainyard::train {
 namespace {
 
-constexpr float kSquaresDecay = 0.999f;  // Adam's own, as published
-constexpr float kSmallest = 1e-8f;       // keeps a parameter without gradients from dividing by nothing
+constexpr float kSquaresDecay = 0.999f;  // as published
+constexpr float kSmallest = 1e-8f;       // avoids a division by zero for a parameter without gradients
 
 }  // namespace
 
 Result<Method> parse_method(std::string_view name) {
   if (name == "sgd") return Method::sgd;
   if (name == "adam") return Method::adam;
-  return invalid("optimizer is '" + std::string(name) + "', not sgd or adam");
+  return invalid("unknown optimizer '" + std::string(name) + "': use sgd or adam");
 }
 
 std::string_view to_string(Method method) { return method == Method::sgd ? "sgd" : "adam"; }
@@ -30,7 +30,7 @@ Optimizer::Optimizer(OptimizerSettings settings, size_t parameters)
 
 void Optimizer::step(std::span<float> parameters, std::span<const float> gradient, float learning_rate) {
   CHECK(parameters.size() == velocity_.size() && gradient.size() == velocity_.size(),
-        "one slope a parameter");
+        "parameters and gradient must have the size given to the constructor");
   ++steps_;
   const float momentum = settings_.momentum;
   const float shrink = 1.0f - learning_rate * settings_.weight_decay;
@@ -41,7 +41,7 @@ void Optimizer::step(std::span<float> parameters, std::span<const float> gradien
     }
     return;
   }
-  // Running means start at 0; these make up for it.
+  // Corrects for the running means starting at 0.
   const float velocity_share = float(1.0 - std::pow(double(momentum), double(steps_)));
   const float squares_share = float(1.0 - std::pow(double(kSquaresDecay), double(steps_)));
   for (size_t i = 0; i < parameters.size(); ++i) {

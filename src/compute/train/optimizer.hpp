@@ -1,4 +1,4 @@
-// How a gradient moves parameters: stochastic gradient descent with momentum, or Adam.
+// Updates parameters by their gradient: stochastic gradient descent with momentum, or Adam.
 //
 // Threads: confined to one thread at a time. Errors: none.
 #pragma once
@@ -20,14 +20,14 @@ std::string_view to_string(Method method);
 struct OptimizerSettings {
   Method method = Method::sgd;
   float momentum = 0.9f;       // of sgd; Adam's first decay
-  float weight_decay = 1e-4f;  // taken off every parameter with each step, times the learning rate
+  float weight_decay = 1e-4f;  // each step subtracts this share of every parameter, times the learning rate
 };
 
 class Optimizer {
  public:
   Optimizer(OptimizerSettings settings, size_t parameters);
 
-  // Requires: both as long as said at construction.
+  // Requires: both have the size that was given to the constructor.
   void step(std::span<float> parameters, std::span<const float> gradient, float learning_rate);
 
  private:
@@ -37,8 +37,7 @@ class Optimizer {
   int64_t steps_ = 0;
 };
 
-// From the full rate at the first step down to nothing at the last, along half a cosine: large steps first to
-// get there, small ones last to settle.
+// Decreases the rate from full_rate at the first step to 0 at the last one along half a cosine.
 float cosine_rate(float full_rate, int64_t step, int64_t steps);
 
 }  // namespace trainyard::train

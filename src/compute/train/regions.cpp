@@ -1,4 +1,5 @@
-// How a trainer's region meets the others: its leader does, and tells the region's other ranks.
+// Implements the regions of a Trainer: the leader averages with the other regions, and broadcasts the result to the other
+// ranks of its region.
 #include <algorithm>
 #include <cstdio>
 
@@ -17,9 +18,9 @@ int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps) {
   return int64_t(std::min(done, uint64_t(steps)));
 }
 
-// The charter is the number of steps: regions with unlike numbers of rows would count them unlike.
+// The charter holds the number of steps, since regions with different numbers of rows would compute different ones.
 Result<void> Trainer::join_regions(RegionOptions options) {
-  Met met;
+  RoundResult result;
   if (group_.rank() == 0) {
     options.outer = settings_.regions.outer;
     options.coding = settings_.regions.coding;
@@ -32,30 +33,30 @@ Result<void> Trainer::join_regions(RegionOptions options) {
     regions_ = *std::move(joined);
     const auto steps = parse_int(regions_->charter());
     if (!steps || *steps < 1) {
-      group_.abandon("the other regions are no trainers");
-      return corrupt("the other regions' charter is no number of steps");
+      group_.abandon("the other regions run another program");
+      return corrupt("invalid charter of the other regions: expected a number of steps");
     }
     if (*steps > steps_max) {
-      group_.abandon("the other regions train for too long");
-      return corrupt("the other regions' charter says " + std::to_string(*steps) + " steps, and at most " +
-                     std::to_string(steps_max) + " can be");
+      group_.abandon("the charter of the other regions has too many steps");
+      return corrupt("invalid charter of the other regions: " + std::to_string(*steps) +
+                     " steps; the maximum is " + std::to_string(steps_max));
     }
-    met = {regions_->round(), *steps, regions_->size(), false};
+    result = {regions_->round(), *steps, regions_->size(), false};
   }
-  TRY(follow(met));
+  TRY(apply(result));
   return ok();
 }
 
-Result<bool> Trainer::meet_regions() {
-  Met met;
+Result<bool> Trainer::average_regions() {
+  RoundResult result;
   if (group_.rank() == 0) {
-    const auto round = regions_->average(model_.parameters, rows_since_meeting_);
+    const auto round = regions_->average(model_.parameters, rows_since_round_);
     for (const std::string& line : regions_->take_news()) print_(line);
     if (!round && round.error().kind != Kind::cancelled) {
       group_.abandon(round.error().message);
       return round.error();
     }
-    met = {regions_->round(), steps_, regions_->size(), !round};
+    result = {regions_->round(), steps_, regions_->size(), !round};
     if (round) {
       const RegionTraffic traffic = regions_->traffic();
       print_("round=" + std::to_string(round->number) + " regions=" + std::to_string(round->regions) +
@@ -63,18 +64,19 @@ Result<bool> Trainer::meet_regions() {
              " region_bytes_received=" + std::to_string(traffic.received));
     }
   }
-  return follow(met);
+  return apply(result);
 }
 
-// Every rank of the region goes where the leader is now.
-Result<bool> Trainer::follow(Met met) {
-  TRY(group_.broadcast(std::as_writable_bytes(std::span(&met, 1)), 0).in("what the regions' leader says"));
-  if (met.stopped) return true;
+// Sets every rank of the region to the state of the leader.
+Result<bool> Trainer::apply(RoundResult result) {
+  TRY(group_.broadcast(std::as_writable_bytes(std::span(&result, 1)), 0)
+          .in("broadcasting the result of the round"));
+  if (result.stopped) return true;
   TRY(group_.broadcast(std::as_writable_bytes(std::span(model_.parameters)), 0)
-          .in("what the regions learned"));
-  steps_ = met.steps;
-  steps_done_ = steps_after(met.round, settings_.regions.steps, steps_);
-  rows_since_meeting_ = 0;
+          .in("broadcasting the averaged parameters"));
+  steps_ = result.steps;
+  steps_done_ = steps_after(result.round, settings_.regions.steps, steps_);
+  rows_since_round_ = 0;
   return false;
 }
 
@@ -82,7 +84,7 @@ Result<void> Trainer::leave_regions() {
   if (!regions_) return ok();
   TRY(regions_->finish());
   const RegionTraffic traffic = regions_->traffic();
-  // What a ring of float32 would have carried over this region's link, both ways, after every step.
+  // The bytes that a ring allreduce of float32 after every step would have sent and received over the link of this region.
   const double regions = double(settings_.regions.all());
   const double allreduce = 2 * 2 * (regions - 1) / regions * sizeof(float) *
                            double(model_.shape.parameters()) * double(steps_done_);

@@ -1,5 +1,5 @@
-// Training in regions: what it learns and what it sends, beside all ranks stepping together, on the real digits where they
-// are.
+// Compares training in regions with training in one group: accuracy and bytes sent. Uses the real digits if they are
+// prepared.
 #include "train/trainer.hpp"
 
 #include <gtest/gtest.h>
@@ -22,10 +22,11 @@ using collectives::Tag;
 using collectives::Transport;
 using local_sgd::RegionOptions;
 
-// A transport whose ranks lie in regions, and that counts what they send to others.
-class Counting final : public Transport {
+// A transport whose ranks are in regions; it counts the bytes that they send to other regions.
+class CountingTransport final : public Transport {
  public:
-  Counting(std::unique_ptr<Transport> inner, int ranks_of_region, std::atomic<uint64_t>& bytes_between)
+  CountingTransport(std::unique_ptr<Transport> inner, int ranks_of_region,
+                    std::atomic<uint64_t>& bytes_between)
       : inner_(std::move(inner)), ranks_of_region_(ranks_of_region), bytes_between_(bytes_between) {}
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -63,16 +64,16 @@ class Counting final : public Transport {
 
 struct Learned {
   Model model;
-  uint64_t bytes_between = 0;  // regions, counted at the senders
+  uint64_t bytes_between = 0;  // bytes between regions, counted at the senders
   int64_t steps = 0;
   std::vector<std::string> lines;  // of the first region
 };
 
-// The shards that a rank of so many holds, as ShardedByS3Key deals them.
-std::vector<Shard> dealt(const std::vector<Shard>& all, int rank, int ranks) {
-  std::vector<Shard> held;
-  for (size_t i = size_t(rank); i < all.size(); i += size_t(ranks)) held.push_back(all[i]);
-  return held;
+// The shards of a rank, as ShardedByS3Key distributes them.
+std::vector<Shard> shards_of(const std::vector<Shard>& all, int rank, int ranks) {
+  std::vector<Shard> shards;
+  for (size_t i = size_t(rank); i < all.size(); i += size_t(ranks)) shards.push_back(all[i]);
+  return shards;
 }
 
 Learned train_on(Group& group, const std::vector<Shard>& shards, const Settings& settings,
@@ -104,11 +105,11 @@ Learned step_together(const std::vector<Shard>& shards, const Settings& settings
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      auto group = Group::make(
-          std::make_unique<Counting>(std::move(transports[size_t(rank)]), ranks_of_region, bytes_between),
-          {.deterministic = true});
+      auto group = Group::make(std::make_unique<CountingTransport>(std::move(transports[size_t(rank)]),
+                                                                   ranks_of_region, bytes_between),
+                               {.deterministic = true});
       ASSERT_TRUE(group) << group.error().message;
-      learned[size_t(rank)] = train_on(**group, dealt(shards, rank, ranks), settings, {});
+      learned[size_t(rank)] = train_on(**group, shards_of(shards, rank, ranks), settings, {});
     });
   }
   for (auto& thread : threads) thread.join();
@@ -131,10 +132,10 @@ Learned train_in_regions(const std::vector<Shard>& shards, Settings settings, in
         options.leaders = leaders;
         options.region = region;
         options.shared_value = "train_test";
-        Settings mine = settings;
-        mine.regions.own = region;
-        const int place = region * ranks_of_region + rank;
-        learned[size_t(place)] = train_on(*group, dealt(shards, place, ranks), mine, options);
+        Settings own = settings;
+        own.regions.own = region;
+        const int index = region * ranks_of_region + rank;
+        learned[size_t(index)] = train_on(*group, shards_of(shards, index, ranks), own, options);
       });
     }
   }
@@ -160,7 +161,7 @@ class DigitsInRegions : public ::testing::Test {
     GTEST_SKIP()
         << "six trainings are minutes under a sanitizer; the tests of regions over loopback run there";
 #endif
-    // Laid there by examples/01_digits/prepare.
+    // Prepared by examples/01_digits/prepare.
     const std::string folder = "../../../build/digits";
     if (!os::exists(folder + "/test.csv")) GTEST_SKIP() << "no digits: run examples/01_digits/prepare";
     auto shards = read_shards(folder + "/train");
@@ -179,62 +180,64 @@ class DigitsInRegions : public ::testing::Test {
   Settings settings_;
 };
 
-TEST_F(DigitsInRegions, send_a_hundredth_of_an_allreduce_and_are_as_often_right) {
+TEST_F(DigitsInRegions, send_a_hundredth_of_an_allreduce_with_equal_accuracy) {
   constexpr int regions = 2;
   constexpr int ranks_of_region = 2;
   constexpr int seeds = 3;
-  double together_accuracy = 0;
-  double apart_accuracy = 0;
+  double joint_accuracy = 0;
+  double regional_accuracy = 0;
   for (int seed = 1; seed <= seeds; ++seed) {
     settings_.seed = uint64_t(seed);
-    const Learned together = step_together(shards_, settings_, regions, ranks_of_region);
-    const Learned apart = train_in_regions(shards_, settings_, regions, ranks_of_region);
-    EXPECT_EQ(apart.steps, together.steps);
-    // As little as any allreduce can send between regions: each element once there and once back for all but one.
-    const double parameters = double(together.model.parameters.size());
-    const double steps = double(together.steps);
+    const Learned joint = step_together(shards_, settings_, regions, ranks_of_region);
+    const Learned regional = train_in_regions(shards_, settings_, regions, ranks_of_region);
+    EXPECT_EQ(regional.steps, joint.steps);
+    // The minimum of any allreduce between regions: each element is sent there and back once for all regions but one.
+    const double parameters = double(joint.model.parameters.size());
+    const double steps = double(joint.steps);
     const double least = 2.0 * (regions - 1) * sizeof(float) * parameters * steps;
-    EXPECT_GE(double(together.bytes_between), least);
-    EXPECT_LE(double(apart.bytes_between), least / 100);
+    EXPECT_GE(double(joint.bytes_between), least);
+    EXPECT_LE(double(regional.bytes_between), least / 100);
     const auto rounds = size_t(std::ceil(steps / double(settings_.regions.steps)));
     const size_t formula =
         rounds * local_sgd::round_bytes(local_sgd::Coding::bf16, size_t(parameters), regions);
-    EXPECT_GE(apart.bytes_between, formula);
-    EXPECT_LE(apart.bytes_between, formula + 1000);  // greetings
-    together_accuracy += accuracy(together) / seeds;
-    apart_accuracy += accuracy(apart) / seeds;
+    EXPECT_GE(regional.bytes_between, formula);
+    EXPECT_LE(regional.bytes_between, formula + 1000);  // handshakes
+    joint_accuracy += accuracy(joint) / seeds;
+    regional_accuracy += accuracy(regional) / seeds;
     std::printf(
-        "seed %d: accuracy together %.4f apart %.4f; bytes together %llu (float32, least: %.0f) apart %llu\n",
-        seed, accuracy(together), accuracy(apart), (unsigned long long)together.bytes_between, least,
-        (unsigned long long)apart.bytes_between);
+        "seed %d: accuracy joint %.4f regional %.4f; bytes joint %llu (float32, least: %.0f) regional %llu\n",
+        seed, accuracy(joint), accuracy(regional), (unsigned long long)joint.bytes_between, least,
+        (unsigned long long)regional.bytes_between);
   }
-  std::printf("accuracy together %.4f apart %.4f\n", together_accuracy, apart_accuracy);
-  EXPECT_GE(together_accuracy, 0.97);
-  EXPECT_NEAR(apart_accuracy, together_accuracy, 0.005);
+  std::printf("accuracy joint %.4f regional %.4f\n", joint_accuracy, regional_accuracy);
+  EXPECT_GE(joint_accuracy, 0.97);
+  EXPECT_NEAR(regional_accuracy, joint_accuracy, 0.005);
 }
 
-TEST_F(DigitsInRegions, that_send_a_byte_a_number_cost_a_390th) {
+TEST_F(DigitsInRegions, with_int8_send_a_390th_of_an_allreduce) {
   settings_.regions.coding = local_sgd::Coding::int8;
   settings_.epochs = 100;
-  const Learned apart = train_in_regions(shards_, settings_, 2, 1);
-  const double least = 2.0 * sizeof(float) * double(apart.model.parameters.size()) * double(apart.steps);
-  EXPECT_LE(double(apart.bytes_between), least / 380);
-  EXPECT_GE(accuracy(apart), 0.97);
-  std::printf("accuracy %.4f, 1/%.0f of the bytes\n", accuracy(apart), least / double(apart.bytes_between));
+  const Learned regional = train_in_regions(shards_, settings_, 2, 1);
+  const double least =
+      2.0 * sizeof(float) * double(regional.model.parameters.size()) * double(regional.steps);
+  EXPECT_LE(double(regional.bytes_between), least / 380);
+  EXPECT_GE(accuracy(regional), 0.97);
+  std::printf("accuracy %.4f, 1/%.0f of the bytes\n", accuracy(regional),
+              least / double(regional.bytes_between));
 }
 
-TEST_F(DigitsInRegions, four_by_plain_federated_averaging_learn_too_and_do_it_again_alike) {
+TEST_F(DigitsInRegions, four_regions_with_federated_averaging_train_reproducibly) {
   settings_.epochs = 40;
   settings_.regions.outer = {.learning_rate = 1, .momentum = 0};
-  const Learned once = train_in_regions(shards_, settings_, 4, 1);
-  const Learned again = train_in_regions(shards_, settings_, 4, 1);
-  EXPECT_EQ(once.model.parameters, again.model.parameters);
-  EXPECT_GE(accuracy(once), 0.95);
-  // Through the leader's link goes what all others send and get.
-  EXPECT_NE(once.lines.back().find("share_of_allreduce=0.01"), std::string::npos) << once.lines.back();
+  const Learned first = train_in_regions(shards_, settings_, 4, 1);
+  const Learned second = train_in_regions(shards_, settings_, 4, 1);
+  EXPECT_EQ(first.model.parameters, second.model.parameters);
+  EXPECT_GE(accuracy(first), 0.95);
+  // The link of the leader carries what all other regions send and receive.
+  EXPECT_NE(first.lines.back().find("share_of_allreduce=0.01"), std::string::npos) << first.lines.back();
 }
 
-TEST(Regions, another_regions_round_is_a_step_of_ours) {
+TEST(Regions, rounds_of_another_region_become_a_valid_number_of_steps) {
   EXPECT_EQ(steps_after(0, 100, 1000), 0);
   EXPECT_EQ(steps_after(3, 100, 1000), 300);
   for (const uint64_t rounds :

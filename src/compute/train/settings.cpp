@@ -24,23 +24,25 @@ Read number(Number Settings::*member, double least, double most) {
     const double value = TRY(parse_double(text));
     if (!(value >= least && value <= most) ||
         (std::is_integral_v<Number> && value != double(Number(value)))) {
-      return invalid("'" + text + "' is not " + (std::is_integral_v<Number> ? "a whole number" : "a number") +
-                     " from " + Json(least).dump() + " to " + Json(most).dump());
+      return invalid("invalid value '" + text + "': must be " +
+                     (std::is_integral_v<Number> ? "an integer" : "a number") + " from " +
+                     Json(least).dump() + " to " + Json(most).dump());
     }
     settings.*member = Number(value);
     return ok();
   };
 }
 
-// The same for a number of a part of the settings.
+// The same for a member of a part of the settings.
 template <class Part, class Number>
 Read number_of(Part Settings::*part, Number Part::*member, double least, double most) {
   return [=](Settings& settings, const std::string& text) -> Result<void> {
     const double value = TRY(parse_double(text));
     if (!(value >= least && value <= most) ||
         (std::is_integral_v<Number> && value != double(Number(value)))) {
-      return invalid("'" + text + "' is not " + (std::is_integral_v<Number> ? "a whole number" : "a number") +
-                     " from " + Json(least).dump() + " to " + Json(most).dump());
+      return invalid("invalid value '" + text + "': must be " +
+                     (std::is_integral_v<Number> ? "an integer" : "a number") + " from " +
+                     Json(least).dump() + " to " + Json(most).dump());
     }
     settings.*part.*member = Number(value);
     return ok();
@@ -62,9 +64,10 @@ Result<void> read_leaders(Settings& settings, const std::string& text) {
   for (const std::string_view each : split(text, ',')) {
     const size_t colon = each.rfind(':');
     if (colon == std::string_view::npos || colon == 0)
-      return invalid("'" + std::string(each) + "' is not HOST:PORT");
+      return invalid("invalid leader '" + std::string(each) + "': must be HOST:PORT");
     const auto port = parse_int(each.substr(colon + 1));
-    if (!port || *port < 1 || *port > 65535) return invalid("'" + std::string(each) + "' has no port");
+    if (!port || *port < 1 || *port > 65535)
+      return invalid("invalid leader '" + std::string(each) + "': the port must be 1 to 65535");
     leaders.push_back({std::string(each.substr(0, colon)), uint16_t(*port)});
   }
   settings.regions.leaders = std::move(leaders);
@@ -77,7 +80,7 @@ const std::vector<Hyperparameter>& hyperparameters() {
       {"channel",
        [](Settings& settings, const std::string& text) -> Result<void> {
          if (text.empty() || text.find('/') != std::string::npos || text.starts_with('.')) {
-           return invalid("'" + text + "' is not a channel's name");
+           return invalid("invalid channel name '" + text + "'");
          }
          settings.channel = text;
          return ok();
@@ -103,7 +106,8 @@ const std::vector<Hyperparameter>& hyperparameters() {
        }},
       {"region_encrypt",
        [](Settings& settings, const std::string& text) -> Result<void> {
-         if (text != "true" && text != "false") return invalid("'" + text + "' is not true or false");
+         if (text != "true" && text != "false")
+           return invalid("invalid value '" + text + "': must be true or false");
          settings.regions.encrypt = text == "true";
          return ok();
        }},
@@ -119,7 +123,7 @@ const std::vector<Hyperparameter>& hyperparameters() {
       {"region_steps", number_of(&Settings::regions, &RegionSettings::steps, 1, 1 << 20)},
       {"regions", number_of(&Settings::regions, &RegionSettings::count, 1, 64)},
       {"rotate", number(&Settings::rotate, 0, 180)},
-      {"seed", number(&Settings::seed, 0, 9007199254740992)},  // what a JSON number carries exactly
+      {"seed", number(&Settings::seed, 0, 9007199254740992)},  // 2^53: JSON numbers are exact up to it
       {"shift", number(&Settings::shift, 0, 1 << 16)},
       {"weight_decay", number_of(&Settings::optimizer, &OptimizerSettings::weight_decay, 0, 1)},
   };
@@ -130,7 +134,7 @@ bool belongs_to_the_sdk(const std::string& name) {
   return name.starts_with("sagemaker_") || name == "_tuning_objective_metric";
 }
 
-// "\"adam\"" -> adam; what is no JSON string stays as it is.
+// "\"adam\"" -> adam; a text that is not a JSON string stays unchanged.
 std::string without_quotes(const std::string& text) {
   if (text.size() < 2 || text.front() != '"') return text;
   const auto value = parse_json(text);
@@ -149,19 +153,23 @@ Result<Settings> parse_settings(const std::map<std::string, std::string>& given)
       if (each.name == name) known = &each;
       names += (names.empty() ? "" : ", ") + each.name;
     }
-    if (!known) return invalid("unknown hyperparameter '" + shorten(name, 64) + "'; known are " + names);
+    if (!known)
+      return invalid("unknown hyperparameter '" + shorten(name, 64) + "'; valid names are " + names);
     TRY(known->read(settings, without_quotes(text)).in("hyperparameter " + name));
   }
   if ((settings.shift > 0 || settings.rotate > 0) && settings.image_width == 0) {
-    return invalid("hyperparameters shift and rotate need image_width: only images can be moved");
+    return invalid("hyperparameters shift and rotate need image_width: they apply to images only");
   }
   const RegionSettings& regions = settings.regions;
   if (regions.count > 1 && !regions.leaders.empty()) {
     return invalid(
-        "hyperparameters regions and region_leaders exclude each other: this job is cut, or is a part");
+        "hyperparameters regions and region_leaders are mutually exclusive: set regions to split this job, "
+        "or region_leaders to "
+        "join other jobs");
   }
   if (!regions.leaders.empty() && (regions.secret.empty() || regions.own >= regions.all())) {
-    return invalid("hyperparameter region_leaders needs region_secret, and region below their number");
+    return invalid(
+        "hyperparameter region_leaders needs region_secret, and region must be below the number of leaders");
   }
   return settings;
 }

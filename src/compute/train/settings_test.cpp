@@ -23,7 +23,7 @@ TEST(Settings, are_read_plain_and_as_the_sdk_quotes_them) {
   EXPECT_EQ(settings->seed, 12345678901u);
 }
 
-TEST(Settings, what_is_wrong_is_named) {
+TEST(Settings, errors_name_the_hyperparameter) {
   const struct {
     const char* name;
     const char* value;
@@ -36,24 +36,24 @@ TEST(Settings, what_is_wrong_is_named) {
     EXPECT_EQ(settings.error().kind, Kind::invalid);
     EXPECT_NE(settings.error().message.find(row.name), std::string::npos) << settings.error().message;
   }
-  EXPECT_FALSE(parse_settings({{"shift", "1"}}));  // of what width?
+  EXPECT_FALSE(parse_settings({{"shift", "1"}}));  // image_width is missing
 }
 
-TEST(Settings, of_regions_are_a_cut_of_this_job_or_a_place_among_others) {
-  const auto cut = parse_settings({{"regions", "2"},
-                                   {"region_steps", "50"},
-                                   {"region_coding", "f16"},
-                                   {"region_encrypt", "true"},
-                                   {"region_learning_rate", "1"},
-                                   {"region_momentum", "0"}});
-  ASSERT_TRUE(cut) << cut.error().message;
-  EXPECT_TRUE(cut->regions.any());
-  EXPECT_EQ(cut->regions.all(), 2);
-  EXPECT_EQ(cut->regions.steps, 50);
-  EXPECT_TRUE(cut->regions.encrypt);
-  EXPECT_EQ(cut->regions.coding, local_sgd::Coding::f16);
-  EXPECT_EQ(cut->regions.outer.learning_rate, 1);
-  EXPECT_EQ(cut->regions.outer.momentum, 0);
+TEST(Settings, of_regions_split_this_job_or_join_other_jobs) {
+  const auto split = parse_settings({{"regions", "2"},
+                                     {"region_steps", "50"},
+                                     {"region_coding", "f16"},
+                                     {"region_encrypt", "true"},
+                                     {"region_learning_rate", "1"},
+                                     {"region_momentum", "0"}});
+  ASSERT_TRUE(split) << split.error().message;
+  EXPECT_TRUE(split->regions.any());
+  EXPECT_EQ(split->regions.all(), 2);
+  EXPECT_EQ(split->regions.steps, 50);
+  EXPECT_TRUE(split->regions.encrypt);
+  EXPECT_EQ(split->regions.coding, local_sgd::Coding::f16);
+  EXPECT_EQ(split->regions.outer.learning_rate, 1);
+  EXPECT_EQ(split->regions.outer.momentum, 0);
 
   const auto part = parse_settings(
       {{"region_leaders", "\"eu.example:7840,[::1]:1\""}, {"region", "1"}, {"region_secret", "s"}});

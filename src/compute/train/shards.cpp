@@ -15,20 +15,20 @@
 namespace trainyard::train {
 namespace {
 
-// What the ranks know together of one shard.
-struct Announced {
+// A shard as all ranks know it.
+struct SharedShard {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t largest_label = -1;
   std::vector<int> holders;  // ranks, ascending
 };
 
-std::string announcement(const std::vector<Shard>& shards) {
+std::string encode_shards(const std::vector<Shard>& shards) {
   Json list = Json::array();
   for (const Shard& shard : shards) {
     const auto& labels = shard.table.labels;
     const int32_t largest_label = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
-    // Names are any bytes; JSON is not.
+    // Names may be any bytes; JSON strings may not.
     list.push_back({{"name", to_hex(shard.name)},
                     {"rows", shard.table.rows()},
                     {"columns", shard.table.columns},
@@ -37,35 +37,35 @@ std::string announcement(const std::vector<Shard>& shards) {
   return dump(list);
 }
 
-// What another rank announces comes over a network: numbers beyond what read_shards() can make are refused.
-Result<Announced> read_announced(const Json& told) {
+// Decodes the description of a shard from another rank; rejects numbers that read_shards() cannot produce.
+Result<SharedShard> decode_shard(const Json& encoded) {
   const auto within = [&](const char* name, int64_t least, int64_t most) -> Result<int64_t> {
-    const int64_t value = TRY(int_at(told, name));
+    const int64_t value = TRY(int_at(encoded, name));
     if (value >= least && value <= most) return value;
-    return corrupt(std::string(name) + " " + std::to_string(value) + " is not within " +
+    return corrupt(std::string(name) + " " + std::to_string(value) + " must be within " +
                    std::to_string(least) + " to " + std::to_string(most));
   };
-  Announced shard;
+  SharedShard shard;
   shard.rows = TRY(within("rows", 0, int64_t(rows_max)));
   shard.columns = TRY(within("columns", 0, int64_t(csv_columns_max)));
   shard.largest_label = TRY(within("largest_label", -1, label_max));
   return shard;
 }
 
-// By name: the order that all ranks agree on.
-Result<std::map<std::string, Announced>> collect(const std::vector<std::string>& announcements) {
-  std::map<std::string, Announced> shards;
-  for (size_t rank = 0; rank < announcements.size(); ++rank) {
-    const Json list = TRY(parse_json(announcements[rank]));
+// Merges the lists of all ranks, sorted by name: the order on which all ranks agree.
+Result<std::map<std::string, SharedShard>> collect(const std::vector<std::string>& lists) {
+  std::map<std::string, SharedShard> shards;
+  for (size_t rank = 0; rank < lists.size(); ++rank) {
+    const Json list = TRY(parse_json(lists[rank]));
     for (const Json& each : list) {
       const std::string name = TRY(from_hex(TRY(string_at(each, "name"))));
-      const Announced told = TRY(read_announced(each).in("what rank " + std::to_string(rank) + " announces"));
-      const auto [place, is_new] = shards.try_emplace(name, told);
-      if (!is_new && (place->second.rows != told.rows || place->second.columns != told.columns)) {
-        return invalid("shard " + name + " has " + std::to_string(told.rows) + " rows on one host and " +
-                       std::to_string(place->second.rows) + " on another");
+      const SharedShard shard = TRY(decode_shard(each).in("shard list of rank " + std::to_string(rank)));
+      const auto [known, is_new] = shards.try_emplace(name, shard);
+      if (!is_new && (known->second.rows != shard.rows || known->second.columns != shard.columns)) {
+        return invalid("shard " + name + " has " + std::to_string(shard.rows) + " rows on one host and " +
+                       std::to_string(known->second.rows) + " on another");
       }
-      place->second.holders.push_back(int(rank));
+      known->second.holders.push_back(int(rank));
     }
   }
   return shards;
@@ -96,34 +96,35 @@ Result<std::vector<Shard>> read_shards(const std::string& folder) {
 }
 
 Result<Rows> Rows::agree(std::vector<Shard> shards, collectives::Group& group) {
-  const auto announcements = TRY(group.all_gather(announcement(shards)).in("comparing shards"));
-  const auto agreed = TRY(collect(announcements));
+  const auto lists = TRY(group.all_gather(encode_shards(shards)).in("comparing shards"));
+  const auto agreed = TRY(collect(lists));
 
   Rows rows;
   rows.shards_of_all_ = agreed.size();
-  size_t turn = 0;
+  size_t shared = 0;
   for (const auto& each : agreed) {
     const std::string& name = each.first;
-    const Announced& shard = each.second;
+    const SharedShard& shard = each.second;
     if (shard.rows == 0) continue;
     if (rows.columns_ == 0) rows.columns_ = size_t(shard.columns);
     if (rows.columns_ != size_t(shard.columns)) {
       return invalid("shard " + name + " has " + std::to_string(shard.columns) +
-                     " features a row, others have " + std::to_string(rows.columns_));
+                     " features per row, but other shards have " + std::to_string(rows.columns_));
     }
     rows.largest_label_ = std::max(rows.largest_label_, int32_t(shard.largest_label));
 
-    // Where several ranks hold the same shards, they take turns.
-    const int owner = shard.holders[turn++ % shard.holders.size()];
+    // Assigns shards that several ranks hold to these ranks round-robin.
+    const int owner = shard.holders[shared++ % shard.holders.size()];
     if (owner == group.rank()) {
       const auto ours =
           std::find_if(shards.begin(), shards.end(), [&](const Shard& s) { return s.name == name; });
-      CHECK(ours != shards.end(), "what we own we have announced");
+      CHECK(ours != shards.end(), "own shards are in the own list");
       rows.own_ += ours->table.rows();
       rows.blocks_.push_back({rows.all_, std::move(ours->table)});
     }
     rows.all_ += uint64_t(shard.rows);
-    if (rows.all_ > rows_max) return exhausted("more than " + std::to_string(rows_max) + " rows");
+    if (rows.all_ > rows_max)
+      return exhausted("the channel has more than " + std::to_string(rows_max) + " rows");
   }
   return rows;
 }
@@ -138,18 +139,18 @@ const Rows::Block* Rows::find(uint64_t row) const {
 
 std::span<const float> Rows::features(uint64_t row) const {
   const Block* block = find(row);
-  CHECK(block, "the row is ours");
+  CHECK(block, "the row must belong to this host");
   return block->table.row(row - block->begin);
 }
 
 int32_t Rows::label(uint64_t row) const {
   const Block* block = find(row);
-  CHECK(block, "the row is ours");
+  CHECK(block, "the row must belong to this host");
   return block->table.labels[row - block->begin];
 }
 
 std::vector<uint32_t> shuffled_rows(uint64_t rows, uint64_t seed, uint64_t epoch) {
-  CHECK(rows <= rows_max, "a row's number fits");
+  CHECK(rows <= rows_max, "rows must be at most rows_max");
   std::vector<uint32_t> order(rows);
   std::iota(order.begin(), order.end(), 0u);
   SeededRandom random(mix(seed, epoch));
@@ -158,7 +159,7 @@ std::vector<uint32_t> shuffled_rows(uint64_t rows, uint64_t seed, uint64_t epoch
 }
 
 uint64_t mix(uint64_t a, uint64_t b, uint64_t c) {
-  // The finisher of splitmix64 after each word: neighbouring seeds become unrelated ones.
+  // Applies the finisher of splitmix64 after each word, so that neighbouring seeds give unrelated results.
   uint64_t mixed = 0x9e3779b97f4a7c15;
   for (const uint64_t word : {a, b, c}) {
     mixed += word + 0x9e3779b97f4a7c15;

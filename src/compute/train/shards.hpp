@@ -1,11 +1,11 @@
-// The rows that this host holds, and the one order of all hosts' rows.
+// Reads the shards of this host, and agrees with the other hosts on one order of all rows.
 //
-// A channel is a folder of CSV files, its shards. Which host holds which shard is the platform's choice (all
-// on each, or some on each); the order of the rows must not depend on it. So shards are ordered by name over
-// all hosts, rows follow each other within their shard, and that place is a row's number in the whole data
-// set. A shard that several hosts hold is read on all of them, but belongs to one.
+// A channel is a folder of CSV files, its shards. The platform decides which host holds which shard (all on each, or some on
+// each); the order of the rows must not depend on that. So shards are ordered by name over all hosts, rows keep their order
+// within the shard, and the position of a row is its number in the whole data set. A shard that several hosts hold is read
+// on all of them, but belongs to one.
 //
-// Threads: plain values. Errors: of files, and invalid, naming shard, line and column.
+// Threads: plain values. Errors: of files; invalid, naming shard, line and column.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,28 @@
 namespace trainyard::train {
 
 inline constexpr size_t shard_bytes_max = size_t{1}
-                                          << 30;  // a shard is read into memory at once; cut larger ones
-inline constexpr uint64_t rows_max = uint64_t{1} << 31;  // of all hosts: each shuffles all numbers in memory
+                                          << 30;  // a shard is read into memory at once; split larger ones
+inline constexpr uint64_t rows_max = uint64_t{1}
+                                     << 31;  // of all hosts: each host shuffles all row numbers in memory
 
 struct Shard {
-  std::string name;  // below the channel's folder: the same on every host that holds it
+  std::string name;  // below the folder of the channel; equal on every host that holds it
   Table table;
 };
 
-// Every regular file below `folder`, by name. A folder that is not there is one without files: a host may
-// have no shard.
+// Reads every regular file below `folder`, in the order of names. A missing folder counts as empty: a host may have no
+// shard.
 Result<std::vector<Shard>> read_shards(const std::string& folder);
 
 class Rows {
  public:
-  // All ranks of the group call it. `shards` is what this host holds.
+  // All ranks of the group call it, each with the shards of its host.
   static Result<Rows> agree(std::vector<Shard> shards, collectives::Group& group);
 
   uint64_t all() const { return all_; }                     // rows of all hosts together
-  uint64_t own() const { return own_; }                     // that belong to this one
-  size_t columns() const { return columns_; }               // the same for all
-  int32_t largest_label() const { return largest_label_; }  // of all
+  uint64_t own() const { return own_; }                     // rows that belong to this host
+  size_t columns() const { return columns_; }               // equal in all rows
+  int32_t largest_label() const { return largest_label_; }  // of all rows
   size_t shards_of_all() const { return shards_of_all_; }
   size_t own_shards() const { return blocks_.size(); }
 
@@ -50,14 +51,14 @@ class Rows {
   int32_t label(uint64_t row) const;
 
  private:
-  // Rows begin .. begin + table.rows() of the whole are one shard of ours.
+  // One shard of this host: rows begin .. begin + table.rows() of the whole.
   struct Block {
     uint64_t begin;
     Table table;
   };
   const Block* find(uint64_t row) const;
 
-  std::vector<Block> blocks_;  // by begin
+  std::vector<Block> blocks_;  // sorted by begin
   uint64_t all_ = 0;
   uint64_t own_ = 0;
   size_t columns_ = 0;
@@ -65,10 +66,10 @@ class Rows {
   size_t shards_of_all_ = 0;
 };
 
-// The numbers 0 .. rows-1 in the order in which an epoch sees them: a function of seed and epoch alone.
+// Returns the numbers 0 .. rows-1 in the order of an epoch: a function of seed and epoch alone.
 std::vector<uint32_t> shuffled_rows(uint64_t rows, uint64_t seed, uint64_t epoch);
 
-// One number out of several, well mixed: the seed of a row's own randomness.
+// Hashes several numbers into one: the seed of the random numbers of a row.
 uint64_t mix(uint64_t a, uint64_t b, uint64_t c = 0);
 
 }  // namespace trainyard::train

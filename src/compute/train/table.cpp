@@ -32,7 +32,8 @@ Result<Table> parse_csv(std::string_view text) {
       more = comma != std::string_view::npos;
       const std::string_view cell = trim(rest.substr(0, comma));
       rest.remove_prefix(more ? comma + 1 : rest.size());
-      if (numbers.size() > csv_columns_max) return at(line, numbers.size(), cell, "is one column too many");
+      if (numbers.size() > csv_columns_max)
+        return at(line, numbers.size(), cell, "exceeds the maximum number of columns");
       float number = 0;
       const auto [after, fault] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
       if (fault != std::errc{} || after != cell.data() + cell.size() || !std::isfinite(number)) {
@@ -44,15 +45,15 @@ Result<Table> parse_csv(std::string_view text) {
     const float label = numbers.back();
     numbers.pop_back();
     if (numbers.empty())
-      return invalid("line " + std::to_string(line) + ": a label, but nothing to learn it from");
+      return invalid("line " + std::to_string(line) + ": the row has a label, but no features");
     if (label < 0 || label > float(label_max) || label != std::floor(label)) {
       return invalid("line " + std::to_string(line) +
-                     ": the last column is the label, a whole number from 0 on");
+                     ": the last column is the label, an integer from 0 to " + std::to_string(label_max));
     }
     if (table.columns == 0) table.columns = numbers.size();
     if (numbers.size() != table.columns) {
       return invalid("line " + std::to_string(line) + ": " + std::to_string(numbers.size() + 1) +
-                     " columns, but " + std::to_string(table.columns + 1) + " before");
+                     " columns, but earlier lines have " + std::to_string(table.columns + 1));
     }
     table.features.insert(table.features.end(), numbers.begin(), numbers.end());
     table.labels.push_back(int32_t(label));

@@ -1,5 +1,4 @@
-// Rows of numbers with a label each, as they come in a CSV shard: features first, the label in the last
-// column.
+// Parses CSV shards: rows of numbers, features first and the label in the last column.
 //
 // Threads: plain values, pure functions. Errors: invalid, naming line and column.
 #pragma once
@@ -15,7 +14,7 @@
 namespace trainyard::train {
 
 struct Table {
-  size_t columns = 0;           // features of a row
+  size_t columns = 0;           // features per row
   std::vector<float> features;  // (rows, columns)
   std::vector<int32_t> labels;  // (rows), 0 or more
   size_t rows() const { return labels.size(); }
@@ -24,11 +23,11 @@ struct Table {
   }
 };
 
-inline constexpr size_t csv_columns_max = 65536;  // wider is not a table of features but a mistake
+inline constexpr size_t csv_columns_max = 65536;  // a wider file is a mistake
 inline constexpr int32_t label_max = 1 << 20;
 
-// Numbers between commas, one row a line; "\r\n" and empty lines are fine; no header, no quotes. All rows are
-// equally wide. An empty text is an empty table of no columns.
+// Expects numbers between commas, one row per line, without header and quotes; "\r\n" and empty lines are allowed. All rows
+// must have the same number of columns. An empty text gives an empty table without columns.
 Result<Table> parse_csv(std::string_view text);
 
 }  // namespace trainyard::train

@@ -1,4 +1,4 @@
-// A shard is whatever the user put into the channel: any bytes.
+// Parses any bytes as a shard, whose content the user controls.
 // decoder: src/compute/train/table.cpp
 #include "base/check.hpp"
 #include "train/table.hpp"
@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (table) {
     CHECK(table->features.size() == table->rows() * table->columns, "every row has all its features");
     for (const int32_t label : table->labels)
-      CHECK(label >= 0 && label <= train::label_max, "labels count classes");
+      CHECK(label >= 0 && label <= train::label_max, "labels are within their limits");
   }
   return 0;
 }

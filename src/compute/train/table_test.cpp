@@ -5,7 +5,7 @@
 namespace trainyard::train {
 namespace {
 
-TEST(Csv, rows_of_features_and_a_label) {
+TEST(Csv, parses_rows_of_features_and_a_label) {
   const auto table = parse_csv("1,2.5,0\r\n\n-3, 4e1 ,7\n");
   ASSERT_TRUE(table) << table.error().message;
   EXPECT_EQ(table->columns, 2u);
@@ -14,26 +14,26 @@ TEST(Csv, rows_of_features_and_a_label) {
   EXPECT_EQ(table->row(1)[1], 40);
 }
 
-TEST(Csv, no_text_is_no_rows) {
+TEST(Csv, an_empty_text_has_no_rows) {
   EXPECT_EQ(parse_csv("")->rows(), 0u);
   EXPECT_EQ(parse_csv("\n\n")->rows(), 0u);
 }
 
-TEST(Csv, what_is_wrong_is_named) {
+TEST(Csv, errors_name_line_and_column) {
   const struct {
     const char* text;
     const char* why;
   } rows[] = {
       {"pixel,label\n1,2\n", "line 1, column 1: 'pixel'"},
-      {"1,2,3\n1,2\n", "line 2: 2 columns, but 3 before"},
+      {"1,2,3\n1,2\n", "line 2: 2 columns, but earlier lines have 3"},
       {"1,2,3\n1,,3\n", "line 2, column 2: ''"},
-      {"1,2,3.5\n", "whole number"},
-      {"1,2,-1\n", "whole number"},
-      {"1,2,1e30\n", "whole number"},
+      {"1,2,3.5\n", "integer"},
+      {"1,2,-1\n", "integer"},
+      {"1,2,1e30\n", "integer"},
       {"nan,2,1\n", "not a number"},
       {"inf,2,1\n", "not a number"},
       {"1e99,2,1\n", "not a number"},
-      {"5\n", "nothing to learn"},
+      {"5\n", "no features"},
       {"1;2;3\n", "not a number"},
   };
   for (const auto& row : rows) {

@@ -14,7 +14,7 @@
 namespace trainyard::train {
 namespace {
 
-// Beside the gradient, in the same sum: one message instead of two.
+// Further sums, in the same allreduce as the gradient: one message instead of two.
 enum Extra : size_t { kLoss, kCorrect, kStops, kExtras };
 
 template <class... Arguments>
@@ -29,21 +29,23 @@ std::string format(const char* pattern, Arguments... arguments) {
 Result<Trainer> Trainer::make(Settings settings, Rows rows, collectives::Group& group, Clock& clock,
                               std::function<void(std::string_view line)> print,
                               std::optional<local_sgd::RegionOptions> regions) {
-  if (rows.all() == 0) return invalid("channel " + settings.channel + " has no rows on any host");
-  // The batch is that of all regions together, as it is of all hosts.
+  if (rows.all() == 0)
+    return invalid("channel " + settings.channel + " has no rows on any host: upload CSV files to it");
+  // batch_size counts the rows of all regions together.
   settings.batch_size = std::max<int64_t>(1, settings.batch_size / settings.regions.all());
   if (settings.classes == 0) settings.classes = std::max(2, rows.largest_label() + 1);
   if (rows.largest_label() >= settings.classes) {
-    return invalid("label " + std::to_string(rows.largest_label()) + " is not one of " +
-                   std::to_string(settings.classes) + " classes, which are counted from 0");
+    return invalid("label " + std::to_string(rows.largest_label()) +
+                   " is out of range for hyperparameter classes " + std::to_string(settings.classes) +
+                   ": labels count from 0");
   }
   if (settings.image_width > 0 && rows.columns() % size_t(settings.image_width) != 0) {
-    return invalid(std::to_string(rows.columns()) + " features a row are not images of " +
-                   std::to_string(settings.image_width) + " pixels a line");
+    return invalid(std::to_string(rows.columns()) + " features per row cannot be images of " +
+                   std::to_string(settings.image_width) +
+                   " pixels per line: check hyperparameter image_width");
   }
   Trainer trainer(std::move(settings), std::move(rows), group, clock, std::move(print));
-  // Equal seeds make equal parameters; sent all the same, since ranks may run on machines that round
-  // differently.
+  // Equal seeds give equal parameters, but the machines of the ranks may round differently.
   TRY(group.broadcast(std::as_writable_bytes(std::span(trainer.model_.parameters)), 0));
   if (regions) TRY(trainer.join_regions(*std::move(regions)));
   return trainer;
@@ -70,7 +72,7 @@ Trainer::Trainer(Settings settings, Rows rows, collectives::Group& group, Clock&
   steps_ = batches_ * settings_.epochs;
 }
 
-void Trainer::say_begin() {
+void Trainer::print_begin() {
   std::string where;
   if (settings_.regions.any()) {
     where = format(" region=%lld regions=%lld region_steps=%lld", (long long)settings_.regions.own,
@@ -82,9 +84,9 @@ void Trainer::say_begin() {
              (unsigned long long)rows_.all(), (long long)settings_.batch_size, group_.size(), where.c_str()));
 }
 
-Result<void> Trainer::say_epoch(int64_t epoch, const Progress& progress) {
+Result<void> Trainer::print_epoch(int64_t epoch, const Progress& progress) {
   if (!std::isfinite(progress.loss)) {
-    return invalid(format("the loss is no number any more after epoch %lld: try a smaller learning_rate",
+    return invalid(format("the loss is NaN or infinite after epoch %lld: try a smaller learning_rate",
                           (long long)epoch));
   }
   const double seconds =
@@ -98,13 +100,13 @@ Result<void> Trainer::say_epoch(int64_t epoch, const Progress& progress) {
 }
 
 Result<bool> Trainer::run(const std::atomic<bool>& stop) {
-  if (group_.rank() == 0) say_begin();
+  if (group_.rank() == 0) print_begin();
   int64_t epoch = 0;
   std::vector<uint32_t> order;
   Progress progress;
   bool stopped = false;
   while (steps_done_ < steps_ && !stopped) {
-    // A region that was away goes on in the middle of an epoch.
+    // A region that was away may continue within an epoch.
     if (steps_done_ / batches_ + 1 != epoch) {
       epoch = steps_done_ / batches_ + 1;
       order = shuffled_rows(rows_.all(), settings_.seed, uint64_t(epoch));
@@ -114,9 +116,9 @@ Result<bool> Trainer::run(const std::atomic<bool>& stop) {
     const size_t begin = size_t(steps_done_ % batches_) * size_t(settings_.batch_size);
     const size_t size = std::min(size_t(settings_.batch_size), order.size() - begin);
     stopped = TRY(step(std::span(order).subspan(begin, size), epoch, stop, progress));
-    if (!stopped && steps_done_ % batches_ == 0) TRY(say_epoch(epoch, progress));
-    const bool meets = steps_done_ % settings_.regions.steps == 0 || steps_done_ == steps_;
-    if (!stopped && settings_.regions.any() && meets) stopped = TRY(meet_regions());
+    if (!stopped && steps_done_ % batches_ == 0) TRY(print_epoch(epoch, progress));
+    const bool ends_round = steps_done_ % settings_.regions.steps == 0 || steps_done_ == steps_;
+    if (!stopped && settings_.regions.any() && ends_round) stopped = TRY(average_regions());
   }
   if (stopped && group_.rank() == 0)
     print_(format("stopped epoch=%lld step=%lld", (long long)epoch, (long long)steps_done_));
@@ -146,7 +148,7 @@ Result<bool> Trainer::step(std::span<const uint32_t> batch, int64_t epoch, bool 
   progress.loss += extras[kLoss];
   progress.correct += extras[kCorrect];
   progress.rows += double(batch.size());
-  rows_since_meeting_ += double(batch.size());
+  rows_since_round_ += double(batch.size());
   return extras[kStops] > 0;
 }
 
@@ -155,7 +157,7 @@ void Trainer::add_row(uint64_t row, int64_t epoch, std::span<double> gradient, P
   for (size_t i = 0; i < features.size(); ++i) input_[i] = features[i] / settings_.input_scale;
   std::span<const float> input = input_;
   if (settings_.shift > 0 || settings_.rotate > 0) {
-    // A row's motion is its own: of the seed, the epoch and its number, not of the host that computes it.
+    // The motion depends on seed, epoch and row number, not on the host that computes the row.
     const Motion motion =
         random_motion(settings_.shift, settings_.rotate, mix(settings_.seed, uint64_t(epoch), row + 1));
     move_image(input_, size_t(settings_.image_width), motion, moved_);

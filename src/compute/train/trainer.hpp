@@ -1,16 +1,15 @@
-// Trains one model on all hosts of a job at once: every step, each rank computes the gradient of those rows
-// of the batch that it owns; the sum over all ranks moves everyone's parameters alike.
+// Trains one model on all hosts of a job: in every step, each rank computes the gradient of those rows of the batch that it
+// owns, and all ranks apply the sum over all ranks.
 //
-// Which rows make a batch is a function of seed, epoch and the rows' numbers in the whole (shards.hpp), not
-// of the hosts. So one host and eight hosts sum the same rows; and since these sums are exact (mlp.hpp), they
-// learn the same model, bit for bit on machines whose exp, log, sin and cos round alike, else up to that
-// rounding.
+// The rows of a batch are a function of seed, epoch and row numbers in the whole data set (shards.hpp), not of the hosts. So
+// one host and eight hosts sum the same rows. These sums are exact (mlp.hpp), so both train the same model: bit for bit on
+// machines whose exp, log, sin and cos round alike, else up to that rounding.
 //
-// In regions (settings.regions) that holds inside each: the group is the region's, its rows are the region's, and after
-// every so many steps its first rank, the leader, averages with the leaders of the other regions. What is learned then
-// depends on the number of regions, and on which of them vanished when; with the same ones it is the same, bit for bit.
+// With regions (settings.regions) this holds inside each region: the group and the rows are those of the region, and after
+// every settings.regions.steps steps its first rank, the leader, averages with the leaders of the other regions. The model
+// then depends on the number of regions, and on which of them failed when; if these are equal, so are the bits.
 //
-// Threads: confined to one thread; `stop` may be set from anywhere, a signal handler too.
+// Threads: confined to one thread; `stop` may be set from anywhere, also from a signal handler.
 // Errors:  of the group, when a rank is lost; invalid, when rows do not fit the settings.
 #pragma once
 
@@ -31,28 +30,29 @@
 
 namespace trainyard::train {
 
-// Of one training: as many as the most rows and epochs can make.
+// The number of steps of the largest training: the most rows in the most epochs.
 inline constexpr int64_t steps_max = int64_t(rows_max) * epochs_max;
-// Where a region is of `steps` in all, after so many rounds of `steps_of_round`; another region says how many.
+// Returns the number of steps after `rounds` rounds of `steps_of_round`, at most `steps`. `rounds` may come from another
+// region and have any value.
 int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps);
 
 class Trainer {
  public:
-  // All ranks make theirs with equal settings. Errors: invalid.
-  // `print` gets lines for people and metric regexes, without newline; rank 0 speaks for all.
-  // `regions`, where settings.regions.any(): how the leader of ours meets the others; used by rank 0 alone.
+  // All ranks call it with equal settings. `print` gets log lines without newline, which people and metric regexes read;
+  // rank 0 prints for all. `regions` is needed when settings.regions.any(); only rank 0, the leader, uses it.
+  // Errors: invalid.
   static Result<Trainer> make(Settings settings, Rows rows, collectives::Group& group, Clock& clock,
                               std::function<void(std::string_view line)> print,
                               std::optional<local_sgd::RegionOptions> regions = {});
 
-  // Trains to the end, or until a rank was told to stop: then all ranks end after the same step.
-  // Answers whether it came to the end.
+  // Trains to the end, or until `stop` is set on a rank: then all ranks end after the same step. Returns true at the end,
+  // false after a stop.
   Result<bool> run(const std::atomic<bool>& stop);
 
-  // After the last step that was finished; also after run() failed.
+  // The model after the last completed step; also valid after run() has failed.
   const Model& model() const { return model_; }
   int64_t steps_done() const { return steps_done_; }
-  // Between regions, at the leader; else nothing.
+  // The bytes between regions, on the leader; 0 on other ranks.
   local_sgd::RegionTraffic traffic() const;
 
  private:
@@ -65,24 +65,24 @@ class Trainer {
     double rows = 0;
     std::chrono::nanoseconds began{};
   };
-  // What a leader tells the other ranks of its region after it met, or tried to meet, other leaders.
-  struct Met {
+  // The result of an averaging round, which the leader broadcasts to the other ranks of its region.
+  struct RoundResult {
     uint64_t round = 0;
     int64_t steps = 0;
     int64_t regions = 0;
     bool stopped = false;
   };
-  // One batch. True when some rank wants to stop.
+  // Trains one batch. Returns true when `stop` was set on some rank.
   Result<bool> step(std::span<const uint32_t> batch, int64_t epoch, bool stop, Progress& progress);
   void add_row(uint64_t row, int64_t epoch, std::span<double> gradient, Progress& progress);
-  void say_begin();
-  Result<void> say_epoch(int64_t epoch, const Progress& progress);
+  void print_begin();
+  Result<void> print_epoch(int64_t epoch, const Progress& progress);
   Result<void> join_regions(local_sgd::RegionOptions options);
-  // All ranks of the region. True when the leader was told to stop while it waited.
-  Result<bool> meet_regions();
-  Result<bool> follow(Met met);
+  // All ranks of the region call it. Returns true when the leader was stopped while it waited.
+  Result<bool> average_regions();
+  Result<bool> apply(RoundResult result);
   Result<void> leave_regions();
-  // That all ranks hold the same bits. Errors: internal.
+  // Checks that all ranks hold the same bits. Errors: internal.
   Result<void> compare_ranks();
 
   const Settings settings_;
@@ -92,16 +92,16 @@ class Trainer {
   const std::function<void(std::string_view line)> print_;
   Model model_;
   Optimizer optimizer_;
-  int64_t batches_ = 0;  // in an epoch
+  int64_t batches_ = 0;  // per epoch
   int64_t steps_ = 0;
   int64_t steps_done_ = 0;
-  std::unique_ptr<local_sgd::Regions> regions_;  // the leader's
-  double rows_since_meeting_ = 0;
+  std::unique_ptr<local_sgd::Regions> regions_;  // on the leader only
+  double rows_since_round_ = 0;
   Workspace workspace_;
-  std::vector<double> sums_;  // the gradient, then what else is summed over ranks
+  std::vector<double> sums_;  // the gradient, then the other sums over ranks
   std::vector<float> gradient_;
-  std::vector<float> input_;  // a row, scaled
-  std::vector<float> moved_;  // and moved
+  std::vector<float> input_;  // a scaled row
+  std::vector<float> moved_;  // the same after augmentation
 };
 
 }  // namespace trainyard::train

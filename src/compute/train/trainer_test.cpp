@@ -1,5 +1,4 @@
-// Training on several hosts: in memory, over loopback under the job contract, and on the real digits where
-// they are.
+// Trains on several hosts: in memory, over loopback under the job contract, and on the real digits if they are prepared.
 #include "train/trainer.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +22,7 @@
 namespace trainyard::train {
 namespace {
 
-// Points around a middle of their own for each class.
+// Returns random points, those of each class around a centre of their own.
 Table points(size_t rows, uint64_t seed) {
   SeededRandom random(seed);
   Table table;
@@ -31,8 +30,8 @@ Table points(size_t rows, uint64_t seed) {
   for (size_t i = 0; i < rows; ++i) {
     const auto label = int32_t(random.below(3));
     for (size_t column = 0; column < table.columns; ++column) {
-      const float middle = column == size_t(label) ? 12.0f : 2.0f;
-      table.features.push_back(middle + float(random.below(4000)) / 1000.0f);
+      const float centre = column == size_t(label) ? 12.0f : 2.0f;
+      table.features.push_back(centre + float(random.below(4000)) / 1000.0f);
     }
     table.labels.push_back(label);
   }
@@ -96,46 +95,46 @@ Settings quick() {
   return settings;
 }
 
-// As ShardedByS3Key deals them.
-Hosts dealt(const std::vector<Shard>& all, size_t hosts) {
-  Hosts held(hosts);
-  for (size_t i = 0; i < all.size(); ++i) held[i % hosts].push_back(all[i]);
-  return held;
+// Distributes shards as ShardedByS3Key does.
+Hosts distributed(const std::vector<Shard>& all, size_t hosts) {
+  Hosts distributed(hosts);
+  for (size_t i = 0; i < all.size(); ++i) distributed[i % hosts].push_back(all[i]);
+  return distributed;
 }
 
-TEST(Trainer, learns) {
-  const Learned learned = learn(dealt(shards(), 1), quick());
+TEST(Trainer, trains) {
+  const Learned learned = learn(distributed(shards(), 1), quick());
   EXPECT_TRUE(learned.finished);
   const auto evaluation = evaluate(learned.model, points(300, 999));
   EXPECT_GT(evaluation->accuracy(), 0.95);
 }
 
-TEST(Trainer, any_number_of_hosts_learns_the_same_model_bit_for_bit) {
+TEST(Trainer, any_number_of_hosts_trains_the_same_model_bit_for_bit) {
   const auto all = shards();
   for (const char* what : {"sgd", "adam", "moved"}) {
     Settings settings = quick();
     if (what == std::string("adam")) settings.optimizer.method = Method::adam;
     if (what == std::string("moved")) settings.image_width = 2, settings.shift = 0.5f, settings.rotate = 20;
-    const auto alone = learn(dealt(all, 1), settings).model.parameters;
-    for (const size_t hosts : {2, 3, 5, 8}) {  // with eight, some have no shard
-      EXPECT_EQ(learn(dealt(all, hosts), settings).model.parameters, alone)
+    const auto alone = learn(distributed(all, 1), settings).model.parameters;
+    for (const size_t hosts : {2, 3, 5, 8}) {  // with eight hosts, some have no shard
+      EXPECT_EQ(learn(distributed(all, hosts), settings).model.parameters, alone)
           << what << " on " << hosts << " hosts";
     }
-    // FullyReplicated: everyone holds everything.
+    // FullyReplicated: every host holds all shards.
     EXPECT_EQ(learn({all, all, all}, settings).model.parameters, alone) << what;
   }
 }
 
-TEST(Trainer, other_seeds_learn_other_models) {
+TEST(Trainer, different_seeds_train_different_models) {
   Settings settings = quick();
-  const auto one = learn(dealt(shards(), 1), settings).model.parameters;
+  const auto one = learn(distributed(shards(), 1), settings).model.parameters;
   settings.seed = 2;
-  EXPECT_NE(learn(dealt(shards(), 1), settings).model.parameters, one);
+  EXPECT_NE(learn(distributed(shards(), 1), settings).model.parameters, one);
 }
 
-TEST(Trainer, says_how_it_goes_in_lines_that_a_regex_finds) {
-  const auto lines = learn(dealt(shards(), 2), quick()).lines;
-  ASSERT_EQ(lines.size(), 7u);  // what is trained, five epochs, the end
+TEST(Trainer, prints_metrics_in_lines_that_a_regex_matches) {
+  const auto lines = learn(distributed(shards(), 2), quick()).lines;
+  ASSERT_EQ(lines.size(), 7u);  // the begin, five epochs, the end
   EXPECT_EQ(lines[1].substr(0, 27), "epoch=1 step=9 train_loss=0") << lines[1];
   EXPECT_NE(lines[5].find("epoch=5 step=45 train_loss="), std::string::npos) << lines[5];
   EXPECT_NE(lines[5].find(" train_accuracy="), std::string::npos);
@@ -143,17 +142,17 @@ TEST(Trainer, says_how_it_goes_in_lines_that_a_regex_finds) {
   EXPECT_NE(lines[6].find("the same on all ranks"), std::string::npos) << lines[6];
 }
 
-TEST(Trainer, one_rank_that_is_told_to_stop_stops_all_after_the_same_step) {
-  const Learned learned = learn(dealt(shards(), 3), quick(), 1);
+TEST(Trainer, a_stop_on_one_rank_stops_all_after_the_same_step) {
+  const Learned learned = learn(distributed(shards(), 3), quick(), 1);
   EXPECT_FALSE(learned.finished);
   EXPECT_EQ(learned.steps, 1);
 }
 
-TEST(Trainer, data_that_cannot_be_learned_is_refused) {
+TEST(Trainer, data_that_does_not_fit_the_settings_is_rejected) {
   os::MachineClock clock;
-  const auto make = [&](const std::vector<Shard>& held, const Settings& settings) {
+  const auto make = [&](const std::vector<Shard>& shards, const Settings& settings) {
     auto groups = collectives::join_in_memory(1);
-    auto rows = Rows::agree(held, *groups[0]);
+    auto rows = Rows::agree(shards, *groups[0]);
     if (!rows) return rows.error().message;
     const auto trainer =
         Trainer::make(settings, *std::move(rows), *groups[0], clock, [](std::string_view) {});
@@ -248,7 +247,7 @@ std::string csv(const Table& table) {
   return text;
 }
 
-TEST(Job, two_hosts_train_and_the_first_leaves_the_model) {
+TEST(Job, two_hosts_train_and_the_first_saves_the_model) {
   Job job(2, {{"epochs", "3"}, {"hidden", "8"}});
   job.put(0, "a.csv", csv(points(30, 1)));
   job.put(1, "deeper.csv", csv(points(50, 2)));
@@ -261,31 +260,31 @@ TEST(Job, two_hosts_train_and_the_first_leaves_the_model) {
   EXPECT_FALSE(os::exists(job.base(1) + "/model"));
 }
 
-TEST(Job, four_hosts_in_two_regions_leave_one_model) {
+TEST(Job, four_hosts_in_two_regions_save_one_model) {
   Job job(4, {{"epochs", "20"}, {"hidden", "8"}, {"regions", "2"}, {"region_steps", "4"}});
   for (int host = 0; host < 4; ++host) job.put(host, "a.csv", csv(points(30, uint64_t(host))));
-  std::vector<std::string> said;
-  job.on_line = [&](std::string_view line) { said.emplace_back(line); };
+  std::vector<std::string> lines;
+  job.on_line = [&](std::string_view line) { lines.emplace_back(line); };
   job.run();
   for (int host = 0; host < 4; ++host) {
     EXPECT_TRUE(job.result(host)) << job.result(host).error().message;
     EXPECT_EQ(os::exists(job.base(host) + "/model"), host == 0);
   }
   EXPECT_TRUE(load_model(job.base(0) + "/model"));
-  EXPECT_EQ(std::count_if(said.begin(), said.end(),
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
                           [](const std::string& line) {
                             return line.starts_with("round=1 regions=2 region_bytes_sent=");
                           }),
             2);
 }
 
-TEST(Job, hosts_that_cannot_be_cut_evenly_are_said) {
+TEST(Job, hosts_that_cannot_be_split_evenly_are_an_error) {
   Job job(3, {{"regions", "2"}});
   job.run();
-  EXPECT_NE(job.failure(1).find("3 hosts are not cut into 2"), std::string::npos) << job.failure(1);
+  EXPECT_NE(job.failure(1).find("3 hosts cannot be split into 2"), std::string::npos) << job.failure(1);
 }
 
-TEST(Job, what_is_wrong_on_one_host_is_said_by_all) {
+TEST(Job, an_error_on_one_host_is_reported_by_all) {
   Job job(2, {});
   job.put(0, "a.csv", csv(points(30, 1)));
   job.put(1, "b.csv", "1,2,3,4,not a label\n");
@@ -297,14 +296,14 @@ TEST(Job, what_is_wrong_on_one_host_is_said_by_all) {
   }
 }
 
-TEST(Job, a_wrong_hyperparameter_is_the_failure) {
+TEST(Job, an_unknown_hyperparameter_is_written_to_the_failure_file) {
   Job job(1, {{"epoch", "3"}});
   job.run();
   EXPECT_FALSE(job.result(0));
   EXPECT_NE(job.failure(0).find("unknown hyperparameter 'epoch'"), std::string::npos) << job.failure(0);
 }
 
-TEST(Job, a_stop_leaves_the_model_so_far) {
+TEST(Job, a_stop_saves_the_model_so_far) {
   Job job(2, {{"epochs", "1000000"}, {"hidden", "8"}});
   job.put(0, "a.csv", csv(points(30, 1)));
   job.put(1, "b.csv", csv(points(30, 2)));
@@ -317,7 +316,7 @@ TEST(Job, a_stop_leaves_the_model_so_far) {
   EXPECT_TRUE(load_model(job.base(0) + "/model"));
 }
 
-TEST(Job, a_stop_before_all_hosts_came_is_no_failure) {
+TEST(Job, a_stop_before_all_hosts_have_joined_is_a_success) {
   Job job(1, {});
   ASSERT_TRUE(os::write_file(
       job.base(0) + "/input/config/resourceconfig.json",
@@ -330,7 +329,7 @@ TEST(Job, a_stop_before_all_hosts_came_is_no_failure) {
 // -- the real digits ------------------------------------------------------------------------------
 
 TEST(Digits, three_seeds_reach_97_percent) {
-  // Laid there by examples/01_digits/prepare.
+  // Prepared by examples/01_digits/prepare.
   const std::string folder = "../../../build/digits";
   if (!os::exists(folder + "/test.csv")) GTEST_SKIP() << "no digits: run examples/01_digits/prepare";
   const auto all = read_shards(folder + "/train");
@@ -345,13 +344,13 @@ TEST(Digits, three_seeds_reach_97_percent) {
   settings.rotate = 10;
   for (const uint64_t seed : {1, 2, 3}) {
     settings.seed = seed;
-    const Learned learned = learn(dealt(*all, 2), settings);
+    const Learned learned = learn(distributed(*all, 2), settings);
     EXPECT_GE(evaluate(learned.model, *test)->accuracy(), 0.97) << "seed " << seed;
   }
 }
 
-TEST(Rows, numbers_that_another_rank_announces_are_checked) {
-  const auto announced = [](const std::string& rows, const std::string& columns, const std::string& label) {
+TEST(Rows, numbers_from_another_rank_are_checked) {
+  const auto encoded = [](const std::string& rows, const std::string& columns, const std::string& label) {
     return R"({"name":")" + to_hex("s") + R"(","rows":)" + rows + R"(,"columns":)" + columns +
            R"(,"largest_label":)" + label + "}";
   };
@@ -362,23 +361,23 @@ TEST(Rows, numbers_that_another_rank_announces_are_checked) {
     other.join();
     return rows;
   };
-  const auto good = agree("[" + announced("3", "4", "2") + "]");
+  const auto good = agree("[" + encoded("3", "4", "2") + "]");
   ASSERT_TRUE(good) << good.error().message;
   EXPECT_EQ(good->all(), 3u);
-  EXPECT_TRUE(agree("[" + announced("0", "0", "-1") + "]"));
+  EXPECT_TRUE(agree("[" + encoded("0", "0", "-1") + "]"));
   for (const char* number : {"-2", "2147483649", "4294967296", "9223372036854775807", "-9223372036854775808",
                              "18446744073709551615", "1e300"})
-    for (const auto& told :
-         {announced(number, "4", "2"), announced("3", number, "2"), announced("3", "4", number)}) {
-      const auto rows = agree("[" + told + "]");
-      ASSERT_FALSE(rows) << told;
-      EXPECT_NE(rows.error().message.find("what rank 1 announces: "), std::string::npos)
+    for (const auto& shard :
+         {encoded(number, "4", "2"), encoded("3", number, "2"), encoded("3", "4", number)}) {
+      const auto rows = agree("[" + shard + "]");
+      ASSERT_FALSE(rows) << shard;
+      EXPECT_NE(rows.error().message.find("shard list of rank 1: "), std::string::npos)
           << rows.error().message;
     }
-  // Each is within its limit, and their sum is not.
+  // Each number is within its limit, but their sum is not.
   std::string many;
   for (const char* name : {"a", "b", "c"})
-    many += (many.empty() ? "[" : ",") + announced("2147483648", "4", "2").replace(9, 2, to_hex(name));
+    many += (many.empty() ? "[" : ",") + encoded("2147483648", "4", "2").replace(9, 2, to_hex(name));
   EXPECT_FALSE(agree(many + "]"));
 }
 
