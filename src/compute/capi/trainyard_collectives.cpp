@@ -4,15 +4,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
 
-#include "capi/inside.hpp"
+#include "capi/conversion.hpp"
 #include "collectives/group.hpp"
 #include "collectives/plan/plan.hpp"
 #include "collectives/select.hpp"
 
 using namespace trainyard;
 using namespace trainyard::capi;
-using trainyard::capi::say;
+using trainyard::capi::report;
 
 struct trainyard_handle {
   collectives::Handle handle;
@@ -31,12 +32,14 @@ static_assert(int(Kind::internal) + 1 == TRAINYARD_INTERNAL && int(Kind::invalid
 
 Result<collectives::Call> call_from(const trainyard_group* group, const trainyard_call* from) {
   if (!group || !from || from->size != sizeof *from)
-    return invalid("the call is not of this library's version");
+    return invalid(
+        "trainyard_call.size is wrong: the program was compiled for another version of the library");
   if (from->operation < 0 || from->operation > TRAINYARD_BARRIER)
-    return invalid("there is no such operation");
-  if (from->type < 0 || from->type > TRAINYARD_BOOL) return invalid("there is no such type");
+    return invalid("unknown operation " + std::to_string(from->operation));
+  if (from->type < 0 || from->type > TRAINYARD_BOOL)
+    return invalid("unknown type " + std::to_string(from->type));
   if (from->reduction < 0 || from->reduction > TRAINYARD_BITS_XOR)
-    return invalid("there is no such reduction");
+    return invalid("unknown reduction " + std::to_string(from->reduction));
   const auto type = collectives::Type(from->type);
   const auto ranks = size_t(group->group->size());
   collectives::Call call{collectives::plan::Operation(from->operation),
@@ -68,9 +71,11 @@ extern "C" {
 int trainyard_collectives_abi(void) { return TRAINYARD_COLLECTIVES_ABI; }
 
 trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group** group, char* why) {
-  // Programs that were compiled before the struct grew give less of it.
+  // Programs that were compiled against an older version pass a smaller struct.
   if (!given || !group || given->size < offsetof(trainyard_join, encrypt) || given->size > sizeof *given)
-    return say(invalid("the options are not of this library's version"), why);
+    return report(
+        invalid("trainyard_join.size is wrong: the program was compiled for another version of the library"),
+        why);
   trainyard_join all{};
   std::memcpy(&all, given, given->size);
   const trainyard_join* const join = &all;
@@ -87,7 +92,7 @@ trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group
   options.encrypt = join->encrypt != 0;
   if (join->sockets_per_peer != 0) options.sockets_per_peer = join->sockets_per_peer;
   auto joined = collectives::join_over_tcp(std::move(options));
-  if (!joined) return say(joined.error(), why);
+  if (!joined) return report(joined.error(), why);
   *group = new trainyard_group{*std::move(joined)};
   return TRAINYARD_OK;
 }
@@ -98,14 +103,14 @@ int trainyard_group_size(const trainyard_group* group) { return group->group->si
 
 trainyard_kind trainyard_group_run(trainyard_group* group, const trainyard_call* call, char* why) {
   auto made = call_from(group, call);
-  if (!made) return say(made.error(), why);
-  return say(group->group->run(*made), why);
+  if (!made) return report(made.error(), why);
+  return report(group->group->run(*made), why);
 }
 
 trainyard_kind trainyard_group_start(trainyard_group* group, const trainyard_call* call,
                                      trainyard_handle** handle, char* why) {
   auto made = call_from(group, call);
-  if (!made) return say(made.error(), why);
+  if (!made) return report(made.error(), why);
   *handle = new trainyard_handle{group->group->start(*std::move(made))};
   return TRAINYARD_OK;
 }
@@ -113,20 +118,21 @@ trainyard_kind trainyard_group_start(trainyard_group* group, const trainyard_cal
 int trainyard_handle_done(const trainyard_handle* handle) { return handle->handle.done() ? 1 : 0; }
 
 trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* why) {
-  const auto kind = say(handle->handle.wait(), why);
+  const auto kind = report(handle->handle.wait(), why);
   delete handle;
   return kind;
 }
 
 trainyard_kind trainyard_group_send(trainyard_group* group, int peer, const void* bytes, size_t count,
                                     char* why) {
-  return say(group->group->send(peer, collectives::ConstBufferView(bytes, count, collectives::Type::u8)),
-             why);
+  return report(group->group->send(peer, collectives::ConstBufferView(bytes, count, collectives::Type::u8)),
+                why);
 }
 
 trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes, size_t count,
                                        char* why) {
-  return say(group->group->receive(peer, collectives::BufferView{bytes, count, collectives::Type::u8}), why);
+  return report(group->group->receive(peer, collectives::BufferView{bytes, count, collectives::Type::u8}),
+                why);
 }
 
 trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer, const void* bytes, size_t count,
@@ -145,14 +151,14 @@ trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer, v
 
 trainyard_kind trainyard_group_split(trainyard_group* group, int color, trainyard_group** part, char* why) {
   auto split = group->group->split(color);
-  if (!split) return say(split.error(), why);
+  if (!split) return report(split.error(), why);
   *part = *split ? new trainyard_group{*std::move(split)} : nullptr;
   return TRAINYARD_OK;
 }
 
 trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory, char* why) {
   const auto allocated = group->group->allocate(bytes);
-  if (!allocated) return say(allocated.error(), why);
+  if (!allocated) return report(allocated.error(), why);
   *memory = allocated->data();
   return TRAINYARD_OK;
 }

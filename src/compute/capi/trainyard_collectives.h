@@ -1,4 +1,4 @@
-// The ranks of one distributed program, for programs that are not C++: what collectives/group.hpp says, in C.
+// Runs collectives between the ranks of a distributed program: collectives/group.hpp in C.
 //
 //   trainyard_group* group;
 //   char why[TRAINYARD_ERROR_BYTES];
@@ -8,11 +8,11 @@
 //                          .input = gradients, .output = gradients, .input_count = n, .output_count = n};
 //   if (trainyard_group_run(group, &call, why) != TRAINYARD_OK) ...
 //
-// Library: libtrainyard_collectives.so.1. A program asks trainyard_collectives_abi() and compares it with
-// TRAINYARD_COLLECTIVES_ABI before anything else; structs begin with their size, so that they can grow.
-// Threads: call from anywhere; a group carries out one call at a time, in order.
-// Errors:  a kind, and why in words of at most TRAINYARD_ERROR_BYTES with the closing zero. `why` may be null.
-// Units:   counts are elements; durations milliseconds.
+// Library: libtrainyard_collectives.so.1. A program first compares trainyard_collectives_abi() with
+// TRAINYARD_COLLECTIVES_ABI; structs begin with their size, so that they can grow.
+// Threads: call from anywhere; a group runs one call at a time, in order.
+// Errors:  a kind, and a message in `why`, of at most TRAINYARD_ERROR_BYTES with the final zero. `why` may be null.
+// Units:   counts are elements, durations are milliseconds.
 #pragma once
 
 #include <stddef.h>
@@ -86,18 +86,17 @@ typedef struct {
   int ranks;
   const char* const* hosts;  // by rank: names or addresses
   const uint16_t* ports;     // by rank
-  const char* secret;        // the group's; may be null
-  int64_t join_deadline_ms;  // 0: the library's own
-  int64_t silence_max_ms;    // 0: the library's own
+  const char* secret;        // of the group; may be null
+  int64_t join_deadline_ms;  // 0: the default of the library
+  int64_t silence_max_ms;    // 0: the default of the library
   int deterministic;
   const char* plans;     // may be null
   int encrypt;           // 1: TLS between ranks that share no memory, with the secret as its key
   int sockets_per_peer;  // for large messages; 0: one
-  int timeline;          // 1: what trainyard_group_timeline is asked for is kept
+  int timeline;          // 1: record what trainyard_group_timeline returns
 } trainyard_join;
 
-// One operation, with the buffers that it needs on this rank. n is `ranks`, and where `counts` are given they stand for
-// equal (or as even as can be) blocks:
+// One operation, with the buffers that it needs on this rank. Without `counts`, all blocks are equal or as even as possible:
 //
 //   operation        input                        output                     counts: elements ..
 //   ALLREDUCE        count                        count; may be the input    -
@@ -122,7 +121,7 @@ typedef struct {
   int root;
   const size_t* counts;           // by rank, or null
   const size_t* received_counts;  // by rank, or null
-  const char* name;               // for people, or null
+  const char* name;               // for logs and timelines, or null
 } trainyard_call;
 
 TRAINYARD_PUBLIC int trainyard_collectives_abi(void);
@@ -135,37 +134,37 @@ TRAINYARD_PUBLIC int trainyard_group_size(const trainyard_group* group);
 
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_run(trainyard_group* group, const trainyard_call* call,
                                                     char* why);
-// The call's buffers and counts must live until the handle was waited for. A handle is freed by waiting.
+// The buffers and counts of the call must live until trainyard_handle_wait() has returned, which frees the handle.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_start(trainyard_group* group, const trainyard_call* call,
                                                       trainyard_handle** handle, char* why);
 TRAINYARD_PUBLIC int trainyard_handle_done(const trainyard_handle* handle);
 TRAINYARD_PUBLIC trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* why);
 
-// Between two ranks, while the others may do anything; count is bytes, the same on both.
+// Send and receive between two ranks, independently of the others; count is bytes, equal on both.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int peer, const void* bytes,
                                                      size_t count, char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes,
                                                         size_t count, char* why);
-// The bytes must live until the handle was waited for, which frees it.
+// The bytes must live until trainyard_handle_wait() has returned.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer,
                                                            const void* bytes, size_t count,
                                                            trainyard_handle** handle, char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer, void* bytes,
                                                               size_t count, trainyard_handle** handle,
                                                               char* why);
-// Groups of the ranks that give the same color, in the order of their ranks; all ranks call it. *part is null for a
-// negative color, else to be freed as a group is. A part has the options that its group was joined with.
+// Splits a group into one group for each color, in the order of ranks; all ranks call it. *part is null for a negative
+// color; otherwise free it with trainyard_group_free. A part has the options of its group.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_split(trainyard_group* group, int color,
                                                       trainyard_group** part, char* why);
 
-// Memory that local ranks read where it lies. Free it before the group. TRAINYARD_UNAVAILABLE where none can be shared:
-// take ordinary memory then.
+// Allocates memory that ranks of the same machine read without a copy. Free it before the group. Returns
+// TRAINYARD_UNAVAILABLE where memory cannot be shared: use ordinary memory then.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory,
                                                          char* why);
 TRAINYARD_PUBLIC void trainyard_group_free_memory(trainyard_group* group, void* memory);
 
-// A text that the caller frees with trainyard_text_free: the table of plans; the timeline as JSON; what is under
-// way ("" for nothing).
+// Return a text that the caller frees with trainyard_text_free: the table of plans; the timeline as JSON; the operations in
+// progress ("" for none).
 TRAINYARD_PUBLIC char* trainyard_group_table(const trainyard_group* group);
 TRAINYARD_PUBLIC char* trainyard_group_timeline(const trainyard_group* group);
 TRAINYARD_PUBLIC char* trainyard_group_under_way(const trainyard_group* group);

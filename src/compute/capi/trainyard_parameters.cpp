@@ -2,12 +2,13 @@
 
 #include <memory>
 #include <span>
+#include <string>
 
-#include "capi/inside.hpp"
+#include "capi/conversion.hpp"
 #include "parameter_server/parameters.hpp"
 
 using namespace trainyard;
-using capi::say;
+using capi::report;
 using parameter_server::Consistency;
 using parameter_server::Options;
 using parameter_server::Rule;
@@ -25,13 +26,16 @@ static_assert(int(Consistency::Kind::synchronous) == TRAINYARD_SYNCHRONOUS &&
 
 Result<Options> options_from(const trainyard_group* group, const trainyard_service* service) {
   if (!group || !service || service->size != sizeof *service)
-    return invalid("the service is not of this library's version");
+    return invalid(
+        "trainyard_service.size is wrong: the program was compiled for another version of the library");
   Options options;
   for (size_t i = 0; i < service->tables_count; ++i) {
     const trainyard_table& table = service->tables[i];
-    if (table.size != sizeof table) return invalid("a table is not of this library's version");
+    if (table.size != sizeof table)
+      return invalid(
+          "trainyard_table.size is wrong: the program was compiled for another version of the library");
     if (table.rule < TRAINYARD_RULE_SUM || table.rule > TRAINYARD_ADAGRAD)
-      return invalid("there is no such rule");
+      return invalid("unknown rule " + std::to_string(table.rule));
     options.tables.push_back({table.name ? table.name : "",
                               table.rows,
                               table.width,
@@ -39,7 +43,7 @@ Result<Options> options_from(const trainyard_group* group, const trainyard_servi
   }
   options.servers.assign(service->servers, service->servers + service->servers_count);
   if (service->consistency < TRAINYARD_SYNCHRONOUS || service->consistency > TRAINYARD_ASYNCHRONOUS)
-    return invalid("there is no such consistency");
+    return invalid("unknown consistency " + std::to_string(service->consistency));
   options.consistency = {Consistency::Kind(service->consistency), service->staleness};
   return options;
 }
@@ -50,16 +54,16 @@ extern "C" {
 
 trainyard_kind trainyard_serve(trainyard_group* group, const trainyard_service* service, char* why) {
   const auto options = options_from(group, service);
-  if (!options) return say(options.error(), why);
-  return say(parameter_server::serve(*group->group, *options), why);
+  if (!options) return report(options.error(), why);
+  return report(parameter_server::serve(*group->group, *options), why);
 }
 
 trainyard_kind trainyard_worker_join(trainyard_group* group, const trainyard_service* service,
                                      trainyard_worker** worker, char* why) {
   const auto options = options_from(group, service);
-  if (!options) return say(options.error(), why);
+  if (!options) return report(options.error(), why);
   auto joined = Worker::join(*group->group, *options);
-  if (!joined) return say(joined.error(), why);
+  if (!joined) return report(joined.error(), why);
   *worker = new trainyard_worker{*std::move(joined)};
   return TRAINYARD_OK;
 }
@@ -68,25 +72,25 @@ void trainyard_worker_free(trainyard_worker* worker) { delete worker; }
 
 trainyard_kind trainyard_worker_assign(trainyard_worker* worker, uint32_t table, const float* values,
                                        size_t count, char* why) {
-  return say(worker->worker->assign(table, std::span(values, count)), why);
+  return report(worker->worker->assign(table, std::span(values, count)), why);
 }
 trainyard_kind trainyard_worker_push(trainyard_worker* worker, uint32_t table, const uint64_t* rows,
                                      size_t rows_count, const float* gradient, size_t count, char* why) {
   const std::span<const float> values(gradient, count);
-  if (!rows) return say(worker->worker->push(table, values), why);
-  return say(worker->worker->push(table, std::span(rows, rows_count), values), why);
+  if (!rows) return report(worker->worker->push(table, values), why);
+  return report(worker->worker->push(table, std::span(rows, rows_count), values), why);
 }
 trainyard_kind trainyard_worker_pull(trainyard_worker* worker, uint32_t table, const uint64_t* rows,
                                      size_t rows_count, float* values, size_t count, char* why) {
   const std::span<float> into(values, count);
-  if (!rows) return say(worker->worker->pull(table, into), why);
-  return say(worker->worker->pull(table, std::span(rows, rows_count), into), why);
+  if (!rows) return report(worker->worker->pull(table, into), why);
+  return report(worker->worker->pull(table, std::span(rows, rows_count), into), why);
 }
 trainyard_kind trainyard_worker_end_round(trainyard_worker* worker, char* why) {
-  return say(worker->worker->end_round(), why);
+  return report(worker->worker->end_round(), why);
 }
 trainyard_kind trainyard_worker_leave(trainyard_worker* worker, char* why) {
-  return say(worker->worker->leave(), why);
+  return report(worker->worker->leave(), why);
 }
 
 }  // extern "C"

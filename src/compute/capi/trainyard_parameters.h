@@ -1,10 +1,10 @@
-// A parameter server, in C: what parameter_server/parameters.hpp says.
+// Serves and uses a parameter server: parameter_server/parameters.hpp in C.
 //
 //   trainyard_table tables[] = {{.size = sizeof(trainyard_table), .name = "embedding", .rows = 1000000, .width = 64,
 //                                .rule = TRAINYARD_ADAGRAD, .learning_rate = 0.05f}};
 //   trainyard_service service = {.size = sizeof service, .tables = tables, .tables_count = 1, .servers = servers,
 //                                .servers_count = 1, .consistency = TRAINYARD_BOUNDED, .staleness = 2};
-//   if (I am one of servers) return trainyard_serve(group, &service, why);       // until all workers have left
+//   if (the rank is one of servers) return trainyard_serve(group, &service, why);       // until all workers have left
 //   trainyard_worker_join(group, &service, &worker, why);
 //   trainyard_worker_pull(worker, 0, rows, rows_count, values, rows_count * 64, why);
 //   trainyard_worker_push(worker, 0, rows, rows_count, gradient, rows_count * 64, why);
@@ -31,7 +31,7 @@ typedef struct {
   size_t size;  // sizeof this struct
   const char* name;
   uint64_t rows;
-  uint32_t width;  // numbers of a row
+  uint32_t width;  // numbers per row
   trainyard_rule rule;
   float learning_rate;
   float momentum;
@@ -47,7 +47,7 @@ typedef struct {
   uint64_t staleness;  // rounds; of TRAINYARD_BOUNDED
 } trainyard_service;
 
-// All ranks of the group call one of the two, with equal services.
+// All ranks of the group call one of these two functions, with equal services.
 TRAINYARD_PUBLIC trainyard_kind trainyard_serve(trainyard_group* group, const trainyard_service* service,
                                                 char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_join(trainyard_group* group,
@@ -56,17 +56,17 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_worker_join(trainyard_group* group,
 // Free it before the group.
 TRAINYARD_PUBLIC void trainyard_worker_free(trainyard_worker* worker);
 
-// `count` is of values: all of the table, row after row.
+// Sets all rows of a table, row after row; `count` is the number of values.
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_assign(trainyard_worker* worker, uint32_t table,
                                                         const float* values, size_t count, char* why);
-// `rows` null: all of the table; else those, row after row.
+// Transfer the given rows, or all rows when `rows` is null; values are row after row.
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_push(trainyard_worker* worker, uint32_t table,
                                                       const uint64_t* rows, size_t rows_count,
                                                       const float* gradient, size_t count, char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_pull(trainyard_worker* worker, uint32_t table,
                                                       const uint64_t* rows, size_t rows_count, float* values,
                                                       size_t count, char* why);
-// Waits as the service's consistency says.
+// Ends the round; waits as the consistency of the service demands.
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_end_round(trainyard_worker* worker, char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_leave(trainyard_worker* worker, char* why);
 

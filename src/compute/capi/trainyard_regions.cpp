@@ -4,11 +4,11 @@
 #include <span>
 #include <string>
 
-#include "capi/inside.hpp"
+#include "capi/conversion.hpp"
 #include "local_sgd/regions.hpp"
 
 using namespace trainyard;
-using capi::say;
+using capi::report;
 using local_sgd::RegionOptions;
 using local_sgd::Regions;
 
@@ -19,7 +19,9 @@ struct trainyard_regions {
 namespace {
 
 Result<RegionOptions> options_from(const trainyard_regions_join* join) {
-  if (!join || join->size != sizeof *join) return invalid("the options are not of this library's version");
+  if (!join || join->size != sizeof *join)
+    return invalid(
+        "trainyard_regions_join.size is wrong: the program was compiled for another version of the library");
   RegionOptions options;
   for (int region = 0; region < join->regions; ++region)
     options.leaders.push_back({join->hosts[region], join->ports[region]});
@@ -42,10 +44,10 @@ extern "C" {
 trainyard_kind trainyard_regions_open(const trainyard_regions_join* join, float* parameters, size_t count,
                                       trainyard_regions** regions, char* why) {
   auto options = options_from(join);
-  if (!options) return say(options.error(), why);
-  if (!parameters || !regions) return say(invalid("no parameters, or no place for the regions"), why);
+  if (!options) return report(options.error(), why);
+  if (!parameters || !regions) return report(invalid("parameters and regions must not be null"), why);
   auto joined = Regions::join(*std::move(options), std::span(parameters, count));
-  if (!joined) return say(joined.error(), why);
+  if (!joined) return report(joined.error(), why);
   *regions = new trainyard_regions{*std::move(joined)};
   return TRAINYARD_OK;
 }
@@ -55,13 +57,13 @@ void trainyard_regions_free(trainyard_regions* regions) { delete regions; }
 trainyard_kind trainyard_regions_average(trainyard_regions* regions, float* parameters, size_t count,
                                          double weight, trainyard_round* round, char* why) {
   const auto averaged = regions->regions->average(std::span(parameters, count), weight);
-  if (!averaged) return say(averaged.error(), why);
+  if (!averaged) return report(averaged.error(), why);
   if (round) *round = {averaged->number, averaged->regions, averaged->adopted ? 1 : 0};
   return TRAINYARD_OK;
 }
 
 trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* why) {
-  return say(regions->regions->finish(), why);
+  return report(regions->regions->finish(), why);
 }
 
 uint64_t trainyard_regions_round(const trainyard_regions* regions) { return regions->regions->round(); }

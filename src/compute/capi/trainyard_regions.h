@@ -1,4 +1,4 @@
-// Training in regions that slow links join, in C: what local_sgd/regions.hpp says.
+// Trains in regions that are connected by slow links: local_sgd/regions.hpp in C.
 //
 //   trainyard_regions* regions;
 //   trainyard_regions_join join = {.size = sizeof join, .region = 0, .regions = 2, .hosts = hosts, .ports = ports,
@@ -26,29 +26,29 @@ typedef struct {
   size_t size;  // sizeof this struct
   int region;
   int regions;
-  const char* const* hosts;  // of the regions' leaders: names or addresses
+  const char* const* hosts;  // of the leaders, by region: names or addresses
   const uint16_t* ports;
   const char* secret;   // may be null
   float learning_rate;  // of the outer step; 1 with momentum 0 is federated averaging
   float momentum;
-  const char* coding;         // "f32", "f16", "bf16", "int8"; null is bf16
-  const char* charter;        // what the region that begins wants all to know; may be null
-  int regions_min;            // enough to begin after the join deadline; 0: all
-  int64_t join_deadline_ms;   // 0: the library's own
-  int64_t round_timeout_ms;  // 0: the library's own
-  int encrypt;                // not 0: what crosses the links; the same everywhere
+  const char* coding;        // "f32", "f16", "bf16", "int8"; null is bf16
+  const char* charter;       // text that the founding region sends to all; may be null
+  int regions_min;           // enough to begin after the join deadline; 0: all
+  int64_t join_deadline_ms;  // 0: the default of the library
+  int64_t round_timeout_ms;  // 0: the default of the library
+  int encrypt;               // not 0: encrypt the links; equal in all regions
 } trainyard_regions_join;
 
 typedef struct {
-  uint64_t number;  // rounds that are over now
-  int regions;      // that go on together
-  int adopted;      // what we brought was not used
+  uint64_t number;  // completed rounds
+  int regions;      // members of the group
+  int adopted;      // the own parameters were not used
 } trainyard_round;
 
-// Meets the others; `parameters` become theirs where they have begun already.
+// Joins the other regions; sets `parameters` to theirs when they have begun already.
 TRAINYARD_PUBLIC trainyard_kind trainyard_regions_open(const trainyard_regions_join* join, float* parameters,
                                                        size_t count, trainyard_regions** regions, char* why);
-// Leaves; the others go on.
+// Leaves; the others continue.
 TRAINYARD_PUBLIC void trainyard_regions_free(trainyard_regions* regions);
 // `round` may be null.
 TRAINYARD_PUBLIC trainyard_kind trainyard_regions_average(trainyard_regions* regions, float* parameters,
@@ -56,9 +56,9 @@ TRAINYARD_PUBLIC trainyard_kind trainyard_regions_average(trainyard_regions* reg
                                                           char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* why);
 TRAINYARD_PUBLIC uint64_t trainyard_regions_round(const trainyard_regions* regions);
-// Lives as long as the regions do, or until the next average.
+// The text lives until the next average or free.
 TRAINYARD_PUBLIC const char* trainyard_regions_charter(const trainyard_regions* regions);
-// Bytes over the links between regions so far.
+// Return the bytes over the links between regions so far.
 TRAINYARD_PUBLIC void trainyard_regions_traffic(const trainyard_regions* regions, uint64_t* sent,
                                                 uint64_t* received);
 

@@ -1,4 +1,4 @@
-// What the C interface's files share: what stands behind a group, and how an error is said.
+// Declares what the files of the C interface share: the struct behind a trainyard_group, and the conversion of errors.
 //
 // Threads: plain functions. Errors: none.
 #pragma once
@@ -17,7 +17,8 @@ struct trainyard_group {
 
 namespace trainyard::capi {
 
-inline trainyard_kind say(const Error& error, char* why) {
+// Copies the message to `why`, truncated to TRAINYARD_ERROR_BYTES, and returns the kind.
+inline trainyard_kind report(const Error& error, char* why) {
   if (why) {
     const size_t length = std::min<size_t>(error.message.size(), TRAINYARD_ERROR_BYTES - 1);
     std::memcpy(why, error.message.data(), length);
@@ -26,8 +27,8 @@ inline trainyard_kind say(const Error& error, char* why) {
   return trainyard_kind(int(error.kind) + 1);
 }
 
-inline trainyard_kind say(const Result<void>& result, char* why) {
-  return result ? TRAINYARD_OK : say(result.error(), why);
+inline trainyard_kind report(const Result<void>& result, char* why) {
+  return result ? TRAINYARD_OK : report(result.error(), why);
 }
 
 }  // namespace trainyard::capi
