@@ -46,7 +46,7 @@ int32_t service_next(engine_service* service, int64_t at_most_ms, const char** n
   service->news = service->service->next(Duration(at_most_ms));
   if (!service->news) return 0;
   *name = service->news->name.c_str();
-  *words = service->news->words.c_str();
+  *words = service->news->text.c_str();
   *generation = service->news->generation;
   *ranks = service->news->ranks;
   return int32_t(service->news->kind) + 1;

@@ -25,8 +25,8 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr Duration connect_retry_pause = 100ms;
-constexpr Duration look_interval = 1s;  // what comes is heard at once
-constexpr Duration leave_max = 2s;      // to say that we are done, to a service that may be gone
+constexpr Duration check_interval = 1s;  // messages are handled at once
+constexpr Duration leave_max = 2s;       // to send Done to a service that may have ended
 constexpr int backlog_connections = 1024;
 
 Result<collectives::Socket> connect_once(const collectives::Endpoint& endpoint, Duration at_most) {
@@ -43,7 +43,7 @@ Result<collectives::Socket> connect_once(const collectives::Endpoint& endpoint, 
   ::freeaddrinfo(found);
   if (!begun) return from_errno("connecting", error_number);
   pollfd writable{socket.descriptor(), POLLOUT, 0};
-  if (::poll(&writable, 1, int(at_most.count())) <= 0) return unavailable("it does not answer");
+  if (::poll(&writable, 1, int(at_most.count())) <= 0) return unavailable("timed out connecting");
   int failure = 0;
   socklen_t length = sizeof failure;
   ::getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &failure, &length);
@@ -72,44 +72,44 @@ class Member::Impl {
     thread_.join();
   }
 
-  Result<Place> next(const std::string& complaint, Duration at_most) {
+  Result<Assignment> next(const std::string& complaint, Duration at_most) {
     listener_ = TRY(
         collectives::listen_at({own_address_, 0}, backlog_connections).in("listening at " + own_address_));
     const uint16_t port = TRY(collectives::port_of(listener_));
     std::unique_lock lock(mutex_);
-    place_.reset();
+    assignment_.reset();
     changed_ = {};
     lost_.clear();
-    say_.emplace_back(messages::Came{
+    outgoing_messages_.emplace_back(messages::Came{
         {options_.name, options_.host, {own_address_, port}, options_.wanted_rank, complaint}});
     wake();
-    heard_.wait_for(lock, at_most, [this] { return place_ || end_; });
+    received_.wait_for(lock, at_most, [this] { return assignment_ || end_; });
     if (end_) return *end_;
-    if (!place_)
+    if (!assignment_)
       return cancelled("no generation was formed within " + std::to_string(at_most.count()) + " ms");
-    joined_ = *place_;
+    joined_ = *assignment_;
     return joined_;
   }
 
   Result<std::unique_ptr<collectives::Group>> join(collectives::TcpOptions options) {
-    if (!listener_) return invalid("a place is good for one join");
+    if (!listener_) return invalid("join() needs a new assignment: call next() first");
     options.rank = joined_.rank;
     options.endpoints.clear();
     for (const Slot& slot : joined_.generation.slots) options.endpoints.push_back(slot.endpoint);
-    // Those of another generation do not fit.
+    // Ranks of another generation have another secret.
     options.shared_value = std::to_string(joined_.generation.number) + " " + options_.secret;
     options.shared_value = options.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
     options.cancelled = [this, theirs = std::move(options.cancelled), settled = settled_] {
-      // Once joined, the group itself notices who dies.
+      // Once joined, the group itself detects lost ranks.
       return (!settled->load() && !lost().empty()) || (theirs && theirs());
     };
     settled_->store(false);
     auto group = collectives::join_met(std::move(options), std::exchange(listener_, {}));
     settled_->store(true);
     if (group) return group;
-    const std::string who = lost();
+    const std::string lost_members = lost();
     return std::move(group).error().in("joining generation " + std::to_string(joined_.generation.number) +
-                                       (who.empty() ? "" : ", of which " + who));
+                                       (lost_members.empty() ? "" : " (" + lost_members + ")"));
   }
 
   actions::Changed changed() const {
@@ -125,9 +125,9 @@ class Member::Impl {
   void done() {
     std::unique_lock lock(mutex_);
     if (end_) return;
-    say_.emplace_back(messages::Done{});
+    outgoing_messages_.emplace_back(messages::Done{});
     wake();
-    heard_.wait_for(lock, leave_max, [this] { return (say_.empty() && said_all_) || end_; });
+    received_.wait_for(lock, leave_max, [this] { return (outgoing_messages_.empty() && all_sent_) || end_; });
   }
 
  private:
@@ -140,32 +140,32 @@ class Member::Impl {
     for (;;) {
       pollfd events[] = {{wake_.descriptor(), POLLIN, 0},
                          {wire_.descriptor(), short(POLLIN | (wire_.wants_to_write() ? POLLOUT : 0)), 0}};
-      (void)::poll(events, 2, int(look_interval.count()));
+      (void)::poll(events, 2, int(check_interval.count()));
       uint64_t count = 0;
       (void)!::read(wake_.descriptor(), &count, sizeof count);
-      auto messages = wire_.look();
+      auto messages = wire_.exchange();
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
       if (!messages) {
-        end_ = std::move(messages).error().in("the service that seats ranks is gone");
+        end_ = std::move(messages).error().in("lost the membership service");
       } else {
-        for (const Message& message : *messages) hear(message);
-        if (wire_.proved()) {  // before, it may be anyone
-          for (const Message& message : std::exchange(say_, {})) wire_.send(message);
-          if (auto sent = wire_.look(); sent)
-            for (const Message& message : *sent) hear(message);
+        for (const Message& message : *messages) handle(message);
+        if (wire_.proved()) {  // before, the peer is unauthenticated
+          for (const Message& message : std::exchange(outgoing_messages_, {})) wire_.send(message);
+          if (auto sent = wire_.exchange(); sent)
+            for (const Message& message : *sent) handle(message);
         }
-        said_all_ = !wire_.wants_to_write();
+        all_sent_ = !wire_.wants_to_write();
       }
-      heard_.notify_all();
+      received_.notify_all();
       if (end_) return;
     }
   }
 
-  void hear(const Message& message) {
-    if (const auto* seated = std::get_if<messages::Seated>(&message)) {
-      place_ = Place{int(seated->rank), seated->generation};
-      // What was said before was of the generation before.
+  void handle(const Message& message) {
+    if (const auto* assigned = std::get_if<messages::Assigned>(&message)) {
+      assignment_ = Assignment{int(assigned->rank), assigned->generation};
+      // Earlier changes belong to the previous generation.
       changed_ = {};
       lost_.clear();
     } else if (const auto* changed = std::get_if<actions::Changed>(&message)) {
@@ -181,17 +181,17 @@ class Member::Impl {
   const MemberOptions options_;
   const std::string own_address_;
   const collectives::Socket wake_;
-  collectives::Socket listener_;  // the caller's, like the next two
-  Place joined_;
-  // Shared with the group's question whether to give up, which may outlive us.
+  collectives::Socket listener_;  // used by the caller's thread only, like the next two members
+  Assignment joined_;
+  // Shared with the cancellation callback of the group, which may outlive this object.
   std::shared_ptr<std::atomic<bool>> settled_ = std::make_shared<std::atomic<bool>>(true);
-  Wire wire_;  // the thread's
+  Wire wire_;  // used by thread_ only
   mutable std::mutex mutex_;
-  std::condition_variable heard_;
-  std::vector<Message> say_;  // guarded by mutex_, like what follows
-  bool said_all_ = true;
+  std::condition_variable received_;
+  std::vector<Message> outgoing_messages_;  // guarded by mutex_, like the members below
+  bool all_sent_ = true;
   bool stopping_ = false;
-  std::optional<Place> place_;
+  std::optional<Assignment> assignment_;
   actions::Changed changed_;
   std::string lost_;
   std::optional<Error> end_;
@@ -205,21 +205,21 @@ Result<std::unique_ptr<Member>> Member::connect(MemberOptions options) {
         std::max(Duration(1), std::chrono::duration_cast<Duration>(deadline - SteadyClock::now()));
     auto socket = connect_once(options.service, left);
     if (socket) {
-      watch_for_death(socket->descriptor());
+      detect_dead_peer(socket->descriptor());
       std::string own = TRY(own_address_of(socket->descriptor()));
       return std::unique_ptr<Member>(
           new Member(std::make_unique<Impl>(std::move(options), std::move(socket).value(), std::move(own))));
     }
     if (SteadyClock::now() >= deadline)
-      return std::move(socket).error().in("the service that seats ranks, at " + options.service.host + ":" +
-                                          std::to_string(options.service.port));
+      return std::move(socket).error().in("connecting to the membership service at " + options.service.host +
+                                          ":" + std::to_string(options.service.port));
     (void)::poll(nullptr, 0, int(connect_retry_pause.count()));
   }
 }
 
-Member::Member(std::unique_ptr<Impl> inside) : impl_(std::move(inside)) {}
+Member::Member(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Member::~Member() = default;
-Result<Place> Member::next(const std::string& complaint, Duration at_most) {
+Result<Assignment> Member::next(const std::string& complaint, Duration at_most) {
   return impl_->next(complaint, at_most);
 }
 Result<std::unique_ptr<collectives::Group>> Member::join(collectives::TcpOptions options) {

@@ -1,16 +1,17 @@
-// One process of an elastic training, as it holds it: it applies for a rank, gets one in a generation, joins the
-// others of it, and applies again when an operation failed or hosts changed.
+// A Member is one process of an elastic training. It applies for a rank, gets one in a generation, joins the other ranks of
+// that generation, and applies again when an operation has failed or hosts have changed.
 //
 //   auto member = TRY(Member::connect({.service = {"10.0.0.1", 7000}, .secret = secret, .name = "b/0 #1", .host = "b"}));
 //   for (;;) {
-//     const Place place = TRY(member->next());         // waits, also for as long as there are too few
-//     auto group = member->join({});                   // failed: someone died meanwhile; apply again
-//     ...                                              // train; commit now and then; at a commit look at changed()
+//     const Assignment assignment = TRY(member->next());   // waits, also while there are too few ranks
+//     auto group = member->join({});                       // on failure a rank has died meanwhile: apply again
+//     ...                                                  // train; commit now and then, and check changed()
 //   }
 //   member->done();
 //
 // Threads: one at a time, but changed() and lost() from anywhere.
-// Errors:  unavailable when the service cannot be reached or is gone; denied when we are dismissed, with why.
+// Errors:  unavailable, when the service cannot be reached or has ended; denied, with the reason, when the member is
+//          dismissed.
 #pragma once
 
 #include <memory>
@@ -28,10 +29,10 @@ struct MemberOptions {
   std::string name;
   std::string host;
   int wanted_rank = -1;
-  Duration connect_deadline = 1min;  // the service was there before us
+  Duration connect_deadline = 1min;  // the service is started before its members
 };
 
-struct Place {
+struct Assignment {
   int rank = 0;
   Generation generation;
 };
@@ -43,22 +44,22 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // The next generation that we are in. `complaint`: why we left the one before, told to the others; empty when
-  // nothing failed. Leave the group first.
-  Result<Place> next(const std::string& complaint = {}, Duration at_most = 24h * 365);
-  // The group of the generation that we were last given. Of `options`: all but endpoints, rank, secret and listener.
-  // Errors: cancelled when someone of it was lost meanwhile.
+  // Waits for the next generation with this member. `complaint` tells the other members why this one left the previous
+  // generation; empty when nothing failed. Destroy the group first.
+  Result<Assignment> next(const std::string& complaint = {}, Duration at_most = 24h * 365);
+  // Joins the group of the last assignment. Ignores endpoints, rank, secret and listener of `options`.
+  // Errors: cancelled, when a member of the generation was lost meanwhile.
   Result<std::unique_ptr<collectives::Group>> join(collectives::TcpOptions options);
-  // What the service has said since the last generation: someone waits to be let in, or someone is to leave.
+  // Returns the changes since the last assignment: new members wait, or members must leave.
   actions::Changed changed() const;
-  // Who of this generation was lost, in words; empty when nobody was.
+  // Describes the members of this generation that were lost; empty when none was.
   std::string lost() const;
-  // We end, and nothing is wrong.
+  // Tells the service that this member ends successfully.
   void done();
 
  private:
   class Impl;
-  explicit Member(std::unique_ptr<Impl> inside);
+  explicit Member(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

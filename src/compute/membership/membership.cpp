@@ -7,7 +7,7 @@
 namespace trainyard::membership {
 namespace {
 
-constexpr size_t reason_bytes_max = 2000;  // a person reads it
+constexpr size_t reason_bytes_max = 2000;  // enough for a person to read
 
 template <class... Each>
 struct Overloaded : Each... {
@@ -30,39 +30,38 @@ std::vector<Action> Membership::on(const Event& event, Instant now) {
                  [](const events::TimePasses&) {},
              },
              event);
-  dismiss_the_slow(now);
+  dismiss_late_members(now);
   form(now);
   return std::exchange(actions_, {});
 }
 
 void Membership::came(const Applicant& applicant, Instant now) {
   if (leaving(applicant.host))
-    return dismiss(applicant.name, "its host " + applicant.host + " is to be freed");
+    return dismiss(applicant.name, "its host " + applicant.host + " is being removed");
   if (limits_.generations_max > 0 && generation_ >= uint64_t(limits_.generations_max)) {
-    return dismiss(applicant.name,
-                   "there were " + std::to_string(generation_) +
-                       " generations of ranks, and no more are allowed: the training does not hold");
+    return dismiss(applicant.name, "the training has had " + std::to_string(generation_) +
+                                       " generations of ranks, the maximum: the training fails repeatedly");
   }
   Member& member = members_[applicant.name];
-  const bool fresh = member.arrival == 0;
-  if (fresh && done_) return dismiss(applicant.name, "the training is done");
-  if (fresh) member.arrival = ++arrivals_;
+  const bool is_new = member.arrival == 0;
+  if (is_new && done_) return dismiss(applicant.name, "the training is done");
+  if (is_new) member.arrival = ++arrivals_;
   const bool ran = member.state == State::running;
   if (ran && !returned_since_) returned_since_ = now;
   member.state = State::waiting;
   member.applicant = applicant;
-  // Whoever still joins that generation would wait for it; whoever has joined sees it by itself.
+  // Members that are still joining that generation would wait for it; those that have joined notice it themselves.
   if (ran && !applicant.complaint.empty() && count(State::running) > 0)
     actions_.emplace_back(actions::Lost{applicant.name, applicant.complaint});
-  // One says it for all: the others failed of the same.
+  // Notes the first complaint only: the other members failed for the same reason.
   if (!applicant.complaint.empty() && reason_.empty())
     note((member.rank >= 0 ? "rank " + std::to_string(member.rank) + " (" + applicant.name + "): "
                            : applicant.name + ": ") +
          applicant.complaint);
-  if (fresh && generation_ > 0) {
+  if (is_new && generation_ > 0) {
     note(applicant.name + " came");
-    if (count(State::running) > 0 && int(count(State::running)) < limits_.ranks_max && !told_.added) {
-      told_.added = true;
+    if (count(State::running) > 0 && int(count(State::running)) < limits_.ranks_max && !announced_.added) {
+      announced_.added = true;
       actions_.emplace_back(actions::Changed{.added = true, .removed = false});
     }
   }
@@ -73,7 +72,7 @@ void Membership::gone(const std::string& name, const std::string& why) {
   if (found == members_.end()) return;
   const Member member = std::move(found->second);
   members_.erase(found);
-  // One that is done leaves the others be: they are about to be done themselves. Nobody begins anew.
+  // The other members are about to be done, too. New members would start from the beginning.
   if (why.empty() && member.rank >= 0 && !done_) {
     done_ = true;
     for (const std::string& newcomer : in_order())
@@ -96,11 +95,11 @@ void Membership::host_leaves(const std::string& host) {
     runs |= member.state == State::running;
     if (member.state == State::waiting) idle.push_back(name);
   }
-  for (const auto& name : idle) dismiss(name, "its host " + host + " is to be freed");
+  for (const auto& name : idle) dismiss(name, "its host " + host + " is being removed");
   if (!runs) return;
   note("host " + host + " leaves");
-  if (!told_.removed) {
-    told_.removed = true;
+  if (!announced_.removed) {
+    announced_.removed = true;
     actions_.emplace_back(actions::Changed{.added = false, .removed = true});
   }
 }
@@ -110,8 +109,8 @@ void Membership::dismiss(const std::string& name, const std::string& why) {
   actions_.emplace_back(actions::Dismissed{name, why});
 }
 
-void Membership::dismiss_the_slow(Instant now) {
-  // From when the first came back: who was merely told of a newcomer may take as long as its epoch does.
+void Membership::dismiss_late_members(Instant now) {
+  // Counts from the return of the first member: a member that was only told of a new one may take a whole epoch.
   if (!returned_since_ || now - *returned_since_ < limits_.settle_max) return;
   for (const std::string& name : running()) {
     note("rank " + std::to_string(members_[name].rank) + " (" + name + ") did not come back");
@@ -130,7 +129,7 @@ void Membership::form(Instant now) {
 
   Generation generation{++generation_, {}, std::exchange(reason_, {})};
   for (const std::string& name : order) {
-    if (int(generation.slots.size()) == limits_.ranks_max) break;  // the others wait for a seat
+    if (int(generation.slots.size()) == limits_.ranks_max) break;  // the other members wait for a slot
     Member& member = members_[name];
     member.state = State::running;
     member.rank = int(generation.slots.size());
@@ -141,8 +140,8 @@ void Membership::form(Instant now) {
   for (Slot& slot : generation.slots) slot.local_ranks = of_host[slot.host];
   returned_since_.reset();
   idle_since_.reset();
-  told_ = {};
-  actions_.emplace_back(actions::Seated{std::move(generation)});
+  announced_ = {};
+  actions_.emplace_back(actions::Formed{std::move(generation)});
 }
 
 bool Membership::leaving(const std::string& host) const {
@@ -167,7 +166,7 @@ std::vector<std::string> Membership::running() const {
 }
 
 std::vector<std::string> Membership::in_order() const {
-  // Those of the last generation by their ranks, then those who want a certain one, then as they came.
+  // Members of the last generation by rank, then those that want a certain rank, then by arrival.
   constexpr int none = 1 << 30;
   std::vector<std::tuple<int, int, uint64_t, std::string>> keys;
   for (const auto& [name, member] : members_) {
@@ -182,18 +181,17 @@ std::vector<std::string> Membership::in_order() const {
 }
 
 std::string Membership::missing() const {
-  std::string words;
-  const auto add = [&](const std::string& each) { words += (words.empty() ? "" : ", ") + each; };
-  if (waiting() == 0) return words;
+  std::string text;
+  const auto add = [&](const std::string& each) { text += (text.empty() ? "" : ", ") + each; };
+  if (waiting() == 0) return text;
   for (const auto& [name, member] : members_) {
     if (member.state == State::running)
-      add("rank " + std::to_string(member.rank) + " (" + name + ") still runs");
-    if (member.state == State::expected) add(name + " was started and has not come");
+      add("rank " + std::to_string(member.rank) + " (" + name + ") is still running");
+    if (member.state == State::expected) add(name + " was started but has not come");
   }
   if (int(waiting()) < limits_.ranks_min)
-    add("there are " + std::to_string(waiting()) + " of at least " + std::to_string(limits_.ranks_min) +
-        " ranks");
-  return words;
+    add(std::to_string(waiting()) + " of at least " + std::to_string(limits_.ranks_min) + " ranks");
+  return text;
 }
 
 void Membership::note(const std::string& why) {

@@ -1,21 +1,22 @@
-// Who trains together when ranks may come and go: generations of ranks, one after another.
+// Membership decides which ranks train together when ranks may join and leave: it forms generations of ranks, one after
+// another.
 //
-//   expected --came--> waiting --seated--> running --came--> waiting ..
+//   expected --came--> waiting --formed--> running --came--> waiting ..
 //       |                 |                   |
-//       +-----------------+--------gone-------+--> (forgotten)
+//       +-----------------+--------gone-------+--> (removed)
 //
-// A member that wants to be in the next generation comes; so does one of the running generation, when an operation
-// failed or when it was told that hosts changed. The next generation is formed when
-//   - nobody runs any more in the present one (those who do not come back in settle_max are dismissed),
-//   - at least ranks_min wait (fewer wait as long as it takes),
-//   - and those who were started and are expected have come, or settle_max is over.
-// Those who stay keep their order, so rank 0, from which state is told, is one who has it; new ones come after.
+// A member that wants to be in the next generation sends Came; so does a member of the running generation when an operation
+// has failed or when it was told that hosts have changed. The next generation is formed when
+//   - no member of the present one is running (members that do not return within settle_max are dismissed),
+//   - at least ranks_min members wait (fewer wait without a limit),
+//   - and all started members have come, or settle_max is over.
+// Members that stay keep their order, so rank 0, which broadcasts the state, has it; new members come after them.
 //
-// When one is done, those who never had a rank are dismissed: they would begin anew.
+// When a member is done, members that never had a rank are dismissed, since they would start from the beginning.
 //
-// Pure: events and the time go in, what is to be said comes out; equal inputs give equal outputs.
+// Pure: the input is events and the time, the output is actions; equal inputs give equal outputs.
 //
-// Threads: confined to one. Errors: none; an event of someone unknown is nothing.
+// Threads: confined to one. Errors: none; events of unknown members are ignored.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +34,10 @@ namespace trainyard::membership {
 struct Limits {
   int ranks_min = 1;
   int ranks_max = 1 << 20;
-  // How long the rest of a generation may take to come back, and those who were started to come. A checkpoint may
-  // be written and a model loaded in it.
+  // Time for the other members of a generation to return, and for started members to come. Long enough to write a checkpoint
+  // and to load a model.
   Duration settle_max = 10min;
-  int generations_max = 0;  // of a training that never holds; 0: any number
+  int generations_max = 0;  // ends a training that always fails; 0: no limit
 };
 
 inline bool operator==(const collectives::Endpoint& a, const collectives::Endpoint& b) {
@@ -45,15 +46,15 @@ inline bool operator==(const collectives::Endpoint& a, const collectives::Endpoi
 
 // One process that wants a rank.
 struct Applicant {
-  std::string name;                // its own for the whole training: "algo-2/1 #3"
-  std::string host;                // those of one host share local ranks
-  collectives::Endpoint endpoint;  // where it listens for the others of its generation
-  int wanted_rank = -1;            // for launchers that have decided already
-  std::string complaint;           // why it left the generation before; empty: nothing failed
+  std::string name;                // unique in the training: "algo-2/1 #3"
+  std::string host;                // members of one host are its local ranks
+  collectives::Endpoint endpoint;  // where it listens for the other ranks of its generation
+  int wanted_rank = -1;            // for launchers that assign ranks themselves
+  std::string complaint;           // why it left the previous generation; empty: nothing failed
   bool operator==(const Applicant&) const = default;
 };
 
-// A place in a generation; its rank is its place in the list.
+// A slot of a generation; its rank is its index in the list.
 struct Slot {
   std::string name;
   std::string host;
@@ -66,7 +67,7 @@ struct Slot {
 struct Generation {
   uint64_t number = 0;
   std::vector<Slot> slots;
-  std::string reason;  // why there is a new one: who was lost, who came
+  std::string reason;  // why it was formed: which members were lost or new
   bool operator==(const Generation&) const = default;
 };
 
@@ -79,9 +80,9 @@ struct Came {
 };
 struct Gone {  // it ended, was killed or cannot be reached
   std::string name;
-  std::string why;  // empty: it is done, and nothing is wrong
+  std::string why;  // empty: it ended successfully
 };
-struct HostLeaves {  // its members are to end when they next can
+struct HostLeaves {  // its members must end at the next opportunity
   std::string host;
 };
 struct HostReturns {
@@ -93,15 +94,15 @@ using Event = std::variant<events::Expected, events::Came, events::Gone, events:
                            events::HostReturns, events::TimePasses>;
 
 namespace actions {
-struct Seated {
+struct Formed {
   Generation generation;
 };
-struct Changed {  // to all who run: someone waits to be let in, or someone is to leave
+struct Changed {  // to all running members: new members wait, or members must leave
   bool added = false;
   bool removed = false;
   bool operator==(const Changed&) const = default;
 };
-struct Lost {  // to all who run: do not wait for it
+struct Lost {  // to all running members: do not wait for this one
   std::string name;
   std::string why;
   bool operator==(const Lost&) const = default;
@@ -112,18 +113,19 @@ struct Dismissed {
   bool operator==(const Dismissed&) const = default;
 };
 }  // namespace actions
-using Action = std::variant<actions::Seated, actions::Changed, actions::Lost, actions::Dismissed>;
+using Action = std::variant<actions::Formed, actions::Changed, actions::Lost, actions::Dismissed>;
 
 class Membership {
  public:
   explicit Membership(Limits limits) : limits_(limits) {}
 
+  // Applies an event and returns the actions that follow.
   std::vector<Action> on(const Event& event, Instant now);
 
   uint64_t generation() const { return generation_; }
   std::vector<std::string> running() const;  // by rank
   size_t waiting() const;
-  // What is waited for, in words; empty when nothing is.
+  // Describes what the next generation waits for; empty when it waits for nothing.
   std::string missing() const;
 
  private:
@@ -132,29 +134,29 @@ class Membership {
     State state = State::expected;
     Applicant applicant;
     int rank = -1;         // in the last generation that it was in
-    uint64_t arrival = 0;  // counts comings of new members
+    uint64_t arrival = 0;  // order of arrival among new members
   };
 
   void came(const Applicant& applicant, Instant now);
   void gone(const std::string& name, const std::string& why);
   void host_leaves(const std::string& host);
   void dismiss(const std::string& name, const std::string& why);
-  void dismiss_the_slow(Instant now);
+  void dismiss_late_members(Instant now);
   void form(Instant now);
   bool leaving(const std::string& host) const;
   size_t count(State state) const;
-  std::vector<std::string> in_order() const;  // those who wait
+  std::vector<std::string> in_order() const;  // waiting members
   void note(const std::string& why);
 
   const Limits limits_;
   std::map<std::string, Member> members_;
   std::vector<std::string> leaving_hosts_;
-  bool done_ = false;  // someone has trained to the end
+  bool done_ = false;  // a member has completed the training
   uint64_t generation_ = 0;
   uint64_t arrivals_ = 0;
-  std::optional<Instant> returned_since_;  // the first one of the generation came back
-  std::optional<Instant> idle_since_;      // nobody runs, and someone waits
-  actions::Changed told_;                  // what those who run know already
+  std::optional<Instant> returned_since_;  // the time when the first member of the generation returned
+  std::optional<Instant> idle_since_;      // the time since which members wait and none is running
+  actions::Changed announced_;             // the changes that running members know
   std::string reason_;
   std::vector<Action> actions_;
 };

@@ -7,8 +7,8 @@
 namespace trainyard::membership {
 namespace {
 
-constexpr size_t seat_bytes_min = 3 * 4 + 3 * 4;  // three texts that are empty, three numbers
-constexpr const char* names[] = {"came", "done", "seated", "changed", "lost", "dismissed"};
+constexpr size_t slot_bytes_min = 3 * 4 + 3 * 4;  // three empty texts and three numbers
+constexpr const char* names[] = {"came", "done", "assigned", "changed", "lost", "dismissed"};
 
 template <class Side, class E>
 void endpoint(Side& side, E& each) {
@@ -27,11 +27,11 @@ void fields(Side& side, M& m) {
     endpoint(side, m.applicant.endpoint);
     side("wanted_rank", m.applicant.wanted_rank);
     side("complaint", m.applicant.complaint);
-  } else if constexpr (std::is_same_v<T, messages::Seated>) {
+  } else if constexpr (std::is_same_v<T, messages::Assigned>) {
     side("rank", m.rank);
     side("generation", m.generation.number);
     side("reason", m.generation.reason);
-    side.list("seats", m.generation.slots, seat_bytes_min, [&](auto& slot) {
+    side.list("slots", m.generation.slots, slot_bytes_min, [&](auto& slot) {
       side("name", slot.name);
       side("host", slot.host);
       endpoint(side, slot.endpoint);
@@ -55,10 +55,10 @@ std::string encode(const Message& message) { return encode_kind(message, describ
 
 Result<Message> decode_message(std::string_view bytes) {
   auto message = TRY(decode_kind<Message>(bytes, names, describe));
-  if (const auto* seated = std::get_if<messages::Seated>(&message)) {
-    if (seated->rank >= seated->generation.slots.size())
-      return corrupt("seated.rank is " + std::to_string(seated->rank) + " of " +
-                     std::to_string(seated->generation.slots.size()));
+  if (const auto* assigned = std::get_if<messages::Assigned>(&message)) {
+    if (assigned->rank >= assigned->generation.slots.size())
+      return corrupt("invalid assigned.rank " + std::to_string(assigned->rank) + " of " +
+                     std::to_string(assigned->generation.slots.size()) + " ranks");
   }
   return message;
 }

@@ -1,11 +1,11 @@
-// What the members of an elastic training and the service that seats them say to each other, after hello and proof
-// (transport/tcp/frame.hpp): each message a frame of kind data.
+// Defines the messages between the members of an elastic training and the membership service, after hello and proof
+// (transport/tcp/frame.hpp). Each message is a frame of kind data.
 //
 //   member -> service   came, done
-//   service -> member   seated, changed, lost, dismissed
+//   service -> member   assigned, changed, lost, dismissed
 //
 // Threads: pure functions. Errors: corrupt, naming message and field.
-// Limits: message_bytes_max, so that a peer's word makes nobody allocate much.
+// Limits: message_bytes_max bounds what a peer makes the receiver allocate.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace trainyard::membership {
 
-inline constexpr size_t message_bytes_max = size_t{4} << 20;  // ten thousand seats
+inline constexpr size_t message_bytes_max = size_t{4} << 20;  // ten thousand slots
 
 namespace messages {
 struct Came {
@@ -29,13 +29,13 @@ struct Came {
 struct Done {
   bool operator==(const Done&) const = default;
 };
-struct Seated {
+struct Assigned {
   uint32_t rank = 0;
   Generation generation;
-  bool operator==(const Seated&) const = default;
+  bool operator==(const Assigned&) const = default;
 };
 }  // namespace messages
-using Message = std::variant<messages::Came, messages::Done, messages::Seated, actions::Changed,
+using Message = std::variant<messages::Came, messages::Done, messages::Assigned, actions::Changed,
                              actions::Lost, actions::Dismissed>;
 
 std::string encode(const Message& message);

@@ -22,10 +22,10 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Duration look_interval = 100ms;  // deadlines are seconds; those who come are heard at once
+constexpr Duration check_interval = 100ms;  // deadlines are seconds; messages are handled at once
 constexpr int backlog_connections = 1024;
 
-// The steady clock in the words of Membership, which only takes differences.
+// The steady clock as an Instant; Membership only uses differences.
 Instant now() { return Instant(std::chrono::duration_cast<Duration>(SteadyClock::now().time_since_epoch())); }
 
 }  // namespace
@@ -49,7 +49,7 @@ class Service::Impl {
 
   uint16_t port() const { return port_; }
 
-  void tell(Event event) {
+  void post(Event event) {
     {
       const std::lock_guard lock(mutex_);
       events_.push_back(std::move(event));
@@ -59,7 +59,7 @@ class Service::Impl {
 
   std::optional<News> next(Duration at_most) {
     std::unique_lock lock(mutex_);
-    came_.wait_for(lock, at_most, [this] { return !news_.empty(); });
+    news_arrived_.wait_for(lock, at_most, [this] { return !news_.empty(); });
     if (news_.empty()) return std::nullopt;
     News first = std::move(news_.front());
     news_.pop_front();
@@ -74,9 +74,9 @@ class Service::Impl {
  private:
   struct Connection {
     Wire wire;
-    std::string name;               // of the member, once it came
-    SteadyClock::time_point until;  // without a proof, or to hear that it is to go
-    bool closing = false;           // it was told to go
+    std::string name;               // of the member, after Came
+    SteadyClock::time_point until;  // deadline of the handshake, or of sending the last message
+    bool closing = false;           // it closes after the last message
     bool broken = false;
   };
 
@@ -89,17 +89,18 @@ class Service::Impl {
     while (!stopping_) {
       wait();
       accept();
-      for (Connection& connection : connections_) hear(connection);
+      for (Connection& connection : connections_) handle(connection);
       std::erase_if(connections_, [](const Connection& each) {
         return each.closing && (each.broken || !each.wire.wants_to_write());
       });
-      std::vector<Event> told;
+      std::vector<Event> posted;
       {
         const std::lock_guard lock(mutex_);
-        told.swap(events_);
+        posted.swap(events_);
       }
-      for (const Event& event : told) {
-        if (const auto* gone = std::get_if<events::Gone>(&event); gone && known(gone->name)) say_gone(*gone);
+      for (const Event& event : posted) {
+        if (const auto* gone = std::get_if<events::Gone>(&event); gone && known(gone->name))
+          report_gone(*gone);
         apply(event);
       }
       apply(events::TimePasses{});
@@ -110,45 +111,46 @@ class Service::Impl {
 
   void wait() {
     std::vector<pollfd> events{{wake_.descriptor(), POLLIN, 0}};
-    if (connections_.size() < members_max && strangers() < strangers_max)
+    if (connections_.size() < members_max && unauthenticated() < unauthenticated_max)
       events.push_back({listener_.descriptor(), POLLIN, 0});
     for (const Connection& each : connections_)
       events.push_back(
           {each.wire.descriptor(), short(POLLIN | (each.wire.wants_to_write() ? POLLOUT : 0)), 0});
-    (void)::poll(events.data(), events.size(), int(look_interval.count()));
+    (void)::poll(events.data(), events.size(), int(check_interval.count()));
     uint64_t count = 0;
     (void)!::read(wake_.descriptor(), &count, sizeof count);
   }
 
-  size_t strangers() const {
+  size_t unauthenticated() const {
     return size_t(std::count_if(connections_.begin(), connections_.end(),
                                 [](const Connection& each) { return !each.wire.proved(); }));
   }
 
   void accept() {
-    while (connections_.size() < members_max && strangers() < strangers_max) {
+    while (connections_.size() < members_max && unauthenticated() < unauthenticated_max) {
       collectives::Socket socket(
           ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) return;
-      watch_for_death(socket.descriptor());
+      detect_dead_peer(socket.descriptor());
       connections_.push_back({Wire(std::move(socket), options_.secret, Wire::Side::service),
                               {},
-                              SteadyClock::now() + stranger_max});
+                              SteadyClock::now() + handshake_max});
     }
   }
 
-  void hear(Connection& connection) {
+  void handle(Connection& connection) {
     if (connection.closing) {
-      connection.broken |= !connection.wire.look() || SteadyClock::now() > connection.until;
+      connection.broken |= !connection.wire.exchange() || SteadyClock::now() > connection.until;
       return;
     }
-    const auto messages = connection.wire.look();
+    const auto messages = connection.wire.exchange();
     if (!messages || (!connection.wire.proved() && SteadyClock::now() > connection.until)) {
       connection.closing = connection.broken = true;
       const std::string name = std::exchange(connection.name, {});
-      if (name.empty()) return;  // a stranger, or one that said that it is done
-      const events::Gone gone{name, messages ? "it says nothing" : messages.error().message};
-      say_gone(gone);
+      if (name.empty()) return;  // unauthenticated, or done
+      const events::Gone gone{
+          name, messages ? "timed out waiting for its proof of the secret" : messages.error().message};
+      report_gone(gone);
       return apply(gone);
     }
     for (const Message& message : *messages) {
@@ -156,12 +158,12 @@ class Service::Impl {
         const bool first = connection.name.empty();
         connection.name = came->applicant.name;
         if (first)
-          say({News::Kind::came, connection.name, connection.name + " came from " + came->applicant.host});
+          report({News::Kind::came, connection.name, connection.name + " came from " + came->applicant.host});
         apply(events::Came{came->applicant});
       } else if (std::holds_alternative<messages::Done>(message)) {
         const std::string name = std::exchange(connection.name, {});
         if (name.empty()) continue;
-        say({News::Kind::done, name, name + " is done"});
+        report({News::Kind::done, name, name + " is done"});
         apply(events::Gone{name, ""});
       }
     }
@@ -176,22 +178,23 @@ class Service::Impl {
 
   void apply(const Event& event) {
     for (const Action& action : membership_.on(event, now())) {
-      if (const auto* seated = std::get_if<actions::Seated>(&action)) {
-        const Generation& generation = seated->generation;
+      if (const auto* formed = std::get_if<actions::Formed>(&action)) {
+        const Generation& generation = formed->generation;
         for (size_t rank = 0; rank < generation.slots.size(); ++rank)
           if (Connection* each = find(generation.slots[rank].name))
-            each->wire.send(messages::Seated{uint32_t(rank), generation});
-        say({News::Kind::seated, "",
-             "generation " + std::to_string(generation.number) + ": " +
-                 std::to_string(generation.slots.size()) + " ranks" +
-                 (generation.reason.empty() ? "" : " (" + generation.reason + ")"),
-             generation.number, int(generation.slots.size())});
+            each->wire.send(messages::Assigned{uint32_t(rank), generation});
+        report({News::Kind::formed, "",
+                "generation " + std::to_string(generation.number) + ": " +
+                    std::to_string(generation.slots.size()) + " ranks" +
+                    (generation.reason.empty() ? "" : " (" + generation.reason + ")"),
+                generation.number, int(generation.slots.size())});
       } else if (const auto* dismissed = std::get_if<actions::Dismissed>(&action)) {
         if (Connection* each = find(dismissed->name)) {
           each->wire.send(*dismissed);
-          let_go(*each);
+          close_later(*each);
         }
-        say({News::Kind::dismissed, dismissed->name, dismissed->name + " is dismissed: " + dismissed->why});
+        report(
+            {News::Kind::dismissed, dismissed->name, dismissed->name + " is dismissed: " + dismissed->why});
       } else {
         for (const std::string& name : membership_.running()) {
           Connection* each = find(name);
@@ -203,29 +206,29 @@ class Service::Impl {
     }
   }
 
-  static void let_go(Connection& connection) {
+  static void close_later(Connection& connection) {
     connection.name.clear();
     connection.closing = true;
-    connection.until = SteadyClock::now() + stranger_max;
+    connection.until = SteadyClock::now() + handshake_max;
   }
 
-  void say_gone(const events::Gone& gone) {
-    // The launcher and the connection may both say it: once is enough.
-    if (Connection* each = find(gone.name)) let_go(*each);
+  void report_gone(const events::Gone& gone) {
+    // The launcher and the connection may both report it; reports it once.
+    if (Connection* each = find(gone.name)) close_later(*each);
     const auto running = membership_.running();
-    const auto place = std::find(running.begin(), running.end(), gone.name);
-    const std::string who = place == running.end()
-                                ? gone.name
-                                : "rank " + std::to_string(place - running.begin()) + " (" + gone.name + ")";
-    if (gone.why.empty()) return say({News::Kind::done, gone.name, who + " is done"});
-    say({News::Kind::lost, gone.name, who + " was lost: " + gone.why});
+    const auto found = std::find(running.begin(), running.end(), gone.name);
+    const std::string member =
+        found == running.end() ? gone.name
+                               : "rank " + std::to_string(found - running.begin()) + " (" + gone.name + ")";
+    if (gone.why.empty()) return report({News::Kind::done, gone.name, member + " is done"});
+    report({News::Kind::lost, gone.name, member + " was lost: " + gone.why});
   }
 
-  void say(News news) {
+  void report(News news) {
     const std::lock_guard lock(mutex_);
     news_.push_back(std::move(news));
     if (news_.size() > news_max) news_.pop_front();
-    came_.notify_all();
+    news_arrived_.notify_all();
   }
 
   const ServiceOptions options_;
@@ -233,11 +236,11 @@ class Service::Impl {
   const uint16_t port_;
   const collectives::Socket wake_;
   std::atomic<bool> stopping_ = false;
-  Membership membership_;              // the thread's
-  std::list<Connection> connections_;  // the thread's
+  Membership membership_;              // used by thread_ only
+  std::list<Connection> connections_;  // used by thread_ only
   mutable std::mutex mutex_;
-  std::condition_variable came_;
-  std::vector<Event> events_;  // guarded by mutex_, like what follows
+  std::condition_variable news_arrived_;
+  std::vector<Event> events_;  // guarded by mutex_, like the members below
   std::deque<News> news_;
   std::string missing_;
   std::thread thread_;
@@ -245,7 +248,7 @@ class Service::Impl {
 
 Result<std::unique_ptr<Service>> Service::start(ServiceOptions options) {
   if (options.limits.ranks_min < 1 || options.limits.ranks_max < options.limits.ranks_min)
-    return invalid("at least one rank, and at most no fewer than at least");
+    return invalid("invalid limits: ranks_min must be at least 1, and ranks_max at least ranks_min");
   collectives::Socket listener = TRY(
       collectives::listen_at(options.listen, backlog_connections).in("listening at " + options.listen.host));
   const uint16_t port = TRY(collectives::port_of(listener));
@@ -253,15 +256,15 @@ Result<std::unique_ptr<Service>> Service::start(ServiceOptions options) {
       new Service(std::make_unique<Impl>(std::move(options), std::move(listener), port)));
 }
 
-Service::Service(std::unique_ptr<Impl> inside) : impl_(std::move(inside)) {}
+Service::Service(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Service::~Service() = default;
 uint16_t Service::port() const { return impl_->port(); }
-void Service::expect(std::string name) { impl_->tell(events::Expected{std::move(name)}); }
+void Service::expect(std::string name) { impl_->post(events::Expected{std::move(name)}); }
 void Service::gone(std::string name, std::string why) {
-  impl_->tell(events::Gone{std::move(name), std::move(why)});
+  impl_->post(events::Gone{std::move(name), std::move(why)});
 }
-void Service::host_leaves(std::string host) { impl_->tell(events::HostLeaves{std::move(host)}); }
-void Service::host_returns(std::string host) { impl_->tell(events::HostReturns{std::move(host)}); }
+void Service::host_leaves(std::string host) { impl_->post(events::HostLeaves{std::move(host)}); }
+void Service::host_returns(std::string host) { impl_->post(events::HostReturns{std::move(host)}); }
 std::optional<News> Service::next(Duration at_most) { return impl_->next(at_most); }
 std::string Service::missing() const { return impl_->missing(); }
 

@@ -21,16 +21,16 @@ constexpr size_t read_bytes = 64 << 10;
 
 Wire::Wire(collectives::Socket socket, std::string secret, Side side)
     : socket_(std::move(socket)), secret_("elastic " + secret), side_(side) {
-  if (side_ == Side::member) hello();
+  if (side_ == Side::member) send_hello();
 }
 
-void Wire::hello() {
-  // Not a rank: which side says it, so that no proof serves for the other one.
-  ours_.rank = side_ == Side::service ? 0 : 1;
-  ours_.ranks = 2;
-  CHECK(::getrandom(ours_.nonce.data(), ours_.nonce.size(), 0) == ssize_t(ours_.nonce.size()),
-        "the kernel has 16 random bytes");
-  outgoing_ += encode(ours_);
+void Wire::send_hello() {
+  // Identifies the side instead of a rank, so that a proof of one side is invalid for the other.
+  own_hello_.rank = side_ == Side::service ? 0 : 1;
+  own_hello_.ranks = 2;
+  CHECK(::getrandom(own_hello_.nonce.data(), own_hello_.nonce.size(), 0) == ssize_t(own_hello_.nonce.size()),
+        "getrandom returns 16 bytes at once");
+  outgoing_ += encode(own_hello_);
 }
 
 void Wire::send(const Message& message) {
@@ -41,7 +41,7 @@ void Wire::send(const Message& message) {
   outgoing_ += payload;
 }
 
-Result<std::vector<Message>> Wire::look() {
+Result<std::vector<Message>> Wire::exchange() {
   TRY(write());
   TRY(read());
   std::vector<Message> messages;
@@ -60,10 +60,10 @@ Result<void> Wire::read() {
     const ssize_t got = ::recv(socket_.descriptor(), buffer, sizeof buffer, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return ok();
-    if (got < 0) return from_errno("the connection broke");
+    if (got < 0) return from_errno("using the connection");
     if (got == 0) {
-      if (incoming_.empty()) return unavailable("it closed the connection");
-      return ok();  // what is whole is heard first; the next look finds the end
+      if (incoming_.empty()) return unavailable("connection closed by peer");
+      return ok();  // handles complete messages first; the next call finds the end
     }
     incoming_.append(buffer, size_t(got));
   }
@@ -76,10 +76,10 @@ Result<void> Wire::write() {
         ::send(socket_.descriptor(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
-    if (sent < 0) return from_errno("the connection broke");
+    if (sent < 0) return from_errno("using the connection");
     outgoing_.erase(0, size_t(sent));
   }
-  if (outgoing_.size() > outgoing_bytes_max) return exhausted("it does not read what it is told");
+  if (outgoing_.size() > outgoing_bytes_max) return exhausted("the peer does not read its messages");
   return ok();
 }
 
@@ -89,35 +89,36 @@ Result<std::optional<Message>> Wire::next() {
     collectives::HeaderBytes bytes;
     std::memcpy(bytes.data(), incoming_.data(), bytes.size());
     const collectives::FrameHeader header = TRY(collectives::decode_header(bytes));
-    if (header.length > message_bytes_max) return corrupt("a message that is too long");
+    if (header.length > message_bytes_max)
+      return corrupt("message of " + std::to_string(header.length) + " bytes exceeds the maximum");
     if (incoming_.size() < collectives::frame_header_bytes + header.length) return std::optional<Message>{};
     const std::string payload = incoming_.substr(collectives::frame_header_bytes, size_t(header.length));
     incoming_.erase(0, collectives::frame_header_bytes + size_t(header.length));
-    if (!theirs_) {
-      if (header.kind != collectives::FrameKind::hello) return corrupt("a frame that is not due");
-      theirs_ = TRY(collectives::decode_hello(payload));
-      if (theirs_->ranks != 2 || theirs_->rank != (side_ == Side::service ? 1u : 0u))
-        return corrupt("it is no peer of ours");
-      if (side_ == Side::service) hello();
-      outgoing_ += collectives::encode_proof(collectives::prove(secret_, ours_, *theirs_));
+    if (!peer_hello_) {
+      if (header.kind != collectives::FrameKind::hello) return corrupt("unexpected frame");
+      peer_hello_ = TRY(collectives::decode_hello(payload));
+      if (peer_hello_->ranks != 2 || peer_hello_->rank != (side_ == Side::service ? 1u : 0u))
+        return corrupt("unexpected hello: the peer is on the same side");
+      if (side_ == Side::service) send_hello();
+      outgoing_ += collectives::encode_proof(collectives::prove(secret_, own_hello_, *peer_hello_));
     } else if (!proved_) {
-      if (header.kind != collectives::FrameKind::proof) return corrupt("a frame that is not due");
+      if (header.kind != collectives::FrameKind::proof) return corrupt("unexpected frame");
       const Digest proof = TRY(collectives::decode_proof(payload));
-      if (!equal_in_constant_time(proof, collectives::prove(secret_, *theirs_, ours_)))
-        return conflict("it belongs to another training: it does not know this one's secret");
+      if (!equal_in_constant_time(proof, collectives::prove(secret_, *peer_hello_, own_hello_)))
+        return conflict("wrong secret: the peer belongs to another training");
       proved_ = true;
     } else {
-      if (header.kind != collectives::FrameKind::data) return corrupt("a frame that is not due");
+      if (header.kind != collectives::FrameKind::data) return corrupt("unexpected frame");
       return std::optional(TRY(decode_message(payload)));
     }
   }
 }
 
-void watch_for_death(int descriptor) {
+void detect_dead_peer(int descriptor) {
   const auto set = [descriptor](int level, int name, int value) {
     (void)::setsockopt(descriptor, level, name, &value, sizeof value);
   };
-  static_assert(collectives::TcpOptions::dead_peer_max == 20s);  // 5 s of silence, then five probes
+  static_assert(collectives::TcpOptions::dead_peer_max == 20s);  // 5 idle seconds, then five probes
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
@@ -134,7 +135,7 @@ Result<std::string> own_address_of(int descriptor) {
     return from_errno("getsockname");
   if (::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, text, sizeof text, nullptr, 0,
                     NI_NUMERICHOST) != 0)
-    return unavailable("our own address has no text");
+    return unavailable("formatting the local address failed");
   return std::string(text);
 }
 

@@ -1,9 +1,10 @@
-// One connection between a member and the service: frames in, frames out, without waiting. Whoever connected says hello
-// first; then each proves that it knows the secret (transport/tcp/frame.hpp), and messages follow.
+// A Wire is one connection between a member and the service: it reads and writes frames without blocking. The side that
+// connected sends the first hello; then both sides prove that they know the secret (transport/tcp/frame.hpp), and messages
+// follow.
 //
-// Threads: confined to one at a time. Errors: unavailable when the other side closed; conflict when it does not know
-// the secret; corrupt when its bytes make no sense.
-// Limits: message_bytes_max to read; outgoing_bytes_max waiting to be sent, to one that does not read.
+// Threads: confined to one at a time. Errors: unavailable, when the peer closed the connection; conflict, when it has another
+// secret; corrupt, when its bytes are invalid.
+// Limits: message_bytes_max per message; outgoing_bytes_max waiting to be sent to a peer that does not read.
 #pragma once
 
 #include <optional>
@@ -25,14 +26,14 @@ class Wire {
 
   int descriptor() const { return socket_.descriptor(); }
   bool proved() const { return proved_; }
-  // Whether poll should say when more can be written.
+  // True when the caller should poll for writability.
   bool wants_to_write() const { return !outgoing_.empty(); }
   void send(const Message& message);
-  // What came and is whole, in order. Also writes what waits.
-  Result<std::vector<Message>> look();
+  // Writes queued messages, and returns the complete messages that have arrived, in order.
+  Result<std::vector<Message>> exchange();
 
  private:
-  void hello();
+  void send_hello();
   Result<void> read();
   Result<void> write();
   Result<std::optional<Message>> next();
@@ -40,17 +41,17 @@ class Wire {
   collectives::Socket socket_;
   const std::string secret_;
   const Side side_;
-  collectives::Hello ours_;
-  std::optional<collectives::Hello> theirs_;
+  collectives::Hello own_hello_;
+  std::optional<collectives::Hello> peer_hello_;
   bool proved_ = false;
   std::string incoming_;
   std::string outgoing_;
 };
 
-// A machine that vanishes closes nothing: its connections break after TcpOptions::dead_peer_max.
-void watch_for_death(int descriptor);
+// Makes the connection break after TcpOptions::dead_peer_max when the peer's machine vanishes without closing it.
+void detect_dead_peer(int descriptor);
 
-// Our side of a connection, as an address.
+// Returns the local address of a connection.
 Result<std::string> own_address_of(int descriptor);
 
 }  // namespace trainyard::membership
