@@ -1,7 +1,7 @@
-// How a collective operation is timed, the same for us and for every peer.
+// Measures the time of a collective operation, in the same way for our collectives and for every peer.
 //
-// Before each round the rank writes its buffer anew (what lies in nobody's cache because nobody touched it is a
-// kindness that training does not know) and all ranks meet; then the operation alone is timed.
+// Before each round the rank rewrites its buffer, since a buffer that is in no cache, or was never written, would give times
+// that training never sees. Then all ranks pass a barrier, and the operation alone is timed.
 //
 // Threads: one rank each. Units: microseconds.
 #pragma once
@@ -20,7 +20,7 @@ struct Loop {
   int warm_up = 5;
   int rounds = 50;
 
-  // Enough rounds for a steady median, few enough for a second or two.
+  // Returns enough rounds for a stable median within a second or two.
   static Loop for_bytes(size_t bytes) {
     if (bytes <= 65536) return {200, 2000};
     if (bytes <= (size_t{4} << 20)) return {10, 100};
@@ -28,13 +28,14 @@ struct Loop {
   }
 };
 
-// The median time of an operation as this rank saw it.
-template <class Rewrite, class Meet, class Operate>
-double median_microseconds(Loop loop, const Rewrite& rewrite, const Meet& meet, const Operate& operate) {
+// Returns the median time of an operation on this rank.
+template <class Rewrite, class Barrier, class Operate>
+double median_microseconds(Loop loop, const Rewrite& rewrite, const Barrier& barrier,
+                           const Operate& operate) {
   std::vector<double> times;
   for (int round = 0; round < loop.warm_up + loop.rounds; ++round) {
     rewrite(round);
-    meet();
+    barrier();
     const auto began = std::chrono::steady_clock::now();
     operate();
     const auto ended = std::chrono::steady_clock::now();

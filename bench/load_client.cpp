@@ -25,11 +25,11 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-// An answer this late will not come.
+// A response that takes longer is an error.
 constexpr Duration kAnswerLimit = 30s;
 constexpr size_t kAnswerBytesMax = 64 << 20;
 
-// Latencies in buckets that are 2 % apart: a measurement of any length in little memory.
+// Counts latencies in buckets that are 2 % apart, so that a measurement of any length needs little memory.
 class Histogram {
  public:
   void add(std::chrono::nanoseconds latency) {
@@ -62,11 +62,11 @@ class Histogram {
   double max_ = 0;
 };
 
-// Finds the end of an answer, and its status.
+// Finds the end and the status of a response.
 class AnswerReader {
  public:
-  // True when a whole answer is here; it is then forgotten.
-  Result<bool> take(std::string_view bytes) {
+  // Returns true at the end of a response; the next call begins the next one.
+  Result<bool> add(std::string_view bytes) {
     text_ += bytes;
     if (head_size_ == 0) {
       const size_t end = text_.find("\r\n\r\n");
@@ -79,9 +79,9 @@ class AnswerReader {
         if (line.size() > 15 && equals_ignoring_case(line.substr(0, 15), "Content-Length:"))
           body_size = size_t(TRY(parse_int(trim(line.substr(15)))));
         else if (line.size() > 18 && equals_ignoring_case(line.substr(0, 18), "Transfer-Encoding:"))
-          return invalid("the load client does not read chunked answers");
+          return invalid("reading a response: chunked responses are not supported");
       }
-      if (body_size > kAnswerBytesMax) return invalid("the answer is too large");
+      if (body_size > kAnswerBytesMax) return invalid("reading a response: its body exceeds the maximum");
       whole_size_ = head_size_ + body_size;
     }
     if (text_.size() < whole_size_) return false;
@@ -117,14 +117,14 @@ struct Part {
 
 Result<os::File> connect(const std::string& address) {
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return invalid("address " + address + ": no port");
+  if (colon == std::string::npos) return invalid("address " + address + ": must be HOST:PORT");
   sockaddr_in where = {};
   where.sin_family = AF_INET;
   where.sin_port = htons(uint16_t(TRY(parse_int(address.substr(colon + 1)))));
   if (::inet_pton(AF_INET, address.substr(0, colon).c_str(), &where.sin_addr) != 1)
-    return invalid("address " + address + ": not an IPv4 address");
+    return invalid("address " + address + ": must be an IPv4 address");
   os::File socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return from_errno("making a socket");
+  if (!socket) return from_errno("creating a socket");
   const int on = 1;
   ::setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (::connect(socket.descriptor(), reinterpret_cast<sockaddr*>(&where), sizeof where) != 0)
@@ -138,7 +138,7 @@ double thread_seconds() {
   return double(used.tv_sec) + double(used.tv_nsec) / 1e9;
 }
 
-// One thread with its connections.
+// Drives the connections of one thread.
 class Driver {
  public:
   Driver(const Load& load, size_t connections, std::atomic<uint64_t>& number)
@@ -157,7 +157,7 @@ class Driver {
     const auto begun = SteadyClock::now();
     const auto counts_from = begun + load_.warm_up;
     const auto ends = counts_from + load_.lasts;
-    for (Connection& connection : connections_) TRY(ask(connection));
+    for (Connection& connection : connections_) TRY(send(connection));
     if (waiting_ == 0) return ok();
     double busy_before = thread_seconds();
     bool counting = false;
@@ -165,7 +165,9 @@ class Driver {
     for (;;) {
       const int count =
           ::epoll_wait(poll.descriptor(), ready.data(), int(ready.size()), int(kAnswerLimit.count()));
-      if (count == 0) return unavailable("no answer within " + std::to_string(kAnswerLimit.count()) + " ms");
+      if (count == 0)
+        return unavailable("timed out after " + std::to_string(kAnswerLimit.count()) +
+                           " ms without a response");
       const auto now = SteadyClock::now();
       if (!counting && now >= counts_from) {
         counting = true;
@@ -174,10 +176,10 @@ class Driver {
       if (now >= ends) break;
       for (int i = 0; i < count; i++) {
         Connection& connection = connections_[ready[size_t(i)].data.u64];
-        if (!TRY(hear(connection))) continue;
+        if (!TRY(receive(connection))) continue;
         if (counting && connection.began >= counts_from) note(part, connection);
         waiting_--;
-        TRY(ask(connection));
+        TRY(send(connection));
       }
       if (waiting_ == 0) break;
     }
@@ -187,7 +189,7 @@ class Driver {
   }
 
  private:
-  Result<void> ask(Connection& connection) {
+  Result<void> send(Connection& connection) {
     const uint64_t number = number_.fetch_add(1, std::memory_order_relaxed);
     if (load_.requests_max > 0 && number >= load_.requests_max) return ok();
     connection.request = load_.make_request(number);
@@ -203,12 +205,12 @@ class Driver {
     return ok();
   }
 
-  Result<bool> hear(Connection& connection) {
+  Result<bool> receive(Connection& connection) {
     const ssize_t got = ::recv(connection.socket.descriptor(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (got < 0) return from_errno("reading");
     if (got == 0) return unavailable("the server closed a connection");
-    return connection.reader.take({buffer_.data(), size_t(got)});
+    return connection.reader.add({buffer_.data(), size_t(got)});
   }
 
   void note(Part& part, const Connection& connection) {
@@ -220,7 +222,7 @@ class Driver {
   const Load& load_;
   std::atomic<uint64_t>& number_;
   std::vector<Connection> connections_;
-  size_t waiting_ = 0;  // connections that wait for an answer
+  size_t waiting_ = 0;  // connections that wait for a response
   std::vector<char> buffer_ = std::vector<char>(64 << 10);
 };
 

@@ -19,7 +19,7 @@ struct Counter : net::Handler {
   std::atomic<uint64_t> seen = 0;
 };
 
-TEST(LoadClient, CountsWhatWasAnswered) {
+TEST(LoadClient, CountsResponses) {
   Counter counter;
   auto server = net::serve_http({.listen = "127.0.0.1:0"}, counter);
   ASSERT_TRUE(server);
@@ -46,7 +46,7 @@ TEST(LoadClient, CountsWhatWasAnswered) {
   EXPECT_LE(result->p99_ms, result->max_ms);
 }
 
-TEST(LoadClient, AServerThatIsNotThereIsAnError) {
+TEST(LoadClient, AMissingServerIsAnError) {
   Load load;
   load.address = "127.0.0.1:1";
   load.make_request = [](uint64_t) { return ""; };

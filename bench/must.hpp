@@ -1,4 +1,4 @@
-// What a program of the bench does with a Result: its value, or the error's words and the end.
+// Unwraps a Result in a program of the bench: returns its value, or prints the error and exits.
 //
 // Threads: any.
 #pragma once

@@ -24,7 +24,7 @@ def schedule() -> list[Row]:
     def one(mode: str) -> dict[str, float]:
         said: dict[str, float] = json.loads(
             subprocess.run(
-                [os.path.join(BIN, "schedule_yards"), mode],
+                [os.path.join(BIN, "schedule_clusters"), mode],
                 check=True,
                 capture_output=True,
                 text=True,

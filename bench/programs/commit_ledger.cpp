@@ -1,5 +1,5 @@
-// The ledger's throughput: commands committed in groups, as control does under load, beside one by one. The same
-// commands, the same durability: one fsync serves a group, or each its own.
+// Measures the throughput of the ledger: commands committed in groups, as control does under load, next to the same commands
+// committed one by one. Durability is equal: one fsync per group, or one per command.
 //
 //   commit_ledger DIRECTORY      prints a line of JSON for each round
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRounds = 7;
 constexpr uint64_t kCommands = 1024;
-constexpr uint64_t kGroup = 64;  // what 64 clients that wait for their answers make
+constexpr uint64_t kGroup = 64;  // the batch of 64 clients that wait for their responses
 
 domain::Job job(uint64_t number) {
   domain::Job one;

@@ -1,5 +1,5 @@
-// Policy evaluation alone, beside the slow reference of policy's tests in the same run, interleaved: a request of a user with
-// nine identity policies and a bucket policy, as a team has them.
+// Measures policy evaluation next to the slow reference of policy's tests, interleaved in the same run: a request of a user
+// with nine identity policies and a bucket policy, as in a typical team.
 //
 //   evaluate_policies     prints two lines of JSON for each round: the time of one evaluation
 #include <time.h>
@@ -33,11 +33,11 @@ constexpr std::string_view kBucket = R"({"Version": "2012-10-17", "Statement": [
 
 std::shared_ptr<const policy::Policy> parse(std::string_view json, policy::PolicyKind kind) {
   auto parsed = policy::parse_policy(json, kind);
-  CHECK(parsed, "the bench's policies parse");
+  CHECK(parsed, "the policies of this bench are valid");
   return *parsed;
 }
 
-// Of the processor, so that what else runs on the machine counts little.
+// Returns processor time, which other programs on the machine affect little.
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -50,7 +50,7 @@ double microseconds(int evaluations, const Evaluate& evaluate) {
   const double began = cpu_seconds();
   for (int i = 0; i < evaluations; ++i) allowed += evaluate() == policy::Verdict::allowed;
   const double took = cpu_seconds() - began;
-  CHECK(allowed == size_t(evaluations), "the request is allowed");
+  CHECK(allowed == size_t(evaluations), "every evaluation allows the request");
   return took * 1e6 / evaluations;
 }
 

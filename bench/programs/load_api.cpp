@@ -1,5 +1,5 @@
-// Loads a live server with signed requests, beside a server that is nothing but the same HTTP and the same SigV4 and
-// answers a constant: what is lost to the operation itself.
+// Loads a live server with signed requests, next to a server with the same HTTP and SigV4 code and a constant response: the
+// difference is the cost of the operation.
 //
 //   load_api describe --server HOST:PORT --id KEY --secret SECRET --job NAME [--rounds N]
 //   load_api create   --server HOST:PORT --id KEY --secret SECRET --request FILE --prefix NAME
@@ -25,11 +25,11 @@ namespace trainyard::bench {
 namespace {
 
 constexpr int kRounds = 7;
-constexpr size_t kConstantBytes = 2048;  // about what a Describe answers
+constexpr size_t kConstantBytes = 2048;  // about the size of a Describe response
 constexpr Duration kDescribeLasts = 2s;
 constexpr uint64_t kCreateRequests = 2'000;
 
-// Who is loaded, and how its requests are signed.
+// The server under load, and how its requests are signed.
 struct Target {
   std::string address;
   std::string amz_target;  // "" where the path names the operation
@@ -52,17 +52,17 @@ std::string signed_request(const Target& target, const std::string& body, Instan
       .append(body);
 }
 
-// One round; an answer that is a refusal ends the bench.
+// Runs one round; a refused request ends the bench.
 Result<LoadResult> run(const Target& target, Load load, const std::function<std::string(uint64_t)>& body) {
   os::MachineClock clock;
   load.address = target.address;
   load.make_request = [&](uint64_t number) { return signed_request(target, body(number), clock.now()); };
   auto result = TRY(run_load(load));
-  if (result.refusals) return internal("refused: " + result.first_refusal);
+  if (result.refusals) return internal("the server refused a request: " + result.first_refusal);
   return result;
 }
 
-// Verifies each request as the API does, and answers the same bytes to all.
+// Verifies each request as the API does, and responds with constant bytes.
 class Constant final : public net::Handler {
  public:
   Constant(signing::Keys keys, std::string answer) : keys_(std::move(keys)), answer_(std::move(answer)) {}
@@ -120,7 +120,7 @@ Result<void> describe(const Target& ours, const std::string& job, uint64_t round
 
 constexpr size_t kManyConnections = 64;
 
-// The same request again and again, each of which makes a job: as above.
+// Sends the same request repeatedly, each of which creates a job; many connections next to one.
 Result<void> submit(const Target& ours, const std::string& request, uint64_t rounds, uint64_t requests) {
   Load load;
   load.warm_up = 0ms;
@@ -138,7 +138,7 @@ Result<void> submit(const Target& ours, const std::string& request, uint64_t rou
   return {};
 }
 
-// Many connections, whose creates share commits, beside one, whose creates cannot.
+// Compares many connections, whose creates share commits, with one, whose creates cannot.
 Result<void> create(const Target& ours, const Json& request, const std::string& prefix) {
   for (int round = 0; round < kRounds; ++round) {
     for (const size_t connections : {kManyConnections, size_t(1)}) {
@@ -177,7 +177,7 @@ Result<void> main_of(const std::string& what, std::map<std::string, std::string>
                   uint64_t(TRY(parse_int(options["--rounds"]))),
                   uint64_t(TRY(parse_int(options["--requests"]))));
   }
-  return invalid("load_api describe|create|submit");
+  return invalid("usage: load_api describe|create|submit --OPTION VALUE ..");
 }
 
 }  // namespace

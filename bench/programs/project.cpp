@@ -1,11 +1,11 @@
-// What ./yard bench projection prints: steps of training on clusters that are not here, by the replay of our plans.
+// Projects training steps on clusters that are not available, by replaying our plans: ./yard bench projection.
 //
 //   project published             the curves that others published, with their links and algorithms
 //   project ours                  our plans on the same machines, to ten thousand ranks
 //   project allreduce HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES
-//                                 one operation between hosts of one rank: what run.py fits and measures
+//                                 one operation between hosts of one rank, which run.py fits and measures
 //
-// One JSON object a line. Every number that is assumed is in a table below with where it comes from, and printed.
+// Prints one JSON object per line. Every assumption is in a table below with its source, and is printed.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,7 +20,7 @@ using namespace trainyard::collectives;
 using namespace trainyard::collectives::projection;
 using plan::Algorithm;
 
-// A machine with eight graphics processors (or four, in the first): how fast its ranks and its network are.
+// The speed of a machine's ranks and network. Machines have eight GPUs (the first one four).
 struct Machine {
   const char* name;
   int ranks;
@@ -28,9 +28,9 @@ struct Machine {
   LinkCosts between;
   double fold_seconds_per_byte;
 };
-// 25 Gbit/s with RDMA; PCIe between the processors.
+// 25 Gbit/s with RDMA; PCIe between the GPUs.
 constexpr Machine p100_roce{"4 x P100, 25 Gbit/s RoCE", 4, {10e-6, 1 / 10e9}, {10e-6, 1 / 2.9e9}, 1 / 300e9};
-// 25 Gbit/s over TCP (ENA); NVLink between the processors.
+// 25 Gbit/s over TCP (ENA); NVLink between the GPUs.
 constexpr Machine p3{"p3.16xlarge: 8 x V100, 25 Gbit/s", 8, {10e-6, 1 / 60e9}, {30e-6, 1 / 2.8e9}, 1 / 500e9};
 // 100 Gbit/s (EFA).
 constexpr Machine p3dn{
@@ -45,7 +45,7 @@ Cluster cluster_of(const Machine& machine, int ranks) {
   return cluster;
 }
 
-// One rank's step, as published for the processor and batch that the words name.
+// The step of one rank, as published for a GPU and batch size.
 Workload of_batch(Workload workload, double samples, double samples_per_second, double gradient_bytes = 4) {
   workload.compute_seconds = samples / samples_per_second;
   workload.gradient_bytes = gradient_bytes;
@@ -75,20 +75,20 @@ Chooser always(Algorithm algorithm, size_t chunk_bytes, Algorithm between = Algo
 
 void published() {
   // Horovod, docs/benchmarks.rst: 128 machines of four P100, 25 Gbit/s RoCE; NCCL's ring over all ranks; fusion of
-  // 64 MB and cycles of 5 ms as its release then had. One P100 and tf_cnn_benchmarks, 64 images: ResNet-101 138
+  // 64 MB and cycles of 5 ms as in its release at that time. One P100 and tf_cnn_benchmarks, 64 images: ResNet-101 138
   // images/s, VGG-16 148.
   const Overlap horovod{64 << 20, 5e-3, 0.015};
-  const char* horovod_words =
+  const char* horovod_assumptions =
       "ring over all ranks, fusion 64 MB, cycle 5 ms, jitter 1.5%, 64 images at the P100's published speed";
   for (const auto& workload : {of_batch(resnet(101), 64, 138), of_batch(vgg16(), 64, 148)}) {
     for (const int ranks : {8, 16, 32, 64, 128, 256, 512}) {
       const auto times =
           step(workload, cluster_of(p100_roce, ranks), horovod, always(Algorithm::ring, 512 << 10));
-      print("Horovod", workload, p100_roce, ranks, times, times.efficiency(), horovod_words);
+      print("Horovod", workload, p100_roce, ranks, times, times.efficiency(), horovod_assumptions);
     }
   }
   // Herring (SC20): BERT-large on 256 p3dn, half-precision gradients; sums within the hosts first, then balanced
-  // shards over all hosts, which is what direct between them is. One V100: 16 sequences of 128 tokens at 72 a second.
+  // shards over all hosts, which is our direct plan between hosts. One V100: 16 sequences of 128 tokens at 72 a second.
   const Overlap herring{25 << 20, 1e-3, 0.015};
   const auto bert = of_batch(bert_large(), 16, 72, 2);
   for (const int ranks : {8, 64, 256, 512, 1024, 2048}) {
@@ -98,8 +98,8 @@ void published() {
         "Herring", bert, p3dn, ranks, times, times.efficiency(),
         "shards over all hosts, buckets 25 MB, cycle 1 ms, jitter 1.5%, 16 sequences at 72/s, f16 gradients");
   }
-  // Mask R-CNN on p3dn (aws-samples): from 8 to 32 processors, 4 images each, in 24 epochs of 118,287 images. What is
-  // not a step (start and a validation after each epoch) does not get quicker with more ranks; it is taken from the run of
+  // Mask R-CNN on p3dn (aws-samples): from 8 to 32 GPUs, 4 images each, in 24 epochs of 118,287 images. What is
+  // not a step (start and a validation after each epoch) does not scale with ranks; it is taken from the run of
   // 12 epochs (5.09 h and 1.94 h), half of it for the start, and tested on the run of 24.
   const Overlap tensorpack{64 << 20, 5e-3, 0.03};
   constexpr double images = 118287, fixed_of_12 = (4 * 1.94 - 5.09) / 3 * 3600;
@@ -117,7 +117,7 @@ void published() {
   }
 }
 
-// Among which fusion tunes itself.
+// The bucket sizes from which the tuner of fusion chooses.
 constexpr double bucket_sizes[] = {2 << 20, 8 << 20, 25 << 20};
 
 void ours() {
@@ -148,17 +148,17 @@ void ours() {
   }
 }
 
-int allreduce(char** words) {
+int allreduce(char** arguments) {
   Cluster cluster;
-  cluster.hosts = hosts_of(std::atoi(words[0]), 1);
-  const auto bytes = size_t(std::atoll(words[1]));
-  cluster.between = {std::atof(words[3]) / 1e6, 1 / std::atof(words[4])};
-  cluster.fold_seconds_per_byte = 1 / std::atof(words[5]);
-  cluster.message_seconds = std::atof(words[6]) / 1e6;
-  cluster.processors = std::atoi(words[7]);
-  cluster.burst_bytes = std::atof(words[8]);
+  cluster.hosts = hosts_of(std::atoi(arguments[0]), 1);
+  const auto bytes = size_t(std::atoll(arguments[1]));
+  cluster.between = {std::atof(arguments[3]) / 1e6, 1 / std::atof(arguments[4])};
+  cluster.fold_seconds_per_byte = 1 / std::atof(arguments[5]);
+  cluster.message_seconds = std::atof(arguments[6]) / 1e6;
+  cluster.processors = std::atoi(arguments[7]);
+  cluster.burst_bytes = std::atof(arguments[8]);
   auto table = Table::made_from(cluster.costs(), cluster.hosts);
-  if (const auto read = table.override_with(std::string("allreduce=") + words[2] + ":0-"); !read) {
+  if (const auto read = table.override_with(std::string("allreduce=") + arguments[2] + ":0-"); !read) {
     std::fprintf(stderr, "project: %s\n", read.error().message.c_str());
     return 2;
   }
@@ -169,14 +169,13 @@ int allreduce(char** words) {
 
 }  // namespace
 
-int main(int count, char** words) {
-  const std::string what = count > 1 ? words[1] : "";
+int main(int count, char** arguments) {
+  const std::string what = count > 1 ? arguments[1] : "";
   if (what == "published" && count == 2) return published(), 0;
   if (what == "ours" && count == 2) return ours(), 0;
-  if (what == "allreduce" && count == 11) return allreduce(words + 2);
-  std::fprintf(
-      stderr,
-      "project: write 'published', 'ours', or 'allreduce' HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND "
-      "FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES\n");
+  if (what == "allreduce" && count == 11) return allreduce(arguments + 2);
+  std::fprintf(stderr,
+               "usage: project published | ours | allreduce HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND "
+               "FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES\n");
   return 2;
 }

@@ -1,9 +1,9 @@
-// A step's gradients by name, fused in the background, beside a call for each in one order. The gradients are those of
-// ResNet-50, 161 tensors of 102 MB, and come last layer first.
+// Reduces the gradients of a step by name, fused in the background, next to one call for each in a fixed order. The gradients
+// are those of ResNet-50, 161 tensors of 102 MB, last layer first.
 //
-//   reduce_by_name RANKS WAY ROUNDS     WAY shared tcp
+//   reduce_by_name RANKS TRANSPORT ROUNDS     TRANSPORT shared tcp
 //
-// A line for each round and side, in turn: {"side": .., "milliseconds": .., "collectives": ..}
+// Prints a line for each round and side: {"side": .., "milliseconds": .., "collectives": ..}
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,12 +23,12 @@ using namespace trainyard::collectives;
 
 using bench::must;
 
-// Elements of each tensor, first layer first.
+// Returns the number of elements of each tensor, first layer first.
 std::vector<size_t> resnet_50() {
   std::vector<size_t> sizes;
   const auto convolution = [&](size_t in, size_t out, size_t kernel) {
     sizes.push_back(in * out * kernel * kernel);
-    sizes.push_back(out);  // its normalisation's scale
+    sizes.push_back(out);  // scale of its normalisation
     sizes.push_back(out);  // and shift
   };
   convolution(3, 64, 7);
@@ -75,7 +75,7 @@ double one_by_one(Group& group, Gradients& gradients) {
   return milliseconds_since(began);
 }
 
-void play(int rank, TcpOptions options, int rounds) {
+void run_rank(int rank, TcpOptions options, int rounds) {
   options.rank = rank;
   auto group = must(join_over_tcp(options));
   const auto other = must(group->split(0));
@@ -102,7 +102,7 @@ void play(int rank, TcpOptions options, int rounds) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "reduce_by_name RANKS WAY ROUNDS\n");
+    std::fprintf(stderr, "usage: reduce_by_name RANKS shared|tcp ROUNDS\n");
     return 2;
   }
   const int ranks = std::atoi(argv[1]);
@@ -120,11 +120,11 @@ int main(int argc, char** argv) {
   options.group.deterministic = true;
   for (int rank = 1; rank < ranks; ++rank) {
     if (fork() == 0) {
-      play(rank, options, std::atoi(argv[3]));
+      run_rank(rank, options, std::atoi(argv[3]));
       return 0;
     }
   }
-  play(0, options, std::atoi(argv[3]));
+  run_rank(0, options, std::atoi(argv[3]));
   std::fflush(stdout);
   int failed = 0;
   for (int status = 0; wait(&status) > 0;) failed += status != 0;

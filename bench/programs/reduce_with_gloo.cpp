@@ -1,4 +1,4 @@
-// The same allreduce by Gloo, over TCP on loopback: it has no other way between processes of one machine.
+// Measures the same allreduce by Gloo, over TCP on loopback: it has no other transport between processes of a machine.
 //
 //   reduce_with_gloo RANKS BYTES DIRECTORY
 #include <gloo/allreduce.h>
@@ -16,7 +16,7 @@
 
 namespace {
 
-void play(int rank, int ranks, size_t bytes, const std::string& directory) {
+void run_rank(int rank, int ranks, size_t bytes, const std::string& directory) {
   using namespace trainyard;
   gloo::transport::tcp::attr attributes;
   attributes.iface = "lo";
@@ -48,11 +48,11 @@ int main(int argc, char** argv) {
   const size_t bytes = std::strtoull(argv[2], nullptr, 10);
   for (int rank = 1; rank < ranks; ++rank) {
     if (fork() == 0) {
-      play(rank, ranks, bytes, argv[3]);
+      run_rank(rank, ranks, bytes, argv[3]);
       std::_Exit(0);
     }
   }
-  play(0, ranks, bytes, argv[3]);
+  run_rank(0, ranks, bytes, argv[3]);
   while (wait(nullptr) > 0) {
   }
   return 0;

@@ -1,8 +1,8 @@
-// The scheduler alone, without a server: ./yard bench schedule. Each mode prints a line of JSON.
+// Measures the scheduler alone, without a server: ./yard bench schedule. Each mode prints a line of JSON.
 //
-//   schedule_yards rate     placements a second of one core's time, with 100,000 waiting jobs and 5,000 hosts
-//   schedule_yards growth   0 -> 4096 -> 0 vCPU, with machines that take 30 s to come
-//   schedule_yards kueue    Kueue's published baseline: 15,000 workloads in 30 queues of 5 cohorts
+//   schedule_clusters rate     placements per second of processor time, with 100,000 waiting jobs and 5,000 hosts
+//   schedule_clusters growth   0 -> 4096 -> 0 vCPU, with machines that take 30 s to start
+//   schedule_clusters kueue    the published baseline of Kueue: 15,000 workloads in 30 queues of 5 cohorts
 #include <time.h>
 
 #include <cstdio>
@@ -33,7 +33,7 @@ double cpu_seconds() {
 
 // -- rate -------------------------------------------------------------------------------------------
 
-// What a server knows of a job, and makes its snapshot from with each turn.
+// The state of a job, from which each tick makes a snapshot.
 struct Job {
   std::string name;
   std::vector<Ask> asks;
@@ -49,8 +49,8 @@ struct Job {
 class ClosedLoop {
  public:
   static constexpr size_t kWaiting = 100'000, kHosts = 5'000, kHostsOfRack = 40, kRacksOfRow = 5;
-  static constexpr Duration kTurn = 100ms;
-  static constexpr int kWarmTurns = 40, kTurns = 100;
+  static constexpr Duration kTick = 100ms;
+  static constexpr int kWarmTicks = 40, kTicks = 100;
 
   ClosedLoop() {
     for (size_t m = 0; m < kHosts; ++m) {
@@ -71,8 +71,8 @@ class ClosedLoop {
   void run() {
     double began = 0, slowest = 0;
     size_t placed = 0, held = 0;
-    for (int turn = 0; turn < kWarmTurns + kTurns; ++turn) {
-      if (turn == kWarmTurns) {
+    for (int tick = 0; tick < kWarmTicks + kTicks; ++tick) {
+      if (tick == kWarmTicks) {
         began = cpu_seconds();
         spent_elsewhere_ = 0;
       }
@@ -80,31 +80,31 @@ class ClosedLoop {
       submit();
       end_jobs();
       spent_elsewhere_ += cpu_seconds() - start;
-      const double turn_began = cpu_seconds();
+      const double tick_began = cpu_seconds();
       size_t starts = 0;
       {
         const Snapshot snapshot = make_snapshot();
         const Plan plan = schedule::plan(snapshot, {}, now_);
         starts = plan.starts.size();
-        carry_out(plan);
+        apply(plan);
         held += snapshot.running.size();
-        if (turn == kWarmTurns + kTurns - 1) {
+        if (tick == kWarmTicks + kTicks - 1) {
           const std::string fault = test::fault_of(snapshot, plan);
           CHECK(fault.empty(), fault.c_str());
         }
       }
-      if (turn >= kWarmTurns) {
+      if (tick >= kWarmTicks) {
         placed += starts;
-        slowest = std::max(slowest, cpu_seconds() - turn_began);
+        slowest = std::max(slowest, cpu_seconds() - tick_began);
       }
-      now_ += kTurn;
+      now_ += kTick;
     }
     const double spent = cpu_seconds() - began - spent_elsewhere_;
     std::printf(
         R"({"placements_per_second": %.1f, "placements_of_a_turn": %.1f, "turn_ms": %.2f, "slowest_turn_ms": %.2f, "running": %zu, "used": %.4f})"
         "\n",
-        double(placed) / spent, double(placed) / kTurns, spent / kTurns * 1000, slowest * 1000,
-        held / (kWarmTurns + kTurns), used_cpus_ / (16.0 * kHosts));
+        double(placed) / spent, double(placed) / kTicks, spent / kTicks * 1000, slowest * 1000,
+        held / (kWarmTicks + kTicks), used_cpus_ / (16.0 * kHosts));
   }
 
  private:
@@ -170,7 +170,7 @@ class ClosedLoop {
     return snapshot;
   }
 
-  void carry_out(const Plan& plan) {
+  void apply(const Plan& plan) {
     for (const Start& start : plan.starts) {
       const size_t number = start.job - 1;
       Job& job = jobs_[number];
@@ -187,14 +187,14 @@ class ClosedLoop {
   }
 
   SeededRandom random_{17};
-  // What the jobs of a queue may choose from, as a view of the server has it once.
+  // The environments that the jobs of a queue may use, shared as in a view of the server.
   const Choices spare_{{"spare", {{1, 0, true}}}}, shared_{{"main", {{0, 0, true}}}};
   const Choices urgent_{{"main", {{0, 0, true}}}, {"spare", {{1, 0, true}}}};
   std::vector<Machine> machines_;
   std::vector<Limit> limits_;
   std::vector<Line> lines_;
-  std::vector<Job> jobs_;  // by number; those that ended are empty
-  size_t first_ = 0;       // all before it have started
+  std::vector<Job> jobs_;  // by number; ended jobs are empty
+  size_t first_ = 0;       // all jobs before it have started
   std::map<size_t, bool> running_;
   using End = std::pair<Instant, size_t>;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
@@ -207,7 +207,7 @@ class ClosedLoop {
 
 void growth() {
   constexpr double kCpus = 4096;
-  constexpr Duration kComes = 30s, kTurn = 1s, kLasts = 120s, kEnd = 3'600s;
+  constexpr Duration kComes = 30s, kTick = 1s, kLasts = 120s, kEnd = 3'600s;
   const Share size{16, 64 * kGib, 0};
   Snapshot snapshot;
   snapshot.limits = {{"vCPU of compute environment box", kCpus, 0, "raise its maxvCpus"}};
@@ -224,7 +224,7 @@ void growth() {
   std::vector<Instant> coming;
   std::optional<Instant> grown, over, gone;
   size_t made = 0;
-  for (Instant now{}; now < Instant{} + kEnd && !gone; now += kTurn) {
+  for (Instant now{}; now < Instant{} + kEnd && !gone; now += kTick) {
     std::erase_if(snapshot.running, [&](const Running& running) { return *running.ends_by <= now; });
     for (; !coming.empty() && coming.front() <= now; coming.erase(coming.begin()))
       snapshot.machines.push_back({"machine-" + std::to_string(made++), size});
@@ -267,7 +267,7 @@ void growth() {
     if (!over && snapshot.waiting.empty() && snapshot.running.empty()) over = now;
     if (over && snapshot.machines.empty() && coming.empty()) gone = now;
   }
-  CHECK(grown && over && gone, "it grows, and shrinks again");
+  CHECK(grown && over && gone, "the cluster grows to its limit and shrinks to nothing");
   std::printf(R"({"grown_seconds": %.1f, "over_seconds": %.1f, "gone_seconds": %.1f, "machines_made": %zu})"
               "\n",
               to_seconds(*grown), to_seconds(*over), to_seconds(*gone), made);
@@ -275,8 +275,8 @@ void growth() {
 
 // -- kueue ------------------------------------------------------------------------------------------
 
-// https://github.com/kubernetes-sigs/kueue, test/performance/scheduler/configs/baseline: each cohort is a line here, each
-// of its queues a quota share. One that was preempted begins again.
+// https://github.com/kubernetes-sigs/kueue, test/performance/scheduler/configs/baseline: each cohort is a queue here, each
+// of its queues a quota share. A preempted workload starts again.
 void kueue() {
   struct Class {
     const char* name;
@@ -290,8 +290,8 @@ void kueue() {
                                 {"large", 50, 20, 1s, 1200ms, 200}};
   constexpr int kCohorts = 5, kQueues = 6;
   constexpr double kNominal = 20, kBorrowingLimit = 100;
-  test::TestCluster yard;
-  yard.snapshot.machines = {{"cluster", {kCohorts * kQueues * kNominal, 1000 * kGib, 0}}};
+  test::TestCluster cluster;
+  cluster.snapshot.machines = {{"cluster", {kCohorts * kQueues * kNominal, 1000 * kGib, 0}}};
   struct Arrival {
     Instant at;
     int cohort, queue;
@@ -312,7 +312,7 @@ void kueue() {
         for (int i = 0; i < each.count; ++i)
           arrivals.push_back({Instant{} + i * each.every, cohort, queue, &each});
     }
-    yard.snapshot.lines.push_back(line);
+    cluster.snapshot.lines.push_back(line);
   }
   std::ranges::stable_sort(arrivals, {}, &Arrival::at);
   std::vector<const Class*> class_of;
@@ -323,11 +323,11 @@ void kueue() {
     job.share = "queue " + std::to_string(arrival.cohort) + "-" + std::to_string(arrival.queue);
     job.priority = arrival.of->priority;
     job.demands = {{"units", arrival.of->units}};
-    yard.add({job, arrival.of->lasts, arrival.at});
+    cluster.add({job, arrival.of->lasts, arrival.at});
     class_of.push_back(arrival.of);
   }
   const double began = cpu_seconds();
-  CHECK(yard.run(), yard.fault().c_str());
+  CHECK(cluster.run(), cluster.fault().c_str());
   const double spent = cpu_seconds() - began;
 
   std::map<std::string, double> waited;
@@ -335,7 +335,7 @@ void kueue() {
   double useful = 0;
   Instant last{};
   for (size_t i = 0; i < class_of.size(); ++i) {
-    const test::TestCluster::Record& record = yard.record(i + 1);
+    const test::TestCluster::Record& record = cluster.record(i + 1);
     CHECK(record.ended, "every workload ends");
     last = std::max(last, *record.ended);
     waited[class_of[i]->name] +=
@@ -348,8 +348,8 @@ void kueue() {
   std::printf(
       R"({"large_s": %.2f, "medium_s": %.2f, "small_s": %.2f, "used": %.4f, "useful": %.4f, "evictions": %zu, "over_s": %.1f, "plans": %zu, "cpu_s": %.2f})"
       "\n",
-      waited["large"], waited["medium"], waited["small"], yard.cpu_seconds() / capacity, useful / capacity,
-      preemptions, to_seconds(last), yard.plans(), spent);
+      waited["large"], waited["medium"], waited["small"], cluster.cpu_seconds() / capacity, useful / capacity,
+      preemptions, to_seconds(last), cluster.plans(), spent);
 }
 
 }  // namespace
@@ -363,7 +363,7 @@ int main(int argc, char** argv) {
   else if (mode == "kueue")
     kueue();
   else {
-    std::fprintf(stderr, "usage: schedule_yards rate|growth|kueue\n");
+    std::fprintf(stderr, "usage: schedule_clusters rate|growth|kueue\n");
     return 2;
   }
 }
