@@ -1,4 +1,4 @@
-// A rank that dies before any of its steps, in any plan: every other rank is ended with its name, and none waits for ever.
+// Kills a rank before each of its steps, in every plan: every other rank fails with its name, and none waits forever.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -29,9 +29,9 @@ using PartsOf = std::function<Parts(int rank, Bytes& buffer)>;
 enum class Haste {
   ahead,
   behind
-};  // the victim goes before the others, or when none of them can go any further
+};  // the killed rank runs before the others, or when none of them can make progress
 
-// An operation in which the victim dies after so many steps, or after all of them, and a barrier after it.
+// An operation in which the killed rank dies after so many steps, or after all of them, and a barrier after it.
 class Accident {
  public:
   Accident(int ranks, int victim, size_t steps, Haste haste)
@@ -265,7 +265,7 @@ Result<void> work(Group& group, Memory memory) {
   return result;
 }
 
-// The victim is killed before its step number `steps`; whether there was one.
+// The killed rank is killed before its step number `steps`; whether there was one.
 bool kill_a_process(const Scene& scene, int victim, size_t steps) {
   const auto all = endpoints(ranks);
   auto* const survived = static_cast<std::atomic<bool>*>(
@@ -314,7 +314,7 @@ TEST(Death, of_a_process_before_any_of_its_steps_ends_all_others_with_its_name) 
                                     {Way::shared, Memory::registered}}) {
     for (const char* plan : {"ring", "halving_doubling", "tree", "one_shot", "direct", "hierarchical"}) {
       const Scene scene{plan, way, memory};
-      // Victims take turns, so that all places in a plan come about; at the end none of them has such a step.
+      // Each rank is killed in turn, at every step of the plan, until none of them has such a step.
       int survivors = 0;
       size_t steps = 0;
       for (; survivors < ranks; ++steps) {

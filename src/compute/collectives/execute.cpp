@@ -15,11 +15,11 @@ using plan::Algorithm;
 using plan::Operation;
 using plan::Range;
 
-// Outside the numbers of collective operations.
+// Operation numbers that collective operations do not use.
 constexpr uint64_t between_two = uint64_t{1} << 63;
 constexpr uint64_t measuring = uint64_t{1} << 62;
 
-// A digest of what an operation is, so that ranks that call different ones find out.
+// Mixes a digest of an operation, by which ranks detect that they call different ones.
 uint64_t mixed(uint64_t digest, uint64_t word) {
   digest = (digest ^ word) * 0x9e3779b97f4a7c15;
   return digest ^ digest >> 29;
@@ -47,7 +47,7 @@ const std::byte* bytes_at(const ConstBufferView& numbers, size_t element = 0) {
   return static_cast<const std::byte*>(numbers.data) + element * bytes_of(numbers.type);
 }
 
-// The elements that the table's sizes mean: all ranks know them.
+// Returns the number of elements by which the table chooses; equal on all ranks.
 size_t elements_of(const Call& call, int ranks) {
   switch (call.operation) {
     case Operation::reduce_scatter:
@@ -176,7 +176,7 @@ std::string Executor::plan_of(const Call& call) const {
   return std::string(to_string(table_.choose(call.operation, bytes).algorithm));
 }
 
-// A copy of the input that may be written, scaled.
+// Returns a writable copy of the input, scaled.
 std::byte* Executor::work_copy(const Call& call) {
   const size_t bytes = call.input.count * bytes_of(call.input.type);
   if (bytes > work_bytes_) {
@@ -313,7 +313,7 @@ Result<void> Executor::allreduce_by_hosts(const Call& call, const Choice& choice
   return ok();
 }
 
-// A group of one: everything is there already.
+// Runs an operation of a group of one rank.
 Result<void> Executor::alone(const Call& call) {
   if (call.operation == Operation::barrier || call.operation == Operation::broadcast) return ok();
   copy_numbers(bytes_at(call.output), call.input.data, call.output.count * bytes_of(call.output.type));
@@ -358,7 +358,7 @@ constexpr int small_rounds = 20;
 constexpr int large_rounds = 4;
 constexpr size_t large_bytes = size_t{1} << 20;
 
-// There and back again; the first of the two has the watch.
+// Measures a round trip; the first of the two ranks takes the time.
 Result<double> round_trip(Transport& transport, int peer, bool first, std::span<std::byte> bytes,
                           uint64_t number) {
   const Tag tag{measuring | number, bytes.size()};
@@ -392,7 +392,7 @@ Result<LinkCosts> measure_link(Transport& transport, int peer, bool first) {
   return LinkCosts{small / 2, std::max(large - small, 1e-9) / 2 / double(large_bytes)};
 }
 
-// Noise must not move the table's rows from one run to the next more than it has to.
+// Rounds, so that noise changes the rows of the table as little as possible between runs.
 double to_power_of_two(double value) { return std::exp2(std::round(std::log2(std::max(value, 1e-15)))); }
 
 }  // namespace

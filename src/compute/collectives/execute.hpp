@@ -1,7 +1,7 @@
-// One operation from its arguments to the last byte: checks them, chooses the plan, lays out the buffers.
-// Private to the room; group.hpp is what callers hold.
+// Executes one operation: checks the arguments, chooses the plan, lays out the buffers. Private to the module; callers use
+// group.hpp.
 //
-// Threads: confined to one thread at a time. Errors: as group.hpp says.
+// Threads: confined to one thread at a time. Errors: as in group.hpp.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace trainyard::collectives {
 
-// What is wrong with the arguments, before anything is sent. Errors: invalid.
+// Checks the arguments before anything is sent. Errors: invalid.
 Result<void> check(const Call& call, size_t rank, size_t ranks);
 
 class Executor {
@@ -30,12 +30,12 @@ class Executor {
   Transport& transport() { return *transport_; }
   const Table& table() const { return table_; }
   const std::vector<int>& hosts() const { return hosts_; }
-  // Which plan a call takes, in a word.
+  // Returns the name of the plan of a call.
   std::string plan_of(const Call& call) const;
   uint64_t operations() const { return operations_; }
 
  private:
-  // Ranges by rank; counts may be empty: as even as can be.
+  // Computes the ranges by rank; empty counts mean as even as possible.
   void lay_out(const std::vector<size_t>& counts, size_t elements, std::vector<plan::Range>& blocks) const;
   Tag next_tag(const Call& call, const Choice& choice);
   Result<void> run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffers& buffers);
@@ -47,7 +47,7 @@ class Executor {
   const Table table_;
   const std::vector<int> hosts_;
   Workspace workspace_;
-  std::unique_ptr<std::byte[]> work_;  // for plans that add where the input lies; kept between operations
+  std::unique_ptr<std::byte[]> work_;  // for plans that add in place; kept between operations
   size_t work_bytes_ = 0;
   std::vector<plan::Range> blocks_;
   std::vector<plan::Range> received_blocks_;
@@ -56,7 +56,7 @@ class Executor {
   std::vector<uint64_t> received_from_;  // by peer
 };
 
-// What the links cost, by rank 0's watch; all ranks call it and get the same.
+// Measures the costs of the links on rank 0; all ranks call it and get equal costs.
 Result<Costs> measure(Transport& transport);
 
 }  // namespace trainyard::collectives

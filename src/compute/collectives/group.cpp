@@ -32,8 +32,8 @@ size_t bytes_of(const Call& call) {
                   call.output.count * bytes_of(call.output.type));
 }
 
-// What a group's thread does, as people are told of it: a call, or one message between two ranks.
-// Lifetime: what it refers to outlives it.
+// What the thread of a group does, for reports: a call, or one message between two ranks.
+// Lifetime: the referenced objects outlive it.
 struct Activity {
   const Call* call = nullptr;
   std::string_view verb;  // "send to"
@@ -48,16 +48,16 @@ std::string name_of(const Activity& activity) {
          (activity.name.empty() ? "" : " of ") + std::string(activity.name);
 }
 
-// One operation, as the timeline shows it.
+// One operation in the timeline.
 struct Span {
   std::string name;  // "allreduce of layer1.weight"
   std::string plan;
   size_t bytes = 0;
-  std::chrono::nanoseconds begin{};  // since the group began
+  std::chrono::nanoseconds begin{};  // since the group was made
   std::chrono::nanoseconds end{};
 };
 
-// A text as JSON writes it.
+// Encodes a text as JSON.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char each : to_utf8(text)) {
@@ -148,8 +148,8 @@ Result<void> Handle::wait() {
   return *state_->result;
 }
 
-// What a group is made of. One operation at a time holds the executor: the caller's thread when nothing else is
-// under way, else the worker, which carries out what waits in its order.
+// Implements a group. One thread at a time uses the executor: the caller when no operation is running or queued, else the
+// worker, which runs the backlog in order.
 class Group::Impl {
  public:
   Impl(std::unique_ptr<Transport> transport, Table table, GroupOptions options)
@@ -249,10 +249,10 @@ class Group::Impl {
   uint64_t next_split() { return splits_++; }
 
  private:
-  // Reading the clock twice would cost more than a tenth of the smallest operations.
+  // For smaller operations, reading the clock twice would cost more than a tenth of their time.
   static constexpr size_t timed_bytes_min = 4096;
 
-  // The operation itself, by whoever is the one thread.
+  // Runs the operation. Requires: the calling thread holds busy_.
   template <class Work>
   Result<void> carry_out(const Activity& activity, const Work& work) {
     const auto began = SteadyClock::now();
@@ -260,7 +260,7 @@ class Group::Impl {
     current_.store(&activity, std::memory_order_release);
     auto result = work();
     {
-      // Nobody reads its name while it goes.
+      // under_way() must not read the activity while it is destroyed.
       const std::scoped_lock lock(current_mutex_);
       current_.store(nullptr, std::memory_order_relaxed);
     }
@@ -279,7 +279,7 @@ class Group::Impl {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [&] { return !busy_ && (ending_ || !backlog_.empty()); });
-      if (backlog_.empty()) return;  // ending, with nothing left to do
+      if (backlog_.empty()) return;  // ending, and the backlog is empty
       const auto state = backlog_.front();
       backlog_.pop_front();
       busy_ = true;
@@ -303,7 +303,7 @@ class Group::Impl {
   }
 
   const GroupOptions options_;
-  Executor executor_;  // by the one thread that is busy
+  Executor executor_;  // used by the thread that holds busy_
   const int executor_rank_ = executor_.transport().rank();
   const SteadyClock::time_point began_;
 
@@ -312,7 +312,7 @@ class Group::Impl {
   bool busy_ = false;    // guarded by mutex_
   bool ending_ = false;  // guarded by mutex_
   std::deque<std::shared_ptr<Handle::State>>
-      backlog_;         // guarded by mutex_; bounded by the callers' own buffers
+      backlog_;         // guarded by mutex_; bounded by the buffers of the callers
   std::thread worker_;  // guarded by mutex_ until the destructor
 
   std::atomic<uint64_t> operations_ = 0;
@@ -489,8 +489,8 @@ Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
   return join_met(std::move(options), std::move(listener));
 }
 
-// The one place that chooses what carries a group's messages: a transport that is added is put around or in place of
-// these, for the peers that it reaches.
+// The only place that chooses the transport of a group. A new transport wraps or replaces these for the peers that it
+// reaches.
 Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
   GroupOptions group = options.group;
   const bool share_memory = options.share_memory;

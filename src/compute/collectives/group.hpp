@@ -1,27 +1,26 @@
-// The ranks of one distributed program, as one of them holds it: sums, copies and waits that all of them take
-// part in.
+// A Group is one rank's handle on a distributed program: reductions, copies and barriers in which all ranks take part.
 //
 //   auto group = TRY(join_over_tcp({.endpoints = {{"algo-1", 7830}, {"algo-2", 7830}}, .rank = 0,
 //                                   .shared_value = secret}));
-//   TRY(group->allreduce(gradients, Reduction::sum));   // now the same on all ranks, bit for bit
+//   TRY(group->allreduce(gradients, Reduction::sum));   // now equal on all ranks, bit for bit
 //
 //   auto handle = group->start(calls::allreduce(numbers(bucket), {.reduction = Reduction::average}));
-//   ...                                                 // the backward pass goes on
+//   ...                                                 // the backward pass continues
 //   TRY(handle.wait());
 //
-// Ranks on one machine share memory, whatever their host names say; the others are reached over TCP. Which plan
-// an operation takes is written in table(), with reasons.
+// Ranks on one machine share memory, whatever their host names are; the others are reached over TCP. table() lists the plan
+// of each operation, with reasons.
 //
-// All ranks call the same operations in the same order with the same sizes; a call returns when this rank's
-// part is done. The order of additions depends on plan, number of ranks and element alone, never on who came
-// first: all ranks get the same bits, and with the same table every run does (GroupOptions::deterministic).
+// All ranks call the same operations in the same order with the same sizes; a call returns when the part of this rank is
+// done. The order of additions depends on plan, number of ranks and element only, never on the order of arrival: all ranks
+// get the same bits, and with the same table every run does (GroupOptions::deterministic).
 //
-// Threads: call from anywhere; a group carries out one operation at a time, in the order of the calls. Several
-//          groups may work at the same time.
-// Errors:  unavailable when a rank died, hangs or cannot be reached; cancelled when the caller's `cancelled`
-//          said so; conflict when a peer is in another operation; corrupt when its bytes make no sense. The
-//          message names the rank and the call's name. The first of these is the group's last word: every later
-//          call returns it again. invalid, when the arguments cannot be right: then nothing was sent.
+// Threads: call from anywhere; a group runs one operation at a time, in the order of the calls. Several groups may work at
+//          the same time.
+// Errors:  unavailable, when a rank has died, hangs or cannot be reached; cancelled, when the caller's `cancelled` returned
+//          true; conflict, when a peer is in another operation; corrupt, when its bytes are invalid. The message names the
+//          rank and the call's name. After the first of these errors every later call returns it again. invalid, when
+//          arguments are wrong: then nothing was sent.
 // Units:   sizes in elements or bytes as the type says.
 #pragma once
 
@@ -64,7 +63,7 @@ struct ConstBufferView {
   ConstBufferView(BufferView numbers) : data(numbers.data), count(numbers.count), type(numbers.type) {}
 };
 
-// f16, bf16 and the two f8 have no C++ type here: Numbers{data, count, Type::bf16}.
+// f16, bf16 and the two f8 have no C++ type here: use BufferView{data, count, Type::bf16}.
 template <class Number>
 constexpr Type type_of();
 template <>
@@ -115,8 +114,8 @@ ConstBufferView numbers(std::span<const Number> values) {
 
 struct ReduceOptions {
   Reduction reduction = Reduction::sum;
-  double prescale = 1;  // every rank's values are multiplied by this first, and rounded to their type
-  std::string name;     // for people: the tensor. In errors, the timeline, the stall report
+  double prescale = 1;  // each rank multiplies its values by this first, and rounds them to their type
+  std::string name;     // of the tensor, for errors, the timeline and the stall report
 };
 
 // One operation. Made by the functions in `calls`.
@@ -124,43 +123,43 @@ struct Call {
   plan::Operation operation;
   ConstBufferView input;
   BufferView output;
-  ReduceOptions reducing;  // of what reduces nothing only the name counts
+  ReduceOptions reducing;  // other operations use the name only
   int root = 0;
-  std::vector<size_t> counts;           // elements by rank; empty: as even as can be
+  std::vector<size_t> counts;           // elements by rank; empty: as even as possible
   std::vector<size_t> received_counts;  // all_to_all
-  // A direct allreduce: how large its chunks are, in place of the table's; 0: as the table says. Registered memory goes
-  // well in few large ones, which wait for each other less often.
+  // Chunk size of a direct allreduce; 0: the size in the table. Registered memory is reduced faster in few large chunks,
+  // which wait for each other less often.
   size_t chunk_bytes = 0;
 };
 
 namespace calls {
 
-// In place: input and output are one.
+// In place: input and output are the same buffer.
 Call allreduce(BufferView values, ReduceOptions reducing = {});
 Call allreduce(ConstBufferView input, BufferView output, ReduceOptions reducing = {});
-// Rank r gets counts[r] elements of the sum; without counts the sum is cut as evenly as can be, the first ranks
-// getting one more. input.count is all of them, output.count ours.
+// Rank r gets counts[r] elements of the sum; without counts the sum is split as evenly as possible, and the first ranks get
+// one element more. input.count counts all elements, output.count those of this rank.
 Call reduce_scatter(ConstBufferView input, BufferView output, ReduceOptions reducing = {},
                     std::vector<size_t> counts = {});
-// output.count is all of them; without counts every rank brings input.count.
+// output.count counts all elements; without counts every rank contributes input.count.
 Call all_gather(ConstBufferView input, BufferView output, std::vector<size_t> counts = {});
 Call broadcast(BufferView values, int root);
-// Only the root's output is written; input and output may be one there.
+// Only the output of the root is written; there, input and output may be the same buffer.
 Call reduce(ConstBufferView input, BufferView output, int root, ReduceOptions reducing = {});
 // Only the root needs an output: all blocks by rank.
 Call gather(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts = {});
 // Only the root needs an input: all blocks by rank.
 Call scatter(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts = {});
-// input holds what we bring for each rank, output what each brings us. Without counts all are equal.
+// input holds the elements for each rank, output those from each rank. Without counts all are equal.
 Call all_to_all(ConstBufferView input, BufferView output, std::vector<size_t> counts = {},
                 std::vector<size_t> received_counts = {});
 Call barrier();
 
 }  // namespace calls
 
-// An operation that was started. Its buffers are the group's until wait() returns or done() says so.
-// Threads: confined to one at a time. Dropping a handle waits for nothing: the buffers must live until the
-// operation is done, so wait.
+// A started operation. The group uses its buffers until wait() returns or done() is true.
+// Threads: confined to one at a time. Destroying a handle does not wait, but the buffers must live until the operation is
+// done: call wait().
 class Handle {
  public:
   struct State;
@@ -169,12 +168,11 @@ class Handle {
   Result<void> wait();
 
  private:
-  std::shared_ptr<State>
-      state_;  // shared with the group's worker, which finishes it; whoever is last frees it
+  std::shared_ptr<State> state_;  // shared with the worker of the group; the last one frees it
 };
 
-// Memory that local ranks map because Group::adopt said so. When this goes, the pages are private again, with what is
-// in them; until then whoever allocated them must not have them back.
+// Memory that Group::adopt has registered in place, so that local ranks can map it. The destructor makes the pages private
+// again and keeps their content; until then they must not be freed.
 // Threads: confined to one at a time. Lifetime: it may outlive its group.
 class AdoptedMemory {
  public:
@@ -185,22 +183,22 @@ class AdoptedMemory {
   std::span<std::byte> pages() const { return pages_; }
 
  private:
-  const std::shared_ptr<RegisteredMemory> registered_;  // shared with the groups; whoever is last frees it
+  const std::shared_ptr<RegisteredMemory> registered_;  // shared with the groups; the last one frees it
   const std::span<std::byte> pages_;
-  const int process_;  // that adopted it: a child of fork() has a copy
+  const int process_;  // the process that registered it: a child of fork() has a copy
 };
 
-// What a group has done since it began.
+// Counters since the group was made.
 struct Counters {
   uint64_t operations = 0;
-  uint64_t bytes = 0;  // of the callers' buffers
-  double seconds = 0;  // in operations, waiting for others included
+  uint64_t bytes = 0;  // in the buffers of the callers
+  double seconds = 0;  // in operations, including waits for other ranks
 };
 
 struct GroupOptions {
-  // The table's defaults instead of measured costs: every run with these ranks and hosts adds in the same order.
+  // Uses the defaults of the table instead of measured costs: every run with these ranks and hosts adds in the same order.
   bool deterministic = false;
-  // The user's own rows for the table (select.hpp), the same on all ranks: "allreduce=one_shot:0-64K,ring:64K-".
+  // Rows of the user for the table (select.hpp), equal on all ranks: "allreduce=one_shot:0-64K,ring:64K-".
   std::string plans;
   // Keeps the last timeline_spans_max operations for timeline().
   bool timeline = false;
@@ -209,9 +207,9 @@ struct GroupOptions {
 
 class Group {
  public:
-  // Agrees with the other ranks on a table. Errors: also invalid, for `plans` that make no sense.
+  // Agrees with the other ranks on a table. Errors: also invalid, for invalid `plans`.
   static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport, GroupOptions options = {});
-  ~Group();  // takes leave of the others, who may go on without this rank until they need it
+  ~Group();  // says goodbye; the others may continue until they need this rank
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
@@ -222,62 +220,61 @@ class Group {
   const Table& table() const;
 
   Result<void> run(const Call& call);
-  // Carried out by the group's own thread after what was started before. Never waits.
+  // Runs on the thread of the group, after the operations that were started before. Does not block.
   Handle start(Call call);
 
-  // In place: every rank's values combined element by element.
+  // Reduce in place: combine the values of all ranks element by element.
   Result<void> allreduce(std::span<float> values, Reduction reduction = Reduction::sum);
   Result<void> allreduce(std::span<double> values, Reduction reduction = Reduction::sum);
-  // `bytes` of `root` to all; the others' are overwritten. Equally long everywhere.
+  // Copies `bytes` of `root` to all other ranks. The size must be equal on all ranks.
   Result<void> broadcast(std::span<std::byte> bytes, int root);
-  // What every rank brought, by rank. Equally long everywhere: all.size() == size() * mine.size().
+  // Concatenates `mine` of all ranks, by rank. Sizes must be equal on all ranks: all.size() == size() * mine.size().
   Result<void> all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
   // The same for texts of any length. Limit: gather_bytes_max for all of them together.
   Result<std::vector<std::string>> all_gather(std::string_view mine);
   // Returns when every rank has called it.
   Result<void> barrier();
 
-  // Between two ranks, while the others may do anything: what one sends the other receives, in order. Two ranks
-  // that both send much before they receive may wait for each other for ever: then all_to_all is the right call.
+  // Send and receive between two ranks, in order, independently of the other ranks. Two ranks that both send large messages
+  // before they receive may wait for each other forever: use all_to_all instead.
   Result<void> send(int peer, ConstBufferView values, std::string_view name = {});
   Result<void> receive(int peer, BufferView values, std::string_view name = {});
-  // Carried out as what start() was given: one after the other, in the order of the calls.
+  // Run like operations of start(): one after the other, in the order of the calls.
   Handle start_send(int peer, ConstBufferView values, std::string_view name = {});
   Handle start_receive(int peer, BufferView values, std::string_view name = {});
 
-  // Groups of the ranks that give the same color, in the order of their ranks; null for a negative color. All
-  // ranks call it. Without options a part has this group's: its plans too, but for those between hosts where the part
-  // is on one.
+  // Splits the group into one group for each color, in the order of ranks; null for a negative color. All ranks call it.
+  // Without options a part has the options of this group, including its plans, except plans between hosts for a part that
+  // is on one host.
   Result<std::unique_ptr<Group>> split(int color);
   Result<std::unique_ptr<Group>> split(int color, GroupOptions options);
-  // The same without a group around it, for protocols that are none of these operations.
+  // The same without a group, for other protocols than these operations.
   Result<std::unique_ptr<Transport>> split_transport(int color);
 
-  // Memory that local ranks read where it lies: operations on it need fewer copies, or none. Freed with free().
-  // Requires: freed before the group ends, and not while an operation uses it. After an operation on it has failed,
-  // take new memory: a rank that has not heard of it yet may still write its part of the result.
-  // Errors: exhausted; unavailable where nothing can be shared (over TCP alone): take ordinary memory then.
+  // Allocates memory that local ranks access directly: operations on it need fewer copies, or none. Freed with free().
+  // Requires: freed before the group ends, and not while an operation uses it. After an operation on it has failed, allocate
+  // new memory: a rank that does not know of the failure yet may still write its part of the result.
+  // Errors: exhausted; unavailable where memory cannot be shared (over TCP only): use ordinary memory then.
   Result<std::span<std::byte>> allocate(size_t bytes);
   void free(std::span<std::byte> memory);
-  // The same for memory that is there already: its whole pages become what local ranks map, where they are and with
-  // what is in them, so every pointer to them stays good. What a child of fork() writes there is its own; what it
-  // reads where it has not written may still change with the parent's, and with what operations write. It costs a copy:
-  // for buffers that are reduced again and again. What lies at the edges, outside whole pages, is copied as before.
-  // Requires: nobody writes to it meanwhile; the rest as for allocate(): after a failure, let go of it at once.
-  // Errors: also invalid, where there is no whole page.
+  // Registers existing memory in place: local ranks can map its whole pages, whose address and content do not change, so
+  // pointers to them stay valid. A child of fork() writes to a copy of its own; pages that it has not written may still
+  // change with those of the parent, and with the results of operations. Registration copies the memory once, so it suits
+  // buffers that are reduced repeatedly. The edges outside of whole pages are copied as before.
+  // Requires: no thread writes to it meanwhile; the rest as for allocate(): after a failure, destroy the result at once.
+  // Errors: also invalid, when the memory contains no whole page.
   Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
 
-  // Ends the group because this rank cannot go on: the others' operations fail with our name and `why`, at
-  // once.
+  // Ends the group because this rank cannot continue: the operations of the others fail at once with its name and `why`.
   void abandon(std::string_view why);
 
   Counters counters() const;
-  // What is under way and for how long, in words; empty when nothing is. For a stall report.
+  // Describes the current operation and its duration, for a stall report; empty when there is none.
   std::string under_way() const;
-  // The operations so far in the trace event format that browsers show (chrome://tracing, Perfetto).
+  // Returns the operations so far in the trace event format (chrome://tracing, Perfetto).
   std::string timeline() const;
 
-  // A bound on what one peer's announced length can make us allocate.
+  // Bounds the memory that a length from a peer can make this rank allocate.
   static constexpr uint64_t gather_bytes_max = uint64_t{256} << 20;
 
  private:
@@ -289,52 +286,50 @@ class Group {
 };
 
 struct Endpoint {
-  std::string host;  // a name or an address; several, separated by commas: the first that answers is taken
+  std::string host;  // a name or an address; of several, separated by commas, the first that answers is used
   uint16_t port = 0;
 };
 
 struct TcpOptions {
-  std::vector<Endpoint> endpoints;  // of all ranks, in their order; the same on all
-  int rank = 0;                     // which of them we are
-  // The group's secret: only who knows it is let in. It is proved, never sent. Ranks of different jobs that meet
-  // at one address by mistake are kept apart by it. At most shared_value_bytes_max.
+  std::vector<Endpoint> endpoints;  // by rank; equal on all ranks
+  int rank = 0;                     // of this process
+  // The secret of the group: only ranks that know it can join. It is proved, never sent, and keeps ranks of different jobs
+  // apart that connect to an address by mistake. At most shared_value_bytes_max.
   std::string shared_value;
-  // A descriptor that listens at our own endpoint already, for those who ask the kernel for a free port before they
-  // tell it to the others: the group closes it. -1: the group listens by itself.
+  // A descriptor that listens at the own endpoint already, for callers that let the kernel choose a port before they publish
+  // it; the group closes it. -1: the group listens by itself.
   int listener = -1;
-  // How long the slowest host may take to come up and become resolvable (SageMaker's own tools give names 15
-  // min).
+  // Time for the slowest host to start and become resolvable (the tools of SageMaker allow names 15 min).
   Duration join_deadline = 10min;
-  // How long nothing may come from a peer that we wait for: it may read a large shard first, but not for
-  // ever. Then the one that is stuck is named, not one that waits for it itself: a tenth of this later at most. A peer
-  // whose machine is gone is found far sooner, by TCP keepalive (dead_peer_max).
+  // Timeout of waiting for a peer that sends nothing, which may be reading a large shard. The error names the rank that is
+  // stuck, not one that waits for it itself; it comes at most a tenth of this later. A peer whose machine is lost is detected
+  // far sooner, by TCP keepalive (dead_peer_max).
   Duration silence_max = 10min;
-  // Asked at least every cancel_check_interval while waiting; true ends the wait with `cancelled`. May be
-  // empty.
+  // Called at least every cancel_check_interval while waiting; true ends the wait with `cancelled`. May be empty.
   std::function<bool()> cancelled;
   // False keeps ranks on one machine on TCP: for tests and measurements.
   bool share_memory = true;
-  // How many sockets carry the large messages between two ranks, the same on all: one flow of some networks is slower
-  // than the link.
+  // The number of sockets for large messages between two ranks, equal on all ranks: on some networks one flow is slower than
+  // the link.
   int sockets_per_peer = 1;
-  // TLS on every connection, with the group's secret as its key; memory that ranks share stays as it is. The same on
-  // all ranks. Errors: unavailable where the machine has no OpenSSL.
+  // TLS on every connection, with the secret as its key; shared memory is not encrypted. Equal on all ranks.
+  // Errors: unavailable where the machine has no OpenSSL.
   bool encrypt = false;
   GroupOptions group;
 
   static constexpr size_t shared_value_bytes_max = 256;
-  static constexpr int sockets_per_peer_max = 32;           // more than any network's flows need
-  static constexpr Duration cancel_check_interval = 100ms;  // what a person does not notice
+  static constexpr int sockets_per_peer_max = 32;           // more than any network needs
+  static constexpr Duration cancel_check_interval = 100ms;  // short enough to be unnoticeable
   static constexpr Duration dead_peer_max =
-      20s;  // longer than a lost packet's retries, shorter than a person's patience
+      20s;  // longer than the retries of a lost packet, short enough for users
 };
 
-// Meets all other ranks: listens at our own endpoint, connects to those before us until they answer.
-// Errors: also invalid, when the options cannot be right.
+// Joins all other ranks: listens at the own endpoint, and connects to earlier ranks until they answer.
+// Errors: also invalid, for wrong options.
 Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options);
 
-// Groups of `size` ranks inside this process, one for each thread that plays a rank. For tests and single hosts. Bytes
-// are read where they lie: when an operation has failed, its buffers must live until it has failed on all ranks.
+// Makes a group of `size` ranks within this process, one for each thread that runs a rank, for tests and single hosts.
+// Buffers are read without a copy: after a failed operation they must live until it has failed on all ranks.
 std::vector<std::unique_ptr<Group>> join_in_memory(int size, GroupOptions options = {.deterministic = true});
 
 }  // namespace trainyard::collectives

@@ -6,7 +6,7 @@
 namespace trainyard::collectives {
 namespace {
 
-// It grows by doubling from here, so that it does not grow with every new set of tensors.
+// The initial size, which doubles, so that the buffer does not grow with every new set of tensors.
 constexpr size_t bytes_min = size_t{64} << 10;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Memory of a group that grows as it is needed, registered where its ranks share memory.
+// A GroupBuffer is memory that grows on demand, registered with a group where its ranks share memory.
 //
-// Threads: confined to one at a time. Errors: none; where nothing can be registered it is ordinary memory.
+// Threads: confined to one at a time. Errors: none; where memory cannot be registered, it is ordinary memory.
 // Lifetime: the group outlives it.
 #pragma once
 
@@ -19,7 +19,7 @@ class GroupBuffer {
   GroupBuffer(const GroupBuffer&) = delete;
   GroupBuffer& operator=(const GroupBuffer&) = delete;
 
-  // At least `size` bytes. What was in it before is lost when it had to grow.
+  // Returns at least `size` bytes. The content is lost when the buffer grows.
   std::byte* bytes(size_t size);
 
  private:

@@ -1,4 +1,4 @@
-// Groups whose ranks die, hang, leave, disagree or are strangers.
+// Tests groups whose ranks die, hang, leave or disagree, or whose peers are unauthenticated.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -68,7 +68,7 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
   constexpr int ranks = 4;
   constexpr int victim = 2;
   const auto all = endpoints(ranks);
-  // The victim is a process, so that it dies as processes die: in the middle of a sum, without a word.
+  // The killed rank is a process, so that it dies in the middle of a sum, without a message.
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -88,7 +88,7 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
       auto group = join_over_tcp(options(all, rank));
       ASSERT_TRUE(group) << group.error().message;
       std::vector<float> values(100000, 1.0f);
-      // The victim takes part in three sums; its death may be noticed at the end of the third.
+      // The killed rank takes part in three sums; its death may be noticed at the end of the third.
       Result<void> result;
       for (int step = 0; step < 4 && result; ++step) result = (*group)->allreduce(values);
       ASSERT_FALSE(result);
@@ -215,7 +215,7 @@ void expect_all_to_name(int victim, const std::vector<Endpoint>& all, Way way, c
       auto group = join_over_tcp(patient);
       if (!group) {
         ADD_FAILURE() << group.error().message;
-        ended.count_down();  // nobody waits for this one
+        ended.count_down();  // no rank waits for this one
         return;
       }
       std::vector<float> values(2'000'000, 1.0f);
@@ -319,7 +319,7 @@ TEST(Rendezvous, a_rank_of_another_job_is_refused) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::conflict);
   EXPECT_NE(refused.error().message.find("another job"), std::string::npos);
-  // The stranger has not hurt the one that waits.
+  // The unauthenticated peer has not disturbed the waiting rank.
   EXPECT_TRUE(join_over_tcp(options(all, 1)));
   first.join();
 }
@@ -352,7 +352,7 @@ TEST(Rendezvous, strangers_at_the_port_do_no_harm) {
   for (const int stranger : strangers) close(stranger);
 }
 
-// Rank 1 of two as somebody writes it who knows the secret, and then says what it likes.
+// Rank 1 of two as a rank writes it who knows the secret, and then says what it likes.
 class Impostor {
  public:
   explicit Impostor(const Endpoint& first) {

@@ -207,7 +207,7 @@ TEST(Group, operations_can_be_started_and_waited_for) {
     std::vector<Handle> handles;
     for (auto& bucket : buckets)
       handles.push_back(group.start(calls::allreduce(numbers(std::span(bucket)), {.name = "bucket"})));
-    // A call that does not wait in line takes its turn all the same.
+    // A call that does not wait in the queue keeps its position in the order.
     std::vector<float> more(10, 2.0f);
     expect_ok(group.allreduce(more));
     EXPECT_EQ(more[0], 2.0f * float(group.size()));

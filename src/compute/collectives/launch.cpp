@@ -60,7 +60,7 @@ Result<Hosts> hosts_from(std::string_view resourceconfig_json) {
   return hosts;
 }
 
-// A port of this machine for one run: those who know the run's name find it.
+// Derives a port of this machine from the name of a run.
 uint16_t port_for(std::string_view run) { return uint16_t(20000 + fnv1a(run) % 20000); }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(Links, ranks_that_are_no_neighbours_connect_when_they_talk) {
       });
 }
 
-// The victim is a process, so that it dies as processes die; nobody can be told by it.
+// The killed rank is a process, so that it dies without a message to any rank.
 TEST(Links, a_rank_that_died_is_named_by_those_who_were_never_connected_to_it) {
   constexpr int ranks = 9;
   constexpr int victim = 3;
@@ -115,7 +115,7 @@ TEST(Links, a_rank_that_died_is_named_by_those_who_were_never_connected_to_it) {
 }
 
 TEST(Links, one_who_has_left_is_missed_by_those_who_were_never_connected_to_it) {
-  // The later rank connects, so it is refused; the earlier one has to ask.
+  // The later rank connects, so it is refused; the earlier one has to probe.
   for (const auto& [leaver, other] : {std::pair(0, 6), std::pair(6, 0)}) {
     ASSERT_FALSE(are_neighbours(leaver, other, 9));
     std::atomic<int> gone = 0;

@@ -9,7 +9,7 @@
 namespace trainyard::collectives::reference {
 namespace {
 
-// How one type is combined: `Wide` while a fold lasts, `Narrow` at rest.
+// Defines how a type is reduced: as `Wide` during a reduction, stored as `Narrow`.
 template <class Number>
 struct Plain {
   using Narrow = Number;
@@ -26,7 +26,7 @@ struct Converted {
   static Narrow narrow(Wide value) { return narrow_(value); }
 };
 
-// Integers wrap: computed as unsigned, where that is defined.
+// Computes integers as unsigned, so that wrapping is defined.
 template <class Wide>
 Wide combined(Reduction reduction, Wide a, Wide b) {
   if (reduction == Reduction::minimum) return b < a ? b : a;

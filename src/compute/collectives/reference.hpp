@@ -1,4 +1,4 @@
-// What every plan must equal: the slow and obvious way, over all ranks' inputs at once.
+// Computes reductions in the slow and obvious way, over the inputs of all ranks at once. Every plan must equal it.
 //
 // Numbers are kept as double (floats) or int64 (integers) and rounded by the plainest code, one at a time.
 //
@@ -16,13 +16,13 @@ namespace trainyard::collectives::reference {
 
 using Bytes = std::vector<std::byte>;
 
-// Each element is combined as its expression says; a fold's result is rounded to the type (a float32 kept wide
-// for narrower types) and the whole is divided by the number of ranks where an average is asked for.
-// Requires: inputs are equally long.
+// Reduces each element as its expression says: the result of each part is rounded to the type (narrower types are kept as
+// float32 within a part), and an average is divided by the number of ranks.
+// Requires: inputs of equal sizes.
 Bytes reduced(Type type, Reduction reduction, const std::vector<Bytes>& inputs,
               const std::function<plan::Expression(size_t element)>& expression);
 
-// The parts, one after the other.
+// Concatenates the parts.
 Bytes joined(const std::vector<Bytes>& parts);
 
 }  // namespace trainyard::collectives::reference

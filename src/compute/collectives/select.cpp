@@ -19,11 +19,11 @@ constexpr Operation operations[] = {Operation::allreduce, Operation::reduce_scat
                                     Operation::broadcast, Operation::reduce,         Operation::gather,
                                     Operation::scatter,   Operation::all_to_all,     Operation::barrier};
 
-// A chunk that a core's second-level cache holds twice, for each rank that has a piece of it.
+// The second-level cache of a core holds two chunks of this size, for each rank that has a piece of it.
 constexpr size_t local_chunk_bytes = size_t{128} << 10;
-// Two chunks of an allreduce, and the results of a third, lie in the sender's outbox at the same time.
+// The outbox of the sender holds two chunks of an allreduce and the results of a third at the same time.
 constexpr size_t direct_chunk_bytes_max = size_t{1} << 20;
-// Long enough that its system calls are forgotten, short enough that adding overlaps with sending.
+// Large enough to amortise system calls, small enough that adding overlaps with sending.
 constexpr size_t network_chunk_bytes = size_t{256} << 10;
 
 struct Placement {
@@ -42,7 +42,7 @@ size_t chunk_bytes_for(Operation operation, Algorithm algorithm, const Placement
   const bool shared = place.hosts == 1;
   switch (algorithm) {
     case Algorithm::direct:
-      // An allreduce's chunk has a piece for each rank; a block's chunk is all for one.
+      // A chunk of an allreduce has a piece for each rank; a chunk of a block belongs to one rank.
       return std::min((shared ? 2 * local_chunk_bytes : network_chunk_bytes) *
                           (operation == Operation::allreduce ? size_t(place.ranks) : 1),
                       direct_chunk_bytes_max);
@@ -56,7 +56,7 @@ size_t chunk_bytes_for(Operation operation, Algorithm algorithm, const Placement
   }
 }
 
-// Sending to everyone by shared memory is one copy; by a network it is one for each.
+// Sending to all ranks is one copy in shared memory, and one per rank over a network.
 double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ranks, bool shared,
                   const LinkCosts& link, double fold) {
   if (ranks == 1) return 0;
@@ -72,12 +72,12 @@ double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ra
   const double scale = bytes / double(shape.elements);
   double sent = double(cost.elements_sent) * scale;
   double messages = double(cost.latencies);
-  // A rank that talks to many pays for each message, though they travel together.
+  // A rank that sends to many pays for each message, though they travel concurrently.
   if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct) messages += 0.2 * double(ranks - 2);
   if (shared && operation == Operation::allreduce) {
-    // What goes to everyone is written once; what was combined elsewhere is copied out.
+    // Data for all ranks is written once; results of other ranks are copied out.
     if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct) sent = bytes;
-    // Reading another core's lines costs as much as writing them; one shot makes everyone read everything.
+    // Reading cache lines of another core costs as much as writing them; in one_shot every rank reads everything.
     const double others = double(ranks - 1);
     sent += bytes * (algorithm == Algorithm::one_shot ? others * 1.25 : 2 * others / double(ranks));
   }
@@ -130,7 +130,7 @@ bool serves(Operation operation, Algorithm algorithm, bool many_hosts) {
   return plan::exists(operation, algorithm);
 }
 
-// The allreduce between hosts that a hierarchical one has inside, and how long it takes.
+// Returns the best allreduce between hosts within a hierarchical one, and its time.
 std::pair<double, Algorithm> between_hosts(double bytes, const Placement& place, const Costs& costs) {
   std::pair<double, Algorithm> best{std::numeric_limits<double>::infinity(), Algorithm::ring};
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::halving_doubling}) {
@@ -152,7 +152,7 @@ double modelled_seconds(Operation operation, Algorithm algorithm, size_t bytes, 
     const bool shared = place.hosts == 1;
     return seconds_on(operation, algorithm, size, place.ranks, shared, shared ? costs.local : costs.between,
                       fold) *
-           // A host's ranks share its network.
+           // The ranks of a host share its network.
            (shared || algorithm == Algorithm::ring ? 1.0 : double(place.local));
   }
   return seconds_on(Operation::reduce_scatter, Algorithm::direct, size, place.local, true, costs.local,
@@ -174,7 +174,8 @@ Table Table::made_from(const Costs& costs, std::span<const int> hosts) {
       for (int i = 0; i <= int(Algorithm::hierarchical); ++i) {
         const auto algorithm = Algorithm(i);
         if (!serves(operation, algorithm, place.hosts > 1)) continue;
-        if (algorithm == Algorithm::hierarchical && place.local == 1) continue;  // the ring, more slowly
+        if (algorithm == Algorithm::hierarchical && place.local == 1)
+          continue;  // equals the ring, but slower
         times.emplace_back(modelled_seconds(operation, algorithm, bytes, hosts, costs), algorithm);
       }
       std::stable_sort(times.begin(), times.end(),
@@ -268,7 +269,7 @@ void Table::put_row(Choice row, size_t begin) {
       from = 0;
       continue;
     }
-    // What the old row keeps before and after the new one.
+    // Keeps the parts of the old row before and after the new one.
     if (from < begin) {
       rows.push_back(old);
       rows.back().bytes_end = std::min(old.bytes_end, begin);

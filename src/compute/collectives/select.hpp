@@ -1,10 +1,9 @@
-// Which plan an operation gets: one table, with the reason for each row.
+// Chooses the plan of an operation: one table, with the reason for each row.
 //
-// The rows come from a model of what plans cost on the links that the group has (measured when the ranks met, or
-// the defaults below), or from the user's own words. All ranks hold the same table: it is part of what decides
-// the order of additions.
+// The rows come from a cost model of the plans on the links of the group (measured when the ranks joined, or the defaults
+// below), or from the user. All ranks hold the same table, since it determines the order of additions.
 //
-// Threads: plain values and pure functions. Errors: invalid, saying which words of the user's are wrong.
+// Threads: plain values and pure functions. Errors: invalid, naming the wrong part of the user's rows.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +31,7 @@ struct Costs {
 
 struct Choice {
   plan::Operation operation = plan::Operation::allreduce;
-  size_t bytes_end = 0;  // for operations of fewer bytes, down to the row before
+  size_t bytes_end = 0;  // for operations of fewer bytes, down to the end of the previous row
   plan::Algorithm algorithm = plan::Algorithm::ring;
   size_t chunk_bytes = 0;
   // hierarchical: the plan between the hosts.
@@ -41,7 +40,7 @@ struct Choice {
   std::string reason;
 };
 
-// Of which group somebody has asked for plans.
+// The group for which the user has written rows: this one, or the one of which it is a part.
 enum class Asked : uint8_t { of_this_group, of_the_whole };
 
 class Table {
@@ -52,14 +51,14 @@ class Table {
   // Requires: the operation has a plan.
   const Choice& choose(plan::Operation operation, size_t bytes) const;
 
-  // The user's own rows, which replace the table's for the sizes that they name:
+  // Replaces rows of the table by rows of the user, for the sizes that they name:
   //   "allreduce=one_shot:0-64K,ring:64K-;broadcast=tree:0-"
-  // Sizes are bytes, with K, M or G for powers of 1024; the end is not part of the row. A plan may say how large
-  // its chunks are: "allreduce=direct/1M:4M-". Rows that were asked of the whole group are left out where this part of
-  // it, being on one host, has no such plan.
+  // Sizes are bytes, with K, M or G for powers of 1024; the end is not part of the row. A plan may have a
+  // chunk size: "allreduce=direct/1M:4M-". Rows for the whole group are ignored when this part of it is on one host and has
+  // no such plan.
   Result<void> override_with(std::string_view text, Asked asked = Asked::of_this_group);
 
-  // One row a line, for people: operation, sizes, plan, reason.
+  // Returns one line per row, for logs: operation, sizes, plan, reason.
   std::string text() const;
   const std::vector<Choice>& rows() const { return rows_; }
 
@@ -70,7 +69,7 @@ class Table {
   int ranks_ = 1;
 };
 
-// How long an operation of so many bytes takes by the model. `shared`: all ranks share memory.
+// Returns the time of an operation by the cost model.
 double modelled_seconds(plan::Operation operation, plan::Algorithm algorithm, size_t bytes,
                         std::span<const int> hosts, const Costs& costs);
 

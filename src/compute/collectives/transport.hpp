@@ -1,12 +1,11 @@
-// Moves bytes between the ranks of one group: what a plan's sends and receives become.
+// Moves bytes between the ranks of one group: the sends and receives of a plan.
 //
-// The ranks call the same operations in the same order. Every message carries its operation's number and
-// label, and a peer that is elsewhere is an error, never wrong sums.
+// All ranks call the same operations in the same order. Every message carries the number of its operation and a label, and a
+// peer that is in another operation is an error, never a wrong sum.
 //
-// Threads: confined to one thread at a time. Lifetime: what was posted must live until it was moved: bytes to
-// send until all_sent(), room for bytes until they were taken or released.
-// Errors: of the group, for ever: after the first one every call returns it again, and it names the rank at
-// fault.
+// Threads: confined to one thread at a time. Lifetime: posted buffers must live until they were used: bytes to send until
+// all_sent(), buffers to receive into until their message was taken or released.
+// Errors: of the group, permanent: after the first one every call returns it again, and it names the rank at fault.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +20,8 @@
 
 namespace trainyard::collectives {
 
-// Which operation a message belongs to: its number in the life of the group, and a digest of what it is
-// (kind, sizes) and of which elements the message carries (plan::message_number).
+// Identifies a message: the number of its operation in the life of the group, and a digest of the operation (kind, sizes) and
+// of the elements that the message carries (plan::message_number).
 struct Tag {
   uint64_t operation = 0;
   uint64_t label = 0;
@@ -37,48 +36,48 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Promises a message to each of `peers`. Per peer, messages arrive in the order of their sends and are met by
-  // takes and receives in their order. Bytes may be read at any time until all_sent().
+  // Posts a message to each of `peers`. Per peer, messages arrive in the order of their sends and match the takes and
+  // receives in their order. The bytes may be read at any time until all_sent().
   virtual void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) = 0;
-  // The same for bytes that the receiver may write a result over, which it then announces: the operation takes the
-  // result of `peer` to where the bytes lie.
+  // The same, but the receiver may overwrite the bytes with its result, which it then announces: the operation takes the
+  // result of `peer` into these bytes.
   virtual void lend(int peer, Tag tag, std::span<std::byte> bytes) { send(std::span(&peer, 1), tag, bytes); }
-  // In place of a send: the result already lies where `peer` takes it, because it was written to lent(peer).
+  // Replaces a send when the result was written to lent(peer), so that it already is where `peer` takes it.
   virtual void announce(int peer, Tag tag, std::span<const std::byte> bytes) {
     send(std::span(&peer, 1), tag, bytes);
   }
-  // The next message of `peer` goes to `into`.
+  // Receives the next message of `peer` into `into`.
   virtual void take(int peer, Tag tag, std::span<std::byte> into) = 0;
-  // The next message of `peer` is kept where it comes, or in `room`, until release(peer).
-  // Requires: the receive before it from this peer was released.
+  // Receives the next message of `peer`, which is kept where it arrives, or in the buffer, until release(peer).
+  // Requires: the previous receive from this peer was released.
   virtual void receive(int peer, Tag tag, std::span<std::byte> room) = 0;
-  // Where the message of receive(peer) lies; null while it has not come.
+  // Returns the message of receive(peer); null while it has not arrived.
   virtual const std::byte* arrived(int peer) = 0;
-  // Where a result may be written until release(peer): what arrived, if it was lent; null when it was copied on its
-  // way.
+  // Returns the memory of the message that arrived, to which a result may be written until release(peer), when `peer` sent it
+  // with lend(); null when the message was copied on its way.
   virtual std::byte* lent(int) { return nullptr; }
   virtual void release(int peer) = 0;
 
   virtual bool all_taken() const = 0;
   virtual bool all_sent() const = 0;
 
-  // Moves what can be moved without waiting.
+  // Makes progress without blocking.
   virtual Result<void> advance() = 0;
-  // Waits until advance() may get further, a peer failed, or a limit is over.
+  // Waits until advance() can make progress, a peer has failed, or a timeout is over.
   virtual Result<void> wait() = 0;
 
-  // By rank, a number that ranks share exactly when they share memory.
+  // Returns a number for each rank; it is equal for two ranks exactly when they share memory.
   virtual std::vector<int> hosts() const = 0;
-  // Memory whose bytes local ranks read where they lie; null where there is none.
+  // Returns the memory that local ranks read without a copy; null where memory is not shared.
   virtual RegisteredMemory* registered() { return nullptr; }
 
-  // A transport between some of the ranks. First every rank offers to be met, and everyone learns all offers;
-  // then the members meet. Requires: we are a member; members, offers and key are the same for all members.
+  // Make a transport between some of the ranks. First every rank makes an offer, and all ranks exchange the offers; then the
+  // members connect. Requires: this rank is a member; members, offers and key are equal on all members.
   virtual Result<std::string> offer() = 0;
   virtual Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
                                                   const std::vector<std::string>& offers, uint64_t key) = 0;
 
-  // Ends the group because of us: the others' operations fail with our name and `why`.
+  // Ends the group because of this rank: the operations of the others fail with its name and `why`.
   virtual void abandon(std::string_view why) = 0;
 };
 

@@ -107,7 +107,7 @@ std::byte* at(const BufferView& numbers, const Bytes& block) {
 }  // namespace
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptions options) {
-  // Nobody waits in NCCL for one that has none: first all say whether they could load it.
+  // All ranks first report whether they could load NCCL, so that none waits in NCCL for one that has none.
   const auto loaded = nccl::load(options.nccl, options.cuda);
   const auto said = TRY(group.all_gather(loaded ? "" : loaded.error().message).in("meeting over NCCL"));
   for (size_t rank = 0; rank < said.size(); ++rank) {
@@ -285,7 +285,7 @@ Result<void> DeviceGroup::wait(nccl::Stream stream) {
 }
 
 Error DeviceGroup::fail(Error error) {
-  // Else the kernel would wait on the GPU for ever, and our end for it.
+  // Otherwise the kernel would wait on the GPU forever, and the destructor for it.
   (void)nccl_.ncclCommAbort(std::exchange(communicator_, nullptr));
   // NCCL does not say who is gone; the group knows.
   if (error.kind == Kind::unavailable) {

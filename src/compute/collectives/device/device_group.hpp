@@ -1,9 +1,9 @@
-// A group's operations on memory of GPUs, carried out by NCCL where the machines have it.
+// A DeviceGroup runs the operations of a group on GPU memory, by NCCL where the machines have it.
 //
 //   auto device = TRY(DeviceGroup::make(*group));
 //   TRY(device->run(calls::allreduce(numbers), stream));     // numbers.data lies on this rank's GPU
 //
-// The ranks meet over their group, which also says who is gone when an operation does not end. NCCL chooses its own order
+// The ranks connect through their group, which also names a lost rank when an operation does not end. NCCL chooses its own order
 // of additions: sums are alike on all ranks, but not bit for bit what the plans give.
 //
 // Threads: confined to one at a time, with the rank's CUDA context current. Lifetime: within the group's.
@@ -27,7 +27,7 @@ struct DeviceOptions {
   // What is loaded, as dlopen takes it.
   std::string nccl = "libnccl.so.2";
   std::string cuda = "libcuda.so.1";
-  // How long an operation may take, from its call to its end; NCCL itself would wait for ever.
+  // How long an operation may take, from its call to its end; NCCL itself would wait forever.
   Duration silence_max = 10min;
   // Asked while waiting; true ends the wait with `cancelled`. May be empty.
   std::function<bool()> cancelled;

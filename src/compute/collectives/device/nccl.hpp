@@ -1,7 +1,7 @@
-// NCCL, as this machine has it: found when it is first wanted, so that nothing of ours is built or started with it.
+// Loads NCCL from this machine when it is first needed, so that neither building nor starting needs it.
 //
-// Threads: what is loaded is immutable. Lifetime: for ever. Errors: unavailable, saying which library or which function is
-// not there.
+// Threads: the loaded functions are immutable. Lifetime: forever. Errors: unavailable, naming the missing library or
+// function.
 #pragma once
 
 #include <cstddef>

@@ -5,30 +5,30 @@
 
 // Direct
 //
-//   reduce_scatter  everyone sends each rank its block; each rank folds the blocks that it gets in rank order.
-//   all_gather      everyone sends its block to everyone.
-//   allreduce       one after the other, chunk by chunk: each chunk has a piece for each rank.
-//   gather, scatter, all_to_all: each block goes straight to where it belongs.
+//   reduce_scatter  each rank sends every other rank its block; each rank reduces the blocks that it gets in rank order.
+//   all_gather      each rank sends its block to all others.
+//   allreduce       both in sequence, chunk by chunk: each chunk has a piece for each rank.
+//   gather, scatter, all_to_all: each block is sent directly to its destination.
 //
-// A sum is made by one rank and kept wide until its end; the others get its bits. The order is 0, 1, 2, ..
-// for every element.
+// A sum is computed by one rank and kept wide until its end; the others get its bits. The order is 0, 1, 2, .. for every
+// element.
 //
-// Chunks overlap: while chunk k is folded, the inputs of chunk k + 1 are under way and the results of chunk
-// k - 1 come in. The last chunk comes first: what was written last is still in the caches, and what is read first
-// afterwards will be.
+// Chunks overlap: while chunk k is reduced, the inputs of chunk k + 1 are being sent and the results of chunk k - 1 received.
+// The last chunk comes first: the end of the buffer was written last and is still in the caches, and its beginning will be
+// when the caller reads it.
 //
-// Where ranks see each other's memory, inputs are lent: who combines a piece writes the sum into every rank's
-// buffer, so that each byte is read once and written once, and nothing is copied. In place nothing is overwritten too early: a rank writes another's piece only when that rank's
-// result has come, which it sent after it had read the inputs.
+// Where ranks share memory, the rank that reduces a piece writes the sum into the buffers of all ranks (Use::lent), so that
+// each byte is read once and written once, and nothing is copied. In place, nothing is overwritten too early: a rank writes
+// the piece of another only after the result of that rank has arrived, which was sent after it had read the inputs.
 //
 // Costs of an allreduce: two latencies; a rank sends elements + (ranks - 2) * its own piece, that is
 // 2 * (ranks - 1) / ranks * elements where ranks divides, as little as the ring; over all ranks exactly
-// 2 * (ranks - 1) * elements. Everyone talks to everyone: between many hosts that is many connections and
-// bursts that meet at one port, which is what the ring is better at.
+// 2 * (ranks - 1) * elements. Each rank sends to all others: between many hosts that means many
+// connections and bursts at one port, which the ring avoids.
 namespace trainyard::collectives::plan::direct {
 namespace {
 
-// Our piece of a chunk of an allreduce.
+// Returns the piece of a rank in a chunk of an allreduce.
 Range piece_of_chunk(const Plan& plan, size_t index, int rank) {
   const Range whole =
       chunk({0, plan.elements}, plan.chunk_elements, chunks(plan.elements, plan.chunk_elements) - 1 - index);
@@ -47,7 +47,7 @@ Range part_of(const Plan& plan, size_t index, int rank) {
 }
 
 void send_inputs(const Plan& plan, size_t index, Steps& steps) {
-  // Everyone begins with another peer, so that not all knock at the same door.
+  // Each rank begins with another peer, so that not all send to the same one.
   for (int k = 1; k < plan.ranks; ++k) {
     const int peer = around(plan.rank + k, plan.ranks);
     const Use use = plan.operation == Operation::allreduce ? Use::lent : Use::folded;
@@ -143,7 +143,7 @@ Cost cost(const Plan& plan) {
   for (int rank = 0; rank < plan.ranks; ++rank) smallest = std::min(smallest, block_of(plan, rank).size());
   switch (plan.operation) {
     case Operation::allreduce: {
-      // Each chunk's longer pieces are those of the first ranks, so rank 0 has most of the work.
+      // The longer pieces of each chunk belong to the first ranks, so rank 0 has most of the work.
       size_t own = 0;
       for (size_t i = 0; i < chunks_of(plan); ++i) own += piece_of_chunk(plan, i, 0).size();
       return {2, plan.elements + (others - 1) * own, 2 * others * plan.elements, others * own};
@@ -163,7 +163,7 @@ Cost cost(const Plan& plan) {
       const size_t sent = plan.elements - plan.blocks[size_t(plan.root)].size();
       return {1, sent, sent, 0};
     }
-    default:  // all_to_all: blocks are this rank's own, so the sum over all ranks is not known here
+    default:  // all_to_all: blocks are those of this rank, so the sum over all ranks is unknown here
       return {1, plan.elements - plan.blocks[size_t(plan.rank)].size(), 0, 0};
   }
 }

@@ -7,19 +7,19 @@
 //
 // Let `paired` be the largest power of two that is not above ranks, and `left over` the other ranks. First, of
 // the ranks below 2 * left_over, each odd one sends everything to the even one before it, which adds it to its
-// own values. That leaves `paired` ranks, counted anew by `seat`.
+// own values. That leaves `paired` ranks, renumbered (seat_of).
 //
-// Halving: in the turn of bit b = 1, 2, 4, .. a seat and the one that differs in that bit hold sums of the same
+// Halving: in the iteration of bit b = 1, 2, 4, .. a rank and the one whose number differs in that bit hold sums of the same
 // range. The one without the bit keeps the lower half, the other the upper; each sends the half that it gives
-// up and adds what it gets to what it keeps. After log2(paired) turns every seat holds a finished piece.
-// Doubling: the same pairs, backwards, exchange what they hold. At the end the even ones tell the odd ones.
+// up and adds what it gets to what it keeps. After log2(paired) iterations every such rank holds a finished piece.
+// Doubling: the same pairs, backwards, exchange what they hold. At the end the even ranks send the result to the odd ones.
 //
-// The most bytes move in the first turn, between neighbours: those are the most likely to share a host.
+// Most bytes are sent in the first iteration, between neighbours, which are the most likely to share a host.
 //
-// Costs: 2 * log2(paired) latencies, two more where ranks are left over. A seat sends
+// Costs: 2 * log2(paired) latencies, two more where ranks are left over. Such a rank sends
 // 2 * (paired - 1) / paired * elements where paired divides; the even rank of a left over one sends all once
 // more. Over all ranks exactly 2 * (ranks - 1) * elements. As few bytes as the ring with far fewer
-// latencies; but half of all bytes in one go, which does not overlap with adding them.
+// latencies; but half of all bytes are sent at once, which does not overlap with adding them.
 namespace trainyard::collectives::plan::halving_doubling {
 namespace {
 
@@ -29,7 +29,7 @@ struct Seats {
   int left_over = 0;
 
   int rank_of(int seat) const { return seat < left_over ? 2 * seat : seat + left_over; }
-  // -1 for a rank that is left over.
+  // Returns -1 for a rank that is left over.
   int seat_of(int rank) const {
     if (rank >= 2 * left_over) return rank - left_over;
     return rank % 2 == 0 ? rank / 2 : -1;
@@ -46,7 +46,7 @@ Seats seats(int ranks) {
   return all;
 }
 
-// What a seat holds after `turns` turns of halving.
+// Returns the range of a rank after `turns` iterations of halving.
 Range held(const Plan& plan, int seat, int turns) {
   Range range{0, plan.elements};
   for (int turn = 0; turn < turns; ++turn) {
@@ -130,7 +130,7 @@ Cost cost(const Plan& plan) {
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const int seat = all.seat_of(rank);
     if (seat < 0) continue;
-    // While halving, a seat sends all that it does not hold at the end; while doubling, each time what it holds.
+    // While halving, a rank sends all that it does not hold at the end; while doubling, its range each time.
     const size_t kept = held(plan, seat, all.bits).size();
     size_t own = plan.elements - kept;
     size_t added = 0;

@@ -6,12 +6,12 @@
 
 // Hierarchical allreduce
 //
-// Within each host its ranks reduce-scatter: afterwards local rank l holds the host's sum of piece l. Then, for
-// every l at the same time, those ranks of all hosts that are l-th on theirs allreduce piece l: all local ranks
-// drive the network together. At last each host gathers the pieces.
+// The ranks of each host reduce-scatter: afterwards local rank l holds the host's sum of piece l. Then, for
+// every l at the same time, local rank l of all hosts allreduces piece l: all local ranks use
+// the network together. Finally each host gathers the pieces.
 //
-// Where hosts have unlike numbers of ranks there is no l-th on each: then the first rank of each host reduces
-// for its host (one shot), they allreduce everything, and each tells its host (one shot).
+// Hosts with different numbers of ranks have no common l: then the first rank of each host reduces for its host (one shot),
+// these ranks allreduce everything, and each broadcasts to its host (one shot).
 //
 // Costs, for L ranks on each of N hosts: a host's network carries 2 * (N - 1) / N * elements each way, however
 // many ranks it has; the memory within the host carries the rest.
@@ -32,7 +32,7 @@ struct Hosts {
     for (const auto& local : ranks) alike = alike && local.size() == ranks[0].size();
   }
 
-  // (host, place on it)
+  // Returns (host, local rank).
   std::pair<size_t, size_t> place_of(int rank) const {
     for (size_t host = 0; host < ranks.size(); ++host) {
       const auto found = std::find(ranks[host].begin(), ranks[host].end(), rank);

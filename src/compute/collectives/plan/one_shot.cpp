@@ -4,17 +4,17 @@
 
 // One shot
 //
-//   allreduce   everyone sends everything to everyone; then everyone folds all ranks' values in rank order.
-//   reduce      everyone sends everything to the root, which folds them in rank order.
-//   broadcast   the root sends everything to everyone.
-//   barrier     everyone sends a byte to everyone.
+//   allreduce   each rank sends everything to all others; then each rank reduces the values of all ranks in rank order.
+//   reduce      each rank sends everything to the root, which reduces them in rank order.
+//   broadcast   the root sends everything to all others.
+//   barrier     each rank sends a byte to all others.
 //
 // All ranks of an allreduce do the same additions in the same order, so they hold the same bits; and the sum
 // is kept wide until its end, so that 16-bit values are rounded once.
 //
-// Costs: one latency, whatever the number of ranks; ranks - 1 times the elements sent by everyone (allreduce)
+// Costs: one latency, whatever the number of ranks; ranks - 1 times the elements sent by each rank (allreduce)
 // or ranks - 1 times over all ranks (reduce, broadcast). Where a latency costs more than the bytes, nothing is
-// quicker; where ranks share memory, "sending to everyone" is writing once.
+// faster; where ranks share memory, sending to all ranks is writing once.
 namespace trainyard::collectives::plan::one_shot {
 
 size_t rounds(const Plan& plan) {
@@ -44,7 +44,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   for (int peer = 0; peer < plan.ranks; ++peer) {
     if (peer != plan.rank) add_receive(steps, peer, part);
   }
-  // Where input and output are one, what the others still read must not be overwritten.
+  // Where input and output are the same buffer, values that others still read must not be overwritten.
   const bool guarded = plan.operation == Operation::allreduce;
   add_fold(steps, part, plan.ranks - 1, plan.rank, plan.finishes, true, guarded);
 }

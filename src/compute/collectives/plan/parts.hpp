@@ -1,4 +1,4 @@
-// What the plans share: pieces, chunks, and how a step is written down. Private to plan/.
+// Declares the helpers that the plans share: pieces, chunks, and adding steps. Private to plan/.
 //
 // Threads: pure functions. Units: elements.
 #pragma once
@@ -7,14 +7,14 @@
 
 namespace trainyard::collectives::plan {
 
-// 0 .. parts-1, for a part that may have stepped outside.
+// Returns `part` modulo `parts`, in 0 .. parts-1 for negative parts, too.
 int around(int part, int parts);
-// The block of a rank in an operation whose blocks are given, else its piece of the whole.
+// Returns the block of a rank if the plan has blocks, else its piece of the whole.
 Range block_of(const Plan& plan, int rank);
 size_t largest_block(const Plan& plan);
-// How many chunks a range of `elements` is cut into; zero for none.
+// Returns the number of chunks of a range of `elements`; zero for an empty one.
 size_t chunks(size_t elements, size_t chunk_elements);
-// The `index`th chunk of a range; empty beyond its end.
+// Returns chunk `index` of a range; empty beyond its end.
 Range chunk(Range range, size_t chunk_elements, size_t index);
 
 void add_send(Steps& steps, int peer, Range range, Use use, bool from_input = false);
@@ -23,7 +23,7 @@ void add_take(Steps& steps, int peer, Range range);
 void add_fold(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input = false,
               bool guarded = false);
 
-// Each algorithm's rounds and steps; what it is stands above its code.
+// The rounds and steps of each algorithm, which is explained above its code.
 namespace one_shot {
 size_t rounds(const Plan& plan);
 void add_round(const Plan& plan, size_t round, Steps& steps);

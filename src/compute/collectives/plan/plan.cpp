@@ -57,7 +57,7 @@ std::optional<Algorithm> algorithm_named(std::string_view name) {
 
 Range piece(size_t elements, int part, int parts) {
   CHECK(parts > 0 && part >= 0 && part < parts, "a piece is one of its parts");
-  // The first `longer` pieces have one element more. No product that could overflow.
+  // The first `longer` pieces have one element more. No product can overflow.
   const size_t shorter_size = elements / size_t(parts);
   const size_t longer = elements % size_t(parts);
   const size_t index = size_t(part);
@@ -105,7 +105,7 @@ void add_fold(Steps& steps, Range range, int operands, int before_ours, bool las
 }
 
 uint64_t message_number(const Plan& plan, const Step& step) {
-  // Their ranges mean other elements at the other end, and there is one message only.
+  // Their ranges differ at the two ends, and there is only one message.
   if (plan.operation == Operation::all_to_all || plan.operation == Operation::barrier) return 0;
   return uint64_t(step.range.begin) * 2 + (step.use == Use::taken ? 0 : 1);
 }
@@ -187,7 +187,7 @@ Expression expression(const Plan& plan, size_t element) {
     default:
       break;
   }
-  // one_shot, direct: one fold over all ranks in their order.
+  // one_shot, direct: one reduction over all ranks in their order.
   Expression all;
   for (int rank = 0; rank < plan.ranks; ++rank) all.parts.push_back({rank, {}});
   return all;

@@ -4,22 +4,22 @@
 
 // Ring
 //
-// The `ranks` stand in a circle; each talks to the next and listens to the previous one. The data is cut in as
-// many pieces as there are ranks, and every piece walks the circle, all of them at once.
+// The ranks form a ring; each sends to the next and receives from the previous one. The data is cut into as many pieces as
+// there are ranks, and all pieces travel around the ring at once.
 //
-// allreduce, first walk (reduce): in turn t, rank sends piece (rank - t) and receives piece (rank - t - 1), to
-// which it adds its own values. Piece p sets out at rank p, so its sum is ((x[p] + x[p+1]) + x[p+2]) + ..
-// around the circle: the order of additions depends on ranks, elements and the element's place only. After
-// ranks - 1 turns rank holds the finished piece (rank + 1). Second walk (gather): in turn t, rank sends the
-// finished piece (rank + 1 - t) and takes piece (rank - t). All ranks then hold the same bytes: nobody added
-// anything twice.
+// allreduce, first pass (reduce): in iteration t, rank sends piece (rank - t) and receives piece (rank - t - 1), to
+// which it adds its own values. Piece p starts at rank p, so its sum is ((x[p] + x[p+1]) + x[p+2]) + ..
+// around the ring: the order of additions depends on ranks, elements and the position of the element only. After
+// ranks - 1 iterations rank holds the finished piece (rank + 1). Second pass (gather): in iteration t, rank sends the
+// finished piece (rank + 1 - t) and takes piece (rank - t). All ranks then hold the same bytes: no sum was computed
+// twice.
 //
-// reduce_scatter is the first walk with every piece setting out one rank later, so that it ends where it
-// belongs: piece p sets out at rank p + 1. all_gather is the second walk, each rank's own block first.
+// reduce_scatter is the first pass with every piece starting one rank later, so that it ends where it
+// belongs: piece p starts at rank p + 1. all_gather is the second pass, each rank's own block first.
 //
-// A piece may be cut in chunks: a turn is then a round for each chunk. What goes next is sent before this round's
+// A piece may be cut into chunks: an iteration then has a round for each chunk. What goes next is sent before this round's
 // chunk is waited for, so the wire carries one chunk while another is added: what a round sends is `ahead` rounds
-// early, which is never before the chunk's own values are there (those of the same chunk, a turn before).
+// early, which is never before the chunk's own values are there (those of the same chunk, one iteration before).
 //
 // Costs of an allreduce: 2 * (ranks - 1) latencies; a rank sends every piece twice but for two of them, which is
 // 2 * (ranks - 1) / ranks * elements where ranks divides (no algorithm without help from the network sends

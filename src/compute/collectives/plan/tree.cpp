@@ -4,16 +4,16 @@
 
 // Binomial tree
 //
-// Seen from the root, rank is at distance (rank - root) around the circle. In the broadcast's turn of span
+// Seen from the root, rank is at distance (rank - root) around the circle. In the iteration of a broadcast with span
 // s = 1, 2, 4, .. every rank at a distance below s already has the data and sends it to the rank s further on.
-// So a rank receives once, in the turn of the highest bit of its distance, and sends in all turns after it.
-// A reduce is the same film backwards: a rank adds its children's sums to its own values, those of the largest
+// So a rank receives once, in the iteration of the highest bit of its distance, and sends in all later ones.
+// A reduce is the reverse: a rank adds its children's sums to its own values, those of the largest
 // span first, then sends the sum to its parent. An allreduce is a reduce to rank 0 and a broadcast from it.
 //
-// Chunks follow each other through the tree: a rank is done with a chunk as soon as it sent it on.
+// Chunks follow each other through the tree: a rank is done with a chunk as soon as it has forwarded it.
 //
-// A barrier is a dissemination: in the turn of span s everyone sends a byte s further on and hears from s
-// before; after all turns everyone has heard, through others, from everyone.
+// A barrier is a dissemination: in the iteration with span s each rank sends a byte to the rank s further on and receives one
+// from the rank s before; after all iterations each rank has heard, through others, from all.
 //
 // Costs: levels = the smallest whole number that is at least log2(ranks), depth = the largest that is at most
 // that: the farthest rank has as many one bits in its distance. depth latencies (twice as many for an allreduce;
@@ -36,7 +36,7 @@ size_t depth(int ranks) {
 
 int distance_of(const Plan& plan) { return around(plan.rank - plan.root, plan.ranks); }
 
-// The span of the turn in which a rank at this distance talks to its parent; 0 for the root.
+// Returns the span with which a rank at this distance reaches its parent; 0 for the root.
 int own_span(int distance) {
   int span = 0;
   for (int bit = 1; bit <= distance; bit *= 2) span = bit;
@@ -59,7 +59,7 @@ void add_broadcast(const Plan& plan, Range part, Steps& steps) {
   const int distance = distance_of(plan);
   const int own = own_span(distance);
   if (own > 0) {
-    // What is passed on must have come: a round ends when it has.
+    // A round ends when its messages have arrived, which is needed before they are forwarded.
     add_take(steps, around(plan.rank - own, plan.ranks), part);
   }
 }
@@ -111,7 +111,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   if (plan.operation == Operation::allreduce && round < all) return add_reduce(plan, part(round), steps);
   if (plan.operation == Operation::allreduce) round -= all;
   if (plan.operation == Operation::reduce) return add_reduce(plan, part(round), steps);
-  // A chunk that came in one round is passed on in the next, while its successor comes in.
+  // A chunk that arrives in one round is forwarded in the next, while its successor arrives.
   if (round > 0) add_passing_on(plan, part(round - 1), steps);
   if (round < all) add_broadcast(plan, part(round), steps);
 }

@@ -15,7 +15,7 @@ constexpr size_t element_bytes = 4;  // of what gradients are made of
 constexpr size_t part_bytes_min = 64 << 10;
 constexpr size_t parts_max = 16;
 
-// What comes from one rank, in order: when each message is there, and how many of them were asked for.
+// The messages of one rank, in order: the arrival time of each, and how many of them were requested.
 struct Arrivals {
   int from = 0;
   size_t first = 0;  // the number of times[0]
@@ -47,7 +47,7 @@ struct Rank {
   size_t rounds = 0;
   plan::Steps steps;
   size_t position = 0;
-  std::vector<Waited> kept;   // received in this round, to be folded
+  std::vector<Waited> kept;   // received in this round, to be reduced
   std::vector<Waited> taken;  // of this round
   std::vector<Arrivals> arrivals;
   Waited missing;  // what a waiting rank waits for
@@ -72,7 +72,7 @@ struct HostTimes {
   std::vector<double> processors_free;
 };
 
-// A part of a message on its way between two hosts: comes at the receiver's link and waits there for its turn.
+// A part of a message on its way between two hosts: arrives at the incoming link of the receiver and queues there.
 struct Flight {
   int from = 0;
   int to = 0;
@@ -259,7 +259,7 @@ class Replay {
     }
   }
 
-  // The way in is shared as well: the parts of messages from several hosts take turns, as they come.
+  // The incoming link is shared as well: parts of messages from several hosts interleave in the order of arrival.
   void land(size_t index, double now) {
     const Flight flight = flights_[index];
     free_flights_.push_back(index);

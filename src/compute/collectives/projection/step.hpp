@@ -1,5 +1,5 @@
-// A step of synchronous data-parallel training, as it would run on a cluster: forward, backward with buckets of
-// gradients reduced behind it, update; and what is lost to communication and to the slowest rank.
+// Projects a step of synchronous data-parallel training on a cluster: forward, backward with overlapping reductions of
+// gradient buckets, update; and the time lost to communication and to the slowest rank.
 //
 // Where gradients come from is a list of layers: the last layer's are ready first. Buckets are filled in that order and
 // reduced one after the other, each as soon as its last gradient is there; a bucket's time is replay.hpp's. Every rank

@@ -1,6 +1,6 @@
-// What is written once for each kind of processor: the loops of kernels.hpp, and how to wait a moment.
+// Declares the functions that are compiled for each kind of processor: the loops of kernels.hpp, and a pause in spin loops.
 //
-// Threads: pure functions. A function may be called only where the processor can run it.
+// Threads: pure functions. A function may be called only where the processor supports it.
 #pragma once
 
 #include <vector>

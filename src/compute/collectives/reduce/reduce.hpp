@@ -1,7 +1,7 @@
 // Combines the ranks' values of a range, element by element.
 //
-// What a fold computes depends on its operands and their order alone, not on the processor: the vectorised
-// kernels give the bits of the plain ones. (Which NaN results from several NaN is not promised.)
+// The result of a reduction depends on its operands and their order alone, not on the processor: the vectorised
+// kernels give the bits of the plain ones. (Which NaN results from several NaN is unspecified.)
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -16,7 +16,7 @@
 namespace trainyard::collectives {
 
 // out[i] = ((operands[0][i] with operands[1][i]) with operands[2][i]) .., rounded to the type once, at the end.
-// divisor > 0: what results is divided by it first (an average's last fold).
+// divisor > 0: what results is divided by it first (the last step of an average).
 // Requires: at least one operand; each holds `elements` values; out may be one of them, else overlaps none.
 void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
           size_t elements, int divisor = 0);
@@ -31,7 +31,7 @@ void scale(Type type, std::byte* data, size_t elements, double factor);
 void widen(Type type, const std::byte* narrow, float* wide, size_t elements);
 void narrow(Type type, const float* wide, std::byte* narrow, size_t elements);
 
-// The kernels that this processor can run, the plainest first; fold uses the last one.
+// The kernels that this processor can run, the plainest first; fold() uses the last one.
 struct Kernels {
   std::string_view name;
   void (*fold)(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,

@@ -108,7 +108,7 @@ TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no
           ASSERT_EQ(out, expected) << kernels.name << " " << to_string(type) << " " << to_string(reduction)
                                    << " of " << count;
           if (count > 2) continue;
-          // What types.hpp promises, in so many words.
+          // The guarantee of types.hpp.
           const auto is_any = [&](const Bytes& value, float a, float b) {
             Bytes both(2 * bytes_of(type));
             put_float(type, both, 0, a);
@@ -134,7 +134,7 @@ TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no
 }
 
 TEST(Kernels, every_f16_and_bf16_survives_beside_zero) {
-  // A fold with -0 changes nothing but quiets a signalling NaN, as the processors' conversions do.
+  // A reduction with -0 changes nothing but quiets a signalling NaN, as the processors' conversions do.
   for (const Kernels& kernels : runnable_kernels()) {
     for (const Type type : {Type::f16, Type::bf16}) {
       std::vector<uint16_t> all(65536), zeros(65536, 0x8000), out(65536);
@@ -168,7 +168,7 @@ TEST(Kernels, rounding_to_f16_is_the_same_everywhere) {
                                    reinterpret_cast<const std::byte*>(b.data())};
     kernels.fold(Type::f16, Reduction::product, reinterpret_cast<std::byte*>(out.data()), operands, 2,
                  a.size(), 0);
-    for (uint16_t& bits : out) bits = is_nan(bits) ? 0x7e00 : bits;  // which NaN it is, is not promised
+    for (uint16_t& bits : out) bits = is_nan(bits) ? 0x7e00 : bits;  // which NaN it is, is unspecified
     if (expected.empty()) expected = out;
     ASSERT_EQ(out, expected) << kernels.name;
   }

@@ -79,8 +79,8 @@ class Circle {
 
   int size() const { return int(transports_.size()); }
 
-  // Every rank carries out its plans one after the other, and all of them at the same time. A turn in which
-  // nobody is done for very long would be a deadlock.
+  // Every rank runs its plans one after the other, all ranks concurrently. Many iterations without progress of any rank are a
+  // deadlock.
   struct Part {
     plan::Plan plan;
     std::vector<int> team;

@@ -60,7 +60,7 @@ class Placed final : public Around {
 };
 
 // Its rank lives while `lives` says so, which is asked before each step of a plan: a message that is sent or awaited,
-// and the end of a fold for each message in it. A dead one does nothing more, and says so when it is asked to advance.
+// and the end of a reduction for each message in it. A dead one does nothing more, and reports it in advance().
 class Mortal final : public Around {
  public:
   Mortal(std::unique_ptr<Transport> inside, std::function<bool()> lives)

@@ -1,12 +1,12 @@
-// How long a rank waits for others, and whom it blames when nothing comes.
+// A Timeout decides how long a rank waits for others, and which rank it blames when nothing arrives.
 //
-// Whom we wait for may itself wait, for a rank that waits for another: the one that is stuck is the one that does not
-// wait. So whoever waits in vain says so again and again, with the rank that it would blame as far as it knows, and
-// whoever hears a new name passes it on. Who says nothing is in no wait of this group: stuck, stopped, or late. A
-// rank that has begun to wait before our patience is over has been heard when we blame.
+// The rank that this one waits for may itself wait, for a rank that waits for another: the one that is stuck is the one that
+// does not wait. So a rank that waits without progress reports this repeatedly, with the rank that it would blame as far as it
+// knows, and passes new names on. A rank that reports nothing is not waiting in this group: it is stuck, stopped, or late. The
+// report of a rank that has begun to wait before the limit has arrived when this one blames.
 //
-//   0          a step        2 steps ..                    the limit   + 2 steps
-//   we wait    we say so     again, and when it changes                we blame
+//   0          a step        2 steps ..                          the limit   + 2 steps
+//   we wait    we report     again, and when the name changes                we blame
 //
 // Threads: confined to one at a time. Errors: none.
 // Units: a step is a twentieth of the limit.
@@ -31,15 +31,16 @@ class Timeout {
   Duration limit() const { return limit_; }
   Duration step() const;
 
-  // Something came or went, or a wait begins.
+  // Call when a message made progress, or a wait begins.
   void moved(Time now) { moved_at_ = now; }
   Time moved_at() const { return moved_at_; }
-  // `peer` waits, and would blame `guilty`. Requires: both are ranks.
+  // Records the report of `peer`, which waits and would blame `guilty`. Requires: both are ranks.
   void heard(int peer, int guilty, Time now);
 
-  // Who is at fault, as far as we know, that none of `waited_for` does anything; we, where there are none.
+  // Returns the rank that is at fault, as far as this rank knows, for the lack of progress of `waited_for`; itself when that is
+  // empty.
   int guilty(std::span<const int> waited_for, Time now) const;
-  // Whom to name to the others, when it is time to say it (again).
+  // Returns the rank to name to the others, when a report is due.
   std::optional<int> word(std::span<const int> waited_for, Time now);
   bool is_over(Time now) const;
 
@@ -48,10 +49,11 @@ class Timeout {
     int guilty = 0;
     Time at;
   };
-  static constexpr int steps_in_limit = 20;  // few words; and a wait that begins late is still heard of
+  static constexpr int steps_in_limit = 20;  // few reports; and a wait that begins late is still reported
   static constexpr int steps_until_blame =
-      2;                                  // beyond the limit: until who began to wait within it has said so
-  static constexpr int steps_heard = 10;  // a word holds until the next, which is late where cores are busy
+      2;  // beyond the limit: time for the reports of ranks that began to wait within it
+  static constexpr int steps_heard =
+      10;  // a report is valid until the next, which may be late where cores are busy
 
   const int rank_;
   Duration limit_;

@@ -10,7 +10,7 @@ namespace {
 constexpr Duration limit = 1000ms;
 constexpr Duration tick = 10ms;
 
-// Ranks that wait for each other, and hear each other a tick later: whom each blames when its patience is over, when.
+// Simulates ranks that wait for each other and receive reports a tick later: returns whom each one blames, and when.
 struct Blame {
   int guilty;
   Duration at;
@@ -61,7 +61,7 @@ TEST(Timeout, who_came_late_but_waits_is_not_blamed) {
   const auto blames = play(3, {{0, {1}}, {1, {2}}}, {{1, 990ms}});
   EXPECT_EQ(blames.at(0), (Blame{2, 1100ms}));
   EXPECT_EQ(blames.at(1), (Blame{2, 2090ms}));
-  // Who comes when it is too late is.
+  // A rank that comes too late is blamed.
   EXPECT_EQ(play(3, {{0, {1}}, {1, {2}}}, {{1, 1090ms}}).at(0).guilty, 1);
 }
 

@@ -31,7 +31,7 @@ struct Table {
   std::vector<std::deque<Message>> messages;  // by from * size + to
   std::vector<size_t> unread;                 // by sender
   std::vector<bool> left;                     // by rank
-  std::optional<Error> ended;                 // by whom and why: the group's last word
+  std::optional<Error> ended;                 // by whom and why: the permanent error of the group
   uint64_t changes = 0;                       // so that a wait cannot miss what happened before it began
   std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<Table>> among;
 };
@@ -43,7 +43,7 @@ class Seat final : public MemoryTransport {
 
   ~Seat() override {
     const std::scoped_lock lock(table_->mutex);
-    // Who leaves while others still have to read its bytes, which may go with it, ends the group for them.
+    // A rank that leaves while others still have to read its bytes ends the group for them.
     table_->left[size_t(rank_)] = true;
     if (table_->unread[size_t(rank_)] > 0) end(unavailable(left_message(rank_)));
     change();
@@ -71,7 +71,7 @@ class Seat final : public MemoryTransport {
     end(unavailable("rank " + std::to_string(rank_) + ": " + std::string(why)));
   }
 
-  // After the last word nothing is sent or awaited: what came before it may never be released.
+  // After the group has failed nothing is sent or received: earlier messages may never be released.
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     if (failed_) return;
     const std::scoped_lock lock(table_->mutex);
@@ -203,7 +203,7 @@ class Seat final : public MemoryTransport {
     bytes_sent_ += message.bytes.size();
     ++messages_sent_;
   }
-  // The first error is everyone's, whoever found it: it names the rank at fault.
+  // The first error is that of all ranks; it names the rank at fault.
   void end(Error error) {
     if (!table_->ended) table_->ended = std::move(error);
     change();
@@ -223,7 +223,7 @@ class Seat final : public MemoryTransport {
                     std::to_string(rank_) + ": all ranks must call the same operations in the same order");
   }
 
-  const std::shared_ptr<Table> table_;  // shared by all seats of the group; the last one frees it
+  const std::shared_ptr<Table> table_;  // shared by all ranks of the group; the last one frees it
   const int rank_;
   const int size_;
   std::vector<Kept> kept_;  // by peer

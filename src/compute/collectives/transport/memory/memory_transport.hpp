@@ -1,12 +1,11 @@
-// Ranks inside one process: messages through a shared table. For tests, and as the plainest model of a
-// transport.
+// Connects ranks within one process through a shared table of messages. For tests, and as the simplest model of a transport.
 //
-// A message is a reference to the sender's bytes until its receiver has read it: nothing moves earlier than it
-// must, so a plan that overwrites what is still to be read gives wrong sums here, and a race under the thread
+// A message is a reference to the sender's bytes until its receiver has read it: nothing is copied earlier than
+// necessary, so a plan that overwrites bytes before they are read gives wrong sums here, and a race under the thread
 // sanitizer.
 //
 // Threads: each transport is confined to one thread at a time; the table they share is guarded by its own
-// mutex. Lifetime: the transports share the table; whoever goes last frees it.
+// mutex. Lifetime: the transports share the table; the last one frees it.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,11 @@
-// Memory whose bytes local ranks read and write where they lie: made for it, or adopted.
+// RegisteredMemory is memory that local ranks read and write directly: allocated for this, or registered in place (adopted).
 //
-// To adopt is to put a memfd under pages that somebody else has allocated, with what is in them: every pointer to
-// them stays good, and a peer can map them. So a framework's own buffers are reduced without a copy, though it knows
-// nothing of it.
+// Adopting memory replaces its pages by those of a memfd, with the same content: pointers stay valid, and a peer can map them.
+// So the buffers of a framework are reduced without a copy, and without its knowledge.
 //
-// Threads: call from anywhere. Lifetime: shared by the groups of a process, so that one registration serves them all,
-//          and by who holds adopted memory; whoever is last frees it.
-// Errors:  exhausted when regions_max are in use; unavailable where memory cannot be shared.
+// Threads: call from anywhere. Lifetime: shared by the groups of a process, so that one registration serves them all, and by
+//          the holders of adopted memory; the last one frees it.
+// Errors:  exhausted, when regions_max are in use; unavailable, where memory cannot be shared.
 #pragma once
 
 #include <atomic>
@@ -26,7 +25,7 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
  public:
   Result<std::span<std::byte>> allocate(size_t bytes);
   void free(std::byte* begin);
-  // The whole pages of `memory`. Requires: a shared_ptr owns us; nobody writes to it meanwhile.
+  // Adopts the whole pages of `memory`. Requires: a shared_ptr owns this; no thread writes to the memory meanwhile.
   Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
 
   struct Place {
@@ -44,7 +43,7 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
     SharedMemory memory;
     uint32_t generation = 0;
   };
-  // Makes one with make() in a place that is free.
+  // Makes one with make() at a free index.
   template <class Make>
   Result<std::span<std::byte>> keep(const Make& make);
 

@@ -87,7 +87,7 @@ Result<SharedMemory> SharedMemory::make_at(const char* name, std::span<std::byte
     if (more <= 0) return from_errno("copying into shared memory");
     written += size_t(more);
   }
-  // Until the last line nothing has changed for whoever has these pages.
+  // Up to the final mmap nothing has changed for the users of these pages.
   const std::scoped_lock lock(adopted_mutex);
   std::call_once(adopted_fork_handlers, [] {
     (void)::pthread_atfork([] { adopted_mutex.lock(); }, [] { adopted_mutex.unlock(); },

@@ -1,16 +1,16 @@
-// Memory that ranks on one machine share: how it is made, found and laid out.
+// Creates, finds and lays out the memory that ranks on one machine share.
 //
-// A rank's segment is a memfd: it has no name that could be left behind, and goes with its last user, however
-// that ends. Others reach it as /proc/PID/fd/N, which works exactly where it should: same user, same PID
-// namespace. Whether a peer is local is found out by attaching and comparing a random number that it told us
-// over the network; host names, addresses and environment mean nothing.
+// The segment of a rank is a memfd: it has no name that could be left behind, and ends with its last user. Other ranks open
+// it as /proc/PID/fd/N, which works exactly where it should: same user, same PID namespace. A peer is local when attaching
+// to its segment succeeds and a random number that it sent over the network matches; host names, addresses and environment
+// are not considered.
 //
 //   segment of rank s = Header | for each rank t: Lane s -> t | outbox
 //
-// Everything about messages s -> t lies in the segment of s: t only writes `consumed`, which has a cache line of
-// its own. A message's bytes lie in the outbox of s or in a region that s registered (Group::allocate).
+// All data about messages s -> t is in the segment of s; t only writes `consumed`, which has a cache line of its own. The bytes
+// of a message are in the outbox of s or in a region that s registered (Group::allocate).
 //
-// Threads: plain functions; the atomics say who writes what. Errors: unavailable where memory cannot be shared.
+// Threads: plain functions; the comments at the atomics name the writers. Errors: unavailable, where memory cannot be shared.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@
 
 namespace trainyard::collectives {
 
-inline constexpr size_t lane_entries = 16;               // messages under way from one rank to another
-inline constexpr size_t outbox_bytes = size_t{4} << 20;  // bytes under way from one rank; the next ones wait
+inline constexpr size_t lane_entries = 16;               // messages in flight from one rank to another
+inline constexpr size_t outbox_bytes = size_t{4} << 20;  // bytes in flight from one rank; the next ones wait
 inline constexpr size_t fragment_bytes_max = outbox_bytes / 4;  // what is longer goes in parts
 inline constexpr size_t regions_max = 64;                       // registered pieces of memory of one rank
 inline constexpr uint32_t region_in_place = ~uint32_t{0};
@@ -51,7 +51,7 @@ struct alignas(64) Lane {
 
 // What a peer needs to map a registered region.
 struct Region {
-  std::atomic<uint32_t> generation;  // changes when the place is used anew
+  std::atomic<uint32_t> generation;  // changes when the index is used again
   int32_t descriptor;
   uint64_t bytes;
 };
@@ -67,10 +67,10 @@ struct alignas(64) Header {
   std::array<uint64_t, 2> nonce;
   uint64_t ranks;
   CoreSet cores;
-  std::atomic<uint32_t> left;  // 1 when its owner is done and needs nobody any more
-  // Changes whenever its owner says that it waits (patience.hpp): the lower half is the rank that it would blame.
+  std::atomic<uint32_t> left;  // 1 when its owner is done and needs no other rank
+  // Changes whenever its owner reports that it waits (timeout.hpp): the lower half is the rank that it would blame.
   std::atomic<uint64_t> word;
-  alignas(64) std::atomic<uint32_t> asleep;  // a futex: 1 while its owner sleeps; who has news sets it to 0
+  alignas(64) std::atomic<uint32_t> asleep;  // a futex: 1 while its owner sleeps; its senders set it to 0
   alignas(64) Region regions[regions_max];   // index 0 is not used
 };
 
@@ -95,9 +95,9 @@ class Mapping {
 class SharedMemory {
  public:
   static Result<SharedMemory> make(const char* name, size_t bytes);
-  // Under pages that are somebody else's, with what is in them. At its end they are private again, with what is in
-  // them then. A child of fork() never writes to the parent's, but it sees what the parent and its peers write to a
-  // page until it has written to that page itself. Requires: whole pages, to which nobody writes meanwhile.
+  // Replaces existing pages by shared ones with the same content. The destructor makes them private again and keeps their
+  // content. A child of fork() never writes to the parent's, but it sees what the parent and its peers write to a
+  // page until it has written to that page itself. Requires: whole pages, to which no thread writes meanwhile.
   static Result<SharedMemory> make_at(const char* name, std::span<std::byte> pages);
   SharedMemory() = default;
   SharedMemory(SharedMemory&& other) noexcept;

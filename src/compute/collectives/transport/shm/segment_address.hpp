@@ -1,4 +1,4 @@
-// What a rank tells the others about its segment: how they find it, and how they know that it is the one.
+// A SegmentAddress is how the other ranks find the segment of a rank, and verify that it is the right one.
 //
 // Threads: pure functions. Errors: corrupt, when a text cannot be an address.
 #pragma once

@@ -18,7 +18,7 @@ namespace {
 // Copying so little costs less than waiting until a receiver has read it where it lies.
 constexpr size_t eager_bytes_max = 4096;
 // Some ten microseconds: what a peer needs for a small message. It may be waiting for our core, though, even where
-// there are enough for all: then a yield lets it go on at once, and costs next to nothing where nobody waits.
+// there are enough for all: then a yield lets it go on at once, and costs almost nothing when no process waits.
 constexpr int spins_with_own_core_max = 200;
 constexpr int spins_with_shared_core_max = 2;
 constexpr int spins_between_yields_max = 10;
@@ -59,7 +59,7 @@ Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& m
 
 }  // namespace
 
-// -- meeting
+// -- connecting
 
 Result<std::unique_ptr<Transport>> ShmTransport::make(std::unique_ptr<TcpTransport> tcp,
                                                       std::shared_ptr<RegisteredMemory> registered) {
@@ -384,7 +384,7 @@ Result<void> ShmTransport::pull(int peer) {
     spins_ = 0;
     if (expected.kept && entry.part_bytes == expected.bytes.size()) {
       from.arrived = *bytes;
-      // The mapping is ours to write: what is lent lies in it.
+      // The mapping is writable: the memory that the peer passed to lend() is in it.
       from.lent = entry.lent == 1 && entry.region != 0 ? const_cast<std::byte*>(*bytes) : nullptr;
       from.arrived_in_lane = true;
       from.expected.pop_front();
@@ -410,7 +410,7 @@ Result<void> ShmTransport::advance() {
     outgoing_.pop_front();
     spins_ = 0;
   }
-  // What was read is news once only: else whoever waits for somebody else would never look whether that one lives.
+  // Reports read messages only once; otherwise a rank that waits for another peer would never check whether that one is alive.
   if (!outgoing_.empty()) reclaim();
   drop_references();
   for (size_t i = 0; i < waiting_.size();) {
@@ -477,9 +477,9 @@ Result<void> ShmTransport::wait() {
   }
   if (spins_ == yields_max) {
     ++spins_;
-    tcp_->progressed();  // patience begins when a wait turns long
+    tcp_->progressed();  // the timeout begins when a wait becomes long
   }
-  // First say that we sleep, then look once more: who has news writes them, then asks whether we sleep.
+  // First say that we sleep, then look once more: a sender first writes its message and then checks whether this rank sleeps.
   std::atomic<uint32_t>& asleep = own_.header().asleep;
   asleep.store(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);

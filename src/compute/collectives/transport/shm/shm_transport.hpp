@@ -1,12 +1,12 @@
-// Ranks on one machine talk through shared memory, all others over TCP: one transport over both.
+// Connects ranks on one machine through shared memory, and all others over TCP: one transport over both.
 //
-// A message's bytes are copied once into the sender's outbox, whatever the number of its receivers; a receiver
-// reads them where they lie. Bytes in registered memory are not copied at all: then the sender's all_sent()
-// waits until every receiver has read them. Where they are lent, the receiver writes its result over them.
+// The bytes of a message are copied once into the outbox of the sender, whatever the number of receivers, which read them
+// there. Bytes in registered memory are not copied at all: then the sender's all_sent() waits until every receiver has read
+// them. After lend(), the receiver writes its result over them.
 //
-// Who waits first spins (a message between two cores takes a fraction of a microsecond), then yields its core
-// (with more ranks than cores the one we wait for may need it), then sleeps on a futex. The TCP connections
-// stand between local neighbours too: they carry last words, and close when a process dies.
+// A waiting rank first spins (a message between two cores takes a fraction of a microsecond), then yields its core (with more
+// ranks than cores, the peer may need it), then sleeps on a futex. TCP connections exist between local neighbours, too: they
+// carry failure messages, and close when a process dies.
 //
 // Threads: confined to one thread at a time; allocate() and free() from anywhere.
 #pragma once
@@ -101,7 +101,7 @@ class ShmTransport final : public Transport {
   ShmTransport(std::unique_ptr<TcpTransport> tcp, std::shared_ptr<RegisteredMemory> registered);
   Result<void> attach();
   void put_or_keep(Outgoing message);
-  // Puts as much as there is room for; true when all of it is put.
+  // Puts as much as fits; returns true when the whole message is put.
   bool put(Outgoing& message);
   // Where `bytes` fit into the outbox, one after the other; null when they do not now.
   std::byte* room_in_outbox(size_t bytes);

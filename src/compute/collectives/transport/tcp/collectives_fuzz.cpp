@@ -1,5 +1,5 @@
-// What a peer, or a stranger at our port, may send: any bytes, read as a stream of frames. What decodes must
-// encode to the same bytes again.
+// Decodes any bytes as a stream of frames, as a peer or an unauthenticated client may send them. Decoded frames encode to
+// the same bytes.
 // decoder: src/compute/collectives/transport/tcp/frame.cpp
 #include <algorithm>
 #include <cstring>

@@ -29,7 +29,7 @@ void tune(int descriptor) {
     (void)::setsockopt(descriptor, level, name, &value, sizeof value);
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);  // the last small frame of a step must not wait for more
-  // Probes after 5 s of silence, every 3 s, five times: dead_peer_max together.
+  // Probes after 5 idle seconds, every 3 s, five times: dead_peer_max together.
   static_assert(TcpOptions::dead_peer_max == 20s);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
@@ -131,7 +131,7 @@ std::optional<Contacts::Trouble> Contacts::begin_attempts() {
     if (attempt.under_way || SteadyClock::now() < attempt.next) continue;
     const size_t addresses = hosts_of(options_.endpoints[size_t(attempt.peer)]).size();
     attempt.next = SteadyClock::now() + attempt.pause;
-    // Every address has its turn before the pause grows.
+    // Tries every address before the pause grows.
     if (attempt.tries++ % addresses + 1 == addresses)
       attempt.pause = std::min(attempt.pause * 2, connect_retry_max);
     Socket socket = begin_connecting(attempt);
@@ -185,7 +185,7 @@ void Contacts::accept_all() {
   }
 }
 
-// Whoever proved its membership becomes a link; whoever cannot any more is closed; the rest stays.
+// A contact that has proved its membership becomes a link; one that failed is closed; the rest stays.
 std::optional<Contacts::Trouble> Contacts::advance(std::vector<Proved>& proved) {
   std::optional<Trouble> trouble = begin_attempts();
   accept_all();
@@ -207,7 +207,7 @@ std::optional<Contacts::Trouble> Contacts::advance(std::vector<Proved>& proved) 
       still.push_back(std::move(contact));
       continue;
     }
-    if (!contact.ours) continue;  // a stranger, or a rank that will come again
+    if (!contact.ours) continue;  // an unauthenticated peer, or a rank that will connect again
     auto found =
         failed(contact, heard ? unavailable("it is there, but does not answer") : std::move(heard).error());
     if (found && !trouble) trouble = std::move(found);

@@ -1,14 +1,14 @@
-// Connections on their way to becoming part of a link: who connects, who listens, and the proof of membership.
+// Contacts makes connections until they can become part of a link: connecting, listening, and the proof of membership.
 //
-// Of two ranks the later one connects, the earlier one listens. On each connection, inside TLS where the group is
-// encrypted, a hello goes both ways, then a proof that its sender knows the group's secret. Whoever connected speaks
-// first, so a stranger learns nothing from a port but that it is one of ours; and a stranger costs us at most its
-// descriptor for stranger_hello_max.
+// Of two ranks the later one connects and the earlier one listens. On each connection, inside TLS when the group is encrypted,
+// both sides send a hello and then a proof that they know the secret of the group. The side that connected sends first, so an
+// unauthenticated peer learns nothing from a port but that it belongs to a rank, and costs at most its descriptor for
+// stranger_hello_max.
 //
-// A rank may be announced with several addresses (hosts with unlike networks): they are tried in turn.
+// A rank may have several addresses (hosts on different networks): they are tried in sequence.
 //
 // Threads: confined to one. Nothing here blocks.
-// Errors:  as a peer's: unavailable (it is gone), conflict (it is of another job, or no rank of ours), with its rank.
+// Errors:  as those of a peer, with its rank: unavailable (it is lost), conflict (it belongs to another job or group).
 #pragma once
 
 #include <poll.h>
@@ -38,15 +38,14 @@ class Contacts {
   };
 
   // Lifetime: options outlive this. `key` is null where the group is not encrypted; `listener` may be empty where
-  // nobody connects to us.
+  // no rank connects to this one.
   Contacts(const TcpOptions& options, std::shared_ptr<const TlsKey> key, Socket listener);
 
   // This connection is needed now. The later rank begins it; the earlier one can only wait for it.
   void want(int peer, int socket);
-  // From now on whoever refuses a connection is gone: all ranks have been there.
+  // From now on a peer that refuses a connection is lost: all ranks have joined.
   void all_have_come() { all_have_come_ = true; }
-  // Asks whether anybody listens at a later rank's place; what comes of it is said by advance(). For one that we
-  // have waited for.
+  // Checks whether a later rank, for which this one waits, still listens; advance() reports the result.
   void probe(int peer);
 
   // True while a connection is under way, or waits for its next attempt.
@@ -81,7 +80,7 @@ class Contacts {
     int peer = -1;  // known where we connected to it, else from its hello on
     int socket = 0;
     bool ours = false;       // we connected
-    bool probe = false;      // only to see whether somebody listens
+    bool probe = false;      // only checks whether the peer listens
     bool connected = false;  // the connection stands
     bool greeted = false;    // and is encrypted where it has to be
     std::optional<Hello> hello;
@@ -119,7 +118,7 @@ class Contacts {
       key_;  // shared with the transport's other contacts; the last one frees it
   Socket listener_;
   std::vector<Contact> contacts_;
-  std::vector<Attempt> attempts_;  // of those who are not connected yet
+  std::vector<Attempt> attempts_;  // of ranks that are not connected yet
   bool all_have_come_ = false;
 };
 

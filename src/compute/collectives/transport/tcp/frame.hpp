@@ -1,4 +1,4 @@
-// The frames that ranks send each other over TCP: a header of 32 bytes, then `length` bytes of payload.
+// Defines the frames that ranks send each other over TCP: a header of 32 bytes, then `length` bytes of payload.
 //
 //   offset  size  field (little-endian)
 //        0     4  magic        "TYR4": trainyard ranks, version 4 of this layout
@@ -14,9 +14,9 @@
 //   data     elements as they lie in memory: ranks of one group have the same byte order
 //   failed   u32 rank at fault, then why, as text: the sender's last frame
 //   goodbye  nothing: the sender is done and closes; its earlier frames were all there is
-//   waiting  nothing: the sender waits, and would blame the rank that is in `operation` (patience.hpp)
+//   waiting  nothing: the sender waits, and would blame the rank that is in `operation` (timeout.hpp)
 //
-// Threads: pure functions. Errors: corrupt, saying which field.
+// Threads: pure functions. Errors: corrupt, naming the field.
 // Limits: control_payload_bytes_max for all but data, whose length the receiver compares with what it waits
 // for.
 #pragma once
@@ -37,7 +37,7 @@ namespace trainyard::collectives {
 enum class FrameKind : uint8_t { hello = 1, data = 2, failed = 3, goodbye = 4, proof = 5, waiting = 6 };
 
 inline constexpr size_t frame_header_bytes = 32;
-inline constexpr size_t control_payload_bytes_max = 1024;  // a sentence, with room to spare
+inline constexpr size_t control_payload_bytes_max = 1024;  // more than an error message needs
 
 struct FrameHeader {
   FrameKind kind = FrameKind::goodbye;
@@ -74,7 +74,7 @@ Result<Hello> decode_hello(std::string_view payload);
 Result<Failed> decode_failed(std::string_view payload);
 Result<Digest> decode_proof(std::string_view payload);
 
-// What only who knows the secret can say on this connection; both hellos are in it, the prover's first, so that
+// Returns the proof that the sender knows the secret, for this connection; it covers both hellos, the prover's first, so that
 // it cannot be played back on another connection or to the prover itself.
 Digest prove(std::string_view secret, const Hello& prover, const Hello& verifier);
 

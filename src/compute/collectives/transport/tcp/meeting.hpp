@@ -1,6 +1,6 @@
-// How ranks that know only one place learn where all of them are.
+// Exchanges the endpoints of all ranks, which initially know only one place.
 //
-// Threads: confined to one. Errors: as joining: unavailable, naming who did not come.
+// Threads: confined to one. Errors: as joining: unavailable, naming the ranks that did not come.
 #pragma once
 
 #include <memory>

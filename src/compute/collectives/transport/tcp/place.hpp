@@ -1,4 +1,4 @@
-// Where a rank listens, as ranks tell each other: "HOST PORT".
+// Encodes the endpoint at which a rank listens, for other ranks: "HOST PORT".
 //
 // Threads: pure functions. Errors: corrupt, when a text cannot be a place.
 #pragma once

@@ -1,4 +1,4 @@
-// How the ranks meet. Everyone listens at its own endpoint and connects to some of the ranks before it, all at once, in
+// Implements the rendezvous of ranks. Each rank listens at its own endpoint and connects to some of the ranks before it, all at once, in
 // one loop over poll (contacts.hpp): those that are a power of two away, around the circle. That is what rings, trees
 // and halving need, it lets news of a death reach everyone in a few steps, and 64 ranks need eleven connections each
 // and not 63. All other connections are made when the first message needs them.
@@ -80,7 +80,7 @@ class Rendezvous {
     }
     Error error = unavailable(missing + " did not come within " +
                               std::to_string(options_->join_deadline.count()) + " ms");
-    // Those who are not its neighbours wait for word of it.
+    // Reports the failure to the neighbours, and through them to the other ranks.
     TcpTransport(std::move(options_), std::move(contacts_), std::move(wires_)).fail(error, first);
     return error;
   }

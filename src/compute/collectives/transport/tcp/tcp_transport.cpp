@@ -29,9 +29,9 @@ constexpr Duration yielding_max = 5ms;
 
 // A part of a message of which less is not worth a system call of its own.
 constexpr size_t part_bytes_min = size_t{64} << 10;
-// From when on somebody who is not connected is asked after, a hundred times a connection's way round the earth.
+// The time after which a rank that is not connected is probed: a hundred times the longest round trip.
 constexpr Duration ask_after_interval = 1s;
-// The meeting itself, as an operation.
+// The operation number of await_all().
 constexpr uint64_t meeting_operation = ~uint64_t{2};
 // At the end: far more than the words of an hour.
 constexpr int unread_reads_max = 64;
@@ -176,7 +176,7 @@ size_t TcpTransport::expect(int peer, Expected expected) {
   CHECK(peer >= 0 && peer < size() && peer != rank(), "messages come from another rank");
   const size_t parts = parts_of(expected.bytes.size());
   if (failure_) return parts;
-  // What we waited for before was not late: patience begins when a wait does.
+  // What we waited for before was not late: the timeout begins when a wait does.
   if (busy_.empty()) progressed();
   busy_.push_back(peer);
   for (size_t index = 0; index < parts; ++index) {
@@ -230,7 +230,7 @@ std::optional<TcpTransport::Fault> TcpTransport::move(int peer) {
 Result<void> TcpTransport::advance() {
   if (failure_) return *failure_;
   if (contacts_due_ || contacts_->busy()) TRY(meet_contacts());
-  // Every link is looked at before anyone is blamed: where several peers are gone, one may know who was
+  // Checks every link before it blames a rank: where several peers are gone, one may know who was
   // first.
   std::vector<Fault> faults;
   std::sort(busy_.begin(), busy_.end());
@@ -553,7 +553,7 @@ Error TcpTransport::fail(Error error, int guilty) {
   for (Link& link : links_) {
     link.arrived = nullptr;
     for (Stream& stream : link.streams) {
-      // In the middle of a data frame there is no room for another; then the closing must do.
+      // In the middle of a data frame no other frame can be sent; then closing the connection must suffice.
       if (stream.wire && (stream.outgoing.empty() || stream.outgoing.front().sent == 0))
         (void)stream.wire.send(last_words.data(), last_words.size());
       if (stream.wire) stream.wire.end();

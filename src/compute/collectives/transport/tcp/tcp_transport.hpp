@@ -1,14 +1,13 @@
-// Ranks on different hosts, over TCP. Neighbours (are_neighbours) are connected from the start, others when the first
-// message between them is due. Large messages are cut among TcpOptions::sockets_per_peer sockets. A small one goes at
-// once, with its header, in one system call, and waits in the receiver's kernel: nobody asks whether it may.
+// Connects ranks on different hosts over TCP. Neighbours (are_neighbours) are connected from the start, others when the first
+// message between them is due. Large messages are split among TcpOptions::sockets_per_peer sockets. A small one is sent at
+// once, with its header, in one system call, and waits in the kernel of the receiver; there is no handshake for it.
 //
-// How failure travels. A peer's process that dies closes its connections: every neighbour that waits sees it at
-// once. A peer's machine that vanishes stops answering keepalive probes (TcpOptions::dead_peer_max). A rank
-// that fails tells all whom it is connected to who was at fault before it closes, and they tell theirs, so that all
-// blame the first dead and not the second. A peer that is alive but stuck is given up after
-// TcpOptions::silence_max: whoever waits tells all whom it is connected to, so the named rank is the one that does
-// not (patience.hpp). Whoever waits long for a rank that it is not connected to asks now and then whether anybody
-// listens there.
+// How failure travels. A process that dies closes its connections: every neighbour that waits notices it at once. A machine
+// that vanishes stops answering keepalive probes (TcpOptions::dead_peer_max). A rank that fails tells all connected ranks which
+// rank was at fault before it closes, and they tell theirs, so that all blame the first failure and not the second. A peer that
+// is alive but stuck is given up after TcpOptions::silence_max: a waiting rank tells all connected ranks that it waits, so the
+// named rank is the one that does not (timeout.hpp). A rank that waits long for one that it is not connected to checks now
+// and then whether that one still listens.
 //
 // Threads: confined to one thread at a time.
 #pragma once
@@ -55,11 +54,11 @@ class TcpTransport final : public Transport {
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
                                           const std::vector<std::string>& offers, uint64_t key) override;
 
-  // Returns when all ranks have called it: from then on a rank that is not there is gone.
+  // Returns when all ranks have called it; afterwards an unreachable rank counts as lost.
   Result<void> await_all(Duration at_most);
   bool is_linked(int peer) const { return bool(links_[size_t(peer)].streams[0].wire); }
 
-  // For a transport that has other ways beside this one.
+  // For a transport that uses others next to this one.
   // Looks at every connection, at most `at_most`, whether or not we wait for something on it.
   Result<void> look(Duration at_most);
   // Ends the group because of `guilty`.
@@ -91,7 +90,7 @@ class TcpTransport final : public Transport {
     HeaderBytes header;
     std::span<const std::byte> payload;
     size_t sent = 0;       // of header and payload together
-    bool is_word = false;  // that we wait: nobody needs it
+    bool is_word = false;  // reports that this rank waits; need not be delivered
   };
   struct Expected {
     Tag tag;
@@ -108,7 +107,7 @@ class TcpTransport final : public Transport {
     size_t header_received = 0;
     std::optional<FrameHeader> frame;  // whose payload comes now
     std::string control;               // payload of a frame that is not data, so far
-    bool readable = false;             // something came that nobody waits for
+    bool readable = false;             // something arrived that no receive expects
     bool used = false;                 // a byte went, one way or the other
     bool left = false;                 // said goodbye
     bool closed = false;
@@ -163,7 +162,7 @@ class TcpTransport final : public Transport {
   size_t sends_open_ = 0;
   std::chrono::steady_clock::time_point yields_since_;
   int idle_looks_ = 0;  // how often wait() found nothing since something moved
-  Socket offered_;      // listens for those who take our offer
+  Socket offered_;      // listens for the members that use the offer of this rank
   std::optional<Error> failure_;
   Timeout timeout_;  // silence_max, but while all are awaited
   uint32_t words_told_ = 0;

@@ -1,12 +1,12 @@
-// TLS 1.3 between ranks, with the group's secret as the pre-shared key: no certificates, and fresh keys for every
-// connection, so that who learns the secret later cannot read what went before.
+// Implements TLS 1.3 between ranks, with the secret of the group as the pre-shared key: no certificates, and fresh keys for
+// every connection, so that a later disclosure of the secret does not decrypt recorded traffic.
 //
-// OpenSSL is loaded when the first group asks for encryption, where the machine has it: programs that do not encrypt
-// need none. Its functions are declared here by hand (those that have been the same since version 1.1.1), so that
-// nothing is needed to build either.
+// OpenSSL is loaded when the first group needs encryption, if the machine has it: programs that do not encrypt do not need it.
+// Its functions are declared here by hand (those that have not changed since version 1.1.1), so building does not need it
+// either.
 //
 // Threads: a key may be used from several; a session is confined to one at a time.
-// Errors: unavailable where there is no OpenSSL; what a peer does wrong is `conflict`, as a wrong proof is.
+// Errors: unavailable, where there is no OpenSSL; conflict, when a peer violates the protocol, as for a wrong proof.
 #pragma once
 
 #include <sys/types.h>

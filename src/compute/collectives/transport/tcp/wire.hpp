@@ -1,4 +1,4 @@
-// One connection of a link: a socket, and where the group is encrypted what TLS makes of it.
+// A Wire is one connection of a link: a socket, and a TLS session when the group is encrypted.
 //
 // Threads: confined to one at a time. Errors: as the system calls: errno says which.
 #pragma once
