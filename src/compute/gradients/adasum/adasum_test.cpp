@@ -1,4 +1,4 @@
-// The adaptive sum against its reference, bit for bit, and what it promises of directions.
+// Compares the adaptive sum with its reference, bit for bit, and checks its guarantees about directions.
 #include "gradients/adasum/adasum.hpp"
 
 #include <gtest/gtest.h>

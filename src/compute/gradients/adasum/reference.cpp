@@ -1,4 +1,4 @@
-// The adaptive sum over all ranks' values at once, element by element, in the order that adasum.hpp promises.
+// Computes the adaptive sum over the values of all ranks at once, element by element, in the order that adasum.hpp defines.
 #include <bit>
 #include <cstring>
 

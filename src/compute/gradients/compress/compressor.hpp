@@ -1,12 +1,12 @@
-// Sums and averages of float32 tensors that are made smaller on their way.
+// A Compressor computes sums and averages of float32 tensors that are compressed for sending.
 //
 //   Compressor compressor(group);
 //   TRY(compressor.allreduce(tensors, {.kind = Compression::Kind::int8}, Reduction::average));
 //
-// All ranks get the same bits. What int8 and low_rank lose in a step they remember by the tensor's key and bring in
-// the next one; a tensor whose shape changed begins anew. What a rank sends, of tensors of S elements in all, n ranks:
+// All ranks get the same bits. The rounding errors of int8 and low_rank are stored by the key of the tensor and added in
+// the next step; a tensor whose shape has changed starts without errors. A rank sends, for S elements in all and n ranks:
 //
-//   f16, bf16   what an allreduce of S elements of that type sends
+//   f16, bf16   the bytes of an allreduce of S elements of that type
 //   int8        its own pieces to their ranks and its sum to all: the sum over all other ranks of int8_bytes() of
 //               their pieces, and what an all_gather sends of int8_bytes() of its own. Each tensor is cut at blocks,
 //               by itself, so its bits do not depend on what it travels with.
@@ -31,9 +31,9 @@ namespace trainyard::gradients {
 
 // A tensor on its way. A vector is a matrix of one column.
 struct CompressedTensor {
-  std::string key;               // by which it is remembered; empty is allowed for f16 and bf16
+  std::string key;               // identifies its rounding errors; may be empty for f16 and bf16
   const float* input = nullptr;  // null: zeros
-  float* output = nullptr;       // null: nobody wants it here. May be the input
+  float* output = nullptr;       // null: not needed on this rank. May be the input
   Matrix shape;
   double prescale = 1;
   double postscale = 1;

@@ -97,7 +97,7 @@ TEST(LowRank, columns_become_orthonormal_and_dependent_ones_zero) {
 TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
   struct Case {
     Compression compression;
-    double tolerance;  // of the largest sum; low_rank promises nothing of one step
+    double tolerance;  // of the largest sum; low_rank guarantees nothing for one step
   };
   for (const Case& one : {Case{{Kind::f16}, 0x1p-8}, Case{{Kind::bf16}, 0x1p-5}, Case{{Kind::int8}, 0.02},
                           Case{{Kind::low_rank, 3}, 100}}) {
@@ -133,7 +133,7 @@ TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
   }
 }
 
-// Errors of at most G/254 of block maxima that themselves hold the error before: at most G/253 for ever.
+// Errors of at most G/254 of block maxima that themselves hold the error before: at most G/253 forever.
 TEST(Compressor, what_int8_owes_stays_bounded_and_comes_later) {
   constexpr int ranks = 3;
   constexpr size_t elements = 700;

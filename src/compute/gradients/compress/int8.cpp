@@ -10,7 +10,7 @@ namespace trainyard::gradients {
 namespace {
 
 constexpr float steps = 127;
-// Below this the scale's inverse has no room in a float; such a block is late as a whole.
+// Below this the inverse of the scale overflows a float; such a block is sent in a later step.
 constexpr float magnitude_min = 1e-35f;
 // Added and taken away again it rounds to the nearest integer, ties to even.
 constexpr float rounder = 12582912.0f;  // 1.5 * 2^23

@@ -1,13 +1,13 @@
-// A matrix as the product of two thin ones, found by one step of power iteration from where the last step ended.
+// Approximates a matrix by the product of two thin ones, with one step of power iteration from the result of the last step.
 //
-//   M, rows x columns, of one rank: its gradient and what it still owes     Q, columns x r, of the step before
+//   M, rows x columns, of one rank: its gradient and its earlier error       Q, columns x r, of the step before
 //   P = average over ranks of M Q                                           made orthonormal, column by column
 //   Q_own = M' P;  Q = average over ranks of Q_own
-//   every rank gets P Q';  it goes on owing M - P Q_own'
+//   every rank gets P Q';  its error is M - P Q_own', added to the next M
 //
-// What the ranks owe in directions in which they cancel out never shows in P. So that it does not grow for ever, every
-// row_interval steps the last column of P is a row's own direction: that row travels as it is and nothing of it is
-// owed. After row_interval x rows steps all had their turn, which bounds what a rank owes by as many gradients.
+// Errors in directions in which the ranks cancel out never appear in P. To keep them from growing forever, every
+// row_interval steps the last column of P is the direction of one row: that row is sent exactly and has no error. After
+// row_interval x rows steps each row was sent so, which bounds the error of a rank by as many gradients.
 //
 // (Vogels, Karimireddy and Jaggi, "PowerSGD: Practical Low-Rank Gradient Compression for Distributed Optimization",
 // NeurIPS 2019.) P and Q are the only bytes that travel, and come from sums that are equal on all ranks; so are the
@@ -36,9 +36,9 @@ constexpr bool low_rank_saves(Matrix matrix, size_t rank) {
   return rank * (matrix.rows + matrix.columns) < matrix.rows * matrix.columns;
 }
 
-// The first Q: columns that have nothing to do with each other, the same for equal seeds.
+// Fills the first Q with independent columns; equal seeds give equal columns.
 void first_q(std::span<float> q, uint64_t seed);
-// A column of Q that is zero would stay so for ever: it begins anew.
+// Fills the zero columns of Q again, which would otherwise stay zero forever.
 void revive_q(std::span<float> q, size_t rank, uint64_t seed);
 // The last column becomes the direction of a row.
 void point_to_row(float* p, size_t rows, size_t rank, size_t row);

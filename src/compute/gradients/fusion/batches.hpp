@@ -1,4 +1,4 @@
-// Which ready tensors are carried out together, and in which order.
+// Decides which ready tensors are reduced together, and in which order.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -16,7 +16,7 @@ struct Batch {
   bool operator==(const Batch&) const = default;
 };
 
-// Of all ranks' parts together.
+// Returns the bytes of the parts of all ranks together.
 uint64_t bytes_of(const Agreement& agreement);
 
 struct Fusing {

@@ -21,7 +21,7 @@ std::string listed(std::span<const uint64_t> numbers) {
   return text + "]";
 }
 
-// All ways in which requests of one name may differ, in the words of whoever reads the error.
+// The fields in which requests of one name may differ, as they are named in errors.
 struct Field {
   std::string_view name;
   std::string (*value)(const Signature& signature);
@@ -194,8 +194,8 @@ void Coordinator::fail(const std::string& key, std::string fault, Answer& answer
   rows_.erase(key);
 }
 
-// A rank asks for all of a group at once. So when one of its tensors is complete every rank has asked for all it
-// knows, and what is not complete now never will be.
+// A rank requests all tensors of a group at once. So when one of them is complete, every rank has requested all that it
+// knows, and a tensor that is not complete now never will be.
 void Coordinator::settle_group(const Row& row, const Sets& sets, Answer& answer) {
   const Signature first = row.asks.begin()->second;
   const auto& members = sets.at(first.set);

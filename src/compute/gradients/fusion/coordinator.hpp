@@ -1,9 +1,10 @@
-// Rank 0's part of the negotiation: collects what the ranks ask for, and answers what all of them do.
+// A Coordinator is the part of rank 0 in the negotiation: it collects the requests of the ranks, and answers which tensors
+// all of them reduce.
 //
-// Touches nothing: reports in, an answer out. What the ranks agreed upon before is in the response cache, which
-// every rank holds alike; here is what some ranks asked for and others did not.
+// Pure: reports in, an answer out. Earlier agreements are in the response cache, which is equal on all ranks; the coordinator
+// holds the tensors that only some ranks have requested yet.
 //
-// Threads: confined to one at a time. Errors: corrupt, naming the rank whose report makes no sense.
+// Threads: confined to one at a time. Errors: corrupt, naming the rank whose report is invalid.
 #pragma once
 
 #include <map>
@@ -21,7 +22,7 @@ namespace trainyard::gradients {
 // The members of each set, ascending; set 0 is everyone.
 using Sets = std::map<int, std::vector<int>>;
 
-// What cannot be, whoever asks: a set that is none, a root that does not belong to it, splits that do not add up.
+// Rejects a request that is invalid on any rank: an unknown set, a root outside of it, splits that do not add up.
 Result<void> check(const Signature& signature, const Sets& sets, int rank);
 
 // Says whether a tensor can be carried out while some rank brings zeros. What moves rows could only be done without
@@ -50,7 +51,7 @@ class Coordinator {
 
   bool complete(const Row& row, const Sets& sets) const;
   std::vector<int> missing(const Row& row, const std::vector<int>& members) const;
-  // Empty when all ranks ask for the same.
+  // Describes how the requests differ; empty when they are equal.
   std::string difference(const Row& row) const;
   Agreement agreed(const Row& row, const std::vector<int>& members) const;
   void settle(const Sets& sets, Answer& answer);

@@ -1,5 +1,5 @@
-// What a peer may say in a negotiation: any bytes, read as a report and as an answer. What decodes must encode to the
-// same bytes again, and a coordinator must stand whatever a report asks for.
+// Decodes any bytes as a report and an answer of a negotiation. Decoded messages encode to the same bytes, and a coordinator
+// handles every decoded report.
 // decoder: src/compute/gradients/fusion/messages.cpp
 #include "base/check.hpp"
 #include "gradients/fusion/negotiation.hpp"

@@ -1,4 +1,4 @@
-// What the ranks write to rank 0 when a tensor goes the slow way, and what rank 0 answers to all.
+// Encodes the reports of ranks to rank 0 about tensors that are not cached, and the answer of rank 0 to all.
 //
 //   numbers   little-endian; a text or list begins with its length as u32
 //   report    u32 magic "TYF1", u8 leaving, list of signatures, list of waiting
@@ -10,8 +10,8 @@
 //             u8 compression, u32 its rank, i32 priority, i32 set, text group, u32 group members, list of u64 shape,
 //             list of u64 splits
 //
-// Threads: pure functions. Errors: corrupt, saying which field. A list may not announce more than its message
-// could hold, so a peer's bytes cannot make us allocate more than their own length times a small number.
+// Threads: pure functions. Errors: corrupt, naming the field. A list must fit into its message, so the bytes of a peer cannot
+// make the receiver allocate more than their own length times a small number.
 #pragma once
 
 #include <cstdint>

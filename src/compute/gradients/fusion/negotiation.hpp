@@ -81,7 +81,7 @@ class Negotiation {
   static constexpr uint64_t nothing_to_say = 1;  // flags: we need no answer of rank 0
   static constexpr uint64_t no_roll_call = 2;    // nothing has waited for too long here
   static constexpr uint64_t flags_max = 3;
-  static constexpr uint32_t cycle_microseconds_max = 1'000'000;  // nobody waits longer for a step
+  static constexpr uint32_t cycle_microseconds_max = 1'000'000;  // no step may wait longer
 
  private:
   enum class State : uint8_t { held, known, fresh, asked };

@@ -339,7 +339,7 @@ struct World {
 
 struct Wish {
   Signature signature;
-  int odd_rank = -1;  // asks for something else under this name
+  int odd_rank = -1;  // requests something else under this name
 };
 
 std::vector<Wish> wishes_of_a_step(World& world, int step) {

@@ -22,8 +22,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Where somebody waits for a handle the pause between cycles is this part of the cycle: others may come a moment
-// later, and nobody gains from a full pause.
+// While a thread waits for a handle, the pause between cycles is this part of the cycle: other tensors may follow soon, but
+// a full pause would only delay.
 constexpr int waited_for_divisor = 8;
 // Copied in and out at 10 GB/s these take as long as a call: some 20 us in shared memory, some 200 us
 // between hosts.
@@ -56,7 +56,7 @@ struct Notifier {
   std::mutex mutex;
   std::condition_variable changed;
   int waiting = 0;     // threads in Handle::wait; guarded by mutex
-  bool hurry = false;  // somebody began to wait since the last cycle; guarded by mutex
+  bool hurry = false;  // a thread began to wait since the last cycle; guarded by mutex
 };
 
 struct Handle::State {

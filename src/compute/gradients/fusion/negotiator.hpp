@@ -1,26 +1,25 @@
-// Collectives by name: each rank submits tensors whenever it has them, in any order and from any thread; a
-// background thread finds out which ones all ranks have, fuses small ones and carries them out in one order
-// everywhere. What Horovod calls its controller and tensor fusion.
+// A Negotiator runs collectives by name: each rank submits tensors when they are ready, in any order and from any thread. A
+// background thread determines which ones all ranks have, fuses small ones and reduces them in the same order on all ranks.
+// Horovod calls this controller and tensor fusion.
 //
 //   auto negotiator = TRY(Negotiator::start(std::move(group)));
 //   auto handle = negotiator->submit({.name = "layer1.weight", .input = gradients, .output = gradients,
 //                                     .reduction = Reduction::average});
-//   ...                                            // the backward pass goes on
+//   ...                                            // the backward pass continues
 //   TRY(handle.wait());
 //
-// A cycle: what was submitted is compared with the response cache; one AND over all ranks' bits tells which of
-// the known tensors everyone has. A tensor that is new, or not what it was, goes the slow way: rank 0 collects
-// what the ranks ask for and answers what all of them do. Ready tensors are ordered by priority, fused into
-// buffers and carried out. negotiation.hpp decides all of this without touching anything; here is the loop.
+// A cycle compares the submitted tensors with the response cache; one AND over the bits of all ranks tells which of the known
+// tensors all ranks have. For a new or changed tensor, rank 0 collects the requests of the ranks and answers which tensors all
+// of them reduce. Ready tensors are ordered by priority, fused into buffers and reduced. negotiation.hpp decides this without
+// I/O; the negotiator is the loop.
 //
-// A name is under way once at a time on each rank: submit() refuses a second request. Ranks that ask for unlike
-// things under one name (shape, type, operation ..) all get an error that names the ranks and what differs; nothing
-// else is harmed.
+// A name may be outstanding only once on each rank: submit() refuses a second request. Ranks whose requests of one name differ
+// (shape, type, operation ..) all get an error that names the ranks and the difference; other tensors are not affected.
 // Tensors of one `group` complete together or fail together.
 //
-// Order of additions: that of group.hpp, with an element's place in its fusion buffer for its place in the
-// tensor. All ranks get the same bits always. What is fused with what depends on who was ready when, so runs may
-// differ in the last bit; Options::reproducible fuses none but groups, and then they do not.
+// Order of additions: that of group.hpp, with the position of an element in its fusion buffer instead of
+// its tensor. All ranks always get the same bits. Which tensors are fused depends on timing, so runs may differ in the last
+// bit; with Options::reproducible only groups are fused, and runs do not differ.
 //
 // Threads: call from anywhere. `on_done`, `allocate` and the options' functions are called by the background
 //          thread, one at a time: they must not wait for a handle, add_set() or stop(); they may submit.
@@ -84,13 +83,13 @@ class Handle {
   struct State;
   explicit Handle(std::shared_ptr<State> state) : state_(std::move(state)) {}
   bool done() const;
-  // Says whether submit() refused the request: it cannot be, or its name is under way. No other rank hears of it.
+  // Returns true when submit() refused the request: it is invalid, or its name is outstanding. Other ranks are not told.
   bool refused() const;
-  // Whoever waits also ends the cycle's pause: nothing more will come of this thread.
+  // Waiting also ends the pause of the cycle, since this thread submits nothing more.
   Result<Outcome> wait();
 
  private:
-  std::shared_ptr<State> state_;  // shared with the background thread; whoever is last frees it
+  std::shared_ptr<State> state_;  // shared with the background thread; the last one frees it
 };
 
 enum class Phase : uint8_t {
@@ -139,7 +138,7 @@ struct Counters {
 
 class Negotiator {
  public:
-  // All ranks of the group call it. The group is the negotiator's: nobody else calls it while this lives.
+  // All ranks of the group call it. The negotiator owns the group; no other thread may call it.
   static Result<std::unique_ptr<Negotiator>> start(std::unique_ptr<collectives::Group> group,
                                                    Options options = {});
   ~Negotiator();  // stop()

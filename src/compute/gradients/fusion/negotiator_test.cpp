@@ -366,7 +366,7 @@ TEST(Negotiator, adaptive_sums_are_fused_but_combined_each_by_itself) {
   });
 }
 
-// The victim is a process, so that it dies as processes die: between two cycles or within one, without a word.
+// The killed rank is a process, so that it dies between two cycles or within one, without a message.
 TEST(Negotiator, a_killed_rank_fails_all_that_is_outstanding_with_its_name_and_the_tensors) {
   constexpr int ranks = 3;
   constexpr int victim = 1;

@@ -1,4 +1,4 @@
-// What a rank asks of the others by name, and what they agreed upon: the nouns of fusion/.
+// Defines the types of fusion/: the requests of a rank, which have names, and the agreements of all ranks on them.
 //
 // Threads: plain values.
 #pragma once

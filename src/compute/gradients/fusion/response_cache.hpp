@@ -1,7 +1,7 @@
-// What the ranks agreed upon before, each tensor at a fixed position, so that a bit stands for it.
+// A ResponseCache holds earlier agreements of the ranks, each tensor at a fixed position, so that one bit stands for it.
 //
-// Every rank holds the same entries at the same positions: they change only by what all ranks hear. When it is
-// full the entry that was used least recently goes, by the order in which tensors were carried out.
+// Every rank holds the same entries at the same positions, since they change only by messages that all ranks receive. A full
+// cache evicts the least recently used entry, by the order in which tensors were reduced.
 //
 // Threads: confined to one at a time. Errors: none.
 #pragma once
