@@ -220,7 +220,7 @@ ENABLED = {
 # A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."
 OPENINGS = r"what|who|whom|whose|whoever|which|whether|of|those"
 HEADERS = "tests/tidy/headers.txt"
-HEADERS_MAX = 8  # lines of HEADERS when it was written: it may only shrink
+HEADERS_MAX = 0  # lines of HEADERS when it was written: it may only shrink
 
 # Whole words: not parts of identifiers, paths or calls.
 WORD = r"(?<![\w./:$@-])(?:%s)(?![\w/(]|::|\.\w|-\w)"

@@ -1,7 +1,7 @@
-// Which groups and streams there are: names, numbers, and a summary of each stream that nobody has open.
+// Lists the log groups and streams: names, numbers, and a summary of each stream that is not open.
 //
-// A stream's row says `open` from before its first byte is written until its summary is stored: after a crash
-// the open rows are the streams whose tails must be looked at, and no others.
+// A stream's row says `open` from before its first byte is written until its summary is stored: after a crash the open rows
+// are the streams whose tails must be read, and no others.
 //
 // Threads: callable from anywhere. Errors: those of database.hpp; not_found, conflict.
 #pragma once

@@ -1,4 +1,4 @@
-// What the tests of this room share: a directory that goes away, a clock that stands still.
+// Provides what the tests of this module share: a temporary directory and a clock that is set.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What the hosts of a group run, and what their containers are given, where that is more than a job says for all of its
-// hosts: of jobs in queues, whose hosts may differ and whose users may ask for directories, limits and devices.
+// Describes what the hosts of a group run, and the options of their containers, where these differ between the hosts of a
+// job: jobs in queues may have them, and their users may name directories, limits and devices.
 //
 // Threads: plain values. Units: bytes.
 #pragma once

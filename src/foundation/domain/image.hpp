@@ -1,4 +1,4 @@
-// What a TrainingImage name stands for, after the config's `images` table was asked.
+// Resolves the name of a training image by the table `images` of the configuration.
 #pragma once
 
 #include <map>

@@ -1,12 +1,12 @@
-// What instances cost, and so what a job cost. Prices are per region and instance type; a job is charged for the
+// Computes the cost of jobs from the prices of instances. Prices are per region and instance type; a job is charged for the
 // seconds that each of its hosts ran, at the spot price where it may be interrupted.
 //
-// A host that asked for a share of a machine instead of a type (plain jobs) is charged for that share, by the prices
-// of the types "vCPU", "GiB" and "GPU".
+// A host that requested a share of a machine instead of an instance type is charged for that share, by the prices of
+// the types "vCPU", "GiB" and "GPU".
 //
 // Amounts are whole millionths of the currency, so that sums of many jobs are exact.
 //
-// Threads: plain values, pure functions. Errors: none; what has no price is counted and named.
+// Threads: plain values, pure functions. Errors: none; instances without a price are counted and named.
 #pragma once
 
 #include <cstdint>

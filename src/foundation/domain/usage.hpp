@@ -1,7 +1,7 @@
-// What a share of a line has used of it, as fair share counts it: vCPU seconds, which fade. After the line's decay time
-// a third of them (1/e) is left; so one that holds a steady number of vCPU counts for as many as it held in that time.
+// Counts the usage of a share of a queue for fair share: vCPU seconds, which decay. After the queue's decay time 1/e, about a
+// third, is left; so a share with a constant number of vCPUs counts for as many as it had in that time.
 //
-// Only what has ended is remembered. What runs is added whenever it is asked for, so that nothing is written while
+// Only the usage of ended attempts is stored. That of running ones is added at each query, so that nothing is written while
 // nothing happens.
 //
 // Threads: plain values, pure functions.
