@@ -204,7 +204,7 @@ ATTACKS = (
         "for d in output/intermediate checkpoints model output/data; do mkfifo /opt/ml/$d/fifo;"
         f" done; {WATCHED}",
         "Completed",
-        "it is no file",
+        "it is not a regular file",
     ),
     row(
         "device",

@@ -278,7 +278,7 @@ def test_a_server_is_reached_over_tls(server: Server, yard: Callable[..., str]) 
 
 def test_mistakes_are_told_in_words(server: Server, yard: Callable[..., str]) -> None:
     assert "did you mean `trainyard jobs`?" in yard("jbos", code=2)
-    assert "which job?" in yard("describe", code=2)
+    assert "missing argument JOB" in yard("describe", code=2)
     assert "`trainyard jobs` lists the jobs, those of Batch with their id" in yard(
         "describe", "nothing-there", code=1
     )
