@@ -269,7 +269,7 @@ def test_words_for_what_is_wrong(catalogue: Server, place: pathlib.Path) -> None
     assert "unknown name {y}; known names: campaign" in refusal(
         job={"hyperparameters": {"lr": "{y}"}}
     )
-    assert "there is a campaign 'streets' already" in refusal(name="streets")
+    assert "campaign 'streets' already exists" in refusal(name="streets")
     assert 'placement.rule "capacity" is for [training_job]' in refusal(
         placement={"rule": "capacity"}, batch_job={"jobQueue": "q", "jobDefinition": "d"}
     )

@@ -56,7 +56,7 @@ else:
     bias = (c_float * 3)()
     ok(library.trainyard_worker_pull(worker, c_uint32(1), None, c_size_t(0), bias, c_size_t(3), why))
     assert list(bias) == [0.0, 1.0, 2.0], list(bias)  # 0.5 * (1 + 1) less
-    assert library.trainyard_worker_pull(worker, c_uint32(2), None, c_size_t(0), bias, c_size_t(3), why) == 1 and b"no table 2" in why.value
+    assert library.trainyard_worker_pull(worker, c_uint32(2), None, c_size_t(0), bias, c_size_t(3), why) == 1 and b"unknown table 2" in why.value
     ok(library.trainyard_worker_leave(worker, why))
     library.trainyard_worker_free(worker)
 library.trainyard_group_free(group)

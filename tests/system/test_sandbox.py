@@ -262,5 +262,5 @@ def test_connections_of_a_job_are_limited(start: Callable[..., Server], outside:
     ),
 )
 def test_gpus_are_not_shared_by_name(start: Callable[..., Server], config: str) -> None:
-    with pytest.raises(AssertionError, match="handed out whole"):
+    with pytest.raises(AssertionError, match="belongs to one job at a time"):
         start(config)
