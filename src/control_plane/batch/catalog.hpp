@@ -1,7 +1,7 @@
 // Catalogs what jobs of AWS Batch are submitted to and made from: job queues, compute environments, job definitions.
 // The jobs themselves are jobs like all others (domain/job.hpp).
 //
-// `request` of each holds what its face was told, in the face's own members, for Describe to echo.
+// `request` of each holds the client's request with the members of AWS Batch, for Describe to echo.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -31,7 +31,7 @@ struct ComputeEnvironment {
   double cpus_min = 0;
   double cpus_desired = 0;
   std::vector<std::string> instance_types = {};  // "c5.4xlarge", "c5", "optimal"
-  bool spot = false;                             // its machines may be taken back
+  bool spot = false;                             // its machines may be reclaimed
   Json request = Json::object();
 };
 
@@ -85,15 +85,15 @@ inline constexpr size_t kEnvironmentsMax = 50;                                  
 inline constexpr size_t kQueuesMax = 50;                                             // of a region, as AWS
 inline constexpr size_t kEnvironmentsOfQueueMax = 3;                                 // as AWS
 inline constexpr int64_t kWaitLimitSecondsMin = 600, kWaitLimitSecondsMax = 86'400;  // as AWS
-inline constexpr size_t kWaitLimitsMax = 10;  // of a queue: each is looked at with each turn
+inline constexpr size_t kWaitLimitsMax = 10;  // of a queue: each is checked in each iteration
 enum class ResourceChange { create, update, remove };
 
-// The noun as it is after the change; `last` is the definition's last revision, where there is one. A definition is
+// Returns the resource after the change; `last` is the definition's last revision, if there is one. A definition is
 // created with the next revision, and is never removed, only made inactive (an update).
-// Errors: in words for the client: conflict (taken, in use, not disabled), not_found, invalid (too many).
+// Errors: with a text for the client: conflict (taken, in use, not disabled), not_found, invalid (too many).
 Result<Resource> changed(const Catalog& yard, const JobDefinition* last, ResourceChange how,
                          Resource resource);
-// Puts the noun, which changed() gave, where it belongs; definitions belong nowhere here.
+// Puts the resource that changed() returned into the catalog; definitions are not part of it.
 void put(Catalog& yard, ResourceChange how, const Resource& resource);
 
 // For how long what the queue's shares have used counts; of the empty key: what jobs of no queue have used.

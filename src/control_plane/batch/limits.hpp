@@ -1,4 +1,4 @@
-// Limits what a job of AWS Batch may ask for, as AWS does. The limits of the job itself are in domain (limits.hpp,
+// Limits what a job of AWS Batch may request, as AWS does. The limits of the job itself are in domain (limits.hpp,
 // job_options.hpp).
 //
 // Threads: constants. Units: in the names.

@@ -1,7 +1,7 @@
 // Describes how jobs of AWS Batch share a queue, and what they need besides machines: scheduling policies, quota shares,
 // consumable resources, service environments. Queues are in catalog.hpp.
 //
-// `request` of each holds what its face was told, in the face's own members, for Describe to echo.
+// `request` of each holds the client's request with the members of AWS Batch, for Describe to echo.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -86,15 +86,16 @@ struct ConsumableResource {
   std::string token = {};
 };
 
-inline constexpr size_t kPoliciesMax = 500;               // of a region, as AWS
-inline constexpr size_t kServiceEnvironmentsMax = 50;     // of a region, as compute environments
-inline constexpr size_t kQuotaSharesOfQueueMax = 20;      // as many as a snapshot lists
-inline constexpr size_t kConsumableResourcesMax = 5'000;  // of a region: the yard is copied with each change
-inline constexpr size_t kWeightsMax = 500;                // of a policy, as AWS
-inline constexpr size_t kShareNameMax = 255;              // letters and numbers, as AWS
-inline constexpr int64_t kDecaySecondsDefault = 600;      // as AWS
-inline constexpr int64_t kDecaySecondsMax = 604'800;      // a week, as AWS
-inline constexpr int64_t kReservationPercentMax = 99;     // as AWS
+inline constexpr size_t kPoliciesMax = 500;            // of a region, as AWS
+inline constexpr size_t kServiceEnvironmentsMax = 50;  // of a region, as compute environments
+inline constexpr size_t kQuotaSharesOfQueueMax = 20;   // as many as a snapshot lists
+inline constexpr size_t kConsumableResourcesMax =
+    5'000;                                             // of a region: the catalog is copied with each change
+inline constexpr size_t kWeightsMax = 500;             // of a policy, as AWS
+inline constexpr size_t kShareNameMax = 255;           // letters and numbers, as AWS
+inline constexpr int64_t kDecaySecondsDefault = 600;   // as AWS
+inline constexpr int64_t kDecaySecondsMax = 604'800;   // a week, as AWS
+inline constexpr int64_t kReservationPercentMax = 99;  // as AWS
 inline constexpr double kWeightMin = 0.0001, kWeightMax = 999.9999;  // as AWS
 inline constexpr size_t kUpdateTokensKept =
     64;  // a client repeats within seconds; this many updates are not made in them

@@ -1,5 +1,5 @@
 // Shows a training job that AWS Batch has queued as Batch does (a service job). Below it is a training job like any
-// other: the one job has both faces, and its name is the id that Batch gives it.
+// other: both APIs show the one job, and its name is the id that Batch gives it.
 //
 // Threads: pure functions. Requires of all: job.spec.contract == domain::Contract::training.
 #pragma once

@@ -37,7 +37,7 @@ std::string status_reason_of(Fault fault, const std::optional<int>& exit_code, c
   return "Essential container in task exited";
 }
 
-// "" when nobody ended the job before its time.
+// "" unless the job was stopped early.
 std::string reason_of_stop(const Job& job) {
   if (job.withdrawn != Withdrawn::no) return job.withdrawn_reason;
   return job.stop_cause == StopCause::max_runtime ? "Job attempt duration exceeded timeout" : "";
@@ -104,7 +104,7 @@ AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   const Fault fault = attempt.fault.value_or(Fault::algorithm);
   end.status_reason = status_reason_of(fault, attempt.exit_code, attempt.machine);
   end.reason = container_reason(fault, attempt.failure);
-  // Of one that was over before, somebody wrote down that another follows.
+  // An attempt that was over before has its successor recorded.
   const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
   if (last && told_to_stop && attempt.interruption.empty())
     if (std::string reason = reason_of_stop(job); !reason.empty()) end.status_reason = std::move(reason);

@@ -19,7 +19,7 @@ std::string node_status_reason(const domain::Job& job, domain::HostIndex host);
 
 // Of an attempt of this job that failed or ended. The words of AWS, since rules match them.
 domain::AttemptEnd end_of(const domain::Job& job, const domain::Attempt& attempt);
-// What is told of a container beside its exit code; nothing of what it wrote itself.
+// The reason of a container's end in addition to its exit code, without the container's own output.
 std::string container_reason(domain::Fault fault, const std::string& failure);
 // statusReason: why it waits, or how it ended.
 std::string status_reason(const domain::Job& job);

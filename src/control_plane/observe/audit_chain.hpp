@@ -18,7 +18,7 @@
 
 namespace trainyard::observe {
 
-// A member of each record beside CloudTrail's: the SHA-256 of the previous line without its newline, in hex.
+// A member of each record in addition to CloudTrail's: the SHA-256 of the previous line without its newline, in hex.
 constexpr std::string_view kPreviousDigest = "previousDigest";
 // Of the first line of all.
 std::string first_digest();

@@ -1,4 +1,4 @@
-// The few file calls of this room, with errors that name the path.
+// Wraps the file calls of this module, with errors that name the path.
 //
 // Threads: callable from anywhere. Errors: by errno.
 #pragma once

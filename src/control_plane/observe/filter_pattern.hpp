@@ -1,7 +1,7 @@
 // CloudWatch's filter patterns: which messages match.
 //
 //   ERROR "disk full" -debug     all of these, none with a minus (case counts; a term may stand anywhere in
-//   the message) ?ERROR ?WARN                 at least one of these; they do not count beside terms that must
+//   the message) ?ERROR ?WARN                 at least one of these; they do not count next to terms that must
 //   be there { $.step > 10 && ($.loss = 0.1 || $.host = "algo-*") }
 //                                of messages that are JSON: = != < <= > >=, IS NULL, IS TRUE, IS FALSE, NOT
 //                                EXISTS,

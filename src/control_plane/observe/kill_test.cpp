@@ -44,8 +44,8 @@ struct Acknowledged {
   uint64_t batch;
 };
 
-// Never returns. Each writer is an agent: it asks for the last batch and goes on from there, repeating that
-// one.
+// Never returns. Each writer is an agent: it reads the number of the last batch and continues by repeating that
+// batch.
 [[noreturn]] void run_child(const std::string& directory, int pipe) {
   ManualClock clock;
   auto logs = open_logs(directory + "/logs", clock, small_files());

@@ -171,7 +171,7 @@ class LogDirectory final : public Logs, public ManyStreams {
     for (const auto& row : TRY(catalogue_->ended_before(before))) {
       {
         std::lock_guard lock(mutex_);
-        if (open_.contains(row.key)) continue;  // somebody reads it: next time
+        if (open_.contains(row.key)) continue;  // it is being read: next time
         TRY(catalogue_->remove({row.id}));
       }
       TRY(Stream(segments_, row, settings_, *catalogue_).remove_files());

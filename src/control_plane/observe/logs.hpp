@@ -107,7 +107,7 @@ class Logs {
 };
 
 struct LogSettings {
-  // Events and streams whose last event is older are removed. None: kept for ever, as on AWS.
+  // Events and streams whose last event is older are removed. None: kept forever, as on AWS.
   std::optional<Duration> retention;
   // Asked before each append of events; its error is the append's (base/disk_reserve.hpp).
   CheckRoom check_room = no_reserve();
@@ -116,7 +116,7 @@ struct LogSettings {
   uint64_t segment_bytes = 64 << 20;
   // One entry of the sparse index per so many bytes: what a read may have to look through in vain.
   uint64_t block_bytes = 64 << 10;
-  // A stream that nobody asked for during this time is forgotten in memory.
+  // A stream that is not used during this time is dropped from memory.
   Duration idle_time = 10min;
   // Streams held in memory at once (some hundred bytes each, and 40 bytes per block).
   size_t streams_open_max = 4096;

@@ -1,4 +1,4 @@
-// Logs that can make many streams with one sync: a turn in which sixty hosts start does not wait sixty times.
+// Creates many streams of a log with one sync: an iteration that starts sixty hosts waits once, not sixty times.
 //
 // Threads: callable from anywhere. Errors: those of Logs.
 #pragma once

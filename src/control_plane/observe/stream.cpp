@@ -370,7 +370,7 @@ Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t positio
     return ok();
   }();
   if (written) return ok();
-  // Take back what was written in part: what was not acknowledged must not be found later. (A new segment
+  // Undo the partial write: what was not acknowledged must not be found later. (A new segment
   // without a commit record counts as absent; an old one is cut back.)
   const auto undone = [&]() -> Result<void> {
     if (is_new) return remove_file(file_path);

@@ -1,4 +1,4 @@
-// One stream on disk: segments, their sparse index, and what of it is in memory while somebody uses it.
+// A Stream is one log stream on disk: its segments, their sparse index, and its state in memory while it is in use.
 //
 // An append writes its events and a commit record to the end of the last segment and syncs it; appenders that
 // arrive meanwhile share the next sync. No file stays open between calls.
@@ -45,7 +45,7 @@ class Stream {
 
   // Removes the segments before the last one that hold nothing newer.
   Result<void> retire(Instant before);
-  // Removes all segments. Requires: nobody else uses the stream, and the catalogue has forgotten it.
+  // Removes all segments. Requires: the stream has no other user, and the catalogue has forgotten it.
   Result<void> remove_files();
 
   uint64_t id() const { return id_; }

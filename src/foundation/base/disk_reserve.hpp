@@ -15,7 +15,7 @@ namespace trainyard {
 
 class DiskReserve {
  public:
-  // `free_bytes` asks the file system (os/disk.hpp); where it cannot be asked, nothing is refused.
+  // `free_bytes` reads the free space of the file system (os/disk.hpp); if that fails, nothing is refused.
   DiskReserve(uint64_t reserve_bytes, std::function<Result<uint64_t>()> free_bytes)
       : reserve_bytes_(reserve_bytes), free_bytes_(std::move(free_bytes)) {}
 

@@ -1,7 +1,7 @@
 // Lets tests put a full or a broken disk below the modules that decide crash safety.
 //
-// A module that writes what must survive takes a FileFaults in its constructor and asks it before each step that
-// changes the disk. The shipped programs pass nothing, and every step is carried out.
+// A module that writes durable files takes a FileFaults in its constructor and calls it before each step that changes
+// the disk. The shipped programs pass nothing, and every step is carried out.
 //
 // Threads: before() is called from the threads that write; NthFileFault is callable from anywhere.
 // Errors:  none; a fault is an errno that the step then fails with.

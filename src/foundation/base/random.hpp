@@ -23,7 +23,7 @@ class Random {
   std::string hex(size_t bytes);
 };
 
-// xoshiro256** from one seed: equal seeds give equal bytes, for ever. Not for secrets.
+// xoshiro256** from one seed: equal seeds give equal bytes in every release. Not for secrets.
 // Confined to one thread at a time.
 class SeededRandom final : public Random {
  public:

@@ -25,7 +25,7 @@ enum class Kind {
   unavailable,  // not now: try again later
   cancelled,    // the caller or a deadline gave up
   corrupt,      // bytes are not what they must be: restore them
-  internal,     // a fault of ours that was caught at the edge of a room: report it
+  internal,     // a fault of ours that was caught at the edge of a module: report it
 };
 
 std::string_view to_string(Kind kind);

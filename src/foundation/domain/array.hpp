@@ -3,8 +3,8 @@
 // So whom a child awaits is arithmetic, and a child that was not made yet can be shown: it follows from its array alone.
 //
 // Children are made in the order of their index, few at a time (the first Job::children_made of them), since an array of
-// ten thousand would be ten thousand records before the first one runs. One that is withdrawn before its turn is made
-// then, in its final state.
+// ten thousand would be ten thousand records before the first one runs. One that is cancelled before is created at its
+// index's time, in its final state.
 //
 //   array   waiting --first child is made--> active --all are over--> completed | failed (one of them failed)
 //           waiting --withdraw--> stopped    active --withdraw--> stopping (makes no more) --> stopped

@@ -40,7 +40,7 @@ struct ProcessLimit {
 // Of setrlimit(), in small letters.
 bool is_process_limit(std::string_view name);
 
-// What a container is given beside its program and its share.
+// The options of a container in addition to its program and its share of the machine.
 struct ContainerOptions {
   std::vector<Volume> volumes;
   std::vector<ProcessLimit> limits;

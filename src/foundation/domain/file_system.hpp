@@ -33,7 +33,7 @@ Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSys
 // A principal that names a shared directory for a job, or the job itself.
 struct Requester {
   std::string user;                // of a user's keys; "" for a role's
-  std::vector<std::string> roles;  // ARNs: of the session that asks, of the job; "" entries say nothing
+  std::vector<std::string> roles;  // ARNs: of the requesting session, of the job; "" entries say nothing
 };
 // Whether the file system's lists let that principal name it.
 bool may_name(const FileSystem& file_system, const Requester& requester);
@@ -44,7 +44,7 @@ Result<void> check_shared_directories(const FileSystems& file_systems, const Fil
 
 // The user and group of the machines as whom a job reads and writes shared directories: never root.
 struct PosixUser {
-  uint32_t user_id = 65534, group_id = 65534;  // nobody, whom no file should belong to
+  uint32_t user_id = 65534, group_id = 65534;  // the overflow user, which should own no file
   bool operator==(const PosixUser&) const = default;
 };
 // By the name of the user who asked for the job; "*" is all others.

@@ -49,7 +49,7 @@ bool is_about(std::string_view key, std::string_view name, const ImageName& part
   return false;
 }
 
-// What is pulled: a digest says which, whatever the tag beside it.
+// The source that is pulled: a digest takes precedence over a tag.
 std::string registry_source(const ImageName& name) {
   const std::string base = name.registry + "/" + name.repository;
   if (!name.digest.empty()) return base + "@" + name.digest;

@@ -46,7 +46,7 @@ ImageName split_image_name(std::string_view name);
 // The key of `images` that is about `name`; nullptr when none is. A key is a name, in which '*' stands for any text. One
 // without a tag is about all tags, one without a registry about all of AWS's registries: "pytorch-training",
 // "pytorch-training:2.*-cpu-*", "*.dkr.ecr.eu-*.amazonaws.com/mine". Of several the most specific wins: the name
-// itself, then the one with more text beside its stars. Keys of the config come before built-in ones.
+// itself, then the one with more text outside its stars. Keys of the config come before built-in ones.
 const std::string* find_image_key(const std::map<std::string, Image>& images, std::string_view name);
 
 // What `name` stands for: what a key of `images` is about, else "oci:PATH:TAG", "containers-storage:NAME",

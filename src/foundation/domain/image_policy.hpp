@@ -1,4 +1,4 @@
-// Decides which images jobs may run, beside those that the config names itself: by patterns, each for some roles, and by
+// Decides which images jobs may run in addition to those that the configuration names: by patterns, each for some roles, and by
 // the directories that OCI layouts may lie in.
 //
 // Threads: pure. Errors: denied, with what is allowed.

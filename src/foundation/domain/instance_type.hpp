@@ -1,5 +1,5 @@
-// AWS's instance types: what a name like ml.m5.large promises. Facts of the published tables, kept as one
-// table.
+// Lists AWS's instance types: processors, memory and GPUs of a name like ml.m5.large, from the published
+// tables.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace trainyard::domain {
 // Every number of the spec is within its limit (limits.hpp), and so are their sums.
 Result<void> check_limits(const JobSpec& spec);
 
-// The parts of a job agree with each other: a job that runs has an attempt, which has as many hosts as the spec asks for,
+// Checks that the parts of a job agree with each other: a running job has an attempt, which has as many hosts as its spec,
 // and so on. `spec` itself may be beyond its limits.
 Result<void> check_consistent(const Job& job);
 

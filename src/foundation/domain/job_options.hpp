@@ -25,7 +25,7 @@ struct RetryRule {
   bool retry = false;
 };
 
-// Why a job was taken back before its time, and by whom.
+// Why a job was stopped before its end, and by which operation.
 enum class Withdrawn { no, cancelled, terminated, dependency_failed, queue_deleted };
 std::string_view to_string(Withdrawn);
 Result<Withdrawn> parse_withdrawn(std::string_view);

@@ -1,6 +1,6 @@
-// The largest numbers that a job may name, whoever named them: a client, the config, a ledger of an earlier version.
+// Defines the largest numbers of a job, whatever their source: a client, the configuration, a ledger of an earlier version.
 // Chosen so that sums and products of them fit into 64 bits: hosts x bytes, children x quantities, an instant + seconds.
-// Limits of one service alone ("as AWS") stay beside its code.
+// Limits of one service alone ("as AWS") stay next to its code.
 //
 // Threads: constants.
 #pragma once

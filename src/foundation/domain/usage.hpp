@@ -38,7 +38,7 @@ Usage faded(const Usage& usage, Duration decay, Instant now);
 // What holding so many vCPU from then on counts for now.
 double used_since(double cpus, Instant since, Duration decay, Instant now);
 
-// Nothing: nobody shares the line that the job is in.
+// Nothing: the job's queue has no shares.
 std::optional<ShareKey> share_of(const Job& job);
 // Jobs of no queue last for hours: their use of a day counts.
 inline constexpr Duration kDecayOfOthers = 24h;
