@@ -1,4 +1,4 @@
-// A Context is one request's principal, region, deadline and request id: one value that travels with the request into every
+// A Context is one request's principal, region, deadline and request id: a value that travels with the request into its
 // operation and into the log.
 //
 // Threads: plain values.
@@ -17,41 +17,41 @@ namespace trainyard::api {
 
 struct RoleSession;  // auth/temporary_keys.hpp
 
-// The owner may do everything; a user has the user's policies; a session has those of its role.
+// The owner may do everything. A user has the rights of the user's policies, a session those of its role.
 enum class PrincipalKind { owner, user, session };
 
 struct Principal {
   std::string account;  // twelve digits
   std::string arn;      // arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION, arn:aws:iam::ACCOUNT:user/NAME
-  std::string name;  // the user's; of a session, the user's at the beginning: quotas, accounting, fair share
+  // Quotas, costs and fair share count by it. For a session it is the user who began it, or else its role.
+  std::string name;
   std::string user_id;  // as GetCallerIdentity shows it
   std::string access_key_id;
-  std::string role_arn;  // of a session; "" for the others
+  std::string role_arn;  // of a session; otherwise ""
   PrincipalKind kind = PrincipalKind::session;
   std::shared_ptr<const RoleSession> session = {};  // nullptr unless kind is session
-  std::shared_ptr<const domain::Job> job = {};      // the one that the keys end with; nullptr: none
-  // Of requests that are made on the principal's behalf (auth/delegation.hpp).
-  std::string invoked_by = {};  // ARN: of the campaign, of the user whose key another server signs with
-  std::string peer_key_id =
-      {};  // the other server's key; "" = the principal's own requests come to this server
-  std::string source_ip = {};  // of the request that this one follows from; "" = the connection's
-  bool secure = false;         // that one, of a source_ip
+  std::shared_ptr<const domain::Job> job = {};      // the job whose attempt ends the keys; nullptr: none
+  // Only in requests that are made on the principal's behalf (auth/delegation.hpp).
+  std::string invoked_by = {};   // ARN of the campaign, or of the user with whose key a peer signs
+  std::string peer_key_id = {};  // the peer's key; "" = no peer forwards the request
+  std::string source_ip = {};    // of the original request; "" = that of the connection
+  bool secure = false;           // whether the original request came over TLS; valid with a source_ip
 
   bool owner() const { return kind == PrincipalKind::owner; }
 };
 
 struct Context {
   Principal principal;
-  std::string region;      // of the signature's scope
-  std::string request_id;  // in the reply's head and in the server's log
+  std::string region;      // from the scope of the signature
+  std::string request_id;  // sent in the response's head, and written to the log
   Instant now;
-  Instant deadline;            // when the client will have given up
+  Instant deadline;            // the client's timeout
   std::string source_ip = {};  // of the connection's peer
   bool secure = false;         // over TLS
   std::string user_agent = {};
-  Duration clock_offset = {};  // what `now` is ahead of control's time
+  Duration clock_offset = {};  // how far `now` is ahead of control's time
 
-  // The present in the own time of a job with that Job::clock_offset.
+  // The current time of a job whose Job::clock_offset is `of_job`.
   Instant own_time(Duration of_job) const { return now - clock_offset + of_job; }
 };
 

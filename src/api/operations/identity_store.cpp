@@ -13,11 +13,11 @@ namespace trainyard::api {
 namespace {
 
 constexpr std::string_view kUseRecord = "access_key_use";
-constexpr int kConflictsMax = 10;          // other writers of records in a row; there are none today
-constexpr size_t kUsesAtOnceMax = 500;     // in one change of records
-constexpr Duration kUseResolution = 1min;  // of a last use: a busy key does not change it with each request
-constexpr size_t kSecretBytes = 30;        // 40 characters of base64, as AWS's
-constexpr size_t kIdLetters = 16;          // behind "AKIA"
+constexpr int kConflictsMax = 10;          // retries of one change after commits by other writers of records
+constexpr size_t kUsesAtOnceMax = 500;     // written in one change of records
+constexpr Duration kUseResolution = 1min;  // of a last use, so that a busy key rarely changes it
+constexpr size_t kSecretBytes = 30;        // 40 characters of base64, as on AWS
+constexpr size_t kIdLetters = 16;          // after "AKIA"
 constexpr std::string_view kIdAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 std::string random_letters(Random& random, size_t count) {
@@ -54,7 +54,7 @@ std::shared_ptr<const policy::Identities> IdentityStore::snapshot() const {
   auto records = control_.records();
   const std::lock_guard lock(mutex_);
   if (records_ != records) {
-    // Older than what is shown already: another thread was quicker.
+    // Another thread has already joined newer records.
     if (records_ && records->version < records_->version) return joined_;
     joined_ = join(seed_, *records);
     records_ = std::move(records);
@@ -112,7 +112,7 @@ Result<void> IdentityStore::change(const std::function<Result<void>(policy::Iden
     const auto committed = commit(std::move(wish));
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();
-    // A change's own conflicts were found by `edit`, so this is another writer.
+    // `edit` reports conflicts with existing identities, so this conflict is a commit by another writer.
     if (conflicts == kConflictsMax) return unavailable("identities are being changed by others: try again");
   }
 }

@@ -1,5 +1,5 @@
-// Keeps the account's users, groups, roles, policies and access keys: joins the configuration file's with the records of
-// the ledger, changes the latter, and remembers when keys were last used.
+// Keeps the account's users, groups, roles, policies and access keys: joins those of the configuration file with the
+// records of the ledger, changes the records, and remembers when keys were last used.
 //
 // Threads:  call from anywhere. snapshot() and key_used() do not block on the ledger; change() waits for its commit, so it
 //           must not run on the thread that commits.
@@ -22,7 +22,7 @@
 
 namespace trainyard::api {
 
-// When and for what a key was last accepted.
+// The last accepted use of a key.
 struct KeyUse {
   Instant at;
   std::string region;
@@ -31,25 +31,26 @@ struct KeyUse {
 
 class IdentityStore {
  public:
-  // `sealing_key`: 32 random bytes that are kept outside the ledger; encrypts secret access keys.
+  // `sealing_key`: 32 random bytes, kept outside the ledger, that encrypt secret access keys.
   IdentityStore(control::Control& control, std::string sealing_key, policy::Identities seed, Random& random);
 
   // Never nullptr.
   std::shared_ptr<const policy::Identities> snapshot() const;
-  // The configuration file was read again.
+  // Replaces the identities of the configuration file after it was read again.
   void take(policy::Identities seed);
 
-  // Runs `edit` on a copy of the snapshot and makes the result durable; again, when others changed records meanwhile.
+  // Runs `edit` on a copy of the snapshot and makes the result durable. Repeats both if another writer changed records
+  // meanwhile.
   Result<void> change(const std::function<Result<void>(policy::Identities&)>& edit);
 
-  // A new access key of `user`, with its secret in clear and sealed. Not stored yet.
+  // Makes a new access key of `user`, with its secret in clear and sealed. Does not store it.
   policy::AccessKey make_key(std::string user, Instant now);
-  // "AIDA" and 17 random letters and digits.
+  // Makes an id: `prefix` ("AIDA") and 17 random letters and digits.
   std::string make_id(std::string_view prefix);
 
   void key_used(std::string_view id, Instant at, std::string_view region, std::string_view service);
   std::optional<KeyUse> last_use(const std::string& id) const;
-  // Makes the uses durable that are not yet. For upkeep and the server's end.
+  // Makes new uses of keys durable. Called regularly, and when the server stops.
   Result<void> write_uses();
 
  private:
@@ -65,9 +66,9 @@ class IdentityStore {
 
   mutable std::mutex mutex_;
   policy::Identities seed_;                                   // guarded by mutex_
-  mutable std::shared_ptr<const domain::Records> records_;    // of which joined_ is made; guarded by mutex_
+  mutable std::shared_ptr<const domain::Records> records_;    // the records in joined_; guarded by mutex_
   mutable std::shared_ptr<const policy::Identities> joined_;  // guarded by mutex_
-  mutable std::set<domain::RecordKey> set_aside_;             // reported once; guarded by mutex_
+  mutable std::set<domain::RecordKey> set_aside_;  // invalid records, each logged once; guarded by mutex_
 
   mutable std::mutex uses_mutex_;
   std::map<std::string, KeyUse, std::less<>> uses_;  // since the start; guarded by uses_mutex_

@@ -6,7 +6,7 @@
 namespace trainyard::api {
 namespace {
 
-// Principals that are remembered. Those whose bucket is full again are forgotten first, which changes nothing for them.
+// Buckets kept at a time. Full ones are dropped first: a new bucket starts full, so dropping one changes nothing.
 constexpr size_t kBucketsMax = 10'000;
 
 constexpr std::string_view kReads[] = {"BatchGet", "Describe", "Filter", "Get",     "Head",
@@ -36,7 +36,7 @@ bool RateLimiter::admit(const std::string& principal, OperationClass operations,
     if (buckets_.size() >= kBucketsMax) buckets_.clear();
     found = buckets_.emplace(key, TokenBucket(rate, burst, now)).first;
   } else {
-    found->second.change(rate, burst, now);  // the config may have changed
+    found->second.change(rate, burst, now);  // the configuration may have changed
   }
   return found->second.take(now);
 }

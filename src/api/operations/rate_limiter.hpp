@@ -1,8 +1,8 @@
 // Limits how many requests a principal may make, by class of operation.
 //
-// All keys of a user are one principal, and so are all sessions of a role: another key buys no second rate.
+// All keys of a user count as one principal, and so do all sessions of a role: another key does not raise the rate.
 //
-// Threads: from anywhere. Errors: none.
+// Threads: callable from anywhere. Errors: none.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ OperationClass class_of(const shapes::OperationShape& operation);
 
 class RateLimiter {
  public:
-  // Counts a request. False: it is one too many, and must be refused. Requires: burst_seconds > 0.
+  // Counts a request. Returns false if it exceeds the rate and must be rejected. Requires: burst_seconds > 0.
   bool admit(const std::string& principal, OperationClass operations, const RateLimits& limits,
              std::chrono::nanoseconds now);
 

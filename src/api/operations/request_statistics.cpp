@@ -11,7 +11,7 @@
 namespace trainyard::api {
 namespace {
 
-// Statuses that the API answers; others are counted together.
+// Statuses that the API sends. All others are counted together.
 constexpr std::array kStatuses = {101, 200, 201, 204, 206, 304, 400, 403, 404, 405,
                                   409, 411, 412, 413, 416, 429, 500, 501, 503};
 constexpr std::string_view kRequests = "trainyard_requests_total";

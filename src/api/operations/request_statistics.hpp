@@ -1,6 +1,6 @@
 // Counts the requests of the API by operation and status, and measures their duration.
 //
-// Threads: from anywhere. Errors: none.
+// Threads: callable from anywhere. Errors: none.
 #pragma once
 
 #include <atomic>
@@ -18,17 +18,17 @@ class RequestStatistics {
   RequestStatistics();
   ~RequestStatistics();
 
-  // `operation` nullptr: refused before it was known.
+  // `operation` nullptr: the request was rejected before its operation was known.
   void add(const shapes::OperationShape* operation, int status, std::chrono::nanoseconds took);
   void add_throttled() { throttled_.fetch_add(1, std::memory_order_relaxed); }
 
-  // The lines of all operations that were requested.
+  // Writes the metrics of all operations that were requested at least once.
   void write(PrometheusText& text) const;
 
  private:
   struct Operation;
 
-  // Written by the constructor alone.
+  // Written only by the constructor.
   std::unordered_map<const shapes::OperationShape*, std::unique_ptr<Operation>> operations_;
   std::atomic<uint64_t> throttled_{0};
 };

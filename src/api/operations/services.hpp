@@ -1,6 +1,6 @@
-// Defines what operations are given: the settings of the API, and the parts of the server that they call.
+// Defines the dependencies of operations: the settings of the API, and the parts of the server that they call.
 //
-// Threads: constant once the handler is made; the functions in them are called from many threads at once.
+// Threads: constant once the handler is made; their functions are called from many threads at once.
 // Lifetime: both outlive every operation.
 #pragma once
 
@@ -36,9 +36,9 @@
 
 namespace trainyard::api {
 
-class IdentityStore;  // api/identity_store.hpp
+class IdentityStore;  // operations/identity_store.hpp
 
-// The tag with the creator of a job, which the server sets: costs are reported by it, and clients are not shown it.
+// The tag with the creator of a job. The server sets it, reports costs by it, and does not show it to clients.
 inline constexpr std::string_view kCreatedByTag = "aws:createdBy";
 
 using FindImage = std::function<Result<domain::Image>(const std::string& name)>;
@@ -46,38 +46,38 @@ using FindImage = std::function<Result<domain::Image>(const std::string& name)>;
 struct Settings {
   std::string account;                      // twelve digits
   std::vector<policy::ConfiguredKey> keys;  // the owner's
-  std::string
-      temporary_key_secret;  // 32 random bytes of this data directory: signs the session tokens of roles
-  // Users, roles, policies and access keys as they are now; never answers nullptr. Unset: there are the keys above alone.
+  std::string temporary_key_secret;         // 32 random bytes of the data directory; seals session tokens
+  // Returns the current users, roles, policies and access keys; never nullptr. Unset: only the keys above exist.
   std::function<std::shared_ptr<const policy::Identities>()> identities = nullptr;
-  // Told of each access key that a request was signed with.
+  // Called with the access key of each request that has a valid signature.
   std::function<void(std::string_view key, Instant at, std::string_view region, std::string_view service)>
       key_used = nullptr;
-  size_t body_bytes_max = 4 << 20;  // of control-plane requests
+  size_t body_bytes_max = 4 << 20;  // of a request's body, unless it is an object
   FindImage find_image;
-  domain::FileSystems file_systems;  // that channels and Batch's volumes may name
-  domain::FileSystems
-      volumes;  // directories of machines that Batch's volumes may name, by path; without a directory,
-                // each host gets an empty one of its own
-  std::vector<std::string> devices;  // device files of machines that Batch's containers may name
-  // The highest hard limit that a Batch container may set, by name; other names have no limit.
+  domain::FileSystems file_systems;  // for channels and for Batch's volumes
+  // Directories of machines for Batch's volumes, by path. Without a directory, each host gets its own empty one.
+  domain::FileSystems volumes;
+  std::vector<std::string> devices;  // device files of machines for Batch's containers
+  // The highest hard limit that a Batch container may set, by name. Other names have no maximum.
   std::map<std::string, uint64_t> limits_max = domain::kContainerLimitsMax;
-  // Of instances that training jobs use at once, as they are now.
+  // Returns the current quotas on instances that training jobs use at once.
   std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
     return std::vector<domain::InstanceQuota>();
   };
   domain::PriceTable prices = domain::list_prices_of_2023();
-  std::map<std::string, client::Remote> remote_regions;  // other servers'; requests for them are passed on
-  std::vector<std::string> regions;                      // that are this server's own
-  // As they are now.
+  // Regions of other servers, to which requests for them are forwarded.
+  std::map<std::string, client::Remote> remote_regions;
+  std::vector<std::string> regions;  // of this server
+  // Returns the current peers.
   std::function<std::vector<policy::Peer>()> peers = [] { return std::vector<policy::Peer>(); };
-  CheckRoom check_room = no_reserve();                    // asked before a training job is created
-  std::function<std::vector<campaign::Room>()> machines;  // of this server; none: jobs are made to fit
-  // How many requests each principal may make, as it is now.
+  CheckRoom check_room = no_reserve();  // called before a training job is created
+  // Returns the capacity of this server's machines. Unset: campaigns assume that any number of hosts fits.
+  std::function<std::vector<campaign::Room>()> machines;
+  // Returns the current limits on each principal's requests.
   std::function<policy::RateLimits()> rate_limits = [] { return policy::RateLimits(); };
-  // How long a slow request of S3 waits before it, and between, what shows that it goes on.
+  // The time before the first blank that keeps a slow S3 request's client connected, and between two of them.
   Duration blank_interval = 5s;
-  bool open_roles = false;  // a role that is not defined may do everything, as before there were policies
+  bool open_roles = false;  // a role that is not defined may do everything
 };
 
 struct Services {
@@ -87,11 +87,11 @@ struct Services {
   objects::Objects& objects;
   Clock& clock;
   Random& random;
-  gateway::Shells* shells = nullptr;  // nullptr: shells are refused
+  gateway::Shells* shells = nullptr;  // nullptr: shells are rejected
   gateway::FindProgress progress = nullptr;
-  campaign::Campaigns* campaigns = nullptr;  // nullptr: campaigns are refused
+  campaign::Campaigns* campaigns = nullptr;  // nullptr: campaigns are rejected
   RequestStatistics* statistics = nullptr;   // nullptr: requests are not counted
-  IdentityStore* identities = nullptr;       // of IAM's operations; required by them
+  IdentityStore* identities = nullptr;       // required by IAM's operations
 };
 
 }  // namespace trainyard::api

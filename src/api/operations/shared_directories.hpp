@@ -1,5 +1,5 @@
-// Checks that a principal may use the shared directories that a job names: the lists `users` and `roles` of [file_systems]
-// and [volumes] in the configuration.
+// Checks that a principal may use the shared directories that a job names, by the lists `users` and `roles` of
+// [file_systems] and [volumes] in the configuration.
 //
 // Threads: pure functions.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace trainyard::api {
 
-// Errors: denied, naming user and directory. `spec`: of the job that is to be made, with its role.
+// `spec`: of the new job, with its role. Errors: denied, naming user and directory.
 inline Result<void> check_shared_directories(const Settings& settings, const Principal& principal,
                                              const domain::JobSpec& spec) {
   const domain::Requester requester{principal.kind == PrincipalKind::session ? std::string() : principal.name,

@@ -1,16 +1,15 @@
 // Maps each operation to its function and to the kind of thread that runs it.
 //
-//   add_quick     answers at once and never blocks (no disk, no waiting): on an I/O thread
-//   add           may block (disk): on a thread of the stream pool
-//   add_later     answers through a callback, from any thread, once: the call itself must not block
-//   add_streamed  S3 bodies: reads the request's body and writes the reply's piece by piece, on a stream thread
-//   add_long      S3: blocks for longer than clients wait; the reply begins before the function returns
+//   add_quick     returns at once and never blocks (no disk, no waiting); runs on an I/O thread
+//   add           may block (disk); runs on a thread of the stream pool
+//   add_later     responds through a callback, once, from any thread; the call itself must not block
+//   add_streamed  S3 bodies: reads the request's body and writes the response's piece by piece, on a stream thread
+//   add_long      S3: blocks for longer than a client's timeout; the response begins before the function returns
 //
-// By the time a function is called, the request is authenticated, authorised, decoded, and its shape has been checked against
-// every constraint of the model: required members are set; lengths, ranges, patterns and enumerations hold (S3: required
-// members only).
+// A function is called only after its request has been authenticated, authorised, decoded and checked against every
+// constraint of the model: required members, lengths, ranges, patterns and enumerations (S3: required members only).
 //
-// Threads: filled once by make_api; the functions are called from many threads at once.
+// Threads: filled once by make_api; the functions are then called from many threads at once.
 #pragma once
 
 #include <cstdint>
@@ -34,18 +33,18 @@ class ExchangeEnds {
  public:
   virtual ~ExchangeEnds() = default;
   virtual const net::RequestHead& head() const = 0;
-  // The next bytes of the object: transfer coding and aws-chunked framing removed; 0 at the end, and only
-  // after all that the client signed (the hash, each chunk's signature, the trailer's) was found right.
-  // Errors: denied (it was not), invalid (framing, length), unavailable (the connection).
+  // Reads the next bytes of the object, without transfer coding and aws-chunked framing. Returns 0 at the end, after all
+  // that the client signed (the hash, the signatures of the chunks and of the trailer) has been verified.
+  // Errors: denied (verification failed), invalid (framing, length), unavailable (the connection).
   virtual Result<size_t> read(std::span<char> buffer) = 0;
-  // How many bytes read() will yield, where the head says so.
+  // The number of bytes that read() will return, if the head has it.
   virtual std::optional<uint64_t> body_bytes() const = 0;
-  // Trailers of the body, lower-case names: x-amz-checksum-crc32. Requires: read() answered 0.
+  // Trailers of the body by lower-case name: x-amz-checksum-crc32. Requires: read() has returned 0.
   virtual const std::map<std::string, std::string>& trailers() const = 0;
   virtual Result<void> start_erased(const void* output, std::optional<uint64_t> content_length,
                                     int status) = 0;
   virtual Result<void> write(std::span<const char> bytes) = 0;
-  // Returns when `work` has, which runs on another thread, and shows the client meanwhile that it does.
+  // Runs `work` on another thread until it returns, and meanwhile keeps the client connected.
   virtual void run_long(const std::function<void()>& work) = 0;
 };
 
@@ -57,9 +56,8 @@ class Exchange {
   Result<size_t> read(std::span<char> buffer) { return ends_.read(buffer); }
   std::optional<uint64_t> body_bytes() const { return ends_.body_bytes(); }
   const std::map<std::string, std::string>& trailers() const { return ends_.trailers(); }
-  // Sends the reply's head: the header members of `output`. status 0: the model's. Once; then
-  // `content_length` bytes by write(). An operation without bytes to send needs neither: it returns its
-  // output.
+  // Sends the response's head with the header members of `output`; status 0 is the model's status. Call it at most
+  // once, then write() `content_length` bytes. An operation without bytes to send returns its output instead.
   Result<void> start(const typename Operation::Output& output, uint64_t content_length, int status = 0) {
     return ends_.start_erased(&output, content_length, status);
   }
@@ -71,18 +69,18 @@ class Exchange {
 
 enum class Runs { quick, blocking, later, streamed, lasting };
 
-// Fills a structure from the request; a failure when the request does not fit it.
+// Fills a structure from the request. Returns a failure if the request does not match its shape.
 using Decode = std::function<std::optional<Failure>(void* input)>;
-// Takes the answer, once: an output, or a failure.
+// Takes the result of the operation, an output or a failure; called once.
 using Finish = std::function<void(const void* output, const Failure* failure)>;
 
 struct Entry {
   const shapes::OperationShape* shape = nullptr;
   Runs runs = Runs::blocking;
   std::function<void(const Context&, const Decode&, Finish)> call;
-  // Answers nothing when the function has sent its own reply.
+  // Does not call Finish if the function has sent its own response.
   std::function<void(const Context&, const Decode&, ExchangeEnds&, const Finish&)> stream;
-  // Decodes an input and drops it: what `decode` answers.
+  // Decodes an input, drops it, and returns the failure of `decode`.
   std::function<std::optional<Failure>(const Decode&)> inspect;
 };
 
@@ -121,7 +119,7 @@ class OperationTable {
     };
   }
 
-  // The function returns nullopt when it has called start() itself, and else what to reply.
+  // The function returns nullopt if it has called start(), otherwise its output.
   template <class Operation>
   void add_streamed(std::function<Outcome<std::optional<typename Operation::Output>>(
                         const Context&, const typename Operation::Input&, Exchange<Operation>&)>
@@ -155,7 +153,7 @@ class OperationTable {
       ends.run_long([&] {
         try {
           outcome.emplace(function(context, input));
-        } catch (const std::exception& fault) {  // the reply may have begun, so it is reported here
+        } catch (const std::exception& fault) {  // the response may have begun, so it is reported here
           outcome.emplace(internal("the operation threw: " + std::string(fault.what())));
         }
       });
@@ -163,7 +161,7 @@ class OperationTable {
     };
   }
 
-  // nullptr: not answered here.
+  // nullptr: not implemented.
   const Entry* find(const shapes::OperationShape& shape) const;
 
  private:

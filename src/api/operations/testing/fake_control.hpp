@@ -1,6 +1,6 @@
-// Fakes of the clock and of control, for tests of operations.
+// Fakes the clock and control, for tests of operations.
 //
-// Threads: confined to the test's.
+// Threads: confined to the test's thread.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class SetClock final : public Clock {
   std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
 };
 
-// Control that keeps what it is told and answers at once, or, when `hold` is set, when told to.
+// Control in memory. It answers at once, or, when `hold` is set, once the test releases the answer.
 class PlainControl final : public control::Control {
  public:
   explicit PlainControl(Clock& clock) : clock_(clock) {}
@@ -36,7 +36,7 @@ class PlainControl final : public control::Control {
   std::vector<int64_t> kept_alive;
   trainyard::batch::Catalog yard;
   std::shared_ptr<const domain::Records> kept_records = std::make_shared<const domain::Records>();
-  std::map<domain::JobKey, std::vector<trainyard::batch::JobDefinition>> definitions_of;  // the newest first
+  std::map<domain::JobKey, std::vector<trainyard::batch::JobDefinition>> definitions_of;  // newest first
   bool hold = false;
   std::vector<std::function<void()>> held;
 
@@ -143,7 +143,7 @@ class PlainControl final : public control::Control {
     queries.push_back(query);
     return page;
   }
-  // Here no child was made yet.
+  // No child has been made yet.
   Result<domain::ChildCounts> count_children(const domain::Job& array) override {
     domain::ChildCounts counts;
     counts.of[size_t(domain::stage_of(domain::child_of(array, 0)))] = array.spec.array.size;

@@ -2,7 +2,7 @@
 //
 //   struct World : OperationsWorld { World() { logs::add_operations(table, settings, services); } };
 //
-// Threads: confined to the test's.
+// Threads: confined to the test's thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ struct OperationsWorld {
     return outcome;
   }
 
-  // "Code: message" of what must fail.
+  // Calls an operation that must fail, and returns "Code: message".
   template <class Operation>
   std::string refusal(const typename Operation::Input& input) {
     const auto outcome = call<Operation>(input);
