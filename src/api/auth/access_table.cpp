@@ -17,7 +17,7 @@ using shapes::Shape;
 using shapes::ShapeKind;
 
 struct Row {
-  std::string_view service, operations;  // names, separated by blanks
+  std::string_view service, operations;  // operations: names, separated by spaces
   std::string_view action;               // "" = the operation's own name
   std::string_view resource;             // "" = the operation is allowed to every principal
 };
@@ -28,8 +28,8 @@ constexpr std::string_view kStreams = "log streams";                            
 constexpr std::string_view kCampaignOfDefinition = "campaign of a definition";  // campaign_arn()
 constexpr std::string_view kAll = "*";
 
-// Actions and resource types are AWS's, of the Service Authorization Reference. Where AWS takes only "*" for a request
-// that names resources (DescribeJobs of Batch), the resources are named here: a policy for "*" covers them.
+// Actions and resource types are those of AWS's Service Authorization Reference. Where AWS accepts only "*" for a request
+// that names resources (DescribeJobs of Batch), the table has the resources: a policy for "*" covers them.
 constexpr Row kRows[] = {
     {"sagemaker", "CreateTrainingJob DescribeTrainingJob StopTrainingJob UpdateTrainingJob", "", kJob},
     {"sagemaker", "ListTrainingJobs", "", kAll},
@@ -64,7 +64,7 @@ constexpr Row kRows[] = {
     {"batch", "UpdateJobQueue DeleteJobQueue GetJobQueueSnapshot", "", "{jobQueue=job-queue}"},
     {"batch", "RegisterJobDefinition", "", "{jobDefinitionName=job-definition}"},
     {"batch", "DeregisterJobDefinition", "", "{jobDefinition=job-definition}"},
-    // Definitions have environments and commands.
+    // Authorised by definition, since definitions contain environments and commands.
     {"batch", "DescribeJobDefinitions", "", "{jobDefinitions[]=job-definition}"},
     {"batch", "DescribeJobDefinitions", "", "{jobDefinitionName=job-definition}"},
     {"batch", "SubmitJob", "", "{jobDefinition=job-definition}"},
@@ -113,11 +113,11 @@ constexpr Row kRows[] = {
     {"trainyard", "InterruptTrainingJob", "", kJob},
     {"trainyard", "DescribeCampaign StopCampaign", "",
      "arn:aws:trainyard:{region}:{account}:campaign/{CampaignName}"},
-    // What a campaign does is authorised for its starter when it does it.
+    // The requests of a campaign are authorised one by one, with the rights of the principal that started it.
     {"trainyard", "CreateCampaign", "", kCampaignOfDefinition},
 };
 
-// The prefix of a service's actions, where it is not botocore's name.
+// The prefix of a service's actions: botocore's name of the service, with one exception.
 std::string_view prefix_of(std::string_view service) {
   return service == "service-quotas" ? "servicequotas" : service;
 }
@@ -143,7 +143,7 @@ std::string text_of(const Shape& shape, const void* value) {
   }
 }
 
-// Appends the texts that `path` leads to: none where a member is absent, several through lists.
+// Appends the texts at `path`: none if a member is absent, several if a list is on the path.
 void collect(const Shape& shape, const void* value, std::string_view path, std::vector<std::string>& out) {
   if (!value) return;
   if (path.empty()) {
@@ -177,7 +177,7 @@ std::string batch_arn_of(const Context& context, std::string_view kind, const st
                                   std::string(trainyard::batch::name_in_arn(name, kind)));
 }
 
-// "/bucket/a%20b?versionId=null" -> "bucket/a b": what CopyObject reads.
+// The object that CopyObject reads: "/bucket/a%20b?versionId=null" -> "bucket/a b".
 std::string copied_object(std::string_view source) {
   source = source.substr(0, source.find('?'));
   if (source.starts_with('/')) source.remove_prefix(1);
@@ -185,7 +185,7 @@ std::string copied_object(std::string_view source) {
   return decoded ? *decoded : std::string(source);
 }
 
-// The texts that stand in the place of a placeholder.
+// The values of a placeholder.
 std::vector<std::string> values_of(const Context& context, std::string_view placeholder, const Shape* shape,
                                    const void* input) {
   if (placeholder == "region") return {context.region};
@@ -202,7 +202,7 @@ std::vector<std::string> values_of(const Context& context, std::string_view plac
   return texts;
 }
 
-// Each resource that the template stands for: none when a member is absent.
+// The resources of a template: none if a member is absent.
 std::vector<std::string> expand(const Context& context, std::string_view text, const Shape* shape,
                                 const void* input) {
   std::vector<std::string> out{""};
@@ -233,10 +233,10 @@ std::string member_text(const Shape& shape, const void* structure, std::string_v
 
 namespace {
 
-// -- what the templates cannot say
+// -- resources and values that no template can express
 
-// Of requests for log streams the group has a name or an identifier, which may be an ARN; the streams are one, some, those
-// of a prefix or all.
+// Adds the log streams of a request. The request has the group's name or its identifier, which may be an ARN, and one
+// stream, several streams, a prefix of names, or none for all streams.
 void add_streams(const Context& context, std::string_view action, const Shape& shape, const void* input,
                  Accesses& out) {
   std::string group = member_text(shape, input, "logGroupName");
@@ -252,7 +252,7 @@ void add_streams(const Context& context, std::string_view action, const Shape& s
   for (const std::string& name : names) out.all.push_back({std::string(action), streams + name});
 }
 
-// The campaign that a definition names; of one without a name, which the operation refuses, any.
+// The ARN of a definition's campaign. Without a name, which the operation rejects, it is the ARN of any campaign.
 std::string campaign_arn(const Context& context, const Shape& shape, const void* input) {
   const auto json = parse_json(member_text(shape, input, "Definition"));
   const auto name = json && json->is_object() ? string_at(*json, "name") : Result<std::string>(invalid(""));
@@ -260,7 +260,7 @@ std::string campaign_arn(const Context& context, const Shape& shape, const void*
          (name ? *name : "*");
 }
 
-// IAM's resources: what the request names, the most specific first.
+// The resource of an IAM request: a policy's ARN if the request has one, otherwise the first entity that it names.
 std::string iam_resource(const Context& context, const Shape* shape, const void* input) {
   if (!shape) return std::string(kAll);
   for (const char* name : {"PolicyArn", "PolicySourceArn"})
@@ -289,7 +289,7 @@ void pass_role(std::string arn, std::string_view service, Accesses& out) {
   out.roles.push_back({std::move(arn), service});
 }
 
-// "s3://bucket/prefix" as "bucket/prefix*"; without a slash at its end a prefix of keys, or of a directory.
+// Appends an S3 URI as a pattern: "bucket/key" and `rest`.
 void add_place(std::string_view uri, std::string_view rest, std::vector<std::string>& places) {
   const auto location = objects::parse_s3_uri(uri);
   if (location) places.push_back(location->bucket + "/" + location->key + std::string(rest));
@@ -301,7 +301,7 @@ void add_tags(std::vector<std::string> keys, std::vector<std::string> values, Ac
   set(out.values, "aws:TagKeys", std::move(keys));
 }
 
-// Batch's, which are a map.
+// Adds Batch's tags, which are a map.
 void add_tag_map(const Shape& shape, const void* input, Accesses& out) {
   const Member* member = find_member(shape, "tags");
   const void* tags = member && member->shape->kind == ShapeKind::map ? member->find(input) : nullptr;
@@ -315,7 +315,7 @@ void add_tag_map(const Shape& shape, const void* input, Accesses& out) {
   add_tags(std::move(found.first), std::move(found.second), out);
 }
 
-// CreateTrainingJob's request, decoded or, in the payload of SubmitServiceJob, as JSON.
+// Adds what CreateTrainingJob needs. `job`: its request, or the payload of SubmitServiceJob, as JSON.
 void add_training_job(const Json& job, Accesses& out) {
   const auto text = [](const Json& at, const char* name) {
     const auto found = at.is_object() ? at.find(name) : at.end();
@@ -356,7 +356,7 @@ void add_training_job(const Json& job, Accesses& out) {
   if (const std::string uri = text(part(job, "CheckpointConfig"), "S3Uri"); !uri.empty()) writes(uri, "");
 }
 
-// Our own key: of each metric of a request, the job that its dimensions name.
+// Adds kMetricJobKey, with the job in the dimensions of each metric of a request.
 void add_metric_jobs(const Shape& shape, const void* input, Accesses& out) {
   std::string request;
   write_json(shape, input, request);
@@ -393,7 +393,7 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
       std::string request;
       write_json(shape, input, request);
       if (const auto json = parse_json(request)) add_training_job(*json, out);
-      // As on AWS, tags of a new job take the right to tag.
+      // As on AWS, creating a job with tags needs the permission to add tags.
       if (!texts("Tags[].Key").empty()) out.all.push_back({"sagemaker:AddTags", out.all.front().resource});
     }
     add_tags(texts("Tags[].Key"), texts("Tags[].Value"), out);
@@ -471,7 +471,7 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
     for (std::string& resource : expand(context, line->second.resource, operation.input, input))
       out.all.push_back({action_of(line->second.action), std::move(resource)});
   }
-  // A request without a resource (an empty list of jobs) is for all of them.
+  // A request without a resource (an empty list of jobs) needs the permission for all resources.
   if (out.all.empty() && !free) out.all.push_back({action_of(begin->second.action), std::string(kAll)});
   if (operation.input) add_special(operation, input, out);
   return out;

@@ -1,14 +1,14 @@
-// Finds the actions that a request needs, the resource of each, and the values of the service's condition keys.
+// Finds the actions that a request needs permission for, the resource of each, and the values of the service's condition keys.
 //
 // One table (access_table.cpp) has a line for each operation of this server; a test compares it with operations.txt. A
 // resource is a template whose placeholders are members of the decoded input:
 //
-//   {region} {account}  of the request
-//   {Member}            its text
-//   {Member.Inner}      of a structure; {Members[].Inner} and {Members[]}: one resource for each element
-//   {Member=kind}       a Batch name or ARN: the ARN of the resource of that kind
+//   {region} {account}  the region and the account of the request
+//   {Member}            the text of a member
+//   {Member.Inner}      a member of a structure; {Members[].Inner} and {Members[]}: one resource for each element
+//   {Member=kind}       the ARN of the Batch resource of that kind whose name or ARN is the member
 //
-// A line whose member is absent from the input is left out, unless the member is followed by '?': then it is empty.
+// A line whose member is absent from the input is left out. A member followed by '?' is empty instead.
 //
 // Threads: immutable after construction. Errors: none.
 #pragma once
@@ -29,7 +29,7 @@ struct Access {
   std::string resource;  // ARN, or "*"
 };
 
-// "s3:prefix" -> its values
+// Condition keys ("s3:prefix") and their values.
 using ServiceValues = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 struct PassedRole {
@@ -40,22 +40,22 @@ struct PassedRole {
 struct Accesses {
   std::vector<Access> all;
   ServiceValues values;
-  std::vector<PassedRole> roles;  // that a job of this request would run as
-  // S3 places that a job of this request would read and write: "bucket/prefix*", patterns of literals and '*'.
+  std::vector<PassedRole> roles;  // the roles that a job of this request runs as
+  // S3 locations that a job of this request reads and writes: patterns of literals and '*', such as "bucket/prefix*".
   std::vector<std::string> reads, writes;
 };
 
-// The condition key of PutMetricData and GetMetricStatistics that this server adds: the TrainingJobName dimension of each
-// metric, "-" where a metric has none.
+// A condition key of this server for PutMetricData and GetMetricStatistics: the TrainingJobName dimension of each metric, or
+// "-" for a metric without one.
 inline constexpr std::string_view kMetricJobKey = "trainyard:MetricJob";
 
 class AccessTable {
  public:
   AccessTable();
 
-  // Whether the operation has a line.
+  // Returns whether the table has the operation.
   bool knows(const shapes::OperationShape& operation) const;
-  // Whether a line of the operation reads members that are in the body of an S3 request.
+  // Returns whether a line of the operation reads members from the body of an S3 request.
   static bool needs_body(const shapes::OperationShape& operation);
   // Requires: knows(operation).
   Accesses find(const Context& context, const shapes::OperationShape& operation, const void* input) const;
@@ -67,7 +67,7 @@ class AccessTable {
   std::multimap<std::string, Line, std::less<>> lines_;  // by "service Operation"
 };
 
-// The text of a member, "" when it is absent: for what is special about one operation.
+// Returns the text of a member, or "" if it is absent.
 std::string member_text(const shapes::Shape& shape, const void* structure, std::string_view path);
 
 }  // namespace trainyard::api

@@ -13,9 +13,8 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kCachedKeysMax =
-    4096;  // a day's (key, region, service); a job's keys are three or four of them
-constexpr size_t kRegionBytesMax = 64;  // region names are file names of ours, too
+constexpr size_t kCachedKeysMax = 4096;  // one per key, day, region and service; a job needs three or four
+constexpr size_t kRegionBytesMax = 64;   // region names are also file names
 
 bool is_region(std::string_view text) {
   if (text.empty() || text.size() > kRegionBytesMax || text.front() == '-') return false;
@@ -26,7 +25,7 @@ bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// boto3 presigns URLs of us-east-1 so when it is not configured: the client must learn what to change.
+// boto3 without configuration presigns URLs for us-east-1 with version 2. The client gets an error that names the remedy.
 bool is_signature_version_2(const net::RequestHead& head) {
   return head.headers.get("authorization").starts_with("AWS ") ||
          head.query().find("AWSAccessKeyId=") != std::string_view::npos;
@@ -37,11 +36,11 @@ bool is_signature_version_2(const net::RequestHead& head) {
 struct Authenticator::KeyCache {
   std::shared_mutex mutex;
   std::unordered_map<std::string, std::string>
-      keys;  // "id/date/region/service/secret" -> signing key; guarded by mutex
+      keys;  // "id/date/region/service/secret" -> key; guarded by mutex
 
   std::string get(std::string_view secret, const signing::Claim& claim) {
     std::string name = claim.access_key_id;
-    // The key pair of SigV4a is the same on each day and in each region.
+    // SigV4a has one key pair for all days and regions.
     if (claim.algorithm == signing::Algorithm::ecdsa)
       return get(name.append("/ecdsa/").append(secret), secret, claim);
     name.append("/")
@@ -51,7 +50,7 @@ struct Authenticator::KeyCache {
         .append("/")
         .append(claim.scope.service)
         .append("/")
-        .append(secret);  // a key that got another secret is another key
+        .append(secret);  // a key with a new secret has a new signing key
     return get(std::move(name), secret, claim);
   }
 
@@ -63,7 +62,7 @@ struct Authenticator::KeyCache {
     }
     std::string key = signing::verification_key(secret, claim);
     const std::unique_lock lock(mutex);
-    if (keys.size() >= kCachedKeysMax) keys.clear();  // yesterday's and finished jobs' go with it
+    if (keys.size() >= kCachedKeysMax) keys.clear();  // removes those of past days and finished jobs
     keys.emplace(std::move(name), key);
     return key;
   }
@@ -73,7 +72,7 @@ Authenticator::Authenticator(const Settings& settings, control::Control& control
     : settings_(settings), principals_(settings, control), keys_(std::make_unique<KeyCache>()) {}
 Authenticator::~Authenticator() = default;
 
-// The last of the regions is the default one. Nothing: the set has none of this server's.
+// Returns a region of this server that is in the set, the default region (the last one) first. Nothing: none is.
 std::optional<std::string> Authenticator::region_of(std::string_view region_set) const {
   for (auto region = settings_.regions.rbegin(); region != settings_.regions.rend(); ++region)
     if (signing::region_set_includes(region_set, *region)) return *region;
@@ -172,7 +171,7 @@ std::optional<Failure> Authenticator::act_on_behalf(const shapes::Service& servi
         service,
         "User: " + peer.arn + " is not authorized to make requests on behalf of other principals" + why);
   };
-  // Nothing of it is read before the signature, which covers it, is known to be right.
+  // The description is parsed only after the signature, which covers it, is verified.
   if (!signer.verified || count > 1 || signer.claim.in_query) return refuse("");
   if (!signer.claim.session_token.empty()) return refuse(" with a session's keys");
   const auto peers = settings_.peers();
@@ -190,7 +189,7 @@ std::optional<Failure> Authenticator::act_on_behalf(const shapes::Service& servi
 
 std::optional<Failure> Authenticator::check_body(const shapes::Service& service, const net::RequestHead& head,
                                                  Signer& signer, const std::string& body, Instant now) const {
-  // The hash that was signed is the head's word, or, for clients that send none, that of the body as it came.
+  // The signed hash is the one in the head, or, if the client sends none, that of the received body.
   signing::Claim& claim = signer.claim;
   if (!signer.verified) {
     claim.payload_sha256 = signing::sha256_hex(body);
@@ -223,7 +222,7 @@ std::optional<Failure> Authenticator::judge(const shapes::Service& service, cons
   return take(verdict, service, signer, headers, now);
 }
 
-// What the client is told of a verdict. Nothing: it is good, and the key counts as used.
+// Returns the failure for a verdict. Nothing: the signature is valid, and the use of the key is recorded.
 std::optional<Failure> Authenticator::take(signing::Verdict verdict, const shapes::Service& service,
                                            const Signer& signer, const signing::HeaderList& headers,
                                            Instant now) const {

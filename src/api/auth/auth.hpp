@@ -1,10 +1,10 @@
-// Finds the principal that signed a request. What the principal may do is decided by authorizer.hpp.
+// Finds the principal that signed a request. authorizer.hpp decides what the principal may do.
 //
-// Keys of a job end with its attempt: the job is looked up at each request. Another server that is configured as a peer may
-// sign requests on behalf of users and roles of this one.
+// Keys of a job expire with its attempt: the job is looked up at each request. A server that is configured as a peer may
+// sign requests on behalf of users and roles of this server.
 //
 // Threads: callable from many threads at once. Lifetime: settings and control outlive it.
-// Errors:  the failure that the client is told.
+// Errors:  the failure that is sent to the client.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,12 @@
 
 namespace trainyard::api {
 
-// A request whose signature was found right.
+// The principal and the signature of a request.
 struct Signer {
   Principal principal;
   signing::Claim claim;
   std::string signing_key;  // for the chunks of a signed upload
-  // False: the head does not say the hash of the body, so that the signature can be checked only with the body.
+  // False: the head does not contain the hash of the body, so the signature can be verified only with the body.
   bool verified = false;
 };
 
@@ -34,17 +34,16 @@ class Authenticator {
   Authenticator(const Settings& settings, control::Control& control);
   ~Authenticator();
 
-  // By the head alone, before anything of the body is read: the key is known, and the signature is right where the head
-  // says the hash of the body.
+  // Checks the head alone, before the body is read: the key, and, if the head contains the hash of the body, the signature.
   Outcome<Signer> check_head(const shapes::Service& service, const net::RequestHead& head, Instant now) const;
-  // Of a form (S3's POST), by its fields; `policy` as it came, in base64.
+  // Checks a form (S3's POST) by its fields. `policy`: as received, in base64.
   Outcome<Signer> check_form(const shapes::Service& service, const signing::FormSignature& form,
                              std::string_view policy, Instant now) const;
-  // The rest, once the whole body is here: it is hashed when the head does not say its hash, and compared with it when
-  // it does. Nothing: the request is the signer's.
+  // Checks the rest, with the whole body: compares its hash with the head's, or, if the head has none, verifies the
+  // signature with it. Nothing: the request is the signer's.
   std::optional<Failure> check_body(const shapes::Service& service, const net::RequestHead& head,
                                     Signer& signer, const std::string& body, Instant now) const;
-  // Both. `body` nullptr: it comes later; then the head must say its hash.
+  // Checks both. `body` nullptr: the body is not received yet, and the head must contain its hash.
   Outcome<Signer> check(const shapes::Service& service, const net::RequestHead& head, const std::string* body,
                         Instant now) const;
 
@@ -56,7 +55,7 @@ class Authenticator {
   std::optional<Failure> judge(const shapes::Service& service, const net::RequestHead& head,
                                const Signer& signer, Instant now) const;
 
-  // A request with kDelegationHeader: the principal becomes the described one, when a peer has signed it.
+  // Replaces the principal of a request with kDelegationHeader by the described one, if a peer has signed the request.
   std::optional<Failure> act_on_behalf(const shapes::Service& service, const net::RequestHead& head,
                                        Signer& signer, Instant now) const;
 

@@ -14,7 +14,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kCachedMax = 1024;  // parsed session policies, and jobs' policies: some KiB each
+constexpr size_t kCachedMax = 1024;  // parsed policies of sessions and jobs: some KiB each
 constexpr std::string_view kAdministrator = "arn:aws:iam::aws:policy/AdministratorAccess";
 
 using SharedPolicies = std::vector<std::shared_ptr<const policy::Policy>>;
@@ -25,7 +25,7 @@ const policy::Policy* administrator() {
   return found->policy.get();
 }
 
-// "arn:aws:iam::ACCOUNT:role/NAME" of the role that is defined, which has one path; else as it is given.
+// The ARN of the defined role with the name in `arn`, with that role's path. Returns `arn` if the role is not defined.
 std::string canonical_role(const policy::Identities* identities, const std::string& arn) {
   const policy::Role* role = identities ? identities->find_role(role_name(arn)) : nullptr;
   return role ? identities->arn_of(*role) : arn;
@@ -33,7 +33,7 @@ std::string canonical_role(const policy::Identities* identities, const std::stri
 
 std::string_view bucket_of(std::string_view place) { return place.substr(0, place.find('/')); }
 
-// The policy of the bucket that an S3 resource lies in; none of other resources.
+// The policy of the bucket of an S3 resource. Other resources have none.
 std::vector<const policy::Policy*> bucket_policy(const policy::Identities* identities,
                                                  std::string_view resource) {
   constexpr std::string_view kS3 = "arn:aws:s3:::";
@@ -44,19 +44,19 @@ std::vector<const policy::Policy*> bucket_policy(const policy::Identities* ident
 
 }  // namespace
 
-// With what keeps the policies alive.
+// A principal's rights, and the owners of the policies in them.
 struct Authorizer::Rights {
   bool everything = false;
-  bool of_definitions = false;  // of users and roles that are defined: their policies may read tags
+  bool of_definitions = false;  // a defined user or role: its policies may read tags
   policy::Policies policies;
   std::shared_ptr<const policy::Identities> identities;
   std::vector<SharedPolicies> kept;
 };
 
-// Policies that are not in the snapshot of identities, parsed once. Threads: guarded by mutex.
+// Caches parsed policies that are not in the snapshot of identities. Threads: guarded by mutex.
 struct Authorizer::Cache {
   std::mutex mutex;
-  std::unordered_map<std::string, SharedPolicies> policies;  // by job and attempt, or by document
+  std::unordered_map<std::string, SharedPolicies> policies;  // by job and attempt, or by text
 
   template <class Make>
   SharedPolicies get(const std::string& name, const Make& make) {
@@ -162,8 +162,8 @@ policy::Request Authorizer::request_of(const Context& context, const ServiceValu
   return request;
 }
 
-// The ARN that has the tags of a resource: of an array's child and of a node those of the job; of a definition's name those
-// of its newest revision; of a job by its name those of the training job or of Batch's. "" = it has none.
+// The ARN under which the tags of a resource are stored: for a job, a child of an array or a node, that of the job; for a
+// definition without a revision, that of its newest active revision. "" = the resource does not exist or has no tags.
 std::string Authorizer::tagged_arn(const std::string& resource) const {
   const auto parts = split(resource, ':');
   if (parts.size() < 6 || (parts[2] != "sagemaker" && parts[2] != "batch" && parts[2] != "trainyard"))
@@ -185,7 +185,7 @@ std::string Authorizer::tagged_arn(const std::string& resource) const {
   return newest && !newest->empty() ? resource + ":" + std::to_string(newest->front().revision) : "";
 }
 
-// From the tables; those of a resource that does not exist are none.
+// Adds the stored tags of the resource, if it exists.
 void Authorizer::add_tags(const Access& access, policy::Request& request) const {
   const std::string arn = tagged_arn(access.resource);
   if (arn.empty()) return;
@@ -221,7 +221,7 @@ std::optional<Failure> Authorizer::check_all(const Context& context, const shape
   return {};
 }
 
-// Roles that are defined must trust the service that the job is of.
+// Checks that each defined role trusts the service that it is passed to.
 std::optional<Failure> Authorizer::check_passed(const Context& context, const shapes::Service& service,
                                                 const Accesses& accesses) const {
   if (!settings_.identities) return {};
@@ -257,7 +257,7 @@ std::optional<Failure> Authorizer::check_assume_role(const Context& context, con
   if (is_reserved_role(request.resource)) return denied(untrusted);
   const policy::Role* role =
       rights.identities ? rights.identities->find_role(role_name(request.resource)) : nullptr;
-  // Open roles trust every principal that may assume roles; the operation itself checks that the text names a role.
+  // Open roles trust every principal that may assume roles. The operation itself checks that the text is a role's ARN.
   if (!role && !settings_.open_roles) return denied(untrusted);
   if (role) rights.policies.resource = {role->trust.policy.get()};
   for (const char* action : {"sts:AssumeRole", "sts:SetSourceIdentity"}) {
@@ -273,7 +273,7 @@ std::optional<Failure> Authorizer::check(const Context& context, const shapes::O
                                          const void* input) const {
   const shapes::Service& service = *operation.service;
   const bool assumes = service.name == "sts" && operation.name == "AssumeRole";
-  // Also the owner's jobs run only as roles that trust their service.
+  // The owner's jobs, too, run only as roles that trust their service.
   const bool creates = settings_.identities &&
                        (operation.name == "CreateTrainingJob" || operation.name == "RegisterJobDefinition" ||
                         operation.name == "SubmitServiceJob" || operation.name == "CreateComputeEnvironment");
@@ -282,7 +282,7 @@ std::optional<Failure> Authorizer::check(const Context& context, const shapes::O
   if (assumes)
     return check_assume_role(context, service, std::move(accesses),
                              !member_text(*operation.input, input, "SourceIdentity").empty());
-  // A role that is not defined may do what the job's request names, so the request takes those rights.
+  // A role that is not defined gets the rights that the job's request needs, so its creator must have them.
   if (!settings_.open_roles && !context.principal.owner()) {
     const auto identities = settings_.identities ? settings_.identities() : nullptr;
     const bool undefined = std::ranges::any_of(accesses.roles, [&](const PassedRole& role) {

@@ -12,7 +12,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kCachedMax = 1024;  // keys of principals: some KiB each
+constexpr size_t kCachedMax = 1024;  // principals with keys: some KiB each
 
 }  // namespace
 
@@ -35,7 +35,7 @@ struct DelegatedAccess::State {
   mutable std::mutex mutex;
   mutable std::unordered_map<std::string, Made> made;  // by record; guarded by mutex
 
-  // The first owner's, for campaigns older than these records: only an owner could start one.
+  // The record of the first owner, for old campaigns without a record: only an owner could start them.
   std::string owner_record() const {
     Delegation owner{PrincipalKind::owner};
     if (!settings.keys.empty()) owner.name = settings.keys.front().user;
@@ -68,7 +68,7 @@ signing::Keys DelegatedAccess::keys_for(const campaign::Principal& principal) co
   const Instant now = state_->services.clock.now();
   const std::lock_guard lock(state_->mutex);
   const auto found = state_->made.find(record);
-  // The clock may have gone back.
+  // The clock may have been set back.
   if (found != state_->made.end() && now >= found->second.at && now - found->second.at < kKeysLifetime / 2)
     return found->second.keys;
   auto keys = issue_delegated_keys(state_->settings.temporary_key_secret, record, now, kKeysLifetime,

@@ -1,7 +1,7 @@
-// Makes requests on behalf of principals that are not connected: a campaign has the rights of the principal that started it.
+// Makes requests on behalf of absent principals: a campaign has the rights of the principal that started it.
 //
-// A principal is kept as a record (delegation.hpp). The record gives no rights: each use is authorised like a request of the
-// principal at that time. The keys made here never leave this server and expire within minutes.
+// A principal is stored as a record (delegation.hpp). The record grants no rights: each use is authorised like a request of
+// the principal at that time. The keys made here never leave this server, and expire after kKeysLifetime.
 //
 // Threads: callable from many threads at once. Lifetime: settings and services outlive it.
 // Errors:  denied, with the text of AccessDenied.
@@ -17,18 +17,19 @@
 
 namespace trainyard::api {
 
-// For a campaign: its requests say `campaign_arn` in the audit log. "" = of a request of the principal itself.
+// Describes the principal of a request. `campaign_arn`: of the campaign that makes requests for the principal, for the audit
+// log; "" = the principal's own request.
 Result<campaign::Principal> record_of(const Context& context, const std::string& campaign_arn);
 
 class DelegatedAccess {
  public:
-  // Keys are valid for at least half of it; callers get new ones before that.
+  // The lifetime of new keys. keys_for() returns keys that are valid for at least half of it.
   static constexpr Duration kKeysLifetime = 1h;
 
   DelegatedAccess(const Settings& settings, const Services& services);
   ~DelegatedAccess();
 
-  // Of a principal without a record: the owner's.
+  // Returns the owner's keys for a principal without a record.
   signing::Keys keys_for(const campaign::Principal& principal) const;
   // `resource`: "*", or "campaign/NAME" in `region`.
   Result<void> authorise(const campaign::Principal& principal, std::string_view action,

@@ -1,8 +1,7 @@
-// Describes a principal in requests that are made on its behalf: by its campaigns, later, and by this server to another one
-// that a request is forwarded to.
+// Describes a principal in requests that are made on its behalf: by its campaigns, and by this server when it forwards a
+// request to another server.
 //
-// A description gives no rights. What it may do is decided at its use, by the policies of that server at that time
-// (principals.hpp).
+// A description grants no rights. The server that receives it decides by its own policies at that time (principals.hpp).
 //
 // Threads: plain values, pure functions. Errors: invalid, naming the member.
 #pragma once
@@ -16,19 +15,19 @@
 
 namespace trainyard::api {
 
-// A header of a request that another server signs and makes on a principal's behalf: format_delegation() in base64.
+// The header of a request that another server signs on a principal's behalf: format_delegation() in base64.
 inline constexpr std::string_view kDelegationHeader = "x-amz-trainyard-principal";
-// A session with all its policies, and quotes escaped; a token and a header can hold it.
+// Enough for a session with all its policies, with quotes escaped. It fits into a session token and a header.
 inline constexpr size_t kDelegationBytesMax = 32 << 10;
 
 struct Delegation {
   PrincipalKind kind = PrincipalKind::user;
-  std::string name;          // the user's; of a session, the person's
-  std::string id;            // as GetCallerIdentity shows it: a user of the same name made later has another
-  RoleSession session = {};  // of kind session
-  std::string invoked_by = {}, peer_key_id = {};  // of Principal
-  std::string source_ip = {};                     // of the request that this follows from
-  bool secure = false;                            // it came over TLS
+  std::string name;          // of the user; for a session, RoleSession::person
+  std::string id;            // as in GetCallerIdentity; a later user of the same name has another id
+  RoleSession session = {};  // only for kind session
+  std::string invoked_by = {}, peer_key_id = {};  // as in Principal
+  std::string source_ip = {};                     // of the original request
+  bool secure = false;                            // the original request came over TLS
 };
 
 Delegation delegation_of(const Context& context);

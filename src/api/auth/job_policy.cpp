@@ -12,7 +12,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kStreamsInPolicy = 40;  // some 200 bytes each, of a document's 10,240
+constexpr size_t kStreamsInPolicy = 40;  // some 200 bytes each; a document has at most 10,240
 
 Json allow(Json actions, Json resources, Json conditions = {}) {
   Json statement{{"Effect", "Allow"}, {"Action", std::move(actions)}, {"Resource", std::move(resources)}};
@@ -20,14 +20,14 @@ Json allow(Json actions, Json resources, Json conditions = {}) {
   return statement;
 }
 
-// One document for each part of the job: a job with twenty channels would not fit into one.
+// Collects one document for each part of the job: the policy of a job with twenty channels does not fit into one.
 class Documents {
  public:
   void add(Json statements) {
     const auto parsed =
         policy::parse_policy(dump(Json{{"Version", "2012-10-17"}, {"Statement", std::move(statements)}}),
                              policy::PolicyKind::identity);
-    // A place whose name no policy can spell gives no right.
+    // A location that cannot be written in a policy grants nothing.
     if (parsed) all_.push_back(*parsed);
   }
   std::vector<std::shared_ptr<const policy::Policy>> take() { return std::move(all_); }
@@ -54,7 +54,7 @@ void add_channel(const domain::Channel& channel, Documents& to) {
   to.add(Json::array({allow(Json{"s3:GetObject"}, object_arn(*location) + "*"), list(*location)}));
 }
 
-// A directory: `uri` has no slash at its end.
+// Allows reading and writing below a directory.
 void add_directory(const std::string& uri, const std::string& below, Documents& to) {
   auto location = objects::parse_s3_uri(uri);
   if (!location) return;
@@ -107,7 +107,7 @@ std::string source_archive_of(const domain::JobSpec& spec) {
     return found == in.end() ? std::string() : found->second;
   };
   std::string place = find(spec.hyperparameters, "sagemaker_submit_directory");
-  // SDKs write hyperparameters as JSON.
+  // SDKs write hyperparameters as JSON strings.
   if (place.size() > 1 && place.starts_with('"') && place.ends_with('"'))
     place = place.substr(1, place.size() - 2);
   if (place.empty()) place = find(spec.environment, "SAGEMAKER_SUBMIT_DIRECTORY");

@@ -2,9 +2,9 @@
 //
 // They allow what the job contract needs: reading the channels and the source archive; reading and writing below the output
 // path (in the job's own directory) and the checkpoint path; the job's own log streams and metrics; describing the job
-// itself. A manifest names objects anywhere in its bucket, so a channel with a manifest opens its bucket for reading.
+// itself. A manifest may name any object of its bucket, so a channel with a manifest may read the whole bucket.
 //
-// Threads: pure. Errors: none.
+// Threads: pure functions. Errors: none.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace trainyard::api {
 // Requires: the job has an attempt.
 std::vector<std::shared_ptr<const policy::Policy>> job_policies(const domain::Job& job);
 
-// Text as a literal of a policy: without wildcards and variables.
+// Escapes wildcards and variables in a text, for use in a policy.
 std::string policy_literal(std::string_view text);
 
 // The S3 URI of the job's source archive (script mode); "" = none.

@@ -11,7 +11,7 @@ namespace {
 Error bad(const std::string& what) { return invalid("Invalid Policy: " + what); }
 Error refused(const std::string& what) { return denied("Invalid according to Policy: " + what); }
 
-// As a number, or as a string of digits.
+// Reads a number, or a string of digits.
 Result<uint64_t> size_of(const Json& json) {
   if (json.is_number_unsigned()) return json.get<uint64_t>();
   const auto number = json.is_string() ? parse_int(json.get<std::string>()) : Result<int64_t>(invalid(""));
@@ -32,7 +32,7 @@ Result<void> read_list(const Json& list, PostPolicy& policy) {
     return bad("Invalid Condition: a list must have three elements, the first of which is an operator.");
   const std::string kind = to_lower(list[0].get<std::string>());
   if (kind == "content-length-range") {
-    // Of several, all hold.
+    // All ranges of a policy apply.
     policy.bytes_min = std::max(policy.bytes_min, TRY(size_of(list[1])));
     policy.bytes_max = std::min(policy.bytes_max, TRY(size_of(list[2])));
     return ok();

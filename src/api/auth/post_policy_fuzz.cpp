@@ -1,4 +1,5 @@
-// Any text as a policy document, checked against a form whose fields are in the lines in front of it, "name=value".
+// Parses a text as a policy document, and checks a form against it. The lines before the document are the form's fields,
+// "name=value".
 // decoder: src/api/auth/post_policy.cpp
 #include <cstddef>
 #include <cstdint>

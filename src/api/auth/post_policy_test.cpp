@@ -1,4 +1,4 @@
-// The documented example of a POST policy, and each condition that a form can fail.
+// Tests POST policies: AWS's documented example, and each condition that a form can violate.
 #include "auth/post_policy.hpp"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 namespace trainyard::api {
 namespace {
 
-// "Example: Browser-Based Upload using HTTP POST (Using AWS Signature Version 4)", API reference of S3. Its lines end in
-// CRLF.
+// From "Example: Browser-Based Upload using HTTP POST (Using AWS Signature Version 4)" in the API reference of S3. Its lines
+// end in CRLF.
 constexpr std::string_view kDocumented =
     "{ \"expiration\": \"2015-12-30T12:00:00.000Z\",\r\n"
     "  \"conditions\": [\r\n"

@@ -12,7 +12,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kAttemptsOverMax = 16'384;  // that are known to be over: some hundred KiB
+constexpr size_t kAttemptsOverMax = 16'384;  // some hundred KiB
 
 Principal owner_principal(const Settings& settings, std::string_view user) {
   Principal out;
@@ -35,15 +35,15 @@ Principal user_principal(const policy::Identities& identities, const std::string
   return out;
 }
 
-// Whether the job's present attempt is the session's.
+// Returns whether the session's attempt is the current one of the job and has not ended.
 bool runs(const domain::Job& job, const RoleSession& session) {
   const domain::Attempt* attempt = job.attempt();
   return job.number == session.job_number && !job.finished() && attempt &&
          attempt->number == session.attempt && attempt->state != domain::AttemptState::ended;
 }
 
-// Whether it can never run again. What control shows may be older than the session: an attempt that is not there yet
-// is not over.
+// Returns whether the session's attempt has ended for good. Control's snapshot may be older than the session: an attempt that
+// is missing there has not ended.
 bool is_over(const domain::Job& job, const RoleSession& session) {
   if (job.number != session.job_number) return job.number > session.job_number;
   if (job.finished()) return true;
@@ -56,7 +56,7 @@ Error refused(const std::string& name, const std::string& why) {
   return denied("User: " + shorten(name, 300) + " is not authorized to perform this request because " + why);
 }
 
-// "train-*": '*' stands for any text.
+// Returns whether a pattern matches: in "train-*", '*' matches any text.
 bool fits(const std::vector<std::string>& patterns, std::string_view name) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) {
     std::string compiled = pattern;
@@ -74,8 +74,8 @@ void take_origin(const Delegation& from, Principal& to) {
 
 }  // namespace
 
-// An attempt that is over stays so: a client that goes on asking with its keys costs no look into the ledger, which would
-// hold up the others of its I/O thread.
+// Remembers attempts that have ended, which is final. Further requests with their keys then cost no look-up in the ledger,
+// which would block the I/O thread.
 struct Principals::AttemptsOver {
   std::shared_mutex mutex;
   std::set<domain::AttemptId> attempts;  // guarded by mutex
@@ -126,7 +126,7 @@ std::optional<Principal> Principals::of_session(RoleSession session) const {
     const domain::AttemptId attempt{session.job_number, session.attempt};
     if (over_->has(attempt)) return {};
     auto job = control_.find({session.job_region, session.job_name});
-    if (!job && job.error().kind != Kind::not_found) return {};  // nothing is known of it
+    if (!job && job.error().kind != Kind::not_found) return {};  // the job's state is unknown
     if (!job || is_over(**job, session)) over_->add(attempt);
     if (!job || !runs(**job, session)) return {};
     out.job = *std::move(job);
@@ -170,7 +170,7 @@ Result<Principal> Principals::of_stored(const Delegation& delegation, Instant no
   } else {
     const RoleSession& session = delegation.session;
     const std::string arn = assumed_role_arn(settings_.account, session.role_arn, session.session_name);
-    // A job's own keys are renewed as long as its attempt lasts; every other session ends at its instant.
+    // A job's own keys are renewed until its attempt ends. Every other session expires at a fixed time.
     const bool of_job = !session.job_name.empty() && !session.assumed;
     if (!of_job && now >= session.expires) return refused(arn, "the session has expired");
     auto found = of_session(session);
@@ -203,7 +203,7 @@ Result<Principal> Principals::of_peer(const Delegation& delegation, const Princi
     if (is_reserved_role(role) || !known || !fits(entry->roles, role))
       return refused(peer.arn, "it does not act on behalf of the role " + shorten(role, 100));
     if (now >= session.expires) return refused(peer.arn, "the session has expired");
-    // Jobs of the other server are none of this one.
+    // The other server's jobs do not exist here.
     session.job_region.clear();
     session.job_name.clear();
     session.assumed = true;

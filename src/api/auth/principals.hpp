@@ -1,7 +1,7 @@
 // Makes principals from the keys that requests are signed with, and from descriptions of principals (delegation.hpp).
 //
-// A described principal is looked up at each use. It is refused when it is no longer the same: the user, or the user's name,
-// was deleted; the role was created again; the session has expired; the attempt of the job that its keys belong to is over.
+// A described principal is looked up at each use. It is rejected if it is no longer the same: the user was deleted, even if
+// another one has the name now; the role was deleted or created again; the session has expired; the job's attempt has ended.
 //
 // Threads: callable from many threads at once. Lifetime: settings and control outlive it.
 // Errors:  denied, with the text of AccessDenied.
@@ -22,14 +22,14 @@ class Principals {
   Principals(const Settings& settings, control::Control& control);
   ~Principals();
 
-  // The secret of a lasting key, and its principal. Nothing: unknown, or inactive.
+  // Returns the secret of a long-term key, and its principal. Nothing: the key is unknown or inactive.
   std::optional<std::string> of_key(std::string_view id, Principal& principal) const;
-  // Nothing: the attempt that its keys end with is over.
+  // Nothing: the job's attempt with which the keys expire has ended.
   std::optional<Principal> of_session(RoleSession session) const;
-  // One that this server described itself.
+  // Finds a principal that this server has described.
   Result<Principal> of_stored(const Delegation& delegation, Instant now) const;
-  // The principal on whose behalf `peer` made a verified request: a user or a defined role of this server with the described
-  // name, never an owner. It has the rights that it has on this server.
+  // Finds the principal on whose behalf `peer` made a verified request: the user or role of this server with the described
+  // name, never an owner. It has its rights on this server.
   Result<Principal> of_peer(const Delegation& delegation, const Principal& peer, Instant now) const;
 
  private:

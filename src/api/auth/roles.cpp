@@ -6,7 +6,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kRoleNameBytesMax = 64;  // IAM's
+constexpr size_t kRoleNameBytesMax = 64;  // as in IAM
 constexpr std::string_view kRoleNameCharacters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+=,.@-";
 

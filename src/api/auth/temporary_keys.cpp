@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kVersion = 2, kVersionWithoutAttempt = 1, kVersionOfDelegation = 3;
 constexpr size_t kSealBytes = 32;
-constexpr size_t kTokenBytesMax = 48 << 10;  // of base64; without session policies some 400
+constexpr size_t kTokenBytesMax = 48 << 10;  // in base64; some 400 without session policies
 constexpr size_t kFieldBytesMax = 2048;
 constexpr std::string_view kPrefix = "ASIA";
 
@@ -26,7 +26,7 @@ void put_text(std::string& out, std::string_view text) {
   out += text;
 }
 
-// Reads what put_number and put_text wrote; `good` turns false at the first thing that is not there.
+// Reads the output of put_number and put_text. `good` becomes false when bytes are missing.
 struct Cursor {
   std::string_view rest;
   bool good = true;
@@ -60,7 +60,7 @@ std::string seal_of(const std::string& sealing_secret, std::string_view payload)
 
 namespace {
 
-// New keys, and the beginning of their token's payload.
+// Makes new keys, and begins the payload of their token.
 TemporaryKeys new_keys(const std::string& sealing_secret, char version, Instant expires, Random& random,
                        std::string& payload) {
   static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -120,7 +120,7 @@ ResolvedKeys resolve_keys(const std::string& sealing_secret, std::string_view ac
   const std::string_view seal = std::string_view(*bytes).substr(payload.size());
   if (!equal_in_constant_time(seal, seal_of(sealing_secret, payload))) return out;
 
-  // Sealed by us: what follows is as put together above, unless an older version wrote it.
+  // The seal is valid, so the payload has the layout above, unless an older version wrote it.
   Cursor cursor{payload};
   const uint64_t version = cursor.number(1);
   if (version == uint64_t(kVersionWithoutAttempt)) out.state = ResolvedKeys::State::expired;
