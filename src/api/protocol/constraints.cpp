@@ -18,14 +18,13 @@ using shapes::Member;
 using shapes::Shape;
 using shapes::ShapeKind;
 
-constexpr size_t kViolationsShownMax = 100;   // beyond it the count alone tells
-constexpr size_t kValueBytesShownMax = 1024;  // of an offending value
-constexpr uint32_t kMatchLimit =
-    100'000;  // steps: the patterns of the models need a few hundred for long texts
+constexpr size_t kViolationsShownMax = 100;   // further violations are only counted
+constexpr size_t kValueBytesShownMax = 1024;  // of an invalid value
+constexpr uint32_t kMatchLimit = 100'000;     // steps; the models' patterns need a few hundred for long texts
 constexpr uint32_t kHeapLimitKib = 4096;
 constexpr int kCircleDepthMax = 200;
 
-// Length in characters, as the models count.
+// The length in characters, which the models' constraints count.
 size_t characters(std::string_view text) {
   size_t count = 0;
   for (const char c : text) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -36,7 +35,7 @@ std::string number_text(double value) { return double_text(value); }
 
 }  // namespace
 
-// The models are written for Java's expressions; the one class that PCRE names otherwise.
+// Translates a regular expression from Java's syntax, which the models use, to PCRE's. They differ in one class.
 static std::string in_pcre(std::string_view text) {
   static constexpr std::string_view kAlnum = "\\p{Alnum}";
   std::string out(text);
@@ -57,7 +56,7 @@ class Constraints::Pattern {
     return code_ != nullptr;
   }
 
-  // The whole value, as AWS matches.
+  // Matches the whole value, as AWS does.
   bool matches(std::string_view text, std::string_view value) const {
     prepare(text);
     CHECK(code_ != nullptr, "every pattern of an input shape compiles (constraints_test)");
@@ -80,7 +79,7 @@ class Constraints::Pattern {
           PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_ALT_BSUX | PCRE2_DOLLAR_ENDONLY, &error,
           &where, nullptr);
       if (!code_) return;
-      pcre2_jit_compile(code_, PCRE2_JIT_COMPLETE);  // where it cannot, the interpreter does the same
+      pcre2_jit_compile(code_, PCRE2_JIT_COMPLETE);  // without JIT, the interpreter gives the same results
       limits_ = pcre2_match_context_create(nullptr);
       pcre2_set_match_limit(limits_, kMatchLimit);
       pcre2_set_heap_limit(limits_, kHeapLimitKib);
@@ -148,7 +147,7 @@ class Constraints::Check {
     return shorten(scalar_text(shape, {}, value), kValueBytesShownMax);
   }
 
-  // What a scalar breaks, each as AWS says it.
+  // The constraints that a scalar violates, in AWS's texts.
   std::vector<std::string> violated(const Shape& shape, const void* value) const {
     std::vector<std::string> out;
     if (shape.kind == ShapeKind::string || shape.kind == ShapeKind::blob) {
@@ -183,7 +182,7 @@ class Constraints::Check {
     return out + "]";
   }
 
-  // Everything that a scalar must satisfy: the models' words for the elements of containers.
+  // All constraints of a scalar in one text, as AWS reports them for elements of containers.
   static std::string all_of(const Shape& shape) {
     std::vector<std::string> parts;
     const bool text = shape.kind == ShapeKind::string || shape.kind == ShapeKind::blob;

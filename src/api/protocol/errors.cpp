@@ -6,7 +6,7 @@
 namespace trainyard::api {
 namespace {
 
-// The three dialects of names for the faults that every service has.
+// The protocols have different names for the errors that every service has.
 enum class Dialect { json, query, s3 };
 
 Dialect dialect_of(const shapes::Service& service) {
@@ -30,7 +30,7 @@ std::string named(const shapes::Service& service, const Names& names) {
   return "";
 }
 
-// What each service calls an error of a kind, with its status.
+// The names and the status of a kind of error.
 struct Row {
   Kind kind;
   int status;
@@ -67,10 +67,9 @@ Failure failure_of(const shapes::Service& service, const Error& error) {
       code = row.query;
     else if (service.name == "logs")
       code = row.logs;
-    else if (service.name == "batch")  // has these two and no others
+    else if (service.name == "batch")  // the only two errors of Batch
       code = row.status < 500 ? "ClientException" : "ServerException";
-    // The JSON services answer everything that is the client's fault with 400; S3 and the query services do
-    // not.
+    // The JSON services return 400 for all client errors. S3 and the query services do not.
     const int status = dialect == Dialect::json && row.status < 500 ? 400 : row.status;
     return {status, std::string(code), error.message};
   }

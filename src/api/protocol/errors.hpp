@@ -1,6 +1,6 @@
 // Defines failures, and is the only place with AWS's error names.
 //
-// Operations return an Outcome: the reply, or an Error by kind (which becomes the service's usual name for that kind), or a
+// Operations return an Outcome: the output, or an Error by kind, which becomes the service's usual name for that kind, or a
 // Failure with the exact name, made by one of the helpers below.
 //
 // Threads: plain values and pure functions.
@@ -22,18 +22,17 @@ struct Failure {
   int status = 400;
   std::string code;  // "ValidationException"
   std::string message;
-  std::string resource = {};            // S3: what it was about
-  bool head_only = false;               // S3: a status without a body (304)
+  std::string resource = {};            // S3: the bucket, key, upload or condition
+  bool head_only = false;               // S3: a response without a body (304)
   std::string headers_not_signed = {};  // S3: names, separated by ", "
 };
 
-// What a service calls an error of this kind.
+// Makes the failure that the service usually returns for an error of this kind.
 Failure failure_of(const shapes::Service& service, const Error& error);
 
-// -- every service, each in its own words: S3, the query services and the JSON services name these
-// differently
+// -- every service; S3, the query services and the JSON services have different names for these
 Failure unknown_operation(const shapes::Service* service, std::string_view name);
-Failure not_implemented(std::string message);  // S3: a subresource that is not here
+Failure not_implemented(std::string message);  // S3: an unsupported subresource
 Failure unreadable_body(const shapes::Service& service,
                         std::string message);  // SerializationException, MalformedXML ..
 Failure validation(const shapes::Service& service, std::string message);
@@ -42,16 +41,16 @@ Failure missing_authentication(const shapes::Service& service);
 Failure unknown_key(const shapes::Service& service, std::string_view access_key_id);
 Failure malformed_authentication(const shapes::Service& service, std::string message);
 Failure wrong_signature(const shapes::Service& service);
-// `names`: of the headers, not empty.
+// `names`: of the headers; not empty.
 Failure unsigned_headers(const shapes::Service& service, const std::vector<std::string>& names);
 Failure request_skewed(const shapes::Service& service, std::string message);
-Failure request_expired(const shapes::Service& service);  // presigned, too late
+Failure request_expired(const shapes::Service& service);  // a presigned URL
 Failure token_expired(const shapes::Service& service);
 Failure token_invalid(const shapes::Service& service);
-Failure body_changed(const shapes::Service& service);  // not what x-amz-content-sha256 says
+Failure body_changed(const shapes::Service& service);  // differs from x-amz-content-sha256
 Failure access_denied(const shapes::Service& service, std::string message);
 
-// The principal made too many requests: clients wait, and try again.
+// The principal has made too many requests. Clients wait and retry.
 Failure throttled(const shapes::Service& service);
 
 // -- sagemaker
@@ -88,10 +87,10 @@ Failure incomplete_body();
 Failure precondition_failed(std::string_view condition);
 Failure not_modified();
 Failure invalid_request(std::string message);
-// Anything S3 names that has no helper of its own.
+// Any other S3 error.
 Failure s3_failure(int status, std::string code, std::string message);
 
-// The reply of an operation, or why there is none.
+// The output of an operation, or its failure.
 template <class T>
 class [[nodiscard]] Outcome {
  public:
@@ -105,7 +104,7 @@ class [[nodiscard]] Outcome {
   T&& operator*() && { return std::get<0>(std::move(state_)); }
   T* operator->() { return &std::get<0>(state_); }
   T&& value() && { return std::get<0>(std::move(state_)); }
-  // Requires: there is no value. For TRY, among functions that answer with Outcomes.
+  // For TRY in functions that return an Outcome. Requires: no value.
   std::variant<Failure, Error> error() && {
     if (state_.index() == 1) return std::get<1>(std::move(state_));
     return std::get<2>(std::move(state_));
@@ -114,7 +113,7 @@ class [[nodiscard]] Outcome {
       : state_(why.index() == 0 ? State(std::in_place_index<1>, std::get<0>(std::move(why)))
                                 : State(std::in_place_index<2>, std::get<1>(std::move(why)))) {}
 
-  // Requires: there is no value.
+  // Requires: no value.
   Failure failure(const shapes::Service& service) const {
     return state_.index() == 1 ? std::get<1>(state_) : failure_of(service, std::get<2>(state_));
   }
@@ -124,7 +123,7 @@ class [[nodiscard]] Outcome {
   State state_;
 };
 
-// Of operations that answer nothing but success.
+// The output of a function that returns only success or failure.
 struct Done {};
 
 }  // namespace trainyard::api

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kType = "multipart/form-data";
 constexpr std::string_view kLineEnd = "\r\n", kHeadEnd = "\r\n\r\n";
 
-// Of RFC 2046, as clients make them.
+// The characters and the length are those of RFC 2046.
 bool is_boundary(std::string_view text) {
   if (text.empty() || text.size() > kFormBoundaryBytesMax || text.back() == ' ') return false;
   return std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -19,8 +19,8 @@ bool is_boundary(std::string_view text) {
   });
 }
 
-// The value of a parameter in `; a=b; c="d;e"`, without quotes; a backslash takes a quote or backslash as it is.
-// Nothing: it is absent or unterminated.
+// The value of a parameter in `; a=b; c="d;e"`, without quotes. A backslash escapes a quote or a backslash.
+// Nothing: the parameter is absent or unterminated.
 std::optional<std::string> parameter(std::string_view text, std::string_view name) {
   for (size_t at = text.find(';'); at != std::string_view::npos;) {
     const size_t equals = text.find('=', at);
@@ -30,7 +30,7 @@ std::optional<std::string> parameter(std::string_view text, std::string_view nam
     size_t next = equals + 1;
     if (next < text.size() && text[next] == '"') {
       for (++next; next < text.size() && text[next] != '"'; ++next) {
-        // Of other characters a backslash is itself: some clients send the path of the file.
+        // A backslash before another character is literal: some clients send a file's path.
         const char behind = next + 1 < text.size() ? text[next + 1] : ' ';
         if (text[next] == '\\' && (behind == '\\' || behind == '"')) ++next;
         value += text[next];
@@ -45,7 +45,7 @@ std::optional<std::string> parameter(std::string_view text, std::string_view nam
   return std::nullopt;
 }
 
-// Some clients send the whole path of the file.
+// Some clients send the full path of the file.
 std::string without_directories(const std::string& path) {
   const size_t slash = path.find_last_of("/\\");
   return slash == std::string::npos ? path : path.substr(slash + 1);
@@ -72,7 +72,7 @@ Result<void> FormDataReader::feed(std::string_view bytes, std::string& file) {
   return ok();
 }
 
-// True: there may be more to decode.
+// Returns true if there may be more to decode.
 Result<bool> FormDataReader::step(std::string& file) {
   switch (state_) {
     case State::begin:
@@ -92,7 +92,7 @@ Result<bool> FormDataReader::step(std::string& file) {
   return false;
 }
 
-// The first delimiter has no line end before it.
+// No line end precedes the first delimiter.
 Result<bool> FormDataReader::take_begin() {
   const std::string_view first = std::string_view(delimiter_).substr(kLineEnd.size());
   const size_t count = std::min(first.size(), pending_.size());
@@ -108,7 +108,7 @@ Result<bool> FormDataReader::take_boundary_end() {
   if (pending_.size() < kLineEnd.size()) return false;
   if (pending_.starts_with("--")) return invalid("the form ends without a file");
   if (!pending_.starts_with(kLineEnd)) return invalid("a boundary of the form is malformed");
-  // The line end stays: a part without any header line has its head end at once.
+  // The line end is kept: it begins the end of the head if the part has no header lines.
   state_ = State::head;
   return true;
 }
@@ -172,7 +172,7 @@ Result<bool> FormDataReader::take_value() {
   return true;
 }
 
-// Everything but what may be the beginning of the delimiter.
+// Appends all bytes to the file except those that may begin a delimiter.
 void FormDataReader::take_file(std::string& file) {
   const size_t end = pending_.find(delimiter_);
   if (end != std::string::npos) {

@@ -1,4 +1,4 @@
-// Any bytes as a form: the first byte says in what pieces it arrives, the first line is its Content-Type.
+// Decodes arbitrary bytes as a form. The first byte is the size of the pieces, the first line the Content-Type.
 // decoder: src/api/protocol/form_data.cpp
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Forms in pieces of any size, and each way to be malformed.
+// Tests forms in pieces of any size, and every kind of malformed form.
 #include "protocol/form_data.hpp"
 
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 namespace trainyard::api {
 namespace {
 
-constexpr int kGzipWindow = 15 + 16;     // the greatest window, with a gzip header
-constexpr size_t kStepBytes = 64 << 10;  // what comes out at a time: a bomb is noticed before it is large
+constexpr int kGzipWindow = 15 + 16;     // the largest window, with a gzip header
+constexpr size_t kStepBytes = 64 << 10;  // inflated at a time, so that a gzip bomb is detected early
 
 struct Inflater {
   z_stream stream{};

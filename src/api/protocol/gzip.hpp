@@ -1,6 +1,6 @@
-// Unpacks bodies that a client compressed: current SDKs compress large PutMetricData (Content-Encoding: gzip).
+// Decompresses request bodies: current SDKs compress a large PutMetricData (Content-Encoding: gzip).
 //
-// Threads: pure. Errors: invalid (not gzip, cut off, wrong checksum), exhausted (more than bytes_max come out).
+// Threads: pure functions. Errors: invalid (not gzip, truncated, wrong checksum), exhausted (output larger than bytes_max).
 #pragma once
 
 #include <string>

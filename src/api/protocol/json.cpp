@@ -138,7 +138,7 @@ class Reader {
       to = from.get_int64().value_unsafe();
       return ok();
     }
-    // 5.0 is a whole number to JSON, which has one kind of number.
+    // JSON has one kind of number, so 5.0 is an integer.
     if (from.type() == element_type::DOUBLE) {
       const double value = from.get_double().value_unsafe();
       if (value == std::floor(value) && std::fabs(value) < 9007199254740992.0) {
@@ -253,7 +253,7 @@ class Writer {
     out_ += '}';
   }
 
-  // As AWS writes them, with a point: clients of dynamic languages take 2 for a whole number and 2.0 for what it is.
+  // Writes 2 as "2.0", as AWS does: clients in dynamic languages read "2" as an integer.
   void floating(double value) {
     const std::string text = double_text(value);
     if (!std::isfinite(value)) return append_json_string(out_, text);
@@ -264,8 +264,7 @@ class Writer {
   std::string& out_;
 };
 
-// Kept by each thread, since it owns buffers that grow to the largest document seen (bounded by the body's
-// limit).
+// Each thread reuses one parser. Its buffers grow to the largest document so far, which the limit on bodies bounds.
 simdjson::dom::parser& thread_parser() {
   thread_local simdjson::dom::parser parser;
   return parser;

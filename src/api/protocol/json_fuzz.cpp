@@ -1,5 +1,5 @@
-// Any text as a JSON request of one of several operations (the first byte chooses). What is read is written
-// and read again, and is then the same.
+// Reads arbitrary text as a JSON request of an operation that the first byte selects. A request that was read is
+// written and read again without a change.
 // decoder: src/api/protocol/json.cpp
 #include <cstddef>
 #include <cstdint>

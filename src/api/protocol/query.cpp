@@ -15,7 +15,7 @@ using shapes::Shape;
 using shapes::ShapeKind;
 using shapes::TimestampFormat;
 
-// "A.member.1.B=x" as a tree: each dot a level.
+// "A.member.1.B=x" as a tree with one level per dot.
 struct Node {
   std::optional<std::string_view> value;
   std::map<std::string_view, Node> children;
@@ -35,7 +35,7 @@ Result<Node> tree_of(const NameValues& parameters) {
   return root;
 }
 
-// The children "1", "2", .. in the order of their numbers; gaps are allowed.
+// The children "1", "2", .. in the order of their numbers. Gaps are allowed.
 std::vector<const Node*> numbered(const Node& node) {
   std::vector<std::pair<int64_t, const Node*>> found;
   for (const auto& [name, child] : node.children)
@@ -58,7 +58,7 @@ Result<void> read_node(const Shape& shape, TimestampFormat format, const Node& n
       }
       return ok();
     case ShapeKind::list: {
-      // "List=" alone is an empty list; flattened ones have their numbers at once.
+      // "List=" alone is an empty list. In a flattened list the numbers follow the name directly.
       const auto members = node.children.find(shape.element_name);
       const Node* from = shape.flattened                  ? &node
                          : members == node.children.end() ? nullptr

@@ -1,4 +1,4 @@
-// Reads and writes the query protocol: parameters of a form in ("MetricData.member.1.Value=5"), an XML document out.
+// Reads and writes the query protocol: requests are parameters of a form ("MetricData.member.1.Value=5"), responses are XML.
 //
 // Threads: pure functions. Errors: invalid, with a text for the client.
 #pragma once
@@ -12,10 +12,10 @@
 
 namespace trainyard::api {
 
-// The parameters of a form body or a query string, decoded ('+' is a blank), in order.
+// Reads the parameters of a form body or a query string, decoded ('+' is a space), in order.
 Result<NameValues> read_form(std::string_view form);
 
-// Fills `structure` from parameters. Those that the shape does not have are ignored.
+// Fills `structure` from parameters. Parameters that the shape does not have are ignored.
 Result<void> read_query(const shapes::Shape& shape, const NameValues& parameters, void* structure);
 
 // <OperationResponse><OperationResult>..</OperationResult><ResponseMetadata>..</ResponseMetadata></OperationResponse>

@@ -1,4 +1,4 @@
-// Any text as a form of the query protocol (the first byte chooses the operation), and its output as XML.
+// Reads arbitrary text as a form of the query protocol, for an operation that the first byte selects, and writes XML.
 // decoder: src/api/protocol/query.cpp
 #include <cstddef>
 #include <cstdint>

@@ -36,7 +36,7 @@ net::Response made_s3(int status, std::string_view request_id, std::string conte
 net::Response json_reply(const shapes::OperationShape& operation, const void* output,
                          std::string_view request_id) {
   net::Response response = made(operation.status, request_id, json_type(operation.service));
-  // An operation without output answers an empty body to JSON 1.1 clients, an empty object to all others.
+  // An operation without output returns an empty body in JSON 1.1, otherwise an empty object.
   if (operation.output)
     write_json(*operation.output, output, response.body);
   else if (operation.service->json_version != "1.1")
@@ -81,7 +81,7 @@ net::Response json_failure(const shapes::Service* service, const Failure& failur
   if (service && service->query_compatible)
     response.headers.add("x-amzn-query-error",
                          failure.code + (failure.status < 500 ? ";Sender" : ";Receiver"));
-  // Services differ in how they spell the message's name, and so do their clients.
+  // Services and clients differ in the name of this member, so both are written.
   response.body = "{\"__type\":";
   append_json_string(response.body, failure.code);
   response.body += ",\"message\":";
@@ -117,7 +117,7 @@ net::Response s3_failure_reply(const net::RequestHead&, const Failure& failure, 
   append_xml_text(out, to_utf8(failure.message));
   out += "</Message>";
   if (!failure.resource.empty()) {
-    // Clients and people look for the name under the word that fits the error.
+    // The element's name depends on the error.
     const std::string_view name = failure.code == "NoSuchKey"            ? "Key"
                                   : failure.code == "NoSuchUpload"       ? "UploadId"
                                   : failure.code == "PreconditionFailed" ? "Condition"

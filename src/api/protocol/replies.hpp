@@ -1,4 +1,4 @@
-// Makes HTTP responses of outputs and failures, in each protocol's form. Each has the request's id.
+// Makes HTTP responses from outputs and failures, in each protocol's form. Each contains the request's id.
 //
 // Threads: pure functions.
 #pragma once
@@ -19,12 +19,11 @@ net::Response query_reply(const shapes::OperationShape& operation, const void* o
                           std::string_view request_id);
 struct S3Reply {
   net::Response response;
-  std::optional<uint64_t> content_length;  // the output's own: the size of the object, not of this body
+  std::optional<uint64_t> content_length;  // of the object, not of this response's body
 };
 S3Reply s3_reply(const shapes::OperationShape& operation, const void* output, std::string_view request_id);
 
-// `service`: nullptr when the request named none.
-// The headers of an answer with an XML document.
+// The headers of a response with an XML document.
 net::Headers s3_document_headers(std::string_view request_id);
 
 net::Response json_failure(const shapes::Service* service, const Failure& failure,

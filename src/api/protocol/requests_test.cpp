@@ -1,5 +1,5 @@
-// What botocore writes (requests.json), read by our decoders, is what was meant: over all protocols and all
-// operations.
+// Decodes requests written by botocore (requests.json), and compares them with botocore's input, for all protocols
+// and operations.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,7 +39,7 @@ net::RequestHead head_of(const Json& one) {
   return head;
 }
 
-// Reads the request into the operation's shape and writes that as JSON.
+// Reads a request into the operation's shape and writes the shape as JSON.
 template <class Operation>
 Result<std::string> read_as(const net::RequestHead& head, const std::string& protocol,
                             const std::string& body) {
@@ -194,10 +194,10 @@ TEST(Constraints, EachKindInTheWordsOfAws) {
   };
   for (const auto& [more, wanted] : table) {
     const std::string got = one(more);
-    // What the pinned model allows may change with the pin; the form of a message may not.
+    // The limits may change with the pinned model, but not the form of the message.
     EXPECT_EQ(got, wanted) << more;
   }
-  // Whole values are matched, and characters are counted, not bytes.
+  // Patterns match whole values. Lengths are in characters, not in bytes.
   EXPECT_NE(
       violations(
           R"({"TrainingJobName":"a b","RoleArn":"arn:aws:iam::123456789012:role/Train","OutputDataConfig":{"S3OutputPath":"s3://b"}})"),
@@ -206,7 +206,7 @@ TEST(Constraints, EachKindInTheWordsOfAws) {
   for (int i = 0; i < 256; ++i) wide += "é";
   EXPECT_EQ(one(",\"HyperParameters\":{\"" + wide + "\":\"\"}"), "none");
   EXPECT_NE(one(",\"HyperParameters\":{\"" + wide + "x\":\"\"}"), "none");
-  // A thousand violations are counted; a hundred are told.
+  // All violations are counted, and at most a hundred are listed.
   std::string many = ",\"Tags\":[";
   for (int i = 0; i < 1000; ++i) many += std::string(i ? "," : "") + "{\"Key\":\"k\"}";
   const std::string all = one(many + "]");

@@ -13,9 +13,9 @@ using shapes::Shape;
 using shapes::ShapeKind;
 using shapes::TimestampFormat;
 
-constexpr size_t kParametersMax = 1000;  // of one query string; S3's longest has a dozen
+constexpr size_t kParametersMax = 1000;  // in one query string; S3's longest has a dozen
 
-// Timestamps in headers are HTTP dates, in queries ISO 8601, unless the model says otherwise.
+// Timestamps in headers are HTTP dates, and those in queries ISO 8601, unless the model has a format.
 TimestampFormat format_of(const Member& member) {
   if (member.timestamp_format != TimestampFormat::unset) return member.timestamp_format;
   if (member.shape->timestamp_format != TimestampFormat::unset) return member.shape->timestamp_format;
@@ -64,7 +64,7 @@ Result<void> read_outside_body(const Member& member, const RestRequest& request,
                   .in(member.wire_name));
           continue;
         }
-        // A flag's or number's empty value says as little as its absence.
+        // An empty number or flag counts as absent.
         if (value.empty() && member.shape->kind != ShapeKind::string) return ok();
         return read_text(member, value, structure);
       }
@@ -73,7 +73,7 @@ Result<void> read_outside_body(const Member& member, const RestRequest& request,
       for (const auto& [name, value] : request.headers) {
         if (!equals_ignoring_case(name, member.wire_name)) continue;
         auto read = read_text(member, value, structure);
-        // An HTTP date that is none is ignored, as HTTP wants it (If-Modified-Since).
+        // An invalid date is ignored, as HTTP requires (If-Modified-Since).
         if (!read && member.shape->kind == ShapeKind::timestamp) return ok();
         return read;
       }

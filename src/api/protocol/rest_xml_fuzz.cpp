@@ -1,6 +1,5 @@
-// Any text as an S3 request: a line "METHOD TARGET", headers, an empty line, the body. Routed and read into
-// the operation's shape; and the body as a document of S3's own, read and written again. Batch's requests have
-// labels in their paths too.
+// Routes arbitrary text as an S3 or Batch request: a line "METHOD TARGET", headers, an empty line, the body. Reads it into
+// the operation's shape. Reads the body as an S3 document, and writes it again.
 // decoder: src/api/protocol/rest_xml.cpp src/api/protocol/xml.cpp src/api/protocol/route.cpp
 #include <array>
 #include <cstddef>

@@ -12,7 +12,7 @@ using shapes::Member;
 using shapes::OperationShape;
 using shapes::Service;
 
-// The service in the scope of a signature, without checking anything else: "" when there is none.
+// The service in the scope of a signature, without any check of the signature. "" if the request has none.
 std::string scope_service(const net::RequestHead& head) {
   std::string credential;
   const std::string_view authorization = head.headers.get("authorization");
@@ -28,12 +28,12 @@ std::string scope_service(const net::RequestHead& head) {
       if (auto decoded = percent_decode(part.substr(equals + 1))) credential = *decoded;
     }
   }
-  const auto parts = split(credential, '/');  // that of SigV4a has no region
+  const auto parts = split(credential, '/');  // a SigV4a scope has no region
   return parts.size() < 4 ? "" : std::string(parts[parts.size() - 2]);
 }
 
-// What S3 calls a subresource: present in a query, it changes what the request means, so that an operation
-// that does not know it must not answer.
+// S3's subresources. In a query they change the meaning of a request, so a request with an unsupported one must be
+// rejected.
 constexpr std::string_view kSubresources[] = {"accelerate",
                                               "acl",
                                               "analytics",
@@ -72,7 +72,7 @@ constexpr std::string_view kSubresources[] = {"accelerate",
 struct Candidate {
   bool fits = false;
   int weight = 0;
-  std::vector<std::string_view> used;  // query names that it understands
+  std::vector<std::string_view> used;  // query parameters that the operation reads
 };
 
 Candidate weigh(const OperationShape& operation, const net::RequestHead& head, const S3Address& address) {
@@ -157,7 +157,7 @@ Route route(std::span<const Service* const> services, const net::RequestHead& he
     if (out.service) out.operation = find_operation(*out.service, out.operation_name);
     return out;
   }
-  // Newer clients have another protocol, and speak JSON too: they get an explanation; the path is not an object's key.
+  // Newer clients prefer another protocol, but also support JSON. Their path is not an object's key: they get an error.
   if (head.path().starts_with("/service/") && head.headers.has("smithy-protocol")) {
     out.operation_name = head.path().substr(head.path().rfind('/') + 1);
     return out;

@@ -14,8 +14,7 @@ using shapes::Shape;
 using shapes::ShapeKind;
 using shapes::TimestampFormat;
 
-constexpr double kEpochSecondsMax =
-    253402300799.0;  // the end of the year 9999: dates beyond have no usual text
+constexpr double kEpochSecondsMax = 253402300799.0;  // the end of 9999; later dates have no common text form
 
 }  // namespace
 
@@ -75,7 +74,7 @@ std::string timestamp_text(Instant instant, TimestampFormat format) {
 Result<Instant> read_timestamp(std::string_view text, TimestampFormat format) {
   if (format == TimestampFormat::http_date) return parse_http_date(text);
   if (format == TimestampFormat::epoch_seconds) return instant_of_epoch(TRY(read_double(text)));
-  // botocore writes ISO 8601; some clients write the seconds.
+  // botocore writes ISO 8601. Some clients write seconds.
   auto read = parse_iso8601(text);
   if (read) return read;
   if (auto seconds = read_double(text); seconds) return instant_of_epoch(*seconds);

@@ -1,4 +1,4 @@
-// Defines what the protocols share: limits, numbers and times as text, and the errors of a body that does not fit its shape.
+// Provides what the protocols share: limits, numbers and times as text, and errors for bodies that do not match their shape.
 //
 // Threads: pure functions.
 #pragma once
@@ -13,28 +13,26 @@
 
 namespace trainyard::api {
 
-// Nesting of a request: the deepest shape of the models here is nine levels deep.
+// Levels of nesting in a request. The deepest shape of the models in use has nine.
 inline constexpr int kDepthMax = 64;
-// Values of one request (list elements, members, parameters): a full PutLogEvents has 10,000 events of two
-// each.
+// Values in a request (list elements, members, parameters). A full PutLogEvents has 10,000 events with two values each.
 inline constexpr size_t kValuesMax = 200'000;
 
-// The shortest text that reads back as the same number. NaN and the infinities as "NaN", "Infinity",
-// "-Infinity".
+// The shortest text that reads back as the same number; "NaN", "Infinity" and "-Infinity".
 std::string double_text(double value);
-// Also those three words. Errors: invalid.
+// Also reads "NaN", "Infinity" and "-Infinity". Errors: invalid.
 Result<double> read_double(std::string_view text);
 
 // Seconds since 1970 with up to three decimals: "1763632800.123", "1763632800".
 std::string epoch_text(Instant instant);
-// Errors: invalid, also for times that no Instant holds.
+// Errors: invalid, also for times outside the range of Instant.
 Result<Instant> instant_of_epoch(double seconds);
 
 std::string timestamp_text(Instant instant, shapes::TimestampFormat format);
 Result<Instant> read_timestamp(std::string_view text, shapes::TimestampFormat format);
 
-// A scalar (string, blob, number, boolean, timestamp) written as text, as in XML, queries and headers, into
-// `value`, which points to the C++ value of the shape. Errors: invalid, in words for the client.
+// Reads a scalar (string, blob, number, boolean, timestamp) from its text form in XML, queries and headers into `value`,
+// which points to the C++ value of the shape. Errors: invalid, with a text for the client.
 Result<void> read_scalar(const shapes::Shape& shape, shapes::TimestampFormat format, std::string_view text,
                          void* value);
 std::string scalar_text(const shapes::Shape& shape, shapes::TimestampFormat format, const void* value);

@@ -1,4 +1,4 @@
-// Numbers and times as text, and forms.
+// Tests numbers and times as text, and forms.
 #include "protocol/xml.hpp"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ using shapes::TimestampFormat;
 
 bool is_in_body(const Member& member) { return member.location == Location::body && !member.streaming; }
 
-// How a member's element is called: flattened lists may carry the element's own name instead.
+// The name of a member's element. A flattened list may have the name of its elements instead.
 std::string_view element_name(const Member& member) {
   const Shape& shape = *member.shape;
   if (shape.kind == ShapeKind::list && shape.flattened && !member.named_on_wire &&
@@ -50,7 +50,7 @@ Result<void> read_xml(const Shape& shape, TimestampFormat format, const XmlEleme
         if (child.name == "entry") TRY(read_entry(shape, child, value));
       return ok();
     default: {
-      // Only text may keep its blanks; numbers are often laid out with them.
+      // Only strings keep surrounding spaces. Formatted XML has them around numbers, too.
       const bool text = shape.kind == ShapeKind::string;
       return read_scalar(shape, format, text ? std::string_view(element.text) : trim(element.text), value)
           .in(element.name);
@@ -68,7 +68,7 @@ Result<void> read_xml_members(const Shape& shape, const XmlElement& element, voi
       if (!value)
         value = member.emplace(structure);
       else if (!many)
-        break;  // a second one of what may stand once: the first counts
+        break;  // of repeated elements, the first counts
       if (many && member.shape->kind == ShapeKind::list)
         TRY(read_xml(*member.shape->element, TimestampFormat::unset, child, member.shape->append(value)));
       else if (many)
