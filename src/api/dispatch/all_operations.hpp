@@ -8,7 +8,7 @@
 
 namespace trainyard::api {
 
-// CloudTrail's are missing: they read the audit log (audit/audit.hpp).
+// Makes the table, without CloudTrail's operations, which need the audit log (audit/audit.hpp).
 OperationTable all_operations(const Settings& settings, const Services& services);
 
 }  // namespace trainyard::api

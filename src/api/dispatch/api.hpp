@@ -1,4 +1,4 @@
-// Makes the handler of the server's one port, which speaks every AWS API of this server.
+// Makes the handler of the server's only port, which serves all of its APIs.
 //
 //   server.listen(address, *make_api(settings, services, &audit_log));
 //
@@ -13,7 +13,7 @@
 
 namespace trainyard::api {
 
-// `audit`: records each request that is_recorded (audit/audit.hpp); nullptr: none.
+// `audit`: gets a record of each request that is_recorded (audit/audit.hpp). nullptr: no request is recorded.
 std::unique_ptr<net::Handler> make_api(const Settings& settings, const Services& services,
                                        observe::AuditLog* audit = nullptr);
 

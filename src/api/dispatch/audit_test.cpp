@@ -1,4 +1,4 @@
-// What the audit log has of requests, and what LookupEvents finds in it.
+// Tests the records of requests in the audit log, and LookupEvents.
 #include "audit/audit.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct World : TestServer {
   in_memory::Reply logs_call(const std::string& operation, const std::string& body, const Signing& by = {}) {
     return json("Logs_20140328." + operation, body, "logs", by);
   }
-  // The events of LookupEvents, newest first, without those of LookupEvents itself.
+  // The events that LookupEvents returns, newest first, without its own.
   std::vector<Json> lookup(const std::string& body = "{}") {
     const auto reply =
         json("com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents", body, "cloudtrail");
@@ -111,7 +111,7 @@ TEST(AuditOfRequests, DeniedRequestsForDataAreRecorded) {
   EXPECT_FALSE(recorded(*sagemaker, "DescribeTrainingJob", 403));
 }
 
-// Each shell prints a line and ends after a minute and a half.
+// Opens shells that print a text and end after 90 s.
 struct ShortShells final : gateway::Shells {
   explicit ShortShells(in_memory::SetClock& clock) : clock(clock) {}
   struct ShortShell final : gateway::Shell {

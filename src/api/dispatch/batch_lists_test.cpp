@@ -1,5 +1,5 @@
-// What of jobs and definitions of Batch those see who may list them and not describe them: nothing of environments, commands,
-// parameters, and of what the job wrote.
+// Tests what Batch shows of jobs and definitions to principals that may list but not describe them: no environments,
+// commands or parameters, and no output of the job.
 #include <gtest/gtest.h>
 
 #include "dispatch/testing/tenants.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using in_memory::Signing;
 
-// In each place that a job's owner may put a secret into.
+// Every field that may contain a secret has this value.
 constexpr const char* kSecret = "hunter2";
 constexpr const char* kLister =
     R"("batch:List*","batch:GetJobQueueSnapshot","batch:DescribeJobQueues","trainyard:ListJobs","sagemaker:ListTrainingJobs")";
@@ -43,12 +43,12 @@ struct Lists : TestTenants {
     EXPECT_EQ(reply.status, 200) << path << ": " << reply.body;
     return *parse_json(reply.body);
   }
-  // The job as it is kept, for a test to change.
+  // Submits a job, and returns a copy that a test may change.
   domain::Job submit(const std::string& more) {
     const Json made = ok("submitjob", R"({"jobName":"j","jobQueue":"q",)" + more + "}");
     return *control.jobs.at({"eu-west-1", made.at("jobId")});
   }
-  // The job ends as its one attempt does, and is what lists are made of.
+  // Ends the job with one attempt, and makes it the only job that lists read.
   void end(domain::Job job, domain::Fault fault, const std::string& failure) {
     job.state = domain::JobState::failed;
     job.failure_reason = (fault == domain::Fault::client ? "ClientError: " : "AlgorithmError: ") + failure;
@@ -109,7 +109,7 @@ TEST(BatchLists, ShowNothingOfAJobsContainer) {
   expect_nothing_told("RUNNABLE");
   world.end(waiting, domain::Fault::algorithm, "KeyError: 'hunter2'");
   expect_nothing_told("FAILED");
-  // The runtime's error has the first word of the command, which may be all of it.
+  // The runtime's error has the first word of the command, which may be the whole command.
   world.end(waiting, domain::Fault::client, kNotStarted);
   expect_nothing_told("FAILED");
   const Json listed = world.ok("listjobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
@@ -137,7 +137,7 @@ TEST(BatchLists, DescribingAJobIsARightOfItsOwn) {
       EXPECT_TRUE(is_denied(refused)) << name << " " << refused.body;
       EXPECT_FALSE(tells(refused));
     }
-  // Nor by way of the other services that know jobs by their names.
+  // The other services that find jobs by name do not reveal the secret either.
   const Signing others = world.user("others", allow(R"("sagemaker:*","trainyard:*")", R"("*")"));
   EXPECT_FALSE(tells(world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":")" + id + "\"}",
                                 "sagemaker", others)));
@@ -227,7 +227,7 @@ TEST(BatchDefinitions, AreDescribedToThoseWhoMayDescribeEachOfThem) {
     }
 }
 
-// An empty name matches no definition, not all of them.
+// An empty name matches no definition.
 TEST(BatchDefinitions, AnEmptyNameNamesNone) {
   Lists world;
   const std::string none = "arn:aws:batch:eu-west-1:123456789012:job-definition/";

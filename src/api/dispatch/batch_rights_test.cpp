@@ -1,4 +1,4 @@
-// What principals may do with jobs of Batch and their definitions: shared directories, and tags as conditions.
+// Tests the rights of principals on Batch jobs and their definitions: shared directories, and tags as conditions.
 #include <gtest/gtest.h>
 
 #include "dispatch/testing/tenants.hpp"
@@ -120,7 +120,7 @@ TEST(TagConditions, OnWhatHasTags) {
     EXPECT_TRUE(is_denied(
         world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"rival"})", "sagemaker", ann)));
   }
-  // A definition by its name is its newest revision; a child and a node have the tags of their job.
+  // A definition's name stands for its newest revision. A child and a node have the tags of their job.
   for (const char* name : {"train", "train:1"}) {
     const std::string body =
         std::string(R"({"jobName":"one","jobQueue":"q","jobDefinition":")") + name + "\"}";

@@ -10,7 +10,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kFramedReadBytes = 64 << 10;  // one read of a chunked body: what a client sends as one chunk
+constexpr size_t kFramedReadBytes = 64 << 10;  // one read of a chunked body: a client's usual chunk
 
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -21,7 +21,7 @@ const std::map<std::string, std::string>& no_trailers() {
   return none;
 }
 
-// As it comes, hashed when the head says what the hash must be.
+// Reads a body without framing, and checks its hash if the head has one.
 class PlainBody final : public Body {
  public:
   PlainBody(net::Stream& stream, std::string sha256) : stream_(stream), wanted_(std::move(sha256)) {}
@@ -48,13 +48,13 @@ class PlainBody final : public Body {
 
  private:
   net::Stream& stream_;
-  const std::string wanted_;  // "" for none
+  const std::string wanted_;  // "" = not checked
   signing::Sha256 hash_;
   bool ended_ = false;
   std::optional<Failure> failure_;
 };
 
-// Framed in chunks (signing/chunks.hpp).
+// Reads a body that is framed in chunks (signing/chunks.hpp).
 class ChunkedBody final : public Body {
  public:
   ChunkedBody(net::Stream& stream, signing::ChunkSeal seal, const Signer& signer,
@@ -101,7 +101,7 @@ class ChunkedBody final : public Body {
     return size_t(0);
   }
 
-  // Whether the head, which is signed, names the trailer. A trailer itself may be unsigned.
+  // Returns whether the head, which is signed, announces the trailer. The trailer itself may be unsigned.
   bool announced(std::string_view trailer) const {
     if (trailer == "x-amz-trailer-signature") return true;
     const std::string_view names = stream_.head().headers.get("x-amz-trailer");
@@ -164,7 +164,7 @@ Result<std::unique_ptr<Body>> Body::open(net::Stream& stream, const Signer& sign
   }
   if (payload == "STREAMING-UNSIGNED-PAYLOAD-TRAILER")
     return std::unique_ptr<Body>(new ChunkedBody(stream, signing::ChunkSeal::none, signer, bytes));
-  // Chunks are signed as their request is. The key that verifies SigV4a is public: used for an HMAC, any client could sign with it.
+  // Chunks must have the algorithm of their request. SigV4a's verification key is public: as an HMAC key any client could use it.
   const std::string signed_chunks = signer.claim.algorithm == signing::Algorithm::hmac
                                         ? "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
                                         : "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD";

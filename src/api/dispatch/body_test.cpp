@@ -1,4 +1,4 @@
-// Bodies of uploads: plain, hashed, chunked with and without signatures, each checked by the time its end is told.
+// Tests bodies of uploads: plain, hashed, chunked with and without signatures, each verified before its end is reported.
 #include "dispatch/body.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Signer signer_of(std::string payload) {
 struct Upload {
   std::string bytes;
   Result<void> result;
-  std::string code;  // of the failure the client is told
+  std::string code;  // of the failure for the client
   std::map<std::string, std::string> trailers;
 };
 
@@ -147,7 +147,7 @@ TEST(Body, ChunkedAndSignedWithSigV4a) {
 }
 
 TEST(Body, ChunksAreSignedAsTheirRequestIs) {
-  // The key that verifies SigV4a is public: used as the key of an HMAC, it would let any client sign chunks.
+  // SigV4a's verification key is public: as the key of an HMAC, it would let any client sign chunks.
   for (const std::string mode : {"", "-TRAILER"}) {
     Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD" + mode);
     std::string previous = signer.claim.signature;

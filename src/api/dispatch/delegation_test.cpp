@@ -1,5 +1,5 @@
-// Requests on behalf of principals: of campaigns, with the rights that their starter has at each use, and of other servers
-// that are configured as peers.
+// Tests requests on behalf of principals: those of campaigns, with the current rights of the principal that started them,
+// and those of other servers that are configured as peers.
 #include "auth/delegation.hpp"
 
 #include "auth/delegated_access.hpp"
@@ -19,7 +19,7 @@ constexpr const char* kCampaignArn = "arn:aws:trainyard:eu-west-1:123456789012:c
 struct World : TestTenants {
   DelegatedAccess access{settings, services};
 
-  // What a campaign keeps of the principal of these keys.
+  // The record that a campaign stores of the principal of these keys.
   campaign::Principal kept(const Signing& by) {
     Context context{.region = "eu-west-1", .now = clock.at, .source_ip = "192.0.2.7"};
     const Principals principals(settings, control);
@@ -33,7 +33,7 @@ struct World : TestTenants {
     return *record_of(context, kCampaignArn);
   }
   Signing keys_for(const campaign::Principal& principal) { return {access.keys_for(principal), "eu-west-1"}; }
-  // "200", or the text of the refusal.
+  // "200", or the body of the error.
   std::string get(const std::string& path, const campaign::Principal& by) {
     const auto reply = s3("GET", path, "", keys_for(by));
     return reply.status == 200 ? "200" : reply.body;
@@ -74,7 +74,7 @@ TEST(CampaignRights, AreTheUsersAtEachUse) {
 
   world.identities->remove_user("ann");
   expect_refused(world.get("/data/train/part-0", ann), "the user no longer exists");
-  // Another person of the same name.
+  // A new user with the same name.
   world.user("ann", kReadTrain);
   policy::User other = *world.identities->find_user("ann");
   other.id = "AIDAANOTHER";
@@ -111,7 +111,7 @@ TEST(CampaignRights, OfASessionEndWithIt) {
   const auto limited = world.kept(world.session("runner", 15min, kReadTrain));
   EXPECT_EQ(world.get("/data/train/part-0", limited), "200");
   expect_refused(world.get("/bob/secret", limited), "arn:aws:s3:::bob/secret");
-  // The role as it is now, and sessions that were revoked.
+  // Changes of the role apply, and so does the revocation of sessions.
   world.role(
       "runner",
       R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:*","Resource":"*"},)"
@@ -138,7 +138,7 @@ TEST(CampaignRights, OfAJobsKeysEndWithItsAttemptAndReachNoMore) {
   expect_refused(world.get("/bob/secret", job), "arn:aws:s3:::bob/secret");
   world.clock.at += 2h;
   EXPECT_EQ(world.get("/data/train/part-0", job), "200") << "the attempt still runs";
-  // Assumed with the job's keys: as long as the session and the attempt.
+  // A session assumed with the job's keys expires with the session or the attempt.
   world.role("runner", kReadTrain, R"({"AWS":"*"})");
   const auto chained = world.kept(world.keys({.role_arn = "arn:aws:iam::123456789012:role/runner",
                                               .session_name = "chained",
@@ -205,7 +205,7 @@ TEST(CampaignRights, KeysAreSealedAndRecordsAreRead) {
   EXPECT_FALSE(parse_delegation(std::string(kDelegationBytesMax + 1, ' ')));
 }
 
-// Keeps who started what, and follows nothing.
+// Remembers the principals that started campaigns, and runs nothing.
 class StartedCampaigns final : public campaign::Campaigns {
  public:
   std::vector<campaign::Principal> started;
@@ -267,7 +267,7 @@ TEST(CampaignRights, StartingOneTakesTheRightToStartThatOne) {
   expect_refused(world.json("Trainyard.QueryCatalogue", R"({"Statement":"SELECT 1"})", "trainyard", ann).body,
                  "trainyard:QueryCatalogue");
   EXPECT_EQ(campaigns.started.size(), 1u);
-  // A list shows no values of other people's jobs.
+  // A list shows no values of other users' jobs.
   const auto listed = world.json("Trainyard.ListCampaigns", "{}", "trainyard", ann);
   EXPECT_EQ(listed.status, 200) << listed.body;
   EXPECT_EQ(listed.body.find("learning-rate"), std::string::npos) << listed.body;

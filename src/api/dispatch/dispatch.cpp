@@ -1,4 +1,4 @@
-// From a request to its operation and back: route, authenticate, authorise, decode, check, call, encode, log.
+// Passes a request to its operation and back: route, authenticate, decode, check, authorise, call, encode, log.
 #include <algorithm>
 #include <map>
 #include <stdexcept>
@@ -31,10 +31,9 @@
 namespace trainyard::api {
 namespace {
 
-constexpr Duration kDeadline = 60s;  // botocore's read timeout: clients have left by then
+constexpr Duration kDeadline = 60s;  // botocore's read timeout
 constexpr size_t kRequestIdBytes = 16;
-constexpr Duration kPassedSessionLifetime =
-    15min;  // of a request that another server gets: as old as it may be
+constexpr Duration kPassedSessionLifetime = 15min;  // in a forwarded request: a request's maximum age
 
 class Api final : public net::Handler {
  public:
@@ -51,8 +50,8 @@ class Api final : public net::Handler {
       constraints_.emplace(service, std::make_unique<Constraints>(*service));
   }
 
-  // By the head alone. Nothing of a body is read, and no thread given, before the head names a key that is known and,
-  // where the head says the hash of the body, bears the right signature.
+  // Checks the head alone. No body is read, and no thread used, before the head has a known key and, if the head has the hash
+  // of the body, a valid signature.
   Choice choose(const net::RequestHead& head) override {
     auto admitted = std::make_shared<Admitted>();
     admitted->route = is_shell_request(head)
@@ -77,7 +76,7 @@ class Api final : public net::Handler {
     return choice;
   }
 
-  // The fields of a form, up to its file: they say who signed it.
+  // Reads the fields of a form up to its file, and checks their signature.
   std::optional<Choice> preface(const net::RequestHead& head, std::string_view bytes, bool whole) override {
     auto& admitted = dynamic_cast<Admitted&>(*head.finding);
     const auto refused = [&](const Failure& failure) { return refuse(head, admitted.route, failure); };
@@ -91,7 +90,7 @@ class Api final : public net::Handler {
     return Choice{.tenant = admitted.signer.principal.name};
   }
 
-  // What may block runs on a thread of the pool.
+  // Requests that may block run on a thread of the pool.
   net::Intake intake_of(const net::RequestHead& head, const Route& where) const {
     if (is_shell_request(head) || where.protocol == Protocol::rest_xml) return net::Intake::streamed;
     bool blocking = remotes_.may_be_for_another(head);
@@ -108,7 +107,7 @@ class Api final : public net::Handler {
   }
 
   void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
-    // Shared by the call and its answer, which may come from another thread; the answer is the last user.
+    // Shared by the call and its answer, which may come from another thread. The answer is the last owner.
     const std::shared_ptr<net::Responder> to(std::move(responder));
     guarded(
         request,
@@ -135,19 +134,19 @@ class Api final : public net::Handler {
   }
 
  private:
-  // One request on its way through.
+  // The state of a request.
   struct Call {
     const net::RequestHead& head;
     Route route;
     Context context;
     std::chrono::nanoseconds begun;
-    // ARNs, for the audit log: known when the input is decoded, shared with the call that answers later.
+    // ARNs for the audit log, known once the input is decoded. Shared with the call that answers later.
     std::shared_ptr<std::vector<std::string>> resources = std::make_shared<std::vector<std::string>>();
-    std::string host = {};  // that a shell is for
+    std::string host = {};  // of a shell
   };
   using Reply = std::function<void(net::Response)>;
 
-  // What choose() found out.
+  // The result of choose().
   struct Admitted final : net::Finding {
     Route route;
     Signer signer;
@@ -174,7 +173,7 @@ class Api final : public net::Handler {
     Call call = begin(head, std::move(admitted->route));
     try {
       work(call, admitted->signer);
-    } catch (const std::exception& fault) {  // of the standard library or a foreign one: our own faults abort
+    } catch (const std::exception& fault) {  // from the standard or another library: our own faults abort
       log(Level::error, "api", "an operation threw",
           {{"what", fault.what()}, {"request", call.context.request_id}});
       reply(fail(call, failure_of(service_of(call),
@@ -188,12 +187,12 @@ class Api final : public net::Handler {
     return hex;
   }
 
-  // Failures of requests to no service are told in JSON's words.
+  // Failures of requests to unknown services have the JSON protocol's form.
   static const shapes::Service& service_of(const Call& call) {
     return call.route.service ? *call.route.service : *all_services()[0];
   }
 
-  // -- a shell: the connection becomes its own
+  // -- shells, which take over the connection
 
   void run_shell(Call& call, const Signer& signer, net::Stream& stream, const Reply& reply) {
     const shapes::Service& service = shapes::trainyard::kService;
@@ -221,9 +220,9 @@ class Api final : public net::Handler {
     audit_.append({then, service, kShellEnded, 200, "", *call.resources, request_id(), call.host, lasted});
   }
 
-  // -- everything but S3: the whole body is here
+  // -- all services except S3, with the whole body
 
-  // `sent` is the body as it was signed; nothing of it is looked at before it is known to be the signer's.
+  // `sent`: the body as it was signed. It is not parsed before its signature is verified.
   void run(Call& call, Signer& signer, const std::string& sent, const Reply& reply) {
     const shapes::Service& service = service_of(call);
     if (auto failure = authenticator_.check_body(service, call.head, signer, sent, call.context.now))
@@ -271,7 +270,7 @@ class Api final : public net::Handler {
       return reply(std::move(*passed));
     }
 
-    // The head is gone when an answer comes later, so the answer carries a call without one.
+    // The head may be gone when the answer comes, so the answer has a call without one.
     static const net::RequestHead kNoHead;
     auto later = std::make_shared<Call>(Call{kNoHead, call.route, call.context, call.begun, call.resources});
     entry->call(call.context, decode, [this, later, reply](const void* output, const Failure* failure) {
@@ -301,7 +300,7 @@ class Api final : public net::Handler {
     return read_json(*shape.input, body, input);
   }
 
-  // Counts only requests with a valid signature, so that no client uses up the rate of another principal.
+  // Called only for requests with a valid signature, so that no client can use up the rate of another principal.
   bool is_throttled(const Call& call, const Entry& entry) {
     const bool admitted = limiter_.admit(call.context.principal.name, class_of(*entry.shape),
                                          settings_.rate_limits(), services_.clock.monotonic());
@@ -324,8 +323,8 @@ class Api final : public net::Handler {
         call.context.principal.secure && (call.head.tls || call.context.principal.peer_key_id.empty());
   }
 
-  // Jobs, quotas and logs are kept by region, so a name that the configuration does not have would begin a new account of
-  // them. Buckets are not, and STS and IAM have no region.
+  // Jobs, quotas and logs are stored by region, so an unconfigured region would begin with none. Buckets are not stored by
+  // region, and STS and IAM have none.
   std::optional<Failure> refuse_region(const Call& call) const {
     const std::string& region = call.context.region;
     if (settings_.regions.empty() || is_global(call.route.service) ||
@@ -340,7 +339,7 @@ class Api final : public net::Handler {
                                                           ".");
   }
 
-  // A peer's requests end here, and give no keys that would outlive them.
+  // A peer's request is not forwarded again, and gets no keys that would outlive it.
   std::optional<Failure> refuse_peer(const Call& call) const {
     const Principal& principal = call.context.principal;
     const bool remote = remotes_.is_for_another(call.route, call.context.region);
@@ -352,13 +351,13 @@ class Api final : public net::Handler {
                              " through another server");
   }
 
-  // The value of kDelegationHeader: on whose behalf a request is forwarded. "" for the owner, whose requests are signed with
-  // the keys of the configuration themselves.
+  // The value of kDelegationHeader: the principal on whose behalf a request is forwarded. "" for the owner, whose requests have
+  // the rights of the configured keys.
   Result<std::string> on_behalf_of(const Call& call) const {
     if (call.context.principal.owner()) return std::string();
     Delegation delegation = delegation_of(call.context);
     RoleSession& session = delegation.session;
-    // This server has found the job's attempt alive; the other one does not know it.
+    // The job's attempt runs, as this server has checked. The other server does not have the job.
     if (call.context.principal.job && !session.assumed)
       session.expires = call.context.now + kPassedSessionLifetime;
     session.job_region.clear();
@@ -411,7 +410,7 @@ class Api final : public net::Handler {
       call.resources->push_back(access.resource);
   }
 
-  // "": unknown.
+  // "" = unknown.
   static std::string_view name_of(const Call& call) {
     if (call.route.operation) return call.route.operation->name;
     return is_shell_request(call.head) ? std::string_view(call.route.operation_name) : std::string_view();
@@ -424,7 +423,7 @@ class Api final : public net::Handler {
                    call.host});
   }
 
-  // -- S3: on a stream's thread, bodies pass through; the signature was found right by choose()
+  // -- S3, on a stream's thread: bodies are streamed, and choose() has verified the signature
 
   void run_s3(Call& call, const Signer& signer, net::Stream& stream) {
     const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
@@ -442,7 +441,7 @@ class Api final : public net::Handler {
       return reply(
           unknown_operation(&s3, missing.empty() ? std::string(call.route.operation->name) : missing));
     if (is_throttled(call, *entry)) return reply(throttled(s3));
-    // Before a byte of the body is read, where the head says what the request is about.
+    // Authorise before the body is read, if the head identifies the resources.
     const bool by_head = !AccessTable::needs_body(*entry->shape);
     if (auto refused = refuse_peer(call)) return reply(*refused);
     const auto on_behalf = remote ? on_behalf_of(call) : Result<std::string>(std::string());
@@ -473,10 +472,10 @@ class Api final : public net::Handler {
                     **body);
     const auto finish_with = [&](net::Response response, std::optional<uint64_t> content_length) {
       if (!ends.head_sent()) return finish_s3(call, stream, std::move(response), content_length);
-      (void)!ends.write_rest(response.body);  // a client that left needs no answer
+      (void)!ends.write_rest(response.body);  // a disconnected client needs no answer
     };
     const Finish finish = [&](const void* output, const Failure* failure) {
-      // What is wrong with the body's own seal says more than what the operation made of it.
+      // The body's own failure is the cause of the operation's failure, so it is reported.
       if (failure) return finish_with(fail(call, (*body)->failure() ? *(*body)->failure() : *failure), {});
       S3Reply made = s3_reply(*call.route.operation, output, call.context.request_id);
       record(call, made.response.status, "");
@@ -507,7 +506,7 @@ class Api final : public net::Handler {
     }
   }
 
-  // A browser's upload: a PUT whose head is in the form.
+  // Runs a browser's upload as a PUT whose head is in the form.
   void run_form(const Call& posted, const Signer& signer, PostForm& form, net::Stream& stream) {
     Call call{form.put_head(), posted.route, posted.context, posted.begun};
     call.route.operation = &shapes::s3::PutObject::shape();
@@ -549,7 +548,7 @@ class Api final : public net::Handler {
                                    "The XML you provided was not well-formed or did not validate against our "
                                    "published schema")
                  : invalid_argument(read.error().message);
-    // S3 has error names of its own for what the models constrain, so only what is missing is told here.
+    // S3 has specific errors for violated constraints, so only required members are checked here.
     for (const auto& member : shape->members)
       if (member.required && !member.find(input) && !member.streaming &&
           !(head_only && member.location == shapes::Location::body))
@@ -561,7 +560,7 @@ class Api final : public net::Handler {
 
   void finish_s3(const Call& call, net::Stream& stream, net::Response response,
                  std::optional<uint64_t> content_length) {
-    // A HEAD's answer has the length of what GET would send, and no bytes.
+    // The response to HEAD has the length that GET would send, and no body.
     const bool head_only = call.head.method == "HEAD" || response.status == 304 || response.status == 204;
     Result<void> sent;
     if (head_only)

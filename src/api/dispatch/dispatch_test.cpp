@@ -1,4 +1,4 @@
-// Whole requests through the handler: routing, authentication, decoding, answers. No sockets.
+// Tests whole requests through the handler without sockets: routing, authentication, decoding, responses.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -93,7 +93,7 @@ TEST(Authentication, EachFaultInItsServicesWords) {
   request = describe({}, world.clock.at);
   request.headers.set("Authorization", "");
   EXPECT_EQ(json_code(std::move(request)), "MissingAuthenticationTokenException");
-  // Signed for another service than the one it is sent to.
+  // The signature is for another service.
   EXPECT_EQ(json_code(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.ListTrainingJobs"}}, "{}",
                                      "logs", world.clock.at)),
             "IncompleteSignatureException");
@@ -143,7 +143,7 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
   }
   EXPECT_EQ(presigned({{"Content-Type", "text/plain"}}, "mine").status, 200);
   EXPECT_EQ(own("GET", "/bucket/upload", "").body, "mine");
-  // A JSON service in its own form: the operation is in a header, so that header is signed.
+  // In the JSON protocol a header names the operation, so that header must be signed.
   auto request = signed_request("POST", "/", {}, "{}", "sagemaker", world.clock.at);
   request.headers.add("X-Amz-Target", "SageMaker.ListTrainingJobs");
   const auto reply = *world.send(std::move(request));
@@ -152,7 +152,7 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
 }
 
 TEST(Authentication, AClientThatStatesNoHashSignsTheBodys) {
-  // botocore's way with every service but S3: a request that it signed (signing/vectors.json).
+  // A request that botocore signed as for every service except S3 (signing/vectors.json).
   World world;
   std::ifstream file("../../foundation/signing/vectors.json");
   const Json vectors = *parse_json(std::string{std::istreambuf_iterator<char>(file), {}});
@@ -212,7 +212,7 @@ TEST(TrainingJobs, CreateThenDescribe) {
   EXPECT_EQ(job["CreationTime"], 1795167900);
   EXPECT_EQ(job["SecondaryStatusTransitions"][0]["StatusMessage"], "Starting the training job.");
   EXPECT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("mnist-1")).code(), "ResourceInUse");
-  // Names are per region.
+  // Names are unique per region only.
   EXPECT_EQ(world
                 .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker",
                       {{"AKIAOWNER", "owner-secret", ""}, "us-east-1"})
@@ -241,7 +241,7 @@ TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
     return reply.message();
   };
   const auto with = [&](const std::string& more) { return message(create_body("job", more)); };
-  // A member added at the end stands for the request's own: JSON's last one counts.
+  // A member added at the end replaces the request's own: the last duplicate in a JSON object counts.
   const std::pair<std::string, std::string> table[] = {
       {R"(,"CheckpointConfig":{"S3Uri":"b/c"})", "checkpointConfig.s3Uri"},
       {R"(,"EnableManagedSpotTraining":true)", "Invalid MaxWaitTimeInSeconds. It must be present"},
@@ -500,7 +500,7 @@ TEST(Log, TheRequestIdStandsInTheServersLine) {
   std::vector<std::string> lines;
   set_log([&](Level, std::string_view line) { lines.emplace_back(line); }, world.clock, Level::info);
   const auto reply = world.json("SageMaker.ListTrainingJobs", "{}");
-  static in_memory::SetClock later;  // the log keeps its clock for the tests that follow
+  static in_memory::SetClock later;  // static, since the log keeps the clock after this test
   set_log({}, later, Level::warning);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("api: ListTrainingJobs"), std::string::npos) << lines[0];

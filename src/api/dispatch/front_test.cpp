@@ -1,4 +1,4 @@
-// What the API decides by a request's head, before its body: refusals, intake, rates; and what it counts.
+// Tests decisions by a request's head, before its body: rejection, intake, rates; and the counts of requests.
 #include <gtest/gtest.h>
 
 #include "dispatch/api.hpp"
@@ -68,7 +68,7 @@ TEST_F(Front, RefusesByTheHeadAlone) {
       << "the head says the hash of the body";
 }
 
-// The clients' way: the hash of the body is signed but not said, so only the body shows that the signature is wrong.
+// Clients usually sign the hash of the body without sending it, so only the body shows that the signature is wrong.
 TEST_F(Front, AWrongSignatureWithoutAHashIsRefusedWithTheBody) {
   const signing::Keys wrong{"AKIAOWNER", "wrong", ""};
   auto request = without(json("ListTrainingJobs", {wrong, "eu-west-1"}), "x-amz-content-sha256");
@@ -79,7 +79,7 @@ TEST_F(Front, AWrongSignatureWithoutAHashIsRefusedWithTheBody) {
 }
 
 TEST_F(Front, NothingIsUnpackedBeforeItsSignatureIsRight) {
-  // Not gzip at all: one who has the key hears of it, one who has not only that the signature is wrong.
+  // The body is not gzip. Only a client with a valid signature gets an error about it.
   const auto packed = [&](const Signing& by) {
     return send(*api,
                 signed_request("POST", "/",
@@ -91,7 +91,7 @@ TEST_F(Front, NothingIsUnpackedBeforeItsSignatureIsRight) {
   EXPECT_EQ(packed({{"AKIAOWNER", "wrong", ""}, "eu-west-1"}), 403);
 }
 
-// Signatures for several regions at once (SigV4A): one of them must be this server's.
+// Signatures for several regions (SigV4a): one of them must be this server's.
 TEST_F(Front, AsymmetricSignaturesNameARegionOfThisServer) {
   const auto asymmetric = [&](net::Request request) {
     request.headers.set("Authorization",
@@ -126,7 +126,7 @@ TEST_F(Front, APrincipalPastItsRateIsThrottledInItsProtocolsForm) {
   EXPECT_EQ(reply->code(), "ThrottlingException");
   EXPECT_NE(reply->body.find("Rate exceeded"), std::string::npos);
   EXPECT_EQ(send(*api, json("ListTrainingJobs", bob))->status, 200) << "the rate of another user";
-  // Requests that are not the principal's own use up nothing of its rate.
+  // Requests with a wrong signature do not count towards the principal's rate.
   for (int i = 0; i < 5; i++) send(*api, json("ListTrainingJobs", {{"AKIABOB", "wrong", ""}, "eu-west-1"}));
   EXPECT_EQ(send(*api, json("ListTrainingJobs", bob))->status, 200);
 

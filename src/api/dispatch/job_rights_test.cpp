@@ -1,5 +1,5 @@
-// Whole requests of principals that are not the owner: what a job's own keys reach and what they are refused, sessions that
-// end with their attempt, users and roles with policies.
+// Tests whole requests of principals other than the owner: what a job's own keys may do and may not, sessions that expire
+// with their attempt, users and roles with policies.
 #include <gtest/gtest.h>
 
 #include "auth/access_table.hpp"
@@ -110,7 +110,7 @@ TEST(JobKeys, AreRefusedEverythingElseInAwsWords) {
   };
   const Attack attacks[] = {
       {"GET", "/bob/secret", "s3:GetObject", "arn:aws:s3:::bob/secret"},
-      // The same answer for what does not exist.
+      // The same response if the resource does not exist.
       {"GET", "/bob/nothing", "s3:GetObject", "arn:aws:s3:::bob/nothing"},
       {"GET", "/nowhere/nothing", "s3:GetObject", "arn:aws:s3:::nowhere/nothing"},
       {"GET", "/data/other/secret", "s3:GetObject", "arn:aws:s3:::data/other/secret"},
@@ -324,7 +324,7 @@ TEST(Users, DoWhatTheirPoliciesSay) {
     return world.json("SageMaker.CreateTrainingJob",
                       create_body("by-ana", "arn:aws:iam::123456789012:role/" + role), "sagemaker", ana);
   };
-  // A role that is not defined reads what the request names: its creator must be allowed to read it.
+  // An undefined role may read what the request names, so the job's creator must be allowed to read it.
   EXPECT_NE(create("trainer").message().find("s3:GetObject on resource: arn:aws:s3:::bob/*"),
             std::string::npos);
   EXPECT_NE(create("TrainyardOwner").message().find("iam:PassRole"), std::string::npos);
@@ -354,7 +354,7 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
   EXPECT_NE(
       create("b", "admin").message().find("iam:PassRole on resource: arn:aws:iam::123456789012:role/admin"),
       std::string::npos);
-  // A defined role has one path, whatever the request says.
+  // The path of a defined role counts, not the one in the request.
   world.role("admin", allow(R"("*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
   EXPECT_NE(create("c", "team-x/admin")
                 .message()

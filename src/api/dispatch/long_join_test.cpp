@@ -1,4 +1,4 @@
-// CompleteMultipartUpload behind a slow disk: the client is shown that it goes on, and its retry finds the same join.
+// Tests CompleteMultipartUpload on a slow disk: the client is kept connected, and its retry finds the same join.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -14,7 +14,7 @@
 namespace trainyard::api {
 namespace {
 
-// Renames to a key's place wait until the disk is let go.
+// Blocks renames to a key until the test releases the disk.
 class SlowDisk final : public FileFaults {
  public:
   FileFault before(FileStep step, const std::string& path, size_t) override {
@@ -48,7 +48,7 @@ class SlowDisk final : public FileFaults {
   int renames_ = 0;
 };
 
-// A client that can be watched while it is answered, and that may leave.
+// A client that the test can observe during the response, and that can disconnect.
 class WatchedStream final : public net::Stream {
  public:
   explicit WatchedStream(net::Request request) : request_(std::move(request)) {}

@@ -1,5 +1,4 @@
-// Responds to a request while the server cannot serve it yet: 503 in the form of the request's own protocol, after which
-// clients retry.
+// Responds to a request while the server is not ready: 503 in the form of the request's protocol, upon which clients retry.
 //
 // Threads: pure function.
 #pragma once

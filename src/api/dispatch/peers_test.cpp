@@ -1,4 +1,5 @@
-// Requests that another server makes on behalf of principals of this one: who may make them, for whom, and what they reach.
+// Tests requests that another server makes on behalf of principals of this server: which servers may make them, for which
+// principals, and with which rights.
 #include "auth/delegation.hpp"
 #include "base/text.hpp"
 #include "dispatch/testing/tenants.hpp"
@@ -64,7 +65,7 @@ void expect_refused(const std::string& answer, const std::string& text) {
 TEST(Peers, APrincipalHasTheRightsThatItHasHere) {
   World world;
   EXPECT_EQ(world.get("/data/train/part-0", World::header(World::ann()), world.peer), "200");
-  // Neither what the peer's own user may do, nor anything else.
+  // Neither the rights of the peer's own user nor any others apply.
   for (const char* path : {"/models/rival/output/model.tar.gz", "/bob/secret", "/data/other/secret"})
     expect_refused(world.get(path, World::header(World::ann()), world.peer),
                    "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: s3:GetObject on "

@@ -18,7 +18,7 @@ const shapes::Service& s3() { return shapes::s3::kService; }
 
 Failure refused(std::string message) { return s3_failure(403, "AccessDenied", std::move(message)); }
 
-// Fields that are headers of a PUT. Others (key, policy, the signature's) are not the object's.
+// Returns whether a field is a header of a PUT. Others (key, policy, the signature's fields) do not describe the object.
 bool is_header(std::string_view field) {
   constexpr std::string_view kPlain[] = {"cache-control",    "content-disposition", "content-encoding",
                                          "content-language", "content-type",        "expires"};
@@ -38,7 +38,7 @@ std::string expand_file_name(std::string_view key, std::string_view name) {
   return out.append(key);
 }
 
-// A redirect leads to an address, not to a script.
+// A redirect must not lead to a script.
 bool is_web_address(std::string_view url) {
   const std::string lower = to_lower(url.substr(0, 8));
   return (lower.starts_with("http://") || lower.starts_with("https://")) &&
@@ -47,7 +47,7 @@ bool is_web_address(std::string_view url) {
 
 }  // namespace
 
-// Reads on behind the fields.
+// Reads the file after the fields.
 class PostForm::FileBody final : public Body {
  public:
   FileBody(PostForm& form, net::Stream& stream)
@@ -80,7 +80,7 @@ class PostForm::FileBody final : public Body {
   const std::optional<Failure>& failure() const override { return failure_; }
 
  private:
-  // Behind the file nothing but its boundary is needed, so most of what is announced is the file's.
+  // Only the fields before the file and the boundary after it are not the file's, so Content-Length bounds the file's size.
   bool announced_too_large() const {
     const uint64_t announced = stream_.head().content_length.value_or(0);
     const uint64_t around = kFormPrefaceBytesMax + kFormPartHeadBytesMax;
@@ -109,8 +109,8 @@ class PostForm::FileBody final : public Body {
   PostForm& form_;
   net::Stream& stream_;
   std::string framed_;
-  size_t taken_ = 0;    // of form_.file_
-  uint64_t bytes_ = 0;  // given
+  size_t taken_ = 0;    // read from form_.file_
+  uint64_t bytes_ = 0;  // returned by read()
   bool begun_ = false;
   std::optional<Failure> failure_;
   const std::map<std::string, std::string> no_trailers_;
@@ -149,7 +149,7 @@ std::string PostForm::field(std::string_view name) const {
 
 Outcome<Signer> PostForm::check(const Authenticator& authenticator, const net::RequestHead& head,
                                 Instant now) {
-  // The signature covers no header.
+  // The signature does not cover headers.
   std::vector<std::string> headers;
   for (const auto& [name, value] : head.headers.fields())
     if (to_lower(name).starts_with("x-amz-")) headers.push_back(to_lower(name));
@@ -170,7 +170,7 @@ Outcome<Signer> PostForm::check(const Authenticator& authenticator, const net::R
                                encoded, now);
   if (!signer) return signer;
 
-  // From here on the policy is its signer's.
+  // The policy's signature is valid.
   const auto document = from_base64(encoded);
   auto policy = document ? parse_post_policy(*document) : Result<PostPolicy>(document.error());
   if (!policy)
@@ -180,7 +180,7 @@ Outcome<Signer> PostForm::check(const Authenticator& authenticator, const net::R
   key_ = field("key");
   if (key_.size() > objects::kKeyBytesMax) return s3_failure(400, "KeyTooLongError", "Your key is too long");
   key_ = expand_file_name(key_, reader_.file_name());
-  // Variables are expanded before the conditions are checked, as by S3.
+  // Variables are expanded before the conditions are checked, as in S3.
   NameValues fields = reader_.fields();
   for (auto& [name, value] : fields)
     if (name == "key") value = key_;

@@ -1,8 +1,8 @@
-// Uploads from a browser's form: a POST of multipart/form-data to a bucket. The fields come first, with a policy document and
-// its signature; they are decoded and verified before a byte of the file is taken. They alone describe the object; headers
-// of the request do not.
+// Handles uploads from a browser's form: a POST of multipart/form-data to a bucket. The fields come first, with a policy
+// document and its signature. They are decoded and verified before the file is read. Only the fields describe the object; the
+// headers of the request do not.
 //
-// Threads: confined to one at a time: the I/O thread's, then the stream's.
+// Threads: one at a time: the I/O thread, then the stream's.
 // Errors:  failures with S3's texts.
 #pragma once
 
@@ -22,25 +22,25 @@
 
 namespace trainyard::api {
 
-// Of the body, with everything up to the file: the fields, and the heads of their parts.
+// The maximum size of the body before the file: the fields, and the heads of their parts.
 inline constexpr size_t kFormPrefaceBytesMax = 64 << 10;
 
 class PostForm {
  public:
-  // Nothing: the request is not such a form, or has a signature of its own.
+  // nullptr: the request is not such a form, or its head has a signature.
   static std::unique_ptr<PostForm> of(const net::RequestHead& head);
 
-  // Takes the next bytes. True: the fields are complete.
+  // Takes the next bytes. Returns true once the fields are complete.
   Outcome<bool> feed(std::string_view bytes);
 
-  // The rest requires that the fields are complete.
+  // The functions below require that the fields are complete.
 
-  // Verifies signature and policy, for this bucket and now.
+  // Verifies the signature, and checks the policy for this bucket at this time.
   Outcome<Signer> check(const Authenticator& authenticator, const net::RequestHead& head, Instant now);
-  // The form as the PUT of its object.
+  // The head of the PUT that is equivalent to the form.
   const net::RequestHead& put_head() const { return put_head_; }
   S3Address address() const { return {bucket_, key_, {}}; }
-  // The file, within the sizes of the policy. Lifetime: the form and the stream outlive it.
+  // Reads the file, whose size the policy limits. Lifetime: the form and the stream outlive the body.
   std::unique_ptr<Body> open_body(net::Stream& stream);
   // The response that the form selects: 204, 200 or 201, or a redirect. `etag` with quotes.
   net::Response reply(const std::string& etag, std::string_view request_id) const;
@@ -55,7 +55,7 @@ class PostForm {
   PostPolicy policy_;
   std::string bucket_, key_;
   net::RequestHead put_head_;
-  std::string file_;  // bytes of the file that came with the fields, or are not read yet
+  std::string file_;  // bytes of the file that are not read yet
 };
 
 }  // namespace trainyard::api

@@ -1,4 +1,4 @@
-// Browser uploads through the handler: what is stored, what is refused before a byte of the file is taken, and the answers.
+// Tests browser uploads through the handler: the stored objects, rejections before the file is read, and responses.
 #include "dispatch/post_form.hpp"
 #include "dispatch/api.hpp"
 

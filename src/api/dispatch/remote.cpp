@@ -11,9 +11,9 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kAnswerBytesMax = 64 << 20;  // of a whole answer: a page of log lines has some megabytes
+constexpr size_t kAnswerBytesMax = 64 << 20;  // of a whole response; a page of log lines has some MiB
 
-// Path and query of an S3 request, as path style has it, without a former signature.
+// The path-style target of an S3 request, without the parameters of the old signature.
 std::string target_of(const S3Address& address) {
   std::string target = "/";
   if (!address.bucket.empty()) target += percent_encode(address.bucket);
@@ -27,7 +27,7 @@ std::string target_of(const S3Address& address) {
   return target;
 }
 
-// Encodes aws-chunked again: the trailers (checksums) are known only when the whole body has passed.
+// Encodes a body as aws-chunked again: the trailers (checksums) are known only after the whole body.
 class ChunkedAgain {
  public:
   explicit ChunkedAgain(Body& body) : body_(body) {}
@@ -76,7 +76,7 @@ net::Headers to_headers(const client::Fields& fields) {
   return headers;
 }
 
-// What a client says of a principal never goes on: only this server does.
+// Removes a client's own kDelegationHeader: only this server may set it.
 client::Fields headers_for(const client::Fields& headers, const std::string& on_behalf) {
   client::Fields passed = client::headers_to_pass(headers);
   std::erase_if(passed, [](const auto& field) { return field.first == kDelegationHeader; });

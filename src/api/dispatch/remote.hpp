@@ -1,8 +1,8 @@
-// Forwards requests for regions of other servers. A request is checked here like any other, signed again with the keys that
-// the configuration has for that server, and sent on; its response is returned as it is. The other server is told on whose
-// behalf a request is made (auth/delegation.hpp), and decides by its own policies what that principal may do there.
+// Forwards requests for regions of other servers. A request is checked here like any other, signed again with the configured
+// keys for that server, and forwarded; the response is returned unchanged. A header describes the principal on whose behalf
+// the request is made (auth/delegation.hpp), and the other server authorises it by its own policies.
 //
-// Global services (STS, IAM) are answered here whatever region the request was signed for: there is one account.
+// Requests to global services (STS, IAM) are never forwarded, whatever region they are signed for: there is one account.
 //
 // Threads: callable from many threads at once; blocks while the other server works. Lifetime: settings outlive it.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace trainyard::api {
 
-// Of services that are not kept by region. nullptr: of no service that is here.
+// Returns whether the service has no regions. True for nullptr, an unknown service.
 bool is_global(const shapes::Service* service);
 
 using RemoteRegions = std::map<std::string, client::Remote>;
@@ -27,15 +27,15 @@ class Remotes {
  public:
   Remotes(const RemoteRegions& regions, Clock& clock) : regions_(regions), forwarder_(clock) {}
 
-  // By the head alone, before anything of it is checked: whether it must run on a thread that may wait.
+  // Returns whether the request may be forwarded, and so must run on a thread that may block. Reads the unverified head.
   bool may_be_for_another(const net::RequestHead& head) const;
   bool is_for_another(const Route& route, const std::string& region) const;
 
-  // A whole request of any service but S3. `body`: as it was signed. Errors: unavailable, denied.
-  // `on_behalf`: the value of kDelegationHeader; "" = the request is made with the rights of the configured key.
+  // Forwards a whole request of any service except S3. `body`: as it was signed. Errors: unavailable, denied.
+  // `on_behalf`: the value of kDelegationHeader; "" = the request has the rights of the configured key.
   Result<net::Response> pass(const net::RequestHead& head, const std::string& body, const Route& route,
                              const std::string& region, const std::string& on_behalf);
-  // S3: bodies stream. On an error before the answer began, `started` is false and the caller answers.
+  // Forwards an S3 request and streams both bodies. After an error with `started` false, the caller must respond.
   struct Streamed {
     bool started = false;
     int status = 0;

@@ -23,7 +23,7 @@ Result<void> S3Exchange::start_erased(const void* output, std::optional<uint64_t
 
 void S3Exchange::run_long(const std::function<void()>& work) {
   auto done = std::async(std::launch::async, work);
-  // The work continues when the client leaves: it will retry.
+  // The work continues after the client disconnects, since the client will retry.
   while (done.wait_for(blank_interval_) == std::future_status::timeout) {
     if (client_left_) continue;
     if (auto sent = send_blank(); !sent) {

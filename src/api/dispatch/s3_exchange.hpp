@@ -1,8 +1,8 @@
-// An S3Exchange is the two ends of one S3 request: its body, and its reply, which may begin before the operation is done.
+// An S3Exchange is the two ends of one S3 request: its body, and its response, which may begin before the operation ends.
 //
-// A long operation keeps its client connected as S3 does: after a while the head of a success is sent, then the beginning of
-// the XML document, then a blank from time to time. The rest of the document is the result: the output, or <Error>, which
-// clients look for.
+// A long operation keeps its client connected as S3 does. After `blank_interval` the head with status 200 and the beginning of
+// the XML document are sent, then a space at each further interval. The rest of the document is the result: the output, or
+// <Error>, which clients check for.
 //
 // Threads: confined to the stream's thread; the work of run_long() runs on another one, which must not touch it.
 #pragma once
@@ -37,10 +37,10 @@ class S3Exchange final : public ExchangeEnds {
   Result<void> write(std::span<const char> bytes) override { return stream_.write(bytes); }
   void run_long(const std::function<void()>& work) override;
 
-  // The operation has sent an answer of its own.
+  // Returns whether the operation has sent its own response.
   bool started() const { return status_ != 0; }
   int status() const { return status_; }
-  // run_long() has sent the head: the answer's document goes on from there.
+  // Returns whether run_long() has sent the head. write_rest() then sends the rest of the document.
   bool head_sent() const { return head_sent_; }
   Result<void> write_rest(std::string_view document);
 

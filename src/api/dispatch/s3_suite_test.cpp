@@ -1,4 +1,4 @@
-// Runs the suite of `objects` through our S3 client, a socket, signatures and the S3 API, down to objects in memory.
+// Runs the test suite of `objects` through the S3 client, a socket, signatures and the S3 API, on objects in memory.
 #include "dispatch/api.hpp"
 #include "dispatch/testing/in_memory.hpp"
 #include "net/http_server.hpp"
@@ -24,7 +24,7 @@ struct World {
   ~World() { server->stop(0ms); }
 
   os::TemporaryDirectory directory;
-  os::MachineRandom random;  // asked from many threads
+  os::MachineRandom random;  // used by many threads
   std::unique_ptr<Objects> objects;
   api::in_memory::PlainControl control;
   std::unique_ptr<observe::Logs> logs;

@@ -8,7 +8,7 @@ namespace trainyard::api {
 namespace {
 
 constexpr size_t kCommandWordsMax = 256;       // of one command
-constexpr size_t kCommandBytesMax = 32 << 10;  // all its words together; the head has 64 KiB
+constexpr size_t kCommandBytesMax = 32 << 10;  // of all its words; a head has at most 64 KiB
 constexpr size_t kTerminalNameBytesMax = 64;
 constexpr int64_t kSideMax = 10'000;
 constexpr int64_t kHostsMax = 100'000;
@@ -39,7 +39,7 @@ Result<gateway::ShellOrder> read_shell_request(std::string_view query) {
   if (!json.is_object()) return invalid("request must be an object");
   if (json.contains("terminal")) order.terminal = TRY(bool_at(json, "terminal"));
   if (json.contains("terminal_name")) order.terminal_name = TRY(string_at(json, "terminal_name"));
-  // It becomes a variable of the shell's environment.
+  // The name becomes an environment variable of the shell.
   const bool plain = order.terminal_name.find_first_not_of(
                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                          "-+._") == std::string::npos;
@@ -72,7 +72,7 @@ Result<void> carry_shell(net::Stream& stream, gateway::Shell& shell) {
     }
     if (shell.over()) return {};
     const auto bytes = connection->read(kLookInterval, shell.descriptor());
-    if (!bytes) return {};  // who typed has left
+    if (!bytes) return {};  // the client has disconnected
     if (const auto taken = shell.take(*bytes); !taken) {
       log(Level::warning, "api", "a shell's connection is closed", {{"why", taken.error().message}});
       return {};

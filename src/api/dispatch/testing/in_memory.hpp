@@ -1,10 +1,10 @@
-// Sends requests to a handler without sockets, for tests: they are signed, passed to the handler as the server would, and
-// answered in memory.
+// Sends requests to a handler without sockets, for tests: signs them, passes them to the handler as the server does, and keeps
+// the responses in memory.
 //
 //   auto reply = *send(*api, signed_request("GET", "/bucket/key", {}, "", "s3", clock.at));
 //   EXPECT_EQ(reply.status, 200);
 //
-// Threads: confined to the test's. Limits: none; bodies are small.
+// Threads: confined to the test's thread. Limits: none; bodies are small.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct Reply {
   int status = 0;
   net::Headers headers;
   std::string body;
-  std::optional<uint64_t> content_length;  // as a streamed reply gave it
+  std::optional<uint64_t> content_length;  // of a streamed response
   bool answered = false;
 
   Json json() const { return *parse_json(body); }
@@ -37,7 +37,7 @@ struct Reply {
 
 class MemoryStream final : public net::Stream {
  public:
-  // `taken`: bytes of the body that preface() had.
+  // `taken`: bytes of the body that preface() has read.
   MemoryStream(net::Request request, Reply& reply, size_t piece_bytes, size_t taken = 0)
       : request_(std::move(request)), reply_(reply), piece_bytes_(piece_bytes), taken_(taken) {}
   const net::RequestHead& head() const override { return request_; }
@@ -65,7 +65,7 @@ class MemoryStream final : public net::Stream {
     TRY(start(response.status, response.headers, response.body.size()));
     return write(response.body);
   }
-  // The client says nothing; what it is told is the reply's body.
+  // The client sends nothing. The reply's body has what it receives.
   Result<std::unique_ptr<net::Upgraded>> upgrade(std::string_view protocol) override {
     if (request_.headers.get("upgrade") != protocol) return invalid("the request asks for no upgrade");
     TRY(start(101, {}, {}));
@@ -95,7 +95,7 @@ struct MemoryResponder final : net::Responder {
   std::shared_ptr<Reply> reply_;
 };
 
-// Hands `request` to the handler as the server would.
+// Passes `request` to the handler as the server does.
 inline std::shared_ptr<Reply> send(net::Handler& handler, net::Request request, size_t piece_bytes = 7) {
   auto reply = std::make_shared<Reply>();
   if (!request.content_length) request.content_length = request.body.size();
@@ -125,7 +125,7 @@ inline std::shared_ptr<Reply> send(net::Handler& handler, net::Request request, 
   return reply;
 }
 
-// Who signs, and how.
+// The keys and the region of a signature.
 struct Signing {
   signing::Keys keys{"AKIAOWNER", "owner-secret", ""};
   std::string region = "eu-west-1";

@@ -1,6 +1,6 @@
 // Sets up the API with an owner, users, roles and the jobs of two tenants, for tests of what principals may do.
 //
-// Threads: confined to the test's.
+// Threads: confined to the test's thread.
 #pragma once
 
 #include "auth/temporary_keys.hpp"
@@ -29,7 +29,7 @@ inline std::string trust(const std::string& principal) {
          principal + "}}";
 }
 
-// Buckets `data`, `models` and `bob`; jobs `mnist-1` (of ana, with the channel data/train/) and `rival`.
+// Has the buckets `data`, `models` and `bob`, and the jobs `mnist-1` (of ana, with the channel data/train/) and `rival`.
 struct TestTenants : TestServer {
   std::shared_ptr<policy::Identities> identities = std::make_shared<policy::Identities>(kAccount);
   in_memory::Signing owner;

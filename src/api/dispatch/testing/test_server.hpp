@@ -1,9 +1,9 @@
-// Runs the API over real logs and metrics in a temporary directory, and control and objects in memory: requests are signed
-// and passed to its handler as the server would.
+// Runs the API on real logs and metrics in a temporary directory, and on control and objects in memory. Signs requests and
+// passes them to the handler as the server does.
 //
 //   struct World : TestServer { World() { open(); } };
 //
-// Threads: confined to the test's.
+// Threads: confined to the test's thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ struct TestServer {
   Services services{control, *logs, *metrics, *objects, clock, random};
   std::unique_ptr<net::Handler> api;
 
-  // With the settings as they are then.
+  // Makes the handler with the current settings.
   void open(observe::AuditLog* audit = nullptr) { api = make_api(settings, services, audit); }
 
   std::shared_ptr<in_memory::Reply> send(net::Request request) {
