@@ -1,4 +1,4 @@
-// Array jobs, from what a request says of them to what is shown of them and of their children.
+// Converts array jobs: arrayProperties and dependsOn of a request, and the descriptions of arrays and their children.
 #include "base/text.hpp"
 #include "batch/arn.hpp"
 #include "batch/limits.hpp"
@@ -12,7 +12,7 @@ namespace {
 namespace batch = shapes::batch;
 namespace catalog = trainyard::batch;
 
-// All seven, as AWS shows them.
+// All seven statuses, as on AWS.
 std::map<std::string, int64_t> summary_of(const domain::ChildCounts& counts) {
   std::map<std::string, int64_t> summary;
   for (size_t status = 0; status < counts.of.size(); ++status)
@@ -28,7 +28,7 @@ void add(Shown& shown, const domain::Job& job, const domain::ChildCounts& counts
     Properties& properties = shown.array_properties.emplace();
     properties.size = job.spec.array.size;
     properties.status_summary = summary_of(counts);
-    // Counted when asked, until nothing changes any more.
+    // The counts are current, and final once the job has finished.
     properties.status_summary_last_updated_at = to_milliseconds(job.finished() ? job.modified : now);
   }
 }

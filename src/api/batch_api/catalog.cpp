@@ -1,4 +1,4 @@
-// Compute environments, job queues, job definitions, and the tags of all that Batch has.
+// Operations on compute environments, job queues and job definitions, and on the tags of all Batch resources.
 #include <algorithm>
 #include <cmath>
 
@@ -61,7 +61,7 @@ void update_environment(const Services& services, const Context& context,
       std::move(answer));
 }
 
-// vCPU that its jobs hold.
+// The vCPU that the environment's jobs use.
 double cpus_held(const std::vector<std::shared_ptr<const domain::Job>>& jobs, const JobKey& environment) {
   double cpus = 0;
   for (const auto& job : jobs) {
@@ -117,8 +117,8 @@ void update_queue(const Services& services, const Context& context,
 
 // -- job definitions
 
-// Shared directories that its author may not use are refused here already. Whatever else keeps a job of it from running
-// depends on the request that submits one, and is told then.
+// Rejects a definition with shared directories that its author may not use. Anything else that prevents its jobs from running
+// depends on the submitted request, which is rejected then.
 std::optional<Failure> refuse_directories(const Settings& settings, const Context& context,
                                           const catalog::JobDefinition& definition) {
   batch::SubmitJobRequest submitted;
@@ -177,7 +177,7 @@ Outcome<batch::DescribeJobDefinitionsResponse> describe_definitions(
   const bool all = wanted.empty() && !request.job_definition_name;
   if (wanted.empty()) wanted.push_back({request.job_definition_name.value_or(""), {}});
   for (const Named& each : wanted) {
-    if (each.name.empty() && !all) continue;  // none is called that
+    if (each.name.empty() && !all) continue;  // no definition has an empty name
     ledger::DefinitionQuery query;
     query.region = context.region;
     query.name = each.name;
@@ -227,7 +227,7 @@ void deregister_definition(const Services& services, const Context& context,
 
 // -- tags
 
-// Errors: ClientException, when there is no such thing of this account and region.
+// Checks that the resource exists in this account and region. Errors: ClientException.
 Outcome<Done> check_resource(const Services& services, const Context& context, const std::string& arn) {
   const auto is = [&](std::string_view kind) { return catalog::name_in_arn(arn, kind) != arn; };
   const auto named_as = [&](std::string_view kind) {
@@ -266,7 +266,7 @@ Outcome<Done> check_resource(const Services& services, const Context& context, c
   return client_exception("Resource not found: " + shorten(arn, 256));
 }
 
-// A service job's tags are those of its training job.
+// The ARN under which the tags are stored: for a service job, that of its training job.
 std::string tagged_arn(const Context& context, const std::string& arn) {
   const auto name = catalog::name_in_arn(arn, catalog::kServiceJobArn);
   if (name == arn) return arn;

@@ -1,4 +1,4 @@
-// Consumable resources: what jobs need besides machines, and which jobs these are.
+// Operations on consumable resources, which jobs need in addition to machines, and the list of jobs that need one.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -127,7 +127,7 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-// The values of the one filter of a name; of other names, a refusal.
+// The values of each filter by its name. Errors: an unknown name, or a repeated one.
 Outcome<std::map<std::string, std::vector<std::string>>> filters_of(
     const std::optional<std::vector<batch::KeyValuesPair>>& filters, const std::vector<std::string>& known) {
   std::map<std::string, std::vector<std::string>> out;
@@ -213,7 +213,7 @@ Outcome<batch::ListJobsByConsumableResourceResponse> list_consumers(
         if (std::ranges::find(query.states, state) == query.states.end()) query.states.push_back(state);
   batch::ListJobsByConsumableResourceResponse out;
   out.jobs.emplace();
-  if (!statuses.empty() && query.states.empty()) return out;  // SUBMITTED: over before it can be seen
+  if (!statuses.empty() && query.states.empty()) return out;  // SUBMITTED: no stored job has this status
   const auto wanted = [&](const domain::Job& job) {
     return job.spec.queue &&
            std::ranges::find(job.spec.queue->consumes, key.name, &domain::Consumption::resource) !=

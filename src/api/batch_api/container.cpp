@@ -18,11 +18,11 @@ namespace batch = shapes::batch;
 namespace catalog = trainyard::batch;
 
 constexpr int64_t kMebibyte = 1 << 20;
-constexpr int64_t kMemoryMebibytesMin = 4;  // as AWS
+constexpr int64_t kMemoryMebibytesMin = 4;  // as on AWS
 using domain::kSharedMemoryMebibytesMax;
 using domain::kVolumeGibMax;
 constexpr size_t kPathBytesMax = 4096;
-constexpr size_t kLogGroupBytesMax = 512;  // as CloudWatch
+constexpr size_t kLogGroupBytesMax = 512;  // as in CloudWatch
 constexpr size_t kLogPrefixBytesMax = 128;
 
 template <class T>
@@ -39,7 +39,7 @@ std::map<std::string, std::string> variables_of(const std::optional<std::vector<
   return variables;
 }
 
-// By type; the old members vcpus and memory are the same by another name, and what requirements say goes before them.
+// Resources by type. resourceRequirements override the deprecated members vcpus and memory.
 template <class Container>
 std::map<std::string, std::string> resources_of(const Container& container) {
   std::map<std::string, std::string> resources;
@@ -50,7 +50,7 @@ std::map<std::string, std::string> resources_of(const Container& container) {
   return resources;
 }
 
-// What a person would rely on and does not get. What is harmless here is kept and echoed.
+// Rejects unsupported properties that a user would rely on. Harmless ones are kept and echoed.
 Outcome<Done> refuse_what_is_not_here(const batch::ContainerProperties& container) {
   if (filled(container.secrets))
     return cannot_run(
@@ -85,7 +85,7 @@ Outcome<Done> read_share(const batch::ContainerProperties& container, domain::In
   double cpus = 0;
   try {
     size_t used = 0;
-    cpus = std::stod(cpus_text->second, &used);  // Fargate's may be 0.25
+    cpus = std::stod(cpus_text->second, &used);  // Fargate allows 0.25
     if (used != cpus_text->second.size()) cpus = 0;
   } catch (const std::exception&) {
     cpus = 0;
@@ -103,7 +103,7 @@ Outcome<Done> read_share(const batch::ContainerProperties& container, domain::In
   return Done{};
 }
 
-// Absolute, without "." and "..", and without slashes at its end.
+// Normalizes an absolute path: removes "." and trailing slashes, and rejects "..".
 Outcome<std::string> clean_path(const std::string& text, const std::string& member) {
   std::string path;
   bool good = text.starts_with('/') && text.size() <= kPathBytesMax;
@@ -124,7 +124,7 @@ std::string names_of(const domain::FileSystems& volumes) {
   return names.empty() ? "none yet" : names;
 }
 
-// A path of the machines, as the config lets jobs have it.
+// Finds the configured volume for a path of the machines.
 Outcome<domain::Volume> volume_of_machine(const std::string& source_path, const Settings& settings,
                                           bool read_only) {
   const std::string path = TRY(clean_path(source_path, "volumes.host.sourcePath"));
@@ -250,7 +250,7 @@ Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters, co
     TRY(take_place(places, volume.destination));
     container_options.volumes.push_back(std::move(volume));
   }
-  // Without swap, swappiness says nothing (as AWS has it, too).
+  // Without swap, swappiness has no effect, as on AWS.
   if (parameters.max_swap.value_or(0) != 0)
     return cannot_run("linuxParameters.maxSwap", "its containers get no swap; use 0, or leave it out");
   if (parameters.swappiness && (*parameters.swappiness < 0 || *parameters.swappiness > 100))

@@ -1,5 +1,5 @@
-// Converts a container's properties to what a host of a job runs: its program, its resources and its container options.
-// Properties that machines of this server cannot provide are rejected.
+// Converts a container's properties to the program, the resources and the container options of a job's host. Rejects
+// properties that this server's machines cannot provide.
 //
 // Threads: pure functions. Errors: ClientException, naming the member.
 #pragma once
@@ -15,34 +15,34 @@
 
 namespace trainyard::api::batch_api {
 
-// A request cannot be carried out by this server: "X cannot be run by this server: do Y instead".
+// The failure for an unsupported property: "X cannot be run by this server: do Y instead".
 Failure cannot_run(const std::string& what, const std::string& instead);
 
-// The container of ecsProperties or of a task in it, in containerProperties' members. Errors: other than one container.
+// Converts the container of ecsProperties to containerProperties. Errors: not exactly one container.
 Outcome<shapes::batch::ContainerProperties> container_of_task(const shapes::batch::EcsProperties& properties);
-// What a request changes of such a container.
+// Converts the overrides of such a container to containerOverrides.
 Outcome<shapes::batch::ContainerOverrides> overrides_of_task(
     const shapes::batch::EcsPropertiesOverride& properties);
-// The same properties with the container's words: for descriptions.
+// Writes the container back to `properties`, for descriptions.
 void put_container(shapes::batch::EcsProperties& properties,
                    const shapes::batch::ContainerProperties& container);
 
-// What must be in a definition. `place` begins its errors: "containerProperties".
+// Checks the required properties of a definition. `place` begins the error messages: "containerProperties".
 Outcome<Done> check_container(const shapes::batch::ContainerProperties& container, const std::string& place);
 
-// What the container is given, from the definition's words and those of the request.
+// Apply the request's overrides and its parameters to the definition's container.
 void override_container(shapes::batch::ContainerProperties& container,
                         const shapes::batch::ContainerOverrides& overrides);
 void put_parameters(shapes::batch::ContainerProperties& container,
                     const std::map<std::string, std::string>& parameters);
 
-// A group of one host with that container. `settings`: what machines give to containers.
+// Makes a group of one host with that container. `settings`: the volumes and devices of machines, and limits.
 Outcome<domain::InstanceGroup> group_of(const shapes::batch::ContainerProperties& container,
                                         const Settings& settings, const std::string& region);
-// The size of its disk.
+// The size of the container's disk.
 Outcome<int64_t> volume_gib_of(const shapes::batch::ContainerProperties& container);
 
-// As the model writes it.
+// The container as JSON in the model's form.
 Outcome<Json> words_of(const shapes::batch::ContainerProperties& container);
 
 }  // namespace trainyard::api::batch_api

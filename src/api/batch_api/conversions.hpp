@@ -1,5 +1,5 @@
-// Converts between Batch's shapes and resources: a request becomes a compute environment, a queue, a definition or a job
-// specification, and each of these becomes a description.
+// Converts between Batch's shapes and resources: requests to compute environments, queues, definitions and job
+// specifications, and these to descriptions.
 //
 // Threads: pure functions.
 #pragma once
@@ -16,22 +16,22 @@
 
 namespace trainyard::api::batch_api {
 
-inline constexpr size_t kDefinitionBytesMax = 24 * 1024;  // as AWS
-inline constexpr size_t kSubmitBytesMax = 30 * 1024;      // as AWS
-inline constexpr int64_t kPageMaxBatch = 100;  // names or ids in a question, answers in a page, as AWS
-inline constexpr std::string_view kDefaultJobRole = "ecsInstanceRole";  // what jobs run as that name no role
+inline constexpr size_t kDefinitionBytesMax = 24 * 1024;  // as on AWS
+inline constexpr size_t kSubmitBytesMax = 30 * 1024;      // as on AWS
+inline constexpr int64_t kPageMaxBatch = 100;  // names or ids in a request, items in a page; as on AWS
+inline constexpr std::string_view kDefaultJobRole = "ecsInstanceRole";  // of jobs that name no role
 
-// What the model leaves open: 1 to 128 letters, digits, '-' and '_', beginning with a letter or digit.
+// Checks a name, which the model does not constrain: 1 to 128 letters, digits, '-' and '_', beginning with a letter or digit.
 Outcome<Done> check_batch_name(const std::string& name, std::string_view member);
 
-// 1 to 255 letters and digits; one that may stand for all that begin like it may end with a '*'.
+// Checks a share identifier: 1 to 255 letters and digits. With `may_be_prefix` it may end with '*', for all that begin with it.
 Outcome<Done> check_share_identifier(std::string text, std::string_view member, bool may_be_prefix);
-// Into `retry`. Errors: ClientException, for what is no strategy.
+// Sets `retry` to the strategy. Errors: ClientException (an invalid strategy).
 Outcome<Done> read_retries(const shapes::batch::RetryStrategy& strategy, domain::RetryOptions& retry);
-// [{capacityUnit, maxCapacity}]: at least one, no unit twice.
+// Reads [{capacityUnit, maxCapacity}]: at least one, with unique units.
 Outcome<std::vector<trainyard::batch::CapacityLimit>> capacity_limits_of(const Json& words);
 
-// Errors of all four: ClientException, naming member and reason.
+// Convert requests to resources. Errors: ClientException, naming member and reason.
 Outcome<trainyard::batch::ComputeEnvironment> environment_of(
     const shapes::batch::CreateComputeEnvironmentRequest& request, const std::string& region);
 Outcome<trainyard::batch::ComputeEnvironment> environment_of(
@@ -41,7 +41,7 @@ Outcome<trainyard::batch::JobQueue> queue_of(const shapes::batch::CreateJobQueue
                                              const std::string& region);
 Outcome<trainyard::batch::JobQueue> queue_of(const shapes::batch::UpdateJobQueueRequest& request,
                                              trainyard::batch::JobQueue present);
-// Kept whole; what of it cannot be run here is refused when a job of it is submitted.
+// Keeps the whole definition. Unsupported properties are rejected when a job is submitted.
 Outcome<trainyard::batch::JobDefinition> definition_of(
     const shapes::batch::RegisterJobDefinitionRequest& request, const std::string& region);
 
@@ -52,23 +52,23 @@ Result<shapes::batch::JobQueueDetail> describe(const trainyard::batch::JobQueue&
 Result<shapes::batch::JobDefinition> describe(const trainyard::batch::JobDefinition& definition,
                                               const std::string& account);
 
-// The job that a request and its definition make. `id` is its id, new.
-// Errors: ClientException; among them what cannot be run here, in words.
+// Makes the specification of a submitted job. `id`: the id of the new job.
+// Errors: ClientException, also for unsupported properties.
 Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& request,
                                        const trainyard::batch::JobDefinition& definition,
                                        const std::string& queue, const std::string& region,
                                        const std::string& account, const std::string& id,
                                        const Settings& settings);
 
-// Share, priority within it, and what is consumed: the request's word goes before the definition's.
+// Reads the share, the priority in it, and the consumed resources. The request overrides the definition.
 Outcome<Done> read_place_in_queue(const shapes::batch::SubmitJobRequest& request,
                                   const shapes::batch::JobDefinition& definition,
                                   domain::QueueOptions& queue);
-// Nothing when it consumes nothing.
+// Nothing: the job consumes no resources.
 std::optional<shapes::batch::ConsumableResourceProperties> consumption_words(
     const domain::QueueOptions& queue, const std::string& region, const std::string& account);
 
-// "--in Ref::input" with {input: s3://..} -> "--in s3://..". What has no parameter stays as it is.
+// Replaces parameters: "--in Ref::input" with {input: s3://..} -> "--in s3://..". Unknown parameters are left unchanged.
 std::string with_parameters(const std::string& word, const std::map<std::string, std::string>& parameters);
 
 // Requires: job.spec.queue.
@@ -77,11 +77,11 @@ Result<void> read_container(const shapes::batch::ContainerProperties& container,
 Result<shapes::batch::JobDetail> describe(const domain::Job& job);
 shapes::batch::JobSummary summary_of_batch(const domain::Job& job);
 
-// -- arrays (batch_array.cpp)
+// -- arrays (array.cpp)
 
-// arrayProperties and dependsOn of a request, for the job that it makes.
+// Reads arrayProperties and dependsOn of a request into `spec`.
 Outcome<Done> read_array(const shapes::batch::SubmitJobRequest& request, domain::JobSpec& spec);
-// Adds what only arrays and their children show. `counts`: of an array. Other jobs stay as they are.
+// Adds the properties of an array or of a child; does nothing for other jobs. `counts`: the array's.
 void add_array(shapes::batch::JobDetail& detail, const domain::Job& job, const domain::ChildCounts& counts,
                Instant now);
 void add_array(shapes::batch::JobSummary& summary, const domain::Job& job, const domain::ChildCounts& counts,

@@ -31,7 +31,7 @@ batch::RegisterJobDefinitionRequest container(std::vector<std::string> command =
   request.container_properties.emplace();
   request.container_properties->image = "machine";
   request.container_properties->command = std::move(command);
-  request.container_properties->vcpus = 2;  // the old members
+  request.container_properties->vcpus = 2;  // the deprecated members
   request.container_properties->memory = 64;
   return request;
 }
@@ -189,7 +189,7 @@ TEST(BatchSpec, VolumesAreThoseOfTheConfigOrTheHostsOwn) {
     bool read_only;
     domain::VolumeKind kind;
     std::string name, path;
-    std::string why;  // "" = it is given
+    std::string why;  // "" = accepted
   };
   using enum domain::VolumeKind;
   for (const Row& row :

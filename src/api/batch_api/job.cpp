@@ -1,4 +1,4 @@
-// A Batch job, from the request that submits it to its description.
+// Converts Batch jobs: requests to job specifications, and jobs to descriptions.
 #include <algorithm>
 
 #include "base/check.hpp"
@@ -33,7 +33,7 @@ Failure not_yet(const std::string& what, const std::string& instead) {
   return client_exception(what + " cannot be run by this server yet: " + instead);
 }
 
-// What a person would rely on and does not get. What is harmless here is kept and echoed.
+// Rejects unsupported properties that a user would rely on. Harmless ones are kept and echoed.
 Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
                                       const batch::JobDefinition& definition) {
   if (definition.node_properties && (request.container_overrides || request.ecs_properties_override))
@@ -92,7 +92,7 @@ void describe_container(const domain::Job& job, batch::JobDetail& detail) {
   detail.container->reason = unless_empty(end.reason);
 }
 
-// What of a job is described by its container, or by its nodes.
+// The part of a job's description that is its container, or its nodes.
 struct Body {
   std::optional<batch::ContainerProperties> container;
   std::optional<batch::NodeProperties> nodes;
@@ -136,7 +136,7 @@ Outcome<Body> nodes_into(domain::JobSpec& spec, const batch::NodeProperties& pro
   Nodes nodes = TRY(nodes_of(properties, request.node_overrides, parameters, settings, region));
   spec.main_node = nodes.main;
   spec.groups = std::move(nodes.groups);
-  // What its main node runs is what people see of it at first.
+  // The job's own program, in lists and descriptions, is that of its main node.
   const domain::Program& program = *spec.group(nodes.main).program;
   spec.image = program.image;
   spec.arguments = program.arguments;
@@ -244,7 +244,7 @@ Result<batch::JobDetail> describe(const domain::Job& job) {
   CHECK(job.spec.queue, "only Batch jobs are described so");
   batch::JobDetail detail;
   TRY(read_json(detail_shape(), dump(job.spec.request), &detail));
-  detail.job_id = job.key.name;  // of a child, the rest are its array's words
+  detail.job_id = job.key.name;  // a child shares the rest with its array
   detail.job_arn = control::job_arn(job);
   detail.status = catalog::status_name(domain::stage_of(job));
   detail.status_reason = unless_empty(catalog::status_reason(job));

@@ -1,4 +1,4 @@
-// Jobs of Batch: submitted, described, listed, cancelled and terminated.
+// Submits, describes, lists, cancels and terminates Batch jobs.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -20,14 +20,14 @@ namespace catalog = trainyard::batch;
 using domain::JobKey;
 using domain::Stage;
 
-constexpr size_t kScanJobs = 200;         // asked of the ledger at once when filters decide
-constexpr size_t kScanJobsMax = 20'000;   // looked at for one answer; then the client goes on with the token
-constexpr int64_t kListMaxBatch = 1'000;  // of a list without filters, as AWS
+constexpr size_t kScanJobs = 200;         // read from the ledger at a time, with a filter
+constexpr size_t kScanJobsMax = 20'000;   // read for one page; the client continues with its token
+constexpr int64_t kListMaxBatch = 1'000;  // in a page without filters, as on AWS
 constexpr size_t kUuidBytes = 16;
-// Of a job's tag whose value is a regular expression: its lines of log then hold values of the metric with the rest of
-// the key as its name.
+// The prefix of a tag that defines a metric. The rest of the key is the metric's name, and the tag's value is a regular
+// expression that finds the metric's values in the job's log.
 constexpr std::string_view kMetricTag = "trainyard:metric:";
-constexpr size_t kTagValueBytesMax = 256;  // as AWS
+constexpr size_t kTagValueBytesMax = 256;  // as on AWS
 
 std::string new_id(Random& random) {
   std::string id = random.hex(kUuidBytes);
@@ -35,7 +35,7 @@ std::string new_id(Random& random) {
   return id;
 }
 
-// The definition that a request means: of a name, the newest that is active.
+// Finds the definition of a request. A name without a revision stands for the newest active revision.
 Outcome<catalog::JobDefinition> find_definition(const Services& services, const Context& context,
                                                 const std::string& text) {
   std::string name(catalog::name_in_arn(text, catalog::kDefinitionArn));
@@ -127,7 +127,7 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
 
 // -- ListJobs
 
-// What of a job's summary is asked for beyond what the ledger can look up.
+// The filters that the ledger cannot apply.
 struct Wanted {
   std::vector<std::string> names, definitions;  // patterns; empty: all
   std::vector<std::string> shares;              // empty: all
@@ -171,7 +171,7 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
           " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, AFTER_CREATED_AT, SHARE_IDENTIFIER");
     }
   }
-  // With a filter, AWS looks at no status, unless it is that of shares; without, at the running ones.
+  // With a filter AWS ignores the status, except with the filter by share. Without a filter the default is RUNNING.
   if (!filters.empty() && (wanted.shares.empty() || !request.job_status)) return wanted;
   const std::string status = request.job_status.value_or("RUNNING");
   for (int i = 0; i <= int(Stage::failed); ++i)
@@ -182,7 +182,7 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
 
 Outcome<Done> add_summary(const Services& services, const Context& context, const domain::Job& kept,
                           batch::ListJobsResponse& out) {
-  // Why one waits is not in the tables.
+  // The ledger does not store pending reasons: a job that has not finished is read from control.
   const auto live = kept.finished() ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
                                     : services.control.find(kept.key);
   const domain::Job& job = live ? **live : kept;
@@ -192,7 +192,7 @@ Outcome<Done> add_summary(const Services& services, const Context& context, cons
   return Done{};
 }
 
-// The children of an array. The token is the index that is next.
+// Lists the children of an array. The token is the next index.
 Outcome<batch::ListJobsResponse> list_children(const Services& services, const Context& context,
                                                const batch::ListJobsRequest& request, size_t results_max) {
   const std::string id(catalog::name_in_arn(*request.array_job_id, catalog::kJobArn));
@@ -227,7 +227,7 @@ Outcome<batch::ListJobsResponse> list_children(const Services& services, const C
   return out;
 }
 
-// The nodes of a job, in the order of their indices; a page's token is the last one's.
+// Lists the nodes of a job by index. The token is the last index.
 Outcome<batch::ListJobsResponse> list_nodes(const Services& services, const Context& context,
                                             const batch::ListJobsRequest& request, size_t results_max) {
   if (request.filters && !request.filters->empty())
@@ -296,7 +296,7 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
 
 // -- cancel and terminate
 
-// A job that is not there, or is over, is no error (as AWS).
+// A job that does not exist or has finished is not an error, as on AWS.
 template <class Output>
 void withdraw(const Services& services, const Context& context, const std::string& id, domain::Withdrawn how,
               const std::string& reason, Answer<Output> answer) {
@@ -318,7 +318,7 @@ void withdraw(const Services& services, const Context& context, const std::strin
   });
 }
 
-// Many at once: CancelJobs and TerminateJobs.
+// Cancels or terminates several jobs: CancelJobs and TerminateJobs.
 template <class Response, class Detail>
 void withdraw_many(const Services& services, const Context& context, const std::vector<std::string>& ids,
                    domain::Withdrawn how, const std::string& reason, Answer<Response> answer) {

@@ -47,7 +47,7 @@ Outcome<batch::ContainerProperties> container_of(const batch::NodeRangeProperty&
                           "' needs a container");
 }
 
-// What a request changes of some nodes.
+// A request's overrides for a range of nodes.
 struct Override {
   NodeRange nodes;
   batch::ContainerOverrides of_container;
@@ -87,7 +87,8 @@ Outcome<uint32_t> count_of(const batch::NodeProperties& properties,
   return uint32_t(count);
 }
 
-// As the definition has its ranges, unless some nodes of one differ now: then as many ranges as there are kinds.
+// The description of nodes with the same container. They are a range of the definition, or, if overrides make its nodes differ,
+// a part of it.
 batch::NodeRangeProperty described(const batch::NodeRangeProperty& range, std::string target_nodes,
                                    const batch::ContainerProperties& container) {
   batch::NodeRangeProperty words = range;
@@ -99,7 +100,7 @@ batch::NodeRangeProperty described(const batch::NodeRangeProperty& range, std::s
   return words;
 }
 
-// The container that a node was described to have, and the words around it.
+// The narrowest range that contains the node. It has the node's container.
 const batch::NodeRangeProperty* range_with(const batch::NodeProperties& properties, domain::HostIndex host) {
   const batch::NodeRangeProperty* best = nullptr;
   NodeRange of_best;
@@ -127,7 +128,7 @@ Outcome<Done> check_nodes(const batch::NodeProperties& properties) {
   if (*properties.main_node < 0 || *properties.main_node >= int64_t(count))
     return client_exception("nodeProperties.mainNode must be between 0 and " + std::to_string(count - 1));
   for (const auto& range : *properties.node_range_properties) {
-    if (range.eks_properties) continue;  // kept, and refused when a job is made of it
+    if (range.eks_properties) continue;  // kept, and rejected when a job is submitted
     const std::string place = "nodeRangeProperties.container of targetNodes '" + *range.target_nodes + "'";
     if (range.container)
       TRY(check_container(*range.container, place));
@@ -191,7 +192,7 @@ Outcome<Nodes> nodes_of(const batch::NodeProperties& properties,
 
 namespace {
 
-// The complete reason, for principals that may describe the job; lists shorten it.
+// The full reason, for principals that may describe the job. Lists shorten it.
 std::string whole_reason(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host) {
   if (host == job.spec.main_host()) return attempt.ended ? catalog::end_of(job, attempt).reason : "";
   return host < attempt.hosts.size() ? attempt.hosts[host].failure : "";
@@ -257,7 +258,8 @@ batch::JobSummary summary_of_node(const domain::Job& job, domain::HostIndex host
     if (!summary.container) summary.container.emplace();
     summary.container->reason = listed_failure(told);
   }
-  // When the others' processes began and ended is not kept; from when they could, and until when they were there, is.
+  // The times of the other nodes' processes are not stored. The job's start and the time of the node's final state approximate
+  // them.
   if (!own.exit_code && own.state != domain::HostState::running) summary.started_at.reset();
   summary.stopped_at.reset();
   if (domain::is_final(own.state)) summary.stopped_at = to_milliseconds(own.state_since);

@@ -1,4 +1,4 @@
-// Converts multi-node parallel jobs: ranges of nodes become groups of hosts, and hosts are described as nodes.
+// Converts multi-node parallel jobs: ranges of nodes to groups of hosts, and hosts to descriptions of nodes.
 //
 // Threads: pure functions. Errors: ClientException, naming the member.
 #pragma once
@@ -15,24 +15,23 @@
 
 namespace trainyard::api::batch_api {
 
-// What must be in a definition.
+// Checks the required properties of a definition.
 Outcome<Done> check_nodes(const shapes::batch::NodeProperties& properties);
 
 struct Nodes {
   uint32_t main = 0;
-  std::vector<domain::InstanceGroup> groups;  // nodes that run the same, in the order of their indices
+  std::vector<domain::InstanceGroup> groups;  // of nodes with the same container, by index
   int64_t volume_gib = 1;
-  std::string role_arn;                      // of all of them; "" where none is named
+  std::string role_arn;                      // of all nodes; "" = none
   shapes::batch::NodeProperties properties;  // with overrides and parameters, for descriptions
 };
-// `overrides`: of the request. `properties` are a definition's, checked.
+// Requires: check_nodes(properties). `overrides`: of the request.
 Outcome<Nodes> nodes_of(const shapes::batch::NodeProperties& properties,
                         const std::optional<shapes::batch::NodeOverrides>& overrides,
                         const std::map<std::string, std::string>& parameters, const Settings& settings,
                         const std::string& region);
 
-// Requires: job.spec.main_host().
-// Node `host` of a job, as a job of its own. Requires also: host < job.spec.hosts().
+// Describes node `host` like a job. Requires: job.spec.main_host(), host < job.spec.hosts().
 Result<shapes::batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex host);
 shapes::batch::JobSummary summary_of_node(const domain::Job& job, domain::HostIndex host);
 

@@ -1,4 +1,4 @@
-// Scheduling policies, and the quota shares of queues that have such a policy.
+// Operations on scheduling policies, and on the quota shares of queues.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -37,7 +37,7 @@ Outcome<Done> read_weights(const batch::FairsharePolicy& fair, SchedulingPolicy&
   return Done{};
 }
 
-// Of both requests, which have the same two members. Neither: fair share, in which all weigh the same.
+// Makes the policy of a create or update request. Without both members it is fair share with equal weights.
 Outcome<SchedulingPolicy> policy_of(const JobKey& key, const std::optional<batch::FairsharePolicy>& fair,
                                     const std::optional<batch::QuotaSharePolicy>& quotas) {
   SchedulingPolicy policy;
@@ -95,7 +95,7 @@ void update_policy(const Services& services, const Context& context,
   const auto yard = services.control.batch_catalog();
   const auto present = yard->policies.find(key);
   if (present == yard->policies.end()) return answer(no_such_resource("scheduling policy", key.name));
-  // What is not given stays.
+  // Absent members are left unchanged.
   if (!request.fairshare_policy && !request.quota_share_policy)
     return answer(batch::UpdateSchedulingPolicyResponse{});
   const auto made = [&]() -> Outcome<SchedulingPolicy> {
@@ -152,7 +152,7 @@ Outcome<batch::ListSchedulingPoliciesResponse> list_policies(
 
 // -- quota shares
 
-// Requires: `share.request` is whole.
+// Requires: `share.request` is complete.
 Outcome<QuotaShare> checked(QuotaShare share) {
   const Json& request = share.request;
   share.enabled = request.value("state", "ENABLED") == "ENABLED";
@@ -216,7 +216,7 @@ void update_share(const Services& services, const Context& context,
     QuotaShare share = *present;
     Json changes = TRY(words_of<batch::UpdateQuotaShare>(request));
     changes.erase("quotaShareArn");
-    // Whole members are replaced: a former borrowLimit does not stay under a new strategy.
+    // Whole members are replaced, so that an old borrowLimit does not remain with a new strategy.
     for (auto& [member, value] : changes.items()) share.request[member] = value;
     return checked(std::move(share));
   };
@@ -235,7 +235,7 @@ void update_share(const Services& services, const Context& context,
       std::move(answer));
 }
 
-// Into the members that descriptions and lists have alike.
+// Sets the members that descriptions and lists share.
 template <class Detail>
 Result<void> show(const Context& context, const QuotaShare& share, const shapes::Shape& shape,
                   Detail& detail) {

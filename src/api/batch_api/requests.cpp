@@ -8,8 +8,8 @@
 namespace trainyard::api::batch_api {
 namespace {
 
-constexpr size_t kScanJobs = 200;        // asked of the ledger at once when filters decide
-constexpr size_t kScanJobsMax = 20'000;  // looked at for one answer; then the client goes on with the token
+constexpr size_t kScanJobs = 200;        // read from the ledger at a time
+constexpr size_t kScanJobsMax = 20'000;  // read for one page; the client continues with its token
 
 }  // namespace
 
@@ -68,7 +68,7 @@ Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
     if (!page) return page.error();
     for (auto& kept : page->jobs) {
       if (!wanted(kept)) continue;
-      // Why one waits is not in the tables.
+      // The ledger does not store pending reasons: a job that has not finished is read from control.
       const auto live = kept.finished() ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
                                         : services.control.find(kept.key);
       found.push_back(live ? *live : std::make_shared<const domain::Job>(std::move(kept)));

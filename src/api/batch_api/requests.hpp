@@ -1,7 +1,7 @@
-// Provides what the operations of Batch share: names of resources in requests, tags, pages of lists, and changes that are
+// Provides what the operations of Batch share: names of resources in requests, tags, pages of lists, and changes, which are
 // answered once they are durable.
 //
-// Threads: pure functions, except change_batch_resource() and page_of(), which call control.
+// Threads: pure functions, except scan_jobs(), change_batch_resource() and remove_batch_resource(), which call control.
 // Lifetime: services outlive the answers.
 #pragma once
 
@@ -27,15 +27,15 @@ domain::JobKey batch_resource_key(const Context& context, const std::string& nam
 std::string batch_resource_arn(const Context& context, std::string_view kind, const std::string& name);
 
 using TagMap = std::map<std::string, std::string>;
-// Errors: ClientException, for reserved keys.
+// Errors: ClientException (reserved keys).
 Outcome<std::vector<domain::Tag>> batch_tags_in(const std::optional<TagMap>& tags);
-// Without what only the server is to see.
+// Leaves out tags that are internal to the server.
 TagMap batch_tags_out(const std::vector<domain::Tag>& tags);
 
-// Errors: ClientException, when it is not within 1 and kPageMaxBatch.
+// Errors: ClientException (outside 1 to kPageMaxBatch).
 Outcome<int64_t> results_max_of(const std::optional<int64_t>& asked);
 
-// "units: quantity" as a list of a reply's structures.
+// Converts quantities by unit to a list of a response's structures.
 template <class Detail>
 std::vector<Detail> by_unit(const std::map<std::string, double>& quantities) {
   std::vector<Detail> out;
@@ -48,34 +48,34 @@ std::vector<Detail> by_unit(const std::map<std::string, double>& quantities) {
   return out;
 }
 
-// A definition's revision behind the ':' of its name. 0, which none has, for another spelling than the one that policies know.
+// The revision after the ':' in a definition's name. 0, which no definition has, unless it is spelled as in policies.
 uint32_t revision_in(std::string_view digits);
 
 Failure no_such_resource(std::string_view what, const std::string& name);
 
-// A request as JSON, as its client wrote it, and the structure read from such JSON.
+// Convert a request to JSON in the client's form, and back to its structure.
 Result<Json> words_in(const shapes::Shape& shape, const void* request);
 template <class Operation>
 Outcome<Json> words_of(const typename Operation::Input& request) {
   return TRY(words_in(*Operation::shape().input, &request));
 }
 Result<void> read_words(const shapes::Shape& shape, const Json& words, void* structure);
-// The shape of what a list of a reply holds.
+// The shape of the elements of a response's list.
 const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member);
 
-// The jobs of `query` that `wanted` accepts, as they are now: a page of at most results_max, and query.token for the next one;
-// "" at the end. Jobs that a filter leaves out count as read, so a page may be short.
+// Returns a page of at most results_max current jobs of `query` that `wanted` accepts, and sets query.token for the next page,
+// "" at the end. Jobs that `wanted` rejects count as read, so a page may be short.
 Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
     const Services& services, ledger::JobQuery& query, size_t results_max,
     const std::function<bool(const domain::Job&)>& wanted);
 
-// "test1*" among the patterns, or the name itself; without case. No pattern: all.
+// Returns whether a pattern ("test1*") matches the name, ignoring case. Without patterns, all names match.
 bool any_matches(const std::vector<std::string>& patterns, const std::string& name);
-// Errors: ClientException, for what is not milliseconds since 1970.
+// Reads milliseconds since 1970. Errors: ClientException.
 Outcome<Instant> filter_instant(const std::string& name, const std::string& value);
 
-// Changes the resource, then sets its tags, then answers with the output that `make` makes of it. A definition's ARN gets its
-// revision.
+// Changes the resource, sets its tags, and answers with the output of `make`. For a definition it appends the revision to the
+// ARN.
 template <class Output>
 void change_batch_resource(const Services& services, trainyard::batch::ResourceChange how,
                            trainyard::batch::Resource resource, std::string arn,
@@ -99,7 +99,7 @@ void change_batch_resource(const Services& services, trainyard::batch::ResourceC
       });
 }
 
-// What is not there cannot be deleted, and that is no error (as AWS).
+// Deleting a resource that does not exist is not an error, as on AWS.
 template <class Output>
 void remove_batch_resource(const Services& services, trainyard::batch::Resource resource, bool present,
                            Answer<Output> answer) {
@@ -109,21 +109,21 @@ void remove_batch_resource(const Services& services, trainyard::batch::Resource 
       [](const auto&) { return Output{}; }, std::move(answer));
 }
 
-inline constexpr size_t kManyJobsMax = 50;  // of one request that cancels or terminates, as AWS
+inline constexpr size_t kManyJobsMax = 50;  // cancelled or terminated by one request, as on AWS
 
-// Does something to each of many jobs, and answers when it has been done to all: with the ids of those where it was,
-// and why it was not to others. Response and Detail are of CancelJobs and its like, which have the same members.
-// `start` begins with one and calls back once, from any thread.
+// Runs `start` for each job, and answers after all have finished, with the ids of the successes and the reasons of the
+// failures. Response and Detail are those of CancelJobs or of an operation with the same members. `start` calls back once,
+// from any thread.
 template <class Response, class Detail>
 void each_of_many(const std::vector<std::string>& ids,
                   const std::function<void(const std::string& id, std::function<void(Outcome<Done>)>)>& start,
                   Answer<Response> answer) {
   if (ids.empty() || ids.size() > kManyJobsMax)
     return answer(client_exception("jobs must name 1 to " + std::to_string(kManyJobsMax) + " jobs"));
-  // Shared by the answers of all: the last one of them is the last one to hold it.
+  // Shared by the callbacks of all jobs. The last callback is the last owner.
   struct Gathered {
     std::mutex mutex;
-    std::vector<std::optional<Failure>> failures;  // guarded by mutex, as the rest
+    std::vector<std::optional<Failure>> failures;  // guarded by mutex, as are the other members
     size_t left;
     std::vector<std::string> ids;
     Answer<Response> answer;
@@ -158,7 +158,7 @@ void each_of_many(const std::vector<std::string>& ids,
     });
 }
 
-// One page of the region's resources that `wanted` accepts, each described by `make`.
+// Returns a page of the region's resources that `wanted` accepts, described by `make`.
 template <class Detail, class Resource>
 Outcome<std::vector<Detail>> page_of(const Context& context,
                                      const std::map<domain::JobKey, Resource>& resources,
@@ -180,7 +180,7 @@ Outcome<std::vector<Detail>> page_of(const Context& context,
   return out;
 }
 
-// Those that are named, by name or ARN; all, when none is.
+// Returns a filter for resources by name or ARN. Without names it accepts all.
 template <class Resource>
 std::function<bool(const Resource&)> named_by(const std::optional<std::vector<std::string>>& names,
                                               std::string_view kind) {
@@ -191,7 +191,7 @@ std::function<bool(const Resource&)> named_by(const std::optional<std::vector<st
   };
 }
 
-// The operations of a family each.
+// Register the operations on one kind of resource each.
 void add_catalog(OperationTable& table, const Settings& settings, const Services& services);
 void add_jobs(OperationTable& table, const Settings& settings, const Services& services);
 void add_policies(OperationTable& table, const Settings& settings, const Services& services);

@@ -1,4 +1,4 @@
-// Queues, environments and definitions, as Batch says them.
+// Converts queues, environments and definitions: requests to resources, and resources to descriptions.
 #include <algorithm>
 #include <set>
 
@@ -26,7 +26,7 @@ Failure not_here(const std::string& member, const std::string& instead) {
   return client_exception(member + " cannot be used with this server: " + instead);
 }
 
-// Requires: `environment.request` is whole.
+// Requires: `environment.request` is complete.
 Outcome<catalog::ComputeEnvironment> checked(catalog::ComputeEnvironment environment) {
   const Json& request = environment.request;
   const bool managed = request.value("type", "") == "MANAGED";
@@ -58,8 +58,8 @@ Outcome<catalog::ComputeEnvironment> checked(catalog::ComputeEnvironment environ
   return environment;
 }
 
-// Names in the order in which they are tried. `member` is computeEnvironmentOrder or serviceEnvironmentOrder, whose
-// parts name what they order by `name_member`.
+// Reads the environments of a queue in their order. `member`: computeEnvironmentOrder or serviceEnvironmentOrder.
+// `name_member`: the member of its elements with the environment.
 Outcome<std::vector<std::string>> read_order(const Json& request, const std::string& member,
                                              const std::string& name_member, std::string_view kind) {
   std::map<int64_t, std::string> in_order;
@@ -79,7 +79,7 @@ Outcome<std::vector<std::string>> read_order(const Json& request, const std::str
   return out;
 }
 
-// What is cancelled, and what is terminated, is as AWS: jobs by the one, service jobs by the other.
+// As on AWS, jobs can only be cancelled by such an action, and service jobs only be terminated.
 Outcome<std::vector<catalog::WaitLimit>> read_wait_limits(const Json& actions, bool service) {
   std::vector<catalog::WaitLimit> limits;
   for (const Json& each : actions) {
@@ -104,7 +104,7 @@ Outcome<std::vector<catalog::WaitLimit>> read_wait_limits(const Json& actions, b
   return limits;
 }
 
-// Requires: `queue.request` is whole.
+// Requires: `queue.request` is complete.
 Outcome<catalog::JobQueue> checked(catalog::JobQueue queue) {
   const Json& request = queue.request;
   queue.enabled = request.value("state", "ENABLED") == "ENABLED";

@@ -1,4 +1,4 @@
-// Service environments, and the service jobs of queues: training jobs that Batch has queued.
+// Operations on service environments and on service jobs, which are training jobs in Batch queues.
 #include "batch_api/service.hpp"
 
 #include <algorithm>
@@ -21,13 +21,12 @@ using domain::JobKey;
 using trainyard::batch::ResourceChange;
 using trainyard::batch::ServiceEnvironment;
 
-constexpr size_t kUniqueDigits =
-    20;  // 80 bits: cannot be guessed, and leaves space in names for the user's part
-constexpr size_t kTagValueBytesMax = 256;  // as AWS
+constexpr size_t kUniqueDigits = 20;       // 80 bits: not guessable, and short in names
+constexpr size_t kTagValueBytesMax = 256;  // as on AWS
 
 // -- service environments
 
-// Requires: `environment.request` is whole.
+// Requires: `environment.request` is complete.
 Outcome<ServiceEnvironment> checked(ServiceEnvironment environment) {
   const Json& request = environment.request;
   environment.enabled = request.value("state", "ENABLED") == "ENABLED";
@@ -118,7 +117,7 @@ Outcome<batch::DescribeServiceEnvironmentsResponse> describe_environments(
 
 // -- service jobs
 
-// The same client's same request, repeated, is the same job.
+// The unique part of a job's name. It is the same if a client repeats a request with its token.
 std::string unique_of(const Services& services, const batch::SubmitServiceJobRequest& request) {
   if (!request.client_token) return services.random.hex(kUniqueDigits / 2);
   const std::string whole = *request.client_token + "\n" + *request.job_name + "\n" + *request.job_queue +
@@ -170,7 +169,7 @@ Outcome<batch::DescribeServiceJobResponse> describe_job(const Services& services
   return out;
 }
 
-// What is asked for beyond what the ledger can look up.
+// The filters that the ledger cannot apply.
 struct Wanted {
   std::optional<catalog::ServiceStatus> status;
   std::vector<std::string> names, shares, quota_shares;
@@ -204,7 +203,7 @@ Outcome<Wanted> read_filters(const batch::ListServiceJobsRequest& request, ledge
       query.created_after = TRY(filter_instant(name, values.front()));
     } else if (name == "SHARE_IDENTIFIER" || name == "QUOTA_SHARE_NAME") {
       (name == "SHARE_IDENTIFIER" ? wanted.shares : wanted.quota_shares) = values;
-      any_status = !request.job_status;  // these two go together with a status
+      any_status = !request.job_status;  // these two filters can be combined with a status
     } else {
       return client_exception(
           "the filter " + shorten(name, 60) +
@@ -233,7 +232,7 @@ Outcome<batch::ListServiceJobsResponse> list_jobs(const Services& services, cons
   const auto results_max = size_t(TRY(results_max_of(request.max_results)));
   batch::ListServiceJobsResponse out;
   out.job_summary_list.emplace();
-  if (wanted.status && query.states.empty()) return out;  // over before it can be seen
+  if (wanted.status && query.states.empty()) return out;  // no stored job has this status
   for (const auto& job : TRY(scan_jobs(services, query, results_max,
                                        [&](const domain::Job& job) { return wanted.matches(job); })))
     out.job_summary_list->push_back(summary_of_service(*job));
@@ -241,7 +240,7 @@ Outcome<batch::ListServiceJobsResponse> list_jobs(const Services& services, cons
   return out;
 }
 
-// A job that is over stays as it is, and that is no error.
+// Terminating a finished job has no effect and is not an error.
 void terminate(const Services& services, const JobKey& key, const std::string& reason,
                std::function<void(Outcome<Done>)> answer) {
   if (trim(reason).empty()) return answer(client_exception("reason is required"));
@@ -299,7 +298,7 @@ void update_job(const Services& services, const Context& context,
 }  // namespace
 
 void add_service(OperationTable& table, const Settings& settings, const Services& services) {
-  // Shared by the functions of the table alone; the table's end is its end.
+  // Owned by the functions of the table, and destroyed with the table.
   const auto constraints = std::make_shared<const Constraints>(shapes::sagemaker::kService);
 
   table.add_later<batch::CreateServiceEnvironment>(

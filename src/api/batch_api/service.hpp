@@ -1,5 +1,5 @@
-// Converts service jobs: a request that contains a CreateTrainingJob becomes a training job in a queue, and such a job
-// becomes a description.
+// Converts service jobs: requests that contain a CreateTrainingJob to training jobs in a queue, and such jobs to
+// descriptions.
 //
 // Threads: pure functions.
 #pragma once
@@ -15,25 +15,24 @@
 
 namespace trainyard::api::batch_api {
 
-inline constexpr size_t kServicePayloadBytesMax =
-    100 * 1024;                                    // larger than what CreateTrainingJob's own limits allow
-inline constexpr size_t kTrainingJobNameMax = 63;  // as the model
+inline constexpr size_t kServicePayloadBytesMax = 100 * 1024;  // more than CreateTrainingJob's limits allow
+inline constexpr size_t kTrainingJobNameMax = 63;              // as in the model
 
 struct ServiceJob {
-  std::string name;  // of its training job, and its id: "digits-2025-4b7d1f.."
+  std::string name;  // of the training job, and the id: "digits-2025-4b7d1f.."
   domain::JobSpec spec;
   std::vector<domain::Tag> tags;  // of the payload and of the request
 };
 
-// What checks a payload as CreateTrainingJob's own is checked.
+// The rules for a payload: those of CreateTrainingJob's requests.
 struct PayloadRules {
   const Constraints& constraints;  // of SageMaker
   const FindImage& find_image;
   const domain::FileSystems& file_systems;
 };
 
-// `unique` makes the payload's name the job's own: names may repeat in a queue, and training jobs' may not.
-// Errors: ClientException, naming what of request or payload is wrong.
+// `unique`: appended to the payload's name. Names may repeat in a queue, but not among training jobs.
+// Errors: ClientException, naming the member of the request or the payload.
 Outcome<ServiceJob> service_job_of(const shapes::batch::SubmitServiceJobRequest& request,
                                    const std::string& queue, const std::string& unique,
                                    const PayloadRules& rules);

@@ -1,4 +1,4 @@
-// A service job, from the request that submits it to its description.
+// Converts service jobs: requests to training jobs, and jobs to descriptions.
 #include <algorithm>
 
 #include "base/check.hpp"
@@ -19,14 +19,13 @@ namespace batch = shapes::batch;
 namespace catalog = trainyard::batch;
 namespace payload = shapes::sagemaker;
 
-constexpr size_t kPreemptionsListed =
-    10;  // of recentPreemptedAttempts: the last ones say what there is to say
+constexpr size_t kPreemptionsListed = 10;  // in recentPreemptedAttempts: the most recent ones
 
 Failure of_payload(const std::string& message) {
   return client_exception("serviceRequestPayload: " + message);
 }
 
-// As CreateTrainingJob reads its body, its name made unique.
+// Reads the payload like the body of CreateTrainingJob, and makes its name unique.
 Outcome<payload::CreateTrainingJobRequest> read_payload(const std::string& payload, const std::string& unique,
                                                         const PayloadRules& rules) {
   if (payload.size() > kServicePayloadBytesMax)
@@ -44,7 +43,7 @@ Outcome<payload::CreateTrainingJobRequest> read_payload(const std::string& paylo
   return training;
 }
 
-// The same, of containers: its rules have fewer conditions.
+// Converts a service job's retry strategy to a container job's. Its rules have fewer conditions.
 batch::RetryStrategy retries_of(const batch::ServiceJobRetryStrategy& strategy) {
   batch::RetryStrategy out;
   out.attempts = strategy.attempts;
@@ -81,7 +80,7 @@ Outcome<Done> read_place_in_queue(const batch::SubmitServiceJobRequest& request,
   return Done{};
 }
 
-// Those of the payload go before those of the request, as the SageMaker SDK merges them.
+// Merges tags. Those of the payload override those of the request, as in the SageMaker SDK.
 Outcome<std::vector<domain::Tag>> tags_of(const batch::SubmitServiceJobRequest& request,
                                           const payload::CreateTrainingJobRequest& training) {
   std::vector<domain::Tag> tags;
@@ -109,7 +108,7 @@ std::optional<batch::LatestServiceJobAttempt> latest_of(const domain::Job& job) 
   return latest;
 }
 
-// Of ServiceJobAttemptDetail and ServiceJobPreemptedAttempt, which have the same members.
+// Detail: ServiceJobAttemptDetail or ServiceJobPreemptedAttempt, which have the same members.
 template <class Detail>
 Detail describe_attempt(const domain::Job& job, const domain::Attempt& attempt, std::string reason) {
   Detail detail;
@@ -120,7 +119,7 @@ Detail describe_attempt(const domain::Job& job, const domain::Attempt& attempt, 
   return detail;
 }
 
-// How many instances it takes; in a quota share they are counted by type.
+// The number of instances of a job, by instance type if the job is in a quota share.
 std::map<std::string, double> capacity_of(const domain::Job& job) {
   std::map<std::string, double> instances;
   const bool by_type = !job.spec.queue->quota_share.empty();
@@ -133,7 +132,7 @@ std::optional<std::string> unless_empty(std::string text) {
   return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
 
-// The members that description and summary have alike.
+// Sets the members that descriptions and summaries share.
 template <class Detail>
 void show(const domain::Job& job, Detail& detail) {
   detail.job_arn = service_job_arn(job);
@@ -191,7 +190,7 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
   CHECK(job.spec.queue && job.spec.contract == domain::Contract::training,
         "only service jobs are described so");
   batch::DescribeServiceJobResponse out;
-  // What does not fit its shape any more (of a former version) is left out; the rest is told.
+  // A stored request that does not match the current shape (from an old version) is left out.
   const auto read = read_words(*batch::DescribeServiceJob::shape().output, job.spec.queue->request, &out);
   if (!read) out = {};
   out.job_queue = catalog::arn_of(job.account, job.key.region, catalog::kQueueArn, job.spec.queue->name);

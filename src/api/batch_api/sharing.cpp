@@ -1,4 +1,4 @@
-// How a job stands in its queue: its share, its priority, what it consumes.
+// Converts a job's options in its queue: its share, its priority, and the resources that it consumes.
 #include <algorithm>
 
 #include "base/text.hpp"

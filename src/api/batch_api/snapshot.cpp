@@ -1,4 +1,4 @@
-// What a job queue looks like right now: who goes next, and who uses how much of it.
+// GetJobQueueSnapshot: the jobs at the front of a queue, and the usage by share.
 #include <algorithm>
 #include <functional>
 
@@ -16,7 +16,7 @@ namespace catalog = trainyard::batch;
 using domain::Job;
 using domain::JobKey;
 
-constexpr size_t kSharesListed = 20;  // those that use most, as AWS
+constexpr size_t kSharesListed = 20;  // those with the highest usage, as on AWS
 
 using Usage = std::map<std::string, double>;  // by unit
 
@@ -24,7 +24,7 @@ void add(Usage& usage, const Usage& more) {
   for (const auto& [unit, quantity] : more) usage[unit] += quantity;
 }
 
-// What a job that holds machines uses of its queue: vCPU, and of service queues instances by type.
+// The usage of a job with an allocation: vCPU, or for service jobs instances by type.
 Usage usage_of(const Job& job) {
   Usage usage;
   const domain::Attempt* attempt = job.attempt();
@@ -37,7 +37,7 @@ Usage usage_of(const Job& job) {
   return usage;
 }
 
-// The shares that use most, these first.
+// The shares with the highest usage, in descending order.
 std::vector<std::pair<std::string, Usage>> top(const std::map<std::string, Usage>& by_share) {
   std::vector<std::pair<std::string, Usage>> shares(by_share.begin(), by_share.end());
   const auto sum = [](const std::pair<std::string, Usage>& share) {
@@ -106,7 +106,7 @@ Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, c
   if (!queue) return no_such_resource("job queue", key.name);
   const auto fronts = services.control.fronts();
   const auto jobs = services.control.live_jobs();
-  // A job that has gone since the scheduler last looked is not there any more.
+  // A job may have left the queue since the last tick of the scheduler.
   const auto still_there = [&](domain::JobNumber number) -> const Job* {
     const auto found =
         std::ranges::lower_bound(jobs, number, {}, [](const auto& each) { return each->number; });
