@@ -1,4 +1,4 @@
-// Training jobs and their tags.
+// Operations on training jobs and their tags.
 #include <list>
 #include <mutex>
 #include <unordered_map>
@@ -14,15 +14,14 @@ namespace {
 
 namespace sagemaker = shapes::sagemaker;
 
-constexpr size_t kTagValueBytesMax = 256;  // as AWS
-constexpr size_t kViewsMax = 1024;         // descriptions kept: some 5 KiB each
-constexpr Duration kMetricsFresh =
-    1s;  // how old a running job's last metrics may be; clients poll each 5 s or slower
-constexpr Duration kMetricsSettle = 60s;  // an agent's last points may arrive this much after its job's end
+constexpr size_t kTagValueBytesMax = 256;  // as on AWS
+constexpr size_t kViewsMax = 1024;         // cached descriptions, some 5 KiB each
+constexpr Duration kMetricsFresh = 1s;     // maximum age of a running job's metrics; clients poll every 5 s
+constexpr Duration kMetricsSettle = 60s;   // an agent's last points may arrive this long after the job's end
 
 Failure no_such_job() { return validation_exception("Requested resource not found."); }
 
-// Of not_found and conflict errors from control; the rest keep their kind's name.
+// Converts control's errors: not_found to SageMaker's error for it. Others keep the usual name of their kind.
 template <class T>
 Outcome<T> told(const Error& error) {
   if (error.kind == Kind::not_found) return no_such_job();
@@ -62,7 +61,7 @@ class Views {
   static bool stale(const View& view, const domain::Job& job, Instant now) {
     if (job.spec.metrics.empty()) return false;
     if (job.finished() && view.metrics_at > job.modified + kMetricsSettle) return false;
-    if (job.finished() && view.metrics_at <= job.modified) return true;  // the last ones came with the end
+    if (job.finished() && view.metrics_at <= job.modified) return true;  // its end brings the last points
     return now > view.metrics_at + kMetricsFresh;
   }
 
@@ -103,7 +102,7 @@ class Views {
 
   observe::Metrics& metrics_;
   std::mutex mutex_;
-  std::list<domain::JobNumber> order_;  // the last used first
+  std::list<domain::JobNumber> order_;  // most recently used first
   std::unordered_map<domain::JobNumber,
                      std::pair<std::shared_ptr<const View>, std::list<domain::JobNumber>::iterator>>
       views_;
@@ -141,7 +140,7 @@ Outcome<sagemaker::ListTrainingJobsResponse> list_training_jobs(
   using domain::JobState;
   sagemaker::ListTrainingJobsResponse out;
   out.training_job_summaries.emplace();
-  // No job here has a training plan.
+  // No job of this server has a training plan.
   if (request.training_plan_arn_equals) return out;
 
   ledger::JobQuery query;
@@ -220,7 +219,7 @@ void update_training_job(const Services& services, const Context& context,
       });
 }
 
-// The job that an ARN names. Errors: as the client is told.
+// Finds the job of an ARN. Errors: ValidationException.
 Outcome<domain::JobKey> tagged_job(const Services& services, const Context& context, const std::string& arn) {
   const auto parts = split(arn, ':');
   const std::string prefix = "training-job/";
@@ -283,7 +282,7 @@ void delete_tags(const Services& services, const Context& context, const sagemak
 }  // namespace
 
 void add_operations(OperationTable& table, const Settings& settings, const Services& services) {
-  // Shared by the functions of the table alone; the table's end is its end.
+  // Owned by the functions of the table, and destroyed with the table.
   const auto views = std::make_shared<Views>(services.metrics);
 
   table.add_later<sagemaker::CreateTrainingJob>(

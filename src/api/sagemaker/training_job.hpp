@@ -1,4 +1,4 @@
-// Converts between SageMaker's training jobs and jobs: a request becomes a job specification, a job becomes a description.
+// Converts SageMaker's training jobs: requests to job specifications, and jobs to descriptions.
 //
 // Threads: pure functions.
 #pragma once
@@ -16,26 +16,26 @@
 
 namespace trainyard::api::sagemaker {
 
-inline constexpr int64_t kMaxRuntimeSecondsDefault = 86'400;   // as AWS
-inline constexpr int64_t kMaxRuntimeSecondsMax = 28 * 86'400;  // as AWS
-inline constexpr int64_t kVolumeGibDefault = 30;               // as AWS
-inline constexpr size_t kTagsMax = 50;                         // of one resource, as AWS
+inline constexpr int64_t kMaxRuntimeSecondsDefault = 86'400;   // as on AWS
+inline constexpr int64_t kMaxRuntimeSecondsMax = 28 * 86'400;  // as on AWS
+inline constexpr int64_t kVolumeGibDefault = 30;               // as on AWS
+inline constexpr size_t kTagsMax = 50;                         // of one resource, as on AWS
 inline constexpr std::string_view kMetricsNamespace = "/aws/sagemaker/TrainingJobs";
 
-// Checks what the model's constraints do not cover. Parameters that this server does not support and a user would rely on are
-// rejected with an explanation; harmless ones are kept and echoed.
+// Checks what the model's constraints do not cover. Unsupported parameters that a user would rely on are rejected with an
+// explanation. Harmless ones are kept and echoed.
 Outcome<domain::JobSpec> job_spec_of(const shapes::sagemaker::CreateTrainingJobRequest& request,
                                      const FindImage& find_image, const domain::FileSystems& file_systems);
 
-// Errors: invalid, in words for the client: the regular expression is none of RE2, or has no group for the value.
+// Errors: invalid, with a text for the client: not a regular expression of RE2, or no group for the value.
 Result<domain::MetricDefinition> metric_definition(const std::string& name, const std::string& regex);
 
-// Errors: ValidationException, for too many, reserved or repeated keys.
+// Errors: ValidationException (too many, reserved or repeated keys).
 Outcome<std::vector<domain::Tag>> tags_of(const std::vector<shapes::sagemaker::Tag>& tags);
 
-// What of a description never changes: the request, with AWS's defaults.
+// The constant part of a description: the request, with AWS's defaults.
 Result<shapes::sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job);
-// Adds all that does change.
+// Adds the part that changes.
 void describe(const domain::Job& job, Instant now, shapes::sagemaker::DescribeTrainingJobResponse& out);
 shapes::sagemaker::TrainingJobSummary summary_of(const domain::Job& job, Instant now);
 

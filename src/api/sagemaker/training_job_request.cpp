@@ -1,4 +1,4 @@
-// CreateTrainingJob's request -> domain::JobSpec.
+// Converts CreateTrainingJob's request to a domain::JobSpec.
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 namespace sagemaker = shapes::sagemaker;
 
-// One answer for all that later versions bring: what, and what to do meanwhile.
+// The failure for an unsupported parameter, with an alternative.
 Failure not_yet(std::string_view member, std::string_view instead) {
   return validation_exception(std::string(member) +
                               " is not supported by this server yet: " + std::string(instead));
@@ -88,7 +88,7 @@ Failure channel_fault(const domain::Channel& channel, const std::string& text) {
   return validation_exception("Channel " + channel.name + ": " + text);
 }
 
-// Which input mode a channel has: its own, or else the algorithm's.
+// The input mode of a channel: its own, or the algorithm's.
 Outcome<domain::InputMode> input_mode_of(const sagemaker::Channel& channel, const std::string& of_algorithm) {
   const std::string mode = channel.input_mode.value_or(of_algorithm);
   if (mode == "File") return domain::InputMode::file;
@@ -96,7 +96,7 @@ Outcome<domain::InputMode> input_mode_of(const sagemaker::Channel& channel, cons
   return not_yet("Channel " + *channel.channel_name + ": InputMode " + mode, "use File or Pipe");
 }
 
-// What may stand together, as on SageMaker.
+// Checks the combination of a channel's options, as SageMaker does.
 Outcome<Done> check_channel(const domain::Channel& channel, const domain::JobSpec& spec) {
   const bool pipe = channel.input_mode == domain::InputMode::pipe;
   if (channel.compression != "None" && !pipe)
@@ -173,7 +173,7 @@ Outcome<domain::Channel> read_channel(const sagemaker::Channel& channel, const s
   return out;
 }
 
-// What a channel brings into /opt/ml/input/data is not another's.
+// Checks that the files of different channels in /opt/ml/input/data have different names.
 Outcome<Done> check_names(const std::vector<domain::Channel>& channels) {
   for (const auto& channel : channels) {
     for (const auto& other : channels) {
@@ -199,7 +199,7 @@ Outcome<Done> read_channels(const sagemaker::CreateTrainingJobRequest& request,
   return check_names(spec.channels);
 }
 
-// A limit that the model does not have, in the words of those that it has. `path`: as the model's constraints name it.
+// Checks a limit that the model does not have. `path`: of the member, as in AWS's texts for violated constraints.
 Outcome<Done> at_most(const std::string& path, int64_t value, int64_t most) {
   if (value <= most) return Done{};
   return validation_exception(
@@ -268,7 +268,7 @@ Outcome<Done> read_output(const sagemaker::CreateTrainingJobRequest& request, do
   return Done{};
 }
 
-// Where checkpoints lie inside. What the platform itself puts into a container is not theirs to cover.
+// Checks the path of checkpoints in the container. It must not hide files of the platform.
 Outcome<std::string> checkpoint_path(const std::string& given_path) {
   const std::string path = without_last_slashes(given_path);
   const auto refused = [&](const std::string& why) {

@@ -1,4 +1,4 @@
-// domain::Job -> DescribeTrainingJob's and ListTrainingJobs' words.
+// Converts a domain::Job to the responses of DescribeTrainingJob and ListTrainingJobs.
 #include <chrono>
 
 #include "base/json.hpp"
@@ -22,7 +22,7 @@ void set_default(std::optional<T>& member, T value) {
   if (!member) member = std::move(value);
 }
 
-// Whole seconds, begun ones counted: what was used is paid.
+// Whole seconds, rounded up: started seconds are billed.
 int64_t seconds_between(Instant from, Instant to) {
   return to <= from ? 0 : std::chrono::ceil<std::chrono::seconds>(to - from).count();
 }
@@ -31,7 +31,7 @@ std::string sentence(const std::string& text) {
   return text.empty() || text.ends_with('.') || text.ends_with('!') ? text : text + ".";
 }
 
-// What the user should know stands where users look: in the message of the present transition.
+// The message of a transition. The current one also has the pending reason and the job's note, where users look first.
 std::string message_of(const domain::Job& job, const domain::Transition& transition, bool present) {
   std::string message = transition.message;
   if (!present) return message;
@@ -98,7 +98,7 @@ Result<sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job) {
                     std::string("FullyReplicated"));
     }
   }
-  // Clients read these without asking whether they are there.
+  // Clients read these members without checking that they exist.
   out.output_data_config = std::move(request.output_data_config);
   set_default(set(out.output_data_config).kms_key_id, std::string());
   set_default(set(out.output_data_config).compression_type, std::string("GZIP"));
@@ -130,7 +130,7 @@ void describe(const domain::Job& job, Instant now, sagemaker::DescribeTrainingJo
   out.secondary_status = domain::to_string(job.phase());
   out.last_modified_time = job.modified;
   if (!job.failure_reason.empty()) out.failure_reason = job.failure_reason;
-  // Where it is, or will be: clients build on it before the job is done.
+  // The current or future location. Clients use it before the job has ended.
   set(out.model_artifacts).s3_model_artifacts =
       job.model_uri.empty() ? job.spec.output_uri + "/" + job.key.name + "/output/model" +
                                   (job.spec.compress_model ? ".tar.gz" : "/")
@@ -148,7 +148,7 @@ void describe(const domain::Job& job, Instant now, sagemaker::DescribeTrainingJo
   out.training_start_time = job.training_start;
   out.training_end_time = job.training_end;
   if (job.training_start) {
-    // What was waited between attempts is training time as AWS counts it, and is not billed.
+    // Waiting time between attempts counts as training time, as on AWS, but is not billed.
     const Instant end = job.training_end.value_or(now);
     out.training_time_in_seconds = seconds_between(*job.training_start, end);
     out.billable_time_in_seconds = std::chrono::ceil<std::chrono::seconds>(job.ran(end)).count();
