@@ -1,4 +1,4 @@
-// Buckets: they lie in a region, and all are the account's own.
+// Operations on buckets. Each bucket has a region, and all belong to the account.
 #include "base/text.hpp"
 #include "s3/common.hpp"
 
@@ -7,16 +7,16 @@ namespace {
 
 namespace s3 = shapes::s3;
 
-constexpr std::string_view kFirstRegion = "us-east-1";  // the one whose buckets have no location constraint
+constexpr std::string_view kFirstRegion = "us-east-1";  // its buckets have no location constraint
 
-// Where a new bucket shall lie.
+// The region of a new bucket.
 Outcome<std::string> region_for(const Context& context, const s3::CreateBucketRequest& in) {
   std::string asked;
   if (in.create_bucket_configuration)
     asked = in.create_bucket_configuration->location_constraint.value_or("");
   if (asked.empty()) return context.region;
-  if (asked == "EU") asked = "eu-west-1";  // the oldest of the names
-  // From us-east-1 a bucket may be put anywhere; from any other region, only there.
+  if (asked == "EU") asked = "eu-west-1";  // a legacy name
+  // A request to us-east-1 may create a bucket in any region, a request to another region only there.
   if (context.region != kFirstRegion && asked != context.region)
     return s3_failure(400, "IllegalLocationConstraintException",
                       "The " + shorten(asked, 60) +
@@ -42,7 +42,7 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
   if (!objects.head_bucket(bucket)) TRY_S3(forget_policy(identities, bucket), bucket, "");
   const auto made = objects.create_bucket(bucket, *region);
   if (!made) {
-    // Asked again in us-east-1, S3 has always said yes.
+    // As on S3, creating an existing bucket again in us-east-1 succeeds.
     const auto there = objects.head_bucket(bucket);
     const bool again = objects::fault_of(made.error()) == objects::fault::kBucketExists && there &&
                        there->region == kFirstRegion && context.region == kFirstRegion;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace objects;
 
-// The sentence behind the word of `fault`, without what was being done.
+// The part of the message after the fault's word, without the context before it.
 std::string sentence_of(const Error& error, std::string_view word) {
   const size_t at = error.message.find(word);
   return error.message.substr(at + word.size() + 2);
@@ -38,7 +38,7 @@ Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_v
   if (word == fault::kLengthMismatch) return incomplete_body();
   if (word == fault::kQuotaExceeded)
     return s3_failure(403, "QuotaExceeded", "Refused, since " + sentence() + ".");
-  // S3 has no name for it, and one that clients take for passing would have them send it all again.
+  // S3 has no error for a full disk. Clients would retry a transient error, and send the whole body again.
   if (error.kind == Kind::exhausted)
     return s3_failure(507, "InsufficientStorage", "The server has no space left for it: " + error.message);
   return failure_of(shapes::s3::kService, error);
@@ -80,7 +80,7 @@ bool names_etag(std::string_view header, std::string_view etag) {
 }
 
 std::optional<Failure> check_conditions(const Conditions& conditions, const ObjectInfo& info, bool reading) {
-  // Headers tell whole seconds.
+  // Headers contain whole seconds.
   const Instant modified = std::chrono::floor<std::chrono::seconds>(info.modified);
   const auto unchanged = [&](std::string_view condition) {
     return reading ? not_modified() : precondition_failed(condition);

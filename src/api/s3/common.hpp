@@ -1,4 +1,4 @@
-// Provides what S3's operations share: errors of objects with S3's texts, conditions, ranges, checksums, bodies.
+// Provides what S3's operations share: S3's errors for those of `objects`, conditions, ranges, checksums, bodies.
 //
 // Threads: pure functions, except those that take an exchange or a reader.
 #pragma once
@@ -18,11 +18,11 @@
 
 namespace trainyard::api::s3 {
 
-// One read of a body on its way to or from the disk: large enough that system calls cost little, small enough
-// that sixty-four streams at once are nothing.
+// The buffer for a body on its way to or from the disk: large enough that system calls cost little, and small enough
+// for many streams at once.
 inline constexpr size_t kBodyBufferBytes = 256 << 10;
 
-// The exact S3 name where the error's word has one.
+// Makes the failure with S3's exact name, if the error's fault has one.
 Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_view key);
 
 // Evaluates to the value of EXPRESSION, a Result of `objects`; on error returns the S3 failure from the enclosing function.
@@ -33,17 +33,17 @@ Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_v
     std::move(try_s3_result_).value();                                              \
   })
 
-// A failure when the caller expects the bucket to be another account's.
+// Returns a failure if the request expects the bucket to belong to another account.
 std::optional<Failure> check_owner(const Context& context, const std::optional<std::string>& expected);
 
-// "bytes=0-9", "bytes=5-", "bytes=-3". Nothing for what is no such range: S3 answers those with the whole.
+// Reads "bytes=0-9", "bytes=5-", "bytes=-3". Nothing: another text, for which S3 returns the whole object.
 std::optional<objects::Range> read_range(const std::optional<std::string>& header);
 
 std::string quoted_etag(const std::string& etag);
-// Whether `header` ("\"abc\"", "abc, def", "*") names the ETag.
+// Returns whether `header` ("\"abc\"", "abc, def", "*") names the ETag.
 bool names_etag(std::string_view header, std::string_view etag);
 
-// If-Match and its kin. Nothing: go on.
+// If-Match and similar headers. check_conditions returns nothing if they hold.
 struct Conditions {
   std::optional<std::string> if_match, if_none_match;
   std::optional<Instant> if_modified_since, if_unmodified_since;
@@ -51,15 +51,15 @@ struct Conditions {
 std::optional<Failure> check_conditions(const Conditions& conditions, const objects::ObjectInfo& info,
                                         bool reading);
 
-// "bucket/key", "/bucket/key", percent-encoded, perhaps "?versionId=null". Errors: the failure.
+// Reads "bucket/key" or "/bucket/key", percent-encoded, optionally with "?versionId=null".
 Outcome<objects::Location> read_copy_source(const std::string& source);
 
-// S3's own names of checksum algorithms ("CRC32") and ours ("crc32").
+// Convert between S3's names of checksum algorithms ("CRC32") and those of `objects` ("crc32").
 Outcome<std::string> checksum_name(std::string_view s3_name);
 std::string s3_checksum_name(std::string_view name);
 std::string checksum_type_of(const std::map<std::string, std::string>& checksums);
 
-// The checksums that the head of a request states, or announces as trailers.
+// The checksums in the head of a request, and those that it announces as trailers.
 Outcome<std::map<std::string, std::string>> announced_checksums(const net::RequestHead& head);
 
 template <class Input>
@@ -86,7 +86,7 @@ void set_checksums(Output& out, const std::map<std::string, std::string>& checks
   set("sha256", out.checksum_sha256);
 }
 
-// What the object shall carry, of a put, a copy or an upload.
+// The headers and metadata of an object from a put, a copy or an upload.
 template <class Input>
 objects::PutOptions put_options_of(const Input& in) {
   objects::PutOptions options;
@@ -103,8 +103,8 @@ objects::PutOptions put_options_of(const Input& in) {
   return options;
 }
 
-// A failure for what would silently not be done: other keys than ours to encrypt, access for others, locks,
-// tags.
+// Returns a failure for options that this server cannot honour: encryption with the client's keys, access for
+// others, locks, tags.
 template <class Input>
 std::optional<Failure> check_not_here(const Input& in) {
   const auto refused = [](std::string_view what) {
@@ -116,7 +116,7 @@ std::optional<Failure> check_not_here(const Input& in) {
   if (in.grant_full_control || in.grant_read || in.grant_read_acp || in.grant_write_acp)
     return refused("x-amz-grant-*");
   if (in.sse_customer_algorithm) return refused("x-amz-server-side-encryption-customer-algorithm");
-  // "aws:kms" without a key leaves everything to the store, and the SageMaker SDK sends it by default; no reply confirms it.
+  // "aws:kms" without a key is accepted, since the SageMaker SDK sends it by default. No response confirms it.
   if (in.ssekms_key_id && !in.ssekms_key_id->empty())
     return refused("x-amz-server-side-encryption-aws-kms-key-id");
   if (in.object_lock_mode || in.object_lock_legal_hold_status) return refused("x-amz-object-lock-*");
@@ -124,7 +124,7 @@ std::optional<Failure> check_not_here(const Input& in) {
   return std::nullopt;
 }
 
-// Reads the request's body into the writer and brings the trailers' checksums. Errors: of either.
+// Copies the request's body and the checksums of its trailers to the writer. Errors: those of either.
 template <class Operation>
 Result<void> pass_body(Exchange<Operation>& exchange, objects::Writer& writer) {
   std::vector<char> buffer(kBodyBufferBytes);
@@ -139,13 +139,13 @@ Result<void> pass_body(Exchange<Operation>& exchange, objects::Writer& writer) {
   return ok();
 }
 
-// Everything of the reader into the writer.
+// Copies a whole object from the reader to the writer.
 Result<void> pass_object(objects::Reader& reader, objects::Writer& writer);
 
 void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore* identities);
 // `identities` nullptr: buckets have no policies.
 void add_policies(OperationTable& table, objects::Objects& objects, IdentityStore* identities);
-// A bucket that was deleted has none, nor has a new one that which another left.
+// Removes the policy of a bucket: when it is deleted, and before a bucket of that name is created.
 Result<void> forget_policy(IdentityStore* identities, const std::string& bucket);
 void add_lists(OperationTable& table, objects::Objects& objects);
 void add_objects(OperationTable& table, objects::Objects& objects);

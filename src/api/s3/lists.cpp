@@ -1,4 +1,4 @@
-// Listing keys, and removing them.
+// Operations that list objects, and that delete them.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -9,9 +9,9 @@ namespace {
 
 namespace s3 = shapes::s3;
 
-constexpr int64_t kKeysPageMax = 1000;  // as S3, for listing and for DeleteObjects
+constexpr int64_t kKeysPageMax = 1000;  // as on S3, for lists and for DeleteObjects
 
-// Keys may hold what XML cannot; clients request them percent-encoded.
+// Keys may contain characters that XML cannot, so clients may request them percent-encoded.
 class Encoding {
  public:
   static Outcome<Encoding> read(const std::optional<std::string>& asked) {
@@ -37,7 +37,7 @@ Outcome<int64_t> page_size(const std::optional<int64_t>& asked) {
   return std::min(*asked, kKeysPageMax);
 }
 
-// What both versions of listing have in common.
+// Sets the members that both versions of ListObjects share.
 template <class Output>
 void show_page(Output& out, const objects::ListPage& page, const Encoding& encode,
                const std::optional<s3::Owner>& owner) {

@@ -1,4 +1,4 @@
-// Objects: get, head, put, copy. Bodies pass through a buffer of kBodyBufferBytes.
+// Operations on objects: get, head, put, copy. Bodies pass through a buffer of kBodyBufferBytes.
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "s3/common.hpp"
@@ -20,7 +20,7 @@ std::optional<Failure> check_reading(const Context& context, const Input& in) {
   return std::nullopt;
 }
 
-// The head of a get: what the object is, and which of it is sent.
+// The head of the response to a get: the object's properties and the range that is sent.
 template <class Output, class Input>
 Output describe(const objects::ObjectInfo& info, const objects::Range& range, bool ranged, const Input& in) {
   Output out;
@@ -45,7 +45,7 @@ Output describe(const objects::ObjectInfo& info, const objects::Range& range, bo
   if (ranged)
     out.content_range = "bytes " + std::to_string(range.first) + "-" + std::to_string(range.last) + "/" +
                         std::to_string(info.bytes);
-  // Of the whole object, so they would not fit a part of it.
+  // The checksums are those of the whole object, so they are left out for a range.
   if (!ranged && in.checksum_mode && !info.checksums.empty()) {
     set_checksums(out, info.checksums);
     out.checksum_type = checksum_type_of(info.checksums);
@@ -66,15 +66,15 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
   const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
   const auto out = describe<s3::GetObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
-  // Read ahead of the head, so that what cannot be read, or fails its checksum, is said while it can be.
+  // Read the first bytes before the head is sent, so that an unreadable or corrupt object can still be reported.
   std::vector<char> buffer(kBodyBufferBytes);
   auto first = reader->read(buffer);
   if (!first)
     log(Level::error, "api", "an object cannot be read",
         {{"request", context.request_id}, {"why", first.error().message}});
   size_t bytes = TRY_S3(std::move(first), *in.bucket, *in.key);
-  // From here on nothing but the body can be said: what breaks it off ends the connection, and the client
-  // sees that bytes are missing.
+  // From here on only the body can be sent. An error closes the connection, and the client sees that bytes are
+  // missing.
   const auto sent = [&]() -> Result<void> {
     TRY(exchange.start(out, uint64_t(*out.content_length), asked ? 206 : 200));
     for (; bytes > 0; bytes = TRY(reader->read(buffer))) TRY(exchange.write(std::span(buffer).first(bytes)));
@@ -95,7 +95,7 @@ Outcome<std::optional<s3::HeadObjectOutput>> head_object(objects::Objects& objec
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
   const auto out = describe<s3::HeadObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
   (void)!exchange.start(out, uint64_t(*out.content_length),
-                        asked ? 206 : 200);  // a client that left needs no answer
+                        asked ? 206 : 200);  // a disconnected client needs no answer
   return std::optional<s3::HeadObjectOutput>();
 }
 

@@ -1,4 +1,4 @@
-// S3: the list of its parts. Each speaks to the one Objects of the server, whatever is behind it.
+// Registers S3's operations, by subject. All use the server's one Objects.
 #include "s3/operations.hpp"
 #include "s3/common.hpp"
 

@@ -1,4 +1,4 @@
-// Operations on bucket policies, which are kept in the ledger like users and roles and evaluated by the authorizer.
+// Operations on bucket policies. The ledger stores them like users and roles, and the authorizer evaluates them.
 #include "policy/bucket_policy.hpp"
 
 #include "base/text.hpp"
@@ -35,7 +35,7 @@ Outcome<s3::Nothing> put_policy(objects::Objects& objects, IdentityStore& identi
   return s3::Nothing{};
 }
 
-// The bucket's, from a snapshot that outlives it.
+// Finds the policy of a bucket in a snapshot, which must outlive it.
 Outcome<const policy::BucketPolicy*> find_policy(objects::Objects& objects, const policy::Identities& all,
                                                  const Context& context, const std::string& bucket,
                                                  const std::optional<std::string>& expected_owner) {

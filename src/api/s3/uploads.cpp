@@ -1,4 +1,4 @@
-// Multipart uploads.
+// Operations on multipart uploads.
 #include "base/text.hpp"
 #include "s3/common.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 namespace s3 = shapes::s3;
 
-constexpr int64_t kPageMax = 1000;  // as S3, of parts and of uploads
+constexpr int64_t kPageMax = 1000;  // as on S3, for parts and for uploads
 
 Failure missing_upload(const std::optional<std::string>& id) { return no_such_upload(id.value_or("")); }
 
