@@ -1,8 +1,8 @@
-// CloudWatch Logs. Two habits of clients decide what looks odd here:
+// Operations of CloudWatch Logs. Two habits of clients explain the tokens:
 //
-// SDKs list the streams of a job again and again without the token that they were given, so a listing by prefix returns all
-// streams and no token. A client that follows a stream stops at a token that it gets back unchanged, so GetLogEvents always
-// returns both tokens.
+// SDKs list the streams of a job repeatedly without the token that they received, so a list by prefix returns all streams and
+// no token. A client that follows a stream stops when it receives the same token again, so GetLogEvents always returns both
+// tokens.
 #include "shapes/logs.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 namespace aws = shapes::logs;
 
-// Limits that AWS documents and the model does not have.
+// Limits that AWS documents, but that the model does not have.
 constexpr size_t kEventBytesMax = 256 << 10;
 constexpr size_t kPutBytesMax = 1 << 20;
 constexpr size_t kEventOverheadBytes = 26;
@@ -28,7 +28,7 @@ constexpr size_t kEventsDefault = 10'000;
 
 constexpr const char* kBadToken = "The specified nextToken is invalid.";
 
-// What observe answers, in the words of the service.
+// Converts observe's errors to those of CloudWatch Logs.
 std::variant<Failure, Error> told(Error error) {
   if (error.kind == Kind::not_found)
     return resource_not_found(error.message.starts_with("log group")
@@ -54,7 +54,7 @@ std::string group_arn(const Context& context, const std::string& group) {
   return "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:" + group;
 }
 
-// Requests name a group by its name or by an identifier, which is the name or an ARN.
+// The group of a request, which has its name or an identifier. The identifier is the name or an ARN.
 Outcome<std::string> group_of(const Context& context, const std::optional<std::string>& name,
                               const std::optional<std::string>& identifier) {
   if (name && identifier)
@@ -94,7 +94,7 @@ std::optional<uint64_t> position_of(std::string_view token) {
   return uint64_t(*number);
 }
 
-// A list goes on after the name (and, ordered by time, the time) that the page before ended with.
+// The position of a list's next page: after this name and, in a list ordered by time, this time.
 struct ListPlace {
   int64_t at = 0;
   std::string name;
@@ -231,7 +231,7 @@ Outcome<aws::FilterLogEventsResponse> filter_events(observe::Logs& logs, const C
                              .from = instant_of(in.start_time),
                              .token = in.next_token.value_or(""),
                              .events_max = size_t(in.limit.value_or(kEventsDefault))};
-  // Here, unlike in GetLogEvents, the end belongs to the range.
+  // Unlike in GetLogEvents, the range includes its end.
   if (in.end_time && *in.end_time < INT64_MAX) query.to = from_milliseconds(*in.end_time + 1);
   auto page = TRY_LOGS(logs.filter(context.region, group, query));
   aws::FilterLogEventsResponse out;
@@ -268,7 +268,7 @@ Outcome<aws::PutLogEventsResponse> put_events(observe::Logs& logs, const Context
     return invalid_parameter(
         "The batch of log events in a single PutLogEvents request cannot span more than 24 hours.");
 
-  // Events outside these ages are left out, and the reply says which.
+  // Older or newer events are rejected, and listed in the response.
   const int64_t oldest = to_milliseconds(context.now - kTooOld),
                 newest = to_milliseconds(context.now + kTooNew);
   aws::RejectedLogEventsInfo rejected;
@@ -285,7 +285,7 @@ Outcome<aws::PutLogEventsResponse> put_events(observe::Logs& logs, const Context
   TRY_LOGS(logs.append({context.region, *in.log_group_name, *in.log_stream_name}, accepted));
   aws::PutLogEventsResponse out;
   if (accepted.size() != events.size()) out.rejected_log_events_info = rejected;
-  // Clients that still pass it on get one; nothing is made of it.
+  // Old clients send this token with the next request. It is ignored.
   out.next_sequence_token = event_token('s', uint64_t(to_milliseconds(context.now))).substr(2);
   return out;
 }
