@@ -1,4 +1,4 @@
-// CloudWatch metrics. What the model does not constrain, this file does, in the service's words.
+// Operations on CloudWatch metrics. Checks constraints that the model does not have, with AWS's texts.
 #include "shapes/cloudwatch.hpp"
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace {
 
 namespace aws = shapes::cloudwatch;
 
-constexpr size_t kDataMax = 1000;        // metrics of one PutMetricData
+constexpr size_t kDataMax = 1000;        // metrics in one PutMetricData
 constexpr size_t kDatumValuesMax = 150;  // of one metric
 constexpr Duration kTooOld = 14 * 24h;
 constexpr Duration kTooNew = 2h;
-constexpr int64_t kPointsMax = 1440;  // of one GetMetricStatistics
-constexpr size_t kListMax = 500;      // metrics of one page
+constexpr int64_t kPointsMax = 1440;  // in one GetMetricStatistics
+constexpr size_t kListMax = 500;      // metrics in one page
 const double kValueMax = std::ldexp(1.0, 360);
 
 std::map<std::string, std::string> to_map(const std::optional<std::vector<aws::Dimension>>& dimensions) {
@@ -37,7 +37,7 @@ std::optional<Failure> check_value(const std::string& name, double value) {
                                  " is invalid.");
 }
 
-// Appends the samples of one datum; `name` is its name in messages: MetricData.member.1
+// Appends the samples of one datum. `name`: of the datum in error messages: MetricData.member.1
 std::optional<Failure> add_datum(const Context& context, const std::string& name_space,
                                  const aws::MetricDatum& datum, const std::string& name,
                                  std::vector<observe::MetricRecord>& records) {
@@ -171,7 +171,7 @@ Outcome<aws::GetMetricStatisticsOutput> statistics(observe::Metrics& metrics, co
   if (*in.start_time >= *in.end_time)
     return invalid_parameter_value("The parameter StartTime must be less than the parameter EndTime.");
 
-  // As documented: a start is rounded down to what its age still tells apart.
+  // As documented by AWS, the start is rounded down to the resolution of metrics of its age.
   const Duration period = Duration(seconds * 1000);
   const Duration age = context.now - *in.start_time;
   const Duration step = seconds < 60     ? period
