@@ -1,6 +1,6 @@
 // Provides what IAM's operations share: reading the snapshot of identities, changing it, pages, and IAM's error names.
 //
-// Threads: pure functions; the operations that are added run on stream threads.
+// Threads: pure functions; the registered operations run on stream threads.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +22,10 @@ namespace iam = shapes::iam;
 using policy::EntityKind;
 using policy::Identities;
 
-// IAM's error for a change that was refused. `of_removal`: a conflict is a DeleteConflict.
+// Makes IAM's failure for an error. `of_removal`: a conflict is a DeleteConflict.
 Failure iam_failure(const Error& error, bool of_removal = false);
 
-// Errors: MalformedPolicyDocument; LimitExceeded.
+// Parses a policy document. Errors: MalformedPolicyDocument, LimitExceeded.
 Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKind kind, size_t bytes_max);
 
 template <class Operation>
@@ -35,7 +35,7 @@ template <class Operation>
 using Edit = std::function<Outcome<typename Operation::Output>(Identities&, const Context&,
                                                                const typename Operation::Input&)>;
 
-// Adds an operation that reads the snapshot. Its errors become IAM's.
+// Adds an operation that reads the snapshot. Its errors are converted to IAM's.
 template <class Operation>
 void add_read(OperationTable& table, const Services& services, Read<Operation> read) {
   table.add<Operation>([&services, read = std::move(read)](
@@ -47,7 +47,7 @@ void add_read(OperationTable& table, const Services& services, Read<Operation> r
   });
 }
 
-// Adds an operation that changes a copy of the snapshot, which is then made durable.
+// Adds an operation that changes a copy of the snapshot. The changed copy is then made durable.
 template <class Operation>
 void add_edit(OperationTable& table, const Services& services, bool removal, Edit<Operation> edit) {
   table.add<Operation>([&services, removal, edit = std::move(edit)](
@@ -69,7 +69,7 @@ void add_edit(OperationTable& table, const Services& services, bool removal, Edi
   });
 }
 
-// The same without an answer.
+// Adds an operation that changes a copy of the snapshot and has an empty output.
 template <class Operation>
 void add_change(OperationTable& table, const Services& services,
                 std::function<Result<void>(Identities&, const typename Operation::Input&)> change) {
@@ -83,9 +83,9 @@ void add_change(OperationTable& table, const Services& services,
                       });
 }
 
-inline constexpr int64_t kItemsDefault = 100;  // of a page
+inline constexpr int64_t kItemsDefault = 100;  // in a page
 
-// One page of `all`, which is in the order of its keys: those behind the marker, at most max_items.
+// Returns a page of `all` in the order of keys: at most max_items items after the marker.
 template <class In, class Item, class Key, class Out>
 Result<std::vector<Item>> page_of(const In& in, std::vector<Item> all, Key key, Out& out) {
   const size_t max = size_t(in.max_items.value_or(kItemsDefault));
@@ -117,9 +117,9 @@ void add_managed_policies(OperationTable& table, const Services& services);
 void add_simulation(OperationTable& table, const Services& services);
 void add_sts(OperationTable& table, const Settings& settings, const Services& services);
 
-// The built-in role that any undefined name stands for (auth/README.md). Its documents are parsed once.
+// The built-in role for undefined names (auth/README.md).
 policy::Role undefined_role(const std::string& account, const std::string& name);
-// The role, or the undefined one. Errors: none.
+// Returns the role, or the built-in role if it is not defined. Errors: none.
 policy::Role role_or_undefined(const Identities& identities, const std::string& name);
 
 }  // namespace trainyard::api::iam

@@ -1,11 +1,11 @@
-// Policies of users, groups and roles: inline ones, and managed ones that are attached.
+// Operations on the policies of users, groups and roles: inline policies, and attached managed policies.
 #include "base/text.hpp"
 #include "iam/common.hpp"
 
 namespace trainyard::api::iam {
 namespace {
 
-// The operations of a kind of entity differ in the member that names it.
+// The operations of a kind of entity, and the member with the entity's name.
 struct UserPolicies {
   static constexpr EntityKind kKind = EntityKind::user;
   using Put = iam::PutUserPolicy;
@@ -40,7 +40,7 @@ struct RolePolicies {
   static auto& name(auto& shape) { return shape.role_name; }
 };
 
-// Undefined role names have no policies of their own, and are not an error.
+// An undefined role has no policies, and is not an error.
 template <class Of>
 Result<policy::Entity> entity_named(const Identities& identities, const std::string& name) {
   if (Of::kKind == EntityKind::role) return static_cast<policy::Entity>(role_or_undefined(identities, name));

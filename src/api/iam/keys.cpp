@@ -1,4 +1,4 @@
-// Access keys of users. The secret is shown once, in the answer of CreateAccessKey.
+// Operations on the access keys of users. Only CreateAccessKey's response contains the secret.
 #include "iam/common.hpp"
 
 namespace trainyard::api::iam {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::string_view kActive = "Active", kInactive = "Inactive";
 
-// The user that is named, else the caller.
+// The user in the request, or the caller.
 Outcome<std::string> user_in(const Context& context, const std::optional<std::string>& name) {
   if (name) return *name;
   if (!context.principal.role_arn.empty())
@@ -35,7 +35,7 @@ Outcome<iam::ListAccessKeysResponse> list_keys(const Services& services, const C
   const auto identities = services.identities->snapshot();
   const std::string user = TRY(user_in(context, in.user_name));
   const auto keys = policy::keys_of(*identities, user);
-  // Keys of the configuration file may name a user without a record.
+  // Keys in the configuration file may belong to users without a record.
   if (keys.empty())
     if (const auto known = policy::user_of(*identities, user); !known) return iam_failure(known.error());
   std::vector<iam::AccessKeyMetadata> all;

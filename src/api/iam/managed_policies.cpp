@@ -1,4 +1,4 @@
-// Managed policies and their versions.
+// Operations on managed policies and their versions.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -24,7 +24,7 @@ iam::Policy shown(const Identities& identities, const VersionedPolicy& policy, b
   out.is_attachable = true;
   out.create_date = policy.created;
   out.update_date = policy.updated;
-  if (!whole) return out;  // lists show neither
+  if (!whole) return out;  // not in lists
   if (!policy.description.empty()) out.description = policy.description;
   out.tags = shown_tags(policy.tags);
   return out;
@@ -105,11 +105,11 @@ Result<iam::ListPolicyVersionsResponse> list_versions(const Identities& identiti
   iam::ListPolicyVersionsResponse out;
   out.versions = TRY(page_of(
       in, std::move(all), [](const iam::PolicyVersion& each) { return *each.version_id; }, out));
-  std::ranges::reverse(*out.versions);  // newest first, as AWS
+  std::ranges::reverse(*out.versions);  // newest first, as on AWS
   return out;
 }
 
-// Users, groups and roles share one list of pages: in the order of kind and name.
+// Users, groups and roles share the pages of one list, in the order of kind and name.
 Result<iam::ListEntitiesForPolicyResponse> list_entities(const Identities& identities, const Context&,
                                                          const iam::ListEntitiesForPolicyRequest& in) {
   TRY(policy::policy_of(identities, *in.policy_arn));
@@ -132,7 +132,7 @@ Result<iam::ListEntitiesForPolicyResponse> list_entities(const Identities& ident
   if (in.policy_usage_filter != "PermissionsBoundary")
     add(policy::attachments_of(identities, *in.policy_arn));
   if (in.policy_usage_filter != "PermissionsPolicy") add(policy::boundaries_of(identities, *in.policy_arn));
-  // The same entity may have it as policy and as boundary.
+  // An entity may have the policy both attached and as its boundary.
   std::ranges::sort(all, {}, &Found::key);
   const auto same =
       std::unique(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.key == b.key; });

@@ -1,4 +1,4 @@
-// IAM: users, groups, roles, policies and access keys of the account. Operations by what they concern are in iam_*.cpp.
+// Registers IAM's and STS's operations, by subject, and implements the functions that they share.
 #include "auth/roles.hpp"
 #include "base/text.hpp"
 #include "iam/common.hpp"
@@ -61,7 +61,7 @@ policy::Role undefined_role(const std::string& account, const std::string& name)
   role.id = role_id(name);
   role.from_config = true;
   role.description = "Not defined: its sessions may do what the job that uses them needs.";
-  role.max_session_seconds = 43'200;  // of AssumeRole
+  role.max_session_seconds = 43'200;  // as for AssumeRole
   role.trust.text = policy::built_in_trust(account);
   role.trust.policy = policy::parse_policy(role.trust.text, policy::PolicyKind::trust).value();
   return role;

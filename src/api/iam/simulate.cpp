@@ -1,8 +1,8 @@
-// Simulations answer by the function that authorises requests (policy/evaluate.hpp).
+// Simulates policies with the function that authorises requests (policy/evaluate.hpp).
 //
-// An undefined role is simulated with what its jobs reach at most: objects, logs, metrics and the calls of SageMaker on
-// any resource, and the calls of EC2, KMS and ECR that SageMaker's SDKs simulate. The job decides which of them its
-// keys reach (SECURITY.md), and the SDKs simulate before there is one.
+// An undefined role is simulated with the rights that any job could need: objects, logs, metrics and SageMaker's actions
+// on all resources, and the actions of EC2, KMS and ECR that SageMaker's SDKs simulate. A job's keys have only the rights
+// that the job needs (SECURITY.md), but the SDKs simulate before the job exists.
 #include <set>
 
 #include "auth/roles.hpp"
@@ -14,7 +14,7 @@
 namespace trainyard::api::iam {
 namespace {
 
-// Actions times resources of one simulation: an answer of some megabytes.
+// Actions times resources in one simulation, whose response then has some MiB.
 constexpr size_t kDecisionsMax = 10'000;
 constexpr std::string_view kUndefinedRolePolicy =
     R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":[
@@ -29,7 +29,7 @@ constexpr std::string_view kUndefinedRolePolicy =
 
 using Parsed = std::shared_ptr<const policy::Policy>;
 
-// What one simulation evaluates; the parsed documents of the request live here.
+// The input of one simulation. Owns the parsed documents of the request.
 struct Simulated {
   std::vector<Parsed> parsed;
   std::shared_ptr<const Identities> identities;
@@ -90,7 +90,7 @@ Result<void> add_role(Simulated& to, std::string_view arn) {
   return {};
 }
 
-// Policies of the user, group or role that `arn` names. Errors: not_found, invalid.
+// Adds the policies of the user, group or role with this ARN. Errors: NoSuchEntity, InvalidInput.
 Outcome<Done> add_source(Simulated& to, const std::string& arn) {
   const auto parts = split(arn, ':');
   if (parts.size() != 6 || parts[0] != "arn" || parts[2] != "iam")
@@ -177,7 +177,7 @@ iam::ResourceSpecificResult decide(Simulated& simulated, const std::string& acti
   return out;
 }
 
-// Of several resources the result is the strictest; each has its own result too.
+// Evaluates each resource. The result for the action is the strictest of them.
 iam::EvaluationResult evaluate(Simulated& simulated, const std::string& action,
                                const std::vector<std::string>& resources) {
   std::vector<iam::ResourceSpecificResult> each;

@@ -1,4 +1,4 @@
-// STS: the caller's identity, and temporary keys of roles.
+// Operations of STS: the caller's identity, and temporary keys of roles.
 #include "shapes/sts.hpp"
 #include "auth/roles.hpp"
 #include "auth/temporary_keys.hpp"
@@ -12,10 +12,10 @@ namespace {
 namespace sts = shapes::sts;
 
 constexpr int64_t kSessionSecondsDefault = 3600, kSessionSecondsMax = 43200;
-constexpr int64_t kChainedSecondsMax = 3600;  // of a session that a session assumes, as AWS
+constexpr int64_t kChainedSecondsMax = 3600;  // of a session assumed by a session, as on AWS
 constexpr size_t kSessionPolicyArnsMax = 10;
 
-// Session policies: what the session may do at most. Errors: as IAM names them.
+// Reads session policies, which limit the rights of the session. Errors: those of IAM.
 Outcome<std::vector<std::string>> session_policies(const Settings& settings,
                                                    const sts::AssumeRoleRequest& in) {
   std::vector<std::string> policies;
@@ -41,7 +41,7 @@ Outcome<std::vector<std::string>> session_policies(const Settings& settings,
   return policies;
 }
 
-// The session that the caller begins: it keeps the person, the attempt and the source identity of the caller's own.
+// Makes the session that the caller assumes. It has the person, the attempt and the source identity of the caller's session.
 Outcome<RoleSession> new_session(const Settings& settings, const Context& context,
                                  const sts::AssumeRoleRequest& in) {
   const Principal& caller = context.principal;

@@ -1,4 +1,4 @@
-// Users and groups, and what an account has of all.
+// Operations on users and groups, and the account's summary.
 #include "iam/common.hpp"
 
 namespace trainyard::api::iam {
@@ -14,7 +14,7 @@ iam::User shown(const Identities& identities, const User& user, bool whole) {
   out.user_id = user.id;
   out.arn = identities.arn_of(user);
   out.create_date = user.created;
-  if (!whole) return out;  // lists show neither
+  if (!whole) return out;  // not in lists
   out.permissions_boundary = shown_boundary(user);
   out.tags = shown_tags(user.tags);
   return out;
@@ -43,7 +43,7 @@ Outcome<iam::CreateUserResponse> create_user(IdentityStore& store, Identities& n
   return iam::CreateUserResponse{.user = shown(next, *next.find_user(*in.user_name), true)};
 }
 
-// Without a name: the caller. The owner needs no record of a user.
+// A request without a name is for the caller. The owner may have no record.
 Result<iam::GetUserResponse> get_user(const Identities& identities, const Context& context,
                                       const iam::GetUserRequest& in) {
   const std::string name = in.user_name.value_or(context.principal.name);
