@@ -1,4 +1,4 @@
-// Service Quotas: the limits of this server.
+// Operations of Service Quotas, which list the limits of this server.
 #include "service_quotas/operations.hpp"
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace {
 
 namespace quotas = shapes::service_quotas;
 
-constexpr int64_t kPageMax = 100;  // as the model
+constexpr int64_t kPageMax = 100;  // as in the model
 
-// The names that this service alone has.
+// Errors that only this service has.
 Failure no_such_resource(std::string message) { return {400, "NoSuchResourceException", std::move(message)}; }
 Failure illegal_argument(std::string message) {
   return {400, "IllegalArgumentException", std::move(message)};
@@ -59,7 +59,7 @@ Outcome<std::vector<quotas::ServiceQuota>> all_of(const Settings& settings, cons
   return out;
 }
 
-// The page that a token stands for: the base64 of where it begins.
+// Returns the page of a token, which is the index of its first item in base64.
 template <class T>
 Outcome<std::vector<T>> page_of(std::vector<T> all, const std::optional<int64_t>& results_max,
                                 const std::optional<std::string>& token,
@@ -122,7 +122,7 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
         out.quota = TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
         return out;
       });
-  // The limits of this server are its defaults: a request cannot raise them.
+  // The server's limits are also the defaults, since no request can raise them.
   table.add<quotas::ListAWSDefaultServiceQuotas>(
       [&](const Context& context, const quotas::ListAWSDefaultServiceQuotasRequest& request)
           -> Outcome<quotas::ListAWSDefaultServiceQuotasResponse> {

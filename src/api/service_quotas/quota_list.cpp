@@ -23,7 +23,7 @@ struct Fixed {
 constexpr std::string_view kNumber = "None", kSeconds = "Second";
 constexpr std::string_view kBatch = "batch", kSageMaker = "sagemaker";
 
-// What requests are checked against, wherever that is.
+// The fixed limits on requests, which several modules check.
 const Fixed kFixed[] = {
     {kBatch, "Compute environment limit", double(batch::kEnvironmentsMax), kNumber},
     {kBatch, "Job queue limit", double(batch::kQueuesMax), kNumber},

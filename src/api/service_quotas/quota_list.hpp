@@ -1,4 +1,4 @@
-// Lists the limits of this server as Service Quotas names them: what AWS calls a quota and a person may look up.
+// Lists the limits of this server that AWS lists as quotas.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -15,10 +15,9 @@ struct ServiceQuota {
   std::string service;  // "batch", "sagemaker"
   std::string name;     // "Job queue limit"
   double value = 0;
-  std::string unit;  // "None": a number; "Second"
+  std::string unit;  // "None" for a plain number, "Second"
 
-  std::string code()
-      const;  // "L-" and eight letters and digits: the same for the same service and name always
+  std::string code() const;  // "L-" and eight letters and digits, derived from service and name
 };
 
 struct QuotaService {
@@ -26,7 +25,7 @@ struct QuotaService {
 };
 const std::vector<QuotaService>& quota_services();
 
-// By service and name; but for instances the same for everybody and in every region.
+// Returns all quotas by service and name. Only those on instances depend on the user and the region.
 std::vector<ServiceQuota> service_quotas(const std::vector<domain::InstanceQuota>& quotas,
                                          std::string_view who, std::string_view region);
 
