@@ -1,4 +1,4 @@
-// Our own operations: campaigns, the catalogue they are made from, and what a region has.
+// Operations on campaigns and their catalogue, and on the instance types of a region.
 #include "campaign/campaigns.hpp"
 
 #include <set>
@@ -17,13 +17,13 @@ namespace {
 namespace own = shapes::trainyard;
 using campaign::RowState;
 
-constexpr size_t kJobsCountedMax = 100'000;  // that run at a time, of one region
+constexpr size_t kJobsCountedMax = 100'000;  // running jobs of one region
 
 void set_unless_empty(std::optional<std::string>& member, const std::string& text) {
   if (!text.empty()) member = text;
 }
 
-// A plain error, in the words of the service: what is wrong with a campaign is wrong with the request.
+// Converts an error: an invalid campaign is an invalid request.
 Failure failure_of_campaign(const Error& error) {
   if (error.kind == Kind::invalid || error.kind == Kind::exhausted)
     return validation_exception(error.message);
@@ -106,7 +106,7 @@ std::string status_of(const campaign::Campaign& campaign) {
   return "Completed";
 }
 
-// What ListCampaigns shows of campaigns that its caller need not be allowed to describe: nothing of their jobs' values.
+// A campaign in ListCampaigns, without values of its jobs: the caller may lack the permission to describe it.
 own::Campaign summary_of(const Settings& settings, const campaign::Described& described) {
   const campaign::Campaign& campaign = described.campaign;
   const auto& wanted = campaign.definition.wanted;
@@ -185,7 +185,7 @@ Outcome<own::QueryCatalogueResponse> query(const Services& services, const Conte
   return out;
 }
 
-// What jobs of a region that run have taken of this server's machines.
+// Adds the capacity of this server's machines that the running jobs of a region use.
 Result<void> add_taken(control::Control& control, const std::string& region,
                        std::vector<campaign::Taken>& all) {
   ledger::JobQuery query;
@@ -196,7 +196,7 @@ Result<void> add_taken(control::Control& control, const std::string& region,
   do {
     const auto page = TRY(control.list(query));
     for (const domain::Job& kept : page.jobs) {
-      const auto live = control.find(kept.key);  // where its hosts are is not in the tables
+      const auto live = control.find(kept.key);  // the ledger does not store the hosts' machines
       const domain::Job& job = live ? **live : kept;
       if (const domain::Attempt* attempt = job.attempt())
         for (const auto& host : attempt->hosts)

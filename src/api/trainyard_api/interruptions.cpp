@@ -1,4 +1,4 @@
-// Interrupting jobs by hand: AWS has no operation for that.
+// Operations that interrupt jobs, for which AWS has none.
 #include "base/text.hpp"
 #include "domain/limits.hpp"
 #include "shapes/trainyard.hpp"

@@ -1,4 +1,4 @@
-// Reports: jobs of every kind in one list, with pending reasons, usage and cost.
+// Reports on jobs of all kinds, with pending reasons, usage and cost.
 #include "shapes/trainyard.hpp"
 
 #include <algorithm>
@@ -19,16 +19,16 @@ namespace {
 namespace own = shapes::trainyard;
 
 constexpr int64_t kJobsDefault = 20;
-constexpr size_t kScanJobs = 200;        // asked of the ledger at once when tags decide
-constexpr size_t kScanJobsMax = 20'000;  // looked at for one answer; then the client goes on with the token
+constexpr size_t kScanJobs = 200;        // read from the ledger at a time, with a filter by tag
+constexpr size_t kScanJobsMax = 20'000;  // read for one page; the client continues with its token
 constexpr size_t kReportJobsMax = 1'000'000;
-constexpr size_t kUsageHostsMax = 128;  // whose use is looked up for one answer
+constexpr size_t kUsageHostsMax = 128;  // hosts whose usage is read for one response
 constexpr Duration kUsageSpan = 60min;
 constexpr Duration kUsagePeriod = 1min;
 constexpr const char* kUsageMetrics[] = {"CPUUtilization", "MemoryUtilization", "DiskUtilization",
                                          "GPUUtilization", "GPUMemoryUtilization"};
 
-// "0.001250": all six decimals, so that nothing is lost.
+// "0.001250": all six decimals, so that the value is exact.
 std::string decimal(int64_t millionths) {
   char text[40];
   std::snprintf(text, sizeof text, "%s%lld.%06lld", millionths < 0 ? "-" : "",
@@ -41,7 +41,7 @@ void set_unless_empty(std::optional<std::string>& member, const std::string& tex
   if (!text.empty()) member = text;
 }
 
-// Training and billable time: the figures of SageMaker's API, so that two responses never differ.
+// Training and billable time, computed by SageMaker's API, so that responses never differ.
 struct Seconds {
   int64_t training = 0, billable = 0;
 };
@@ -51,7 +51,7 @@ Seconds seconds_of(const domain::Job& job, Instant now) {
   return {described.training_time_in_seconds.value_or(0), described.billable_time_in_seconds.value_or(0)};
 }
 
-// Of these groups of it. A job of Batch may have had some of its attempts on spot machines.
+// The cost of some groups of a job. A Batch job may have run some of its attempts on spot machines.
 domain::Cost cost_of_groups(const domain::PriceTable& prices, const domain::Job& job,
                             const std::vector<domain::InstanceGroup>& groups, Instant now) {
   const Seconds seconds = seconds_of(job, now);
@@ -78,7 +78,7 @@ std::string value_of(const std::vector<domain::Tag>& tags, std::string_view key)
   return "";
 }
 
-// "root", "user/ann", "assumed-role/trainer/ann": the ARN's own part. Jobs of before it was noted have none.
+// The last part of the creator's ARN: "root", "user/ann", "assumed-role/trainer/ann". "" for old jobs without the tag.
 std::string user_of(const std::vector<domain::Tag>& tags) {
   const std::string arn = value_of(tags, kCreatedByTag);
   return arn.substr(arn.rfind(':') + 1);
@@ -91,7 +91,7 @@ std::vector<own::Tag> shown(const std::vector<domain::Tag>& tags) {
   return out;
 }
 
-// Calls visit(child) for each child that was made, at most children_max of them. How many it looked at.
+// Calls visit(child) for each existing child, up to about children_max. Returns the number of children read.
 template <class Visit>
 Result<size_t> each_child(control::Control& control, const domain::Job& array, size_t children_max,
                           const Visit& visit) {
@@ -119,7 +119,7 @@ Result<std::vector<own::Metric>> metrics_of(observe::Metrics& metrics, const dom
   return out;
 }
 
-// What an array's children have reached and cost, of which the array itself knows nothing.
+// Adds the metrics and the cost of an array's children, which the array's own record does not have.
 Result<void> add_children(const Settings& settings, const Services& services, const domain::Job& array,
                           Instant now, own::Job& out) {
   std::map<std::string, own::ArrayMetric> by_name;
@@ -211,7 +211,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
   own::ListJobsResponse out;
   out.jobs.emplace();
   for (size_t scanned = 0; scanned < kScanJobsMax;) {
-    // With a filter by tag a page may hold none of those that are meant.
+    // With a filter by tag, a page of the ledger may have no matching job.
     query.jobs_max = request.tag_key_equals ? std::min(kScanJobs, wanted - out.jobs->size()) : wanted;
     const auto page = services.control.list(query);
     if (!page && page.error().kind == Kind::invalid)
@@ -221,14 +221,14 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
       const auto tags = TRY(services.control.tags(control::job_arn(kept)));
       if (request.tag_key_equals && !has_tag(tags, *request.tag_key_equals, request.tag_value_equals))
         continue;
-      // Why one waits is not in the tables.
+      // The ledger does not store pending reasons.
       const auto live = services.control.find(kept.key);
       own::Job& each = out.jobs->emplace_back(
           shown(settings, live ? **live : kept, tags, context.own_time(kept.clock_offset)));
       if (each.failure_reason) each.failure_reason = listed_failure(*each.failure_reason);
       if (!kept.is_array()) continue;
       out.jobs->back().array = TRY(progress_of(services.control, kept));
-      out.jobs->back().cost.reset();  // its children's, who are too many to be added up in a list
+      out.jobs->back().cost.reset();  // the cost is its children's, which are too many for a list
     }
     scanned += page->jobs.size();
     query.token = page->next_token;
@@ -333,7 +333,7 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
   std::map<std::string, Sum> groups;
   Sum total;
   std::vector<std::string> unpriced;
-  // What a child cost is its array's: `named` is the one by whose name, time and tags it is summed.
+  // The cost of a child counts for its array. `named`: the job whose name and tags select the group.
   const auto add = [&](const domain::Job& job, const domain::Job& named) -> Result<void> {
     const Instant now = context.own_time(job.clock_offset);
     const Seconds seconds = seconds_of(job, now);

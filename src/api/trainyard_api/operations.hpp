@@ -10,7 +10,7 @@ namespace trainyard::api::trainyard_api {
 
 void add_operations(OperationTable& table, const Settings& settings, const Services& services);
 
-// Parts of the above, by subject.
+// Register the operations by subject.
 void add_campaigns(OperationTable& table, const Settings& settings, const Services& services);
 void add_interruptions(OperationTable& table, const Settings& settings, const Services& services);
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services);
