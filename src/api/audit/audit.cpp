@@ -11,9 +11,9 @@ namespace trainyard::api {
 namespace {
 
 constexpr int kForbidden = 403;
-constexpr size_t kResourcesMax = 100;  // of a record, as in CloudTrail's
+constexpr size_t kResourcesMax = 100;  // in a record, as in CloudTrail
 constexpr size_t kTypicalBytes = 1'024;
-constexpr std::string_view kAccessDenied = "AccessDenied";  // and, of some services, "Exception"
+constexpr std::string_view kAccessDenied = "AccessDenied";  // some services append "Exception"
 constexpr std::string_view kReading[] = {"Describe", "Filter", "Get",      "Head",  "List",
                                          "Lookup",   "Search", "Simulate", "Query", "BatchGet"};
 constexpr std::string_view kDataOfLogs[] = {"PutLogEvents", "GetLogEvents", "FilterLogEvents"};
@@ -23,7 +23,7 @@ struct ResourceType {
   std::string_view service, prefix, type;
 };
 
-// By the service of an ARN and the beginning of its last component; the first that fits.
+// Resource types by the service of an ARN and the beginning of its last component. The first match counts.
 constexpr ResourceType kResourceTypes[] = {
     {"sagemaker", "training-job/", "AWS::SageMaker::TrainingJob"},
     {"batch", "job-queue/", "AWS::Batch::JobQueue"},
@@ -59,8 +59,8 @@ bool is_data(const shapes::Service& service, std::string_view operation) {
          std::ranges::find(kDataOfMetrics, operation) != std::end(kDataOfMetrics);
 }
 
-// Appends a JSON object member by member. Every request that manages something makes a record, so it is written as text at
-// once: a tree of values costs more than the request itself.
+// Appends a JSON object member by member. Every management request has a record, so it is written as text directly: a tree
+// of values would cost more than the request itself.
 class ObjectWriter {
  public:
   explicit ObjectWriter(std::string& out) : out_(out) { out_ += '{'; }
@@ -73,7 +73,7 @@ class ObjectWriter {
   void boolean(std::string_view name, bool value) { literal(name, value ? "true" : "false"); }
   void number(std::string_view name, int64_t value) { literal(name, std::to_string(value)); }
   void null(std::string_view name) { literal(name, "null"); }
-  // Its value is to be appended to the text by the caller.
+  // Appends a member's name. The caller appends the value.
   void key(std::string_view name) {
     if (!is_first_) out_ += ',';
     is_first_ = false;
@@ -145,7 +145,7 @@ bool is_read_only(std::string_view operation) {
 
 bool is_recorded(const AnsweredRequest& request) {
   if (request.context.principal.arn.empty()) return false;
-  // The JSON services answer a denial with 400.
+  // The JSON services deny with status 400.
   const bool denied = request.status == kForbidden || request.error_code.starts_with(kAccessDenied);
   return denied || !is_data(request.service, request.operation);
 }
@@ -197,8 +197,8 @@ std::string audit_record(const AnsweredRequest& request) {
   return out;
 }
 
-// A successful read is cheap for the client and costs a KiB of disk here, so reads beyond the rate of a polling client are not
-// recorded.
+// A successful read is cheap for the client and its record costs a KiB of disk, so reads beyond the rate of a polling client
+// are not recorded.
 bool AuditTrail::floods(const AnsweredRequest& request) {
   static constexpr RateLimits kRecorded{.reads_per_second = 100};
   return request.error_code.empty() && is_read_only(request.operation) &&
@@ -206,7 +206,7 @@ bool AuditTrail::floods(const AnsweredRequest& request) {
                                 clock_.monotonic());
 }
 
-// A read never waits for a full queue: it may be answered on an I/O thread.
+// The record of a read never waits for a full queue, since the read may run on an I/O thread.
 void AuditTrail::append(const AnsweredRequest& request) {
   if (!log_ || !is_recorded(request) || floods(request)) return;
   const auto when_full = is_read_only(request.operation) ? observe::WhenFull::drop : observe::WhenFull::wait;

@@ -1,12 +1,12 @@
 // Decides which requests the audit log records, and makes their records in CloudTrail's format.
 //
 // Every request of a known principal that manages a resource is recorded, reads included. Requests for data (objects, log
-// lines, metric points) are recorded only when they are denied, as in CloudTrail's management events. Requests without a valid
+// lines, metric points) are recorded only if they are denied, as in CloudTrail's management events. Requests without a valid
 // signature are not recorded: any client could fill the disk with them. At most 100 successful reads a second are recorded
-// for one principal. Bodies and parameters are left out, since they carry secrets (environments, hyperparameters): a record
-// names the resources.
+// for one principal. Bodies and parameters are left out, since they may contain secrets (environments, hyperparameters); a
+// record has the resources.
 //
-// A shell has two records with one requestID: the request, and kShellEnded at its end. What is typed is not recorded.
+// A shell has two records with the same requestID: the request, and kShellEnded at its end. Its input is not recorded.
 //
 // Threads: pure functions, and AuditTrail, which is callable from anywhere.
 #pragma once
@@ -34,24 +34,25 @@ struct AnsweredRequest {
   const shapes::Service& service;
   std::string_view operation;  // "CreateTrainingJob"
   int status = 200;
-  std::string_view error_code;                      // empty: it succeeded
+  std::string_view error_code;                      // "" = the request succeeded
   std::vector<std::string> resources;               // ARNs
   std::string event_id;                             // unique
-  std::string host = {};                            // that a shell is for: "algo-1"
-  std::optional<std::chrono::seconds> lasted = {};  // of kShellEnded
+  std::string host = {};                            // of a shell: "algo-1"
+  std::optional<std::chrono::seconds> lasted = {};  // only in kShellEnded
 };
 
-// By its name: Describe, Get, Head, List ..
+// Returns whether the operation's name begins with a verb of reading: Describe, Get, Head, List ..
 bool is_read_only(std::string_view operation);
 bool is_recorded(const AnsweredRequest& request);
-// The text of a JSON object in CloudTrail's format, on one line; of very many resources the first.
+// Makes a JSON object in CloudTrail's format on one line, with the first 100 resources.
 std::string audit_record(const AnsweredRequest& request);
 
-// Appends the records of requests that is_recorded. Callable from anywhere; `log` outlives it.
+// Appends the records of requests that is_recorded. `log` nullptr: none are recorded. Threads: callable from anywhere.
+// Lifetime: `log` and `clock` outlive it.
 class AuditTrail {
  public:
   AuditTrail(observe::AuditLog* log, Clock& clock) : log_(log), clock_(clock) {}
-  // Whether anything is recorded: there is a log.
+  // Returns whether requests are recorded.
   bool is_on() const { return log_ != nullptr; }
   void append(const AnsweredRequest& request);
 
@@ -63,7 +64,7 @@ class AuditTrail {
   RateLimiter recorded_reads_;
 };
 
-// CloudTrail's operations; without a log they answer that nothing was recorded.
+// Registers CloudTrail's operations. Without a log they return no events.
 void add_cloudtrail(OperationTable& table, observe::AuditLog* audit);
 
 }  // namespace trainyard::api

@@ -1,4 +1,4 @@
-// CloudTrail: LookupEvents, over the audit log.
+// CloudTrail's LookupEvents, which reads the audit log.
 #include "shapes/cloudtrail.hpp"
 
 #include "audit/audit.hpp"
