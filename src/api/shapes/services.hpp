@@ -9,7 +9,7 @@
 
 namespace trainyard::api {
 
-// In the order in which a request's operation is looked up: S3, which has no marks of its own, is last.
+// The order is that in which a request's operation is looked up. S3, whose requests have no distinctive mark, is last.
 std::span<const shapes::Service* const> all_services();
 
 }  // namespace trainyard::api

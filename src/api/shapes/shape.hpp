@@ -1,10 +1,10 @@
-// Describes a shape in tables: enough for one generic reader, writer and checker to work on all shapes.
+// Describes shapes in tables, so that one generic reader, writer and checker works on all of them.
 //
-// shapes/generate.py makes, for each service of operations.txt, the structures (plain C++, every member
-// optional) and tables of the types below. The generic code walks the tables and touches the structures
-// through the functions that stand in them; it has no template per shape.
+// For each service of operations.txt, shapes/generate.py makes the structures (plain C++, with optional members) and
+// tables of the types below. The generic code walks the tables, and accesses the structures through the functions in
+// them; it has no template per shape.
 //
-// Threads: all tables are constants. Lifetime: of the program.
+// Threads: all tables are constants. Lifetime: that of the program.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@
 namespace trainyard::api::shapes {
 
 enum class ShapeKind : uint8_t { structure, list, map, string, blob, integer, floating, boolean, timestamp };
-// `unset`: the protocol's own habit.
+// `unset`: the default of the protocol.
 enum class TimestampFormat : uint8_t { unset, iso8601, http_date, epoch_seconds };
 enum class Location : uint8_t { body, header, prefixed_headers, uri, query_string, status_code };
 
 struct Shape;
 
-// In C++: structure -> its struct, list -> std::vector, map -> std::map by string, string and blob ->
+// The C++ types: structure -> its struct, list -> std::vector, map -> std::map by string, string and blob ->
 // std::string, integer -> int64_t, floating -> double, boolean -> bool, timestamp -> Instant.
 struct Member {
   std::string_view name;       // in the model: "TrainingJobName"
@@ -39,32 +39,32 @@ struct Member {
   TimestampFormat timestamp_format;
   bool streaming;
   bool xml_attribute;
-  bool named_on_wire;  // the model gives a locationName
-  // The member inside its structure: made and found.
+  bool named_on_wire;  // the model has a locationName
+  // Make and find the member in its structure.
   void* (*emplace)(void* structure);
-  const void* (*find)(const void* structure);  // nullptr when it is not set
+  const void* (*find)(const void* structure);  // nullptr: not set
 };
 
 struct Shape {
   ShapeKind kind;
   std::string_view name;
-  // Constraints. Of strings, lists and maps: length. Of numbers: value.
+  // Constraints: the length of strings, lists and maps; the value of numbers.
   std::optional<double> minimum = {}, maximum = {};
   std::string_view pattern = {};
-  uint32_t pattern_index = 0;                     // over the service, for the cache of compiled patterns
+  uint32_t pattern_index = 0;                     // in the service, for the cache of compiled patterns
   std::span<const std::string_view> values = {};  // of an enumeration
   TimestampFormat timestamp_format = TimestampFormat::unset;
   // structure
   std::span<const Member> members = {};
   const Member* payload = nullptr;  // the member that is the whole body
   bool is_union = false;
-  std::string_view xml_name = {};  // its root element; "" = the shape's name
+  std::string_view xml_name = {};  // of the root element; "" = the shape's name
   bool unwrapped = false;          // as a document, its one member is the root element
-  // list and map: what is inside
+  // list and map
   const Shape* element = nullptr;
   const Shape* key = nullptr;
   bool flattened = false;
-  std::string_view element_name = {};  // in XML: "member" unless the model says otherwise
+  std::string_view element_name = {};  // in XML: "member" unless the model has another
   std::string_view key_name = {}, value_name = {};
   void* (*append)(void* list) = nullptr;
   size_t (*size)(const void* container) = nullptr;
@@ -79,7 +79,7 @@ struct Service;
 struct OperationShape {
   const Service* service;
   std::string_view name;
-  std::string_view method;  // of HTTP
+  std::string_view method;  // HTTP's
   std::string_view uri;     // "/{Bucket}/{Key+}?uploads"
   int status;               // of success
   const Shape* input;       // nullptr: none
@@ -94,15 +94,15 @@ struct Service {
   std::string_view json_version;   // "1.1"
   std::string_view api_version;    // of the query protocol: "2010-08-01"
   std::string_view xml_namespace;
-  bool query;             // speaks the query protocol
-  bool query_compatible;  // its JSON errors carry the query protocol's codes
+  bool query;             // uses the query protocol
+  bool query_compatible;  // its JSON errors also have the query protocol's codes
   std::span<const OperationShape> operations;
-  uint32_t patterns;  // how many there are
+  uint32_t patterns;  // the number of patterns
 };
 
-// -- what the generated tables are made of ---------------------------------------------------------
+// -- templates for the generated tables -------------------------------------------------------------
 
-// A structure inside itself: an owned one, copied with its owner.
+// Owns a member of a recursive structure, and copies it with its owner.
 template <class T>
 class Box {
  public:
