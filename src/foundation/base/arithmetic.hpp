@@ -1,9 +1,9 @@
-// Arithmetic of numbers from outside: a sum or product that does not fit is seen, or stays at the type's end.
+// Checked and saturating integer arithmetic, for numbers that come from outside.
 //
 //   const auto bytes = checked_mul<int64_t>(count, size);
 //   if (!bytes) return invalid("count x size is too large");
 //
-// Threads: pure. Errors: checked_* return nothing where the result does not fit; saturating_* return the nearest value.
+// Threads: pure. Errors: if the result does not fit, checked_* return nullopt and saturating_* the nearest value.
 #pragma once
 
 #include <concepts>
@@ -43,17 +43,17 @@ constexpr T saturating_mul(T a, T b) {
   return (a < T{}) != (b < T{}) ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
 }
 
-// A double beyond the type's ends is the end; NaN is 0.
+// Converts a double; values out of range become the nearest limit of T, and NaN becomes 0.
 template <std::integral T>
 constexpr T saturating_cast(double value) {
   if (!(value == value)) return 0;
-  // The largest T may round up to a double that is no T.
+  // The largest T may round up to a double that is out of range.
   if (value >= double(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
   if (value <= double(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
   return T(value);
 }
 
-// Durations are milliseconds in 64 bits, so a count of seconds from outside may not fit.
+// A Duration counts milliseconds in 64 bits, so a number of seconds from outside may not fit.
 constexpr Duration saturating_seconds(int64_t seconds) {
   return Duration{saturating_mul<int64_t>(seconds, 1000)};
 }

@@ -1,5 +1,5 @@
-// CHECK(condition, "why it must hold"): an assertion that stays on in every build. For our own faults only, never for
-// data from outside. A failed one prints the place and the reason, and aborts.
+// CHECK(condition, "why it must hold") is an assertion that stays on in every build. It is for bugs only, never for data
+// from outside. A failed check prints the source location and the reason, then aborts.
 #pragma once
 
 namespace trainyard {

@@ -1,8 +1,8 @@
-// Cyclic redundancy checks: what guards records on disk, and what S3 calls crc32, crc32c and crc64nvme.
+// Cyclic redundancy checks, for records on disk and for S3's checksums CRC32, CRC32C and CRC64NVME.
 //
-// All are reflected, with all-ones at start and end. Eight bytes a step by eight tables ("slicing by 8", Kounavis and
-// Berry 2005), some 1.5 GB/s: table[k][b] is the CRC of byte b followed by k zero bytes, so eight look-ups that do not
-// wait for each other replace eight that do.
+// All are reflected; the register starts as all ones and is inverted at the end. Eight tables process eight bytes per
+// step ("slicing by 8", Kounavis and Berry 2005), at about 1.5 GB/s: table[k][b] is the CRC of byte b followed by k zero
+// bytes, so eight independent look-ups replace eight dependent ones.
 //
 // Threads: pure.
 #pragma once
@@ -19,7 +19,7 @@ template <class WordType, WordType polynomial>
 struct Crc {
   using Word = WordType;
 
-  // The register after these bytes; it begins with ~0, and its inverse is the sum.
+  // Returns the register after `bytes`. It starts as ~0, and its inverse is the checksum.
   static Word run(Word sum, std::string_view bytes) {
     static_assert(std::endian::native == std::endian::little);
     const Table& t = kTable;
@@ -37,7 +37,7 @@ struct Crc {
   }
   static Word of(std::string_view bytes) { return ~run(~Word(0), bytes); }
 
-  // of(a b) from of(a), of(b) and b's length: of(a) * x^(8 |b|) + of(b), since all-ones at start and end cancel out.
+  // Computes of(a b) from of(a), of(b) and b's length: of(a) * x^(8 |b|) + of(b), as the initial and final ones cancel.
   static Word combine(Word a, Word b, uint64_t b_bytes) {
     constexpr Word top = Word(1) << (sizeof(Word) * 8 - 1);
     Word power = top;        // x^0
@@ -65,8 +65,8 @@ struct Crc {
     return table;
   }
 
-  // Registers as polynomials over GF(2): a * b modulo the CRC's polynomial. In the reflected form the highest bit is
-  // the coefficient of x^0.
+  // Multiplies two registers as polynomials over GF(2), modulo the CRC's polynomial. In the reflected form the highest
+  // bit is the coefficient of x^0.
   static Word multiply(Word a, Word b) {
     constexpr Word top = Word(1) << (sizeof(Word) * 8 - 1);
     Word product = 0;

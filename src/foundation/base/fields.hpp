@@ -1,4 +1,4 @@
-// The two sides of one description of a message: its fields in order, written by FieldWriter and read by FieldReader.
+// Encodes and decodes a message by one description: a function that visits its fields with a FieldWriter or FieldReader.
 //
 //   template <class Side, class M>
 //   void fields(Side& side, M& m) {
@@ -7,14 +7,14 @@
 //       side("version", m.version);
 //       ...
 //
-// Integers are little-endian, text is a u32 length and its bytes. A variant of messages starts with a kind byte: the
-// place in the variant, from 1, so new messages go to its end.
+// Integers are little-endian; text is a u32 length and its bytes. A variant of messages starts with a kind byte: the
+// index in the variant, from 1, so new messages are added at its end.
 //
-// A protocol whose two ends may be of different versions says choice_or() for choice(), added() for fields that came
-// later, and skip_rest() after the last field: then a reader understands what a later version writes as far as it can.
+// If the two ends of a protocol may have different versions, use choice_or() instead of choice(), added() for later
+// fields, and skip_rest() after the last field. A reader then accepts messages of later versions.
 //
-// What is read is hostile: cut bytes, bytes too many, lengths and counts past the end, unknown kinds and values are
-// errors (corrupt) that name message and field, and no count claims more memory than the bytes that are there.
+// Input is untrusted. Truncated or excess bytes, lengths and counts past the end, unknown kinds and values are errors
+// (corrupt) that name message and field. A count cannot claim more memory than the input justifies.
 //
 // Threads: each side is confined to one.
 #pragma once
@@ -65,7 +65,7 @@ class FieldWriter {
   void choice_or(const char*, E value, E, E) {
     integer(uint8_t(value));
   }
-  // Behind all fields of the first version. `written`: the reader may be of a version that knows it.
+  // Writes a field that follows those of the first version. `written`: the reader's version may know the field.
   template <class T>
   void added(const char* field, const T& value, bool written) {
     if (written) (*this)(field, value);
@@ -83,7 +83,7 @@ class FieldWriter {
   }
 };
 
-// After the first fault every read gives zeros, and the fault stays.
+// Reads fields. After the first fault every field reads as zero or empty, and finish() returns that fault.
 class FieldReader {
  public:
   FieldReader(std::string_view payload, std::string_view message) : rest_(payload), message_(message) {}
@@ -114,18 +114,18 @@ class FieldReader {
     if (byte > uint8_t(last)) return fault(field, "has no value " + std::to_string(byte));
     value = E(byte);
   }
-  // Values of later versions are read as `other`.
+  // Reads a value above `last`, which a later version added, as `other`.
   template <class E>
   void choice_or(const char* field, E& value, E last, E other) {
     const uint8_t byte = integer<uint8_t>(field);
     value = byte > uint8_t(last) ? other : E(byte);
   }
-  // An earlier version's message ends before it: the value stays.
+  // Keeps the value if the message ends before the field, as an earlier version's does.
   template <class T>
   void added(const char* field, T& value, bool) {
     if (!rest_.empty()) (*this)(field, value);
   }
-  // What a later version put behind the last field.
+  // Skips the fields that a later version added after the last one.
   void skip_rest() { rest_ = {}; }
   template <class T, class Each>
   void optional(const char* field, std::optional<T>& value, Each each) {
@@ -133,7 +133,7 @@ class FieldReader {
     (*this)(field, present);
     if (present) each(value.emplace());
   }
-  // element_bytes_min bounds the memory that a hostile count can claim.
+  // element_bytes_min limits the memory that a false count can claim.
   template <class T, class Each>
   void list(const char* field, std::vector<T>& values, size_t element_bytes_min, Each each) {
     const size_t count = integer<uint32_t>(field);
@@ -142,7 +142,7 @@ class FieldReader {
     for (T& value : values) each(value);
   }
 
-  // What is wrong with a field in the caller's eyes: a fault like those of its bytes.
+  // Records a fault that the caller found in a field.
   void refuse(const char* field, const std::string& what) { fault(field, what); }
 
   Result<void> finish() {
@@ -174,7 +174,7 @@ class FieldReader {
   std::string error_;
 };
 
-// `describe(side, message)` is the caller's `fields`, for every alternative of the variant.
+// `describe(side, message)` calls `fields` for any alternative of the variant.
 template <class Message, class Describe>
 std::string encode_kind(const Message& message, const Describe& describe) {
   FieldWriter writer;
@@ -183,7 +183,7 @@ std::string encode_kind(const Message& message, const Describe& describe) {
   return std::move(writer.bytes);
 }
 
-// names[i]: what alternative i is called in errors.
+// names[i] is the name of alternative i in errors.
 template <class Message, size_t index = 0, class Describe>
 Result<Message> decode_kind(std::string_view payload, const char* const* names, const Describe& describe) {
   if (payload.empty()) return corrupt("a frame without a message kind");

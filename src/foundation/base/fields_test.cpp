@@ -77,7 +77,7 @@ TEST(Fields, ThatMakeNoSenseAreNamed) {
   EXPECT_EQ(fault_of(flag), "Mixed.flag is neither 0 nor 1");
   colour[kColour] = 2;
   EXPECT_EQ(fault_of(colour), "Mixed.colour has no value 2");
-  words[kWords + 3] = '\x7f';  // two thousand million words, and no bytes for them
+  words[kWords + 3] = '\x7f';  // a count of two thousand million words, without their bytes
   EXPECT_EQ(fault_of(words), "Mixed.words is cut short");
 }
 

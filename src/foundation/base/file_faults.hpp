@@ -1,10 +1,10 @@
-// Lets tests put a full or a broken disk below the modules that decide crash safety.
+// Lets tests inject disk faults, such as a full disk, into the modules that decide crash safety.
 //
 // A module that writes durable files takes a FileFaults in its constructor and calls it before each step that changes
-// the disk. The shipped programs pass nothing, and every step is carried out.
+// the disk. The shipped programs pass nullptr, and every step is carried out.
 //
 // Threads: before() is called from the threads that write; NthFileFault is callable from anywhere.
-// Errors:  none; a fault is an errno that the step then fails with.
+// Errors:  none; a fault is the errno with which the step then fails.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ enum class FileStep { create, write, sync, truncate, rename, remove, make_direct
 
 struct FileFault {
   int error_number = 0;      // EIO, ENOSPC ..; 0: the step is carried out
-  size_t bytes_written = 0;  // of a write that fails: so many bytes reach the file before it does
+  size_t bytes_written = 0;  // bytes that a failing write stores before it fails
 };
 
 class FileFaults {
@@ -28,7 +28,7 @@ class FileFaults {
   virtual FileFault before(FileStep step, const std::string& path, size_t bytes) = 0;
 };
 
-// Fails the n-th step, counted from 1, and lets all others through. A write that fails has written its first half.
+// Fails the n-th step, counted from 1, and no other. A write that fails has stored its first half.
 class NthFileFault final : public FileFaults {
  public:
   NthFileFault(uint64_t nth, int error_number) : nth_(nth), error_number_(error_number) {}
@@ -38,7 +38,7 @@ class NthFileFault final : public FileFaults {
     struck_ = true;
     return {error_number_, step == FileStep::write ? bytes / 2 : 0};
   }
-  // Steps before this are not counted; a test arms it when what it needs stands.
+  // Starts counting steps; a test calls it after its setup.
   void arm() { armed_ = true; }
   bool struck() const { return struck_; }
   FileStep failed() const { return failed_; }

@@ -7,7 +7,7 @@
 namespace trainyard {
 namespace {
 
-// Test vectors of the authors.
+// Test vectors published by the authors.
 TEST(Fnv1a, HashesAsPublished) {
   EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325u);
   EXPECT_EQ(fnv1a("a"), 0xaf63dc4c8601ec8cu);

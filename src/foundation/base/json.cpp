@@ -5,7 +5,7 @@
 namespace trainyard {
 namespace {
 
-constexpr int kDepthMax = 100;  // deeper documents are nothing that people write
+constexpr int kDepthMax = 100;  // far above the depth of any real document
 
 const Json* member(const Json& object, std::string_view name) {
   if (!object.is_object()) return nullptr;

@@ -8,7 +8,7 @@
 namespace trainyard {
 namespace {
 
-constexpr size_t kFieldBytesMax = 2000;  // a line stays readable, whatever a peer sent
+constexpr size_t kFieldBytesMax = 2000;  // keeps lines readable, whatever a peer sent
 
 struct State {
   LogSink sink;
@@ -35,7 +35,7 @@ std::string_view name(Level level) {
   return "";
 }
 
-// Values with blanks or control characters are quoted, so that one event stays one line.
+// Quotes values with blanks or control characters, so that an event is always one line.
 void append_value(std::string& line, std::string_view value) {
   const std::string shown = to_utf8(shorten(value, kFieldBytesMax));
   const bool plain = !shown.empty() && shown.find_first_of(" \"\\\n\r\t=") == std::string::npos;

@@ -1,10 +1,10 @@
-// The program's own log: one line an event, for the people who operate it. (Logs of jobs are observe's.)
+// The program's own log: one line per event, for operators. The module observe stores the logs of jobs.
 //
 //   log(Level::info, "control", "placed gang", {{"job", name}, {"hosts", "2"}});
 //   2026-11-20T09:45:00.123Z info control: placed gang job=mnist-1 hosts=2
 //
-// Never a secret, never a body. The sink is set once by main; until then lines go to standard error.
-// Threads: callable from anywhere; a line is written whole.
+// Lines never contain secrets or request bodies. Until main sets a sink, lines go to standard error.
+// Threads: callable from anywhere; a line is written as a whole.
 #pragma once
 
 #include <functional>

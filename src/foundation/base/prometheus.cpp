@@ -9,7 +9,7 @@ namespace {
 
 void append_number(std::string& out, double value) {
   char digits[32];
-  // Counts stay whole numbers: "12000000", never "1.2e+07".
+  // Whole numbers are written without an exponent: "12000000", not "1.2e+07".
   const bool whole = std::abs(value) < 1e15 && value == std::floor(value);
   const auto end = whole ? std::to_chars(digits, digits + sizeof digits, int64_t(value))
                          : std::to_chars(digits, digits + sizeof digits, value);

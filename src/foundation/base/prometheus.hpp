@@ -1,8 +1,8 @@
-// Counts what happens, and shows it in Prometheus' text format 0.0.4.
+// Collects durations in histograms, and formats metrics in Prometheus' text format 0.0.4.
 //
 // Format: https://prometheus.io/docs/instrumenting/exposition_formats/
 //
-// Threads: Histogram from anywhere; PrometheusText is confined to one. Errors: none. Units: seconds.
+// Threads: a Histogram is callable from anywhere; a PrometheusText is confined to one. Errors: none. Units: seconds.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace trainyard {
 
-// How long things took, in buckets from half a millisecond to a minute.
+// Counts durations in buckets from 0.5 ms to 60 s.
 class Histogram {
  public:
   static constexpr std::array<double, 15> kBounds = {.0005, .001, .0025, .005, .01, .025, .05, .1,
@@ -23,7 +23,7 @@ class Histogram {
 
   void add(double seconds);
 
-  // How many took at most kBounds[index]; index == kBounds.size(): all.
+  // The number of durations of at most kBounds[index]; of all durations for index == kBounds.size().
   uint64_t count_to(size_t index) const;
   double sum() const { return double(nanoseconds_.load(std::memory_order_relaxed)) / 1e9; }
 
@@ -36,10 +36,10 @@ class PrometheusText {
  public:
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-  // The lines above a metric's samples. `type`: "counter", "gauge", "histogram".
+  // Writes the HELP and TYPE lines above a metric's samples. `type`: "counter", "gauge", "histogram".
   void begin(std::string_view name, std::string_view type, std::string_view help);
   void sample(std::string_view name, Labels labels, double value);
-  // All lines of one histogram.
+  // Writes the samples of one histogram.
   void histogram(std::string_view name, Labels labels, const Histogram& histogram);
 
   const std::string& text() const { return text_; }

@@ -14,7 +14,7 @@ std::string Random::hex(size_t bytes) {
 }
 
 SeededRandom::SeededRandom(uint64_t seed) {
-  // SplitMix64 spreads the seed over the state, as the generator's authors recommend.
+  // SplitMix64 expands the seed to the state, as the authors of xoshiro recommend.
   for (auto& word : state_) {
     seed += 0x9e3779b97f4a7c15;
     uint64_t z = seed;

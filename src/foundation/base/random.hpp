@@ -1,4 +1,4 @@
-// Where unpredictable bytes come from. host gives the machine's; the simulator and tests give a seeded one.
+// Random is a source of random bytes. Programs use os::MachineRandom; the simulator and tests use a SeededRandom.
 //
 // Threads: callable from anywhere.
 #pragma once
@@ -19,7 +19,7 @@ class Random {
     fill(std::as_writable_bytes(std::span(&value, 1)));
     return value;
   }
-  // `bytes` random bytes, as twice as many lower-case hex digits.
+  // Returns `bytes` random bytes as lower-case hex, two digits per byte.
   std::string hex(size_t bytes);
 };
 
@@ -32,7 +32,7 @@ class SeededRandom final : public Random {
   uint64_t next();
   // Uniform in [0, limit). Requires: limit > 0.
   uint64_t below(uint64_t limit) { return next() % limit; }
-  // True once in `one_in` times on average.
+  // True with a probability of 1 / one_in.
   bool chance(uint64_t one_in) { return below(one_in) == 0; }
 
  private:

@@ -1,8 +1,8 @@
-// Result<T>: a value, or why there is none.
+// Result<T> holds a value or an Error.
 //
-// The world's faults (a missing file, a bad request, a dead peer) are values; our own faults are assertions (check.hpp).
-// An Error has one of a small closed set of kinds, named by what the caller may do about it, and a message for people.
-// Context is added as an error climbs, outermost first: "reading channel train: GET s3://b/k: 503 Slow Down".
+// External faults (a missing file, a bad request, a dead peer) are values; bugs are assertions (check.hpp).
+// An Error has one of a small closed set of kinds, named by what the caller can do about it, and a message for people.
+// Callers add context as an error passes up, outermost first: "reading channel train: GET s3://b/k: 503 Slow Down".
 //
 // Threads: plain values.
 #pragma once
@@ -18,14 +18,14 @@ namespace trainyard {
 
 enum class Kind {
   invalid,      // the request is wrong: change it
-  denied,       // not allowed: get the right
-  not_found,    // it is not there: look elsewhere
-  conflict,     // it clashes with what is there: read again, then decide
+  denied,       // not allowed: obtain the permission
+  not_found,    // it does not exist: look elsewhere
+  conflict,     // it conflicts with the present state: read again, then decide
   exhausted,    // a limit was reached: free something, or wait
   unavailable,  // not now: try again later
   cancelled,    // the caller or a deadline gave up
-  corrupt,      // bytes are not what they must be: restore them
-  internal,     // a fault of ours that was caught at the edge of a module: report it
+  corrupt,      // stored or received bytes are invalid: restore them
+  internal,     // a bug that was caught at the edge of a module: report it
 };
 
 std::string_view to_string(Kind kind);
@@ -34,7 +34,7 @@ struct Error {
   Kind kind = Kind::internal;
   std::string message;
 
-  // The same error, seen from one step higher: what was being done.
+  // Puts the operation that failed in front of the message.
   Error in(std::string_view doing) && {
     message.insert(0, ": ").insert(0, doing);
     return std::move(*this);
@@ -51,7 +51,7 @@ inline Error cancelled(std::string message) { return {Kind::cancelled, std::move
 inline Error corrupt(std::string message) { return {Kind::corrupt, std::move(message)}; }
 inline Error internal(std::string message) { return {Kind::internal, std::move(message)}; }
 
-// "MESSAGE: No such file or directory", with the kind that fits errno. Reads errno when called.
+// Makes "MESSAGE: No such file or directory", with the kind that fits errno. The first form reads errno.
 Error from_errno(std::string message);
 Error from_errno(std::string message, int error_number);
 
@@ -77,7 +77,7 @@ class [[nodiscard]] Result {
   const Error& error() const& { return assert(!*this), std::get<1>(state_); }
   Error&& error() && { return assert(!*this), std::get<1>(std::move(state_)); }
 
-  // The same result with context added to its error.
+  // Adds context to the error, if there is one.
   Result in(std::string_view doing) && {
     if (!*this) return std::move(*this).error().in(doing);
     return std::move(*this);
@@ -111,7 +111,7 @@ inline Result<void> ok() { return {}; }
 
 }  // namespace trainyard
 
-// The value of EXPRESSION, a Result; on error returns that error from the enclosing function (which returns a Result).
+// Evaluates to the value of EXPRESSION, a Result. On error it returns that error from the enclosing function.
 //   auto bytes = TRY(read_file(path).in("reading the config"));
 #define TRY(expression)                                      \
   ({                                                         \

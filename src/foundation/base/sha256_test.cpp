@@ -1,4 +1,4 @@
-// The published vectors: FIPS 180-4's examples and RFC 4231's cases.
+// Tests with published vectors: the examples of FIPS 180-4 and the cases of RFC 4231.
 #include "base/sha256.hpp"
 
 #include <gtest/gtest.h>

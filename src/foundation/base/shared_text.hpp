@@ -1,7 +1,7 @@
-// Text that never changes, and is shared where it is copied: a sentence that a hundred thousand jobs are told is there
+// SharedText is immutable text whose copies share one string: a message that a hundred thousand jobs have is stored
 // once.
 //
-// Threads: copies may be read and dropped anywhere.
+// Threads: copies may be read and destroyed on any thread.
 #pragma once
 
 #include <memory>

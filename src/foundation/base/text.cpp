@@ -24,7 +24,7 @@ bool unreserved(char c) {
          c == '_' || c == '~';
 }
 
-// Length of the well-formed UTF-8 sequence at text[at], 0 when there is none (RFC 3629, table 3-7 of Unicode).
+// Returns the length of the well-formed UTF-8 sequence at text[at], or 0 (RFC 3629; Unicode, table 3-7).
 size_t utf8_sequence(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return at + i < text.size() ? uint8_t(text[at + i]) : uint8_t(0); };
   const auto tail = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) {
@@ -42,7 +42,7 @@ size_t utf8_sequence(std::string_view text, size_t at) {
   return 0;
 }
 
-// How far text is ASCII from `at` on, eight bytes a step: most text is.
+// Returns the end of the run of ASCII at `at`. Compares eight bytes per step, since most text is ASCII.
 size_t ascii_end(std::string_view text, size_t at) {
   for (; at + 8 <= text.size(); at += 8) {
     uint64_t word;
@@ -53,7 +53,7 @@ size_t ascii_end(std::string_view text, size_t at) {
   return at;
 }
 
-// How far text is well-formed UTF-8 from `at` on.
+// Returns the end of the run of well-formed UTF-8 at `at`.
 size_t utf8_end(std::string_view text, size_t at) {
   while ((at = ascii_end(text, at)) < text.size()) {
     const size_t size = utf8_sequence(text, at);

@@ -38,7 +38,7 @@ Result<Instant> from_civil(const Civil& c, std::string_view text) {
          Duration{c.millisecond};
 }
 
-// Reads exactly `digits` decimal digits at `at`; -1 when they are not there.
+// Reads exactly `digits` decimal digits at `at`; returns -1 if the text has fewer there.
 int number(std::string_view text, size_t at, size_t digits) {
   if (at + digits > text.size()) return -1;
   int value = 0;

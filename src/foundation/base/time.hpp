@@ -1,9 +1,9 @@
-// Instants and durations, and where they come from.
+// Instants, durations and clocks.
 //
-// An Instant is milliseconds since 1970 UTC. Who needs the time takes a Clock in its constructor; deciding code takes
-// the Instant itself as an argument. Only host makes a Clock that reads the machine's.
+// An Instant is milliseconds since 1970 UTC. A class that needs the time takes a Clock in its constructor; functions that
+// decide take an Instant as an argument. os::MachineClock is the only Clock that reads the machine's clocks.
 //
-// Threads: values are plain; a Clock may be called from anywhere.
+// Threads: values are plain; a Clock is callable from anywhere.
 #pragma once
 
 #include <chrono>
@@ -25,9 +25,9 @@ using std::chrono_literals::operator""h;
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Wall time: for what people and protocols see, and for deadlines that outlive the process.
+  // Wall time: for people, for protocols, and for deadlines that outlive the process.
   virtual Instant now() = 0;
-  // Never goes back: for measuring and for waits inside one process. Its zero means nothing.
+  // Never goes back: for measurements and waits within one process. Its zero is arbitrary.
   virtual std::chrono::nanoseconds monotonic() = 0;
 };
 

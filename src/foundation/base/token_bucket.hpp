@@ -1,8 +1,8 @@
-// Decides whether one more request fits a rate.
+// Decides whether a rate allows one more request.
 //
-// A bucket holds up to `burst` tokens and gains `per_second` of them; a request takes one, or is refused.
+// A bucket holds up to `burst` tokens and gains `per_second` of them. A request takes one, or is rejected.
 //
-// Threads: a plain value. Errors: none. Units: monotonic nanoseconds, whose zero means nothing.
+// Threads: a plain value. Errors: none. Units: monotonic nanoseconds, whose zero is arbitrary.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@ class TokenBucket {
  public:
   using Time = std::chrono::nanoseconds;
 
-  // Full at first. Requires: per_second > 0, burst >= 1.
+  // Starts full. Requires: per_second > 0, burst >= 1.
   TokenBucket(double per_second, double burst, Time now)
       : per_second_(per_second), burst_(burst), tokens_(burst), updated_(now) {}
 
-  // Another rate from now on; what was saved stays, up to the new burst.
+  // Changes the rate from now on. Saved tokens stay, up to the new burst.
   void change(double per_second, double burst, Time now) {
     refill(now);
     per_second_ = per_second;
@@ -26,7 +26,7 @@ class TokenBucket {
     tokens_ = std::min(tokens_, burst_);
   }
 
-  // False: the rate is exceeded, and nothing is taken.
+  // Takes a token. Returns false, and takes none, if the rate is exceeded.
   bool take(Time now) {
     refill(now);
     if (tokens_ < 1) return false;

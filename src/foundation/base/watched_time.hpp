@@ -1,7 +1,7 @@
-// WatchedTime measures the time during which its owner looked at the clock: between two looks no more than `unseen_max`
-// counts, so that a process that was stopped, or a machine that was suspended, finds its deadlines as far away as before.
+// WatchedTime measures time by frequent reads of a clock, and counts at most `unseen_max` between two reads. After a
+// process was stopped, or a machine suspended, its deadlines are therefore about as far away as before.
 //
-// Requires: the owner looks more often than every unseen_max while it works.
+// Requires: while the owner works, it calls now() more often than every unseen_max.
 // Threads: confined to one. Lifetime: the clock outlives it. Units: nanoseconds since an arbitrary zero.
 #pragma once
 

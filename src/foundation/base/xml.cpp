@@ -67,7 +67,7 @@ class Parser {
     return ok();
   }
 
-  // Declarations, comments and blanks around the root. A document type could define entities: refused.
+  // Skips declarations, comments and blanks around the root. Rejects document types, which could define entities.
   Result<void> between() {
     while (true) {
       blanks();
@@ -89,7 +89,7 @@ class Parser {
     return text_.substr(begin, at_ - begin);
   }
 
-  // Attributes are namespaces to us, and skipped.
+  // Skips attributes: AWS's documents need none. Returns true for an element without content ("/>").
   Result<bool> attributes_then_is_empty() {
     while (true) {
       blanks();
@@ -233,7 +233,7 @@ void append_xml_text(std::string& out, std::string_view text) {
         out += "&#13;";
         break;
       default:
-        // XML 1.0 has no other control characters, not even as references: those become U+FFFD.
+        // XML 1.0 allows no other control characters, not even as references.
         if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t')
           out += "\xEF\xBF\xBD";
         else

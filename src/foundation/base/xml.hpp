@@ -1,7 +1,7 @@
-// XML as the AWS protocols use it: elements and text. A reader with limits (no document types, no entities but the five
-// of the standard; attributes are passed over) and a writer that appends.
+// Reads and writes XML as the AWS protocols use it: elements and text. The reader rejects document types and all entities
+// except the five predefined ones, and skips attributes.
 //
-// Threads: pure. Errors: invalid, with the place.
+// Threads: pure. Errors: invalid, with the byte offset.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,23 @@
 
 namespace trainyard {
 
-inline constexpr int kXmlDepthMax = 64;             // the deepest of AWS's documents is a quarter of it
-inline constexpr size_t kXmlElementsMax = 200'000;  // a page of 10,000 parts has some 70,000
+inline constexpr int kXmlDepthMax = 64;             // four times the depth of AWS's deepest document
+inline constexpr size_t kXmlElementsMax = 200'000;  // a page of 10,000 parts has about 70,000
 
 struct XmlElement {
   std::string name;  // without its prefix
   std::string text;  // all character data directly inside
   std::vector<XmlElement> children;
 
-  const XmlElement* child(
-      std::string_view wanted) const;  // the first of that name; nullptr when there is none
-  std::string text_of(std::string_view child_name) const;  // "" when there is none
+  // The first child of that name; nullptr if there is none.
+  const XmlElement* child(std::string_view wanted) const;
+  std::string text_of(std::string_view child_name) const;  // "" if there is no such child
 };
 
-// The root element.
+// Returns the root element.
 Result<XmlElement> parse_xml(std::string_view text);
 
-// What XML 1.0 cannot say, control characters, becomes U+FFFD.
+// Escapes text. Control characters, which XML 1.0 does not allow, become U+FFFD.
 void append_xml_text(std::string& out, std::string_view text);
 std::string xml_text(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Any bytes as a document: a tree or an error, never more; and what is written of it is read again.
+// Parses any bytes: the result is a tree or an error. Written again, the text of the root is well-formed.
 // decoder: src/foundation/base/xml.cpp
 #include <cstddef>
 #include <cstdint>
