@@ -12,7 +12,7 @@ std::optional<ChildName> parse_child_name(std::string_view name) {
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view digits = name.substr(colon + 1);
   const auto index = parse_int(digits);
-  // "4b7d:012" would be a second name of the same child.
+  // Rejects "4b7d:012": each child has one name.
   if (!index || *index < 0 || *index >= kArraySizeMax || std::to_string(*index) != digits)
     return std::nullopt;
   return ChildName{std::string(name.substr(0, colon)), uint32_t(*index)};
@@ -32,7 +32,7 @@ Job child_of(const Job& array, uint32_t index) {
     child.transitions.push_back(array.transitions.front());
     child.transitions.back().end.reset();
   }
-  child.awaits = array.awaits;  // none of them is left when children are made
+  child.awaits = array.awaits;  // empty when children are made
   if (array.spec.array.sequential && index > 0) child.awaits.push_back(child.number - 1);
   for (const JobNumber other : array.awaits_alike) child.awaits.push_back(child_number(other, index));
   if (array.state == JobState::waiting || array.state == JobState::active) return child;

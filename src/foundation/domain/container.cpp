@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kLimits[] = {"as",      "core",     "cpu",        "data",   "fsize", "locks",
                                         "memlock", "msgqueue", "nice",       "nofile", "nproc", "rss",
                                         "rtprio",  "rttime",   "sigpending", "stack"};
-constexpr std::string_view kKinds[] = {"shared", "own", "memory"};  // as VolumeKind
+constexpr std::string_view kKinds[] = {"shared", "own", "memory"};  // in the order of VolumeKind
 
 Result<VolumeKind> parse_volume_kind(std::string_view text) {
   const auto found = std::ranges::find(kKinds, text);

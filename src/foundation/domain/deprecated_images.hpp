@@ -10,15 +10,15 @@ namespace trainyard::domain {
 
 struct JobSpec;
 
-// This machine's own system as a runtime.
+// A runtime that is the machine's own system.
 inline constexpr std::string_view kHostImage = "trainyard/host";
-// Accepted for one more version.
+// Accepted until the next version.
 inline constexpr std::string_view kDeprecatedHostImage = "trainyard/machine";
 
-// "trainyard/machine" -> "trainyard/host". Other names are returned as they are.
+// Returns "trainyard/host" for "trainyard/machine", and other names unchanged.
 std::string_view present_image_name(std::string_view name);
 
-// The deprecated names among the images of a job: its own, and those of its groups' programs.
+// Returns the deprecated names among the images of a job: its own, and those of its groups' programs.
 // Lifetime: the names are constants.
 std::vector<std::string_view> deprecated_images(const JobSpec& spec);
 

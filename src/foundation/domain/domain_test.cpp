@@ -17,7 +17,7 @@ constexpr JobEvent kJobEvents[] = {JobEvent::place, JobEvent::stop,           Jo
 TEST(JobState, EveryPairOfStateAndEvent) {
   using S = JobState;
   const optional<S> no;
-  // place, stop, complete, fail, finish_stopped, retry
+  // Columns: place, stop, complete, fail, finish_stopped, retry.
   const optional<S> expected[6][6] = {
       {S::active, S::stopped, no, S::failed, no, no},
       {no, S::stopping, S::completed, S::failed, S::stopped, S::waiting},

@@ -34,7 +34,7 @@ Result<Image::Kind> parse_image_kind(std::string_view text) {
 }
 
 constexpr std::string_view kDocker = "docker://";
-constexpr size_t kKnownShownMax = 12;  // names in an error
+constexpr size_t kKnownShownMax = 12;  // in an error
 
 bool is_about(std::string_view key, std::string_view name, const ImageName& parts) {
   if (key == name) return true;
@@ -49,7 +49,7 @@ bool is_about(std::string_view key, std::string_view name, const ImageName& part
   return false;
 }
 
-// The source that is pulled: a digest takes precedence over a tag.
+// Returns the source to pull: a digest takes precedence over a tag.
 std::string registry_source(const ImageName& name) {
   const std::string base = name.registry + "/" + name.repository;
   if (!name.digest.empty()) return base + "@" + name.digest;
@@ -62,7 +62,7 @@ bool is_repository(std::string_view text) {
 }
 
 bool is_tag(std::string_view text) {
-  constexpr size_t kTagBytesMax = 128;  // registries'
+  constexpr size_t kTagBytesMax = 128;  // the limit of registries
   return text.size() <= kTagBytesMax &&
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
              std::string_view::npos;

@@ -8,7 +8,7 @@
 namespace trainyard::domain {
 namespace {
 
-constexpr size_t kShownMax = 10;  // of patterns and directories in an error
+constexpr size_t kShownMax = 10;  // patterns or directories in an error
 
 std::string role_name(std::string_view arn) {
   const size_t slash = arn.rfind('/');
@@ -21,7 +21,7 @@ bool is_for(const ImageRule& rule, const std::string& role_arn) {
          });
 }
 
-// A path or a repository that leads upwards would be below a prefix only by its text. A tag may stand behind its last part.
+// True if a path or repository has a part "." or "..", so that it may not be below a prefix of its text. Ignores a tag.
 bool leads_upwards(std::string_view path) {
   return std::ranges::any_of(split(path, '/'), [](std::string_view part) {
     const std::string_view name = part.substr(0, part.find(':'));
@@ -29,7 +29,7 @@ bool leads_upwards(std::string_view path) {
   });
 }
 
-// How patterns may name it: with and without its tag or digest.
+// The names that patterns are compared with: with and without tag or digest.
 std::vector<std::string> texts_of(const Image& image) {
   if (image.kind != Image::Kind::registry) return {transport_of(image)};
   const ImageName name = split_image_name(image.source);

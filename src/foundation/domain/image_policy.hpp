@@ -1,7 +1,7 @@
-// Decides which images jobs may run in addition to those that the configuration names: by patterns, each for some roles, and by
-// the directories that OCI layouts may lie in.
+// Decides which images jobs may run in addition to those of the configuration: by patterns, each for some roles, and by
+// directories for OCI layouts.
 //
-// Threads: pure. Errors: denied, with what is allowed.
+// Threads: pure. Errors: denied, with the allowed images.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ struct JobSpec;
 struct ImageRule {
   // '*' stands for any text. "ghcr.io/team/*", "yard.lan:5000/train" (all its tags), "containers-storage:localhost/*".
   std::string pattern;
-  std::vector<std::string> roles;  // names or ARNs, with '*' too; empty: every role
+  std::vector<std::string> roles;  // names or ARNs, also with '*'; empty: every role
 };
 
 struct ImagePolicy {
@@ -27,17 +27,17 @@ struct ImagePolicy {
   std::optional<std::vector<std::string>> oci_directories;  // unset: anywhere on the machine
 };
 
-// Whether a job of that role may run the image. What the config's `images` names is allowed: `images` as of
-// resolve_image(). Errors also: invalid, of a name that resolve_image() does not know.
+// Checks that a job with that role may run the image. Images that match a key of `images` (see resolve_image()) are
+// always allowed. Errors also: invalid, for a name that resolve_image() rejects.
 Result<void> check_image(const ImagePolicy& policy, const std::map<std::string, Image>& images,
                          const std::string& name, const std::string& role_arn);
 
-// The same of all images of a job: its own, and those of its groups' programs.
+// Checks all images of a job: its own, and those of its groups' programs.
 Result<void> check_images(const ImagePolicy& policy, const std::map<std::string, Image>& images,
                           const JobSpec& spec);
 
-// Whether the text is the pattern, in which '*' stands for any text, also none. Steps back to the last star only, so it
-// takes at most their product of steps.
+// True if the text matches the pattern, in which '*' stands for any text, also empty. It backtracks to the last star
+// only, so it takes O(pattern x text) steps.
 bool matches_pattern(std::string_view pattern, std::string_view text);
 
 }  // namespace trainyard::domain

@@ -43,7 +43,7 @@ Result<ImageSources> image_sources_from_json(const Json& json) {
                                 login.at("roles").get<std::vector<std::string>>()});
     sources.oci_directories = json.at("oci_directories").get<std::vector<std::string>>();
   } catch (const Json::exception&) {
-    return corrupt("not a description of image sources");  // without the text, which holds secrets
+    return corrupt("not a description of image sources");  // the text is left out, since it holds secrets
   }
   return sources;
 }

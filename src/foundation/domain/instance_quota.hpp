@@ -10,16 +10,16 @@
 
 namespace trainyard::domain {
 
-// How many instances of a type training jobs may use at once. It counts for each user and each region by itself.
+// The number of instances of a type that training jobs may use at once, separately for each user and each region.
 struct InstanceQuota {
-  std::string who = {};     // a user's or a role's name; "": everybody who has no quota of his own
-  std::string region = {};  // "": every region that has no quota of its own
+  std::string who = {};     // a user's or a role's name; "": all without a quota of their own
+  std::string region = {};  // "": all regions without a quota of their own
   std::string instance_type;
   int64_t count = 0;
 
-  std::string name() const;  // "ml.m5.xlarge for training job usage", as AWS calls it
+  std::string name() const;  // "ml.m5.xlarge for training job usage", as on AWS
 };
-// What counts for them; nullptr: as many as there are. One that names who goes before one that names the region.
+// Finds the quota that applies; nullptr: no limit. A quota for the principal takes precedence over one for the region.
 const InstanceQuota* quota_of(const std::vector<InstanceQuota>& quotas, std::string_view who,
                               std::string_view region, std::string_view instance_type);
 

@@ -6,7 +6,7 @@
 namespace trainyard::domain {
 namespace {
 
-// From AWS's published tables. Accelerators that are no GPUs (Trainium) do not count as GPUs.
+// From AWS's published tables. Other accelerators, such as Trainium, do not count as GPUs.
 constexpr std::array kTypes = std::to_array<InstanceType>({
     // name, vCPU, GiB, GPUs
     {"ml.c4.2xlarge", 8, 15, 0},

@@ -1,4 +1,4 @@
-// Lists AWS's instance types: processors, memory and GPUs of a name like ml.m5.large, from the published
+// Lists AWS's instance types (ml.m5.large) with their processors, memory and GPUs, from AWS's published
 // tables.
 #pragma once
 
@@ -17,7 +17,7 @@ struct InstanceType {
 };
 
 std::span<const InstanceType> instance_types();  // ordered by name
-// Nothing when the name is not in the table.
+// Returns nullopt for an unknown name.
 std::optional<InstanceType> find_instance_type(std::string_view name);
 
 }  // namespace trainyard::domain

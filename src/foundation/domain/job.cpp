@@ -277,11 +277,11 @@ Result<AttemptId> parse_attempt_id(std::string_view text) {
   if (!job || !number || *job < 1 || *number < 1 || *number > std::numeric_limits<uint32_t>::max())
     return bad();
   const AttemptId id{JobNumber(*job), uint32_t(*number)};
-  if (id.text() != text) return bad();  // "j017a1" would be a second name of the same attempt
+  if (id.text() != text) return bad();  // rejects "j017a1": each attempt has one id
   return id;
 }
 
-// Counts from an earlier version's ledger may be beyond all limits: a sum that does not fit is the largest one.
+// Counts in an earlier version's ledger may exceed the limits, so the sum saturates.
 uint32_t JobSpec::hosts() const {
   uint32_t sum = 0;
   for (const InstanceGroup& group : groups) sum = saturating_add(sum, group.count);

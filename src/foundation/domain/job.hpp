@@ -1,16 +1,16 @@
-// A Job is a gang of hosts, each running one container or process under the job contract, started together or
-// not at all, watched, retried by policy, and accounted. The resources of AWS's APIs are views of it (api
-// translates).
+// A Job is a gang of hosts, each running one container or process under the job contract. The hosts start together or not
+// at all. Attempts are retried by policy, and usage is accounted. The resources of AWS's APIs are views of jobs; api
+// translates them.
 //
-//   job      what a user submits
+//   job      the unit that a user submits
 //   attempt  one try at it: its identity (job, number, token) is never used again
 //   host     a member of an attempt's gang: algo-1 .. algo-n
 //   machine  capacity that a launcher offers; several hosts may share one
 //
-// States and their legal moves are in job_state.hpp. JSON forms (to_json/from_json) are what the ledger and
-// the wire carry: adding a field is compatible, a missing one takes its default.
+// States and their transitions are in job_state.hpp. The ledger and the wire use the JSON forms (to_json/from_json):
+// adding a field is compatible, and a missing one takes its default.
 //
-// Threads: plain values. Units: seconds are of wall time; bytes are bytes; cpus may be fractions.
+// Threads: plain values. Units: seconds of wall time; bytes; cpus may be fractions.
 #pragma once
 
 #include <compare>
@@ -29,14 +29,14 @@
 
 namespace trainyard::domain {
 
-// A job's name is its own within its region.
+// A job's name is unique within its region.
 struct JobKey {
   std::string region;
   std::string name;
   auto operator<=>(const JobKey&) const = default;
 };
 
-// Assigned by the ledger, never used again.
+// Assigned by the ledger, never reused.
 using JobNumber = uint64_t;
 
 // An attempt's identity. It names directories, bridges and cgroups: "j17a1".
@@ -46,7 +46,7 @@ struct AttemptId {
   auto operator<=>(const AttemptId&) const = default;
   std::string text() const { return "j" + std::to_string(job) + "a" + std::to_string(number); }
 };
-// Errors: invalid, when text is not of the form "j17a1".
+// Errors: invalid, if text does not have the form "j17a1".
 Result<AttemptId> parse_attempt_id(std::string_view text);
 
 // The index of a host in the gang, from 0. Its name is algo-(index+1).
@@ -58,7 +58,7 @@ enum class Distribution { fully_replicated, sharded_by_s3_key };
 
 // A directory of a shared file system, as a channel.
 struct FileSystemSource {
-  std::string id;    // "fs-0123456789abcdef0": a name of the config's file systems
+  std::string id;    // "fs-0123456789abcdef0": of a file system in the config
   std::string type;  // "EFS", "FSxLustre"
   std::string path;  // below the file system's root
   bool writable = false;
@@ -66,7 +66,7 @@ struct FileSystemSource {
 
 struct Channel {
   std::string name;
-  std::string content_type;  // "" when none was given
+  std::string content_type;  // "": none was given
   InputMode input_mode = InputMode::file;
   std::string compression;     // "None", "Gzip"
   std::string record_wrapper;  // "None", "RecordIO"
@@ -74,8 +74,8 @@ struct Channel {
   std::string s3_uri;          // s3://bucket/prefix
   Distribution distribution = Distribution::fully_replicated;
   std::vector<std::string> attribute_names;     // of an augmented manifest, in the order of its records
-  std::vector<std::string> groups;              // instance groups that get it; empty: all
-  std::optional<int64_t> shuffle_seed;          // nothing: in the order of keys
+  std::vector<std::string> groups;              // instance groups that receive it; empty: all
+  std::optional<int64_t> shuffle_seed;          // unset: in the order of keys
   std::optional<FileSystemSource> file_system;  // instead of s3_uri
 
   bool is_of(const std::string& group) const;
@@ -92,7 +92,7 @@ struct MetricDefinition {
   std::string regex;  // RE2; the first group is the value
 };
 
-// The share of a machine that one host gets.
+// The share of a machine that one host has.
 struct Share {
   double cpus = 0;
   int64_t memory_bytes = 0;
@@ -100,11 +100,11 @@ struct Share {
 };
 
 struct InstanceGroup {
-  std::string name;  // "homogeneousCluster" when the request named no groups
+  std::string name;  // "homogeneousCluster" if the request has no groups
   std::string instance_type;
   uint32_t count = 1;
-  std::optional<Share> share = {};          // what each host requests; nothing: all of its type
-  std::optional<Program> program = {};      // what its hosts run; nothing: the program of the spec
+  std::optional<Share> share = {};          // requested by each host; unset: all of its instance type
+  std::optional<Program> program = {};      // of its hosts; unset: the program of the spec
   ContainerOptions container_options = {};  // in addition to program and share
 };
 
@@ -113,13 +113,13 @@ struct Tag {
   std::string value;
 };
 
-// The contract of a job's containers: the training contract (files, variables and exit rules of /opt/ml), or only what the
-// job requests.
+// The contract of a job's containers: the training contract (files, variables and exit rules of /opt/ml), or plain
+// containers, as the job requests them.
 enum class Contract { training, plain };
 inline constexpr std::string_view kTrainingQueues = "service/";  // before the queue's name, in listed_queue()
 
-// What the user requested, independent of the API. `request` is the request itself, kept verbatim: Describe
-// echoes it, and the container finds it as trainingjobconfig.json.
+// The user's request in a form independent of the API. `request` is the original request, kept verbatim: Describe
+// returns it, and the container reads it as trainingjobconfig.json.
 struct JobSpec {
   std::string image;
   std::vector<std::string> entrypoint;
@@ -130,34 +130,34 @@ struct JobSpec {
   std::vector<MetricDefinition> metrics;
   std::vector<InstanceGroup> groups;  // at least one
   int64_t volume_gib = 1;
-  std::string principal;  // its creator: a user's or a role's name; "" in records of former versions
+  std::string principal;  // its creator: a user's or a role's name; "" in records of earlier versions
   std::string role_arn;
   std::string output_uri;  // s3://bucket/prefix, without a slash at its end
   std::string output_kms_key;
-  bool compress_model = true;                  // model.tar.gz, else the files below model/
-  int64_t max_runtime_seconds = 86400;         // over all attempts; of jobs of queues: for each attempt
+  bool compress_model = true;                  // to model.tar.gz; else the files are below model/
+  int64_t max_runtime_seconds = 86400;         // over all attempts; for jobs in queues, of each attempt
   bool spot = false;                           // may be interrupted, and is then started again
   std::optional<int64_t> max_wait_seconds;     // spot: from creation to the end, waiting included
   std::optional<int64_t> max_pending_seconds;  // from creation to the first start
-  uint32_t retries_max = 0;                    // of attempts that failed for a reason of ours
+  uint32_t retries_max = 0;                    // of attempts that failed for an internal reason
   std::optional<Checkpoint> checkpoint;
-  int64_t keep_alive_seconds = 0;  // its hosts stay that long for the next job that matches (warm pool)
+  int64_t keep_alive_seconds = 0;  // time for which its hosts stay for a next job that matches (warm pool)
   bool network_isolation = false;
   bool encrypt_traffic = false;  // between hosts
   Contract contract = Contract::training;
-  std::optional<QueueOptions> queue;  // nothing: a job without a queue
+  std::optional<QueueOptions> queue;  // unset: a job without a queue
   // The following are set for jobs in queues.
-  std::string display_name;  // as its user calls it; many jobs may have it. The job's key has its id
-  std::string definition;    // the definition that it was created from: ARN, with revision
+  std::string display_name;  // the user's name for it, not unique; the job's key has its id
+  std::string definition;    // ARN, with revision, of the definition that it was created from
   RetryOptions retry;
   std::vector<std::string> depends_on;        // ids of jobs that must succeed first
-  std::vector<std::string> depends_on_alike;  // ids of arrays: a child depends on their child of its index
+  std::vector<std::string> depends_on_alike;  // ids of arrays: child i depends on their child i
   ArrayOptions array;
-  // Of a multi-node parallel job: its main host. The others start when it runs and end when it ends.
+  // The main host of a multi-node parallel job. The others start when it runs, and end when it ends.
   std::optional<uint32_t> main_node;
   Json request;
 
-  // The queue under which the ledger lists it: training jobs apart. No queue's name has a slash; "" for jobs without one.
+  // The queue under which the ledger lists it; "": none. Training jobs have a prefix with a slash, which queue names lack.
   std::string listed_queue() const;
   uint32_t hosts() const;  // over all groups
   const InstanceGroup& group(HostIndex host) const;
@@ -168,58 +168,58 @@ struct JobSpec {
   bool decides(HostIndex host) const;
 };
 
-// A host as control knows it.
+// The state of a host, as known to control.
 struct Host {
   HostState state = HostState::placed;
   std::string machine;  // where it was placed
   Share share;
-  uint64_t facts_applied = 0;           // the number of the last fact: later ones are new, others are repeats
+  uint64_t facts_applied = 0;           // number of the last fact; facts up to it are repeats
   std::optional<int> exit_code;         // of the user's process; 128+n for signal n
-  std::string failure;                  // its failure as it reported it, for FailureReason
-  std::optional<Fault> fault;           // who caused it
-  StopCause stopped = StopCause::none;  // the order that ended its run early; none: it ended by itself
-  std::string staged_model;  // uploading, hosts after the first: key of its model tar; "" = had no files
+  std::string failure;                  // as its agent reported it, for FailureReason
+  std::optional<Fault> fault;           // the cause of the failure
+  StopCause stopped = StopCause::none;  // the order that ended its run early; none: it ended on its own
+  std::string staged_model;  // uploading, hosts after the first: key of its model tar; "": no files
   Instant state_since;
 };
 
-// Former attempts keep everything but their hosts.
+// Earlier attempts keep everything except their hosts.
 struct Attempt {
   uint32_t number = 1;
-  std::string token;  // fencing: an agent with another token is old and must leave
+  std::string token;  // fencing token: an agent with another token is obsolete and must exit
   AttemptState state = AttemptState::starting;
   std::vector<Host> hosts;
   std::optional<HostIndex> first_failed;  // the host whose failure ended the gang; its reason is the job's
-  std::string interruption;               // why it was interrupted and another one follows; "" if it was not
-  std::optional<Instant> interrupted;     // when an interruption was requested; unset: a host was lost
-  bool preempted = false;                 // then by the scheduler, for a job with precedence
-  Duration notice{};                      // between SIGTERM and SIGKILL of the user's processes
-  JobNumber warm_pool = 0;                // the job whose hosts it reuses; 0: none
-  std::string environment;       // the compute environment that it was placed in; "" for jobs of no queue
-  bool spot = false;             // that environment's machines may be reclaimed, which counts as a failure
-  std::optional<int> exit_code;  // once it ended: of the host that failed first, else of the first host
-  std::string failure;           // then: the failure that this host reported; "" if none
-  std::optional<Fault> fault;    // then: who caused it
-  std::string machine;           // then: where that host was
+  std::string interruption;            // reason if it was interrupted, and another attempt follows; else ""
+  std::optional<Instant> interrupted;  // when an interruption was requested; unset: a host was lost
+  bool preempted = false;              // interrupted by the scheduler, for a job with precedence
+  Duration notice{};                   // between SIGTERM and SIGKILL of the user's processes
+  JobNumber warm_pool = 0;             // the job whose hosts it reuses; 0: none
+  std::string environment;             // compute environment in which it was placed; "" without a queue
+  bool spot = false;                   // its machines may be reclaimed, which then counts as a failure
+  std::optional<int> exit_code;        // after its end: of the host that failed first, else of the first host
+  std::string failure;                 // of the same host; "" if it has none
+  std::optional<Fault> fault;          // of the same host: the cause of the failure
+  std::string machine;                 // of the same host
   Instant started;
   std::optional<Instant> training_started;  // its first host began to run
   std::optional<Instant> ended;
 
-  // The training time, which is billed.
+  // The billed training time.
   Duration ran(Instant now) const;
 };
 
 // The hosts of the last attempt, kept for the next job that requests the same.
 struct WarmPool {
   WarmPoolState state = WarmPoolState::in_use;
-  int64_t keep_alive_seconds = 0;    // as it was updated last
-  std::optional<Instant> available;  // since when; unset until then
-  std::optional<Instant> ended;      // reused or terminated
+  int64_t keep_alive_seconds = 0;    // the last updated value
+  std::optional<Instant> available;  // when it became available
+  std::optional<Instant> ended;      // when it was reused or terminated
   std::string reused_by;             // the job's name
-  // Requires: it is available.
+  // Requires: `available` is set.
   Instant until() const { return *available + std::chrono::seconds(keep_alive_seconds); }
 };
 
-// One line of SecondaryStatusTransitions.
+// An element of SecondaryStatusTransitions.
 struct Transition {
   Phase phase = Phase::starting;
   std::string message;
@@ -235,52 +235,52 @@ struct Job {
   JobState state = JobState::waiting;
   Instant created;
   Instant modified;
-  // All instants of a job are in its own time, which no jump of the wall clock moves (docs/decisions/32): control's time plus
-  // this offset. Its creation is the wall clock's time.
+  // All instants of a job are in its own time: control's time plus this offset. Jumps of the wall clock do not change it
+  // (docs/decisions/32). The instant of its creation is wall time.
   Duration clock_offset{};
-  std::vector<Transition> transitions;  // the last one is the present phase
-  std::string wait_reason;              // "" unless waiting: the reason, the missing amount and its holder
+  std::vector<Transition> transitions;  // the last one is the current phase
+  std::string wait_reason;              // while waiting: the reason, the missing amount and its holder
   std::string note;                     // for the user: "each host was scaled to 1/2 of ml.m5.4xlarge .."
   std::optional<Instant> stop_requested;
   StopCause stop_cause = StopCause::none;
-  Withdrawn withdrawn = Withdrawn::no;  // jobs of queues: stopped before their end
-  std::string withdrawn_reason;         // as the request gave it
+  Withdrawn withdrawn = Withdrawn::no;  // for jobs in queues: the operation that stopped it
+  std::string withdrawn_reason;         // the reason in that request
   std::vector<JobNumber> awaits;        // jobs that must succeed before it may be placed
-  JobNumber parent = 0;                 // a child of an array: that array; 0: of none
-  uint32_t children_made = 0;           // an array: the first ones, which are jobs of their own (array.hpp)
-  // Of an array: others of its size; its children depend on theirs one by one.
+  JobNumber parent = 0;                 // the array of which it is a child; 0: none
+  uint32_t children_made = 0;           // of an array: the children with lower indexes exist (array.hpp)
+  // Of an array: arrays of the same size. Its child i depends on their child i.
   std::vector<JobNumber> awaits_alike;
   std::optional<int64_t> new_priority;  // replaces QueueOptions::priority after a change
-  std::vector<Attempt> attempts;        // the last one is the present one
+  std::vector<Attempt> attempts;        // the last one is the current one
   std::string failure_reason;           // as the APIs show it
-  std::string model_uri;                // set when it was uploaded
+  std::string model_uri;                // set after the upload
   std::string output_uri;
-  std::optional<Instant> training_start;  // first host began to run; TrainingStartTime
+  std::optional<Instant> training_start;  // when the first host began to run; TrainingStartTime
   std::optional<Instant> training_end;
-  std::optional<WarmPool> warm_pool;  // nothing: none was requested
+  std::optional<WarmPool> warm_pool;  // unset: none was requested
 
   Phase phase() const { return transitions.empty() ? Phase::starting : transitions.back().phase; }
   bool finished() const { return is_final(state); }
-  // It is never placed: its children are.
+  // True for an array: its children are placed, never the array itself.
   bool is_array() const { return spec.array.size > 0 && parent == 0; }
-  // Among the jobs of its share; 0 for jobs of no queue.
+  // Its priority among the jobs of its share; 0 for jobs without a queue.
   int64_t priority() const { return new_priority.value_or(spec.queue ? spec.queue->priority : 0); }
-  // Its machines may be reclaimed.
+  // True if the machines of that attempt may be reclaimed.
   bool on_spot(const Attempt& of_it) const { return spec.spot || of_it.spot; }
   const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }
   bool keeps_hosts() const { return warm_pool && warm_pool->state == WarmPoolState::available; }
-  // It may still change.
+  // True if it may still change.
   bool live() const { return !finished() || keeps_hosts(); }
-  // Control's time in the job's, and the reverse.
+  // Convert control's time to the job's time, and back.
   Instant own_time(Instant of_control) const { return of_control + clock_offset; }
   Instant control_time(Instant own) const { return own - clock_offset; }
-  // Over all attempts: what MaxRuntime limits and what is billed, without waiting.
+  // The billed training time of all attempts.
   Duration ran(Instant now) const;
-  // What of that counts against max_runtime_seconds.
+  // The part of it that counts towards max_runtime_seconds.
   Duration ran_of_max(Instant now) const;
 };
 
-// True if a job of spec `next` may reuse the hosts that one of `kept` left.
+// True if a job with spec `next` may reuse the hosts of a job with spec `kept`.
 bool same_hosts(const JobSpec& kept, const JobSpec& next);
 
 Json to_json(const Share&);
@@ -288,7 +288,7 @@ Json to_json(const Tag&);
 Json to_json(const JobKey&);
 Json to_json(const JobSpec&);
 Json to_json(const Job&);
-// All of a job but its spec, which never changes after its creation.
+// All of a job except its spec, which does not change after its creation.
 Json progress_json(const Job&);
 Result<Share> share_from_json(const Json&);
 Result<Tag> tag_from_json(const Json&);

@@ -25,7 +25,7 @@ Result<void> check_share(const std::string& member, const Share& share) {
 
 Result<void> check_groups(const JobSpec& spec) {
   if (spec.groups.empty()) return invalid("a job has at least one instance group");
-  int64_t hosts = 0;  // up to 2^32 of them, of 2^32 each
+  int64_t hosts = 0;  // 64 bits: each group has up to 2^32 hosts
   for (const InstanceGroup& group : spec.groups) {
     const std::string member = "instance group " + shorten(group.name, 64);
     TRY(within(member + ": the number of hosts", group.count, 1, kGangHostsMax));

@@ -1,5 +1,5 @@
-// Checks what code that plans and shows a job relies on. The front end refuses most of it with AWS's words; this is the
-// second line: for commands of any origin, and for rows that an earlier version, or a damaged disk, left in the ledger.
+// Checks the properties of jobs on which planning and display rely. The front end rejects most invalid requests, with
+// AWS's errors. These checks also apply to other commands, and to rows of the ledger of any version or damaged disk.
 //
 // Threads: pure. Errors: invalid, naming the member and its value.
 #pragma once
@@ -9,11 +9,11 @@
 
 namespace trainyard::domain {
 
-// Every number of the spec is within its limit (limits.hpp), and so are their sums.
+// Checks that every number of the spec, and the sums of them, are within the limits (limits.hpp).
 Result<void> check_limits(const JobSpec& spec);
 
-// Checks that the parts of a job agree with each other: a running job has an attempt, which has as many hosts as its spec,
-// and so on. `spec` itself may be beyond its limits.
+// Checks that the parts of a job agree: for example, a running job has an attempt, with as many hosts as its spec. Does
+// not check the limits of `spec`.
 Result<void> check_consistent(const Job& job);
 
 }  // namespace trainyard::domain

@@ -87,7 +87,7 @@ TEST(CheckLimits, EveryNumberHasALimit) {
   size_t which = 0;
   for (const auto& set : sets) {
     for (const int64_t value : kExtremes) {
-      // The largest memory is above 2^32 bytes.
+      // 2^32 bytes of memory are within the limit.
       if (which == 5 && value == int64_t{1} << 32) continue;
       JobSpec spec = a_job().spec;
       set(spec, value);

@@ -17,7 +17,7 @@ bool applies(const RetryRule& rule, const AttemptEnd& end) {
   return end.exit_code && matches(rule.exit_code, std::to_string(*end.exit_code));
 }
 
-// The one that decides; nullptr: none does.
+// Finds the first rule that applies; nullptr if none does.
 const RetryRule* rule_for(const RetryOptions& retry, const AttemptEnd& end) {
   const auto rule =
       std::ranges::find_if(retry.rules, [&](const RetryRule& each) { return applies(each, end); });

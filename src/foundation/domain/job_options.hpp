@@ -1,5 +1,5 @@
-// Defines what a queued job has beyond what every job has: its queue, its dependencies, its retry rules, its array.
-// Parts of JobSpec; nothing of them changes once the job was created.
+// Defines the parts of a JobSpec that only queued jobs have: queue, dependencies, retry rules, array. They do not change
+// after the job was created.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -17,7 +17,7 @@ namespace trainyard::domain {
 
 struct JobSpec;
 
-// A rule of a retry strategy (evaluateOnExit). A pattern is text, or text with a '*' at its end; "" is not looked at.
+// A rule of a retry strategy (evaluateOnExit). A pattern is text that may end in '*'; an empty pattern is ignored.
 struct RetryRule {
   std::string status_reason;
   std::string reason;
@@ -25,26 +25,26 @@ struct RetryRule {
   bool retry = false;
 };
 
-// Why a job was stopped before its end, and by which operation.
+// The operation that stopped a job before its end.
 enum class Withdrawn { no, cancelled, terminated, dependency_failed, queue_deleted };
 std::string_view to_string(Withdrawn);
 Result<Withdrawn> parse_withdrawn(std::string_view);
 
-// An attempt's end, in the words that the rules see.
+// An attempt's end, in the texts that retry rules match.
 struct AttemptEnd {
   std::string status_reason;
   std::string reason;
   std::optional<int> exit_code;
 };
 
-// So much of a named consumable resource, held as long as an attempt of the job lasts; what is not
-// replenishable is used up by each attempt.
+// A quantity of a consumable resource. An attempt holds it until it ends; if the resource is not
+// replenishable, the attempt uses it up.
 struct Consumption {
-  std::string resource;  // name, of the job's region
+  std::string resource;  // its name, in the job's region
   int64_t quantity = 0;
 };
 
-// Limits the attempts of a queued job, and says which ends are followed by another attempt.
+// Limits the attempts of a queued job, and decides which ends are followed by another attempt.
 struct RetryOptions {
   uint32_t attempts_max = 1;
   std::vector<RetryRule> rules;
@@ -52,39 +52,39 @@ struct RetryOptions {
 
 // Makes a job an array (array.hpp); its children have the same options.
 struct ArrayOptions {
-  uint32_t size = 0;        // 0: no array
-  bool sequential = false;  // a child awaits the one before it
+  uint32_t size = 0;        // 0: not an array
+  bool sequential = false;  // a child depends on the one before it
 };
 
-// Names the queue in which a job waits, its place in it, and what it needs besides machines.
+// Names the queue in which a job waits, its position there, and the resources that it needs in addition to machines.
 struct QueueOptions {
-  std::string name;         // of the queue, of the job's region
+  std::string name;         // of the queue, in the job's region
   std::string share;        // "" in queues without fair share
-  std::string quota_share;  // name, of its queue; "" in queues without quota shares
-  int64_t priority = 0;     // as it was submitted, among the jobs of its share: higher goes first
+  std::string quota_share;  // its name in the queue; "" in queues without quota shares
+  int64_t priority = 0;     // as submitted, among the jobs of its share: higher goes first
   std::vector<Consumption> consumes;
-  std::optional<uint32_t> preemptions_max;  // then it fails; nothing: it is queued again each time
-  Json request;  // of training jobs: what the queue's front end was told, for it to echo
+  std::optional<uint32_t> preemptions_max;  // after them it fails; unset: no limit
+  Json request;  // of training jobs: the request to the queue's API, which returns it
 };
 
 inline constexpr int64_t kQueuedAttemptsMax = 10;  // of a queued job
 inline constexpr int64_t kArraySizeMax = 10'000;   // children of one array
 
-// "*" at the end of `pattern` stands for any rest; letters compare without case.
+// True if `text` matches `pattern`, ignoring case. A '*' at the end of `pattern` stands for any rest.
 bool matches(std::string_view pattern, std::string_view text);
 
-// Whether an attempt that failed like that is followed by another one. The first rule whose conditions all hold decides;
-// where none does, there is another one, as long as attempts are left.
-// Requires: the job was not cancelled or terminated, nor timed out: these are never tried again.
+// Decides whether another attempt follows one that failed. If attempts are left, the first rule whose conditions all hold
+// decides; if no rule applies, another attempt follows.
+// Requires: the job was not cancelled or terminated, and did not time out: such jobs are never tried again.
 bool tries_again(const RetryOptions& retry, size_t attempts_made, const AttemptEnd& end);
-// Whether an attempt that was interrupted, which otherwise is always followed by another one, was the last: the rule that
-// decides names a status reason and says EXIT.
+// Decides whether an interrupted attempt was the last one: the first rule that applies has a status reason and the action
+// EXIT. Otherwise another attempt always follows an interruption.
 bool ends_with_interruption(const RetryOptions& retry, const AttemptEnd& end);
 
-// Writes the record of all of these: the member "batch" of a spec's record, as earlier versions wrote it.
+// Writes all of these as one record: the member "batch" of a spec's record, as in earlier versions.
 // Requires: spec.queue.
 Json queued_json(const JobSpec& spec);
-// Reads it into `spec`. Errors: invalid, naming the member.
+// Reads that record into `spec`. Errors: invalid, naming the member.
 Result<void> read_queued(const Json& json, JobSpec& spec);
 
 }  // namespace trainyard::domain

@@ -37,7 +37,7 @@ TEST(RetryRules, TheFirstThatHoldsDecidesAndNoneMeansAnotherAttempt) {
       {3, {exit_otherwise, retry_on_loss}, 1, lost, false},
       {3, {exit_on_3}, 1, three, false},
       {3, {exit_on_3}, 1, forty, true},
-      {3, {exit_on_3}, 1, lost, true},  // it has no exit code
+      {3, {exit_on_3}, 1, lost, true},  // no exit code
       {3, {both}, 1, forty, false},
       {3, {both}, 1, three, true},
   };
@@ -71,7 +71,7 @@ TEST(QueuedJob, SurvivesItsRecord) {
   EXPECT_EQ(read->spec.group(0).share->memory_bytes, 64 << 20);
 }
 
-// The ledger and the wire have records of earlier versions: members keep their names and places.
+// The ledger and the wire have records of earlier versions, so members keep their names and places.
 TEST(QueuedJob, ItsRecordIsThatOfEarlierVersions) {
   JobSpec spec;
   spec.groups = {{"default", "1 vCPU, 64 MiB", 1}};

@@ -8,7 +8,7 @@
 namespace trainyard::domain {
 namespace {
 
-// One table a set: how each value is written.
+// The texts of an enum's values.
 template <class T, size_t n>
 using Names = std::array<std::pair<T, std::string_view>, n>;
 

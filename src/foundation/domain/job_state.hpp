@@ -1,5 +1,5 @@
-// The states of jobs, attempts and hosts, and their legal moves. One function each says what an event does,
-// or why it may not happen; a test walks all pairs.
+// Defines the states of jobs, attempts and hosts, and their transitions: next() returns the new state, or an error if the
+// transition is not allowed. A test checks all pairs.
 //
 //   job       waiting --place--> active --finish--> completed | failed | stopped
 //             waiting --stop--> stopped, --fail--> failed (cannot be planned)   active --stop--> stopping
@@ -10,8 +10,8 @@
 //             any but ended --lose--> ended  (agent or machine gone)
 //
 //   host      placed -> preparing -> downloading -> running -> draining -> uploading -> finished
-//             any of these but finished -> failed (its agent said so) or lost (its agent is gone); the three
-//             are final
+//             any of these except finished -> failed (reported by its agent) or lost (its agent is gone);
+//             finished, failed and lost are final
 //
 // Threads: pure.
 #pragma once
@@ -30,11 +30,11 @@ enum class JobEvent { place, stop, complete, fail, finish_stopped, retry };
 enum class AttemptState { starting, running, draining, ended };
 enum class AttemptEvent { run, drain, end, lose };
 
-// Each is reached by a fact of that name from the host's agent, `lost` by the launcher's word. In the order
-// of a host's life: next() compares.
+// A fact of that name from the host's agent leads to each state, except `lost`, which the launcher reports. The order is
+// that of a host's life, since next() compares states.
 enum class HostState { placed, preparing, downloading, running, draining, uploading, finished, failed, lost };
 
-// What the user sees of an active job (SecondaryStatus).
+// The phase that users see (SecondaryStatus).
 enum class Phase {
   starting,
   pending,
@@ -51,18 +51,18 @@ enum class Phase {
   max_wait_time_exceeded,
 };
 
-// Why a stop is under way. Of an interrupted attempt only its checkpoints are kept: another one follows. main_ended is
-// for single hosts: the one that they follow has ended.
+// The cause of a stop. Of an interrupted attempt only the checkpoints are kept, and another attempt follows. main_ended
+// is for single hosts: the main host, which they follow, has ended.
 enum class StopCause { none, user, max_runtime, max_wait, host_failed, interrupted, max_pending, main_ended };
 
-// What became of the hosts that a finished job keeps for the next one that matches. The last two are final.
+// The state of the hosts that a finished job keeps for the next job that matches. The last two are final.
 //
 //   in_use --finish--> available --reuse--> reused
-//     finish without hosts, or their time is over --> terminated
+//     finish without hosts, or keep-alive time over --> terminated
 enum class WarmPoolState { in_use, available, reused, terminated };
 
-// Whose fault a failure is: decides the first word of FailureReason (AlgorithmError, ClientError,
-// InternalServerError). A host that is gone, or on which the container's runtime is, is lost: that is ours as well.
+// The cause of a failure. It decides the first word of FailureReason (AlgorithmError, ClientError, InternalServerError).
+// `lost`: the host, or the container runtime on it, is gone; this counts as internal as well.
 enum class Fault { algorithm, client, internal, lost };
 inline bool is_ours(Fault fault) { return fault == Fault::internal || fault == Fault::lost; }
 
@@ -84,10 +84,10 @@ Result<WarmPoolState> parse_warm_pool_state(std::string_view);
 bool is_final(JobState);
 bool is_final(HostState);
 
-// Errors: conflict, with a sentence that names both.
+// Errors: conflict, naming both arguments.
 Result<JobState> next(JobState, JobEvent);
 Result<AttemptState> next(AttemptState, AttemptEvent);
-// Hosts may skip states forward (a job without channels has nothing to download) but never go back.
+// Hosts may skip states (a job without channels has nothing to download) but never go back.
 Result<HostState> next(HostState from, HostState to);
 
 }  // namespace trainyard::domain

@@ -1,5 +1,5 @@
-// Reading a record's members one by one: a missing member keeps its default, a wrong one is the record's
-// error.
+// Fields reads the members of a record one by one. A missing member keeps its default; an invalid one is an error of the
+// record.
 //
 //   Fields fields(json, "channel");
 //   fields.read("name", channel.name).read("s3_uri", channel.s3_uri);
@@ -38,7 +38,7 @@ class Fields {
   Fields& read(std::string_view name, std::vector<std::string>& value);
   Fields& read(std::string_view name, std::map<std::string, std::string>& value);
 
-  // A member that is text with a closed set of values.
+  // Reads a member that is text with a closed set of values.
   template <class T>
   Fields& read(std::string_view name, T& value, Result<T> (*parse)(std::string_view)) {
     std::string text;
@@ -55,7 +55,7 @@ class Fields {
     if (!error_) value = found;
     return *this;
   }
-  // A member that is a record, or a list of records.
+  // Reads a member that is a record, or a list of records.
   template <class T>
   Fields& read(std::string_view name, T& value, Result<T> (*from_json)(const Json&)) {
     if (const Json* found = present(name)) take(name, from_json(*found), value);
@@ -84,7 +84,7 @@ class Fields {
   Result<void> result() const;
 
  private:
-  // Nothing when the member is missing or null, or when a fault was found before.
+  // Returns nullptr if the member is missing or null, or if there was an earlier fault.
   const Json* present(std::string_view name) const;
   Fields& fail(std::string_view name, std::string_view wanted);
   template <class T>

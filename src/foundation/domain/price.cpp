@@ -9,7 +9,7 @@ namespace trainyard::domain {
 namespace {
 
 constexpr double kSpotPart = 0.3;
-constexpr double kFargateCpu = 0.04048, kFargateGib = 0.004445;  // an hour, as published in 2023
+constexpr double kFargateCpu = 0.04048, kFargateGib = 0.004445;  // per hour, as published in 2023
 constexpr double kSecondsOfHour = 3600;
 
 constexpr std::pair<const char*, double> kListPrices[] = {
@@ -31,7 +31,7 @@ constexpr std::pair<const char*, double> kListPrices[] = {
     {"ml.p3dn.24xlarge", 35.894}, {"ml.p4d.24xlarge", 37.688}, {"ml.p5.48xlarge", 113.068},
 };
 
-// Half a millionth is rounded up, as money is.
+// Rounds to the nearest millionth, and half a millionth up.
 int64_t charge(double per_hour, uint32_t instances, int64_t seconds) {
   return std::llround(per_hour * double(instances) * double(seconds) / kSecondsOfHour * double(kMillionths));
 }

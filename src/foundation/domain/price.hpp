@@ -1,12 +1,12 @@
-// Computes the cost of jobs from the prices of instances. Prices are per region and instance type; a job is charged for the
-// seconds that each of its hosts ran, at the spot price where it may be interrupted.
+// Computes the cost of jobs from the prices of instances. Prices are per region and instance type. A job is charged for
+// the seconds that each of its hosts ran, at the spot price if it may be interrupted.
 //
-// A host that requested a share of a machine instead of an instance type is charged for that share, by the prices of
+// A host that requested a share of a machine instead of an instance type is charged for that share, at the prices of
 // the types "vCPU", "GiB" and "GPU".
 //
-// Amounts are whole millionths of the currency, so that sums of many jobs are exact.
+// Amounts are integers in millionths of the currency, so that sums over many jobs are exact.
 //
-// Threads: plain values, pure functions. Errors: none; instances without a price are counted and named.
+// Threads: plain values, pure functions. Errors: none; instance types without a price are listed.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ struct Price {
 
 class PriceTable {
  public:
-  // "": no region in particular. A price of the region goes before one of none.
+  // region "": all regions. A price for a region takes precedence over one for all.
   void set(const std::string& region, const std::string& instance_type, Price price);
   std::optional<Price> find(const std::string& region, const std::string& instance_type) const;
 
-  // Of one host of the group. Nothing: its type, or a part of its share, has none.
+  // The price of one host of the group; nullopt if its type, or a part of its share, has no price.
   std::optional<Price> of(const std::string& region, const InstanceGroup& group) const;
 
   std::string currency = "USD";
@@ -42,29 +42,29 @@ class PriceTable {
 
 inline constexpr std::string_view kCpuPrice = "vCPU", kMemoryPrice = "GiB", kGpuPrice = "GPU";
 
-// AWS's list prices of SageMaker training in us-east-1, and Fargate's of shares (which has no GPUs), as they were published in 2023: for every region, since who
-// owns the hardware decides anyway. Spot is put at three tenths, in the middle of the 60 to 90 per cent that AWS
-// advertises as savings.
+// AWS's list prices of 2023, for all regions: those of SageMaker training in us-east-1, and for shares those of Fargate,
+// which has no GPUs. Operators can set their own prices. A spot price is three tenths of the price on demand, since AWS
+// advertises savings of 60 to 90 per cent.
 PriceTable list_prices_of_2023();
 
 inline constexpr int64_t kMillionths = 1'000'000;
 
 struct Cost {
-  int64_t millionths = 0;             // what is to be paid
-  int64_t on_demand_millionths = 0;   // what the same training would cost without spot
-  std::vector<std::string> unpriced;  // instance types without a price: not in the sums
+  int64_t millionths = 0;             // the amount to be paid
+  int64_t on_demand_millionths = 0;   // the cost of the same training without spot
+  std::vector<std::string> unpriced;  // instance types without a price, which the sums leave out
   void add(const Cost& more);
-  // Of what would have been paid, the part that spot saved: 0 to 1.
+  // The part of the on-demand cost that spot saved: 0 to 1.
   double saved() const {
     return on_demand_millionths <= 0 ? 0 : 1.0 - double(millionths) / double(on_demand_millionths);
   }
 };
 
-// `billable_seconds` are paid for, `training_seconds` is how long it took: of each host alike.
+// Both times are those of each host: `billable_seconds` are charged, `training_seconds` would be charged on demand.
 Cost cost_of(const PriceTable& prices, const std::string& region, const std::vector<InstanceGroup>& groups,
              bool spot, int64_t training_seconds, int64_t billable_seconds);
 
-// "12.34", "0.0042": two decimals, or as many as show two digits.
+// Formats "12.34", "0.0042": with two decimals, or more for small amounts.
 std::string money_text(int64_t millionths);
 
 }  // namespace trainyard::domain

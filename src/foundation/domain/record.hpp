@@ -1,5 +1,5 @@
-// A small JSON document that a front end keeps in the ledger under a kind and a name: users, roles, policies. The control
-// plane stores records and hands them out; it does not read them.
+// A Record is a small JSON document that a front end keeps in the ledger under a kind and a name: users, roles, policies.
+// The control plane stores and returns records, and does not interpret them.
 //
 // Threads: plain values and pure functions.
 // Errors:  of changed(): exhausted (a limit), invalid (an empty kind or name, a document that is not an object).
@@ -21,28 +21,28 @@ namespace trainyard::domain {
 using RecordKey = std::pair<std::string, std::string>;  // kind, name
 
 struct Record {
-  uint64_t revision = 1;  // of this record: one more with each write
+  uint64_t revision = 1;  // of this record, incremented by each write
   Json document;
 };
 
-// All records. `version` counts the changes since the server started: a conditional change names it.
+// All records. `version` counts the changes since the server started; conditional changes compare it.
 struct Records {
   uint64_t version = 0;
   std::map<RecordKey, std::shared_ptr<const Record>> all;
 };
 
-// A document to store; nothing: the record is removed.
+// A document to store; without one, the record is removed.
 struct RecordWrite {
   RecordKey key;
   std::optional<Json> document;
 };
 
-inline constexpr size_t kRecordsMax = 50'000;          // all in memory, some kilobytes each
+inline constexpr size_t kRecordsMax = 50'000;          // all in memory, a few kilobytes each
 inline constexpr size_t kRecordNameBytesMax = 1'024;   // an ARN with its path
 inline constexpr size_t kRecordWritesMax = 1'000;      // of one change: a role's deletion touches a few
 inline constexpr size_t kRecordBytesMax = 256 * 1024;  // five versions of a policy and its tags
 
-// The records after a change. Removing a record that does not exist is not an error.
+// Returns the records after a change. Removing a record that does not exist is not an error.
 Result<Records> changed(const Records& records, const std::vector<RecordWrite>& writes);
 
 Json to_json(const RecordWrite& write);

@@ -9,7 +9,7 @@ Stage stage_of(const Job& job) {
       return job.is_array() ? Stage::submitted : Stage::runnable;
     case JobState::active:
     case JobState::stopping:
-      if (job.is_array()) return Stage::pending;  // as long as children run
+      if (job.is_array()) return Stage::pending;  // while children run
       return job.attempt() && job.attempt()->training_started ? Stage::running : Stage::starting;
     case JobState::completed:
       return Stage::succeeded;

@@ -1,4 +1,4 @@
-// Names how far a job has come, as its states and its attempt show it: one value to count and to list jobs by.
+// A Stage summarizes a job's state and its attempt's in one value, by which jobs are counted and listed.
 //
 // Threads: pure functions.
 #pragma once
@@ -11,7 +11,7 @@ namespace trainyard::domain {
 
 // The ledger stores the numbers: append only.
 enum class Stage {
-  submitted,  // an array of which no child was made yet
+  submitted,  // an array without a child yet
   pending,    // waits for other jobs, or for its children
   runnable,   // waits for machines
   starting,
@@ -22,7 +22,7 @@ enum class Stage {
 inline constexpr size_t kStages = size_t(Stage::failed) + 1;
 
 Stage stage_of(const Job& job);
-// The states that a job at that stage may be in.
+// Returns the states that a job at that stage may have.
 std::vector<JobState> states_of(Stage stage);
 
 }  // namespace trainyard::domain

@@ -22,7 +22,7 @@ Usage faded(const Usage& usage, Duration decay, Instant now) {
 
 double used_since(double cpus, Instant since, Duration decay, Instant now) {
   CHECK(decay > Duration{}, "a line's decay time is more than nothing");
-  // The integral of what each moment's use has faded to.
+  // The integral over the decayed usage of each moment.
   return cpus * seconds(decay) * -std::expm1(-seconds(now - since) / seconds(decay));
 }
 
@@ -44,7 +44,7 @@ std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job*
   if (!ended || ended->state != AttemptState::ended) return std::nullopt;
   const Attempt* was = before ? before->attempt() : nullptr;
   if (!was || was->number != ended->number || was->state == AttemptState::ended) return std::nullopt;
-  // Attempts of one share may end out of order, by what their agents say: what is known is of the later instant.
+  // Agents may report the ends of a share's attempts out of order, so the sum is for the later instant.
   const Instant end = after.control_time(*ended->ended);
   const Instant at = present ? std::max(present->at, end) : end;
   const double cpus = cpus_of(*ended);

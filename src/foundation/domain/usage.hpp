@@ -1,8 +1,8 @@
-// Counts the usage of a share of a queue for fair share: vCPU seconds, which decay. After the queue's decay time 1/e, about a
-// third, is left; so a share with a constant number of vCPUs counts for as many as it had in that time.
+// Computes the usage of a queue's share for fair share: vCPU seconds, which decay. After the queue's decay time, 1/e
+// (about a third) of the usage is left. So a constant number of vCPUs counts as that number times the decay time.
 //
-// Only the usage of ended attempts is stored. That of running ones is added at each query, so that nothing is written while
-// nothing happens.
+// Only the usage of ended attempts is stored. The usage of running attempts is added at each query, so nothing is written
+// while no job changes.
 //
 // Threads: plain values, pure functions.
 #pragma once
@@ -17,8 +17,8 @@
 
 namespace trainyard::domain {
 
-// Whose usage it is: of a job queue's share, or of who created training jobs of no queue (the queue's key is empty: there
-// is one line of them for all regions).
+// Identifies a job queue's share, or the creator of training jobs without a queue. The latter has an empty queue key,
+// since these jobs wait in one internal queue for all regions.
 struct ShareKey {
   JobKey queue;
   std::string share;
@@ -27,29 +27,29 @@ struct ShareKey {
 
 struct Usage {
   double cpu_seconds = 0;
-  Instant at;       // what it was then
-  double cpus = 0;  // that were held for that; they fade alike, so the quotient is how long jobs last
+  Instant at;       // the time for which the numbers hold
+  double cpus = 0;  // of the counted attempts; they decay alike, so the quotient is their mean duration
   bool operator==(const Usage&) const = default;
 };
 using Usages = std::map<ShareKey, Usage>;
 
-// What is left of it now.
+// Returns the usage that is left now.
 Usage faded(const Usage& usage, Duration decay, Instant now);
-// What holding so many vCPU from then on counts for now.
+// Returns the decayed usage of so many vCPUs, held from `since` to `now`.
 double used_since(double cpus, Instant since, Duration decay, Instant now);
 
-// Nothing: the job's queue has no shares.
+// Returns nullopt if the job's queue has no shares.
 std::optional<ShareKey> share_of(const Job& job);
-// Jobs of no queue last for hours: their use of a day counts.
+// The decay time of jobs without a queue: a day, since they run for hours.
 inline constexpr Duration kDecayOfOthers = 24h;
 
-// vCPU that the hosts of its attempt hold.
+// Returns the number of vCPUs that the attempt's hosts hold.
 double cpus_of(const Attempt& attempt);
-// The usage after the job has become `after`; nothing, when no attempt of it has ended by that.
-// `present`: of its share, until then.
+// Returns the share's usage after a job changed from `before` to `after`, or nullopt if the change ended no attempt.
+// `present` is the share's usage before.
 std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job* before, const Job& after,
                                  Duration decay);
-// So little that it decides nothing: it may be forgotten.
+// True if the usage is so small that it can be removed.
 bool is_nothing(const Usage& usage, Duration decay, Instant now);
 
 }  // namespace trainyard::domain
