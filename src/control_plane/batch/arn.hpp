@@ -10,7 +10,7 @@ namespace trainyard::batch {
 
 std::string arn_of(const std::string& account, const std::string& region, std::string_view kind,
                    const std::string& name);
-// The part of an ARN after "KIND/", or `text` itself when it is not an ARN of that kind.
+// Returns the part of an ARN after "KIND/", or `text` itself if it is not an ARN of that kind.
 std::string_view name_in_arn(std::string_view text, std::string_view kind);
 inline constexpr std::string_view kEnvironmentArn = "compute-environment";
 inline constexpr std::string_view kQueueArn = "job-queue";
@@ -19,10 +19,10 @@ inline constexpr std::string_view kJobArn = "job";
 inline constexpr std::string_view kServiceJobArn = "service-job";
 inline constexpr std::string_view kPolicyArn = "scheduling-policy";
 inline constexpr std::string_view kServiceEnvironmentArn = "service-environment";
-inline constexpr std::string_view kQuotaShareArn = "quota-share";  // of "QUEUE/SHARE"
+inline constexpr std::string_view kQuotaShareArn = "quota-share";  // for names "QUEUE/SHARE"
 inline constexpr std::string_view kResourceArn = "consumable-resource";
 
-// "train" of "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3".
+// Returns "train" for "arn:aws:batch:eu-west-1:123456789012:job-definition/train:3".
 std::string definition_name(std::string_view arn);
 
 }  // namespace trainyard::batch

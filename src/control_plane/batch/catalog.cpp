@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kKinds[] = {"compute_environment", "job_queue",           "job_definition",
                                        "scheduling_policy",   "service_environment", "quota_share",
-                                       "consumable_resource"};  // as Resource
+                                       "consumable_resource"};  // in the order of Resource
 static_assert(std::size(kKinds) == std::variant_size_v<Resource>);
 
 template <class Map>
@@ -42,7 +42,7 @@ Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, Resource
   return Resource(*present);
 }
 
-// A queue's policy may be replaced by another one of its kind, and neither added nor taken away.
+// Rejects adding or removing a queue's policy. It may be replaced by another policy of the same kind.
 Result<void> check_same_policy(const Catalog& yard, const JobQueue& present, const JobQueue& next) {
   const SchedulingPolicy* before = yard.policy_of(present);
   const SchedulingPolicy* after = yard.policy_of(next);
@@ -90,7 +90,7 @@ Result<Resource> changed_one(const Catalog&, const JobDefinition* last, Resource
   return Resource(std::move(changed));
 }
 
-// What is the same for all of these: names are taken once, what is not there is not changed, and a region has so many.
+// Checks what these kinds have in common: new names are unused, changed resources exist, a region has at most `most`.
 template <class Kind>
 Result<void> check_presence(const std::map<JobKey, Kind>& all, ResourceChange how, const JobKey& key,
                             const std::string& what, size_t most) {
@@ -356,7 +356,7 @@ Result<Resource> resource_from_json(std::string_view kind, const Json& json) {
       read_as<SchedulingPolicy, policy_from_json>,
       read_as<ServiceEnvironment, service_environment_from_json>,
       read_as<QuotaShare, quota_share_from_json>,
-      read_as<ConsumableResource, consumable_from_json>};  // as kKinds
+      read_as<ConsumableResource, consumable_from_json>};  // in the order of kKinds
   static_assert(std::size(kReaders) == std::size(kKinds));
   for (size_t i = 0; i < std::size(kKinds); ++i)
     if (kKinds[i] == kind) return kReaders[i](json);

@@ -1,7 +1,7 @@
-// Catalogs what jobs of AWS Batch are submitted to and made from: job queues, compute environments, job definitions.
-// The jobs themselves are jobs like all others (domain/job.hpp).
+// Catalog holds the resources of AWS Batch to which jobs are submitted, and from which they are created: job queues,
+// compute environments, job definitions. The jobs themselves are ordinary jobs (domain/job.hpp).
 //
-// `request` of each holds the client's request with the members of AWS Batch, for Describe to echo.
+// The member `request` of a resource is the client's request, with the members of AWS Batch; Describe returns it.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -22,12 +22,12 @@
 
 namespace trainyard::batch {
 
-// Some of what there is to run jobs on.
+// A compute environment: a part of the machines, on which jobs of its queues run.
 struct ComputeEnvironment {
   domain::JobKey key;
   bool enabled = true;
-  double cpus_max = 0;  // of all its jobs together; 0: as many as there are (unmanaged)
-  // Of machines that can be made on demand: vCPU that are kept though idle, and that are wished for by hand now.
+  double cpus_max = 0;  // of all its jobs together; 0: unlimited (unmanaged)
+  // For machines that are created on demand: the vCPUs that are kept though idle, and the vCPUs that a user wants now.
   double cpus_min = 0;
   double cpus_desired = 0;
   std::vector<std::string> instance_types = {};  // "c5.4xlarge", "c5", "optimal"
@@ -35,19 +35,19 @@ struct ComputeEnvironment {
   Json request = Json::object();
 };
 
-// What becomes of a job that has stood at the head of its queue, ready to run, for too long.
+// Limits the time for which a job may wait at the head of its queue (jobStateTimeLimitActions).
 struct WaitLimit {
   int64_t seconds_max = 0;
   bool terminate = false;  // else it is cancelled
-  std::string reason;      // in its user's words
+  std::string reason;      // as the queue's creator wrote it
 };
 
 struct JobQueue {
   domain::JobKey key;
-  bool enabled = true;                    // takes new jobs; those that it has go on either way
+  bool enabled = true;                    // accepts new jobs; its present jobs continue in any case
   int64_t priority = 0;                   // higher goes first
   std::vector<std::string> environments;  // names, in the order in which they are tried
-  bool service = false;                   // takes training jobs (service jobs), in service environments
+  bool service = false;                   // for training jobs (service jobs), in service environments
   std::string policy;                     // name of its scheduling policy; "": in the order of submission
   std::vector<WaitLimit> wait_limits;
   Json request = Json::object();
@@ -55,7 +55,7 @@ struct JobQueue {
 
 struct JobDefinition {
   domain::JobKey key;
-  uint32_t revision = 0;  // 1, 2, .. of its name
+  uint32_t revision = 0;  // 1, 2, .. for each name
   bool active = true;
   Json request = Json::object();
 };
@@ -63,7 +63,7 @@ struct JobDefinition {
 using Resource = std::variant<ComputeEnvironment, JobQueue, JobDefinition, SchedulingPolicy,
                               ServiceEnvironment, QuotaShare, ConsumableResource>;
 
-// All of them but definitions: some dozens. (Of definitions there may be thousands: the ledger has them.)
+// All resources except definitions: a few dozen. There may be thousands of definitions, which only the ledger holds.
 struct Catalog {
   std::map<domain::JobKey, ComputeEnvironment> environments;
   std::map<domain::JobKey, JobQueue> queues;
@@ -74,33 +74,34 @@ struct Catalog {
 
   const ComputeEnvironment* environment(const domain::JobKey& key) const;
   const JobQueue* queue(const domain::JobKey& key) const;
-  // nullptr: it has none.
+  // Returns nullptr if the queue has no policy.
   const SchedulingPolicy* policy_of(const JobQueue& queue) const;
   const ServiceEnvironment* service_environment(const domain::JobKey& key) const;
   const QuotaShare* quota_share(const domain::JobKey& key) const;
   const ConsumableResource* resource(const domain::JobKey& key) const;
 };
 
-inline constexpr size_t kEnvironmentsMax = 50;                                       // of a region, as AWS
-inline constexpr size_t kQueuesMax = 50;                                             // of a region, as AWS
+inline constexpr size_t kEnvironmentsMax = 50;                                       // per region, as AWS
+inline constexpr size_t kQueuesMax = 50;                                             // per region, as AWS
 inline constexpr size_t kEnvironmentsOfQueueMax = 3;                                 // as AWS
 inline constexpr int64_t kWaitLimitSecondsMin = 600, kWaitLimitSecondsMax = 86'400;  // as AWS
-inline constexpr size_t kWaitLimitsMax = 10;  // of a queue: each is checked in each iteration
+inline constexpr size_t kWaitLimitsMax = 10;  // per queue: each is checked in each iteration
 enum class ResourceChange { create, update, remove };
 
-// Returns the resource after the change; `last` is the definition's last revision, if there is one. A definition is
-// created with the next revision, and is never removed, only made inactive (an update).
-// Errors: with a text for the client: conflict (taken, in use, not disabled), not_found, invalid (too many).
+// Returns the resource after the change. `last` is the last revision of the definition, or nullptr. A definition is
+// created with the next revision. It is never removed; an update makes it inactive.
+// Errors: with a message for the client: conflict (exists, in use, not disabled), not_found, invalid (too many).
 Result<Resource> changed(const Catalog& yard, const JobDefinition* last, ResourceChange how,
                          Resource resource);
 // Puts the resource that changed() returned into the catalog; definitions are not part of it.
 void put(Catalog& yard, ResourceChange how, const Resource& resource);
 
-// For how long what the queue's shares have used counts; of the empty key: what jobs of no queue have used.
+// Returns the decay time of the usage of the queue's shares; for the empty key, that of jobs without a queue.
 Duration decay_of(const Catalog& yard, const domain::JobKey& queue);
 
-// Whether a job of this spec may be put into that queue. Requires: spec.queue. Errors: invalid, in words for the client: the queue is of another kind, is
-// disabled, or shares its capacity in another way; what the job consumes does not exist.
+// Checks that a job may be submitted to that queue. Requires: spec.queue.
+// Errors: invalid, with a message for the client: the queue is disabled or of another type, its scheduling policy needs
+// other members of the request, or a consumed resource does not exist.
 Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const domain::JobSpec& spec);
 
 std::string_view kind_of(const Resource&);  // "job_queue"

@@ -1,6 +1,7 @@
-// Reads the node ranges of multi-node parallel jobs: a gang whose hosts (nodes) may differ by ranges, and whose end is its main node's.
+// Reads the node ranges of multi-node parallel jobs. In such a gang, hosts (nodes) may differ by range, and the end of
+// the main node ends the job.
 //
-// Threads: pure. Errors: invalid, in words for who wrote the ranges.
+// Threads: pure. Errors: invalid, with a message for the client.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@
 
 namespace trainyard::batch {
 
-inline constexpr uint32_t kNodesMax = 1000;  // of a job, as AWS
-inline constexpr size_t kNodeRangesMax = 5;  // of a definition, as AWS
+inline constexpr uint32_t kNodesMax = 1000;  // per job, as AWS
+inline constexpr size_t kNodeRangesMax = 5;  // per definition, as AWS
 
-// "0:3", ":3", "4:", ":" or "2": both ends are in it; without a last one it reaches as far as there are nodes.
+// "0:3", ":3", "4:", ":" or "2". Both ends are included. Without a last node, the range ends at the job's last node.
 struct NodeRange {
   uint32_t first = 0;
   std::optional<uint32_t> last;
@@ -27,13 +28,13 @@ struct NodeRange {
 };
 Result<NodeRange> parse_node_range(std::string_view text);
 
-// Which range each of the nodes is of, by its place in the list. Where ranges lie one within another, the narrower one
-// counts. Errors also: a node of no range, a range beyond the nodes, two that cross without one lying within the other.
+// Returns for each node the index of its range. If one range contains another, the narrower one applies.
+// Errors also: a node without a range, a range beyond the last node, two equal ranges, two that overlap partly.
 Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges, uint32_t nodes);
 
-// "4b7d..#3": node 3 of a job.
+// Returns the id of a node: "4b7d..#3" is node 3 of the job "4b7d..".
 std::string node_id(const std::string& job_id, domain::HostIndex node);
-// The job and the node; no node where `id` is a job's own.
+// Splits a node's id into the job's id and the node. A job's own id has no node; an invalid node is kNodesMax.
 std::pair<std::string, std::optional<domain::HostIndex>> split_node_id(const std::string& id);
 
 }  // namespace trainyard::batch

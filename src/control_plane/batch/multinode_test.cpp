@@ -32,7 +32,7 @@ TEST(NodeRanges, TogetherTheyCoverAllNodesAndTheNarrowerCounts) {
   struct Row {
     std::vector<const char*> ranges;
     uint32_t nodes;
-    std::vector<size_t> by_node;  // empty: refused
+    std::vector<size_t> by_node;  // empty: rejected
     std::string_view why;
   };
   const Row rows[] = {

@@ -28,7 +28,7 @@ Result<SchedulingPolicy::Kind> parse_kind(std::string_view text) {
   return invalid("'" + shorten(text, 40) + "' is no kind of policy");
 }
 
-// Shares are told apart by case, unlike the patterns of rules and filters.
+// True if the pattern matches the share. Case counts, unlike in the patterns of retry rules and filters.
 bool stands_for(std::string_view pattern, std::string_view share) {
   if (!pattern.ends_with('*')) return pattern == share;
   pattern.remove_suffix(1);
@@ -107,7 +107,7 @@ Result<void> check_weights(const std::vector<ShareWeight>& weights) {
     for (size_t j = 0; j < weights.size(); ++j) {
       std::string_view text = weights[j].pattern;
       if (text.ends_with('*')) text.remove_suffix(1);
-      // One of two equal ones names the other, so each pair is looked at in both directions.
+      // Either pattern may match the other, so each pair is checked in both directions.
       if (i != j && stands_for(weights[i].pattern, text))
         return invalid("the share identifiers " + shorten(weights[i].pattern, kShareNameMax) + " and " +
                        shorten(weights[j].pattern, kShareNameMax) + " overlap");

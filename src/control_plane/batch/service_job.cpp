@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kServiceStatuses[] = {"SUBMITTED", "PENDING",  "RUNNABLE",
                                                  "SCHEDULED", "STARTING", "RUNNING",
-                                                 "SUCCEEDED", "FAILED"};  // as ServiceStatus
+                                                 "SUCCEEDED", "FAILED"};  // in the order of ServiceStatus
 constexpr std::string_view kReceived = "Received status from SageMaker:";
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Shows a training job that AWS Batch has queued as Batch does (a service job). Below it is a training job like any
-// other: both APIs show the one job, and its name is the id that Batch gives it.
+// Shows a training job in a queue of AWS Batch as Batch does (a service job). It is an ordinary training job, which
+// both APIs show; its name is the id that Batch assigns.
 //
-// Threads: pure functions. Requires of all: job.spec.contract == domain::Contract::training.
+// Threads: pure functions. All require: job.spec.contract == domain::Contract::training.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace trainyard::batch {
 
-// `scheduled`: it has its machines, and nothing of it has begun there.
+// `scheduled`: its hosts are placed on machines, and none has begun to prepare.
 enum class ServiceStatus { submitted, pending, runnable, scheduled, starting, running, succeeded, failed };
 std::string_view to_string(ServiceStatus);  // "SCHEDULED"
 ServiceStatus service_status(const domain::Job& job);
-// The states that a job of that status may be in.
+// Returns the states that a job with that status may have.
 std::vector<domain::JobState> states_of(ServiceStatus status);
 
-// Requires: it failed or ended. In the words that AWS's rules of retrying match: "Received status from
-// SageMaker:AlgorithmError: ..". What is not the user's fault is told in the same words always.
+// Describes an attempt's end in the texts that AWS's retry rules match: "Received status from SageMaker:AlgorithmError:
+// ..". Internal failures always have the same text. Requires: the attempt failed or ended.
 std::string service_end_of(const domain::Attempt& attempt);
-// statusReason: why it waits, or how it ended.
+// Returns the statusReason: why it waits, or how it ended.
 std::string service_status_reason(const domain::Job& job);
 
 }  // namespace trainyard::batch

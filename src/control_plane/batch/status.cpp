@@ -11,11 +11,12 @@ using namespace domain;
 
 namespace {
 
-constexpr size_t kInstanceDigits = 17;  // of an instance's id, as AWS
+constexpr size_t kInstanceDigits = 17;  // hex digits of an instance's id, as AWS
+// In the order of domain::Stage.
 constexpr std::string_view kStatusNames[] = {"SUBMITTED", "PENDING",   "RUNNABLE", "STARTING",
-                                             "RUNNING",   "SUCCEEDED", "FAILED"};  // as domain::Stage
+                                             "RUNNING",   "SUCCEEDED", "FAILED"};
 
-// Whom AWS would name by an instance's id is named by one that the machine's name makes: always the same.
+// AWS's text has the id of an instance. Here it is derived from the machine's name, so a machine always has the same.
 std::string host_terminated(const std::string& machine) {
   const std::string id =
       machine.empty() ? "" : " i-" + to_hex(bytes_of(sha256(machine))).substr(0, kInstanceDigits);
@@ -52,7 +53,7 @@ Stage node_status(const Job& job, HostIndex host) {
   const Attempt* attempt = job.attempt();
   if (job.state == JobState::waiting || !attempt || host >= attempt->hosts.size()) return stage_of(job);
   const Host& own = attempt->hosts[host];
-  // Of those that follow, how they end is of no account: they are stopped when the main host ends.
+  // The end of hosts that follow the main host is ignored, since they are stopped when the main host ends.
   switch (own.state) {
     case HostState::placed:
     case HostState::preparing:
@@ -95,7 +96,7 @@ AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   AttemptEnd end;
   end.exit_code = attempt.exit_code;
   const bool last = job.attempt() && job.attempt()->number == attempt.number;
-  // What was done all the same was not taken away.
+  // An attempt that completed in spite of an interruption was not terminated.
   if (attempt.interrupted && !(last && job.state == JobState::completed)) {
     end.status_reason = host_terminated(attempt.machine);
     end.reason = attempt.interruption;
@@ -104,7 +105,7 @@ AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   const Fault fault = attempt.fault.value_or(Fault::algorithm);
   end.status_reason = status_reason_of(fault, attempt.exit_code, attempt.machine);
   end.reason = container_reason(fault, attempt.failure);
-  // An attempt that was over before has its successor recorded.
+  // The job's stop ended only the last attempt; earlier attempts had ended before it.
   const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
   if (last && told_to_stop && attempt.interruption.empty())
     if (std::string reason = reason_of_stop(job); !reason.empty()) end.status_reason = std::move(reason);
