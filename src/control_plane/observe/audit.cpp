@@ -17,8 +17,8 @@
 namespace trainyard::observe {
 namespace {
 
-constexpr Duration kRetryAfter{1'000};  // of a disk that refuses
-constexpr size_t kNumberDigits = 8;     // of a file's name, so that names sort as numbers do
+constexpr Duration kRetryAfter{1'000};  // after a failed write
+constexpr size_t kNumberDigits = 8;     // of a file's name, so that names sort by number
 constexpr std::string_view kSuffix = ".jsonl";
 
 struct AuditFile {
@@ -35,7 +35,7 @@ std::string file_path(const std::string& directory, uint64_t number, const std::
   return directory + "/" + digits + "-" + day + std::string(kSuffix);
 }
 
-// In the order of their numbers. Other files in the directory are left alone.
+// Lists the log's files in the order of their numbers, and ignores other files in the directory.
 Result<std::vector<AuditFile>> list_files(const std::string& directory) {
   std::vector<AuditFile> files;
   std::error_code error;
@@ -57,7 +57,7 @@ Result<std::string> read_all(const std::string& path) {
   return file.read(0, TRY(file.length()));
 }
 
-// The whole lines of a file: what stands behind the last newline was torn.
+// Returns the whole lines of a file, without an incomplete line after the last newline.
 std::string_view whole_lines(std::string_view bytes) {
   const size_t end = bytes.rfind('\n');
   return end == std::string_view::npos ? std::string_view() : bytes.substr(0, end + 1);
@@ -125,9 +125,9 @@ class FileAuditLog final : public AuditLog {
     Instant at;
   };
 
-  // -- the writer's thread, and start() before there is one
+  // -- called by the writer's thread, and by start() before that thread exists
 
-  // Where the next line goes: cuts off what was torn, and takes up the digest of the last whole line.
+  // Finds the end of the log: cuts off a torn line, and computes the digest of the last whole line.
   Result<void> find_end() {
     const auto files = TRY(list_files(directory_));
     for (auto file = files.rbegin(); file != files.rend(); ++file) {
@@ -141,7 +141,7 @@ class FileAuditLog final : public AuditLog {
     return ok();
   }
 
-  // Cuts the file to `length` and goes on there. Errors: corrupt: it is shorter; by errno.
+  // Truncates the file to `length` and continues there. Errors: corrupt: it is shorter; by errno.
   Result<void> open_file(const AuditFile& file, uint64_t length, int flags) {
     auto opened = TRY(Descriptor::open(file.path, flags));
     if (TRY(opened.length()) < length) return corrupt(file.path + " is shorter than what was written");
@@ -180,7 +180,7 @@ class FileAuditLog final : public AuditLog {
     }
   }
 
-  // The first records of the batch that belong into one file. Returns how many are on the disk.
+  // Writes the first records of the batch, as many as the current file takes. Returns the number that is on disk.
   size_t write(const std::vector<Queued>& batch) {
     if (auto ready = make_ready(batch[0].at); !ready) return failed(ready.error());
     std::string lines, digest = digest_;
@@ -200,7 +200,7 @@ class FileAuditLog final : public AuditLog {
     return count;
   }
 
-  // After a failure nothing is known of what the file has behind length_: it is cut there before anything else.
+  // Opens the file for the next record. A failed write may have left bytes after length_, which are cut off first.
   Result<void> make_ready(Instant at) {
     const std::string day = day_of(at);
     bool usable = current_.number > 0;
@@ -221,7 +221,7 @@ class FileAuditLog final : public AuditLog {
     return ok();
   }
 
-  // Leaves total_bytes_max of space to the file that was just begun, too. That file is never removed.
+  // Removes old files, so that total_bytes_max includes the full size of the new file. The new file is never removed.
   Result<void> remove_old_files(Instant at) {
     const std::string oldest_day = day_of(at - limits_.retention);
     uint64_t bytes = limits_.file_bytes_max;
@@ -248,24 +248,24 @@ class FileAuditLog final : public AuditLog {
   const std::string directory_;
   const AuditLimits limits_;
 
-  // Of the writer's thread.
+  // Used by the writer's thread only.
   AuditFile current_;
   uint64_t length_ = 0;
   std::string digest_ = first_digest();
   std::optional<Descriptor> descriptor_;
 
-  std::mutex mutex_;                  // guards what follows
-  std::condition_variable wake_;      // of the writer
-  std::condition_variable progress_;  // of the writer's work: for those that flush, or wait for space
+  std::mutex mutex_;                  // guards the following members
+  std::condition_variable wake_;      // wakes the writer
+  std::condition_variable progress_;  // wakes flush(), and append() that waits for space
   std::vector<Queued> queue_;
-  size_t in_writing_ = 0;  // records that the writer has taken and not yet written
+  size_t in_writing_ = 0;  // records that the writer has taken but not yet written
   uint64_t appended_ = 0, written_ = 0;
   int flushing_ = 0;
   bool stopping_ = false;
   std::thread writer_;
 };
 
-// Where a lookup goes on: all whole lines of files below `file`, and of `file` the first `length` bytes.
+// The lines left for a lookup: all in files with lower numbers, and the first `length` bytes of `file`.
 struct Position {
   uint64_t file = UINT64_MAX, length = UINT64_MAX;
 };
@@ -284,7 +284,7 @@ bool day_may_match(const std::string& day, const AuditFilter& filter) {
   return !(filter.from && day < day_of(*filter.from)) && !(filter.to && day > day_of(*filter.to));
 }
 
-// Takes matching lines from the end of `whole`. Returns the length of what is left.
+// Takes matching lines from the end of `whole`. Returns the length of the rest.
 size_t take_from_end(std::string_view whole, const AuditQuery& query, AuditPage& page) {
   while (!whole.empty() && page.events.size() < query.count_max) {
     const std::string_view line = last_line(whole);

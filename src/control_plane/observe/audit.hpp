@@ -1,15 +1,15 @@
-// The audit log: records of who asked for what and how it was answered, appended to files that are never changed
-// (docs/formats/audit.md).
+// AuditLog records requests, their callers and their results, in append-only files (docs/formats/audit.md).
 //
-// append() puts a record into a bounded queue; one thread writes and syncs what has gathered for some milliseconds, so one
-// sync serves many requests, and a record is on the disk soon after the answer that it tells of. When the disk is slower than the requests, append() waits: records are
-// delayed, not dropped. When it cannot be written at all (full, broken), the writer tries again each second, append() waits
-// for at most kAppendWaitMax and then says so.
+// append() puts a record into a bounded queue. One thread writes and syncs the records of some milliseconds together,
+// so one sync serves many requests, and a record is on disk soon after the response. If the disk is slower than the
+// requests, append() waits: records are delayed, not dropped. If the log cannot be written at all (the disk is full or
+// broken), the writer tries again each second, and append() waits for at most append_wait_max and then returns an
+// error.
 //
-// A file ends with its day (UTC) or when it is full. Each time that one begins, the oldest are removed: those past
-// retention, and those beyond the space that the log may take. On opening, a line that a crash tore is cut off.
+// A file ends with its day (UTC) or when it is full. When a new file begins, the oldest files are removed: those past
+// retention, and those beyond the log's space limit. Opening the log cuts off a line that a crash tore.
 //
-// Threads: callable from anywhere. Lifetime: the destructor writes what is queued.
+// Threads: callable from anywhere. Lifetime: the destructor writes the queued records.
 #pragma once
 
 #include <cstddef>
@@ -29,50 +29,50 @@ struct AuditLimits {
   uint64_t file_bytes_max = 16 << 20;  // a file is read whole by a lookup
   uint64_t total_bytes_max = uint64_t{8} << 30;
   Duration retention = 90 * 24h;               // as CloudTrail's event history
-  size_t queue_records_max = 4'096;            // some 4 MiB of records
+  size_t queue_records_max = 4'096;            // about 4 MiB of records
   Duration append_wait_max = Duration(5'000);  // less than a client's read timeout
-  Duration gather_for = Duration(20);          // from the first record of a batch to its write
+  Duration gather_for = Duration(20);          // between the first record of a batch and its write
 };
 constexpr size_t kAuditRecordBytesMax = 256 << 10;  // as CloudTrail
-constexpr uint64_t kLookupBytesMax = 64 << 20;      // read by one lookup; the rest is behind the token
-constexpr size_t kLookupRecordsMax = 50;            // LookupEvents' own
+constexpr uint64_t kLookupBytesMax = 64 << 20;      // read by one lookup; its token continues
+constexpr size_t kLookupRecordsMax = 50;            // as LookupEvents
 
 struct AuditQuery {
   AuditFilter filter;
   size_t count_max = kLookupRecordsMax;
-  std::string token;  // of the page before; empty: the newest records
+  std::string token;  // of the previous page; empty: the newest records
 };
 
 struct AuditPage {
-  std::vector<Json> events;  // newest first; fewer than asked for when much had to be read
-  std::string next_token;    // empty: there are no more
+  std::vector<Json> events;  // newest first; may be fewer than count_max before the last page
+  std::string next_token;    // empty: this is the last page
 };
 
-// What append() does when the queue is full.
+// The behaviour of append() when the queue is full.
 enum class WhenFull { wait, drop };
 
 class AuditLog {
  public:
   virtual ~AuditLog() = default;
 
-  // Takes the text of a JSON object with eventTime, on one line. Errors: invalid: it has more than
-  // kAuditRecordBytesMax; unavailable: the log cannot be written, or the queue is full and not waited for. The record
-  // is lost then.
+  // Queues a record: a JSON object with eventTime, as text on one line. Errors: invalid: it is longer than
+  // kAuditRecordBytesMax; unavailable: the log cannot be written, or the queue is full and when_full is drop. After an
+  // error the record is lost.
   virtual Result<void> append(std::string record, Instant at, WhenFull when_full = WhenFull::wait) = 0;
-  // Waits until every record appended before is on the disk. Errors: unavailable after append_wait_max.
+  // Waits until all records appended before are on disk. Errors: unavailable, after append_wait_max.
   virtual Result<void> flush() = 0;
-  // Sees records that flush() has put on the disk. Errors: invalid (a token that this log did not give).
+  // Finds records that are on disk; call flush() first to include all. Errors: invalid, for an invalid token.
   virtual Result<AuditPage> lookup(const AuditQuery& query) = 0;
 };
 
-// Makes the directory where it is missing. Errors: by errno.
+// Creates the directory if it is missing. Errors: by errno.
 Result<std::unique_ptr<AuditLog>> open_audit_log(const std::string& directory, AuditLimits limits = {});
 
 struct AuditVerification {
   uint64_t files = 0, records = 0;
-  std::string digest;          // of the last line: to compare with one kept elsewhere
+  std::string digest;          // of the last line, to compare with a copy kept elsewhere
   bool from_beginning = true;  // false: older files were removed
-  bool torn = false;           // the last line is not whole: the server was killed, or is writing
+  bool torn = false;           // the last line is incomplete: the server was killed, or is writing
 };
 
 // Reads every file in order. Errors: corrupt, naming file and line; not_found; by errno.

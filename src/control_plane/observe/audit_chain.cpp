@@ -10,7 +10,7 @@
 namespace trainyard::observe {
 namespace {
 
-// The text at a path of members; empty when there is none.
+// Returns the text at a path of members; empty if there is none.
 std::string text_at(const Json& event, std::initializer_list<const char*> path) {
   const Json* at = &event;
   for (const char* name : path) {
@@ -65,7 +65,7 @@ bool has_attribute(const Json& event, AuditAttribute attribute, const std::strin
 
 std::string first_digest() { return std::string(2 * SHA256_DIGEST_LENGTH, '0'); }
 
-// OpenSSL's, since each request that is recorded waits for one: it uses the processor's instructions for SHA.
+// Uses OpenSSL, which has the processor's SHA instructions: one digest is computed per recorded request.
 std::string line_digest(std::string_view line) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
   ::SHA256(reinterpret_cast<const unsigned char*>(line.data()), line.size(), digest.data());

@@ -1,7 +1,8 @@
-// The lines of the audit log: one record in CloudTrail's format a line, each with the digest of the line before it.
+// Writes and checks the lines of the audit log. A line is one record in CloudTrail's format, with the digest of the
+// line before it.
 //
-// A changed, removed, inserted or moved line breaks the chain at the line behind it. Lines removed from the end break
-// nothing: compare the digest of the last line with one that was kept elsewhere.
+// A changed, removed, inserted or moved line breaks the chain at the next line. Lines removed from the end are not
+// detected: compare the digest of the last line with a copy kept elsewhere.
 //
 // Threads: plain values and pure functions.
 #pragma once
@@ -20,25 +21,25 @@ namespace trainyard::observe {
 
 // A member of each record in addition to CloudTrail's: the SHA-256 of the previous line without its newline, in hex.
 constexpr std::string_view kPreviousDigest = "previousDigest";
-// Of the first line of all.
+// The previous digest in the very first line.
 std::string first_digest();
-// In hex.
+// Returns the line's digest in hex.
 std::string line_digest(std::string_view line);
 
-// The line of a record, without a newline: the record with the digest of the previous line as its last member.
+// Formats the line of a record, without a newline: the record with the digest of the previous line as its last member.
 // Requires: record is the text of a JSON object with members, on one line.
 std::string format_audit_line(std::string_view record, const std::string& previous_digest);
 
-// Walks over lines in their order.
+// Checks lines in their order.
 class AuditChain {
  public:
-  // Continues behind a line with this digest; without one, the first line may name any.
+  // Continues after a line with this digest. Without one, the first line may have any previous digest.
   explicit AuditChain(std::optional<std::string> previous_digest) : digest_(std::move(previous_digest)) {}
 
-  // Errors: corrupt: not a record, or the previous line is not the one that it names.
+  // Errors: corrupt: the line is not a record, or its previousDigest is not that of the line before.
   Result<void> check(std::string_view line);
 
-  // Of the last line checked.
+  // The digest of the last checked line.
   const std::optional<std::string>& digest() const { return digest_; }
   uint64_t lines() const { return lines_; }
 
@@ -47,7 +48,7 @@ class AuditChain {
   uint64_t lines_ = 0;
 };
 
-// LookupEvents' attributes, in the order of the model.
+// The attributes of LookupEvents, in the order of the model.
 enum class AuditAttribute {
   event_id,
   event_name,
@@ -64,9 +65,9 @@ struct AuditFilter {
   std::optional<std::pair<AuditAttribute, std::string>> attribute;
 };
 
-// Records that lack what is asked for do not match.
+// Records without the requested attribute do not match.
 bool matches(const Json& event, const AuditFilter& filter);
-// The user's name; of a session, the session's. Empty: the record has none.
+// Returns the user's name, or the session's name. Empty: the record has none.
 std::string username_of(const Json& event);
 
 }  // namespace trainyard::observe

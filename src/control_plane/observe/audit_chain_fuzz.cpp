@@ -1,4 +1,4 @@
-// Any bytes as lines of an audit log: they follow on each other or do not; lookups read them all the same.
+// Checks any bytes as lines of an audit log, and runs lookups on them, whether or not the chain is intact.
 // decoder: src/control_plane/observe/audit_chain.cpp
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard;
   using namespace trainyard::observe;
   AuditChain chain(std::nullopt);
-  // Each attribute, with values that events of the corpus have.
+  // All attributes, with values of events in the corpus.
   const std::pair<AuditAttribute, std::string> wanted[] = {
       {AuditAttribute::event_id, "1"},        {AuditAttribute::event_name, "CreateBucket"},
       {AuditAttribute::username, "ana"},      {AuditAttribute::event_source, "s3.amazonaws.com"},

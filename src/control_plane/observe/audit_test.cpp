@@ -53,7 +53,7 @@ void write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// `count` records from number `first` on, all on the disk.
+// Appends `count` records from number `first`, all on disk.
 void fill(const std::string& directory, int first, int count, Instant at = kNoon, AuditLimits limits = {}) {
   auto log = open_audit_log(directory, limits);
   ASSERT_OK(log);
@@ -163,7 +163,7 @@ TEST(Audit, SaysWhichFilesAreMissing) {
   EXPECT_FALSE(verify_audit_log(directory.path() + "/absent"));
 }
 
-// A kill may leave any part of the last line.
+// A kill may leave any part of the last line, which is then cut off.
 TEST(Audit, CutsOffATornLine) {
   TemporaryDirectory directory;
   fill(directory, 1, 2);
@@ -245,7 +245,7 @@ TEST(Audit, ManyThreadsAppendToOneChain) {
   EXPECT_EQ(verified->records, 400u) << "the destructor writes what is queued";
 }
 
-// A record that cannot be written holds its request up and is then said to be lost; those that wait are written later.
+// A record that cannot be written delays its request, which then fails. Queued records are written later.
 TEST(Audit, WaitsForADiskThatRefuses) {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/audit";
@@ -286,10 +286,10 @@ TEST(Audit, RefusesRecordsThatAreTooLong) {
 }
 
 constexpr int kAuditKills = 20;
-constexpr int kPollMilliseconds = 20'000;  // a child that says nothing for so long has failed
+constexpr int kPollMilliseconds = 20'000;  // a child that writes nothing for so long has failed
 constexpr int kAuditThreads = 3;
 
-// Never returns. Each thread appends records, and says each that is on the disk through the pipe.
+// Never returns. Each thread appends records, and writes the number of each that is on disk to the pipe.
 [[noreturn]] void append_until_killed(const std::string& directory, int pipe, int first) {
   auto log = open_audit_log(directory, {.file_bytes_max = 5'000});
   if (!log) ::_exit(3);
@@ -307,7 +307,7 @@ constexpr int kAuditThreads = 3;
   ::_exit(6);
 }
 
-// Numbers of the records, as they stand in the files.
+// Returns the numbers of the records in the files, in order.
 std::vector<int> numbers_in(const std::string& directory) {
   std::vector<int> numbers;
   for (const auto& path : files_in(directory)) {
@@ -350,7 +350,7 @@ TEST(AuditKill, TheChainHoldsUpToTheLastWholeRecordAndGoesOn) {
     while (::read(pipe[0], &number, sizeof number) == ssize_t(sizeof number)) acknowledged.insert(number);
     ::close(pipe[0]);
 
-    // What a power cut may leave of the write that was under way.
+    // A power failure may leave a part of the last write.
     const auto files = files_in(directory.path());
     ASSERT_FALSE(files.empty());
     const bool tears = random.below(2) == 1;

@@ -1,4 +1,4 @@
-// Little-endian numbers in byte strings.
+// Writes and reads little-endian numbers in byte strings.
 //
 // Threads: pure.
 #pragma once

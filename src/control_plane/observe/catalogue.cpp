@@ -5,7 +5,7 @@ namespace {
 
 constexpr int kVersion = 1;
 
-// Names are BLOBs: compared as bytes, and any bytes may stand in them.
+// Names are BLOBs: they are compared as bytes, and may have any bytes.
 constexpr const char* kSchema = R"(
   CREATE TABLE IF NOT EXISTS groups (
     id INTEGER PRIMARY KEY, region BLOB NOT NULL, name BLOB NOT NULL, created INTEGER NOT NULL, UNIQUE (region, name));
@@ -55,7 +55,7 @@ Result<std::optional<int64_t>> group_id(Connection& connection, const std::strin
 
 Error no_group(const std::string& group) { return not_found("log group '" + group + "' does not exist"); }
 
-// False when it was there already.
+// Returns false if the group exists already.
 Result<bool> insert_group(Connection& connection, const std::string& region, const std::string& group,
                           Instant now) {
   auto statement =
@@ -73,7 +73,7 @@ Result<bool> insert_stream(Connection& connection, const StreamKey& key, Instant
   return connection.changes() != 0;
 }
 
-// The least text above all that begin with `prefix`; nothing when there is none.
+// Returns the least text above all texts that begin with `prefix`; nullopt if there is none.
 std::optional<std::string> after_prefix(std::string prefix) {
   while (!prefix.empty() && uint8_t(prefix.back()) == 0xff) prefix.pop_back();
   if (prefix.empty()) return {};

@@ -1,7 +1,7 @@
-// Lists the log groups and streams: names, numbers, and a summary of each stream that is not open.
+// Catalogue stores the log groups and streams: names, numbers, and a summary of each stream that is not open.
 //
-// A stream's row says `open` from before its first byte is written until its summary is stored: after a crash the open rows
-// are the streams whose tails must be read, and no others.
+// A stream's row is `open` from before its first byte is written until its summary is stored. So after a crash only the
+// tails of open streams must be read.
 //
 // Threads: callable from anywhere. Errors: those of database.hpp; not_found, conflict.
 #pragma once
@@ -31,8 +31,8 @@ struct StreamRow {
   StreamKey key;
   Instant created;
   bool open = false;
-  uint64_t first_segment = 0;  // earlier ones were retired
-  StreamSummary summary;       // of when it was last closed
+  uint64_t first_segment = 0;  // earlier segments were retired
+  StreamSummary summary;       // at the time when it was last closed
 };
 
 class Catalogue {
@@ -40,12 +40,12 @@ class Catalogue {
   static Result<std::unique_ptr<Catalogue>> open(const std::string& path);
 
   Result<void> create_group(const std::string& region, const std::string& group, Instant now);
-  // The new stream is open. Errors: conflict (it exists), not_found (the group).
+  // Creates a stream, which is open. Errors: conflict (it exists), not_found (the group).
   Result<void> create_stream(const StreamKey& key, Instant now);
-  // Makes what is missing of both, in one transaction.
+  // Creates missing groups and streams, in one transaction.
   Result<void> ensure_streams(const std::vector<StreamKey>& keys, Instant now);
 
-  // Errors: not_found; the message says which of the two.
+  // Errors: not_found, naming the group or the stream.
   Result<StreamRow> find(const StreamKey& key);
   Result<void> mark_open(uint64_t id);
   struct Closed {
@@ -56,15 +56,15 @@ class Catalogue {
   Result<void> retire_segments(uint64_t id, uint64_t first_segment);
   Result<void> remove(const std::vector<uint64_t>& streams);
 
-  // Streams by name. Errors: not_found (the group).
+  // Returns streams ordered by name. Errors: not_found (the group).
   Result<std::vector<StreamRow>> streams(const std::string& region, const std::string& group,
                                          const std::string& prefix);
   Result<std::vector<StreamRow>> open_streams();
-  // Streams that are closed and whose last event (or, having none, creation) is before `before`.
+  // Returns closed streams whose last event (or creation, if there is no event) is before `before`.
   Result<std::vector<StreamRow>> ended_before(Instant before);
   Result<std::vector<StreamRow>> started_before(Instant before);
   struct GroupRow {
-    LogGroupInfo info;  // stored_bytes: of the closed streams
+    LogGroupInfo info;  // stored_bytes: of closed streams only
     std::vector<uint64_t> open_streams;
   };
   Result<std::vector<GroupRow>> groups(const std::string& region, const std::string& prefix);

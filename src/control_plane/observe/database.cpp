@@ -3,8 +3,8 @@
 namespace trainyard::observe {
 namespace {
 
-// Pages kept in memory per connection, in KiB: an idle server is small, and the kernel caches the file
-// anyway.
+// Page cache per connection: small, so that an idle server uses little memory; the kernel caches the file in
+// any case.
 constexpr int kCacheKibibytes = 1024;
 // The WAL is cut back to this length after a checkpoint, so that a burst does not keep its disk space.
 constexpr int64_t kJournalBytesMax = 8 << 20;
@@ -74,8 +74,8 @@ void Database::commit(std::vector<Pending*>& group) {
     return writer_->run("COMMIT");
   };
   if (auto result = all(); !result) {
-    (void)writer_->run(
-        "ROLLBACK");  // SQLite may have done so itself; then this one says so, and that is fine
+    // SQLite may have rolled back already, and then returns an error here, which is ignored.
+    (void)writer_->run("ROLLBACK");
     for (Pending* each : group) each->result = result.error();
   }
 }

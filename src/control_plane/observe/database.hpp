@@ -1,6 +1,6 @@
-// A SQLite file for rows at rest: WAL, synchronous FULL, one commit for all that arrives together.
+// Database is a SQLite file (WAL, synchronous FULL) in which concurrent writes share one commit.
 //
-// Threads: Database is callable from anywhere. A Connection is confined to the function that it was handed to.
+// Threads: Database is callable from anywhere. A Connection is confined to the function that receives it.
 // Errors: those of sqlite/connection.hpp.
 #pragma once
 
@@ -21,17 +21,17 @@ using sqlite::Statement;
 
 class Database {
  public:
-  // Makes the file with `schema` (CREATE .. IF NOT EXISTS) when it is not there.
-  // Errors also: corrupt, when it was written by a newer version.
+  // Creates the file with `schema` (CREATE .. IF NOT EXISTS) if it is missing.
+  // Errors also: corrupt, if a newer version wrote it.
   static Result<std::unique_ptr<Database>> open(const std::string& path, int version,
                                                 const std::string& schema);
 
-  // Runs `work` inside a transaction and returns once that is durable. Functions that wait at the same time
-  // share one. An error of `work` is its caller's answer, and undoes what it did, only.
+  // Runs `work` in a transaction and returns when that is durable. Concurrent calls share a transaction. An
+  // error of `work` undoes its own changes only, and is returned to its caller.
   using Work = std::function<Result<void>(Connection&)>;
   Result<void> write(Work work);
 
-  // Sees what was committed before. Reads do not wait for writes.
+  // Runs `work` on the last committed state. Reads do not wait for writes.
   Result<void> read(const Work& work);
 
  private:
@@ -45,11 +45,11 @@ class Database {
   // Runs all of `group` in one transaction.
   void commit(std::vector<Pending*>& group);
 
-  // Confined to the one caller that leads the present group.
+  // Used only by the caller that commits the current group.
   std::unique_ptr<Connection> writer_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Pending*> waiting_;  // guarded by mutex_; as long as there are threads that call
+  std::vector<Pending*> waiting_;  // guarded by mutex_; at most one per calling thread
   bool leading_ = false;           // guarded by mutex_
 
   std::mutex reader_mutex_;

@@ -13,7 +13,7 @@ namespace trainyard::observe {
 
 class Descriptor {
  public:
-  // Flags and mode as open(2); O_CLOEXEC is added. Errors: not_found ..
+  // Flags and mode as open(2); O_CLOEXEC is added. Errors: by errno.
   static Result<Descriptor> open(const std::string& path, int flags, unsigned mode = 0600);
   Descriptor(Descriptor&& other) noexcept : path_(std::move(other.path_)), number_(other.number_) {
     other.number_ = -1;
@@ -21,7 +21,7 @@ class Descriptor {
   Descriptor& operator=(Descriptor&&) = delete;
   ~Descriptor();
 
-  // As many bytes as there are from `offset`, at most `length`.
+  // Reads up to `length` bytes from `offset`; fewer at the end of the file.
   Result<std::string> read(uint64_t offset, uint64_t length) const;
   Result<void> write(uint64_t offset, std::string_view bytes) const;
   Result<void> truncate(uint64_t length) const;
@@ -34,9 +34,9 @@ class Descriptor {
   int number_;
 };
 
-Result<void> make_directory(const std::string& path);  // and its parents; harmless when there
+Result<void> make_directory(const std::string& path);  // and its parents; does nothing if it exists
 Result<void> sync_directory(const std::string& path);
 Result<void> rename_file(const std::string& from, const std::string& to);
-Result<void> remove_file(const std::string& path);  // harmless when absent
+Result<void> remove_file(const std::string& path);  // does nothing if it is absent
 
 }  // namespace trainyard::observe

@@ -9,7 +9,7 @@
 namespace trainyard::observe {
 namespace {
 
-constexpr int kDepthMax = 32;  // parentheses; people nest two or three
+constexpr int kDepthMax = 32;  // nested parentheses; real patterns have two or three
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_name(char c) {
@@ -17,7 +17,7 @@ bool is_name(char c) {
          c == ':' || c == '#' || c == '@' || uint8_t(c) >= 0x80;
 }
 
-// '*' stands for any text. Linear in practice: the last star is the only one that is tried again.
+// '*' stands for any text. Backtracks to the last star only, so it is linear in practice.
 bool matches_wildcards(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
@@ -63,8 +63,8 @@ struct FilterPattern::Condition {
   Operator operation = Operator::all_of;
   std::vector<Condition> parts;  // all_of, any_of
   std::vector<Step> path;
-  std::string text;              // what to compare with
-  std::optional<double> number;  // when it is one
+  std::string text;              // compared with the value
+  std::optional<double> number;  // of `text`, if it is a number
   bool quoted = false;
 
   bool holds(const Json& document) const {
@@ -167,7 +167,7 @@ class Parser {
     while (at_ < text_.size() && is_name(text_[at_])) ++at_;
     return text_.substr(begin, at_ - begin);
   }
-  // A word of the pattern language, in whatever case.
+  // Takes a keyword of the pattern language, in any case.
   bool take_word(std::string_view word) {
     skip_blanks();
     const size_t begin = at_;
@@ -323,7 +323,7 @@ Result<FilterPattern> FilterPattern::parse(std::string_view pattern) {
 
 bool FilterPattern::matches(std::string_view message) const {
   if (condition_) {
-    // Most lines of a job are no JSON: do not try to parse them.
+    // Most lines of a job are not JSON, so they are not parsed.
     if (!trim(message).starts_with('{')) return false;
     const auto document = parse_json(message);
     return document && condition_->holds(*document);

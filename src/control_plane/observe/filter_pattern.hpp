@@ -1,15 +1,14 @@
-// CloudWatch's filter patterns: which messages match.
+// FilterPattern parses CloudWatch's filter patterns and matches messages.
 //
-//   ERROR "disk full" -debug     all of these, none with a minus (case counts; a term may stand anywhere in
-//   the message) ?ERROR ?WARN                 at least one of these; they do not count next to terms that must
-//   be there { $.step > 10 && ($.loss = 0.1 || $.host = "algo-*") }
-//                                of messages that are JSON: = != < <= > >=, IS NULL, IS TRUE, IS FALSE, NOT
-//                                EXISTS,
-//                                && || ( ), paths like $.a.b[0]['c'][*], * in texts
+//   ERROR "disk full" -debug   all of these terms, anywhere in the message, and none with a minus; case counts
+//   ?ERROR ?WARN               at least one of these terms; ignored next to required terms
+//   { $.step > 10 && ($.loss = 0.1 || $.host = "algo-*") }
+//                              messages that are JSON: = != < <= > >=, IS NULL, IS TRUE, IS FALSE, NOT EXISTS,
+//                              && || ( ), paths like $.a.b[0]['c'][*], * in texts
 //
-// Not here: patterns of fields ([a, b]) and regular expressions (%..%); they are refused by name.
+// Patterns of fields ([a, b]) and regular expressions (%..%) are not supported; the error names them.
 //
-// Threads: immutable once parsed. Errors: invalid, for people.
+// Threads: immutable once parsed. Errors: invalid, with a message for the client.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // decoder: src/control_plane/observe/filter_pattern.cpp
 //
-// Any pattern on any message: PATTERN newline MESSAGE.
+// Matches any pattern with any message. Input: PATTERN newline MESSAGE.
 #include "base/check.hpp"
 #include "observe/filter_pattern.hpp"
 

@@ -1,11 +1,10 @@
-// Events come in the order of their key (time, stream, position). A heap holds streams that were not opened
-// yet, blocks that were not loaded yet, and events that matched; each stands in it with the least key that it
-// can yield. What comes off the top is, in turn, opened, loaded, or answered, so that only blocks whose time
-// has come are read, and only events of blocks that overlap in time wait in memory. The token is the key of
-// the top when the page is full.
+// Returns events in the order of their key (time, stream, position). A heap holds streams that are not open yet,
+// blocks that are not loaded yet, and events that matched, each with the least key that it can yield. The top of the
+// heap is opened, loaded, or added to the page. So blocks are read only when the merge reaches them, and only events
+// of blocks that overlap in time are in memory. When the page is full, the key at the top is the token.
 //
-// Cost: the blocks that overlap the page's time and the query, each read once; one block per stream is read
-// again by the next page.
+// Cost: reads each block once that overlaps both the page's time and the query. The next page reads one block
+// per stream again.
 #include "observe/filter_run.hpp"
 
 #include <algorithm>
@@ -46,7 +45,7 @@ Result<Key> from_token(const std::string& token) {
 
 struct Item {
   Key key;
-  int rank = 0;  // at equal keys: what must be opened comes before an event
+  int rank = 0;  // at equal keys, streams and blocks come before events
   size_t source = 0;
   std::optional<Stream::Span> span;
   std::optional<LogEvent> event;
@@ -102,7 +101,7 @@ Result<FilterPage> run_filter(std::vector<FilterSource> sources, const FilterQue
       continue;
     }
     auto opened = source.open();
-    if (!opened && opened.error().kind == Kind::not_found) continue;  // retention took it meanwhile
+    if (!opened && opened.error().kind == Kind::not_found) continue;  // retention has removed it
     const auto stream = TRY(std::move(opened));
     if (!item.span) {
       for (uint64_t position = 0;;) {

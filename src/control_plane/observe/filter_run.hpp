@@ -1,4 +1,4 @@
-// Searches streams and merges what matches by time: what stands behind Logs::filter.
+// Implements Logs::filter: searches streams and merges matching events by time.
 //
 // Threads: callable from anywhere. Errors: invalid (pattern, token) and those of Stream.
 #pragma once
@@ -19,7 +19,7 @@ struct FilterSource {
   std::string name;
   std::optional<Instant> first_event;
   std::optional<Instant> last_event;
-  std::function<Result<std::shared_ptr<Stream>>()> open;  // called when its time has come
+  std::function<Result<std::shared_ptr<Stream>>()> open;  // called when the merge reaches its first event
 };
 
 Result<FilterPage> run_filter(std::vector<FilterSource> sources, const FilterQuery& query,

@@ -1,5 +1,5 @@
-// kill -9 at random places: a child appends and acknowledges through a pipe, and dies; whatever was
-// acknowledged is there, nothing twice, nothing torn.
+// Kills a child (SIGKILL) at random times. The child appends, and acknowledges through a pipe. All that was
+// acknowledged must be stored, nothing twice, and nothing torn.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -20,12 +20,11 @@ namespace {
 
 constexpr int kWriters = 3;
 constexpr int kKills = 20;
-constexpr int kPollMilliseconds = 20'000;  // a child that says nothing for so long has failed
+constexpr int kPollMilliseconds = 20'000;  // a child that writes nothing for so long has failed
 
 LogSettings small_files() { return {.segment_bytes = 20'000, .block_bytes = 1000}; }
 
-// The lines of a batch are a function of writer and number, so that a repeated one can be told from a new
-// one.
+// The lines of a batch are a function of writer and number, so that a repeated batch is distinct from a new one.
 std::vector<LogEvent> lines_of(int writer, uint64_t batch) {
   std::vector<LogEvent> events;
   const size_t count = 1 + batch % 7;

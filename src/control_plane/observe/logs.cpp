@@ -18,7 +18,7 @@ namespace trainyard::observe {
 namespace {
 
 constexpr size_t kNameBytesMax = 4 * 512;  // 512 characters of UTF-8
-constexpr Duration kSweepInterval = 60s;   // how often idle streams are looked for
+constexpr Duration kSweepInterval = 60s;   // between searches for idle streams
 static_assert(3 * kNameBytesMax < kSegmentHeaderBytesMax);
 
 Result<void> check_name(std::string_view what, const std::string& name) {
@@ -51,15 +51,15 @@ class LogDirectory final : public Logs, public ManyStreams {
           {{"why", closed.error().message}});
   }
 
-  // Looks at what a crash left open.
+  // Stores the summaries of streams that a crash left open.
   Result<void> recover() {
     std::vector<Catalogue::Closed> closed;
     for (const auto& row : TRY(catalogue_->open_streams())) {
       Stream stream(segments_, row, settings_, *catalogue_);
       auto summary = stream.summary();
       if (!summary) {
-        // One bad file must not keep the server down; the stream stays open in the catalogue and its readers
-        // are told.
+        // One bad file must not prevent the start. The stream stays open in the catalogue, and reads of it
+        // return the error.
         log(Level::error, "observe", "a log stream cannot be read",
             {{"stream", row.key.stream}, {"why", summary.error().message}});
         continue;
@@ -92,7 +92,7 @@ class LogDirectory final : public Logs, public ManyStreams {
   }
 
   Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events, uint64_t batch) override {
-    if (!events.empty()) TRY(settings_.check_room());  // that a batch was taken is kept all the same
+    if (!events.empty()) TRY(settings_.check_room());  // the number of an empty batch is stored in any case
     return TRY(stream(key))->append(events, batch, clock_.now());
   }
 
@@ -171,7 +171,7 @@ class LogDirectory final : public Logs, public ManyStreams {
     for (const auto& row : TRY(catalogue_->ended_before(before))) {
       {
         std::lock_guard lock(mutex_);
-        if (open_.contains(row.key)) continue;  // it is being read: next time
+        if (open_.contains(row.key)) continue;  // in use: removed next time
         TRY(catalogue_->remove({row.id}));
       }
       TRY(Stream(segments_, row, settings_, *catalogue_).remove_files());
@@ -187,7 +187,7 @@ class LogDirectory final : public Logs, public ManyStreams {
 
  private:
   struct Entry {
-    // Shared with the calls that are under way; the last one ends it. Only a stream with no such call is
+    // Shared with the calls in progress; the last owner destroys it. Only a stream without such calls is
     // closed.
     std::shared_ptr<Stream> stream;
     std::chrono::nanoseconds used{};
@@ -199,11 +199,11 @@ class LogDirectory final : public Logs, public ManyStreams {
     return found == open_.end() ? nullptr : found->second.stream;
   }
 
-  // What holds now; `row` was read a moment ago.
+  // Returns the current summary; `row` may be out of date.
   Result<StreamSummary> summary_of(const StreamRow& row) {
     if (!row.open) return row.summary;
     if (const auto live = find_open(row.key)) return live->summary();
-    // Made, and nothing was written yet; or closed since the row was read.
+    // The stream was closed after the row was read, or nothing was written to it yet.
     const auto again = catalogue_->find(row.key);
     return again && !again->open ? again->summary : StreamSummary();
   }
@@ -226,8 +226,8 @@ class LogDirectory final : public Logs, public ManyStreams {
     swept_ = clock_.monotonic();
     TRY(close_locked([&](const Entry& entry) { return swept_ - entry.used > settings_.idle_time; }));
     if (open_.size() < settings_.streams_open_max) return ok();
-    // Too many at once: the half that was used least lately goes. (Those in use stay, so the limit may be
-    // passed by as many as there are calls under way.)
+    // Too many are open, so the least recently used half is closed. Streams in use stay, so the number may
+    // exceed the limit by the number of calls in progress.
     std::vector<std::chrono::nanoseconds> used;
     for (const auto& [key, entry] : open_) used.push_back(entry.used);
     const auto middle = used.begin() + ptrdiff_t(used.size() / 2);
@@ -243,7 +243,7 @@ class LogDirectory final : public Logs, public ManyStreams {
       if (entry.stream.use_count() > 1 || !which(entry)) continue;
       if (entry.stream->open_in_catalogue()) {
         auto summary = entry.stream->summary();
-        if (!summary) continue;  // its state stays as it is; the next start looks at it
+        if (!summary) continue;  // it stays open; the next start checks it
         closed.push_back({entry.stream->id(), *summary});
       }
       keys.push_back(key);

@@ -1,4 +1,4 @@
-// Logs at rest: groups of streams of timed lines, per region. Append is durable when it returns.
+// Logs stores logs: groups of streams of timed events, per region. An append is durable when it returns.
 //
 // Threads: callable from anywhere. Errors: not_found (group or stream), conflict (exists), exhausted (disk
 // full), invalid (names, tokens), corrupt.
@@ -17,7 +17,7 @@ namespace trainyard::observe {
 
 struct LogEvent {
   Instant at;
-  Instant ingested;  // given to append as 1970: the time of the append
+  Instant ingested;  // in append(), 1970 stands for the current time
   std::string message;
 };
 
@@ -36,12 +36,12 @@ struct LogGroupInfo {
   uint64_t stored_bytes = 0;
 };
 
-// Positions are opaque to callers: they come from a page and go into the next question.
+// Positions are opaque to callers: a page returns them, and the next query takes them.
 struct ReadQuery {
   std::optional<Instant> from;  // inclusive
   std::optional<Instant> to;    // exclusive
   std::optional<uint64_t> position;
-  bool forward = true;  // false: the page that ends at position (or at the end)
+  bool forward = true;  // false: the page that ends at `position`, or at the end of the stream
   size_t events_max = 10'000;
   size_t bytes_max = 1 << 20;
 };
@@ -49,7 +49,7 @@ struct ReadQuery {
 struct LogPage {
   std::vector<LogEvent> events;  // in order of storage, also when read backwards
   uint64_t begin = 0;            // position of the first event
-  uint64_t end = 0;              // position after the last: where a follower goes on
+  uint64_t end = 0;              // position after the last event, from which a follower continues
 };
 
 struct FilterQuery {
@@ -57,7 +57,7 @@ struct FilterQuery {
   std::string stream_prefix;
   std::string pattern;  // CloudWatch filter pattern; "" matches all
   std::optional<Instant> from, to;
-  std::string token;  // "" at first
+  std::string token;  // of the previous page; "": the first page
   size_t events_max = 10'000;
 };
 
@@ -68,11 +68,11 @@ struct FilteredEvent {
 };
 
 struct FilterPage {
-  std::vector<FilteredEvent> events;  // ordered by time over the streams
-  std::string next_token;             // "" at the end
+  std::vector<FilteredEvent> events;  // of all streams, ordered by time
+  std::string next_token;             // "": the last page
 };
 
-// One reference to a stream: region, group, name.
+// Identifies a stream.
 struct StreamKey {
   std::string region;
   std::string group;
@@ -85,15 +85,15 @@ class Logs {
   virtual ~Logs() = default;
   virtual Result<void> create_group(const std::string& region, const std::string& group) = 0;
   virtual Result<void> create_stream(const StreamKey& key) = 0;
-  // Makes group and stream when they are not there (the platform's own streams).
+  // Creates group and stream if they are missing (for the platform's own streams).
   virtual Result<void> ensure_stream(const StreamKey& key) = 0;
-  // Durable when it returns. `batch`, when not 0, numbers the batches of one writer from 1: one that was
-  // appended before is not appended again (an agent repeats what was not acknowledged).
+  // Durable when it returns. `batch`, if not 0, numbers the batches of one writer from 1. A batch that was
+  // appended before is not appended again, since agents repeat batches that were not acknowledged.
   virtual Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events,
                               uint64_t batch = 0) = 0;
-  // Of its events on disk, with the records' headers.
+  // The size of its events on disk, with the records' headers.
   virtual Result<uint64_t> stored_bytes(const StreamKey& key) = 0;
-  // The number of the last appended batch; 0 when there is none.
+  // The number of the last appended batch; 0 if there is none.
   virtual Result<uint64_t> last_batch(const StreamKey& key) = 0;
   virtual Result<LogPage> read(const StreamKey& key, const ReadQuery& query) = 0;
   virtual Result<FilterPage> filter(const std::string& region, const std::string& group,
@@ -101,32 +101,30 @@ class Logs {
   virtual Result<std::vector<LogStreamInfo>> streams(const std::string& region, const std::string& group,
                                                      const std::string& prefix) = 0;  // by name
   virtual Result<std::vector<LogGroupInfo>> groups(const std::string& region, const std::string& prefix) = 0;
-  // Removes what is older than the retention of the settings; nothing when there is none. Called now and
-  // then.
+  // Removes events older than the retention in the settings, if there is one. Called periodically.
   virtual Result<void> retire(Instant now) = 0;
 };
 
 struct LogSettings {
-  // Events and streams whose last event is older are removed. None: kept forever, as on AWS.
+  // Older events are removed, and streams without newer ones. Unset: kept forever, as on AWS.
   std::optional<Duration> retention;
-  // Asked before each append of events; its error is the append's (base/disk_reserve.hpp).
+  // Called before each append of events, which returns its error (base/disk_reserve.hpp).
   CheckRoom check_room = no_reserve();
-  // A segment is one file: small enough to remove old events in steps, large enough that a gigabyte is 16
-  // files.
+  // Size of a segment, which is one file: small enough to remove old events in steps, large enough that a
+  // gigabyte has only 16 files.
   uint64_t segment_bytes = 64 << 20;
-  // One entry of the sparse index per so many bytes: what a read may have to look through in vain.
+  // Bytes per entry of the sparse index. A read may scan so many bytes before its first event.
   uint64_t block_bytes = 64 << 10;
-  // A stream that is not used during this time is dropped from memory.
+  // Time after which an unused stream is dropped from memory.
   Duration idle_time = 10min;
-  // Streams held in memory at once (some hundred bytes each, and 40 bytes per block).
+  // Streams in memory at once (a few hundred bytes each, and 40 bytes per block).
   size_t streams_open_max = 4096;
-  // What one call of filter looks through before it answers with a token: bounds its time, some tens of
-  // milliseconds.
+  // Bytes that one call of filter() scans before it returns a token: limits its time to some tens of milliseconds.
   uint64_t filter_scan_bytes_max = 32 << 20;
 };
 
-// Logs below `directory`, which it makes. Format: docs/formats/logs.md.
-// Requires: one process at a time (the data directory's lock). Torn tails of a crash are cut off here.
+// Opens the logs below `directory`, and creates it if it is missing. Format: docs/formats/logs.md.
+// Cuts off tails that a crash tore. Requires: one process at a time (the data directory's lock).
 Result<std::unique_ptr<Logs>> open_logs(const std::string& directory, Clock& clock,
                                         const LogSettings& settings = {});
 

@@ -385,7 +385,7 @@ TEST(Logs, RetentionRemovesOldSegmentsAndEndedStreams) {
   EXPECT_LT(files, 10u);
 }
 
-// What a power cut may leave: the copy of a directory in use, whose segment is cut at every byte.
+// Simulates a power failure: copies a directory in use, and cuts its segment at every byte.
 TEST(Logs, ATornTailIsCutBackToWholeAppends) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
@@ -406,7 +406,7 @@ TEST(Logs, ATornTailIsCutBackToWholeAppends) {
     const auto torn = fs::path(copy.path()) / fs::relative(segment, world.directory.path());
     fs::resize_file(torn, cut);
     if (cut % 3 == 0)
-      std::ofstream(torn, std::ios::app) << std::string(length + 100 - cut, 'z');  // or other bytes follow
+      std::ofstream(torn, std::ios::app) << std::string(length + 100 - cut, 'z');  // or adds other bytes
     auto logs = open_logs(copy, world.clock);
     ASSERT_OK(logs);
     const auto whole = events_at.upper_bound(cut);

@@ -1,4 +1,4 @@
-// Creates many streams of a log with one sync: an iteration that starts sixty hosts waits once, not sixty times.
+// ManyStreams creates many log streams with one sync: an iteration that starts sixty hosts waits once, not sixty times.
 //
 // Threads: callable from anywhere. Errors: those of Logs.
 #pragma once
@@ -12,7 +12,7 @@ namespace trainyard::observe {
 class ManyStreams {
  public:
   virtual ~ManyStreams() = default;
-  // Makes the groups and streams that are not there: all of them, or none.
+  // Creates all missing groups and streams, or none on error.
   virtual Result<void> ensure_streams(const std::vector<StreamKey>& keys) = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kVersion = 1;
 
-// Points lie by series and time, so that a question reads one run of pages. Several may have one instant.
+// Points are ordered by series and time, so that a query reads consecutive pages. Several may have one instant.
 constexpr const char* kSchema = R"(
   CREATE TABLE IF NOT EXISTS series (
     id INTEGER PRIMARY KEY, region BLOB NOT NULL, name_space BLOB NOT NULL, name BLOB NOT NULL,
@@ -25,7 +25,7 @@ constexpr const char* kSchema = R"(
   CREATE TABLE IF NOT EXISTS writers (
     name BLOB PRIMARY KEY, batch INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID)";
 
-// Equal dimensions have equal bytes: the map is ordered.
+// Equal dimensions have equal bytes, since the map is ordered.
 std::string to_bytes(const std::map<std::string, std::string>& dimensions) {
   Json pairs = Json::array();
   for (const auto& [name, value] : dimensions) pairs.push_back({name, value});
@@ -43,7 +43,7 @@ Result<std::map<std::string, std::string>> to_dimensions(const std::string& byte
   return dimensions;
 }
 
-// 0 when there is none.
+// Returns 0 if there is none.
 Result<int64_t> find_series(Connection& connection, const MetricKey& key, const std::string& dimensions) {
   auto statement = TRY(connection.prepare(
       "SELECT id FROM series WHERE region = ? AND name_space = ? AND name = ? AND dimensions = ?"));
@@ -69,7 +69,7 @@ Result<int64_t> ensure_series(Connection& connection, const MetricKey& key) {
   return connection.last_row();
 }
 
-// As AWS, metrics know no NaN and no infinity: such samples are left out.
+// Samples with NaN or infinity are dropped, as on AWS.
 bool is_finite(const Sample& sample) {
   return std::isfinite(sample.count) && std::isfinite(sample.sum) && std::isfinite(sample.minimum) &&
          std::isfinite(sample.maximum);
@@ -205,7 +205,7 @@ class MetricFile final : public Metrics {
       while (TRY(statement.step())) all.push_back(statement.integer(0));
       return ok();
     }));
-    // One transaction a series: appends get their turn between them.
+    // One transaction per series, so that appends can run in between.
     for (const int64_t series : all)
       TRY(database_->write([&](Connection& connection) -> Result<void> {
         TRY(thin_out(connection, series, "five_minutes_to", 5min, now - settings_.raw_time));
@@ -219,8 +219,8 @@ class MetricFile final : public Metrics {
   }
 
  private:
-  // Joins the points between what was thinned out before (`column` says how far) and `to`, one per period and
-  // unit.
+  // Joins the points up to `to` to one per period and unit. `column` holds the end of the part that was joined
+  // before.
   static Result<void> thin_out(Connection& connection, int64_t series, const std::string& column,
                                Duration period, Instant to) {
     const int64_t step = period.count();
@@ -267,7 +267,7 @@ class MetricFile final : public Metrics {
     return statement.bind(end).bind(series).run();
   }
 
-  // Removes points before `before`, and the series when it has none left.
+  // Removes points before `before`, and the series if no point is left.
   static Result<void> forget(Connection& connection, int64_t series, Instant before) {
     {
       auto statement = TRY(connection.prepare("DELETE FROM points WHERE series = ? AND at < ?"));

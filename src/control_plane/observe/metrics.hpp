@@ -1,4 +1,4 @@
-// Metrics at rest: points by region, namespace, name and dimensions. Append is durable when it returns.
+// Metrics stores metrics: points by region, namespace, name and dimensions. An append is durable when it returns.
 //
 // Threads: callable from anywhere. Errors: invalid, exhausted (disk full), corrupt.
 #pragma once
@@ -43,11 +43,11 @@ struct StatisticsQuery {
   Instant from;  // inclusive; periods are counted from here, as on AWS
   Instant to;    // exclusive
   Duration period = 60s;
-  std::string unit;  // "" = any
+  std::string unit;  // "": any
 };
 
 struct Datapoint {
-  Instant at;  // start of its period
+  Instant at;  // the start of its period
   double count = 0, sum = 0, minimum = 0, maximum = 0;
   std::string unit;
   double average() const { return count == 0 ? 0 : sum / count; }
@@ -57,30 +57,29 @@ class Metrics {
  public:
   virtual ~Metrics() = default;
   virtual Result<void> append(const std::vector<MetricRecord>& records) = 0;
-  // Exactly once: `writer` (any text that names one agent) numbers its batches upwards from 1; a batch that
-  // was appended before is not appended again.
+  // Appends a batch exactly once. `writer` is any text that identifies an agent, which numbers its batches
+  // from 1; a batch that was appended before is not appended again.
   virtual Result<void> append_batch(const std::string& writer, uint64_t batch,
                                     const std::vector<MetricRecord>& records) = 0;
-  // The number of the writer's last appended batch; 0 when there is none.
+  // The number of the writer's last appended batch; 0 if there is none.
   virtual Result<uint64_t> last_batch(const std::string& writer) = 0;
   virtual Result<std::vector<Datapoint>> statistics(const StatisticsQuery& query) = 0;  // by time
-  // The latest sample, for FinalMetricDataList. Nothing when there is none.
+  // The latest sample, for FinalMetricDataList; nullopt if there is none.
   virtual Result<std::optional<Sample>> last(const MetricKey& key) = 0;
   virtual Result<std::vector<MetricKey>> list(const std::string& region, const std::string& name_space,
-                                              const std::string& name) = 0;  // "" = any
-  // Thins out what is old, by the settings. Called now and then.
+                                              const std::string& name) = 0;  // "": any
+  // Aggregates and removes old points, by the settings. Called periodically.
   virtual Result<void> retire(Instant now) = 0;
 };
 
-// Points grow coarser with age, as on AWS: raw, then one per 5 minutes and unit, then one per hour, then
-// none.
+// Retention, as on AWS: first all points, then one per 5 minutes and unit, then one per hour and unit, then none.
 struct MetricSettings {
   Duration raw_time = 15 * 24h;
   Duration five_minutes_time = 63 * 24h;
   Duration hours_time = 455 * 24h;
 };
 
-// Metrics in one file below `directory`. Format: docs/formats/metrics.md.
+// Opens the metrics, one file below `directory`. Format: docs/formats/metrics.md.
 Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory,
                                               const MetricSettings& settings = {});
 

@@ -16,11 +16,11 @@ constexpr size_t kCommitBytes = 1 + 8;
 constexpr size_t kBodyBytesMax = kEventFixedBytes + kMessageBytesMax;
 constexpr size_t kHeaderFixedBytes = 8 + 4 + 8 + 8 + 3 * 4;
 
-// Fills in the record header that was left open at `begin`.
+// Fills in the header of the record at `begin`.
 void close_record(std::string& bytes, size_t begin) {
   const uint32_t length = uint32_t(bytes.size() - begin - kRecordHeaderBytes);
   std::memcpy(bytes.data() + begin, &length, 4);
-  // The checksum covers the length too: a run of zeros (a hole that a crash left) is no record.
+  // The checksum covers the length too, so that a run of zeros (a hole after a crash) is not a valid record.
   const uint32_t checksum = Crc32::of(std::string_view(bytes).substr(begin + kRecordHeaderBytes)) ^
                             Crc32::of({bytes.data() + begin, 4});
   std::memcpy(bytes.data() + begin + 4, &checksum, 4);

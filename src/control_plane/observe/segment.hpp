@@ -1,9 +1,9 @@
-// The bytes of a segment, the file that a part of a log stream lies in, and of its index.
+// Encodes and decodes segments, the files that hold the parts of a log stream, and their indexes.
 //
-// A segment is a header and records; an append is its events' records and one commit record. What follows the
-// last commit record was never acknowledged and does not count. Grammar and sizes: docs/formats/logs.md.
+// A segment is a header and records; an append is the records of its events and one commit record. Bytes after
+// the last commit record were not acknowledged and are ignored. Grammar and sizes: docs/formats/logs.md.
 //
-// Threads: pure. Errors: corrupt, naming what is wrong. Whatever is read is hostile until decoded.
+// Threads: pure. Errors: corrupt, naming the fault. Input is untrusted.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@
 
 namespace trainyard::observe {
 
-// Longer messages are stored in pieces of this length (as AWS does): bounds what one record costs a reader.
+// Longer messages are stored in pieces of this length, as on AWS. This limits the cost of reading a record.
 inline constexpr size_t kMessageBytesMax = 256 << 10;
 inline constexpr size_t kRecordHeaderBytes = 8;
 inline constexpr size_t kSegmentHeaderBytesMax = 8 << 10;  // three names of at most 2 KiB
 
 struct SegmentHeader {
-  uint64_t stream = 0;  // its number in the catalogue
+  uint64_t stream = 0;  // number of the stream in the catalogue
   uint64_t base = 0;    // position of the first record
-  StreamKey key;        // so that logs can be read without the catalogue
+  StreamKey key;        // for reading logs without the catalogue
 };
 
 std::string encode_segment_header(const SegmentHeader& header);
 struct DecodedSegmentHeader {
   SegmentHeader header;
-  size_t bytes = 0;  // where the records begin
+  size_t bytes = 0;  // its length: the offset of the first record
 };
-// `bytes` may go on after the header.
+// `bytes` may continue after the header.
 Result<DecodedSegmentHeader> decode_segment_header(std::string_view bytes);
 
 struct EventRecord {
@@ -45,7 +45,7 @@ void encode_commit(std::string& bytes, uint64_t last_batch);
 size_t event_record_bytes(size_t message_bytes);
 size_t commit_record_bytes();
 
-// Walks over records.
+// Reads records in order.
 class RecordReader {
  public:
   explicit RecordReader(std::string_view bytes) : bytes_(bytes) {}
@@ -56,8 +56,8 @@ class RecordReader {
     size_t begin = 0;
     size_t end = 0;
   };
-  // Nothing at the end of the bytes. Errors: corrupt, also when the bytes end within a record; then it stays
-  // there. Lifetime: the message lies in the bytes given to the constructor.
+  // Returns nullopt at the end of the bytes. Errors: corrupt, also if the bytes end within a record; the
+  // position then stays. Lifetime: the message points into the bytes given to the constructor.
   Result<std::optional<Record>> next();
 
  private:
@@ -69,7 +69,7 @@ class RecordReader {
 struct Block {
   uint64_t begin = 0;  // position
   uint64_t end = 0;    // position after it
-  int64_t first = 0;   // least and greatest event time; first > last when there is no event
+  int64_t first = 0;   // least and greatest event time; first > last if there is no event
   int64_t last = 0;
   int64_t ingested = 0;     // greatest ingestion time
   uint64_t last_batch = 0;  // at its end

@@ -9,7 +9,7 @@
 namespace trainyard::observe {
 namespace {
 
-// Made by another program from docs/formats/logs.md.
+// Made by another program, written from docs/formats/logs.md.
 constexpr std::string_view kHeader =
     "54594c4f47534547010000000700000000000000001000000000000001000000020000000a000000722f676a6f622f616c676f2d"
     "31be6525d8";

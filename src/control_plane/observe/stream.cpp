@@ -13,13 +13,12 @@
 namespace trainyard::observe {
 namespace {
 
-// What one write may hold when appenders share it: bounds the memory of a burst; more gains nothing over the
-// sync.
+// Limit of a write that appends share. It limits the memory for a burst; larger writes would not save more syncs.
 constexpr size_t kGroupBytesMax = 8 << 20;
-// One append, its records' headers included. An agent's batch is a frame of at most 8 MiB; lines of one byte
-// grow by this much.
+// Limit of one append, with the records' headers. An agent's batch is a frame of at most 8 MiB, which grows to
+// this size if its lines have one byte.
 constexpr size_t kAppendBytesMax = 32 << 20;
-// What is read at a time while looking for the end of a segment: several records of the greatest length.
+// Bytes per read while searching for the end of a segment: several records of the greatest length.
 constexpr uint64_t kScanBytes = 2 << 20;
 // AWS counts this many bytes per event on top of its message.
 constexpr size_t kEventOverheadBytes = 26;
@@ -39,8 +38,7 @@ void widen(Block& block, int64_t first, int64_t last, int64_t ingested) {
   block.ingested = std::max(block.ingested, ingested);
 }
 
-// Where a message that is too long may be cut: before a UTF-8 continuation byte never, unless the text is no
-// UTF-8.
+// Returns the length of a message's next piece. UTF-8 text is never cut before a continuation byte.
 size_t piece_bytes(std::string_view message) {
   if (message.size() <= kMessageBytesMax) return message.size();
   size_t length = kMessageBytesMax;
@@ -65,7 +63,7 @@ LogEvent to_event(const EventRecord& record) {
   return {from_milliseconds(record.at), from_milliseconds(record.ingested), std::string(record.message)};
 }
 
-// A page that is being filled, up to its limits. The first event always fits.
+// Counts the events and bytes that a page may still take. The first event always fits.
 struct Budget {
   size_t events;
   size_t bytes;
@@ -130,8 +128,8 @@ Result<bool> Stream::load_segment(uint64_t number) {
   const auto header_bytes = TRY(file.read(0, kSegmentHeaderBytesMax));
   auto header = decode_segment_header(header_bytes);
   if (!header) {
-    // A crash while the segment was made: nothing in it was acknowledged. It is put aside, not removed: if a
-    // disk spoilt it instead, an operator may want it.
+    // A crash came while the segment was created, so nothing in it was acknowledged. It is renamed, not
+    // removed: if the disk damaged it instead, an operator may need it.
     log(Level::warning, "observe", "putting aside a segment without a header",
         {{"file", path(number)}, {"why", header.error().message}});
     TRY(rename_file(path(number), path(number) + ".torn"));
@@ -152,7 +150,7 @@ Result<bool> Stream::load_segment(uint64_t number) {
   segments_.push_back(segment);
   indexed_to_ = segment.base;
 
-  // The index is a hint that is not synced: what of it fits is used, the rest is found by reading.
+  // The index is a hint that is not synced: its valid entries are used, and the rest is read from the segment.
   if (auto index = Descriptor::open(index_path(number), O_RDONLY)) {
     const auto entries = TRY(index->read(0, TRY(index->length())));
     for (size_t at = 0; at + kIndexEntryBytes <= entries.size(); at += kIndexEntryBytes) {
@@ -174,7 +172,7 @@ Result<bool> Stream::load_segment(uint64_t number) {
     window = kAppendBytesMax + kScanBytes;
   }
   if (end() == segment.base) {
-    // A crash while the first append of this segment was written.
+    // A crash came while the first append of this segment was written.
     segments_.pop_back();
     if (open_in_catalogue_) TRY(remove_file(path(number)));
     return false;
@@ -186,7 +184,7 @@ Result<bool> Stream::load_segment(uint64_t number) {
     TRY(file.truncate(at));
   }
   if (open_in_catalogue_) {
-    // What was found may never have been synced: it counts from now on, so it must not vanish.
+    // The appends found may not have been synced. They count from now on, so they are synced here.
     TRY(file.sync());
     TRY(sync_directory(directory_));
   }
@@ -237,7 +235,7 @@ void Stream::write_index() {
     const Descriptor index = TRY(Descriptor::open(index_path(segment.number), O_WRONLY | O_CREAT));
     return index.write(before, entries);
   }();
-  // Without an index the stream is only slower to open.
+  // Without an index the stream only opens more slowly.
   if (!written)
     return log(Level::warning, "observe", "writing an index failed", {{"why", written.error().message}});
   indexed_to_ = blocks_.back().end;
@@ -288,7 +286,7 @@ void Stream::lead(std::unique_lock<std::mutex>& lock) {
     waiting_.pop_front();
   }
 
-  // One commit record per append, so that each is whole or absent after a crash.
+  // Each append has a commit record, so that after a crash it is whole or absent.
   struct Written {
     const Pending* pending;
     uint64_t end;
@@ -353,7 +351,7 @@ Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t positio
   const uint64_t offset = is_new ? 0 : segment.header_bytes + (position - segment.base);
   bool sync_failed = false;
   const auto synced = [&](Result<void> done) {
-    // A full disk is told of by a sync too; what was not written then is cut off and written again.
+    // A sync may report a full disk as well. The write is then cut off, and may be tried again.
     sync_failed = sync_failed || (!done && done.error().kind != Kind::exhausted);
     return done;
   };
@@ -370,15 +368,15 @@ Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t positio
     return ok();
   }();
   if (written) return ok();
-  // Undo the partial write: what was not acknowledged must not be found later. (A new segment
-  // without a commit record counts as absent; an old one is cut back.)
+  // Undo the partial write: events that were not acknowledged must not be found later. (A new
+  // segment is removed; an existing one is truncated.)
   const auto undone = [&]() -> Result<void> {
     if (is_new) return remove_file(file_path);
     const Descriptor file = TRY(Descriptor::open(file_path, O_WRONLY));
     TRY(file.truncate(offset));
     return file.sync();
   }();
-  // After a sync that failed the kernel may call clean what is not on the disk: no later one is to be believed.
+  // After a failed sync the kernel may mark pages as clean that are not on disk, so later syncs are not reliable.
   if (!undone || sync_failed) {
     std::lock_guard lock(mutex_);
     broken_ = undone ? written.error() : undone.error();
@@ -443,7 +441,7 @@ Result<LogPage> Stream::read(const ReadQuery& query) {
     stream_begin = begin();
     stream_end = end();
   }
-  // Positions before the first segment are of events that retention removed.
+  // Positions before the first segment are those of events that retention removed.
   uint64_t position =
       std::max(stream_begin, query.position.value_or(query.forward ? stream_begin : stream_end));
   if (position > stream_end) return bad_position(position);
@@ -544,7 +542,7 @@ Result<void> Stream::retire(Instant before) {
   TRY(load_locked());
   changed_.wait(lock, [&] { return !leading_; });
   const uint64_t old_first = first_segment_;
-  uint64_t keep = 0;  // segments that go
+  uint64_t keep = 0;  // the number of segments to remove
   while (keep + 1 < segments_.size()) {
     const uint64_t segment_end = segments_[keep + 1].base;
     const bool old = std::all_of(blocks_.begin(),
@@ -561,7 +559,7 @@ Result<void> Stream::retire(Instant before) {
     segments_.erase(segments_.begin(), segments_.begin() + ptrdiff_t(keep));
     while (!blocks_.empty() && blocks_.front().begin < segments_.front().base) blocks_.pop_front();
   }
-  // Also what a crash between the catalogue and the removal left.
+  // Also removes segments that a crash left after the catalogue was updated.
   for (uint64_t number = first_segment_; number-- > 0;) {
     if (number < old_first && !Descriptor::open(path(number), O_RDONLY)) break;
     TRY(remove_file(path(number)));

@@ -1,9 +1,9 @@
 // A Stream is one log stream on disk: its segments, their sparse index, and its state in memory while it is in use.
 //
-// An append writes its events and a commit record to the end of the last segment and syncs it; appenders that
-// arrive meanwhile share the next sync. No file stays open between calls.
+// An append writes its events and a commit record to the end of the last segment and syncs it. Appends that
+// arrive in the meantime share the next sync. No file stays open between calls.
 //
-// Threads: callable from anywhere. Errors: as logs.hpp. Lifetime: the catalogue and the settings outlive it.
+// Threads: callable from anywhere. Errors: as in logs.hpp. Lifetime: the catalogue and the settings outlive it.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +22,7 @@ namespace trainyard::observe {
 
 class Stream {
  public:
-  // `directory` holds the segments of all streams. Reads nothing yet.
+  // `directory` holds the segments of all streams. The first use reads them.
   Stream(std::string directory, const StreamRow& row, const LogSettings& settings, Catalogue& catalogue);
 
   Result<void> append(const std::vector<LogEvent>& events, uint64_t batch, Instant now);
@@ -30,27 +30,27 @@ class Stream {
   Result<LogPage> read(const ReadQuery& query);
   Result<StreamSummary> summary();
 
-  // What reads go by: a run of whole records in one file.
+  // A unit of reading: a run of whole records in one file.
   struct Span {
     Block block;
     std::string path;
     uint64_t file_offset = 0;  // of block.begin
   };
-  // The block that holds `position`, or the next one after it; nothing past the end.
+  // Returns the block that holds `position`, or the next one after it; nullopt at the end.
   Result<std::optional<Span>> span_at(uint64_t position);
-  // The last block that begins before `position`.
+  // Returns the last block that begins before `position`; nullopt if there is none.
   Result<std::optional<Span>> span_before(uint64_t position);
-  // Bytes of the span from `position` on. Errors also: not_found, when retention has removed it.
+  // Reads the bytes of the span from `position`. Errors also: not_found, if retention has removed it.
   static Result<std::string> load(const Span& span, uint64_t position);
 
-  // Removes the segments before the last one that hold nothing newer.
+  // Removes segments whose events are all before `before`; never the last segment.
   Result<void> retire(Instant before);
-  // Removes all segments. Requires: the stream has no other user, and the catalogue has forgotten it.
+  // Removes all segments. Requires: the stream has no other user, and is not in the catalogue any more.
   Result<void> remove_files();
 
   uint64_t id() const { return id_; }
   const StreamKey& key() const { return key_; }
-  // Whether the catalogue says that it is open.
+  // True if the catalogue has the stream as open.
   bool open_in_catalogue();
 
  private:
@@ -71,11 +71,11 @@ class Stream {
   std::string path(uint64_t segment) const;
   std::string index_path(uint64_t segment) const;
 
-  // All of these: with mutex_ held.
+  // The following functions require mutex_.
   Result<void> load_locked();
-  // False when there is no such segment.
+  // Returns false if there is no such segment.
   Result<bool> load_segment(uint64_t number);
-  // Takes up the whole appends in `bytes`, which begin at end().
+  // Adds the whole appends in `bytes`, which begin at end(), to the blocks.
   void scan(const std::string& bytes);
   void close_block();
   void write_index();
@@ -83,7 +83,7 @@ class Stream {
   uint64_t begin() const { return segments_.empty() ? 0 : segments_.front().base; }
   uint64_t end() const { return open_.end; }
 
-  // Takes what waits, writes it, answers it. Unlocks while it writes.
+  // Writes the pending appends and sets their results. Unlocks `lock` while it writes.
   void lead(std::unique_lock<std::mutex>& lock);
   Result<void> write(const Segment& segment, bool is_new, uint64_t position, const std::string& bytes);
 
@@ -100,11 +100,11 @@ class Stream {
   uint64_t first_segment_;
   std::deque<Segment> segments_;
   std::deque<Block> blocks_;  // whole appends, without gaps
-  Block open_;                // what follows them, shorter than a block
-  uint64_t indexed_to_ = 0;   // the index files have the blocks before this position
+  Block open_;                // the appends after them, shorter than a block
+  uint64_t indexed_to_ = 0;   // the index files hold the blocks before this position
   uint64_t last_batch_ = 0;
   std::optional<Error> broken_;   // a failed write that could not be undone
-  std::deque<Pending*> waiting_;  // as many as there are threads that append
+  std::deque<Pending*> waiting_;  // at most one per appending thread
   bool leading_ = false;
 };
 

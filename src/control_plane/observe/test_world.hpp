@@ -1,4 +1,4 @@
-// Provides what the tests of this module share: a temporary directory and a clock that is set.
+// Provides helpers for the tests of this module: a temporary directory, and a clock with a set time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,8 +19,7 @@ class ManualClock final : public Clock {
   Instant at = from_milliseconds(1'763'632'000'000);
 };
 
-// In memory where there is such a file system: these tests sync thousands of times, and show nothing about
-// disks.
+// In memory if /dev/shm exists: the tests sync thousands of times, and do not depend on a real disk's behaviour.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
