@@ -8,7 +8,7 @@
 namespace trainyard::config {
 namespace {
 
-// The planner's sums over machines fit into 64 bits: of memory, 2^48 bytes each.
+// With 2^48 bytes of memory each, the planner's sums over machines fit into 64 bits.
 constexpr size_t kMachinesMax = 10'000;
 constexpr double kPriceMax = 1e9;  // per instance and hour, in any currency
 

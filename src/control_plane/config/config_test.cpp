@@ -114,7 +114,7 @@ TEST(Config, FilesAreFoundBesideTheConfiguration) {
 
 struct Refused {
   const char* text;
-  const char* message;  // a part of it
+  const char* message;  // a part of the error
 };
 
 TEST(Config, ErrorsNameTheKeyAndTheExpectedValue) {

@@ -10,12 +10,12 @@
 namespace trainyard::config {
 namespace {
 
-constexpr size_t kPasswordBytesMax = 64 << 10;  // tokens of some registries have several KiB
+constexpr size_t kPasswordBytesMax = 64 << 10;  // some registries have tokens of several KiB
 
 constexpr std::string_view kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-// Where the interpreter of an environment comes from, when that is not in a runtime anyway: "home" of pyvenv.cfg is its
-// bin.
+// Returns the system on which a Python environment is based, or "" if that is unknown, or below /usr, which every
+// runtime has. The key "home" of pyvenv.cfg is the system's bin directory.
 std::string base_system(const std::filesystem::path& environment) {
   auto config = os::read_file((environment / "pyvenv.cfg").string(), 1 << 16);
   if (!config) return "";
@@ -31,8 +31,8 @@ std::string base_system(const std::filesystem::path& environment) {
   return "";
 }
 
-// Gives a runtime a Python environment of this machine: its directory at the same path, and the system that it is based on
-// where that is not below /usr; its programs come first on PATH.
+// Adds a Python environment of this machine to a runtime: mounts its directory at the same path, and the system that it
+// is based on unless that is below /usr. Its programs come first on PATH.
 Result<void> add_python(domain::Image& runtime, const std::string& environment) {
   const std::filesystem::path path(environment);
   if (!path.is_absolute() || !os::exists(environment + "/bin/python3"))

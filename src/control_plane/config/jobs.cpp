@@ -5,9 +5,9 @@
 namespace trainyard::config {
 namespace {
 
-constexpr int64_t kImagesGibMax = 1 << 20;               // a pebibyte: more is a mistake in writing
-constexpr std::string_view kNvidiaCard = "/dev/nvidia";  // and its number
-constexpr double kInterruptionsPerHourMax = 3600;        // one a second
+constexpr int64_t kImagesGibMax = 1 << 20;               // a pebibyte: a larger number is a mistake
+constexpr std::string_view kNvidiaCard = "/dev/nvidia";  // followed by its number
+constexpr double kInterruptionsPerHourMax = 3600;        // one per second
 
 Result<void> read_isolation(Table& root, bool& best_effort) {
   std::string isolation = "strict";

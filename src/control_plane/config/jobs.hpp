@@ -1,4 +1,4 @@
-// Reads what applies to all jobs: `isolation`, [jobs], [ulimits] and [spot].
+// Reads the settings for all jobs: `isolation`, [jobs], [ulimits] and [spot].
 //
 // Threads: pure. Errors: invalid, with the key and the expected value.
 #pragma once
@@ -10,7 +10,8 @@ namespace trainyard::config {
 
 Result<void> read_jobs(Table& root, Config& config);
 
-// Device files that every job may name must not be GPUs, which belong to one job at a time. Requires: machines are read.
+// Rejects GPUs among the device files that every job may use, since a GPU is used by one job at a time. Requires:
+// machines are read.
 Result<void> check_devices(const Config& config);
 
 }  // namespace trainyard::config

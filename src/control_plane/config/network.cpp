@@ -3,9 +3,9 @@
 namespace trainyard::config {
 namespace {
 
-constexpr int64_t kConnectionsPerJobMax = 1 << 20;  // more than a machine's table of connections holds
+constexpr int64_t kConnectionsPerJobMax = 1 << 20;  // more than a machine's connection table holds
 
-// Lists of networks, `deny` before `allow`: of two equal ones the first is asked.
+// Reads the lists of networks. `deny` comes before `allow`, since the first of two equal networks decides.
 Result<void> read_egress(Table& table, std::vector<networks::EgressRule>& rules) {
   for (const bool allowed : {false, true}) {
     const char* key = allowed ? "allow" : "deny";
@@ -17,7 +17,7 @@ Result<void> read_egress(Table& table, std::vector<networks::EgressRule>& rules)
   return {};
 }
 
-// [regions.NAME]: a partition of this server, or, with an endpoint, another server.
+// Reads [regions.NAME]: a partition of this server, or with an endpoint, another server.
 Result<void> read_region(const std::string& name, Table table, Config& config) {
   client::Remote remote;
   TRY(table.read("endpoint", remote.endpoint));

@@ -6,10 +6,10 @@
 namespace trainyard::config {
 namespace {
 
-constexpr double kRatePerSecondMax = 1e6;  // requests: far above what the server answers
-constexpr double kBurstSecondsMax = 3600;  // of the rate: more would be no limit at all
+constexpr double kRatePerSecondMax = 1e6;  // requests: far above the server's capacity
+constexpr double kBurstSecondsMax = 3600;  // at the full rate: more would not limit anything
 
-// [posix_users]: NAME = "UID:GID".
+// Reads [posix_users]: NAME = "UID:GID".
 Result<void> read_posix_users(const std::map<std::string, std::string>& texts, domain::PosixUsers& users) {
   for (const auto& [name, text] : texts) {
     if (name != "*" && !is_user(name))
@@ -19,7 +19,7 @@ Result<void> read_posix_users(const std::map<std::string, std::string>& texts, d
   return {};
 }
 
-// Of each principal: a user, or a role.
+// Reads the limits for each principal: a user or a role.
 Result<void> read_rate_limits(Table table, policy::RateLimits& limits) {
   TRY(table.read("reads_per_second", limits.reads_per_second));
   TRY(table.read("changes_per_second", limits.changes_per_second));
@@ -37,7 +37,7 @@ Result<void> read_rate_limits(Table table, policy::RateLimits& limits) {
   return {};
 }
 
-// A policy document: text in `key`, or the name of a file in KEY_file, next to the config. "" when neither is given.
+// Reads a policy document: text in `key`, or the name of a file next to the config in KEY_file. "" if neither is given.
 Result<std::string> read_document(Table& table, const std::string& key, const std::string& directory) {
   const std::string file_key = key + "_file";
   std::string text, file;
@@ -50,7 +50,7 @@ Result<std::string> read_document(Table& table, const std::string& key, const st
   return os::read_file(file, policy::kDocumentBytesMax).in("reading " + table.name(file_key));
 }
 
-// What users, groups and roles have in common.
+// Reads the keys that users, groups and roles have in common.
 Result<policy::SeedEntity> read_entity(Table& table, const std::string& directory) {
   policy::SeedEntity entity;
   TRY(table.read("name", entity.name));

@@ -1,7 +1,8 @@
-// Reads the tables about principals: [[access_key]], [[user]], [[group]], [[role]], [[policy]], [[peer]], [posix_users] and
-// [rate_limits].
+// Reads the tables about principals: [[access_key]], [[user]], [[group]], [[role]], [[policy]], [[peer]], [posix_users]
+// and [rate_limits].
 //
-// Threads: pure, except for the files that policies name. Errors: invalid, with the key and the expected value; those of files.
+// Threads: pure, except for the files that policies name.
+// Errors:  invalid, with the key and the expected value; those of files.
 #pragma once
 
 #include <string>
@@ -11,12 +12,12 @@
 
 namespace trainyard::config {
 
-// 1 to 64 characters that IAM allows in names.
+// True for a name of 1 to 64 characters that IAM allows.
 bool is_user(const std::string& name);
-// The keys `users` and `roles` of a table: the principals that may use a shared directory.
+// Reads the keys `users` and `roles` of a table: the principals that may use a shared directory.
 Result<void> read_sharing(Table& table, domain::FileSystem& file_system);
 
-// `directory`: of the configuration file, with a slash.
+// `directory` is that of the configuration file, with a slash at its end.
 Result<void> read_principals(Table& root, const std::string& directory, Config& config);
 
 }  // namespace trainyard::config

@@ -5,12 +5,12 @@
 namespace trainyard::config {
 namespace {
 
-constexpr int64_t kQuotaGibMax = 1 << 20;    // a pebibyte: more is a typing error
+constexpr int64_t kQuotaGibMax = 1 << 20;    // a pebibyte: a larger number is a mistake
 constexpr int64_t kLogDaysMax = 36'525;      // a century, likewise
 constexpr int64_t kReserveMibMax = 1 << 30;  // a pebibyte, likewise
 constexpr int64_t kUploadDaysMax = 3'650;    // ten years, likewise
-constexpr int64_t kAuditDaysMax = 36'500;    // a century: a limit, so that sums stay small
-constexpr int64_t kAuditGibMax = 1 << 20;    // a pebibyte
+constexpr int64_t kAuditDaysMax = 36'500;    // a century, likewise
+constexpr int64_t kAuditGibMax = 1 << 20;    // a pebibyte, likewise
 
 Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
   std::string bucket, user;
@@ -55,7 +55,7 @@ Result<void> read_file_system(const std::string& id, Table table, domain::FileSy
   return {};
 }
 
-// A directory of the machines that jobs of Batch may mount; without one, each host of a job gets an empty one of its own.
+// Reads a path that jobs of Batch may mount: a directory of the machines, or by default an empty one for each host.
 Result<void> read_volume(const std::string& path, Table table, domain::FileSystems& volumes) {
   domain::FileSystem volume;
   TRY(table.read("directory", volume.directory));
@@ -75,7 +75,7 @@ Result<void> read_volume(const std::string& path, Table table, domain::FileSyste
   return {};
 }
 
-// [storage]: what the disk of the data directory holds.
+// Reads [storage]: limits for the disk of the data directory.
 Result<void> read_disk(Table table, Config& config) {
   int64_t reserve_mib = 0;
   TRY(table.read("disk_reserve_mib", reserve_mib));

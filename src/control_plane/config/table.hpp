@@ -1,6 +1,7 @@
-// Reads one table of the configuration file and notes which keys were read, so that unknown keys can be named.
+// Table reads one table of the configuration file, and records which keys are known, so that others can be rejected.
 //
-// Threads: confined to one. Errors: invalid, with the key and the expected type. Lifetime: the value outlives the table.
+// Threads: confined to one. Errors: invalid, with the key and the expected type.
+// Lifetime: the value outlives the table.
 #pragma once
 
 #include <map>
