@@ -1,4 +1,4 @@
-// trainyard-agent: runs one host of one attempt. Started by the launcher; see agent/agent.hpp. Only wires.
+// trainyard-agent runs one host of one attempt (agent/agent.hpp). The launcher starts it. This file only wires modules.
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -43,11 +43,11 @@ namespace {
 constexpr const char* kUsage =
     "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address ADDRESS "
     "--host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n";
-// Once the last fact is acknowledged, so is the log, unless the server cannot store it; the agent does not
-// wait for that.
+// Wait at the end for acknowledgements. With the last fact the log is acknowledged too, unless the server cannot store
+// it; the agent does not wait longer for that.
 constexpr Duration kLastDataMax = 5s;
-// How long a reusable host waits for another job: the server decides within milliseconds if one is pending,
-// but on a machine that is busy with jobs this takes seconds, and a host that ends early must be made again.
+// Time for which a reusable host waits for another job. If one is pending, the server usually decides within
+// milliseconds, but on a busy machine within seconds; a host that ends too early must be created again.
 constexpr Duration kIdleMax = 5s;
 
 struct Options {
@@ -79,8 +79,8 @@ Result<Options> read_options(int argc, char** argv) {
   return options;
 }
 
-// SIGTERM and SIGINT mean: kill what runs, clean up, exit. One thread takes them; they are blocked in all
-// others.
+// On SIGTERM and SIGINT the agent kills the job's processes, cleans up and exits. One thread waits for the signals;
+// they are blocked in all others.
 class SignalWatch {
  public:
   SignalWatch() {
@@ -111,7 +111,7 @@ class SignalWatch {
   }
   ~SignalWatch() {
     if (!thread_.joinable()) return;
-    pthread_kill(thread_.native_handle(), SIGUSR1);  // ends the thread
+    pthread_kill(thread_.native_handle(), SIGUSR1);  // makes the thread return
     thread_.join();
   }
 
@@ -142,10 +142,9 @@ class LastWord final : public agent::Facts {
   const std::function<void()> before_last_;
 };
 
-constexpr size_t kSourcesBytesMax = 4 << 20;  // logins of thousands of registries
+constexpr size_t kSourcesBytesMax = 4 << 20;  // the logins of thousands of registries
 
-// The login and the directories with which the job's image is pulled: from a file of the server, where it
-// exists.
+// Reads the login and the directories for the job's image from a file of the server, if it exists.
 Result<containers::ImageRights> image_rights(const domain::Image& image, const domain::JobSpec& spec) {
   containers::ImageRights rights;
   const char* path = std::getenv("TRAINYARD_IMAGE_SOURCES");
@@ -158,7 +157,7 @@ Result<containers::ImageRights> image_rights(const domain::Image& image, const d
   return rights;
 }
 
-// All hosts of a launcher share unpacked images, if it says so.
+// Unpacks the image into a directory that the hosts of a launcher share, if it names one.
 Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain::JobSpec& spec,
                                        const std::string& own_directory,
                                        const std::function<bool(const std::string& words)>& progress) {
@@ -168,7 +167,7 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain:
       [&](const containers::PullProgress& how_far) { return progress(containers::format_progress(how_far)); },
       TRY(image_rights(image, spec))));
   TRY(containers::check_ids(unpacked.user_id, unpacked.group_id));
-  // In use until this process ends.
+  // Locks that mark images as in use until this process ends.
   static std::map<std::string, os::FileLock> used;  // by root
   if (unpacked.use) used.try_emplace(unpacked.root, *std::move(unpacked.use));
   agent::ReadyImage ready;
@@ -182,7 +181,7 @@ Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain:
   return ready;
 }
 
-// Next to this program, where it is installed.
+// Returns the entry program, which is installed next to this program; "" if it is not.
 std::string entry_program() {
   const std::string path = os::program_directory() + "/trainyard-entry";
   return os::exists(path) ? path : "";
@@ -191,8 +190,7 @@ std::string entry_program() {
 // True if a host's job can fill the machine's disk: in /opt/ml, in the layer over an image, or in directories
 // of its own. Otherwise it writes to memory only.
 bool writes_to_disk(const wire::Order& order) {
-  // A reused container sees the /opt/ml of the order that made it, which therefore cannot be a disk per
-  // order.
+  // A reused container has the /opt/ml of the order that created it, which therefore cannot be a disk per order.
   if (order.spec.contract == domain::Contract::training) return !order.reuse_host;
   if (order.image.kind != domain::Image::Kind::machine) return true;
   const auto& volumes = order.spec.group(order.host).container_options.volumes;
@@ -200,8 +198,8 @@ bool writes_to_disk(const wire::Order& order) {
                      [](const auto& volume) { return volume.kind == domain::VolumeKind::own; });
 }
 
-// Starts at once, since it takes as long as the handshake. The template of volumes of one size is stored next
-// to the images; where those are not shared, it belongs to this host and is removed at once.
+// Starts to create the volume, in parallel with the handshake, which takes as long. The template for volumes of a size
+// is stored next to the images; if those are not shared, it is in the host's directory and removed after use.
 std::shared_future<Result<void>> begin_volume(const wire::Order& order, const std::string& directory) {
   const char* images = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
   const bool shared = images != nullptr && *images != '\0';
@@ -230,7 +228,7 @@ std::optional<containers::GpuMarks> gpu_marks() {
   });
 }
 
-// Shared by one order after another.
+// Shared by successive orders of a host.
 struct Tools {
   const Options& options;
   Files& files;
@@ -240,11 +238,11 @@ struct Tools {
   agent::ReusedContainer& kept;
   const agent::NextOrder& next;
   const containers::GpuMarks* gpu_marks;
-  // The disk of the reused container, to which one order after another writes; unset until one needs it.
+  // The disk of the reused container, for successive orders; unset until an order needs it.
   std::shared_future<Result<void>> kept_volume = {};
 };
 
-// True: the order ended properly.
+// Carries out an order. Returns true if it ended properly.
 Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   const Options& options = tools.options;
   Clock& clock = tools.clock;
@@ -318,7 +316,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
 Result<void> run(const Options& options, Clock& clock) {
   os::MachineFiles files;
   os::MachineRandom random;
-  SignalWatch signals;  // before any other thread, so that all have them blocked
+  SignalWatch signals;  // blocks the signals before other threads start, which inherit that
   TRY(os::make_directories(options.place.directory, 0700));
   const auto alive = TRY(os::FileLock::take(options.place.directory + "/alive"));
   auto order = TRY(wire::decode_order(TRY(os::read_file(options.order))).in(options.order));
@@ -345,12 +343,11 @@ Result<void> run(const Options& options, Clock& clock) {
     TRY(os::remove_volume(options.place.directory + "/" + agent::kDisk,
                           options.place.directory + "/" + agent::kVolumeFile));
   }
-  // No process of this host runs any more, and nothing is mounted: the launcher can just remove the
-  // directory.
+  // No process of this host runs any more, and nothing is mounted, so the launcher only has to remove the directory.
   return os::write_file(options.place.directory + "/left", "", 0600);
 }
 
-// `--clear-gpu DEVICE`: started by GpuMarks in a process of its own, since a driver may hang.
+// Implements `--clear-gpu DEVICE`, which GpuMarks starts as a process of its own, since a driver may hang.
 int clear_gpu(const char* device) {
   const auto cleared = containers::clear_gpu(device);
   if (!cleared) std::fprintf(stderr, "%s\n", cleared.error().message.c_str());
@@ -371,7 +368,7 @@ int main(int argc, char** argv) {
   // A heap per thread would be used once, and its setup takes longer than all allocations of a short job.
   ::mallopt(M_ARENA_MAX, 1);
   os::MachineClock clock;
-  // Mounts for this host end with it, however it ends.
+  // The mounts of this host end with this process, however it ends.
   (void)os::enter_mount_namespace();
   if (const auto settled = containers::settle_in_rootless_sandbox(); !settled) {
     std::fprintf(stderr, "trainyard-agent: %s\n", settled.error().message.c_str());

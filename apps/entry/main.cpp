@@ -1,4 +1,4 @@
-// trainyard-entry: runs a script in its container; see entry/host_run.hpp. Only wires.
+// trainyard-entry runs a script in its container (entry/host_run.hpp). This file only wires modules.
 #include <unistd.h>
 
 #include <cstdio>
@@ -34,7 +34,7 @@ entry::Variables read_variables() {
   return variables;
 }
 
-// Read once and removed, so that no process of the user ever sees it.
+// Reads the file and removes it, so that no process of the user can read it.
 contract::EntryTold take_told() {
   const std::string path(contract::kEntryFile);
   const auto text = os::read_file(path);
@@ -50,7 +50,7 @@ int run(const std::vector<std::string>& arguments) {
   auto variables = read_variables();
   if (!arguments.empty() && arguments[0] == "--start-on") return entry::start_on(rest);
   if (!arguments.empty() && arguments[0] == "--rank") return entry::run_rank(rest, variables);
-  // Its standard input is the agent's socket.
+  // Standard input is the agent's socket.
   if (!arguments.empty() && arguments[0] == contract::kContainerInitOption)
     return entry::run_container_init(os::PacketSocket(os::File(STDIN_FILENO)));
   if (!arguments.empty()) {

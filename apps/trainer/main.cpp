@@ -1,8 +1,8 @@
-// trainyard-trainer: the built-in trainer, as it runs inside a job, and what one does with its models.
+// trainyard-trainer runs the built-in trainer in a job, and uses and compares its models.
 //
-//   trainyard-trainer train [--base DIR]                    one host of a job, under the contract below
-//   /opt/ml trainyard-trainer predict --model DIR --csv FILE        uses a model trainyard-trainer compare
-//   DIR DIR [--tolerance NUMBER]  how far two models lie apart
+//   trainyard-trainer train [--base DIR]                    one host of a job, under the contract below /opt/ml
+//   trainyard-trainer predict --model DIR --csv FILE        uses a model [--show N: draws N images]
+//   trainyard-trainer compare DIR DIR [--tolerance NUMBER]  prints the distance of two models
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -64,7 +64,7 @@ std::string variable(const char* name) {
 Result<int> train_job(const CommandLine& line) {
   std::signal(SIGTERM, [](int) { stop = true; });
   std::signal(SIGINT, [](int) { stop = true; });
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // followers of the log see each line at once
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // readers of the log see each line at once
   os::MachineClock clock;
   const std::string arn = variable("TRAINING_JOB_ARN");
   const train::JobOptions options{line.option("base", "/opt/ml"),

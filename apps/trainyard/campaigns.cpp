@@ -6,7 +6,7 @@ namespace trainyard::apps {
 namespace {
 
 constexpr Duration kConnectLimit = 3s;
-constexpr Duration kAnswerLimit = 10s;  // a region whose link is cut is missed after so long
+constexpr Duration kAnswerLimit = 10s;  // then a region is considered unreachable
 // The next iteration tries again, so neither API calls nor copies retry for long.
 constexpr int kAttemptsOfApi = 1;
 constexpr int kAttemptsOfObjects = 3;
@@ -36,8 +36,8 @@ Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config
   own.attempts_max = kAttemptsOfApi;
   own.connect_limit = kConnectLimit;
   own.answer_limit = kAnswerLimit;
-  // Every request of a campaign goes to this server's own API, also those for regions that are other servers:
-  // there it is authorised and recorded like any other.
+  // Every request of a campaign goes to this server's own API, also for regions on other servers. The API
+  // authorises and records it like any other request.
   settings.open_client = [own, &access, &clock](const std::string& region,
                                                 const campaign::Principal& principal) {
     auto mine = own;

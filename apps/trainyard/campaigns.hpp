@@ -1,5 +1,4 @@
-// Wires the campaigns of a server: their files in the data directory, their catalogue, and their access to
-// regions.
+// Wires the campaigns of a server: their files in the data directory, their catalogue, and their access to regions.
 #pragma once
 
 #include <memory>
@@ -19,8 +18,9 @@ namespace trainyard::apps {
 // The machines of the config, in the form in which a region reports them.
 std::vector<campaign::Room> rooms_of(const std::vector<launch::Machine>& machines);
 
-// `own_endpoint`: of this server. Campaigns are its clients with the rights of who started them, for regions of others and
-// for data too: it passes their requests on. Lifetime: `access`, `clock` and `random` outlive it.
+// Opens the campaigns. `own_endpoint` is this server's. Campaigns are clients of this server, with the rights of the
+// users that started them. It forwards their requests to regions on other servers, also those for data.
+// Lifetime: `access`, `clock` and `random` outlive it.
 Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config& config,
                                                             const DataDirectory& data,
                                                             const std::string& own_endpoint,

@@ -28,7 +28,7 @@ std::string make_account(Random& random) {
   return account;
 }
 
-// The alphabets of AWS's own keys, since clients and scanners know their shape.
+// Generates a key of the same form as AWS's, which clients and scanners recognize.
 policy::ConfiguredKey make_key(Random& random) {
   constexpr std::string_view kIdAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   constexpr std::string_view kSecretAlphabet =

@@ -1,12 +1,12 @@
-// The data directory: everything that a server remembers, in one place that one server at a time may hold.
+// DataDirectory is the directory with all data of a server. One server at a time may hold it.
 //
-//   VERSION           format of all below; a newer one is refused
+//   VERSION           format of the directory; a newer one is rejected
 //   lock              held by the server (or by doctor --clean)
 //   identity.json     account, access keys, the secret that signs temporary keys (0600)
 //   sealing.key       encrypts the secret access keys in the ledger (0600)
-//   server.json       how the running (or last) server is reached: what `env` reads
+//   server.json       address of the running (or last) server, for `env`
 //   tls/              ca.pem and the server's certificate
-//   clients/          what clients are pointed to: endpoints.json, the SageMaker SDK's config, botocore's plugin
+//   clients/          files for clients: endpoints.json, the SageMaker SDK's config, botocore's plugin
 //   ledger.db objects/ logs/ metrics/ images/ attempts/ agents.sock
 //
 // Threads: confined to main. Errors: conflict (another server holds it; newer version), denied, corrupt, exhausted.
@@ -26,16 +26,16 @@ inline constexpr int kDataVersion = 1;
 
 struct Identity {
   std::string account;
-  std::vector<policy::ConfiguredKey> keys;  // the first is the one that `env` hands out
+  std::vector<policy::ConfiguredKey> keys;  // `env` uses the first
   std::string temporary_key_secret;         // 32 bytes
 };
 
-// $TRAINYARD_DATA, else ~/.local/share/trainyard.
+// Returns $TRAINYARD_DATA, else ~/.local/share/trainyard.
 std::string default_data_directory();
 
 class DataDirectory {
  public:
-  // Creates it when missing (0700) and takes its lock.
+  // Creates the directory (0700) if it is missing, and takes its lock.
   static Result<DataDirectory> open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -44,8 +44,8 @@ class DataDirectory {
   // Reads the key that encrypts secrets in the ledger; generates it at the first start.
   Result<std::string> sealing_key(Random& random) const;
 
-  // Reads the identity, making up at the first start what the config (account and keys) does not fix. What the config
-  // fixes wins. Its keys are not written down: those that are removed from it stop working.
+  // Reads the identity. The first start generates the account and key, unless the config has them. The config takes
+  // precedence; its keys are not stored, so keys that are removed from it stop working.
   Result<Identity> identity(const std::string& account, const std::vector<policy::ConfiguredKey>& keys,
                             Random& random) const;
 
@@ -55,9 +55,9 @@ class DataDirectory {
   os::FileLock lock_;
 };
 
-// The address of a server for clients: written by serve, read by env.
+// The address of a server for clients. `serve` writes it, and `env` reads it.
 struct ServerRecord {
-  std::string endpoint;       // what AWS_ENDPOINT_URL becomes
+  std::string endpoint;       // the value of AWS_ENDPOINT_URL
   std::string host_and_port;  // "127.0.0.1:4566"
   std::string region;
   std::string objects_endpoint;  // "" unless an external object store is configured

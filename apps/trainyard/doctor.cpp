@@ -26,8 +26,8 @@ std::string mark(preflight::Examination::State state) {
 }
 
 void print_findings(const std::string& data_directory) {
-  // An ordinary user's server works in namespaces of its own, so that is where abilities are tested. Failing
-  // to make them is the first finding.
+  // An ordinary user's server runs in namespaces of its own, so the machine is examined from such namespaces. An
+  // error of creating them is the first finding.
   if (!containers::is_root())
     if (auto entered = containers::enter_temporary_rootless_sandbox(); !entered)
       std::printf("%s\n", entered.error().message.c_str());
@@ -44,7 +44,7 @@ void print_findings(const std::string& data_directory) {
                                    : "What is missing above keeps jobs from running here.");
 }
 
-// GPUs that jobs do not get, since their memory may hold data of the last job.
+// Prints the GPUs that jobs do not get, since their memory may hold data of the last job.
 void print_uncleared_gpus(const std::string& data_directory) {
   for (const auto& gpu : containers::uncleared_gpus(launch::gpus_directory(data_directory))) {
     std::printf("%s  %-22s %s is not given to jobs: its memory could not be cleared: %s\n",
@@ -55,7 +55,7 @@ void print_uncleared_gpus(const std::string& data_directory) {
   }
 }
 
-// Records that the server set aside when it started.
+// Prints the records that the server set aside when it started.
 void print_set_aside(const std::string& data_directory) {
   const std::string path = data_directory + "/ledger.db";
   const auto aside = ledger::read_set_aside(path);

@@ -1,4 +1,4 @@
-// `trainyard doctor`: reports what this machine can do and what to install, and removes what a crash left.
+// `trainyard doctor`: reports this machine's abilities and missing packages, and removes remains of a crash.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 namespace trainyard::apps {
 namespace {
 
-// Single quotes protect everything but themselves.
+// Quotes text for a shell. Single quotes protect all characters except themselves.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -15,8 +15,8 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 std::string endpoints_json(const std::string& host_and_port) {
-  // A service that is not listed takes the partition's defaults, so one entry covers them all. The listed
-  // regions appear in clients' help texts; the expression accepts every region name that is valid here.
+  // Services that are not listed have the partition's defaults, so one entry covers them all. Clients show the listed
+  // regions in their help texts; the regular expression accepts every valid region name.
   Json regions = Json::object();
   for (const char* region :
        {"us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1", "eu-west-1",
@@ -43,8 +43,8 @@ std::string endpoints_json(const std::string& host_and_port) {
 }
 
 std::string sagemaker_yaml() {
-  // Version 2 of the SDK sends its telemetry to a host of AWS and waits for the answer without a timeout:
-  // without egress, forever.
+  // Version 2 of the SDK sends telemetry to a host of AWS and waits for the response without a timeout, which
+  // without egress is forever.
   return "# For the SageMaker Python SDK, which merges the user's own config over this one.\n"
          "SchemaVersion: '1.0'\n"
          "SageMaker:\n"
@@ -113,8 +113,8 @@ std::string shell_exports(const std::string& data_directory, const ServerRecord&
   const std::string modules = quoted(data_directory + "/clients/python");
   text += "case \":${PYTHONPATH:-}:\" in *:" + modules +
           ":*) ;; *) PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}\"" + modules + " ;; esac\nexport PYTHONPATH\n";
-  // A proxy of this shell is for the outside. Clients read either name, so each is copied to the other, and
-  // the host is added once, however often this is evaluated.
+  // Requests to this server must not use a proxy. Clients read either name, so each is copied to the other. The
+  // host is added once, however often the text is evaluated.
   const std::string host = quoted(record.host_and_port.substr(0, record.host_and_port.rfind(':')));
   text += ": \"${NO_PROXY:=${no_proxy:-}}\" \"${no_proxy:=$NO_PROXY}\"\n";
   for (const std::string name : {"NO_PROXY", "no_proxy"})

@@ -15,8 +15,7 @@ constexpr const char* kFrameworkNote =
     "server's config "
     "may name another one.";
 
-// AWS's images for training with frameworks. Their contents may or may not be installed on the machine: entry
-// reports a missing Python module.
+// AWS's framework images for training. If the machine lacks a Python module of theirs, entry reports it.
 constexpr const char* kFrameworks[] = {
     "pytorch-training",       "pytorch-training-*", "tensorflow-training",     "mxnet-training",
     "huggingface-*",          "autogluon-training", "sagemaker-pytorch*",      "sagemaker-tensorflow*",

@@ -1,9 +1,10 @@
-// The images that are there without a line in the config:
+// Lists the built-in images, which need no entry in the config:
 //
 //   trainyard/host      this machine's own system as a runtime
-//   trainyard/trainer   the same, with our built-in trainers; their entrypoint is trainyard-trainer
-//   pytorch-training, tensorflow-training, huggingface-*, sagemaker-xgboost, ..: the framework images of AWS, which no
-//                       registry gives away: this machine's own system, and the job's status says so
+//   trainyard/trainer   the same, with the built-in trainers; the entrypoint is trainyard-trainer
+//   pytorch-training, tensorflow-training, huggingface-*, sagemaker-xgboost, ..
+//                       AWS's framework images, which no registry offers: replaced by this machine's own system, with
+//                       a note in the job's status
 #pragma once
 
 #include <map>
@@ -14,12 +15,11 @@
 
 namespace trainyard::apps {
 
-// `configured` and the built-in images; the config takes precedence. `program_directory`: the directory of
-// trainyard-trainer.
+// Adds the built-in images to `configured`, which takes precedence. `program_directory` is that of trainyard-trainer.
 std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
                                                 const std::string& program_directory);
 
-// The directory of a data directory for unpacked images.
+// Returns the directory for unpacked images in a data directory.
 std::string images_directory(const std::string& data_directory);
 
 }  // namespace trainyard::apps

@@ -1,10 +1,9 @@
-// LateHandler stands in for the API until it is open: the one port listens first, since orders contain the
-// port. Until open(), requests are answered with 503 in the form of their own protocol, which clients retry.
-// Unsigned GET /healthz and /readyz are answered before and after. After fail() the latter reports why the
-// server ends.
+// LateHandler takes the place of the API until the API is open: the server listens first, since orders contain its port.
+// Until open(), it responds to requests with 503 in the form of their protocol, which clients retry. It also responds
+// to unsigned GET /healthz and /readyz, before and after open(). After fail(), /readyz reports why the server ends.
 //
-// Threads: open() once and fail(), from any; the rest as host::Handler. Lifetime: the opened handler must
-// outlive the server.
+// Threads: open() is called once; open() and fail() from any thread; the rest as net::Handler. Lifetime: the opened
+// handler must outlive the server.
 #pragma once
 
 #include <atomic>
@@ -26,7 +25,7 @@ class LateHandler final : public net::Handler {
   explicit LateHandler(Random& random) : random_(random) {}
 
   void open(net::Handler& handler) { handler_.store(&handler, std::memory_order_release); }
-  // The first reason counts.
+  // Keeps the first reason.
   void fail(const std::string& why) {
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = why;
@@ -49,7 +48,7 @@ class LateHandler final : public net::Handler {
   void stream(net::Stream& stream) override { handler_.load(std::memory_order_acquire)->stream(stream); }
 
  private:
-  static constexpr size_t kRequestIdBytes = 16;  // as the API's own
+  static constexpr size_t kRequestIdBytes = 16;  // as in the API
 
   std::string why_not_ready(const net::Handler* handler) const {
     if (!handler) return "the server is starting";

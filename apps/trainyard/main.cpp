@@ -1,4 +1,4 @@
-// The `trainyard` program: the server, its operation, and the commands about jobs.
+// The `trainyard` program: the server, commands for its operation, and commands about jobs.
 
 #include <signal.h>
 
@@ -33,7 +33,7 @@ using namespace trainyard;
 const cli::Option kData{"--data", "", true,
                         "the data directory DIR ($TRAINYARD_DATA, else ~/.local/share/trainyard)"};
 
-// The server and its operation.
+// The commands for the server and its operation.
 const std::vector<cli::Form>& operating() {
   static const std::vector<cli::Form> kForms = {
       {"serve",
@@ -88,7 +88,7 @@ const std::vector<cli::Form>& operating() {
   return kForms;
 }
 
-// Accepted for one more version.
+// Accepted until the next version.
 constexpr const char* kDeprecatedPull = "warm";
 
 std::string overview() {
@@ -125,7 +125,7 @@ struct Reach {
   std::string objects_endpoint;
 };
 
-// The address and keys of the server: from the environment, else from the local server's record.
+// Finds the address and keys of the server: in the environment, else in the local server's record.
 Result<Reach> find_server(const cli::Arguments& arguments) {
   Reach reach;
   const std::string data = arguments.value("--data");
@@ -177,18 +177,18 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
   return cli::run(world, arguments);
 }
 
-// Commands that run jobs, unpack their images or remove their remains run as root: of this machine, or of an
-// ordinary user's own namespaces, one set a data directory.
+// Commands that run jobs, unpack their images or remove their remains need root: on the machine, or in an ordinary
+// user's own namespaces, of which each data directory has one set.
 Result<void> become_root_of_something(const cli::Arguments& arguments, const std::string& data) {
   if (containers::is_root()) return ok();
   if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();  // it reports this itself
   if (arguments.command == "env" || arguments.command == "audit") return ok();
-  if (arguments.command == "scrub") return ok();  // reads, with the rights that its caller has
+  if (arguments.command == "scrub") return ok();  // reads with the caller's own rights
   TRY(os::make_directories(data, 0700).in("making the data directory"));
   return containers::enter_rootless_sandbox(std::filesystem::canonical(data).string() + "/enclosure");
 }
 
-constexpr int64_t kScrubMibMax = 1 << 20;  // a second: a tebibyte, more than any disk
+constexpr int64_t kScrubMibMax = 1 << 20;  // per second: a tebibyte, more than any disk
 
 Result<int> scrub(const cli::Arguments& arguments, const std::string& data) {
   const auto rate = parse_int(arguments.value("--rate", "0"));
@@ -202,7 +202,7 @@ Result<int> scrub(const cli::Arguments& arguments, const std::string& data) {
   return whole ? 0 : 1;
 }
 
-// Needs no server: the log may be a copy.
+// Works without a server: the log may be a copy.
 Result<void> verify_audit(const std::string& action, const std::string& data) {
   if (action != "verify") return invalid("unknown action '" + action + "': `trainyard audit verify`");
   const auto found = TRY(observe::verify_audit_log(data + "/audit").in("verifying the audit log"));

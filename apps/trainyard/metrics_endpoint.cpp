@@ -39,7 +39,7 @@ void write_objects(PrometheusText& text, const objects::Objects& objects) {
   text.sample(kBrokenReads, {}, double(statistics->broken_reads));
 }
 
-// Counts of the last complete run of `trainyard scrub`, which is another process.
+// Writes the counts of the last complete run of `trainyard scrub`, which is another process.
 void write_scrub(PrometheusText& text, const std::string& data_directory) {
   const auto last = last_scrub(data_directory);
   if (!last) return;

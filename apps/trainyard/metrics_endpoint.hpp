@@ -1,8 +1,7 @@
-// Exports the server's own metrics to Prometheus, on an address of its own (server.metrics_listen of the
-// config): GET /metrics, /healthz and /readyz, without signatures. The API's port does not export them, since
-// jobs reach it.
+// Exports the server's own metrics to Prometheus, on an address of its own (server.metrics_listen of the config): GET
+// /metrics, /healthz and /readyz, without signatures. The API's port does not export them, since jobs reach it.
 //
-// Threads: from anywhere. Lifetime: everything passed in outlives it. Errors: those of listening.
+// Threads: callable from anywhere. Lifetime: all sources outlive it. Errors: none.
 #pragma once
 
 #include <memory>
@@ -24,14 +23,14 @@ struct MetricsSources {
   gateway::Agents& agents;
   const net::HttpServer& front;
   const objects::Objects& objects;
-  std::string data_directory;  // whose disk is reported
+  std::string data_directory;  // its disk is reported
 };
 
 class MetricsEndpoint final : public net::Handler {
  public:
   explicit MetricsEndpoint(MetricsSources sources) : sources_(std::move(sources)) {}
 
-  // In Prometheus' text format.
+  // Formats the metrics in Prometheus' text format.
   std::string text() const;
 
   Choice choose(const net::RequestHead& head) override;

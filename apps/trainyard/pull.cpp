@@ -14,7 +14,7 @@
 namespace trainyard::apps {
 namespace {
 
-// Overwrites its line on a terminal; elsewhere it prints each step once.
+// Overwrites its line on a terminal; elsewhere prints each step once.
 class ProgressLine {
  public:
   bool operator()(const containers::PullProgress& progress) {

@@ -9,8 +9,8 @@ namespace trainyard::apps {
 
 struct PullOptions {
   std::string data_directory;
-  std::string config_file;  // "" = none
-  std::string image;        // as a TrainingImage names it
+  std::string config_file;  // "": none
+  std::string image;        // a name as in TrainingImage
 };
 
 // Prints its progress to standard output. Errors: those of the image.

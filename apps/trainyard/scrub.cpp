@@ -12,10 +12,10 @@ namespace trainyard::apps {
 namespace {
 
 constexpr Duration kDrawInterval = 200ms;    // fast enough for a smooth bar
-constexpr size_t kLastScrubBytesMax = 4096;  // of its file
-constexpr Duration kPauseMax = 1s;           // of one wait, so that ctrl-C is seen
+constexpr size_t kLastScrubBytesMax = 4096;  // of the file with its counts
+constexpr Duration kPauseMax = 1s;           // of one wait, so that Ctrl-C is noticed
 
-// Draws the bar, waits to keep the rate, and notices ctrl-C.
+// Draws the bar, waits to keep the rate, and notices Ctrl-C.
 class Pace {
  public:
   Pace(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks, Clock& clock)
@@ -46,7 +46,7 @@ class Pace {
   }
 
  private:
-  // The time until so many bytes are due.
+  // Returns the time to wait to keep the rate.
   Duration pause(const objects::ScrubProgress& progress) const {
     if (options_.bytes_per_second == 0) return {};
     const auto due =
@@ -97,7 +97,7 @@ std::string text_of(const objects::ScrubReport& report, const cli::Looks& looks)
 
 std::string file_of(const std::string& data_directory) { return data_directory + "/scrub.json"; }
 
-// For the server's metrics.
+// Stores the counts, for the server's metrics.
 Result<void> keep(const std::string& data_directory, const objects::ScrubReport& report, Instant now) {
   const Json json{{"at_ms", to_milliseconds(now)},
                   {"objects", report.objects},

@@ -15,16 +15,16 @@ namespace trainyard::apps {
 struct ScrubOptions {
   std::string data_directory;
   std::string bucket;             // "": all
-  uint64_t bytes_per_second = 0;  // 0: as fast as the disk is
+  uint64_t bytes_per_second = 0;  // 0: no limit
   bool json = false;
 };
 
-// Works while a server runs. True when nothing is broken. Errors also: cancelled (ctrl-C).
+// Works while a server runs. Returns true if no object is broken. Errors also: cancelled (Ctrl-C).
 Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks,
                    Clock& clock);
 
-// The counts of the last complete scrub of all buckets; none: no scrub was completed, or its file cannot be
-// read.
+// The counts of the last complete scrub of all buckets. There are none if no scrub was completed, or if its file cannot
+// be read.
 struct LastScrub {
   Instant at;
   uint64_t objects = 0;

@@ -54,16 +54,16 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr Duration kStopGrace = 5s;            // requests under way may finish
-constexpr timespec kUsesInterval{300, 0};      // between writes of when keys were last used
-constexpr int kUpkeepIntervals = 12;           // logs and metrics age by days, images by hours
-constexpr Duration kCredentialsLifetime = 1h;  // as roles' sessions on AWS
-constexpr rlim_t kOpenFilesWanted =
-    65536;  // connections and agents' links; less where the machine allows less
+constexpr Duration kStopGrace = 5s;            // for requests in progress
+constexpr timespec kUsesInterval{300, 0};      // between writes of the last uses of keys
+constexpr int kUpkeepIntervals = 12;           // an hour: logs and metrics age by days, images by hours
+constexpr Duration kCredentialsLifetime = 1h;  // as sessions of roles on AWS
+// For connections and agents' links; less if the machine allows less.
+constexpr rlim_t kOpenFilesWanted = 65536;
 
 constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
 
-// Why the process must end by itself; the first reason counts. Wakes the main thread, which waits for signals.
+// Ends the process for an internal reason: keeps the first one, and wakes the main thread, which waits for signals.
 class Ending {
  public:
   void because(const std::string& why) {
@@ -82,7 +82,7 @@ class Ending {
   std::optional<std::string> why_;  // guarded by mutex_
 };
 
-// Signals are taken by sigwait alone: blocked before any thread starts, so that none is ever interrupted.
+// Blocks signals before any thread starts, so that no thread is interrupted; the main thread waits for them.
 sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -115,7 +115,7 @@ Result<std::unique_ptr<objects::Objects>> open_objects(const config::Config& con
   return objects::open_s3(std::move(settings), clock);
 }
 
-// What grows with history is thinned out.
+// Removes old logs, metrics, uploads and images.
 void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& objects,
              const std::string& images, const config::Config& config, Instant now) {
   const auto trimmed = containers::trim_images(images, config.images_bytes_max);
@@ -128,8 +128,8 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& o
           {{"of", what}, {"why", done.error().message}});
 }
 
-// Renews a certificate that is about to expire, for new connections. The files are read again in any case:
-// another program may have renewed them.
+// Renews a certificate that is about to expire; new connections use it. Reads the files in any case, since another
+// program may have renewed them.
 void renew_certificate(const std::string& directory, const std::vector<std::string>& names, Instant now,
                        net::HttpServer& server) {
   auto renewed = net::ensure_certificates(directory, names, now);
@@ -148,7 +148,7 @@ Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen
   return net::serve_http(settings, handler).in("listening for Prometheus on " + listen);
 }
 
-// Describes Trainyard's own operations to clients: `aws trainyard interrupt-training-job`.
+// Writes the model of Trainyard's own operations for clients: `aws trainyard interrupt-training-job`.
 Result<void> write_own_model(const DataDirectory& data) {
   const std::string path = data.file("clients/" + std::string(api::shapes::trainyard::kModelPath));
   TRY(os::make_directories(path.substr(0, path.rfind('/'))));
@@ -186,7 +186,7 @@ void greet(const ServerRecord& record, const DataDirectory& data, const config::
   std::fflush(stdout);
 }
 
-// The keys that a config stands for.
+// Returns the keys of the config, or the generated one.
 Result<std::vector<policy::ConfiguredKey>> keys_of(const DataDirectory& data, const config::Config& fresh,
                                                    const Identity& identity, Random& random) {
   return TRY(data.identity(identity.account, fresh.access_keys, random)).keys;
@@ -202,7 +202,7 @@ Result<void> write_client_files(const DataDirectory& data, const std::string& re
                                 botocore_plugin(), 0644);
 }
 
-// Keys of a job's role, for one attempt.
+// Issues keys of a job's role, for one attempt.
 gateway::IssueCredentials credentials_of(const Identity& identity, Random& random) {
   return [&identity, &random](const domain::Job& job, const domain::AttemptId& attempt, Instant now) {
     const api::RoleSession session{.role_arn = job.spec.role_arn,
@@ -224,7 +224,7 @@ Result<void> write_image_sources(const config::Config& config, const DataDirecto
   return os::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)), 0600);
 }
 
-// What is remembered: each outlives the parts that write to it.
+// The stored data; each member outlives the parts that write to it.
 struct Storage {
   std::unique_ptr<ledger::Ledger> ledger;
   std::unique_ptr<observe::Logs> logs;
@@ -254,12 +254,12 @@ Result<Storage> open_storage(const config::Config& config, const DataDirectory& 
   return storage;
 }
 
-// Reads the configuration again and applies what may change while the server runs. After an error everything stays.
+// Reads the configuration again and applies those settings that may change at run time. An error changes nothing.
 Result<config::Config> reload(const std::string& config_file, const DataDirectory& data,
                               const Identity& identity, api::IdentityStore& identity_store,
                               ReloadableSettings& reloadable, ServerRecord& record, Random& random) {
   config::Config fresh = TRY(config::read_config(config_file));
-  // Keys of the configuration come and go with it; without any, the one that was generated holds.
+  // Keys that were removed from the configuration stop working. Without any, the generated key is valid.
   const auto keys = TRY(keys_of(data, fresh, identity, random));
   identity_store.take(TRY(config_identities(fresh, identity.account, keys)));
   warn_of_idle_identities(identity_store);
@@ -309,7 +309,7 @@ Result<void> serve(const ServeOptions& options) {
   observe::Metrics& metrics = *storage.metrics;
   objects::Objects& objects = *storage.objects;
 
-  // The port must be known before the first order is written, so the server listens before there is an API.
+  // The port must be known before the first order is written, so the server listens before the API is open.
   const Listening listening = listening_of(config);
   const auto certificates = TRY(net::ensure_certificates(data.file("tls"), listening.names, clock.now())
                                     .in("making the server's certificate"));

@@ -1,5 +1,5 @@
-// `trainyard serve`: opens the data directory, wires the modules, and runs until SIGTERM or SIGINT. The jobs
-// go on without it; the next server finds them.
+// `trainyard serve`: opens the data directory, wires the modules, and runs until SIGTERM or SIGINT. The jobs continue
+// without it; the next server finds them.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace trainyard::apps {
 
 struct ServeOptions {
   std::string data_directory;
-  std::string config_file;  // "" = none
-  std::string listen;       // "" = the config's
+  std::string config_file;  // "": none
+  std::string listen;       // "": as in the config
 };
 
 Result<void> serve(const ServeOptions& options);

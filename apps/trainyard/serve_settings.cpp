@@ -25,7 +25,7 @@ std::string machine_name() {
   return ::gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
 }
 
-// A trace's seconds count from the server's start.
+// Reads the settings of spot interruptions. The seconds of a trace count from the server's start.
 Result<reconcile::Spot> read_spot(const config::Config& config, Instant start) {
   reconcile::Spot spot;
   spot.interruptions_per_host_hour = config.spot_interruptions_per_host_hour;

@@ -1,7 +1,7 @@
 // Makes the settings of the server's parts from the configuration.
 //
-// Threads: ReloadableSettings is callable from many threads at once; the functions are pure, except where they name files.
-// Lifetime: settings hold references to the arguments that they are made from.
+// Threads: ReloadableSettings is callable from anywhere; the functions are pure, except those that read files.
+// Lifetime: the arguments outlive the settings, which refer to them.
 #pragma once
 
 #include <memory>
@@ -51,7 +51,7 @@ struct ReloadableSettings {
   Reloadable<std::vector<policy::Peer>> peers;
 };
 
-// The addresses of the server, from `listen`.
+// The addresses of the server, derived from the setting `listen`.
 struct Listening {
   std::string host;
   bool plain_http;                 // for clients on other machines too
@@ -59,8 +59,8 @@ struct Listening {
 };
 Listening listening_of(const config::Config& config);
 
-// Free bytes that jobs, objects and logs leave to the ledger. A small disk, as tests and appliances have, keeps most of its
-// space for users.
+// Returns the bytes that jobs, objects and logs leave free for the ledger. On a small disk, as in tests and appliances,
+// the reserve is smaller, so that most of the space is for users.
 uint64_t reserve_of(const config::Config& config, const std::string& directory);
 
 launch::LocalSettings local_settings_of(const config::Config& config, const DataDirectory& data,
@@ -68,14 +68,14 @@ launch::LocalSettings local_settings_of(const config::Config& config, const Data
 
 using Images = std::map<std::string, domain::Image>;
 
-// Without the addresses of the API and of the object store, which are known once the server listens.
+// Does not set the addresses of the API and of the object store, which are known after the server listens.
 // Errors: those of the network pool, and of the file with spot interruptions.
 Result<control::Settings> control_settings_of(const config::Config& config, const DataDirectory& data,
                                               const std::string& account, const Images& images,
                                               const ReloadableSettings& reloadable,
                                               const CheckRoom& check_room, Instant now);
 
-// Without the identities, which are kept in control's records.
+// Does not set the identities, which are in control's records.
 api::Settings api_settings_of(const config::Config& config, const Identity& identity, const Images& images,
                               const ReloadableSettings& reloadable, const CheckRoom& check_room);
 
