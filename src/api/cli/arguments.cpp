@@ -26,8 +26,7 @@ std::string usage(const Form& form) {
   return text;
 }
 
-// The number of letters to insert, delete, change or swap with their neighbour to turn one word into the
-// other.
+// Returns the edit distance: the number of letters to insert, delete, change, or swap with their neighbour.
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> at(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) at[i][0] = i;
@@ -114,7 +113,7 @@ Result<Duration> parse_duration(const std::string& text) {
   const std::string unit = end == std::string::npos ? "s" : text.substr(end);
   const auto number = parse_int(text.substr(0, end));
   const int64_t seconds = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86400 : 0;
-  constexpr int64_t kNumberMax = 1'000'000;  // of any unit: longer than any useful duration
+  constexpr int64_t kNumberMax = 1'000'000;  // in any unit: longer than any useful duration
   if (!number || seconds == 0 || *number > kNumberMax)
     return invalid("invalid duration '" + text + "': write 90s, 15m, 2h or 1d");
   return Duration(*number * seconds * 1000);

@@ -1,6 +1,6 @@
-// Parses command line arguments by the form of their command.
+// Parses the command line arguments of a command, as its Form describes them.
 //
-// Threads: plain values. Errors: invalid, with a message that says what to type instead.
+// Threads: plain values. Errors: invalid, with a message that names valid arguments.
 #pragma once
 
 #include <map>
@@ -16,14 +16,14 @@ namespace trainyard::cli {
 
 struct Option {
   std::string name;     // "--watch"
-  std::string brief;    // "-w"; "" = none
+  std::string brief;    // "-w"; "": none
   bool value = false;   // true: the option takes a value
-  std::string meaning;  // for the help; with the value's name in capitals
+  std::string meaning;  // for the help, with the value's name in capitals
 };
 
 struct Form {
   std::string command;
-  std::vector<std::string> operands;  // "JOB"; "[JOB]" may be left out; "[WORD..]" takes all that follow
+  std::vector<std::string> operands;  // "JOB"; "[JOB]" is optional; "[WORD..]" takes all that follow
   std::vector<Option> options;
   std::string summary;                // one line
   std::string text;                   // further lines of the help
@@ -39,21 +39,21 @@ struct Arguments {
 
   bool has(const std::string& flag) const { return flags.count(flag) > 0; }
   std::string value(const std::string& name, const std::string& otherwise = "") const;
-  // Unset when it was not given. Errors: invalid, naming the option.
+  // Return nullopt if the option was not given. Errors: invalid, naming the option.
   Result<std::optional<int64_t>> number(const std::string& name) const;
   Result<std::optional<Duration>> duration(const std::string& name) const;
 };
 
-// `words` are the arguments after the command. After "--" nothing is an option.
+// `words` are the arguments after the command. After "--" all words are operands.
 Result<Arguments> read_arguments(const Form& form, const std::vector<std::string>& words);
 
-// "90s", "15m", "2h", "1d", "30" (seconds). Errors: invalid.
+// Parses "90s", "15m", "2h", "1d" or "30" (seconds). Errors: invalid.
 Result<Duration> parse_duration(const std::string& text);
 
-// The name closest to a mistyped one; "" when none is close.
+// Returns the name closest to a mistyped one; "" if none is close.
 std::string nearest(const std::string& typed, const std::vector<std::string>& names);
 
-// The command's help: its usage, options and examples.
+// Formats the command's help: its usage, options and examples.
 std::string help_of(const Form& form);
 
 }  // namespace trainyard::cli

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBarWidth = 20;
 constexpr int kWhyWidthMin = 12;
-constexpr size_t kRowsShownMax = 200;  // of a terminal's scrolling; --json has all
+constexpr size_t kRowsShownMax = 200;  // on a terminal; --json prints all
 constexpr double kGibibyte = double(1 << 30);
 
 std::string text_in(const Json& json, const char* name) {
@@ -61,8 +61,7 @@ std::string hosts_text(const Json& row) {
   return std::to_string(count) + " x " + type;
 }
 
-// The columns in which the rows differ: columns of the query that do not locate data, and do not have one
-// value throughout.
+// Returns the columns of the query that do not locate data, and in which the rows differ.
 std::vector<std::string> telling_columns(const Json& rows) {
   static const std::set<std::string> kOfPlaces = {"name", "region", "data", "bytes", "hours", "uri"};
   std::vector<std::string> order;
@@ -208,7 +207,7 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
     ++jobs[region];
     const double price = number_in(row, "PricePerHour", -1);
     const std::string target = text_in(row, "CopyTo");
-    // Rows of the same data share its copy: the first of them starts it.
+    // Rows with the same data share its copy, which the first of them starts.
     const bool brings = !target.empty() && copies.emplace(region, text_in(row, "Data"), target).second;
     const auto to_copy = brings ? count_in(row, "BytesTotal") : 0;
     const double of_copy = double(to_copy) / kGibibyte * number_in(row, "CopyPricePerGib");

@@ -68,7 +68,7 @@ TEST(CampaignView, TheResultsNameTheBest) {
   EXPECT_TRUE(holds(page, "best: row 2, b, accuracy 0.75, lr=0.2\n")) << page;
   EXPECT_TRUE(holds(page, "\n*    2")) << page;
   EXPECT_FALSE(holds(page.substr(0, page.find('\n')), "same"))
-      << page;  // a column that is the same throughout tells nothing
+      << page;  // a column with one value is not shown
 }
 
 TEST(CampaignView, WhatIsMissingIsNotDrawn) {

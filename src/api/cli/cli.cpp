@@ -189,7 +189,7 @@ Result<int> redraw(World& world, Duration interval, const std::function<Result<F
       world.looks.columns = shape.columns, world.looks.rows = shape.rows;
     const Frame frame = TRY(page());
     if (world.looks.live) {
-      // Moves home, clears each line to its end, and then everything below.
+      // Moves the cursor home, clears the rest of each line, and then the screen below.
       std::string drawn = "\033[H";
       for (const char c : frame.text) drawn += c == '\n' ? std::string("\033[K\n") : std::string(1, c);
       TRY(world.terminal.write((last.empty() ? "\033[2J" : "") + drawn + "\033[J"));

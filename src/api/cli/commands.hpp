@@ -25,15 +25,15 @@ Result<Json> call_about(World& world, const std::string& name, client::Service s
 // Trainyard's own description of one job.
 Result<JobView> fetch_job(World& world, const std::string& name);
 
-// Draws `page` repeatedly, each over the last, until ctrl-C or until it returns false in `more`. Where lines
-// cannot be redrawn, each is printed once when it has changed.
+// Draws `page` repeatedly over itself, until Ctrl-C or until it returns false in `more`. If the output cannot be
+// redrawn, the page is printed when it has changed.
 struct Frame {
   std::string text;
   bool more = true;
 };
 Result<int> redraw(World& world, Duration interval, const std::function<Result<Frame>()>& page);
 
-// "algo-2" or "2" -> 1. Errors: invalid.
+// Parses "algo-2" or "2" to 1. Errors: invalid.
 Result<uint32_t> host_index(const std::string& text);
 
 }  // namespace trainyard::cli

@@ -1,6 +1,6 @@
 // Formats the cost report as a table: the cost of groups of jobs, and their total.
 //
-// Threads: plain values, pure functions. Errors: invalid, for answers that do not have the expected form.
+// Threads: plain values, pure functions. Errors: invalid, for responses without the expected form.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct CostLine {
 
 struct CostView {
   std::string currency;
-  std::vector<CostLine> lines;  // the most expensive first, days in their order
+  std::vector<CostLine> lines;  // the most expensive first; days by date
   CostLine total;
   std::vector<std::string> unpriced;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kNameWidthMin = 12;
 constexpr int kReasonWidthMin = 16;
-constexpr int kLabelWidth = 14;  // of the page's left side
+constexpr int kLabelWidth = 14;  // of the left column of a page
 
 const Json* member(const Json& json, const char* name) {
   if (!json.is_object()) return nullptr;
@@ -35,7 +35,7 @@ bool truth_of(const Json& json, const char* name) {
   const Json* found = member(json, name);
   return found && found->is_boolean() && found->get<bool>();
 }
-// Seconds since 1970, as the JSON protocols write instants.
+// Reads an instant: seconds since 1970, as in the JSON protocols.
 std::optional<Instant> instant_of(const Json& json, const char* name) {
   const Json* found = member(json, name);
   if (!found || !found->is_number()) return {};
@@ -80,7 +80,7 @@ int64_t hosts_of(const JobView& job) {
   return hosts;
 }
 
-// A heading with its lines, or nothing.
+// Builds a page of lines and sections. Leaves out lines without a value.
 class Page {
  public:
   explicit Page(const Looks& looks) : looks_(looks) {}
@@ -429,7 +429,7 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
     std::snprintf(digits, sizeof digits, "%5.1f%%", last);
     return {bar(looks, part, kBarWidth) + digits, paint_of_load(part * 100)};
   };
-  // Hosts below the terminal's edge are only counted.
+  // Hosts that do not fit on the terminal are only counted.
   const size_t room = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
   size_t left_out = 0;
   for (const auto& job : jobs)

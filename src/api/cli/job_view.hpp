@@ -1,7 +1,6 @@
-// Reads a job from the API's answers, and formats it: a line of `trainyard jobs`, the page of `trainyard
-// describe`.
+// Reads a job from the API's responses, and formats it: a line of `trainyard jobs`, the page of `trainyard describe`.
 //
-// Threads: plain values, pure functions. Errors: invalid, for answers that do not have the expected form.
+// Threads: plain values, pure functions. Errors: invalid, for responses without the expected form.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ struct GroupView {
   int64_t count = 0;
 };
 
-// A transfer of a host: a channel, the image, the model.
+// The progress of a host's transfer: of a channel, the image or the model.
 struct ProgressView {
   std::string host;  // "algo-1"
   std::string what;  // "channel train"
@@ -31,7 +30,7 @@ struct ProgressView {
   bool finished = false;
 };
 
-// Each minute's values, the oldest first.
+// The values of a metric for each minute, the oldest first.
 struct UsageView {
   std::string metric;  // "CPUUtilization"
   std::vector<double> values;
@@ -53,17 +52,17 @@ struct ArrayView {
 
 struct MetricView {
   std::string name;
-  double value = 0;  // the last one; of an array the highest of its children
+  double value = 0;  // the last value; for an array, the highest of its children
   std::optional<Instant> at;
-  // Of arrays: the child with the highest value, and the one with the lowest.
+  // For arrays: the child with the highest value, and the one with the lowest.
   std::optional<int64_t> child, lowest_child;
   double lowest = 0;
 };
 
 struct JobView {
   std::string name, arn, status, secondary_status;
-  std::string display_name;        // of Batch jobs, whose name is their id: the name that the user gave
-  std::optional<ArrayView> array;  // of arrays
+  std::string display_name;        // the user's name for a Batch job, whose `name` is its id
+  std::optional<ArrayView> array;  // set for arrays
   std::string wait_reason, failure_reason, note, user;
   std::optional<Instant> created, started, ended;
   std::vector<GroupView> groups;
@@ -73,7 +72,7 @@ struct JobView {
   int64_t cost_millionths = 0, on_demand_millionths = 0;
   std::vector<std::string> unpriced;
   std::vector<std::pair<std::string, std::string>> tags;
-  std::vector<HostView> hosts;         // of `DescribeJob` only
+  std::vector<HostView> hosts;         // from DescribeJob only
   std::vector<ProgressView> progress;  // likewise
   std::vector<MetricView> metrics;     // likewise
 
@@ -81,11 +80,11 @@ struct JobView {
   bool finished() const { return status == "Completed" || status == "Failed" || status == "Stopped"; }
 };
 
-// Reads ListJobs' and DescribeJob's answers (trainyard's own model).
+// Read the responses of ListJobs and DescribeJob (Trainyard's own model).
 Result<JobView> job_view(const Json& json);
 Result<std::vector<JobView>> job_views(const Json& answer);
 
-// "12.34 USD", with "?" when a type has no price, and what spot saved: "0.30 USD (-70%)".
+// Formats "12.34 USD", with "?" if a type has no price, and with the savings of spot: "0.30 USD (-70%)".
 std::string cost_text(const JobView& job);
 // "120 of 10000 done, 3 failed, 64 run"
 std::string array_text(const ArrayView& array);
@@ -95,11 +94,11 @@ Paint paint_of_status(const std::string& status);
 
 std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
 
-// `described` is its service's description of the same job: DescribeTrainingJob's answer, an element of
-// Batch's DescribeJobs.
+// Formats the page of a job. `described` is the description of the same job by its service: the response of
+// DescribeTrainingJob, or an element of that of Batch's DescribeJobs.
 std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now);
 
-// `trainyard top`: hosts with bars and sparklines, as many as fit on the terminal.
+// Formats `trainyard top`: hosts with bars and sparklines, as many as fit on the terminal.
 std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
 
 }  // namespace trainyard::cli

@@ -38,7 +38,7 @@ const char* code_of(Paint paint) {
   return "";
 }
 
-// The length of a colour sequence at the start of text: ESC [ digits-and-semicolons m; 0 when there is none.
+// Returns the length of a colour sequence at the start of text (ESC [ digits and semicolons m), or 0.
 size_t colour_sequence(std::string_view text) {
   if (!text.starts_with("\033[")) return 0;
   const size_t end = text.find_first_not_of("0123456789;", 2);
@@ -50,7 +50,7 @@ struct Character {
   uint32_t point = 0;
 };
 
-// The character at the start of UTF-8 text; an invalid byte counts as a character of its own.
+// Returns the character at the start of UTF-8 text. An invalid byte counts as a character.
 Character first_character(std::string_view text) {
   const auto byte = [&](size_t i) { return uint32_t(uint8_t(text[i])); };
   const uint32_t lead = byte(0);
@@ -64,14 +64,14 @@ Character first_character(std::string_view text) {
 int width_of(uint32_t point) {
   const auto in = [&](uint32_t first, uint32_t last) { return point >= first && point <= last; };
   if (in(0x300, 0x36F) || in(0x200B, 0x200F) || in(0xFE00, 0xFE0F)) return 0;
-  // Scripts and signs that terminals show two columns wide.
+  // Scripts and symbols that are two columns wide in terminals.
   const bool wide = in(0x1100, 0x115F) || in(0x2E80, 0xA4CF) || in(0xAC00, 0xD7A3) || in(0xF900, 0xFAFF) ||
                     in(0xFE30, 0xFE6F) || in(0xFF00, 0xFF60) || in(0xFFE0, 0xFFE6) || in(0x1F300, 0x1FAFF) ||
                     in(0x20000, 0x3FFFD);
   return wide ? 2 : 1;
 }
 
-// The widths with which all columns fit: columns that may be cut shrink, the widest first.
+// Shrinks the columns that may be cut, the widest first, until all columns fit.
 std::vector<int> widths_that_fit(const std::vector<Column>& columns, std::vector<int> widths, int room) {
   if (room <= 0) return widths;
   const auto total = [&] {
@@ -167,7 +167,7 @@ std::string pad(const Looks& looks, std::string_view text, int width, bool to_th
 
 namespace {
 
-// A reason may be a whole traceback; a row is one line.
+// Joins the lines of a text: a reason may be a whole traceback, but a row is one line.
 std::string in_one_line(const std::string& text) {
   std::string line;
   for (const char c : text) {

@@ -12,7 +12,7 @@
 
 namespace trainyard::cli {
 
-// The abilities of the output. Without `colours` and `live` nothing is coloured or redrawn.
+// The abilities of the output. Colours and redrawing are used only if `colours` and `live` are set.
 struct Looks {
   bool colours = false;
   bool live = false;     // lines may be redrawn
@@ -21,7 +21,7 @@ struct Looks {
   int rows = 24;
 };
 
-// The inputs of that decision: whether it is a terminal, and the environment's variables.
+// The inputs from which looks_of() derives them: the terminal, and variables of the environment.
 struct Surroundings {
   bool terminal = false;
   int columns = 0, rows = 0;
@@ -31,14 +31,14 @@ Looks looks_of(const Surroundings& surroundings);
 
 enum class Paint { none, bold, dim, red, green, yellow, blue, cyan };
 std::string paint(const Looks& looks, Paint paint, std::string_view text);
-// One of twelve colours that are distinct on dark and light backgrounds: the same number, the same colour.
+// Colours text with one of twelve colours, readable on dark and light backgrounds. Equal numbers give equal colours.
 std::string paint_by_number(const Looks& looks, uint32_t number, std::string_view text);
 
-// Columns that the text takes; colour sequences take none.
+// Returns the width of text; colour sequences have none.
 int width_of(std::string_view text);
-// At most `width` columns, the last an ellipsis when it was cut; colours are kept and ended.
+// Cuts text to `width` columns, with an ellipsis at the end; colours are kept and reset.
 std::string fit(const Looks& looks, std::string_view text, int width);
-// Exactly `width` columns.
+// Cuts or fills text to exactly `width` columns.
 std::string pad(const Looks& looks, std::string_view text, int width, bool to_the_right = false);
 
 struct Cell {
@@ -50,21 +50,21 @@ struct Column {
   bool right = false;  // numbers
   int width_min = 0;   // 0: never narrower than its content; else may be cut down to this
 };
-// A title line and a line for each row. Columns without any content are left out.
+// Formats a title line and a line for each row. Leaves out columns without content.
 std::string table(const Looks& looks, const std::vector<Column>& columns,
                   const std::vector<std::vector<Cell>>& rows);
 
-// "[#####.....]" or blocks; `part` 0 to 1.
+// Formats "[#####.....]", or blocks. `part` is 0 to 1.
 std::string bar(const Looks& looks, double part, int width);
-// One character a value, scaled from 0 to `top`. Empty where there is no Unicode.
+// Formats one character per value, scaled from 0 to `top`. Empty without Unicode.
 std::string sparkline(const Looks& looks, const std::vector<double>& values, double top);
 
-// "42s", "4m05s", "2h03m", "3d04h".
+// Formats "42s", "4m05s", "2h03m", "3d04h".
 std::string duration_text(Duration duration);
-// "2026-11-20 09:45:00Z": UTC, as the API and the logs have it.
+// Formats "2026-11-20 09:45:00Z": in UTC, like the API and the logs.
 std::string time_text(Instant instant);
 
-// Escapes or removes control sequences in foreign text; colours stay if `colours`.
+// Escapes or removes control sequences in untrusted text; keeps colours if looks.colours.
 std::string harmless(const Looks& looks, std::string_view text);
 
 }  // namespace trainyard::cli

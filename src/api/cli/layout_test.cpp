@@ -68,7 +68,7 @@ TEST(Layout, ATableFitsItsTerminal) {
             "name          cost  why\n"
             "mnist        12.00  waits for 2 GPU~\n"
             "a-long-name   0.50\n");
-  narrow.columns = 10;  // no narrower than their least
+  narrow.columns = 10;  // columns keep their minimum width
   EXPECT_EQ(table(narrow, columns, rows),
             "name     cost  why\n"
             "mnist   12.00  waits f~\n"

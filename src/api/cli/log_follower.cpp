@@ -8,7 +8,7 @@ namespace {
 using client::Service;
 
 constexpr const char* kGroup = "/aws/sagemaker/TrainingJobs";
-constexpr int kPageLinesMax = 5'000;  // of one query: some hundred kilobytes, times the job's hosts in memory
+constexpr int kPageLinesMax = 5'000;  // of one query: some hundred kilobytes, in memory for each host
 
 }  // namespace
 

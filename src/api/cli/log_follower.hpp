@@ -1,8 +1,7 @@
-// LogFollower reads a job's log from the API, stream by stream, and passes it on merged. It remembers what
-// was read, so that each round reads only new lines; a stream is read only when its summary says that it has
-// grown.
+// LogFollower reads a job's log streams from the API, and merges them. It remembers its positions, so that each round
+// reads only new lines. A stream is read only if its summary shows that it has grown.
 //
-// Any number of hosts: streams are complete, whatever their number.
+// The number of hosts is not limited.
 //
 // Threads: confined to one. Errors: the client's.
 #pragma once
@@ -22,7 +21,7 @@ namespace trainyard::cli {
 
 struct LogChoice {
   std::string job;
-  std::string host;  // "algo-2"; "" = all
+  std::string host;  // "algo-2"; "": all
   std::optional<Instant> since;
 };
 
@@ -30,10 +29,9 @@ class LogFollower {
  public:
   LogFollower(client::Client& client, LogChoice choice) : client_(client), choice_(std::move(choice)) {}
 
-  // Passes on the lines that exist now and were not passed on before. `each` may be called often, with a page
-  // of lines at most.
+  // Calls `each` with the new lines, with at most a page of lines per stream at a time.
   Result<void> round(const std::function<Result<void>(const std::vector<LogLine>&)>& each);
-  // Of all host names so far.
+  // The width of the widest host name so far.
   int widest() const { return widest_; }
 
  private:

@@ -1,7 +1,7 @@
-// LogMerge merges the lines of many hosts by time: a line is passed on once every other stream either has a
-// later one or has been read to its end.
+// LogMerge merges the lines of many hosts by time. A line can be taken when every other stream has a later line, or has
+// been read to its end.
 //
-// Holds at most the lines that were fed and not taken: a page of each stream.
+// It holds only lines that were fed and not yet taken: at most a page of each stream.
 //
 // Threads: confined to one.
 #pragma once
@@ -24,11 +24,11 @@ struct LogLine {
 
 class LogMerge {
  public:
-  // Marks a stream that must be read, or has grown since it was read to its end.
+  // Marks a stream that must be read: it is new, or has grown since it was read to its end.
   void wake(const std::string& stream);
-  // Adds lines of the stream, by time. `at_end`: it has no more now.
+  // Adds lines of the stream, ordered by time. `at_end`: it has no further lines now.
   void feed(const std::string& stream, std::vector<LogLine> lines, bool at_end);
-  // The streams that must be read before more can be taken.
+  // Returns the streams that must be read before further lines can be taken.
   std::vector<std::string> hungry() const;
   std::vector<LogLine> take();
 
@@ -40,10 +40,10 @@ class LogMerge {
   std::map<std::string, Source> sources_;
 };
 
-// "<job>/algo-1-1763631900" -> "algo-1"; the whole name when it is of another form.
+// Returns "algo-1" for "<job>/algo-1-1763631900", and a name of another form unchanged.
 std::string host_of_stream(const std::string& stream);
 
-// "algo-1 | text", the host in its colour. `widest`: of all host names.
+// Formats "algo-1 | text", with the host in its colour. `widest` is the width of the widest host name.
 std::string log_line(const Looks& looks, const LogLine& line, int widest);
 
 }  // namespace trainyard::cli

@@ -62,7 +62,7 @@ Error must_be(const std::string& key, const std::string& wanted) {
   return invalid(key + " must be " + wanted);
 }
 
-// Converts a value to the text that the API expects: 10 -> "10", true -> "true".
+// Converts a value to text, as the API requires: 10 to "10", true to "true".
 Result<std::string> text_of(const Json& value, const std::string& key) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number() || value.is_boolean()) return dump(value);
@@ -85,7 +85,7 @@ Result<Json> words_of(const Json& file, const char* key) {
   return file[key];
 }
 
-// A text of one word is a program, a longer one is for a shell.
+// Reads the command: a text with blanks is run by a shell, one without is a program.
 Result<Json> command_of(const Json& file) {
   Json words = TRY(words_of(file, "command"));
   if (file["command"].is_string() && words[0].get<std::string>().find_first_of(" \t\n") != std::string::npos)
@@ -100,7 +100,7 @@ bool is_local(const std::string& uri) {
 
 std::string local_path(const std::string& uri) { return uri.starts_with("file://") ? uri.substr(7) : uri; }
 
-// "My model.toml" -> "My-model": the characters that a name may have.
+// Makes a job's name from the name of a file and the time: "My model.toml" gives "My-model-20261120t094500".
 std::string name_from(const std::string& file, Instant now) {
   std::string name;
   for (const char c : file.substr(0, file.rfind('.'))) {
@@ -130,7 +130,7 @@ Result<void> check_keys(const Json& file) {
   return {};
 }
 
-// Sets request.PLACE.KEY = value where the file's own request has none.
+// Sets request.PLACE.KEY to `value`, unless the file has set it.
 void set(Json& request, const char* place, const char* key, Json value) {
   Json& at = place[0] == '\0' ? request : request[place];
   if (at.is_null()) at = Json::object();
@@ -165,7 +165,7 @@ Result<void> add_channels(const Json& file, Json& request) {
   return {};
 }
 
-// [code]: a channel, and the command that runs its entry.
+// Converts [code] to a channel, and to a command that runs its entry point.
 Result<void> add_code(const Json& file, Json& request) {
   if (!file.contains("code")) return {};
   const Json& code = file["code"];
@@ -186,7 +186,7 @@ Result<void> add_code(const Json& file, Json& request) {
   return {};
 }
 
-// Local channels become uploads below the job's output.
+// Replaces local channels by uploads below the job's output.
 Result<std::vector<Upload>> take_uploads(Json& request) {
   std::vector<Upload> uploads;
   if (!request.contains("InputDataConfig") || !request["InputDataConfig"].is_array()) return uploads;

@@ -1,8 +1,8 @@
 // Reads a job file: CreateTrainingJob's request, as JSON or TOML, with a short form for common settings.
 //
-// Short keys begin with a lower-case letter, the API's own with a capital; the API's own win. Local paths as
-// channels (./data, ../data, /data, file:///data) and [code] become uploads: the files and their destination,
-// so that the request can name it.
+// Short keys begin with a lower-case letter, the API's keys with a capital; the API's keys take precedence. Local paths
+// of channels (./data, ../data, /data, file:///data) and [code] become uploads; the request names their
+// destination.
 //
 // Threads: pure. Errors: invalid, naming the key and the expected value.
 #pragma once
@@ -18,9 +18,9 @@ namespace trainyard::cli {
 
 struct Upload {
   std::string channel;
-  std::string path;  // of a directory or a file, as written
+  std::string path;  // of a directory or a file, as in the job file
   std::string bucket;
-  std::string prefix;  // "jobs/mnist/input/train/"; the paths below the directory follow it
+  std::string prefix;  // "jobs/mnist/input/train/"; keys are this and the path below the directory
 };
 
 struct Submission {
@@ -31,14 +31,15 @@ struct Submission {
 struct FileFacts {
   std::string name;    // of the file: "job.toml"
   std::string region;  // the default bucket is trainyard-REGION
-  Instant now;         // generated names end in it
+  Instant now;         // generated names end with it
 };
 
-// `text` is JSON when it begins with '{', else TOML. `name_given`: "" = the file's.
+// Reads a job file. `text` is JSON if it begins with '{', else TOML. `name_given` replaces the file's name for the job,
+// unless it is "".
 Result<Submission> read_submission(const std::string& text, const FileFacts& facts,
                                    const std::string& name_given);
 
-// TOML as JSON: dates become their text. Errors: invalid, with the line.
+// Converts TOML to JSON; dates become text. Errors: invalid, with the line.
 Result<Json> json_of_toml(const std::string& text, const std::string& name);
 
 }  // namespace trainyard::cli

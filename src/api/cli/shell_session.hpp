@@ -1,7 +1,7 @@
-// ShellSession is the client's side of a shell: it encodes keys and window sizes as frames, and decodes
-// frames to terminal output. Pure; the loop around it is in commands/shell.cpp.
+// ShellSession is the client's side of a shell: it encodes keys and window sizes as frames, and decodes frames to
+// terminal output. It does no I/O; commands/shell.cpp has the loop around it.
 //
-// Threads: confined to one. Errors: corrupt, when the server sends an invalid frame.
+// Threads: confined to one. Errors: corrupt, if the server sends an invalid frame.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ namespace trainyard::cli {
 
 class ShellSession {
  public:
-  // `escapes`: a line that begins with ~. leaves, as it does in ssh; ~~ is one ~.
+  // `escapes`: as in ssh, ~. at the start of a line leaves the shell, and ~~ is one ~.
   explicit ShellSession(bool escapes) : escapes_(escapes) {}
 
-  // Adds typed keys, which wait here until the window allows sending them.
+  // Adds typed keys, which are queued until the window allows sending them.
   void type(std::string_view keys);
   void input_ends() { input_ended_ = true; }
   void resize(uint32_t columns, uint32_t rows);
-  // Takes bytes of the server; returns output for the terminal.
+  // Takes bytes from the server; returns output for the terminal.
   Result<std::string> receive(std::string_view bytes);
   // Returns bytes for the server.
   std::string send();

@@ -39,7 +39,7 @@ std::string progress_line(const Looks& looks, const ProgressView& progress) {
 std::vector<ProgressView> summed(const std::vector<ProgressView>& progress) {
   if (progress.size() <= kLinesMax) return progress;
   std::vector<ProgressView> sums;
-  std::map<std::string, std::pair<size_t, size_t>> places;  // transfer -> its sum, and the number of hosts
+  std::map<std::string, std::pair<size_t, size_t>> places;  // transfer -> index of its sum, number of hosts
   for (const auto& one : progress) {
     const auto [place, made] = places.try_emplace(one.what, sums.size(), 0);
     ++place->second.second;
@@ -49,7 +49,7 @@ std::vector<ProgressView> summed(const std::vector<ProgressView>& progress) {
     }
     ProgressView& sum = sums[place->second.first];
     sum.done_bytes += one.done_bytes;
-    // The sum of known and unknown sizes is unknown.
+    // If one size is unknown, the sum is unknown.
     sum.total_bytes = sum.total_bytes > 0 && one.total_bytes > 0 ? sum.total_bytes + one.total_bytes : 0;
     sum.finished = sum.finished && one.finished;
   }

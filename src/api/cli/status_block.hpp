@@ -1,5 +1,5 @@
-// StatusBlock draws the lines at the foot of a terminal while log lines scroll by above: progress bars. Where
-// lines cannot be redrawn, each transfer is printed once when it begins and once when it is done.
+// StatusBlock draws progress bars at the bottom of a terminal, while log lines scroll above them. If the output cannot
+// be redrawn, each transfer is printed once when it begins and once when it ends.
 //
 // Threads: confined to one. Pure: every call returns the text to write.
 #pragma once
@@ -13,10 +13,10 @@
 
 namespace trainyard::cli {
 
-// "channel train   [#####.....]  45%  1.2 GiB of 2.7 GiB  algo-1"; one line.
+// Formats one line: "channel train   [#####.....]  45%  1.2 GiB of 2.7 GiB  algo-1".
 std::string progress_line(const Looks& looks, const ProgressView& progress);
 
-// Hosts often have the same transfers: up to kLinesMax lines, summed up per transfer when there are more.
+// Sums the progress per transfer if there are more than kLinesMax lines, since hosts often have the same transfers.
 inline constexpr size_t kLinesMax = 8;
 std::vector<ProgressView> summed(const std::vector<ProgressView>& progress);
 
@@ -25,7 +25,7 @@ class StatusBlock {
   explicit StatusBlock(const Looks& looks) : looks_(looks) {}
   // Writes log lines above the block, which is redrawn below them.
   std::string scroll(const std::string& text);
-  // Sets the contents of the block. `headline`: "" = none.
+  // Sets the contents of the block. `headline`: "": none.
   std::string show(const std::string& headline, const std::vector<ProgressView>& progress);
   // Removes the block; further output starts in its place.
   std::string clear();

@@ -1,4 +1,4 @@
-// Tests the output against the API's answers.
+// Tests the formatted output of responses of the API.
 #include <gtest/gtest.h>
 
 #include "cli/cost_view.hpp"
@@ -214,7 +214,7 @@ TEST(LogMerge, ByTimeAsFarAsIsKnown) {
   merge.wake("b");
   EXPECT_EQ(merge.hungry(), (std::vector<std::string>{"a", "b"}));
   merge.feed("a", {{1, "algo-1", "a1"}, {4, "algo-1", "a4"}}, false);
-  EXPECT_TRUE(merge.take().empty());  // b may have an earlier one
+  EXPECT_TRUE(merge.take().empty());  // b may have an earlier line
   merge.feed("b", {{2, "algo-2", "b2"}}, false);
   EXPECT_EQ(texts(merge.take()), (std::vector<std::string>{"a1", "b2"}));
   EXPECT_EQ(merge.hungry(), std::vector<std::string>{"b"});
@@ -273,7 +273,7 @@ TEST(StatusBlock, ManyHostsAreAddedUp) {
 TEST(StatusBlock, StaysBelowTheLog) {
   StatusBlock block(kLive);
   EXPECT_EQ(block.show("mnist  Training", {}), "mnist  Training\n");
-  EXPECT_EQ(block.show("mnist  Training", {}), "");  // as it was
+  EXPECT_EQ(block.show("mnist  Training", {}), "");  // unchanged
   EXPECT_EQ(block.scroll("line\n"), "\033[1A\r\033[Jline\nmnist  Training\n");
   EXPECT_EQ(block.clear(), "\033[1A\r\033[J");
   EXPECT_EQ(block.clear(), "");

@@ -1,4 +1,4 @@
-// `trainyard campaign`: runs, follows and shows campaigns, and reads the catalogue that they are made from.
+// `trainyard campaign`: runs, follows and shows campaigns, and queries the catalogue from which they are made.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -21,7 +21,7 @@ Result<Json> ask(World& world, const std::string& operation, const Json& questio
   return world.client.call(Service::trainyard, operation, question);
 }
 
-// Reads the file in the server's form: its job's short form is expanded.
+// Reads the file and converts it to the server's form, in which the job's short form is expanded.
 Result<Json> read_campaign(World& world, const Arguments& arguments, const std::string& path) {
   const std::string text = TRY(os::read_file(path, kFileBytesMax).in("reading the campaign"));
   const std::string file = std::filesystem::path(path).filename().string();
@@ -53,7 +53,7 @@ Result<int> finish(World& world, const std::string& name) {
   return exit_code_of_campaign(status);
 }
 
-// Draws its regions until it is over. Lines that cannot be redrawn are printed once for each change.
+// Draws the campaign's regions until it ends. If the output cannot be redrawn, a line is printed for each change.
 Result<int> follow(World& world, const std::string& name) {
   world.terminal.watch_interrupts();
   std::map<std::string, std::string> said;

@@ -1,4 +1,4 @@
-// `trainyard jobs`, `describe`, `top`, `cost`: commands that query once and print.
+// `trainyard jobs`, `describe`, `top` and `cost`: query jobs and print them, once or (`top`, --watch) repeatedly.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -12,10 +12,10 @@ using client::Service;
 
 constexpr int64_t kJobsDefault = 20;
 constexpr int64_t kPageJobsMax = 100;  // of one query
-constexpr int64_t kJobsMax = 10'000;   // more is for `--json` and a program
+constexpr int64_t kJobsMax = 10'000;   // far more than a person can read
 constexpr Duration kWatchInterval = 2s;
-constexpr Duration kTopInterval = 5s;  // points come each minute, states at once
-constexpr int64_t kTopJobsMax = 50;    // whose hosts are shown
+constexpr Duration kTopInterval = 5s;  // metrics change each minute, states at any time
+constexpr int64_t kTopJobsMax = 50;    // jobs whose hosts are shown
 constexpr const char* kStatuses[] = {"InProgress", "Completed", "Failed", "Stopping", "Stopped"};
 
 Result<std::string> status_named(const std::string& typed) {
@@ -26,7 +26,7 @@ Result<std::string> status_named(const std::string& typed) {
   return invalid("unknown status '" + typed + "'" + (near.empty() ? "" : "; did you mean " + near + "?"));
 }
 
-// Fetches jobs page by page, until there are enough.
+// Fetches jobs page by page, up to `jobs_max`.
 Result<Json> fetch_jobs(World& world, Json question, int64_t jobs_max) {
   Json all = Json::array();
   while (int64_t(all.size()) < jobs_max) {
@@ -104,7 +104,7 @@ Result<int> top_command(World& world, const Arguments& arguments) {
           TRY(job_views(TRY(fetch_jobs(world, {{"StatusEquals", "InProgress"}}, kTopJobsMax))));
       for (const JobView& job : running) {
         auto whole = fetch_job(world, job.name);
-        // A job that has just been removed is no reason to show nothing.
+        // Skips a job that was removed after the list was fetched.
         if (!whole && whole.error().kind == Kind::not_found) continue;
         if (!whole) return std::move(whole).error();
         jobs.push_back(std::move(*whole));

@@ -28,7 +28,7 @@ Result<int> logs_command(World& world, const Arguments& arguments) {
     return world.terminal.write(text);
   };
   for (;;) {
-    // Reads the state before the log: the log of an ended job is then complete.
+    // Reads the state before the log, so that the log of an ended job is complete.
     const JobView job = TRY(fetch_job(world, name));
     TRY(follower.round(print));
     if (!follow) return 0;

@@ -21,7 +21,7 @@ Result<int> shell_command(World& world, const Arguments& arguments) {
     request.columns = uint32_t(shape.columns), request.rows = uint32_t(shape.rows);
   const auto connection = TRY(world.client.open_shell(request));
 
-  world.terminal.watch_interrupts();  // of which only sizes are left where the terminal is raw
+  world.terminal.watch_interrupts();  // in raw mode, changes of size are the only events
   std::unique_ptr<os::RawTerminal> raw;
   if (request.terminal) raw = TRY(world.terminal.raw());
   ShellSession session(request.terminal);

@@ -1,5 +1,4 @@
-// `trainyard submit`: uploads local files, sends the request, and (with --follow) shows the job until it
-// ends.
+// `trainyard submit`: uploads local files, sends the request, and with --follow shows the job until it ends.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -18,9 +17,9 @@ using client::Service;
 
 constexpr size_t kFileBytesMax = 4 << 20;      // of the request
 constexpr size_t kUploadFilesMax = 1'000'000;  // of one channel
-constexpr size_t kChunkBytes = 1 << 20;        // read and drawn at once
+constexpr size_t kChunkBytes = 1 << 20;        // read before the progress is drawn again
 constexpr Duration kFollowInterval = 500ms;
-constexpr Duration kQuestionWait = 15s;  // for the answer: stop the job, or let it run?
+constexpr Duration kQuestionWait = 15s;  // for the answer whether to stop the job
 
 struct LocalFile {
   std::string path;
@@ -28,7 +27,7 @@ struct LocalFile {
   int64_t bytes = 0;
 };
 
-// Regular files, in the order of their names; links are followed, hidden files in directories are left out.
+// Lists regular files in the order of their names. Follows links, and skips hidden files in directories.
 Result<std::vector<LocalFile>> files_of(const Upload& upload) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -124,12 +123,12 @@ std::string headline_of(const JobView& job, Instant now) {
   std::string text = job.name + "  " + job.status;
   if (!job.secondary_status.empty() && job.secondary_status != job.status) text += " " + job.secondary_status;
   if (!job.wait_reason.empty()) text += ": " + job.wait_reason;
-  // The time is only for terminals; a line in a file would change each second.
+  // The time is for terminals only: in a file there would be a new line each second.
   if (job.started) text += "  " + duration_text(job.ended.value_or(now) - *job.started);
   return text;
 }
 
-// The user decides what happens to the job; without an answer it goes on.
+// Lets the user decide whether to stop the job; without an answer it continues.
 Result<int> leave(World& world, const std::string& name) {
   const std::string stays = "trainyard: " + name + " goes on; `trainyard logs -f " + name +
                             "` follows it again, `trainyard stop " + name + "` ends it\n";
@@ -194,7 +193,7 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
       TRY(read_submission(text, {file.filename().string(), world.client.settings().region, world.clock.now()},
                           arguments.value("--name"))
               .in(path));
-  // Relative paths start at the file's directory.
+  // Relative paths are relative to the file's directory.
   for (Upload& upload : submission.uploads)
     if (!upload.path.starts_with('/')) upload.path = (file.parent_path() / upload.path).string();
   if (arguments.has("--dry-run")) {
@@ -211,7 +210,7 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   } else if (const auto output =
                  objects::parse_s3_uri(submission.request["OutputDataConfig"].value("S3OutputPath", ""));
              output && !submission.request.contains("InputDataConfig")) {
-    // The output prefix is empty for a new job, so that its bucket may be new as well.
+    // A job without inputs may have a new bucket for its output, which is created here.
     auto store = TRY(world.open_objects());
     TRY(ensure_bucket(world, *store, output->bucket).in("the bucket " + output->bucket));
   }
