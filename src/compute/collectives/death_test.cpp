@@ -1,4 +1,5 @@
-// Kills a rank before each of its steps, in every plan: every other rank fails with its name, and none waits forever.
+// Kills a rank before each of its steps, in every plan: all other ranks fail with its name, and none waits
+// forever.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -22,7 +23,7 @@ using namespace testing;
 
 // -- in one thread: every plan, every rank, every step
 
-// What one rank does of the operation, in its buffers.
+// The parts of an operation that one rank executes in its buffers.
 using Parts = std::vector<Circle::Part>;
 using PartsOf = std::function<Parts(int rank, Bytes& buffer)>;
 
@@ -31,7 +32,8 @@ enum class Haste {
   behind
 };  // the killed rank runs before the others, or when none of them can make progress
 
-// An operation in which the killed rank dies after so many steps, or after all of them, and a barrier after it.
+// An operation in which the killed rank dies after so many steps, or after all of them; the other ranks then
+// call a barrier.
 class Accident {
  public:
   Accident(int ranks, int victim, size_t steps, Haste haste)
@@ -44,8 +46,8 @@ class Accident {
     });
   }
 
-  // Whether there was a step before which it died. `buffers` are the ranks' own; `expected` is what they hold after the
-  // operation, where it ends well.
+  // Returns true when the rank died before it had finished. `buffers` are those of the ranks; `expected` are
+  // their contents after an operation that succeeds.
   bool happen(const PartsOf& parts_of, std::vector<Bytes> buffers, const std::vector<Bytes>& expected) {
     const int ranks = int(transports_.size());
     for (int rank = 0; rank < ranks; ++rank) {
@@ -90,7 +92,7 @@ class Accident {
     bool over() const { return !error.empty() || position == parts.size(); }
   };
 
-  // Whether it got any further: to the next part, or to its end.
+  // Returns true when the rank reached its next part or its end.
   bool go(int rank) {
     Member& member = members_[size_t(rank)];
     if (member.over()) return false;
@@ -104,7 +106,7 @@ class Accident {
     if (!advanced) member.error = advanced.error().message;
     member.run.reset();
     if (advanced) ++member.position;
-    if (rank == victim_ && member.over()) transports_[size_t(rank)].reset();  // as a process ends
+    if (rank == victim_ && member.over()) transports_[size_t(rank)].reset();  // as when a process ends
     return true;
   }
 
@@ -113,7 +115,7 @@ class Accident {
     for (size_t rank = 0; rank < members_.size(); ++rank) {
       if (int(rank) == victim_) continue;
       EXPECT_EQ(members_[rank].error, last_word) << "of rank " << rank;
-      // Who was told that the operation ended well has the right values.
+      // Ranks that completed the operation have the right values.
       if (members_[rank].position >= members_[rank].operation_parts) {
         EXPECT_EQ(buffers[rank], expected[rank]) << "of rank " << rank;
       }
@@ -130,7 +132,7 @@ class Accident {
   bool died_early_ = false;
 };
 
-// How many steps there were before which a rank could die.
+// Returns the number of steps before which a rank could die.
 size_t kill_everyone_everywhere(int ranks, const PartsOf& parts_of, const std::vector<Bytes>& buffers) {
   Circle circle(ranks);
   std::vector<Bytes> expected = buffers;
@@ -163,7 +165,7 @@ TEST(Death, before_any_step_of_any_plan_ends_all_others_with_its_name) {
   for (const int ranks : {2, 3, 4, 5, 8}) {
     const size_t elements = size_t(ranks) * 2 + 3;
     const auto blocks = uneven_blocks(ranks, elements);
-    std::vector<Bytes> scratch(size_t(ranks), Bytes(2));  // a barrier's bytes mean nothing
+    std::vector<Bytes> scratch(size_t(ranks), Bytes(2));  // the bytes of a barrier have no meaning
     for (const Case& one : all_cases()) {
       const PartsOf parts_of = [&](int rank, Bytes& buffer) -> Parts {
         const bool barrier = one.operation == Operation::barrier;
@@ -180,7 +182,7 @@ TEST(Death, before_any_step_of_any_plan_ends_all_others_with_its_name) {
 
 TEST(Death, before_any_step_of_an_exchange_of_blocks) {
   for (const int ranks : {2, 3, 5, 8}) {
-    // The input lies in the buffer's first half, what comes in its second.
+    // The input is the first half of the buffer, the output the second half.
     std::vector<Range> blocks;
     for (int rank = 0; rank < ranks; ++rank) blocks.push_back({size_t(rank) * 2, size_t(rank) * 2 + 2});
     const size_t elements = size_t(ranks) * 2;
@@ -221,7 +223,7 @@ TEST(Death, before_any_step_of_a_hierarchical_plan) {
   }
 }
 
-// -- as processes that are killed, over sockets and shared memory
+// -- processes that are killed, over sockets and shared memory
 
 enum class Memory { ordinary, registered };
 
@@ -265,7 +267,7 @@ Result<void> work(Group& group, Memory memory) {
   return result;
 }
 
-// The killed rank is killed before its step number `steps`; whether there was one.
+// Kills the process of a rank before its step number `steps`. Returns false when it had no such step.
 bool kill_a_process(const Scene& scene, int victim, size_t steps) {
   const auto all = endpoints(ranks);
   auto* const survived = static_cast<std::atomic<bool>*>(
@@ -273,7 +275,7 @@ bool kill_a_process(const Scene& scene, int victim, size_t steps) {
   const pid_t child = fork();
   if (child == 0) {
     size_t left = steps;
-    bool mortal = false;  // who dies while others join is told by them otherwise (group_failure_test.cpp)
+    bool mortal = false;  // deaths while others join have another message (group_failure_test.cpp)
     auto group =
         join(scene, options(all, victim, scene.way), [&] { return !mortal || left-- > 0 || raise(SIGKILL); });
     if (!group || !(*group)->barrier()) _exit(1);

@@ -19,7 +19,7 @@ using plan::Range;
 constexpr uint64_t between_two = uint64_t{1} << 63;
 constexpr uint64_t measuring = uint64_t{1} << 62;
 
-// Mixes a digest of an operation, by which ranks detect that they call different ones.
+// Adds a word to the digest of an operation, by which ranks detect that they call different operations.
 uint64_t mixed(uint64_t digest, uint64_t word) {
   digest = (digest ^ word) * 0x9e3779b97f4a7c15;
   return digest ^ digest >> 29;
@@ -358,7 +358,7 @@ constexpr int small_rounds = 20;
 constexpr int large_rounds = 4;
 constexpr size_t large_bytes = size_t{1} << 20;
 
-// Measures a round trip; the first of the two ranks takes the time.
+// Measures a round trip; the first of the two ranks measures the time.
 Result<double> round_trip(Transport& transport, int peer, bool first, std::span<std::byte> bytes,
                           uint64_t number) {
   const Tag tag{measuring | number, bytes.size()};

@@ -30,12 +30,12 @@ class Executor {
   Transport& transport() { return *transport_; }
   const Table& table() const { return table_; }
   const std::vector<int>& hosts() const { return hosts_; }
-  // Returns the name of the plan of a call.
+  // Returns the name of the plan that a call gets.
   std::string plan_of(const Call& call) const;
   uint64_t operations() const { return operations_; }
 
  private:
-  // Computes the ranges by rank; empty counts mean as even as possible.
+  // Computes the range of each rank in the buffer; empty counts mean as even as possible.
   void lay_out(const std::vector<size_t>& counts, size_t elements, std::vector<plan::Range>& blocks) const;
   Tag next_tag(const Call& call, const Choice& choice);
   Result<void> run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffers& buffers);
@@ -52,8 +52,8 @@ class Executor {
   std::vector<plan::Range> blocks_;
   std::vector<plan::Range> received_blocks_;
   uint64_t operations_ = 0;
-  std::vector<uint64_t> sent_to_;        // by peer: messages outside collective operations
-  std::vector<uint64_t> received_from_;  // by peer
+  std::vector<uint64_t> sent_to_;        // by peer: messages of send()
+  std::vector<uint64_t> received_from_;  // by peer: messages of receive()
 };
 
 // Measures the costs of the links on rank 0; all ranks call it and get equal costs.

@@ -32,7 +32,7 @@ size_t bytes_of(const Call& call) {
                   call.output.count * bytes_of(call.output.type));
 }
 
-// What the thread of a group does, for reports: a call, or one message between two ranks.
+// Describes the operation that a group executes now, for reports: a call, or one message between two ranks.
 // Lifetime: the referenced objects outlive it.
 struct Activity {
   const Call* call = nullptr;
@@ -279,7 +279,7 @@ class Group::Impl {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [&] { return !busy_ && (ending_ || !backlog_.empty()); });
-      if (backlog_.empty()) return;  // ending, and the backlog is empty
+      if (backlog_.empty()) return;  // ending, and nothing is queued
       const auto state = backlog_.front();
       backlog_.pop_front();
       busy_ = true;
@@ -489,8 +489,8 @@ Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
   return join_met(std::move(options), std::move(listener));
 }
 
-// The only place that chooses the transport of a group. A new transport wraps or replaces these for the peers that it
-// reaches.
+// The only function that chooses the transport of a group. A new transport wraps or replaces these for the
+// peers that it reaches.
 Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
   GroupOptions group = options.group;
   const bool share_memory = options.share_memory;

@@ -21,7 +21,7 @@
 //          true; conflict, when a peer is in another operation; corrupt, when its bytes are invalid. The message names the
 //          rank and the call's name. After the first of these errors every later call returns it again. invalid, when
 //          arguments are wrong: then nothing was sent.
-// Units:   sizes in elements or bytes as the type says.
+// Units:   sizes in elements or bytes, depending on the type.
 #pragma once
 
 #include <cstddef>
@@ -118,7 +118,7 @@ struct ReduceOptions {
   std::string name;     // of the tensor, for errors, the timeline and the stall report
 };
 
-// One operation. Made by the functions in `calls`.
+// One collective operation. The functions in `calls` make it.
 struct Call {
   plan::Operation operation;
   ConstBufferView input;
@@ -209,13 +209,13 @@ class Group {
  public:
   // Agrees with the other ranks on a table. Errors: also invalid, for invalid `plans`.
   static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport, GroupOptions options = {});
-  ~Group();  // says goodbye; the others may continue until they need this rank
+  ~Group();  // sends a goodbye; another rank fails when it still needs this one
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
   int rank() const;
   int size() const;
-  // By rank, a number that ranks share exactly when they share memory.
+  // Returns a number for each rank; two ranks have equal numbers exactly when they share memory.
   const std::vector<int>& hosts() const;
   const Table& table() const;
 
@@ -230,7 +230,7 @@ class Group {
   Result<void> broadcast(std::span<std::byte> bytes, int root);
   // Concatenates `mine` of all ranks, by rank. Sizes must be equal on all ranks: all.size() == size() * mine.size().
   Result<void> all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
-  // The same for texts of any length. Limit: gather_bytes_max for all of them together.
+  // Gathers texts, whose lengths may differ between ranks. Limit: gather_bytes_max for all texts together.
   Result<std::vector<std::string>> all_gather(std::string_view mine);
   // Returns when every rank has called it.
   Result<void> barrier();
@@ -248,7 +248,7 @@ class Group {
   // is on one host.
   Result<std::unique_ptr<Group>> split(int color);
   Result<std::unique_ptr<Group>> split(int color, GroupOptions options);
-  // The same without a group, for other protocols than these operations.
+  // Splits in the same way, but returns only the transport, for protocols other than these operations.
   Result<std::unique_ptr<Transport>> split_transport(int color);
 
   // Allocates memory that local ranks access directly: operations on it need fewer copies, or none. Freed with free().
@@ -257,10 +257,11 @@ class Group {
   // Errors: exhausted; unavailable where memory cannot be shared (over TCP only): use ordinary memory then.
   Result<std::span<std::byte>> allocate(size_t bytes);
   void free(std::span<std::byte> memory);
-  // Registers existing memory in place: local ranks can map its whole pages, whose address and content do not change, so
-  // pointers to them stay valid. A child of fork() writes to a copy of its own; pages that it has not written may still
-  // change with those of the parent, and with the results of operations. Registration copies the memory once, so it suits
-  // buffers that are reduced repeatedly. The edges outside of whole pages are copied as before.
+  // Registers existing memory in place: local ranks can map its whole pages. Their address and content do not
+  // change, so pointers to them stay valid. After fork(), a child writes to its own copy; pages that it has not
+  // written may still change when the parent or an operation writes to them. Registration copies the memory
+  // once, so it suits buffers that are reduced repeatedly. Partial pages at both ends are not registered;
+  // operations copy their bytes.
   // Requires: no thread writes to it meanwhile; the rest as for allocate(): after a failure, destroy the result at once.
   // Errors: also invalid, when the memory contains no whole page.
   Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
@@ -286,24 +287,25 @@ class Group {
 };
 
 struct Endpoint {
-  std::string host;  // a name or an address; of several, separated by commas, the first that answers is used
+  std::string host;  // a name or an address, or several separated by commas: the first that answers is used
   uint16_t port = 0;
 };
 
 struct TcpOptions {
   std::vector<Endpoint> endpoints;  // by rank; equal on all ranks
   int rank = 0;                     // of this process
-  // The secret of the group: only ranks that know it can join. It is proved, never sent, and keeps ranks of different jobs
-  // apart that connect to an address by mistake. At most shared_value_bytes_max.
+  // The secret of the group: only ranks that know it can join. Ranks prove that they know it, and never send
+  // it. It also separates ranks of different jobs that connect to an address by mistake. At most
+  // shared_value_bytes_max.
   std::string shared_value;
-  // A descriptor that listens at the own endpoint already, for callers that let the kernel choose a port before they publish
-  // it; the group closes it. -1: the group listens by itself.
+  // A descriptor that already listens at the own endpoint, for callers that let the kernel choose a port before
+  // they publish it. The group closes it. -1: the group creates a listener.
   int listener = -1;
   // Time for the slowest host to start and become resolvable (the tools of SageMaker allow names 15 min).
   Duration join_deadline = 10min;
-  // Timeout of waiting for a peer that sends nothing, which may be reading a large shard. The error names the rank that is
-  // stuck, not one that waits for it itself; it comes at most a tenth of this later. A peer whose machine is lost is detected
-  // far sooner, by TCP keepalive (dead_peer_max).
+  // The longest wait for a peer that sends nothing; a peer may be busy reading a large shard. The error names
+  // the rank that is stuck, not a rank that waits for it, and comes at most a tenth of this time later. A peer
+  // whose machine is lost is detected far sooner, by TCP keepalive (dead_peer_max).
   Duration silence_max = 10min;
   // Called at least every cancel_check_interval while waiting; true ends the wait with `cancelled`. May be empty.
   std::function<bool()> cancelled;
@@ -319,12 +321,12 @@ struct TcpOptions {
 
   static constexpr size_t shared_value_bytes_max = 256;
   static constexpr int sockets_per_peer_max = 32;           // more than any network needs
-  static constexpr Duration cancel_check_interval = 100ms;  // short enough to be unnoticeable
+  static constexpr Duration cancel_check_interval = 100ms;  // a delay that users do not notice
   static constexpr Duration dead_peer_max =
       20s;  // longer than the retries of a lost packet, short enough for users
 };
 
-// Joins all other ranks: listens at the own endpoint, and connects to earlier ranks until they answer.
+// Joins all other ranks. Listens at the own endpoint, and connects to earlier ranks until they answer.
 // Errors: also invalid, for wrong options.
 Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options);
 

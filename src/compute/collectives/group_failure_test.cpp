@@ -32,7 +32,7 @@ TEST(Group, ranks_in_different_operations_find_out) {
 
 TEST(Group, a_rank_that_gives_up_says_why) {
   const auto play = [](Group& group) {
-    Result<void> result = group.barrier();  // or it would be heard while others still join
+    Result<void> result = group.barrier();  // otherwise others might hear of it while they still join
     if (group.rank() == 1) return group.abandon("the disk is on fire");
     std::vector<float> values(1000, 1.0f);
     if (result) result = group.allreduce(values);
@@ -46,8 +46,8 @@ TEST(Group, a_rank_that_gives_up_says_why) {
 }
 
 TEST(Group, the_first_error_is_the_last_word_though_another_rank_had_answered) {
-  // Rank 1's values have come and wait for those of rank 2, which never will.
-  // In one process a rank may still read another's values when that has failed: they outlive all calls.
+  // The values of rank 1 have arrived and wait for those of rank 2, which never come.
+  // In one process a rank may still read the values of another after a failure: they outlive all calls.
   std::vector<float> all_values[2][2] = {{std::vector<float>(100, 1.0f), std::vector<float>(50'000, 1.0f)},
                                          {std::vector<float>(100, 1.0f), std::vector<float>(50'000, 1.0f)}};
   const auto play = [&](std::unique_ptr<Group> group) {
@@ -88,14 +88,14 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
       auto group = join_over_tcp(options(all, rank));
       ASSERT_TRUE(group) << group.error().message;
       std::vector<float> values(100000, 1.0f);
-      // The killed rank takes part in three sums; its death may be noticed at the end of the third.
+      // The killed rank takes part in three sums. The others may notice its death at the end of the third.
       Result<void> result;
       for (int step = 0; step < 4 && result; ++step) result = (*group)->allreduce(values);
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().kind, Kind::unavailable);
       EXPECT_NE(result.error().message.find("rank 2 ("), std::string::npos) << result.error().message;
       EXPECT_NE(result.error().message.find("gone"), std::string::npos) << result.error().message;
-      // The first error is the last word.
+      // The first error is returned again.
       EXPECT_FALSE((*group)->barrier());
     });
   }
@@ -105,7 +105,7 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-// Dies without a word when the time is over, wherever it is then: SIGALRM kills who does not handle it.
+// Dies without a message after this time, at any point: SIGALRM kills a process that does not handle it.
 [[noreturn]] void work_until_death(const TcpOptions& options, int microseconds) {
   auto group = join_over_tcp(options);
   if (!group) _exit(1);
@@ -186,7 +186,7 @@ TEST(Group, a_silent_rank_is_given_up) {
     auto group = join_over_tcp(patient);
     ASSERT_TRUE(group) << group.error().message;
     std::thread onlooker([&] {
-      // What a stall report says while it lasts.
+      // Reads the stall report of the waiting rank.
       std::string said;
       while (!given_up && said.empty()) said = (*group)->under_way();
       EXPECT_TRUE(given_up || said.find("barrier") != std::string::npos) << said;
@@ -201,7 +201,7 @@ TEST(Group, a_silent_rank_is_given_up) {
   }
 }
 
-// Every rank but one in an allreduce, which takes so long that some send and some wait.
+// Runs an allreduce on every rank but one. It takes so long that some ranks send and some wait.
 void expect_all_to_name(int victim, const std::vector<Endpoint>& all, Way way, const std::string& plan,
                         const std::function<void()>& when_ended) {
   std::latch ended(std::ptrdiff_t(all.size()) - 1);
@@ -226,7 +226,7 @@ void expect_all_to_name(int victim, const std::vector<Endpoint>& all, Way way, c
                 std::string::npos)
           << plan << ", rank " << rank << ": " << result.error().message;
       EXPECT_LT(std::chrono::steady_clock::now() - began, 15s);
-      // In shared memory the others may still read what is ours.
+      // In shared memory the others may still read the buffers of this rank.
       ended.arrive_and_wait();
     });
   }
@@ -352,7 +352,7 @@ TEST(Rendezvous, strangers_at_the_port_do_no_harm) {
   for (const int stranger : strangers) close(stranger);
 }
 
-// Rank 1 of two as a rank writes it who knows the secret, and then says what it likes.
+// Acts as rank 1 of two: knows the secret, proves its membership, and then sends arbitrary bytes.
 class Impostor {
  public:
   explicit Impostor(const Endpoint& first) {
@@ -366,7 +366,7 @@ class Impostor {
     }
     ADD_FAILURE() << "nobody listens";
   }
-  // What the other side answers to a hello: whether it let us in is seen by what follows.
+  // Exchanges hellos and proofs. What follows shows whether the other side accepted this rank.
   void prove_membership(const std::string& secret) {
     const Hello mine{1, 2, {7}};
     say(encode(mine));
@@ -409,13 +409,13 @@ TEST(Garbage, from_a_member_ends_the_group_with_its_name) {
       {text_of(encode(FrameHeader{FrameKind::data, {0, 0}, ~uint64_t{0}})), Kind::conflict},
       {text_of(encode(FrameHeader{FrameKind::goodbye, {}, 0})), Kind::unavailable},
       {text_of(encode(FrameHeader{FrameKind::waiting, {2, 0}, 0})), Kind::corrupt},
-      {"TYR4", Kind::unavailable},  // and then it is gone
+      {"TYR4", Kind::unavailable},  // then the peer is gone
   };
   for (const auto& row : rows) {
     const auto all = endpoints(2);
     std::thread honest([&] {
       auto group = join_over_tcp(options(all, 0, Way::tcp));
-      // Already when all ranks are awaited, or in the first operation.
+      // Fails while the ranks join, or in the first operation.
       const Result<void> result = group ? (*group)->barrier() : Result<void>(group.error());
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().kind, row.kind) << result.error().message;

@@ -1,4 +1,4 @@
-// Whole groups: a thread for each rank, in memory, over TCP on loopback and through shared memory.
+// Tests whole groups, with a thread for each rank: in memory, over TCP on loopback and through shared memory.
 #include "collectives/group.hpp"
 
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ Bytes expected_sum(const Group& group, Type type, Reduction reduction, const std
   });
 }
 
-// Allreduces of sizes from nothing to beyond any buffer between two ranks, in and out of place, whatever plan they
-// get; several times over the same connections.
+// Runs allreduces of sizes from zero to more than any buffer between two ranks, in and out of place, several
+// times over the same connections.
 void play_sums_up_to(Group& group, size_t elements_max) {
   for (const size_t elements : {0, 1, 7, 999, 20'001, 400'001}) {
     if (elements > elements_max) break;
@@ -55,7 +55,7 @@ void play_sums_up_to(Group& group, size_t elements_max) {
 
 void play_sums(Group& group) { play_sums_up_to(group, 400'001); }
 
-// Every other operation.
+// Runs every other operation.
 void play_everything(Group& group) {
   const int ranks = group.size();
   const int rank = group.rank();
@@ -70,7 +70,7 @@ void play_everything(Group& group) {
   EXPECT_EQ(extreme, (std::vector<float>{float(ranks - 1), 0}));
   expect_ok(group.allreduce(extreme, Reduction::minimum));
 
-  // Scaled before, averaged after.
+  // Scales the input before the reduction, and averages.
   std::vector<float> scaled{float(rank + 1) * 4};
   expect_ok(group.run(
       calls::allreduce(numbers(std::span(scaled)), {.reduction = Reduction::average, .prescale = 0.5})));
@@ -207,7 +207,7 @@ TEST(Group, operations_can_be_started_and_waited_for) {
     std::vector<Handle> handles;
     for (auto& bucket : buckets)
       handles.push_back(group.start(calls::allreduce(numbers(std::span(bucket)), {.name = "bucket"})));
-    // A call that does not wait in the queue keeps its position in the order.
+    // A synchronous call while the queue is not empty runs in the order of the calls.
     std::vector<float> more(10, 2.0f);
     expect_ok(group.allreduce(more));
     EXPECT_EQ(more[0], 2.0f * float(group.size()));
@@ -257,7 +257,7 @@ TEST(Group, messages_between_two_are_started_and_recorded_like_calls) {
     std::vector<float> values(10'000, float(rank + 1));
     if (rank == 0) {
       Handle handle = group.start_receive(1, numbers(std::span(values)), "activations");
-      // What a stall report says meanwhile.
+      // Reads the stall report meanwhile.
       while (group.under_way().find("receive from rank 1 of activations (40000 bytes)") == std::string::npos)
         std::this_thread::yield();
       EXPECT_FALSE(handle.done());
@@ -285,7 +285,7 @@ TEST(Group, parts_of_a_group_have_its_options) {
   const auto play = [](Group& group) {
     auto part = group.split(group.rank() % 2);
     ASSERT_TRUE(part) << part.error().message;
-    // Deterministic, the rows are those of the defaults, whatever the links cost.
+    // With `deterministic`, the rows come from the default costs, whatever the links cost.
     auto expected = Table::made_from({}, (*part)->hosts());
     ASSERT_TRUE(expected.override_with("allreduce=tree:0-64K,ring:64K-"));
     EXPECT_EQ((*part)->table().text(), expected.text());
@@ -331,7 +331,7 @@ TEST(Group, arguments_that_cannot_be_right_are_refused_before_anything_is_sent) 
     bool truth[2] = {true, false};
     refused(calls::allreduce(BufferView{truth, 2, Type::boolean}, {.reduction = Reduction::average}),
             "average");
-    expect_ok(group.barrier());  // the group is none the worse
+    expect_ok(group.barrier());  // the group still works
   });
 }
 
@@ -354,7 +354,7 @@ TEST(Group, nobody_leaves_a_barrier_before_all_came) {
 }
 
 TEST(Group, a_rank_may_leave_when_it_is_done) {
-  // Ranks end at different times; the destructor's goodbye is no death.
+  // Ranks end at different times. The goodbye of a destructor does not count as a failure.
   over_tcp(3, [](Group& group) {
     std::vector<float> values(1000, 1.0f);
     for (int i = 0; i < 20; ++i) expect_ok(group.allreduce(values));

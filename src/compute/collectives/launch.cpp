@@ -19,7 +19,7 @@ Result<int> number(const Variables& variables, std::string_view name) {
   return int(value);
 }
 
-// As in trainyard/torch and horovod/common/basics.py of sdk/python.
+// Accepts the same values as trainyard/torch and horovod/common/basics.py of sdk/python.
 bool is_on(const Variables& variables, std::string_view name) {
   const auto value = variables(name);
   if (!value) return false;

@@ -1,5 +1,5 @@
-// What lies between ranks that share no memory: connections that are made when they are needed, several sockets,
-// addresses of both kinds and of unlike networks, encryption.
+// Tests links between ranks that share no memory: connections made on demand, several sockets, IPv4 and IPv6
+// addresses, hosts on different networks, encryption.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -35,7 +35,7 @@ void over_links(std::vector<Endpoint> all, const Adjust& adjust, const std::func
   for (auto& thread : threads) thread.join();
 }
 
-// Everything at once: each rank hears from each other one, and sums agree.
+// Sends a message between every two ranks, and checks a sum.
 void talk_to_everyone(Group& group, size_t elements) {
   const auto ranks = size_t(group.size());
   const auto rank = size_t(group.rank());
@@ -75,7 +75,8 @@ TEST(Links, ranks_that_are_no_neighbours_connect_when_they_talk) {
       [](Group& group) {
         ASSERT_FALSE(are_neighbours(0, 3, 9));
         float value = 7;
-        // The earlier one sends, and the other way round; the rest does something else.
+        // One pair in which the earlier rank sends, and one in which the later rank sends. Other ranks do
+        // something else.
         if (group.rank() == 0) expect_ok(group.send(3, numbers(std::span(&value, 1))));
         if (group.rank() == 3) expect_ok(group.receive(0, numbers(std::span(&value, 1))));
         if (group.rank() == 5) expect_ok(group.send(2, numbers(std::span(&value, 1))));
@@ -123,7 +124,7 @@ TEST(Links, one_who_has_left_is_missed_by_those_who_were_never_connected_to_it) 
         endpoints(9), [](TcpOptions&) {},
         [&, leaver = leaver, other = other](Group& group) {
           const auto met = group.barrier();
-          // The rest may hear of it while they are still in the barrier.
+          // The other ranks may learn of it while they are still in the barrier.
           if (group.rank() != leaver && group.rank() != other) return;
           expect_ok(met);
           if (group.rank() == leaver) {
@@ -203,7 +204,7 @@ TEST(Links, addresses_may_be_of_version_6) {
       all, [](TcpOptions&) {},
       [](Group& group) {
         talk_to_everyone(group, 10);
-        // Its parts meet where it met itself.
+        // The parts of the group connect at the same addresses.
         auto part = group.split(group.rank() == 1 ? -1 : 0);
         ASSERT_TRUE(part) << part.error().message;
         if (*part) talk_to_everyone(**part, 10);
@@ -211,7 +212,7 @@ TEST(Links, addresses_may_be_of_version_6) {
 }
 
 TEST(Links, of_several_addresses_the_first_that_answers_is_taken) {
-  // One that no route leads to, one that no name server knows, one that is right.
+  // An address without a route, a name that cannot be resolved, and the right address.
   std::vector<Endpoint> all(3);
   std::vector<Socket> held;
   for (Endpoint& each : all) {
@@ -225,7 +226,7 @@ TEST(Links, of_several_addresses_the_first_that_answers_is_taken) {
       all, [](TcpOptions&) {}, [](Group& group) { talk_to_everyone(group, 10); });
 }
 
-// Between rank 0 and who connects to it: passes everything on and keeps what it saw.
+// Forwards the connections to rank 0 and records their bytes.
 class Relay {
  public:
   explicit Relay(const Endpoint& behind) : behind_(behind), listener_(*listen_at({"127.0.0.1", 0}, 16)) {
@@ -371,7 +372,7 @@ TEST(Encryption, those_without_the_secret_and_those_who_do_not_encrypt_are_refus
   other.encrypt = true;
   other.shared_value = "";
   EXPECT_EQ(join_over_tcp(other).error().kind, Kind::invalid);
-  // None of them has hurt the one that waits.
+  // The rejected peers do not affect the waiting rank.
   auto right = options(all, 1, Way::tcp);
   right.encrypt = true;
   EXPECT_TRUE(join_over_tcp(right));

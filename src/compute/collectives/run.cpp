@@ -12,7 +12,7 @@ using plan::Action;
 
 namespace {
 
-// Small enough that the operands are still in the first-level cache when the sum is copied over them.
+// Small enough that the operands are still in the first-level cache when the sum is written over them.
 constexpr size_t given_block_bytes = 8192;
 
 }  // namespace
@@ -44,7 +44,7 @@ Run::Run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffe
   workspace_.others.clear();
   workspace_.kept.clear();
   workspace_.given.clear();
-  // Each rank begins with another peer; if all began with the first, the last rank would finish last.
+  // Each rank begins with another peer; if all began with the first, the last rank would finish much later.
   for (int k = 1; k < plan_.ranks; ++k) workspace_.others.push_back(rank_of((plan_.rank + k) % plan_.ranks));
   begin_round();
 }
@@ -54,7 +54,8 @@ void Run::begin_round() {
   position_ = 0;
   if (round_ == rounds_) return;
   plan::add_round(plan_, round_, workspace_.steps);
-  // Values received in a round are reduced in it, so the scratch memory is free at the beginning of a round.
+  // Values received in a round are reduced in the same round, so scratch memory is free at the beginning of a
+  // round.
   size_t kept = 0;
   for (const plan::Step& step : workspace_.steps)
     kept += step.action == Action::receive || step.guarded ? step.range.size() : 0;
@@ -117,7 +118,7 @@ void Run::send(const plan::Step& step) {
   const Tag tag = tag_of(tag_, plan_, step);
   if (step.peer != plan::everyone) {
     const int peer = rank_of(step.peer);
-    // Peers may write to the output only when it is the input, too.
+    // A peer may write to the output only when the output is also the input.
     if (step.use == plan::Use::lent && from == output_of(step.range))
       return transport_.lend(peer, tag, {output_of(step.range), bytes});
     return transport_.send(std::span(&peer, 1), tag, {from, bytes});

@@ -26,13 +26,13 @@ struct Buffers {
   int divisor = 0;  // of an average; else 0
 };
 
-// Temporary memory of a run, which the next run reuses. Its content has no meaning between runs.
+// Temporary memory of a run, which the next run reuses. Its content is meaningless between runs.
 class Workspace {
  public:
   std::span<std::byte> scratch(size_t bytes);
 
   plan::Steps steps;
-  std::vector<int> others;  // in the order of sends
+  std::vector<int> others;  // the other ranks, in the order of sends
   std::vector<int> kept;    // peers whose messages wait for a reduction, the oldest first
   std::vector<const std::byte*> operands;
   std::vector<int> given;          // peers to whose memory the last reduction has written its result
@@ -43,7 +43,7 @@ class Workspace {
   size_t scratch_bytes_ = 0;
 };
 
-// Returns the tag of the message of a step, from its operation and its position in it.
+// Returns the tag of the message of a step.
 Tag tag_of(Tag operation, const plan::Plan& plan, const plan::Step& step);
 
 class Run {
@@ -64,7 +64,7 @@ class Run {
   bool carry_out(const plan::Step& step);
   bool fold(const plan::Step& step);
   void send(const plan::Step& step);
-  // Reduces into the own output, and into the memory of peers that allow it.
+  // Reduces into the output of this rank, and into the memory that peers lent for the result.
   void combine(std::byte* out, const plan::Step& step);
   std::byte* output_of(const plan::Range& range) const {
     return buffers_.output + (range.begin - buffers_.output_begin) * element_bytes_;

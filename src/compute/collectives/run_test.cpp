@@ -1,4 +1,4 @@
-// A plan being carried out: what its messages are, and to whom they go first.
+// Tests the execution of a plan: the tags of its messages, and the order of their receivers.
 #include "collectives/run.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using plan::Range;
 using plan::Steps;
 using namespace testing;
 
-// Rank 0 of two sends what its plan says, but its first two messages of equal length have changed places.
+// Rank 0 of two sends what its plan requires, but its first two messages of equal length are exchanged.
 TEST(Messages, that_change_places_fail_loudly_though_they_are_equally_long) {
   size_t changed = 0;
   for (const Case& one : all_cases()) {
@@ -57,7 +57,7 @@ TEST(Messages, that_change_places_fail_loudly_though_they_are_equally_long) {
       ++changed;
     }
   }
-  EXPECT_GE(changed, 8u);  // else this shows little
+  EXPECT_GE(changed, 8u);  // fewer would test little
 }
 
 class Listening final : public Around {
@@ -70,7 +70,7 @@ class Listening final : public Around {
   std::vector<int> told;
 };
 
-// Else they would all send to the first at once, and the last would have everything last.
+// Otherwise all ranks would send to the first rank at once, and the last rank would receive everything last.
 TEST(Messages, to_everyone_begin_with_the_next_rank) {
   constexpr int ranks = 5;
   auto transports = connect_in_memory(ranks);

@@ -19,7 +19,7 @@ constexpr Operation operations[] = {Operation::allreduce, Operation::reduce_scat
                                     Operation::broadcast, Operation::reduce,         Operation::gather,
                                     Operation::scatter,   Operation::all_to_all,     Operation::barrier};
 
-// The second-level cache of a core holds two chunks of this size, for each rank that has a piece of it.
+// The second-level cache of a core holds two chunks of this size for each rank that has a piece of the chunk.
 constexpr size_t local_chunk_bytes = size_t{128} << 10;
 // The outbox of the sender holds two chunks of an allreduce and the results of a third at the same time.
 constexpr size_t direct_chunk_bytes_max = size_t{1} << 20;
@@ -72,12 +72,13 @@ double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ra
   const double scale = bytes / double(shape.elements);
   double sent = double(cost.elements_sent) * scale;
   double messages = double(cost.latencies);
-  // A rank that sends to many pays for each message, though they travel concurrently.
+  // A rank that sends to many peers pays for each message, although the messages travel concurrently.
   if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct) messages += 0.2 * double(ranks - 2);
   if (shared && operation == Operation::allreduce) {
     // Data for all ranks is written once; results of other ranks are copied out.
     if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct) sent = bytes;
-    // Reading cache lines of another core costs as much as writing them; in one_shot every rank reads everything.
+    // Reading cache lines of another core costs as much as writing them. In one_shot every rank reads
+    // everything.
     const double others = double(ranks - 1);
     sent += bytes * (algorithm == Algorithm::one_shot ? others * 1.25 : 2 * others / double(ranks));
   }
@@ -152,7 +153,7 @@ double modelled_seconds(Operation operation, Algorithm algorithm, size_t bytes, 
     const bool shared = place.hosts == 1;
     return seconds_on(operation, algorithm, size, place.ranks, shared, shared ? costs.local : costs.between,
                       fold) *
-           // The ranks of a host share its network.
+           // The ranks of a host share its network link.
            (shared || algorithm == Algorithm::ring ? 1.0 : double(place.local));
   }
   return seconds_on(Operation::reduce_scatter, Algorithm::direct, size, place.local, true, costs.local,

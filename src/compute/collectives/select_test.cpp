@@ -66,7 +66,7 @@ TEST(Override, replaces_the_sizes_that_it_names) {
   EXPECT_NE(table.text().find("allreduce=tree:0-64K  # asked for"), std::string::npos) << table.text();
   ASSERT_TRUE(table.override_with("allreduce=direct/1M:8M-"));
   EXPECT_EQ(table.choose(Operation::allreduce, 8 << 20).chunk_bytes, size_t{1} << 20);
-  // In the middle of a row: what was before and after stays.
+  // A row in the middle of another row keeps the parts before and after it.
   ASSERT_TRUE(table.override_with("allreduce=ring:100-200"));
   EXPECT_EQ(table.choose(Operation::allreduce, 99).algorithm, Algorithm::tree);
   EXPECT_EQ(table.choose(Operation::allreduce, 100).algorithm, Algorithm::ring);

@@ -3,8 +3,8 @@
 // All ranks call the same operations in the same order. Every message carries the number of its operation and a label, and a
 // peer that is in another operation is an error, never a wrong sum.
 //
-// Threads: confined to one thread at a time. Lifetime: posted buffers must live until they were used: bytes to send until
-// all_sent(), buffers to receive into until their message was taken or released.
+// Threads: confined to one thread at a time. Lifetime: posted buffers must live until they are no longer used: bytes to send
+// until all_sent(), buffers to receive into until their message was taken or released.
 // Errors: of the group, permanent: after the first one every call returns it again, and it names the rank at fault.
 #pragma once
 
@@ -36,25 +36,25 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Posts a message to each of `peers`. Per peer, messages arrive in the order of their sends and match the takes and
-  // receives in their order. The bytes may be read at any time until all_sent().
+  // Posts a message to each of `peers`. The messages to one peer arrive in the order of their sends, and match
+  // its takes and receives in that order. The bytes may be read at any time until all_sent().
   virtual void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) = 0;
-  // The same, but the receiver may overwrite the bytes with its result, which it then announces: the operation takes the
-  // result of `peer` into these bytes.
+  // Sends, and allows the receiver to overwrite the bytes with its result. The receiver then calls announce().
+  // The operation takes the result of `peer` into these bytes.
   virtual void lend(int peer, Tag tag, std::span<std::byte> bytes) { send(std::span(&peer, 1), tag, bytes); }
-  // Replaces a send when the result was written to lent(peer), so that it already is where `peer` takes it.
+  // Replaces a send whose bytes were already written to lent(peer), where `peer` takes them.
   virtual void announce(int peer, Tag tag, std::span<const std::byte> bytes) {
     send(std::span(&peer, 1), tag, bytes);
   }
   // Receives the next message of `peer` into `into`.
   virtual void take(int peer, Tag tag, std::span<std::byte> into) = 0;
-  // Receives the next message of `peer`, which is kept where it arrives, or in the buffer, until release(peer).
-  // Requires: the previous receive from this peer was released.
+  // Receives the next message of `peer`. The message stays where it arrives, or is copied into the given bytes, until
+  // release(peer). Requires: the previous message received from this peer was released.
   virtual void receive(int peer, Tag tag, std::span<std::byte> room) = 0;
   // Returns the message of receive(peer); null while it has not arrived.
   virtual const std::byte* arrived(int peer) = 0;
-  // Returns the memory of the message that arrived, to which a result may be written until release(peer), when `peer` sent it
-  // with lend(); null when the message was copied on its way.
+  // Returns the memory of the arrived message when `peer` sent it with lend(): a result may be written there
+  // until release(peer). Returns null when the message was copied on its way.
   virtual std::byte* lent(int) { return nullptr; }
   virtual void release(int peer) = 0;
 
@@ -63,7 +63,7 @@ class Transport {
 
   // Makes progress without blocking.
   virtual Result<void> advance() = 0;
-  // Waits until advance() can make progress, a peer has failed, or a timeout is over.
+  // Waits until advance() can make progress, a peer has failed, or a timeout has expired.
   virtual Result<void> wait() = 0;
 
   // Returns a number for each rank; it is equal for two ranks exactly when they share memory.
@@ -77,7 +77,7 @@ class Transport {
   virtual Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
                                                   const std::vector<std::string>& offers, uint64_t key) = 0;
 
-  // Ends the group because of this rank: the operations of the others fail with its name and `why`.
+  // Ends the group because of this rank: operations on the other ranks fail with its name and `why`.
   virtual void abandon(std::string_view why) = 0;
 };
 

@@ -14,11 +14,12 @@ namespace {
 using plan::Operation;
 using SteadyClock = std::chrono::steady_clock;
 
-// A kernel of NCCL takes some ten microseconds at least: so often the stream is asked before we sleep between.
+// A kernel of NCCL takes at least ten microseconds: the stream is polled this often before the thread sleeps
+// between polls.
 constexpr int asks_without_sleep = 1000;
 constexpr auto sleep_between_asks = std::chrono::microseconds(50);
 
-// ncclDataType_t, for moving and for reducing; -1 where there is none.
+// ncclDataType_t, for moving and for reducing; -1 when NCCL has none.
 int data_type(Type type) {
   switch (type) {
     case Type::i8:
@@ -48,7 +49,7 @@ int data_type(Type type) {
   return -1;
 }
 
-// ncclRedOp_t; -1 where there is none.
+// ncclRedOp_t; -1 when NCCL has none.
 int reduction_of(Type type, Reduction reduction) {
   constexpr int sum = 0, product = 1, maximum = 2, minimum = 3, average = 4;
   const bool boolean = type == Type::boolean;  // a byte of 0 or 1
@@ -79,7 +80,7 @@ std::string in_words(const Call& call) {
   return words;
 }
 
-// Where each rank's block lies, in bytes.
+// The position of a rank's block in a buffer.
 struct Bytes {
   size_t begin = 0;
   size_t size = 0;
@@ -107,7 +108,7 @@ std::byte* at(const BufferView& numbers, const Bytes& block) {
 }  // namespace
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptions options) {
-  // All ranks first report whether they could load NCCL, so that none waits in NCCL for one that has none.
+  // All ranks first report whether they loaded NCCL; otherwise a rank might wait in NCCL for one that has none.
   const auto loaded = nccl::load(options.nccl, options.cuda);
   const auto said = TRY(group.all_gather(loaded ? "" : loaded.error().message).in("meeting over NCCL"));
   for (size_t rank = 0; rank < said.size(); ++rank) {
@@ -118,7 +119,7 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptio
   Result<void> made = ok();
   if (group.rank() == 0)
     made = device->good(device->nccl_.ncclGetUniqueId(&id), "asking NCCL for an identity");
-  // An identity that could not be made is sent too, as it is: all zeros is none.
+  // When no ID could be made, all ranks receive zeros, which are not a valid ID.
   TRY(group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0).in("meeting over NCCL"));
   TRY(made);
   bool none = true;
@@ -159,7 +160,7 @@ Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
   }
   auto result = enqueue(call, stream);
   if (result) result = wait(stream);
-  if (result && call.operation == Operation::barrier) return group_.barrier();  // everyone's stream is empty
+  if (result && call.operation == Operation::barrier) return group_.barrier();  // all streams are empty
   if (result) return ok();
   return fail(std::move(result).error().in(in_words(call)));
 }
@@ -190,7 +191,7 @@ Result<void> DeviceGroup::enqueue(const Call& call, nccl::Stream stream) {
     case Operation::all_to_all:
       break;
   }
-  // What NCCL is told in between becomes one operation.
+  // Calls between ncclGroupStart and ncclGroupEnd become one operation.
   TRY(good(nccl_.ncclGroupStart(), "ncclGroupStart"));
   auto result = exchange(call, stream);
   auto ended = good(nccl_.ncclGroupEnd(), "ncclGroupEnd");
@@ -285,9 +286,9 @@ Result<void> DeviceGroup::wait(nccl::Stream stream) {
 }
 
 Error DeviceGroup::fail(Error error) {
-  // Otherwise the kernel would wait on the GPU forever, and the destructor for it.
+  // Otherwise the kernel would wait on the GPU forever, and the destructor for the kernel.
   (void)nccl_.ncclCommAbort(std::exchange(communicator_, nullptr));
-  // NCCL does not say who is gone; the group knows.
+  // NCCL does not report which rank is lost; the group does.
   if (error.kind == Kind::unavailable) {
     if (auto others = group_.barrier(); !others) error.message += "; " + others.error().message;
   }

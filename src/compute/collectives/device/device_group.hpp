@@ -1,15 +1,17 @@
-// A DeviceGroup runs the operations of a group on GPU memory, by NCCL where the machines have it.
+// A DeviceGroup runs the operations of a Group on GPU memory, through NCCL.
 //
 //   auto device = TRY(DeviceGroup::make(*group));
-//   TRY(device->run(calls::allreduce(numbers), stream));     // numbers.data lies on this rank's GPU
+//   TRY(device->run(calls::allreduce(numbers), stream));     // numbers.data is in the memory of this rank's GPU
 //
-// The ranks connect through their group, which also names a lost rank when an operation does not end. NCCL chooses its own order
-// of additions: sums are alike on all ranks, but not bit for bit what the plans give.
+// The ranks exchange NCCL's unique ID through their group. When an operation does not complete, the group
+// determines which rank is lost. NCCL chooses its own order of additions: all ranks get equal sums, but the
+// bits may differ from those of the plans.
 //
-// Threads: confined to one at a time, with the rank's CUDA context current. Lifetime: within the group's.
-// Errors:  unavailable where a rank has no NCCL (it is named), and as Group says of ranks that died or hang: then the
-//          communicator was aborted, and every later call returns the same. invalid for what NCCL does not know (bits,
-//          16-bit integers, averages of integers, a prescale): then nothing was sent.
+// Threads: confined to one at a time, with the CUDA context of this rank current. Lifetime: the group outlives it.
+// Errors:  unavailable, when a rank has no NCCL (the error names it), has died or hangs; cancelled. After an operation has
+//          failed, the communicator is aborted and every later call returns the same error. invalid, for types and
+//          reductions that NCCL lacks (bitwise reductions, 16-bit integers, averages of integers) and for a prescale:
+//          nothing was enqueued.
 // Units:   as in group.hpp.
 #pragma once
 
@@ -24,30 +26,31 @@
 namespace trainyard::collectives {
 
 struct DeviceOptions {
-  // What is loaded, as dlopen takes it.
+  // The names of the libraries, as dlopen takes them.
   std::string nccl = "libnccl.so.2";
   std::string cuda = "libcuda.so.1";
-  // How long an operation may take, from its call to its end; NCCL itself would wait forever.
+  // The longest time from the call of an operation to its end; NCCL itself would wait forever.
   Duration silence_max = 10min;
-  // Asked while waiting; true ends the wait with `cancelled`. May be empty.
+  // Called repeatedly during an operation; true ends it with `cancelled`. May be empty.
   std::function<bool()> cancelled;
 };
 
 class DeviceGroup {
  public:
-  // All ranks call it, each with the GPU chosen that is to be its own.
+  // All ranks call it, each with its own GPU as the current device.
   static Result<std::unique_ptr<DeviceGroup>> make(Group& group, DeviceOptions options = {});
   ~DeviceGroup();
   DeviceGroup(const DeviceGroup&) = delete;
   DeviceGroup& operator=(const DeviceGroup&) = delete;
 
-  // Follows what is on the stream already (a cudaStream_t; null: the default one), and returns when the stream is empty.
+  // Runs after the work that is already on the stream (a cudaStream_t; null: the default stream). Returns when
+  // the stream is empty.
   Result<void> run(const Call& call, nccl::Stream stream = nullptr);
 
  private:
   DeviceGroup(Group& group, DeviceOptions options, const nccl::Functions& nccl);
   Result<void> enqueue(const Call& call, nccl::Stream stream);
-  // Each rank's block from it to all, from all to it, or both.
+  // Runs the operations that NCCL has no call for, as sends, reductions and broadcasts of blocks.
   Result<void> exchange(const Call& call, nccl::Stream stream);
   Result<void> wait(nccl::Stream stream);
   Result<void> good(int answer, const char* doing) const;

@@ -1,5 +1,5 @@
-// What can be known of NCCL without a GPU: how it is found, what it is asked for, and what is said when it, or a rank, is
-// not there. testing/programs/nccl_in_memory.cpp stands in its place, with its functions and numbers.
+// Tests the use of NCCL without a GPU: how it is loaded, its calls, and the errors when it is missing or a rank
+// is lost. testing/programs/nccl_in_memory.cpp replaces NCCL, with the same functions and numbers.
 #include "collectives/device/device_group.hpp"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(DeviceGroup, every_operation_does_what_the_groups_own_does) {
     };
     const std::vector<size_t> uneven{2, 0, 5};
     const size_t own = uneven[size_t(rank)];
-    // Each way: the same call on the same values, by the device and by the group.
+    // Runs the same call on the same values through the device group and through the group.
     const auto compare = [&](size_t inputs, size_t outputs, auto make) {
       auto input = values(inputs, rank), input_again = input;
       std::vector<float> output(outputs, -1), output_again = output;
@@ -92,7 +92,7 @@ TEST(DeviceGroup, every_operation_does_what_the_groups_own_does) {
     compare(7, own, [&](ConstBufferView in, BufferView out) { return calls::scatter(in, out, 0, uneven); });
     compare(6, 6, [&](ConstBufferView in, BufferView out) { return calls::all_to_all(in, out); });
     compare(6, 6, [&](ConstBufferView in, BufferView out) {
-      // Rank r sends 1, 2 and 3 elements, turned by r; so it gets as many of each as they turn to it.
+      // Rank r sends (r + p) % 3 + 1 elements to rank p, and receives as many from it.
       std::vector<size_t> sent, received;
       for (int peer = 0; peer < 3; ++peer) {
         sent.push_back(size_t((peer + rank) % 3 + 1));
@@ -122,7 +122,7 @@ TEST(DeviceGroup, what_nccl_does_not_know_is_refused_before_anything_is_sent) {
     } rows[] = {{Type::i32, {.reduction = Reduction::bits_and}},
                 {Type::i16, {.reduction = Reduction::sum}},
                 {Type::i32, {.reduction = Reduction::average}},
-                {Type::f8e4m3, {.reduction = Reduction::sum}},  // by this version
+                {Type::f8e4m3, {.reduction = Reduction::sum}},  // not in this version
                 {Type::f32, {.prescale = 0.5}}};
     for (const auto& row : rows) {
       const auto refused = device.run(calls::allreduce(BufferView{memory, 4, row.type}, row.reducing));

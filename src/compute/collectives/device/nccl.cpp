@@ -8,7 +8,7 @@ namespace trainyard::collectives::nccl {
 namespace {
 
 Result<void*> open(const std::string& name, const char* what) {
-  // Its own threads and its users' destructors outlive us: it is never closed.
+  // Never closed, since its threads and the destructors of its users may outlive this code.
   void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
   return unavailable("this machine has no " + std::string(what) + ": " + ::dlerror());

@@ -1,7 +1,7 @@
-// Loads NCCL from this machine when it is first needed, so that neither building nor starting needs it.
+// Loads NCCL and the CUDA driver at run time, so that builds and programs without a GPU do not need them.
 //
-// Threads: the loaded functions are immutable. Lifetime: forever. Errors: unavailable, naming the missing library or
-// function.
+// Threads: the loaded functions are immutable. Lifetime: the libraries are never unloaded.
+// Errors:  unavailable, naming the missing library or function.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 
-// NCCL's and CUDA's own types, of which we hold pointers only.
+// Types of NCCL and CUDA, used only through pointers.
 extern "C" {
 struct ncclComm;
 struct CUstream_st;
@@ -20,12 +20,13 @@ namespace trainyard::collectives::nccl {
 using Communicator = ncclComm*;
 using Stream = CUstream_st*;
 
-// ncclUniqueId: how the ranks of one communicator find each other.
+// ncclUniqueId: identifies a communicator while its ranks connect.
 struct Id {
   char bytes[128];
 };
 
-// What is used of nccl.h and cuda.h, by their names. All but the last answer 0 when it is well.
+// The functions of nccl.h and cuda.h that are used, under their own names. All but the last return 0 on
+// success.
 struct Functions {
   int (*ncclGetVersion)(int*);
   int (*ncclGetUniqueId)(Id*);
@@ -44,13 +45,13 @@ struct Functions {
   const char* (*ncclGetErrorString)(int);
 };
 
-// Their numbers.
+// Result codes of NCCL and CUDA, and a version of NCCL.
 inline constexpr int success = 0;
 inline constexpr int in_progress = 7;
 inline constexpr int stream_not_ready = 600;  // CUDA_ERROR_NOT_READY
 inline constexpr int version_with_f8 = 22400;
 
-// Names as dlopen takes them.
+// Loads both libraries. The names are passed to dlopen.
 Result<Functions> load(const std::string& nccl, const std::string& cuda);
 
 }  // namespace trainyard::collectives::nccl

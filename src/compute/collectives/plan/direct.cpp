@@ -5,26 +5,27 @@
 
 // Direct
 //
-//   reduce_scatter  each rank sends every other rank its block; each rank reduces the blocks that it gets in rank order.
+//   reduce_scatter  each rank sends every other rank its block; each rank reduces the blocks that it receives, in rank order.
 //   all_gather      each rank sends its block to all others.
 //   allreduce       both in sequence, chunk by chunk: each chunk has a piece for each rank.
 //   gather, scatter, all_to_all: each block is sent directly to its destination.
 //
-// A sum is computed by one rank and kept wide until its end; the others get its bits. The order is 0, 1, 2, .. for every
-// element.
+// One rank computes a sum and rounds it once, at its end; the others receive its bits. The order is 0, 1, 2, ..
+// for every element.
 //
 // Chunks overlap: while chunk k is reduced, the inputs of chunk k + 1 are being sent and the results of chunk k - 1 received.
-// The last chunk comes first: the end of the buffer was written last and is still in the caches, and its beginning will be
-// when the caller reads it.
+// The last chunk comes first: the end of the buffer was written last and is still in the caches. The beginning
+// is in the caches when the caller reads it.
 //
-// Where ranks share memory, the rank that reduces a piece writes the sum into the buffers of all ranks (Use::lent), so that
-// each byte is read once and written once, and nothing is copied. In place, nothing is overwritten too early: a rank writes
-// the piece of another only after the result of that rank has arrived, which was sent after it had read the inputs.
+// Where ranks share memory, the rank that reduces a piece writes the sum into the buffers of all ranks
+// (Use::lent): each byte is read once and written once, and nothing is copied. In place, nothing is overwritten
+// too early. A rank writes the piece of another only after the result of that rank has arrived, which was sent
+// after that rank had read the inputs.
 //
-// Costs of an allreduce: two latencies; a rank sends elements + (ranks - 2) * its own piece, that is
-// 2 * (ranks - 1) / ranks * elements where ranks divides, as little as the ring; over all ranks exactly
-// 2 * (ranks - 1) * elements. Each rank sends to all others: between many hosts that means many
-// connections and bursts at one port, which the ring avoids.
+// Costs of an allreduce: two latencies. A rank sends elements + (ranks - 2) * its own piece. That is
+// 2 * (ranks - 1) / ranks * elements when `ranks` divides the elements, as little as the ring. All ranks
+// together send exactly 2 * (ranks - 1) * elements. Each rank sends to all others: between many hosts this
+// means many connections and bursts at one port, which the ring avoids.
 namespace trainyard::collectives::plan::direct {
 namespace {
 
@@ -47,7 +48,7 @@ Range part_of(const Plan& plan, size_t index, int rank) {
 }
 
 void send_inputs(const Plan& plan, size_t index, Steps& steps) {
-  // Each rank begins with another peer, so that not all send to the same one.
+  // Each rank begins with another peer, so that not all send to the same rank at once.
   for (int k = 1; k < plan.ranks; ++k) {
     const int peer = around(plan.rank + k, plan.ranks);
     const Use use = plan.operation == Operation::allreduce ? Use::lent : Use::folded;

@@ -7,14 +7,15 @@
 // Hierarchical allreduce
 //
 // The ranks of each host reduce-scatter: afterwards local rank l holds the host's sum of piece l. Then, for
-// every l at the same time, local rank l of all hosts allreduces piece l: all local ranks use
-// the network together. Finally each host gathers the pieces.
+// every l at the same time, the local ranks l of all hosts allreduce piece l: all ranks of a host use the
+// network together. Finally each host gathers the pieces.
 //
-// Hosts with different numbers of ranks have no common l: then the first rank of each host reduces for its host (one shot),
-// these ranks allreduce everything, and each broadcasts to its host (one shot).
+// Hosts with different numbers of ranks have no common l. Then the first rank of each host reduces the values
+// of its host (one shot), these ranks allreduce everything, and each broadcasts the result to its host (one
+// shot).
 //
-// Costs, for L ranks on each of N hosts: a host's network carries 2 * (N - 1) / N * elements each way, however
-// many ranks it has; the memory within the host carries the rest.
+// Costs, for L ranks on each of N hosts: the network of a host carries 2 * (N - 1) / N * elements in each
+// direction, whatever L is; the memory within the host carries the rest.
 namespace trainyard::collectives::plan {
 namespace {
 

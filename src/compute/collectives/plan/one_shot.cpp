@@ -9,12 +9,12 @@
 //   broadcast   the root sends everything to all others.
 //   barrier     each rank sends a byte to all others.
 //
-// All ranks of an allreduce do the same additions in the same order, so they hold the same bits; and the sum
-// is kept wide until its end, so that 16-bit values are rounded once.
+// All ranks of an allreduce do the same additions in the same order, so they get the same bits. A sum is
+// rounded only at its end, so 16-bit values are rounded once.
 //
-// Costs: one latency, whatever the number of ranks; ranks - 1 times the elements sent by each rank (allreduce)
-// or ranks - 1 times over all ranks (reduce, broadcast). Where a latency costs more than the bytes, nothing is
-// faster; where ranks share memory, sending to all ranks is writing once.
+// Costs: one latency, whatever the number of ranks; ranks - 1 times the elements, sent by each rank (allreduce)
+// or by all ranks together (reduce, broadcast). Where a latency costs more than the bytes, nothing is faster.
+// Where ranks share memory, sending to all ranks is one write.
 namespace trainyard::collectives::plan::one_shot {
 
 size_t rounds(const Plan& plan) {
@@ -44,7 +44,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   for (int peer = 0; peer < plan.ranks; ++peer) {
     if (peer != plan.rank) add_receive(steps, peer, part);
   }
-  // Where input and output are the same buffer, values that others still read must not be overwritten.
+  // When input and output are the same buffer, values that others still read must not be overwritten.
   const bool guarded = plan.operation == Operation::allreduce;
   add_fold(steps, part, plan.ranks - 1, plan.rank, plan.finishes, true, guarded);
 }

@@ -23,7 +23,7 @@ void add_take(Steps& steps, int peer, Range range);
 void add_fold(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input = false,
               bool guarded = false);
 
-// The rounds and steps of each algorithm, which is explained above its code.
+// The rounds, steps and costs of each algorithm. A comment above its code explains the algorithm.
 namespace one_shot {
 size_t rounds(const Plan& plan);
 void add_round(const Plan& plan, size_t round, Steps& steps);

@@ -57,7 +57,7 @@ std::optional<Algorithm> algorithm_named(std::string_view name) {
 
 Range piece(size_t elements, int part, int parts) {
   CHECK(parts > 0 && part >= 0 && part < parts, "a piece is one of its parts");
-  // The first `longer` pieces have one element more. No product can overflow.
+  // The first `longer` pieces have one element more. No product overflows.
   const size_t shorter_size = elements / size_t(parts);
   const size_t longer = elements % size_t(parts);
   const size_t index = size_t(part);
@@ -105,7 +105,7 @@ void add_fold(Steps& steps, Range range, int operands, int before_ours, bool las
 }
 
 uint64_t message_number(const Plan& plan, const Step& step) {
-  // Their ranges differ at the two ends, and there is only one message.
+  // The ranges at the two ends differ, but there is only one message between two ranks.
   if (plan.operation == Operation::all_to_all || plan.operation == Operation::barrier) return 0;
   return uint64_t(step.range.begin) * 2 + (step.use == Use::taken ? 0 : 1);
 }

@@ -1,5 +1,5 @@
-// Every plan, with all ranks stepped in one thread: equal to the reference bit for bit, never stuck, and as
-// costly as its comment says.
+// Tests every plan, with all ranks stepped in one thread: results equal the reference bit for bit, no rank gets
+// stuck, and the costs are those of the plan's comment.
 #include "collectives/plan/plan.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using plan::Range;
 using plan::Steps;
 using namespace testing;
 
-// What each rank holds after a reduction, out of place where the plan reads its input.
+// Returns the buffers of all ranks after a reduction, out of place when the plan reads its input.
 std::vector<Bytes> after(Circle& circle, const Case& one, Type type, Reduction reduction,
                          const std::vector<Bytes>& inputs, size_t elements, bool in_place,
                          std::span<const Range> blocks) {
@@ -81,7 +81,7 @@ TEST(Plans, every_type_and_reduction_equals_the_reference_bit_for_bit) {
   for (int ranks = 1; ranks <= ranks_max; ++ranks) {
     Circle circle(ranks);
     for (const Case& one : reductions_of_all) {
-      const size_t elements = size_t(ranks) + 8;  // odd and even, never a multiple of most
+      const size_t elements = size_t(ranks) + 8;  // odd and even; divisible by few numbers of ranks
       const auto expressions = expressions_of(one, ranks, elements);
       for (int type = 0; type < types_count; ++type) {
         for (int reduction = 0; reduction < reductions_count; ++reduction) {
@@ -112,7 +112,7 @@ TEST(Plans, sizes_that_do_not_divide_and_nothing_at_all) {
 }
 
 TEST(Plans, the_order_of_additions_matters_to_these_inputs) {
-  // Else the tests above would show nothing about the order.
+  // Otherwise the tests above would show nothing about the order.
   const auto inputs = awkward_inputs(Type::f32, 5, 101);
   const auto ring = expressions_of({Operation::allreduce, Algorithm::ring, 0}, 5, 101);
   const auto tree = expressions_of({Operation::allreduce, Algorithm::tree, 0}, 5, 101);
@@ -168,7 +168,7 @@ TEST(Hierarchical, every_type_and_reduction_equals_the_reference_bit_for_bit) {
   }
   for (int ranks = 1; ranks <= ranks_max; ++ranks) {
     Circle circle(ranks);
-    // As even as can be on two and three hosts, in blocks and dealt out.
+    // Spreads the ranks over two and three hosts as evenly as possible, in blocks and round-robin.
     std::vector<int> halves, thirds;
     for (int rank = 0; rank < ranks; ++rank) {
       halves.push_back(rank * 2 / ranks);
@@ -206,13 +206,13 @@ TEST(Hierarchical, equals_the_reference_on_any_placement) {
 }
 
 TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
-  // What goes between hosts is what a ring of hosts would send, not of ranks: counted from the steps.
+  // Counts from the steps that a host sends as much as in a ring of hosts, not of ranks.
   for (int hosts = 2; hosts <= 5; ++hosts) {
     for (int local = 1; local <= 4; ++local) {
       const int ranks = hosts * local;
       std::vector<int> host_of;
       for (int rank = 0; rank < ranks; ++rank) host_of.push_back(rank % hosts);
-      const size_t elements = size_t(ranks) * 60;  // divides by all of them
+      const size_t elements = size_t(ranks) * 60;  // divisible by both
       for (const Algorithm between : {Algorithm::ring, Algorithm::direct}) {
         std::vector<size_t> sent(static_cast<size_t>(hosts)), received(static_cast<size_t>(hosts));
         for (int rank = 0; rank < ranks; ++rank) {
@@ -239,7 +239,7 @@ TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
   }
 }
 
-// -- moving without reducing
+// -- operations that only move elements
 
 TEST(Plans, blocks_and_roots_reach_whom_they_should) {
   for (int ranks = 1; ranks <= ranks_max; ++ranks) {
@@ -288,7 +288,7 @@ TEST(Plans, blocks_and_roots_reach_whom_they_should) {
 TEST(Plans, all_to_all_brings_everyone_what_is_meant_for_it) {
   for (int ranks = 1; ranks <= ranks_max; ++ranks) {
     Circle circle(ranks);
-    // From rank a to rank b: (a + 2 b) % 5 elements, each a * 16 + b.
+    // Rank a sends (a + 2 b) % 5 elements to rank b, each with the value a * 16 + b.
     const auto size = [](int from, int to) { return size_t((from + 2 * to) % 5); };
     std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)), received(static_cast<size_t>(ranks));
     std::vector<Bytes> inputs(static_cast<size_t>(ranks)), outputs(static_cast<size_t>(ranks)),
@@ -400,8 +400,8 @@ struct Counted {
   size_t latencies = 0;
 };
 
-// Follows the steps of all ranks and counts. A message comes one latency after it was sent; a rank sends when
-// all that came before it in its steps has come.
+// Follows the steps of all ranks and counts. A message arrives one latency after it was sent. A rank sends when
+// all messages of its earlier steps have arrived.
 Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
   std::vector<std::vector<plan::Step>> steps(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -409,7 +409,7 @@ Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
     for (size_t round = 0; round < rounds(plan); ++round) add_round(plan, round, steps[size_t(rank)]);
   }
   Counted counted{std::vector<size_t>(size_t(ranks)), std::vector<size_t>(size_t(ranks)), 0};
-  std::map<std::pair<int, int>, std::deque<size_t>> arrivals;  // (from, to): when each message comes
+  std::map<std::pair<int, int>, std::deque<size_t>> arrivals;  // by (from, to): arrival of each message
   std::vector<size_t> position(size_t(ranks), 0), now(size_t(ranks), 0);
   for (bool moved = true; moved;) {
     moved = false;
@@ -444,7 +444,7 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
   for (const Case& one : all_cases()) {
     for (int ranks = 1; ranks <= ranks_max; ++ranks) {
       for (const size_t elements : {size_t(1), size_t(101), size_t(720 * ranks)}) {
-        if (one.chunk_elements > 0 && elements > 101) continue;  // thousands of chunks say no more
+        if (one.chunk_elements > 0 && elements > 101) continue;  // thousands of chunks test nothing more
         const auto blocks = uneven_blocks(ranks, elements);
         const auto plan = [&](int rank) { return plan_of(one, rank, ranks, elements, blocks); };
         const Counted counted = count(plan, ranks);
@@ -456,7 +456,7 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
             << name_of(one, ranks, elements);
         EXPECT_EQ(cost.elements_folded, *std::max_element(counted.folded.begin(), counted.folded.end()))
             << name_of(one, ranks, elements);
-        // Where nothing is empty and nothing is cut, the latencies are exact; chunks follow each other.
+        // When nothing is empty or split into chunks, the latencies are exact.
         if (one.chunk_elements == 0 && elements >= size_t(ranks) && !has_blocks(one.operation)) {
           EXPECT_EQ(cost.latencies, counted.latencies) << name_of(one, ranks, elements);
         }
@@ -467,7 +467,7 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
 
 TEST(Costs, an_exchange_of_blocks_sends_each_once) {
   for (int ranks = 2; ranks <= ranks_max; ++ranks) {
-    // From rank a to rank b: (a + 2 b) % 5 elements.
+    // Rank a sends (a + 2 b) % 5 elements to rank b.
     std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)), received(static_cast<size_t>(ranks));
     const auto add = [](std::vector<Range>& blocks, int from, int to) {
       const size_t begin = blocks.empty() ? 0 : blocks.back().end;

@@ -4,21 +4,24 @@
 
 // Binomial tree
 //
-// Seen from the root, rank is at distance (rank - root) around the circle. In the iteration of a broadcast with span
-// s = 1, 2, 4, .. every rank at a distance below s already has the data and sends it to the rank s further on.
-// So a rank receives once, in the iteration of the highest bit of its distance, and sends in all later ones.
-// A reduce is the reverse: a rank adds its children's sums to its own values, those of the largest
-// span first, then sends the sum to its parent. An allreduce is a reduce to rank 0 and a broadcast from it.
+// Relative to the root, rank is at distance (rank - root) around the circle. In the iteration of a broadcast
+// with span s = 1, 2, 4, .. every rank at a distance below s already has the data and sends it to the rank at
+// its distance + s. So a rank receives once, in the iteration of the highest bit of its distance, and sends in
+// all later ones. A reduce is the reverse: a rank adds the sums of its children to its own values, those of the
+// largest span first, and sends the sum to its parent. An allreduce is a reduce to rank 0 and a broadcast from
+// it.
 //
-// Chunks follow each other through the tree: a rank is done with a chunk as soon as it has forwarded it.
+// Chunks follow each other through the tree: a rank is done with a chunk once it has forwarded it.
 //
-// A barrier is a dissemination: in the iteration with span s each rank sends a byte to the rank s further on and receives one
-// from the rank s before; after all iterations each rank has heard, through others, from all.
+// A barrier is a dissemination: in the iteration with span s each rank sends a byte to the rank s after it and
+// receives one from the rank s before it. After all iterations each rank has heard, through others, from all
+// ranks.
 //
-// Costs: levels = the smallest whole number that is at least log2(ranks), depth = the largest that is at most
-// that: the farthest rank has as many one bits in its distance. depth latencies (twice as many for an allreduce;
-// levels for a barrier). A rank sends the data at most levels times; over all ranks it is sent ranks - 1 times
-// (twice as often for an allreduce). Few latencies and all data in each: for small messages, and for roots.
+// Costs: levels = log2(ranks) rounded up. depth = log2(ranks) rounded down, the most one bits that the distance
+// of a rank can have. depth latencies (twice as many for an allreduce; levels for a barrier). A rank sends the
+// data at most levels times; all ranks together send it ranks - 1 times (twice as often for an allreduce).
+// There are few latencies, but each message carries all data: the tree suits small messages, and operations
+// with a root.
 namespace trainyard::collectives::plan::tree {
 namespace {
 
@@ -59,7 +62,7 @@ void add_broadcast(const Plan& plan, Range part, Steps& steps) {
   const int distance = distance_of(plan);
   const int own = own_span(distance);
   if (own > 0) {
-    // A round ends when its messages have arrived, which is needed before they are forwarded.
+    // A round ends when its messages have arrived, so the chunk can be forwarded in the next round.
     add_take(steps, around(plan.rank - own, plan.ranks), part);
   }
 }

@@ -21,7 +21,7 @@ Choice choice_of(Algorithm algorithm, size_t chunk_bytes = 0, Algorithm between 
   return choice;
 }
 
-// Hosts of one rank each, where only the network costs.
+// Returns hosts of one rank each, where only the network has a cost.
 Cluster network_of(int ranks, double latency, double bytes_per_second) {
   Cluster cluster;
   cluster.hosts = hosts_of(ranks, 1);
@@ -66,7 +66,7 @@ TEST(Replay, FoldsBehindTheWireWhenPiecesAreCut) {
   auto cluster = network_of(2, 0, gigabit);
   cluster.fold_seconds_per_byte = 0.5 / gigabit;
   const size_t bytes = 8 << 20;
-  const double wire = double(bytes) / gigabit;  // 2 (n-1)/n of it each way
+  const double wire = double(bytes) / gigabit;  // each direction carries 2 (n-1)/n of it
   const double whole = allreduce_seconds(choice_of(Algorithm::ring), bytes, cluster);
   EXPECT_NEAR(whole, wire * 1.25, wire * 0.001) << "half of it is added, at half the wire's time";
   for (const auto algorithm : {Algorithm::ring, Algorithm::direct}) {
@@ -79,8 +79,8 @@ TEST(Replay, FoldsBehindTheWireWhenPiecesAreCut) {
 TEST(Replay, LetsBurstsThrough) {
   auto cluster = network_of(2, 1e-3, gigabit);
   cluster.burst_bytes = 128 << 10;
-  // A message of a burst each way and turn: while one was on its way, the link made up for all but a little of it,
-  // and that little is what a row of operations waits for.
+  // Each operation sends one burst in each direction, twice. While a message was in transit, the link recovered
+  // all but a little of its burst. Operations in sequence wait for that little.
   const double wire_of_one = (128 << 10) / gigabit;
   const double seconds = allreduce_seconds(choice_of(Algorithm::ring), 256 << 10, cluster);
   EXPECT_GT(seconds, 2e-3);
@@ -103,8 +103,9 @@ TEST(Replay, SharesAHostsWayOutBetweenItsRanks) {
 }
 
 TEST(Replay, SharesAHostsWayInBetweenThoseWhoSend) {
-  // Of three, rank 1 is left over. It tells rank 0 everything while rank 2 sends it half: together one and a half; then
-  // rank 0 and rank 2 exchange the halves, one way after the other, and rank 1 is told everything.
+  // Rank 1 of three ranks is left over. It sends everything to rank 0 while rank 2 sends half to rank 0: one
+  // and a half in all. Then rank 0 and rank 2 exchange the halves, one direction after the other, and rank 1
+  // receives everything.
   const size_t bytes = 16 << 20;
   const double wire = double(bytes) / gigabit;
   const double seconds =
@@ -152,7 +153,8 @@ TEST(Steps, HideWhatFitsBehindTheBackwardPass) {
   Workload workload{"two layers", {{1e6, 1}, {1e6, 1}}, 0.3, 4};
   const auto cluster = network_of(2, 0, 1e9);
   const auto ring = [](size_t) { return choice_of(Algorithm::ring); };
-  // 4 MB a layer at 1 GB/s: 4 ms. The first goes behind the second's 0.1 s of backward, the last behind nothing.
+  // A layer has 4 MB, which take 4 ms at 1 GB/s. The first operation overlaps with 0.1 s of the backward pass
+  // of the second layer, the last with nothing.
   const auto times = step(workload, cluster, {4e6, 0, 0}, ring);
   EXPECT_NEAR(times.exposed, 0.004, 1e-6);
   EXPECT_NEAR(times.efficiency(), 0.3 / 0.304, 1e-6);
@@ -163,7 +165,7 @@ TEST(Steps, HideWhatFitsBehindTheBackwardPass) {
 }
 
 TEST(Steps, WaitForTheSlowest) {
-  // Means of the largest of n, as tables of order statistics have them.
+  // Expected largest of n draws, from tables of order statistics.
   EXPECT_NEAR(largest_of(2), 0.564, 0.03);
   EXPECT_NEAR(largest_of(10), 1.539, 0.03);
   EXPECT_NEAR(largest_of(1000), 3.241, 0.03);

@@ -10,15 +10,16 @@ namespace {
 
 using plan::Action;
 
-constexpr size_t element_bytes = 4;  // of what gradients are made of
-// What shares a way in shares it in parts: of so many bytes, and so many of a message at most.
+constexpr size_t element_bytes = 4;  // gradients are float32
+// A message on a shared incoming link is split into parts of at least part_bytes_min, and at most parts_max
+// parts.
 constexpr size_t part_bytes_min = 64 << 10;
 constexpr size_t parts_max = 16;
 
-// The messages of one rank, in order: the arrival time of each, and how many of them were requested.
+// The messages of one rank, in order: their arrival times, and the number of messages that were requested.
 struct Arrivals {
   int from = 0;
-  size_t first = 0;  // the number of times[0]
+  size_t first = 0;  // number of the message of times[0]
   std::vector<double> times;
   size_t asked = 0;
 
@@ -27,7 +28,7 @@ struct Arrivals {
   }
   void forget(size_t number) {
     const size_t through = number + 1 - first;
-    if (through < times.size() && through < 256) return;  // not a move of the rest for each
+    if (through < times.size() && through < 256) return;  // amortises the moves of erase()
     times.erase(times.begin(), times.begin() + long(through));
     first += through;
   }
@@ -48,17 +49,18 @@ struct Rank {
   plan::Steps steps;
   size_t position = 0;
   std::vector<Waited> kept;   // received in this round, to be reduced
-  std::vector<Waited> taken;  // of this round
+  std::vector<Waited> taken;  // taken in this round
   std::vector<Arrivals> arrivals;
   Waited missing;  // what a waiting rank waits for
   bool waits = false;
 };
 
-// One way of a host's link, as a bucket of tokens: `free` is when it would be idle if it let through no bursts.
+// One direction of a host's link, as a token bucket: `free` is the time at which it would be idle if it passed
+// no bursts.
 struct Way {
   double free = 0;
 
-  // (first byte, last byte) through, of a message that begins to come at `now`.
+  // Returns when the first and the last byte of a message pass, if the message begins to arrive at `now`.
   std::pair<double, double> pass(double now, double wire, double burst) {
     const double first = std::max(now, free - burst);
     free = std::max(free, now) + wire;
@@ -72,13 +74,13 @@ struct HostTimes {
   std::vector<double> processors_free;
 };
 
-// A part of a message on its way between two hosts: arrives at the incoming link of the receiver and queues there.
+// A part of a message in transit between two hosts; it queues at the incoming link of the receiver.
 struct Flight {
   int from = 0;
   int to = 0;
   double wire = 0;
-  double last = 0;    // when its last byte can be there at the earliest
-  bool ends = false;  // the message
+  double last = 0;    // earliest time at which its last byte can arrive
+  bool ends = false;  // the last part of the message
 };
 
 class Replay {
@@ -112,7 +114,7 @@ class Replay {
     }
   }
 
-  // Of one more operation after those before: a link's burst may be used up by them.
+  // Returns the time of one more operation. Earlier operations may have used up the bursts of the links.
   double seconds() {
     const double began = end_;
     for (size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -167,7 +169,7 @@ class Replay {
 
   int host_of(int rank) const { return cluster_.hosts[size_t(rank)]; }
 
-  // One step of a rank. False: it waits, or it is through.
+  // Executes one step of a rank. Returns false when the rank waits or is done.
   bool advance(int index, Rank& rank) {
     if (rank.stage == rank.stages.size()) return false;
     if (rank.position < rank.steps.size()) {
@@ -223,8 +225,9 @@ class Replay {
       return;
     }
     const plan::Plan& plan = rank.stages[rank.stage].plan;
-    bool copied = false;  // what goes to everyone on a host is written once
-    // What the kernel would interleave goes one after the other here: each begins with another peer.
+    bool copied = false;  // a message to all ranks of a host is written once
+    // The kernel would interleave these messages. Here they follow each other, and each rank begins with
+    // another peer.
     for (int k = 1; k < plan.ranks; ++k) {
       const int member = (plan.rank + k) % plan.ranks;
       const int to = rank_of(rank, member);
@@ -259,7 +262,7 @@ class Replay {
     }
   }
 
-  // The incoming link is shared as well: parts of messages from several hosts interleave in the order of arrival.
+  // Parts of messages from several hosts interleave on the incoming link in the order of their arrival.
   void land(size_t index, double now) {
     const Flight flight = flights_[index];
     free_flights_.push_back(index);
@@ -281,12 +284,13 @@ class Replay {
 
   Waited ask(Rank& rank, int from, size_t bytes) { return {from, arrivals_from(rank, from).asked++, bytes}; }
 
-  // Whether it is there; then the rank is at that time, else it waits for it.
+  // Advances the rank to the arrival of the message; returns false when the message has not arrived, and the
+  // rank waits.
   bool arrived(Rank& rank, const Waited& waited) {
     Arrivals& arrivals = arrivals_from(rank, waited.from);
     const double* time = arrivals.find(waited.number);
     if (time == nullptr) {
-      // What was there before and forgotten had its effect on the rank's time then.
+      // A forgotten message has already advanced the time of the rank.
       if (waited.number < arrivals.first) return true;
       rank.missing = waited;
       rank.waits = true;
@@ -311,11 +315,11 @@ class Replay {
     *first = rank.now;
   }
 
-  // At equal times in the order of their making: nothing is left to chance.
+  // Events of the same time run in the order in which they were added, so the result is deterministic.
   struct Due {
     double time = 0;
     uint64_t number = 0;
-    int index = 0;  // a rank, or -1 - a flight
+    int index = 0;  // a rank, or -1 - the index of a flight
     bool operator>(const Due& other) const {
       return time != other.time ? time > other.time : number > other.number;
     }

@@ -7,7 +7,7 @@
 namespace trainyard::collectives::projection {
 namespace {
 
-// Forward is one part of a step's arithmetic and backward two.
+// The forward pass is one third of the arithmetic of a step, the backward pass two.
 constexpr double forward_share = 1.0 / 3;
 
 double quantile_of_normal(double p) {
@@ -28,7 +28,7 @@ void add_dense(std::vector<Layer>& layers, double in, double out, double times =
   layers.push_back({in * out + out, 2 * in * out * times});
 }
 
-// The convolutions of a ResNet of bottlenecks, for an image of side `side`.
+// Returns the convolutions of a ResNet with bottlenecks, for an image of side `side`.
 std::vector<Layer> residual_layers(int depth, double side) {
   std::vector<Layer> layers;
   add_convolution(layers, 3, 64, 7, side / 2);
@@ -82,13 +82,13 @@ Workload vgg16() {
 Workload bert_large() {
   constexpr double width = 1024, tokens = 128, vocabulary = 30522, positions = 512;
   Workload workload{"BERT-large", {}};
-  workload.layers.push_back({(vocabulary + positions + 2) * width, 0});  // tables: nothing is multiplied
+  workload.layers.push_back({(vocabulary + positions + 2) * width, 0});  // tables: no multiplications
   for (int layer = 0; layer < 24; ++layer) {
     for (int k = 0; k < 4; ++k) add_dense(workload.layers, width, width, tokens);
     add_dense(workload.layers, width, 4 * width, tokens);
     add_dense(workload.layers, 4 * width, width, tokens);
   }
-  // The vocabulary's scores: the table's parameters again, so only the arithmetic.
+  // The scores over the vocabulary reuse the parameters of the table, so only their arithmetic counts.
   workload.layers.push_back({0, 2 * width * vocabulary * tokens});
   return workload;
 }
@@ -101,7 +101,7 @@ Workload mask_rcnn() {
     add_convolution(workload.layers, double(256 << level), 256, 1, here);
     add_convolution(workload.layers, 256, 256, 3, here);
   }
-  add_convolution(workload.layers, 256, 256, 3, side / 3.5);  // the proposals' head, on all levels
+  add_convolution(workload.layers, 256, 256, 3, side / 3.5);  // head of the proposals, on all levels
   add_dense(workload.layers, 256 * 7 * 7, 1024, regions);
   add_dense(workload.layers, 1024, 1024, regions);
   add_dense(workload.layers, 1024, 5 * 81, regions);
@@ -121,17 +121,17 @@ StepTimes step(const Workload& workload, const Cluster& cluster, const Overlap& 
 
   double flop = 0;
   for (const Layer& layer : workload.layers) flop += layer.flop;
-  std::map<size_t, double> known;  // most buckets are of one size
+  std::map<size_t, double> known;  // most buckets have the same size
   const auto reduce = [&](double bytes) {
     const auto whole = size_t(std::ceil(bytes));
     auto& seconds = known[whole];
     if (seconds == 0) seconds = allreduce_seconds(chooser(whole), whole, cluster);
     return seconds;
   };
-  // Of the slowest rank, since all wait for it.
+  // The compute time of the slowest rank, for which all ranks wait.
   const double computing = times.compute + times.slowest;
-  double now = computing * forward_share;  // of the backward pass
-  double free = 0;                         // of the one operation at a time
+  double now = computing * forward_share;  // time of the backward pass
+  double free = 0;                         // end of the operation under way; one runs at a time
   double bucket = 0;
   const auto send = [&] {
     const double begins = std::max(now + overlap.cycle_seconds / 2, free);
@@ -141,7 +141,7 @@ StepTimes step(const Workload& workload, const Cluster& cluster, const Overlap& 
   for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer) {
     now += computing * (1 - forward_share) * (flop > 0 ? layer->flop / flop : 0);
     bucket += layer->parameters * workload.gradient_bytes;
-    // A large layer is cut: its first part goes while the rest waits.
+    // A large layer is split: its first part is reduced while the rest waits.
     while (bucket >= 2 * overlap.bucket_bytes) {
       const double rest = bucket - overlap.bucket_bytes;
       bucket = overlap.bucket_bytes;

@@ -1,9 +1,11 @@
-// Floats of 16 and 8 bits, as the IEEE and OCP write them, from and to float32. Rounds to nearest, ties to even.
+// Converts 16-bit and 8-bit floats, as IEEE 754 and OCP OFP8 define them, from and to float32. Rounds to
+// nearest, ties to even.
 //
-// Bit for bit what the processors' own conversions give (F16C for f16), NaN and subnormal numbers included, so
-// that machines with and without them compute the same sums.
+// The results equal those of the processors' own conversions (F16C for f16) bit for bit, including NaN and
+// subnormal numbers. So machines with and without these instructions compute the same sums.
 //
-// Static: who includes this for a newer processor keeps its copies to itself (kernels.hpp says why).
+// All functions are static, so that each file has its own copies, compiled for its processor (kernels.hpp
+// explains why).
 //
 // Threads: pure functions.
 #pragma once
@@ -24,8 +26,9 @@ static inline float float_of(uint32_t bits) {
   return value;
 }
 
-// Rounds a finite float32 to a format of `Exponent` and `Mantissa` bits, as if its exponent had no upper end:
-// the result may be more than the format's largest number, and then compares greater than its bits.
+// Rounds a finite float32 to a format with `Exponent` and `Mantissa` bits, as if the exponent had no upper
+// limit. A result above the largest number of the format therefore compares greater than the bits of that
+// number.
 template <int Exponent, int Mantissa>
 static inline uint32_t rounded(uint32_t magnitude) {
   constexpr int bias = (1 << (Exponent - 1)) - 1;
@@ -39,7 +42,7 @@ static inline uint32_t rounded(uint32_t magnitude) {
   const uint32_t rest = mantissa & ((1u << shift) - 1);
   const uint32_t half = 1u << (shift - 1);
   const uint32_t up = rest > half || (rest == half && (kept & 1) != 0) ? 1 : 0;
-  // The implicit bit is part of `kept`, so it counts as one exponent; a carry out of the mantissa as another.
+  // The implicit bit is part of `kept` and adds one to the exponent; a carry out of the mantissa adds another.
   return (exponent > 0 ? uint32_t(exponent - 1) << Mantissa : 0) + kept + up;
 }
 
@@ -49,7 +52,7 @@ static inline float widened(uint32_t magnitude) {
   const uint32_t exponent = magnitude >> Mantissa;
   const uint32_t mantissa = magnitude & ((1u << Mantissa) - 1);
   if (exponent > 0) return float_of(((exponent + 127 - bias) << 23) | mantissa << (23 - Mantissa));
-  // Subnormal: mantissa * 2^(1 - bias - Mantissa), which float32 holds exactly.
+  // Subnormal: mantissa * 2^(1 - bias - Mantissa), which float32 represents exactly.
   return float(int(mantissa)) * float_of(uint32_t(127 + 1 - bias - Mantissa) << 23);
 }
 

@@ -1,8 +1,8 @@
-// The loops behind reduce.hpp, compiled once for each kind of processor. Private to reduce/.
+// Implements the loops of reduce.hpp. They are compiled once for each kind of processor. Private to reduce/.
 //
-// Everything here is in an unnamed namespace and calls nothing of the standard library: a function that was
-// compiled for a newer processor must never be the one that the linker keeps for all. Each file that includes
-// this has its own `Halves`: how f16 becomes float32 and back.
+// Everything here is in an unnamed namespace and calls nothing of the standard library. Otherwise the linker
+// might keep a copy of a shared function that was compiled for a newer processor, and use it everywhere. Each
+// file that includes this one defines its own `Halves`, which converts f16 to float32 and back.
 //
 // Threads: pure functions.
 #pragma once
@@ -19,11 +19,11 @@ namespace {
 using KernelFold = void (*)(std::byte* out, const std::byte* const* operands, size_t count, size_t elements,
                             int divisor);
 
-// Small enough that a block of wide values stays in the first-level cache, large enough to forget the loops
-// around it.
+// Small enough that a block of float32 values stays in the first-level cache, large enough to amortise the
+// loops around it.
 constexpr size_t block_elements = 512;
 
-// -- how two values are combined
+// -- combining two values
 
 struct Sum {
   template <class Number>
@@ -78,7 +78,7 @@ struct BitsXor {
   }
 };
 
-// Signed sums and products wrap: computed as unsigned, which may.
+// Signed sums and products are computed as unsigned numbers, whose overflow is defined to wrap.
 template <class Signed, class Unsigned>
 struct Wrapping {
   template <class Combine>
@@ -87,7 +87,7 @@ struct Wrapping {
   };
 };
 
-// -- numbers that are combined as they are
+// -- types that are combined in their own type
 
 inline double divided(double value, int divisor) { return value / double(divisor); }
 inline float divided(float value, int divisor) { return value / float(divisor); }
@@ -103,7 +103,7 @@ void fold_same(std::byte* out_bytes, const std::byte* const* operands, size_t co
   const auto* first = reinterpret_cast<const Number*>(operands[0]);
   if (count == 2) {
     const auto* second = reinterpret_cast<const Number*>(operands[1]);
-    // Each element is read before it is written, at one index: out may be an operand.
+    // Each element is read before it is written, at the same index, so `out` may be one of the operands.
 #pragma GCC ivdep
     for (size_t i = 0; i < elements; ++i) {
       const Number value = Combine::of(first[i], second[i]);
@@ -123,7 +123,7 @@ void fold_same(std::byte* out_bytes, const std::byte* const* operands, size_t co
   }
 }
 
-// -- numbers that are combined as float32
+// -- types that are combined as float32
 
 template <class Format, class Combine, bool divides>
 void fold_wide(std::byte* out_bytes, const std::byte* const* operands, size_t count, size_t elements,
@@ -160,7 +160,7 @@ void fold_wide(std::byte* out_bytes, const std::byte* const* operands, size_t co
 
 struct Bfloats {
   using Narrow = uint16_t;
-  static constexpr bool one_by_one = true;  // plain arithmetic, which the compiler makes wide by itself
+  static constexpr bool one_by_one = true;  // plain arithmetic, which the compiler vectorises
   static float wide(uint16_t bits) { return formats::from_bf16(bits); }
   static uint16_t narrowed(float value) { return formats::to_bf16(value); }
   static void widen(const uint16_t* from, float* to, size_t size) {
@@ -171,7 +171,7 @@ struct Bfloats {
   }
 };
 
-// 256 values, widened once.
+// A table of all 256 values of an 8-bit format as float32.
 template <float (*from)(uint8_t)>
 struct EightBits {
   float values[256];
@@ -193,7 +193,7 @@ struct Eights {
   }
 };
 
-// -- which loop
+// -- the choice of a loop
 
 template <class Number, class Unsigned>
 KernelFold integers_by(Reduction reduction) {
@@ -283,7 +283,7 @@ KernelFold kernel_for(Type type, Reduction reduction) {
   }
 }
 
-// -- 16 bits and float32
+// -- conversions between 16 bits and float32
 
 template <class Halves>
 void widen_with(Type type, const std::byte* narrow, float* wide, size_t elements) {

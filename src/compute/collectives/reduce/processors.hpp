@@ -1,4 +1,5 @@
-// Declares the functions that are compiled for each kind of processor: the loops of kernels.hpp, and a pause in spin loops.
+// Declares the functions that are compiled for each kind of processor: the loops of kernels.hpp, and a pause
+// for spin loops.
 //
 // Threads: pure functions. A function may be called only where the processor supports it.
 #pragma once
@@ -16,10 +17,10 @@ void fold_plain(Type type, Reduction reduction, std::byte* out, const std::byte*
 void widen_plain(Type type, const std::byte* narrow, float* wide, size_t elements);
 void narrow_plain(Type type, const float* wide, std::byte* narrow, size_t elements);
 
-// Adds what lies in the folder of this kind of processor (x86/), as far as the machine can run it.
+// Adds the kernels in the folder of this architecture (x86/) that the machine can run.
 void add_kernels_of_this_processor(std::vector<Kernels>& kernels);
 
-// A moment for the other half of the core, between two looks at a word that will change soon.
+// Pauses briefly within a spin loop, which leaves the core to its other hardware thread.
 void relax_core();
 
 }  // namespace trainyard::collectives

@@ -53,7 +53,7 @@ void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::b
   static const auto best = runnable_kernels().back().fold;
   CHECK(!operands.empty(), "something is combined");
   CHECK(exists(type, reduction), "there is such a reduction of this type");
-  if (divisor == 0 && reduction == Reduction::average) reduction = Reduction::sum;  // it is divided later
+  if (divisor == 0 && reduction == Reduction::average) reduction = Reduction::sum;  // a later step divides
   best(type, reduction, out, operands.data(), operands.size(), elements, divisor);
 }
 

@@ -1,7 +1,7 @@
 // Combines the ranks' values of a range, element by element.
 //
-// The result of a reduction depends on its operands and their order alone, not on the processor: the vectorised
-// kernels give the bits of the plain ones. (Which NaN results from several NaN is unspecified.)
+// A result depends only on the operands and their order, not on the processor: the vectorised kernels give the
+// same bits as the plain ones. (The result of a reduction of several NaN is an unspecified NaN.)
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -16,22 +16,24 @@
 namespace trainyard::collectives {
 
 // out[i] = ((operands[0][i] with operands[1][i]) with operands[2][i]) .., rounded to the type once, at the end.
-// divisor > 0: what results is divided by it first (the last step of an average).
-// Requires: at least one operand; each holds `elements` values; out may be one of them, else overlaps none.
+// If divisor > 0, the result is divided by it before it is rounded (the last step of an average).
+// Requires: at least one operand; each holds `elements` values; out may be one of the operands, else it
+// overlaps none of them.
 void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
           size_t elements, int divisor = 0);
 
-// data[i] *= factor. Floats of 32 bits and fewer are multiplied as float32, by the factor rounded to float32. Integers
-// are multiplied as doubles and cut towards zero; what exceeds 64 bits becomes the nearest number that does not, and what
-// exceeds the type wraps.
+// data[i] *= factor. Floats of 32 bits and fewer are multiplied as float32, by the factor rounded to float32.
+// Integers are multiplied as doubles and truncated towards zero. A product outside of 64 bits becomes the
+// nearest number inside, and one outside of the type wraps.
 void scale(Type type, std::byte* data, size_t elements, double factor);
 
-// f16 or bf16 to float32 and back, rounded to nearest, ties to even.
-// Requires: type is f16 or bf16; the two do not overlap.
+// Convert f16 or bf16 to float32 and back, rounding to nearest, ties to even.
+// Requires: type is f16 or bf16; the two ranges do not overlap.
 void widen(Type type, const std::byte* narrow, float* wide, size_t elements);
 void narrow(Type type, const float* wide, std::byte* narrow, size_t elements);
 
-// The kernels that this processor can run, the plainest first; fold() uses the last one.
+// A set of kernels for one kind of processor. runnable_kernels() returns those that this processor can run, the
+// plain ones first; fold() uses the last.
 struct Kernels {
   std::string_view name;
   void (*fold)(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,

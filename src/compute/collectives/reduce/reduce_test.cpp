@@ -1,4 +1,5 @@
-// Every kernel that this machine can run against the plainest code; and the float formats against arithmetic.
+// Compares every kernel that this machine can run with the reference, and the float formats with plain
+// arithmetic.
 #include "collectives/reduce/reduce.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +86,7 @@ TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no
   constexpr size_t kinds = std::size(values);
   constexpr size_t operands = 3;
   constexpr size_t elements =
-      kinds * kinds * kinds;  // every three of them; and each in every place of a vector
+      kinds * kinds * kinds;  // all combinations of three values, at every position in a vector register
   for (const Type type : {Type::f64, Type::f32, Type::f16, Type::bf16, Type::f8e4m3, Type::f8e5m2}) {
     std::vector<Bytes> inputs(operands, Bytes(elements * bytes_of(type)));
     for (size_t i = 0; i < elements; ++i) {
@@ -134,7 +135,7 @@ TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no
 }
 
 TEST(Kernels, every_f16_and_bf16_survives_beside_zero) {
-  // A reduction with -0 changes nothing but quiets a signalling NaN, as the processors' conversions do.
+  // A reduction with -0 keeps every value but quiets a signalling NaN, as the conversions of the processors do.
   for (const Kernels& kernels : runnable_kernels()) {
     for (const Type type : {Type::f16, Type::bf16}) {
       std::vector<uint16_t> all(65536), zeros(65536, 0x8000), out(65536);
@@ -168,13 +169,13 @@ TEST(Kernels, rounding_to_f16_is_the_same_everywhere) {
                                    reinterpret_cast<const std::byte*>(b.data())};
     kernels.fold(Type::f16, Reduction::product, reinterpret_cast<std::byte*>(out.data()), operands, 2,
                  a.size(), 0);
-    for (uint16_t& bits : out) bits = is_nan(bits) ? 0x7e00 : bits;  // which NaN it is, is unspecified
+    for (uint16_t& bits : out) bits = is_nan(bits) ? 0x7e00 : bits;  // all NaN count as equal
     if (expected.empty()) expected = out;
     ASSERT_EQ(out, expected) << kernels.name;
   }
 }
 
-// Every number of a format, rounded from its neighbourhood: the nearest wins, the even one on a tie.
+// Checks numbers around every number of a format: each is rounded to the nearest, and to the even one on a tie.
 template <class Narrow>
 void expect_nearest(float (*widen)(Narrow), Narrow (*narrow)(float), unsigned finite) {
   for (unsigned bits = 0; bits < finite; ++bits) {
@@ -201,7 +202,7 @@ TEST(Formats, ends_of_the_ranges) {
   EXPECT_EQ(formats::to_f16(65520.0f), 0x7c00);
   EXPECT_EQ(formats::to_f16(65519.0f), 0x7bff);
   EXPECT_EQ(formats::from_f8e4m3(0x7e), 448.0f);
-  EXPECT_EQ(formats::to_f8e4m3(464.0f), 0x7e);  // the tie goes to the even one
+  EXPECT_EQ(formats::to_f8e4m3(464.0f), 0x7e);  // the tie goes to the even number
   EXPECT_EQ(formats::to_f8e4m3(480.0f), 0x7f);  // too large: NaN
   EXPECT_EQ(formats::from_f8e4m3(0x01), std::ldexp(1.0f, -9));
   EXPECT_EQ(formats::from_f8e5m2(0x7b), 57344.0f);
@@ -228,7 +229,7 @@ TEST(Scale, integers_are_multiplied_as_doubles_and_cut) {
   EXPECT_EQ(scaled<uint8_t>(Type::u8, {3, 200}, -1.0), (std::vector<uint8_t>{253, 56}));
 }
 
-// As frameworks do: the factor is a number of the type in which they compute.
+// Frameworks do the same: the factor has the type in which they compute.
 TEST(Scale, floats_are_multiplied_in_float32_by_a_factor_of_float32) {
   constexpr double factor = 0.1915194503788923;
   for (int number = -2048; number <= 2048; ++number) {

@@ -1,4 +1,4 @@
-// Every plan, with and without chunks: what tests that must hold for all plans walk over.
+// Lists every plan, with and without chunks, for tests that must hold for all plans.
 //
 // Threads: plain values. Lifetime: blocks outlive the plans that point to them.
 #pragma once

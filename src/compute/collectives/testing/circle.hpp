@@ -1,4 +1,4 @@
-// All ranks of one operation, stepped in turn by one thread: the vocabulary of the plans' tests.
+// Executes the steps of all ranks of an operation on one thread, for the tests of the plans.
 //
 // Threads: confined to one. Errors: a failed expectation of the test that calls.
 #pragma once
@@ -27,12 +27,12 @@ void put_number(Bytes& bytes, size_t index, Number number) {
   std::memcpy(bytes.data() + index * sizeof number, &number, sizeof number);
 }
 
-// Values of very different size and sign: any other order of additions gives other bits.
+// Values of very different magnitude and sign: another order of additions gives other bits.
 inline Bytes awkward_values(Type type, size_t elements, uint64_t seed) {
   SeededRandom random(seed * 1000003 + elements);
   Bytes bytes(elements * bytes_of(type));
   for (size_t i = 0; i < elements; ++i) {
-    // Magnitudes that differ by far, but whose sums and products fit the type.
+    // Magnitudes that differ widely, but whose sums and products fit the type.
     const int span = type == Type::f64 || type == Type::f32 || type == Type::bf16 ? 20 : 3;
     const float value = (float(random.below(2000001)) / 1000000.0f - 1.0f) *
                         formats::float_of(uint32_t(127 - span + int(random.below(uint64_t(2 * span)))) << 23);
@@ -79,8 +79,8 @@ class Circle {
 
   int size() const { return int(transports_.size()); }
 
-  // Every rank runs its plans one after the other, all ranks concurrently. Many iterations without progress of any rank are a
-  // deadlock.
+  // Executes the plans of every rank one after the other, all ranks concurrently. Many iterations without
+  // progress of any rank are a deadlock.
   struct Part {
     plan::Plan plan;
     std::vector<int> team;
@@ -96,7 +96,7 @@ class Circle {
     for (int turn = 0; turn < turns_max; ++turn) {
       bool all = true;
       for (int k = 0; k < size(); ++k) {
-        // Now forwards, now backwards: nothing may depend on who comes first.
+        // Alternates the order of the ranks, since nothing may depend on it.
         const auto rank = size_t(turn % 2 == 0 ? k : size() - 1 - k);
         if (position[rank] == parts[rank].size()) continue;
         const Part& part = parts[rank][position[rank]];

@@ -1,6 +1,6 @@
-// Groups whose ranks are threads of one test: the vocabulary of the tests of whole groups.
+// Runs groups whose ranks are threads of one test.
 //
-// Threads: each rank plays in its own. Errors: a failed expectation of the test that calls.
+// Threads: each rank has its own. Errors: a failed expectation of the calling test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace trainyard::collectives::testing {
 
-// Addresses of loopback that no other test process of this machine uses: 127/8 is ours to the last bit.
+// Returns loopback addresses (127/8) that no other test process of this machine uses.
 inline std::vector<Endpoint> endpoints(int ranks) {
   static std::atomic<int> groups = 0;
   const int group = groups++;
@@ -45,7 +45,7 @@ inline TcpOptions options(const std::vector<Endpoint>& endpoints, int rank, Way 
   return options;
 }
 
-// Plays every rank in a thread of its own, which owns its group.
+// Runs every rank in its own thread, which owns the group of the rank.
 inline void over_owned(Way way, int ranks, const std::function<void(std::unique_ptr<Group>)>& play,
                        const std::string& plans = "") {
   const auto all = endpoints(ranks);

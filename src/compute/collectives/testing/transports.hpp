@@ -1,4 +1,4 @@
-// Transports that tests put around others: what is said of a cluster that is not there, and ranks that die.
+// Wraps transports for tests: with hosts that the test chooses, and with ranks that die.
 //
 // Threads, errors: of the transport inside.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace trainyard::collectives::testing {
 
-// Passes everything on.
+// Forwards everything.
 class Around : public Transport {
  public:
   explicit Around(std::unique_ptr<Transport> inside) : impl_(std::move(inside)) {}
@@ -48,7 +48,7 @@ class Around : public Transport {
   const std::unique_ptr<Transport> impl_;
 };
 
-// Its ranks are on the hosts that we say: so a hierarchical plan finds several on one machine.
+// Reports the hosts that the test chooses, so that a hierarchical plan finds several on one machine.
 class Placed final : public Around {
  public:
   Placed(std::unique_ptr<Transport> inside, std::vector<int> hosts)
@@ -59,8 +59,9 @@ class Placed final : public Around {
   const std::vector<int> hosts_;
 };
 
-// Its rank lives while `lives` says so, which is asked before each step of a plan: a message that is sent or awaited,
-// and the end of a reduction for each message in it. A dead one does nothing more, and reports it in advance().
+// Simulates the death of its rank. The rank lives while `lives` returns true, which is called before each step
+// of a plan: before each message is sent or expected, and for each message that a reduction releases. A dead
+// rank does nothing more, and advance() reports it.
 class Mortal final : public Around {
  public:
   Mortal(std::unique_ptr<Transport> inside, std::function<bool()> lives)

@@ -1,4 +1,5 @@
-// What a member tells the others of where it is: any text is refused, or is what it encodes to again.
+// Decodes any text as the address that a member offers. The text is rejected, or the decoded address encodes to
+// an equal one.
 // decoder: src/compute/collectives/transport/tcp/place.cpp src/compute/collectives/transport/shm/segment_address.cpp
 #include <cstddef>
 #include <cstdint>

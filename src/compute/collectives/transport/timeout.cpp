@@ -21,7 +21,7 @@ int Timeout::guilty(std::span<const int> waited_for, Time now) const {
   for (const int peer : waited_for) {
     if (!word_of(peer)) return peer;
   }
-  // All of them wait. They do not name this rank, which waits too, unless all wait for each other.
+  // All of them wait. One of them names a rank other than this one, unless all ranks wait for each other.
   for (const int peer : waited_for) {
     if (word_of(peer)->guilty != rank_) return word_of(peer)->guilty;
   }

@@ -1,12 +1,13 @@
 // A Timeout decides how long a rank waits for others, and which rank it blames when nothing arrives.
 //
-// The rank that this one waits for may itself wait, for a rank that waits for another: the one that is stuck is the one that
-// does not wait. So a rank that waits without progress reports this repeatedly, with the rank that it would blame as far as it
-// knows, and passes new names on. A rank that reports nothing is not waiting in this group: it is stuck, stopped, or late. The
-// report of a rank that has begun to wait before the limit has arrived when this one blames.
+// The rank that this one waits for may itself be waiting for a third. Only the rank at the end of the chain,
+// which does not wait, is stuck. So a rank that waits without progress repeatedly reports this to the others,
+// and names the rank that it would blame; it reports again at once when that name changes. A rank that sends no
+// reports does not wait in this group: it is stuck, stopped, or late. A rank that began to wait before the
+// limit has reported it when this rank blames a peer.
 //
 //   0          a step        2 steps ..                          the limit   + 2 steps
-//   we wait    we report     again, and when the name changes                we blame
+//   it waits   it reports    again, and when the name changes                it blames
 //
 // Threads: confined to one at a time. Errors: none.
 // Units: a step is a twentieth of the limit.
@@ -37,10 +38,10 @@ class Timeout {
   // Records the report of `peer`, which waits and would blame `guilty`. Requires: both are ranks.
   void heard(int peer, int guilty, Time now);
 
-  // Returns the rank that is at fault, as far as this rank knows, for the lack of progress of `waited_for`; itself when that is
-  // empty.
+  // Returns the rank that is at fault, as far as this rank knows, when `waited_for` make no progress. Returns
+  // this rank when `waited_for` is empty.
   int guilty(std::span<const int> waited_for, Time now) const;
-  // Returns the rank to name to the others, when a report is due.
+  // Returns the rank to name to the others when a report is due.
   std::optional<int> word(std::span<const int> waited_for, Time now);
   bool is_over(Time now) const;
 
@@ -49,7 +50,7 @@ class Timeout {
     int guilty = 0;
     Time at;
   };
-  static constexpr int steps_in_limit = 20;  // few reports; and a wait that begins late is still reported
+  static constexpr int steps_in_limit = 20;  // few reports, but one even for a wait that begins late
   static constexpr int steps_until_blame =
       2;  // beyond the limit: time for the reports of ranks that began to wait within it
   static constexpr int steps_heard =

@@ -10,7 +10,8 @@ namespace {
 constexpr Duration limit = 1000ms;
 constexpr Duration tick = 10ms;
 
-// Simulates ranks that wait for each other and receive reports a tick later: returns whom each one blames, and when.
+// Simulates ranks that wait for each other and receive reports a tick later. Returns which rank each one
+// blames, and when.
 struct Blame {
   int guilty;
   Duration at;
@@ -43,7 +44,7 @@ std::map<int, Blame> play(int ranks, const std::map<int, std::vector<int>>& wait
 }
 
 TEST(Timeout, all_of_a_chain_blame_its_end) {
-  // A ring of 20, of which rank 7 is stuck.
+  // A ring of 20 ranks, of which rank 7 is stuck.
   std::map<int, std::vector<int>> waits;
   for (int rank = 0; rank < 20; ++rank) {
     if (rank != 7) waits[rank] = {(rank + 19) % 20};

@@ -1,4 +1,4 @@
-// Processors without kernels of their own: the plain ones do.
+// Adds no kernels for processors that have none of their own: the plain ones are used.
 #include "collectives/reduce/processors.hpp"
 
 namespace trainyard::collectives {

@@ -1,8 +1,8 @@
-// NCCL's functions, and the one of CUDA's driver that is used with them, over ordinary memory: ranks are threads of one
-// process, and a stream is the thread's. As on a GPU nothing is done by the call: an operation ends when all that it needs
-// has been brought, which cuStreamQuery finds.
+// Implements the functions of NCCL and of the CUDA driver that DeviceGroup uses, over ordinary memory. Ranks
+// are threads of one process, and each thread has one stream. As on a GPU, a call only enqueues an operation.
+// The operation ends when the data of all ranks that it needs has arrived, which cuStreamQuery detects.
 //
-// Threads: each communicator is confined to one; what lies between them is guarded by its mutex.
+// Threads: each communicator is confined to one; the state that they share is guarded by its mutex.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -36,7 +36,7 @@ std::mutex meetings_mutex;
 std::map<uint64_t, std::shared_ptr<Meeting>> meetings;  // guarded by meetings_mutex
 std::atomic<uint64_t> identities = 0;
 
-// What this thread's stream still has to do: each is asked whether it is done.
+// The operations on the stream of this thread that are not done. Each returns true when it is.
 thread_local std::deque<std::function<bool()>> stream;
 
 size_t size_of(int type) {
@@ -103,7 +103,8 @@ struct ncclComm {
 
 namespace {
 
-// Brings our bytes to the next operation, and does `end` when so many have been brought, or the one of `from`.
+// Contributes the bytes of this rank to the next operation. Calls `end` when all ranks have contributed, or
+// rank `from` has.
 void bring(ncclComm* comm, Bytes bytes, bool ours, int from,
            std::function<void(const std::map<int, Bytes>&)> end) {
   const uint64_t operation = comm->operations++;

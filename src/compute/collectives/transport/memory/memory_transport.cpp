@@ -18,10 +18,10 @@ struct Message {
   Tag tag;
   std::span<const std::byte> bytes;
   std::byte* lent = nullptr;
-  bool announced = false;  // the bytes are where they are taken
+  bool announced = false;  // the bytes are already where the receiver takes them
 };
 
-// What lies between the ranks. All members guarded by mutex.
+// Connects the ranks. All members are guarded by mutex.
 struct Table {
   explicit Table(int size)
       : messages(size_t(size) * size_t(size)), unread(size_t(size)), left(size_t(size)) {}
@@ -31,8 +31,8 @@ struct Table {
   std::vector<std::deque<Message>> messages;  // by from * size + to
   std::vector<size_t> unread;                 // by sender
   std::vector<bool> left;                     // by rank
-  std::optional<Error> ended;                 // by whom and why: the permanent error of the group
-  uint64_t changes = 0;                       // so that a wait cannot miss what happened before it began
+  std::optional<Error> ended;  // the permanent error of the group, which names the rank at fault
+  uint64_t changes = 0;        // lets wait() detect changes that happened before it began
   std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<Table>> among;
 };
 
@@ -71,7 +71,7 @@ class Seat final : public MemoryTransport {
     end(unavailable("rank " + std::to_string(rank_) + ": " + std::string(why)));
   }
 
-  // After the group has failed nothing is sent or received: earlier messages may never be released.
+  // After the group has failed, nothing is sent or received: earlier messages may never be released.
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     if (failed_) return;
     const std::scoped_lock lock(table_->mutex);
@@ -153,12 +153,12 @@ class Seat final : public MemoryTransport {
     return "rank " + std::to_string(peer) + " has left, but is still needed";
   }
 
-  // Requires, for those below: table_->mutex is held.
+  // The functions below require: table_->mutex is held.
 
-  // Moves what can be moved.
+  // Delivers the messages that can be delivered.
   Result<void> move() {
     seen_ = table_->changes;
-    // A plan receives from a peer before it takes from it in the same round, and what was kept blocks the queue
+    // A plan receives from a peer before it takes from it in the same round. A kept message blocks the queue
     // until it is released.
     for (const int peer : order_) {
       Kept& kept = kept_[size_t(peer)];
@@ -172,7 +172,7 @@ class Seat final : public MemoryTransport {
       kept.lent = queue(peer, rank_).front().lent;
     }
     for (auto each = taken_.begin(); each != taken_.end();) {
-      // Takes of one peer are met in their order: one that is still open blocks the peer's later ones.
+      // Takes from one peer are matched in order: an open one blocks the later ones.
       const bool empty = queue(each->peer, rank_).empty();
       if (kept_[size_t(each->peer)].open || empty) {
         if (empty && table_->left[size_t(each->peer)]) return unavailable(left_message(each->peer));
@@ -186,7 +186,7 @@ class Seat final : public MemoryTransport {
       change();
       each = taken_.erase(each);
     }
-    // Nor will one that has left ever read what we sent it.
+    // A rank that has left will not read what this rank sent to it.
     for (int peer = 0; table_->unread[size_t(rank_)] > 0 && peer < size_; ++peer) {
       if (table_->left[size_t(peer)] && !queue(rank_, peer).empty()) return unavailable(left_message(peer));
     }
@@ -203,7 +203,7 @@ class Seat final : public MemoryTransport {
     bytes_sent_ += message.bytes.size();
     ++messages_sent_;
   }
-  // The first error is that of all ranks; it names the rank at fault.
+  // The first error becomes that of all ranks; it names the rank at fault.
   void end(Error error) {
     if (!table_->ended) table_->ended = std::move(error);
     change();

@@ -1,8 +1,9 @@
-// Connects ranks within one process through a shared table of messages. For tests, and as the simplest model of a transport.
+// Connects ranks within one process through a shared table of messages, for tests and as the simplest model of
+// a transport.
 //
-// A message is a reference to the sender's bytes until its receiver has read it: nothing is copied earlier than
-// necessary, so a plan that overwrites bytes before they are read gives wrong sums here, and a race under the thread
-// sanitizer.
+// A message is a reference to the bytes of its sender until the receiver has read it. Nothing is copied earlier
+// than necessary, so a plan that overwrites bytes too early gives wrong sums here, and a data race under the
+// thread sanitizer.
 //
 // Threads: each transport is confined to one thread at a time; the table they share is guarded by its own
 // mutex. Lifetime: the transports share the table; the last one frees it.

@@ -55,7 +55,8 @@ AdoptedMemory::AdoptedMemory(std::shared_ptr<RegisteredMemory> registered, std::
     : registered_(std::move(registered)), pages_(pages), process_(::getpid()) {}
 
 AdoptedMemory::~AdoptedMemory() {
-  // A child of fork() has private pages already, and its copy of the lock may be held by a thread that does not exist.
+  // A child of fork() has private pages already, and a thread that does not exist in the child may hold its
+  // lock.
   if (::getpid() == process_) registered_->free(pages_.data());
 }
 

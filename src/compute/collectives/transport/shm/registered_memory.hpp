@@ -1,7 +1,9 @@
-// RegisteredMemory is memory that local ranks read and write directly: allocated for this, or registered in place (adopted).
+// RegisteredMemory is memory that local ranks read and write directly: allocated for this purpose, or
+// registered in place.
 //
-// Adopting memory replaces its pages by those of a memfd, with the same content: pointers stay valid, and a peer can map them.
-// So the buffers of a framework are reduced without a copy, and without its knowledge.
+// Registration in place (adopt) replaces the pages by those of a memfd with the same content: pointers stay
+// valid, and a peer can map the pages. So the buffers of a framework are reduced without a copy, and without
+// changes to the framework.
 //
 // Threads: call from anywhere. Lifetime: shared by the groups of a process, so that one registration serves them all, and by
 //          the holders of adopted memory; the last one frees it.
@@ -43,7 +45,7 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
     SharedMemory memory;
     uint32_t generation = 0;
   };
-  // Makes one with make() at a free index.
+  // Stores the memory that make() returns at a free index.
   template <class Make>
   Result<std::span<std::byte>> keep(const Make& make);
 

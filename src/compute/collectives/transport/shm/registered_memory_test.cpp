@@ -1,5 +1,5 @@
-// Memory that was there already and that local ranks map: what is in it stays, sums over it are the same, and it goes
-// back as it was.
+// Tests existing memory that local ranks map: it keeps its content, sums over it are equal, and it becomes
+// private again.
 #include "collectives/transport/shm/registered_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing;
 
-// As an allocator gives it out: whole pages are somewhere inside.
+// A buffer as an allocator returns it, with whole pages inside.
 struct Buffer {
   explicit Buffer(size_t bytes, size_t beyond = 64)
       : room(static_cast<std::byte*>(std::malloc(bytes + beyond))), bytes(room.get() + beyond, bytes) {
@@ -60,7 +60,7 @@ TEST(AdoptedMemory, keeps_what_is_in_it_and_is_seen_by_others_until_it_goes) {
   adopted->reset();
   EXPECT_TRUE(registered->empty());
   EXPECT_EQ(pages[5000], before);
-  seen->begin()[5000] = std::byte(255);  // by a peer that comes late
+  seen->begin()[5000] = std::byte(255);  // a late write of a peer
   EXPECT_EQ(pages[5000], before);
 }
 
@@ -111,7 +111,8 @@ TEST(AdoptedMemory, has_limits) {
   EXPECT_TRUE(registered->adopt(more.bytes));
 }
 
-// Some ranks have adopted theirs, some not, and the edges lie outside; in and out of place, and freed between.
+// Some ranks have registered their buffers, and others have not. Reduces in and out of place, and with memory
+// freed in between.
 TEST(AdoptedMemory, sums_like_any_other) {
   for (const char* plans : {"", "allreduce=direct:0-", "allreduce=ring:0-"}) {
     over(

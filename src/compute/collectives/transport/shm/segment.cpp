@@ -37,7 +37,7 @@ Result<int> make_memfd(const char* name, size_t bytes) {
   return error;
 }
 
-// Pages under which a memfd lies.
+// Pages that were replaced by those of a memfd.
 struct Adopted {
   std::span<std::byte> pages;
   int descriptor;
@@ -46,8 +46,9 @@ std::mutex adopted_mutex;      // held while the process forks
 std::vector<Adopted> adopted;  // guarded by adopted_mutex
 std::once_flag adopted_fork_handlers;
 
-// In a child of fork(), whose pages would be its parent's, too: from now on its writes are its own. What it has not
-// written it still sees change: a copy of all would make every fork() as dear as the memory is large.
+// Runs in a child of fork(), which would otherwise share the pages of its parent. Makes writes of the child
+// private. The child still sees changes to pages that it has not written: copying all pages would make every
+// fork() as expensive as the memory is large.
 void keep_adopted_private() {
   for (const Adopted& each : adopted) {
     (void)::mmap(each.pages.data(), each.pages.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
@@ -87,7 +88,7 @@ Result<SharedMemory> SharedMemory::make_at(const char* name, std::span<std::byte
     if (more <= 0) return from_errno("copying into shared memory");
     written += size_t(more);
   }
-  // Up to the final mmap nothing has changed for the users of these pages.
+  // Until the final mmap, nothing changes for the users of these pages.
   const std::scoped_lock lock(adopted_mutex);
   std::call_once(adopted_fork_handlers, [] {
     (void)::pthread_atfork([] { adopted_mutex.lock(); }, [] { adopted_mutex.unlock(); },
@@ -122,8 +123,8 @@ void SharedMemory::end() {
   if (!pages_.empty()) {
     const std::scoped_lock lock(adopted_mutex);
     std::erase_if(adopted, [&](const Adopted& each) { return each.descriptor == descriptor_; });
-    // A private copy is moved under them. Where there is no memory for it they stay as they are: good memory that a
-    // peer may still have mapped.
+    // Moves a private copy under the pages. When there is no memory for the copy, the pages stay shared: they
+    // remain valid, but a peer may still have them mapped.
     void* const copy =
         ::mmap(nullptr, pages_.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy != MAP_FAILED) {
@@ -142,7 +143,7 @@ Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes) {
   std::snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)process, descriptor);
   const int opened = ::open(path, O_RDWR | O_CLOEXEC);
   if (opened < 0) return from_errno(path);
-  // Never map beyond its end: touching that would kill us. Nor open what is no plain memory.
+  // Never maps beyond the end of the file, where an access would raise SIGBUS, and never maps special files.
   struct stat status {};
   Result<Mapping> mapping = unavailable("it is not the shared memory that we were told of");
   if (::fstat(opened, &status) == 0 && S_ISREG(status.st_mode) && uint64_t(status.st_size) >= bytes)
@@ -171,7 +172,7 @@ bool ProcessWatch::ended() const {
 CoreSet usable_cores() {
   CoreSet cores{};
   static_assert(sizeof cores == sizeof(cpu_set_t));
-  // Where it cannot be told (more cores than fit), it looks like few: then waits yield sooner.
+  // When the set cannot be read (more cores than fit), one core is assumed: then waits yield sooner.
   if (::sched_getaffinity(0, sizeof cores, reinterpret_cast<cpu_set_t*>(cores.data())) != 0) cores = {1};
   return cores;
 }
@@ -194,8 +195,8 @@ void sleep_on(std::atomic<uint32_t>& word, uint32_t milliseconds) {
 }
 
 void wake(Header& header) {
-  // Between our news and the question whether it sleeps there must be a full fence: it says that it sleeps, and
-  // then looks for news.
+  // A full fence must separate the preceding writes from the check whether the owner sleeps. The owner first
+  // announces that it sleeps, and then checks for messages.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (header.asleep.load(std::memory_order_relaxed) == 0) return;
   if (header.asleep.exchange(0) == 1)

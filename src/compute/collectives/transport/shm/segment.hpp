@@ -1,14 +1,14 @@
 // Creates, finds and lays out the memory that ranks on one machine share.
 //
-// The segment of a rank is a memfd: it has no name that could be left behind, and ends with its last user. Other ranks open
-// it as /proc/PID/fd/N, which works exactly where it should: same user, same PID namespace. A peer is local when attaching
-// to its segment succeeds and a random number that it sent over the network matches; host names, addresses and environment
-// are not considered.
+// The segment of a rank is a memfd: it has no name that could be left behind, and is freed with its last user.
+// Other ranks open it as /proc/PID/fd/N, which works for processes of the same user in the same PID namespace.
+// A peer is local when attaching to its segment succeeds and the segment contains the random number that the
+// peer sent over the network. Host names, addresses and the environment are not considered.
 //
 //   segment of rank s = Header | for each rank t: Lane s -> t | outbox
 //
-// All data about messages s -> t is in the segment of s; t only writes `consumed`, which has a cache line of its own. The bytes
-// of a message are in the outbox of s or in a region that s registered (Group::allocate).
+// All data about messages s -> t is in the segment of s; t writes only `consumed`, which has its own cache
+// line. The bytes of a message are in the outbox of s, or in a region that s registered (Group::allocate).
 //
 // Threads: plain functions; the comments at the atomics name the writers. Errors: unavailable, where memory cannot be shared.
 #pragma once
@@ -25,9 +25,9 @@
 namespace trainyard::collectives {
 
 inline constexpr size_t lane_entries = 16;               // messages in flight from one rank to another
-inline constexpr size_t outbox_bytes = size_t{4} << 20;  // bytes in flight from one rank; the next ones wait
-inline constexpr size_t fragment_bytes_max = outbox_bytes / 4;  // what is longer goes in parts
-inline constexpr size_t regions_max = 64;                       // registered pieces of memory of one rank
+inline constexpr size_t outbox_bytes = size_t{4} << 20;  // in flight from one rank; further messages wait
+inline constexpr size_t fragment_bytes_max = outbox_bytes / 4;  // longer messages are sent in parts
+inline constexpr size_t regions_max = 64;                       // registered regions of one rank
 inline constexpr uint32_t region_in_place = ~uint32_t{0};
 
 // One message, or a part of one.
@@ -37,10 +37,10 @@ struct alignas(64) Entry {
   uint64_t label;
   uint64_t message_bytes;  // of all parts
   uint64_t part_bytes;
-  uint32_t region;  // 0: the outbox; region_in_place: nowhere, the receiver has it already
+  uint32_t region;  // 0: the outbox; region_in_place: no bytes, the sender wrote them where they are taken
   uint32_t region_generation;
   uint64_t offset;
-  uint32_t lent;  // 1: the receiver may write a result over it
+  uint32_t lent;  // 1: the receiver may overwrite the bytes with its result
 };
 
 struct alignas(64) Lane {
@@ -49,14 +49,14 @@ struct alignas(64) Lane {
       64) std::atomic<uint64_t> consumed;  // entries that the receiver is done with; written by the receiver
 };
 
-// What a peer needs to map a registered region.
+// A registered region, as a peer needs it to map the memory.
 struct Region {
   std::atomic<uint32_t> generation;  // changes when the index is used again
   int32_t descriptor;
   uint64_t bytes;
 };
 
-// Cores that a process may run on, a bit each.
+// The cores on which a process may run, one bit for each.
 using CoreSet = std::array<uint64_t, 16>;
 CoreSet usable_cores();
 CoreSet join(const CoreSet& a, const CoreSet& b);
@@ -68,13 +68,14 @@ struct alignas(64) Header {
   uint64_t ranks;
   CoreSet cores;
   std::atomic<uint32_t> left;  // 1 when its owner is done and needs no other rank
-  // Changes whenever its owner reports that it waits (timeout.hpp): the lower half is the rank that it would blame.
+  // Changes with each report of the owner that it waits (timeout.hpp). The lower half is the rank that it would
+  // blame.
   std::atomic<uint64_t> word;
   alignas(64) std::atomic<uint32_t> asleep;  // a futex: 1 while its owner sleeps; its senders set it to 0
   alignas(64) Region regions[regions_max];   // index 0 is not used
 };
 
-// A mapping that ends with its owner.
+// Owns a memory mapping, which the destructor unmaps.
 class Mapping {
  public:
   Mapping() = default;
@@ -91,13 +92,14 @@ class Mapping {
   size_t bytes_ = 0;
 };
 
-// A memfd of our own, mapped.
+// Owns a memfd and its mapping.
 class SharedMemory {
  public:
   static Result<SharedMemory> make(const char* name, size_t bytes);
-  // Replaces existing pages by shared ones with the same content. The destructor makes them private again and keeps their
-  // content. A child of fork() never writes to the parent's, but it sees what the parent and its peers write to a
-  // page until it has written to that page itself. Requires: whole pages, to which no thread writes meanwhile.
+  // Replaces existing pages by shared ones with the same content. The destructor makes the pages private again
+  // and keeps their content. A child of fork() never writes to the pages of the parent; but until it has
+  // written to a page itself, it sees what the parent and its peers write to that page. Requires: whole pages,
+  // to which no thread writes meanwhile.
   static Result<SharedMemory> make_at(const char* name, std::span<std::byte> pages);
   SharedMemory() = default;
   SharedMemory(SharedMemory&& other) noexcept;
@@ -111,14 +113,15 @@ class SharedMemory {
   void end();
 
   int descriptor_ = -1;
-  Mapping mapping_;             // empty for pages that are not ours
-  std::span<std::byte> pages_;  // empty for a mapping of ours
+  Mapping mapping_;             // empty after make_at()
+  std::span<std::byte> pages_;  // empty after make()
 };
 
-// Maps what another process (or this one) holds at `descriptor`. Errors: unavailable.
+// Maps the memory behind a descriptor of a process, which may be this one. Errors: unavailable, when it is not
+// a file of that size; else the error of open(), such as not_found after the process has ended.
 Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes);
 
-// One rank's segment, by us or by a peer.
+// A view of the segment of a rank, mapped by its owner or by a peer.
 struct Segment {
   static constexpr uint64_t magic = 0x3347455352545954;  // "TYTRSEG3"
   static size_t bytes_for(int ranks) { return sizeof(Header) + size_t(ranks) * sizeof(Lane) + outbox_bytes; }
@@ -131,7 +134,7 @@ struct Segment {
   std::byte* outbox() const { return begin + sizeof(Header) + size_t(ranks) * sizeof(Lane); }
 };
 
-// Whether the process has ended; false also where that cannot be known.
+// Detects that a process has ended, by a pidfd. Where the kernel refuses one, ended() is always false.
 class ProcessWatch {
  public:
   ProcessWatch() = default;
@@ -145,9 +148,9 @@ class ProcessWatch {
   int descriptor_ = -1;
 };
 
-// Sleeps while `word` is 1, at most so long. May return earlier.
+// Sleeps while `word` is 1, at most this long. May return earlier.
 void sleep_on(std::atomic<uint32_t>& word, uint32_t milliseconds);
-// Wakes the owner of the segment if it sleeps. Everything written before is seen by it.
+// Wakes the owner of the segment if it sleeps. The owner then sees everything that was written before the call.
 void wake(Header& header);
 
 }  // namespace trainyard::collectives

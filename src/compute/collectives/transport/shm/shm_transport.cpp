@@ -15,28 +15,30 @@
 namespace trainyard::collectives {
 namespace {
 
-// Copying so little costs less than waiting until a receiver has read it where it lies.
+// Copying a message of this size costs less than waiting until the receivers have read it in registered memory.
 constexpr size_t eager_bytes_max = 4096;
-// Some ten microseconds: what a peer needs for a small message. It may be waiting for our core, though, even where
-// there are enough for all: then a yield lets it go on at once, and costs almost nothing when no process waits.
+// Some ten microseconds, which a peer needs for a small message. Even when there are enough cores for all
+// ranks, the peer may be waiting for this core: a yield then lets it run at once, and costs almost nothing when
+// no process waits.
 constexpr int spins_with_own_core_max = 200;
 constexpr int spins_with_shared_core_max = 2;
 constexpr int spins_between_yields_max = 10;
 constexpr int yields_max = 500;
-// Where many want our core a yield is as long as all their turns: then it is better to sleep and to be woken.
+// When many processes share this core, a yield takes as long as all their time slices; sleeping until a wakeup
+// is then better.
 constexpr Duration yielding_max = 5ms;
-constexpr uint32_t sleep_max_ms = 10;  // then peers are checked: a dead one is noticed as soon
+constexpr uint32_t sleep_max_ms = 10;  // then peers are checked, so a dead one is noticed within this time
 constexpr size_t address_bytes = 128;
 constexpr Tag meeting_tag{~uint64_t{0}, 1};
 
 size_t to_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What everyone says, by rank; all say equally much. Everyone passes on what it has heard to those twice as far away
-// as before, so that only neighbours talk.
+// Gathers the texts of all ranks, by rank; all texts have the same length. Each round doubles the distance to
+// the peers and the number of texts that are known, so only neighbours communicate.
 Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& mine) {
   const size_t bytes = mine.size();
   const auto ranks = size_t(tcp.size());
-  std::string heard = mine;  // by us, the rank after us, ..
+  std::string heard = mine;  // texts of this rank, the rank after it, ..
   heard.resize(bytes * ranks);
   for (size_t known = 1; known < ranks; known *= 2) {
     const size_t more = std::min(known, ranks - known);
@@ -117,7 +119,7 @@ Result<void> ShmTransport::attach() {
     attached[size_t(rank)] = '1';
   }
 
-  // Two ranks are local to each other when both could attach; all ranks draw the same picture of all.
+  // Two ranks are local to each other when both could attach; all ranks compute the same result.
   const auto views = TRY(all_say(*tcp_, attached));
   const auto mutual = [&](int a, int b) {
     return views[size_t(a)][size_t(b)] == '1' && views[size_t(b)][size_t(a)] == '1';
@@ -156,7 +158,7 @@ Result<std::unique_ptr<Transport>> ShmTransport::meet(const std::vector<int>& me
 // -- sending
 
 void ShmTransport::send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) {
-  if (tcp_->failure()) return;  // nothing may follow the last word
+  if (tcp_->failure()) return;  // nothing may follow the failure message
   std::span<const int> local = peers;
   const bool all_local =
       std::all_of(peers.begin(), peers.end(), [&](int peer) { return peers_[size_t(peer)].local; });
@@ -194,7 +196,7 @@ bool ShmTransport::lane_has_room(int peer) const {
 }
 
 std::byte* ShmTransport::room_in_outbox(size_t bytes) {
-  if (blocks_.empty()) outbox_begin_ = outbox_end_ = 0;  // the same few lines again: they are in the cache
+  if (blocks_.empty()) outbox_begin_ = outbox_end_ = 0;  // reuses the same lines, which are in the cache
   const bool wrapped = outbox_end_ < outbox_begin_;
   size_t begin = outbox_end_;
   if (wrapped) {
@@ -309,7 +311,7 @@ void ShmTransport::take(int peer, Tag tag, std::span<std::byte> into) {
 void ShmTransport::receive(int peer, Tag tag, std::span<std::byte> room) {
   Peer& from = peers_[size_t(peer)];
   if (!from.local) return tcp_->receive(peer, tag, room);
-  if (tcp_->failure()) return;  // what came before may never be released
+  if (tcp_->failure()) return;  // earlier messages may never be released
   CHECK(from.arrived == nullptr, "what came before was released");
   if (from.expected.empty()) waiting_.push_back(peer);
   from.expected.push_back({tag, room, true, 0});
@@ -384,7 +386,7 @@ Result<void> ShmTransport::pull(int peer) {
     spins_ = 0;
     if (expected.kept && entry.part_bytes == expected.bytes.size()) {
       from.arrived = *bytes;
-      // The mapping is writable: the memory that the peer passed to lend() is in it.
+      // The mapping is writable when the peer sent registered memory with lend().
       from.lent = entry.lent == 1 && entry.region != 0 ? const_cast<std::byte*>(*bytes) : nullptr;
       from.arrived_in_lane = true;
       from.expected.pop_front();
@@ -410,7 +412,8 @@ Result<void> ShmTransport::advance() {
     outgoing_.pop_front();
     spins_ = 0;
   }
-  // Reports read messages only once; otherwise a rank that waits for another peer would never check whether that one is alive.
+  // Lets news() report each read message only once; otherwise wait() would return at once and never check
+  // whether peers are alive.
   if (!outgoing_.empty()) reclaim();
   drop_references();
   for (size_t i = 0; i < waiting_.size();) {
@@ -453,7 +456,7 @@ Result<void> ShmTransport::wait() {
     return ok();
   }
   const bool waits_for_remote = tcp_->is_busy();
-  constexpr int spins_between_looks = 64;  // a look at the network costs as much as so many
+  constexpr int spins_between_looks = 64;  // polling the network costs as much as this many spins
   for (int i = 0; i < spins_max_; ++i) {
     if (news()) return ok();
     if (waits_for_remote && i % spins_between_looks == 0) {
@@ -479,7 +482,8 @@ Result<void> ShmTransport::wait() {
     ++spins_;
     tcp_->progressed();  // the timeout begins when a wait becomes long
   }
-  // First say that we sleep, then look once more: a sender first writes its message and then checks whether this rank sleeps.
+  // First announces that this rank sleeps, then checks again: a sender first writes its message, then checks
+  // whether the rank sleeps.
   std::atomic<uint32_t>& asleep = own_.header().asleep;
   asleep.store(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);

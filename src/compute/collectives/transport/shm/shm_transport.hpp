@@ -1,12 +1,13 @@
 // Connects ranks on one machine through shared memory, and all others over TCP: one transport over both.
 //
-// The bytes of a message are copied once into the outbox of the sender, whatever the number of receivers, which read them
-// there. Bytes in registered memory are not copied at all: then the sender's all_sent() waits until every receiver has read
-// them. After lend(), the receiver writes its result over them.
+// The bytes of a message are copied once into the outbox of the sender, and all receivers read them there.
+// Bytes in registered memory are not copied at all; the sender's all_sent() then waits until every receiver has
+// read them. After lend(), the receiver writes its result over them.
 //
-// A waiting rank first spins (a message between two cores takes a fraction of a microsecond), then yields its core (with more
-// ranks than cores, the peer may need it), then sleeps on a futex. TCP connections exist between local neighbours, too: they
-// carry failure messages, and close when a process dies.
+// A waiting rank first spins, since a message between two cores takes a fraction of a microsecond. Then it
+// yields its core, which the peer may need when there are more ranks than cores. Then it sleeps on a futex. TCP
+// connections exist between local neighbours as well: they carry failure messages, and close when a process
+// dies.
 //
 // Threads: confined to one thread at a time; allocate() and free() from anywhere.
 #pragma once
@@ -23,8 +24,8 @@ namespace trainyard::collectives {
 
 class ShmTransport final : public Transport {
  public:
-  // Finds out over `tcp` who is local: all ranks call it at the same time. A rank that cannot share memory talks
-  // to everyone over TCP.
+  // Determines over `tcp` which ranks share memory; all ranks call it at the same time. A rank that cannot
+  // share memory uses TCP for all its peers.
   static Result<std::unique_ptr<Transport>> make(std::unique_ptr<TcpTransport> tcp,
                                                  std::shared_ptr<RegisteredMemory> registered);
   ~ShmTransport() override;
@@ -63,15 +64,15 @@ class ShmTransport final : public Transport {
     Mapping mapping;
     Segment segment;
     ProcessWatch watch;
-    uint64_t word = 0;      // that it waits, as we have read it last
-    uint64_t put = 0;       // entries that we put into our lane to it
-    uint64_t consumed = 0;  // entries of its lane to us that we are done with
+    uint64_t word = 0;      // Header::word of the peer, as last read
+    uint64_t put = 0;       // entries written to the lane to this peer
+    uint64_t consumed = 0;  // entries of its lane that this rank has consumed
     std::deque<Expected> expected;
     const std::byte* arrived = nullptr;
-    std::byte* lent = nullptr;     // what arrived, where it may be written
+    std::byte* lent = nullptr;     // `arrived`, when a result may be written there
     bool arrived_in_lane = false;  // release() frees an entry
-    // The memory that it registered is not there any more. It has ended, or it has failed and let go of it: what of the
-    // two is heard of over TCP, or seen by `watch`.
+    // True when memory that the peer registered can no longer be mapped. Either the peer has ended, or it has
+    // failed and freed the memory. TCP or `watch` reports which of the two.
     bool unreachable = false;
     struct Mapped {
       uint32_t generation = 0;
@@ -82,28 +83,28 @@ class ShmTransport final : public Transport {
   enum class Manner : uint8_t { read, lent, in_place };
   struct Outgoing {
     std::span<const int> peers;
-    std::vector<int> kept_peers;  // what `peers` points to once the message has to wait
+    std::vector<int> kept_peers;  // the storage of `peers` once the message must wait
     Tag tag;
     std::span<const std::byte> bytes;
     size_t put = 0;  // of bytes
     Manner manner = Manner::read;
   };
-  // Bytes of the outbox, or of the caller's registered memory, until `peer` has consumed `sequence`.
+  // A peer that reads a block of the outbox, or registered memory, until it has consumed the entry `sequence`.
   struct Reader {
     int peer;
     uint64_t sequence;
   };
   struct Block {
-    size_t end = 0;  // where in the outbox the next block begins
+    size_t end = 0;  // end of the block in the outbox
     size_t readers = 0;
   };
 
   ShmTransport(std::unique_ptr<TcpTransport> tcp, std::shared_ptr<RegisteredMemory> registered);
   Result<void> attach();
   void put_or_keep(Outgoing message);
-  // Puts as much as fits; returns true when the whole message is put.
+  // Writes as many parts as fit. Returns true when the whole message was written.
   bool put(Outgoing& message);
-  // Where `bytes` fit into the outbox, one after the other; null when they do not now.
+  // Reserves contiguous bytes in the outbox; null when they do not fit now.
   std::byte* room_in_outbox(size_t bytes);
   bool was_read(const Reader& reader) const;
   bool oldest_block_was_read() const;
@@ -112,13 +113,14 @@ class ShmTransport final : public Transport {
   void put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region, uint32_t generation,
                  uint64_t offset);
   bool lane_has_room(int peer) const;
-  // Moves what has come from one peer.
+  // Receives what has arrived from one peer.
   Result<void> pull(int peer);
   Result<const std::byte*> bytes_of_entry(Peer& peer, const Entry& entry);
   void consume(Peer& peer);
   bool news() const;
   Result<void> check_peers();
-  // Says to local ranks what TCP says to those that are connected: that we wait.
+  // Publish to the local ranks, and read from them, the reports that a rank waits. TCP carries them between
+  // connected ranks.
   void pass_on_word();
   void hear_words();
   bool has_left(int peer) const;
@@ -129,16 +131,16 @@ class ShmTransport final : public Transport {
   Segment own_;
   std::vector<Peer> peers_;
   std::vector<int> hosts_;
-  std::vector<int> waiting_;  // local peers of whom something is expected
+  std::vector<int> waiting_;  // local peers from which a message is expected
   std::vector<int> remote_;   // scratch of send()
   std::deque<Outgoing> outgoing_;
   std::deque<Block> blocks_;
-  std::deque<Reader> readers_;             // of the blocks, in their order
-  mutable std::deque<Reader> references_;  // of the caller's own memory
+  std::deque<Reader> readers_;             // of the blocks, in the same order
+  mutable std::deque<Reader> references_;  // of the caller's registered memory
   size_t outbox_begin_ = 0;                // the oldest byte in use
   size_t outbox_end_ = 0;
   size_t takes_open_ = 0;
-  int spins_ = 0;  // how often wait() found nothing since something moved
+  int spins_ = 0;  // yields in wait() since the last progress
   std::chrono::steady_clock::time_point yields_since_;
   int spins_max_ = 0;
   bool has_local_ = false;

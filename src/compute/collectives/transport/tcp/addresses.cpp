@@ -58,7 +58,7 @@ std::string text_of(const Endpoint& endpoint) {
 Result<Address> place_to_listen(const Endpoint& endpoint) {
   if (hosts_of(endpoint).size() == 1) return first_of(endpoint.host, endpoint.port);
   Address any;
-  // A machine without IPv6 has no such socket.
+  // Fails on a machine without IPv6.
   const int six_exists = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (six_exists < 0) {
     auto* four = reinterpret_cast<sockaddr_in*>(&any.storage);

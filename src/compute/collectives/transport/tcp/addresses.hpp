@@ -1,6 +1,7 @@
-// Names and addresses of ranks, IPv4 and IPv6.
+// Resolves the names and addresses of ranks, IPv4 and IPv6.
 //
-// Threads: plain functions; looking a name up may block. Errors: unavailable while a name is not known (yet).
+// Threads: plain functions; resolving a name may block. Errors: unavailable while a name cannot be resolved
+// (yet).
 #pragma once
 
 #include <sys/socket.h>
@@ -20,13 +21,14 @@ struct Address {
   int family() const { return storage.ss_family; }
 };
 
-// What an endpoint's `host` names: several are separated by commas.
+// Splits the `host` of an endpoint, which may name several hosts separated by commas.
 std::vector<std::string> hosts_of(const Endpoint& endpoint);
-// The first address of each. At least one; those that are not known now are left out while others are.
+// Returns the first address of each host. Leaves out hosts that cannot be resolved now; fails when none can.
 Result<std::vector<Address>> resolve(const Endpoint& endpoint);
-// For people: HOST:PORT, or [HOST]:PORT.
+// Formats an endpoint for messages: HOST:PORT, or [HOST]:PORT.
 std::string text_of(const Endpoint& endpoint);
-// Where one listens for all that the endpoint names: at it, or at all addresses of the machine when it names several.
+// Returns the address at which to listen: that of the endpoint, or all addresses of the machine when the
+// endpoint names several hosts.
 Result<Address> place_to_listen(const Endpoint& endpoint);
 
 }  // namespace trainyard::collectives

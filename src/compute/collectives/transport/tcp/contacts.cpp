@@ -16,19 +16,19 @@
 namespace trainyard::collectives {
 namespace {
 
-constexpr Duration connect_retry_first = 2ms;  // ranks that start together miss each other by this
-constexpr Duration connect_retry_max = 50ms;   // a host that comes up late costs at most this much more
-constexpr Duration connect_attempt_max = 3s;   // then look the name up again: the address may have changed
+constexpr Duration connect_retry_first = 2ms;  // enough for ranks that start together
+constexpr Duration connect_retry_max = 50ms;   // the longest delay after a host comes up late
+constexpr Duration connect_attempt_max = 3s;   // then resolves the name again: the address may have changed
 constexpr Duration address_attempt_max =
     1s;  // where there are more addresses: longer than the way round the earth
-constexpr Duration stranger_hello_max = 10s;  // who connects and says nothing is not one of us
-constexpr size_t strangers_max = 256;         // connections that have not said hello yet; further ones wait
+constexpr Duration stranger_hello_max = 10s;  // then an unauthenticated peer is disconnected
+constexpr size_t strangers_max = 256;         // connections without a proof yet; further ones wait
 
 void tune(int descriptor) {
   const auto set = [descriptor](int level, int name, int value) {
     (void)::setsockopt(descriptor, level, name, &value, sizeof value);
   };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);  // the last small frame of a step must not wait for more
+  set(IPPROTO_TCP, TCP_NODELAY, 1);  // the last small frame of a step must not be delayed
   // Probes after 5 idle seconds, every 3 s, five times: dead_peer_max together.
   static_assert(TcpOptions::dead_peer_max == 20s);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -39,7 +39,7 @@ void tune(int descriptor) {
 }
 
 bool send_whole(Wire& wire, std::string_view bytes) {
-  // A hello is far smaller than an empty socket's buffer: it goes at once or the connection is broken.
+  // A hello is far smaller than the buffer of an empty socket: it is sent at once, or the connection is broken.
   return wire.send(bytes.data(), bytes.size()) == ssize_t(bytes.size());
 }
 
@@ -81,7 +81,7 @@ Contacts::Contacts(const TcpOptions& options, std::shared_ptr<const TlsKey> key,
     : options_(options), key_(std::move(key)), listener_(std::move(listener)) {}
 
 void Contacts::want(int peer, int socket) {
-  if (peer > options_.rank) return;  // it connects
+  if (peer > options_.rank) return;  // that rank connects
   const auto same = [&](const Attempt& each) { return each.peer == peer && each.socket == socket; };
   if (std::any_of(attempts_.begin(), attempts_.end(), same)) return;
   attempts_.push_back({peer, socket, false, false, {}, connect_retry_first, 0, {}});
@@ -171,7 +171,7 @@ Socket Contacts::begin_connecting(Attempt& attempt) {
 }
 
 void Contacts::accept_all() {
-  // As many as wait: 64 ranks knock at the same time.
+  // Accepts all pending connections: 64 ranks may connect at the same time.
   while (listener_ && strangers() < strangers_max) {
     Socket socket(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
@@ -185,7 +185,7 @@ void Contacts::accept_all() {
   }
 }
 
-// A contact that has proved its membership becomes a link; one that failed is closed; the rest stays.
+// A contact that has proved its membership becomes a link. A failed contact is closed. The others stay.
 std::optional<Contacts::Trouble> Contacts::advance(std::vector<Proved>& proved) {
   std::optional<Trouble> trouble = begin_attempts();
   accept_all();
@@ -201,7 +201,8 @@ std::optional<Contacts::Trouble> Contacts::advance(std::vector<Proved>& proved) 
       if (!contact.probe) proved.push_back({contact.peer, contact.socket, std::move(contact.wire)});
       continue;
     }
-    // A rank that computes lets others wait; before all have come, its host may be another one by now.
+    // A computing rank may be slow to answer. Before all ranks have joined, the address may have moved to
+    // another host.
     const bool patient = contact.ours && contact.connected && all_have_come_;
     if (heard && (patient || SteadyClock::now() < contact.until)) {
       still.push_back(std::move(contact));
@@ -225,7 +226,7 @@ std::optional<Contacts::Trouble> Contacts::failed(const Contact& contact, Error 
   attempt->under_way = false;
   auto& failures = attempt->last_failures;
   failures[(attempt->tries - 1) % failures.size()] = error.message;
-  // An address may be another host's here; where there is only one, it is the peer that is wrong.
+  // One of several addresses may be that of another host here. With a single address, the peer itself is wrong.
   if (error.kind != Kind::unavailable && failures.size() == 1) return Trouble{contact.peer, std::move(error)};
   return trouble_of(*attempt);
 }
@@ -239,7 +240,7 @@ std::optional<Contacts::Trouble> Contacts::trouble_of(const Attempt& attempt) co
   return Trouble{attempt.peer, unavailable("nobody listens at its place any more")};
 }
 
-// True when the peer has proved its membership. Errors: unavailable where another try may help.
+// Returns true when the peer has proved its membership. Errors: unavailable, when another attempt may help.
 Result<bool> Contacts::hear(Contact& contact) {
   if (!contact.connected && !TRY(finish_connecting(contact))) return false;
   if (contact.probe) return true;
@@ -288,7 +289,7 @@ Result<void> Contacts::answer_hello(Contact& contact) {
   const Hello& said = *contact.hello;
   const int ranks = int(options_.endpoints.size());
   if (!contact.ours) {
-    // An answer even to those whom we refuse: then they can say what is wrong.
+    // Answers rejected peers too, so that they can report the reason.
     contact.socket = int(std::min<uint32_t>(said.socket, TcpOptions::sockets_per_peer_max));
     contact.our_hello = fresh_hello(contact);
     contact.our_hello.socket = std::min(contact.our_hello.socket, contact.our_hello.sockets - 1);

@@ -1,14 +1,15 @@
-// Contacts makes connections until they can become part of a link: connecting, listening, and the proof of membership.
+// Contacts establishes connections: it connects, listens, and verifies that a peer is a member, before a
+// connection becomes part of a link.
 //
-// Of two ranks the later one connects and the earlier one listens. On each connection, inside TLS when the group is encrypted,
-// both sides send a hello and then a proof that they know the secret of the group. The side that connected sends first, so an
-// unauthenticated peer learns nothing from a port but that it belongs to a rank, and costs at most its descriptor for
-// stranger_hello_max.
+// The later of two ranks connects, and the earlier one listens. On each connection, inside TLS when the group
+// is encrypted, both sides send a hello and then a proof that they know the secret of the group. The side that
+// connected sends first. So an unauthenticated peer learns only that a port is used by a rank, and costs at
+// most its descriptor for stranger_hello_max.
 //
 // A rank may have several addresses (hosts on different networks): they are tried in sequence.
 //
 // Threads: confined to one. Nothing here blocks.
-// Errors:  as those of a peer, with its rank: unavailable (it is lost), conflict (it belongs to another job or group).
+// Errors:  of a peer, with its rank: unavailable (the peer is lost), conflict (it is in another job or group).
 #pragma once
 
 #include <poll.h>
@@ -29,7 +30,7 @@ class Contacts {
  public:
   struct Proved {
     int peer;
-    int socket;  // which of the sockets to that peer
+    int socket;  // index of the socket to that peer
     Wire wire;
   };
   struct Trouble {
@@ -37,36 +38,36 @@ class Contacts {
     Error error;
   };
 
-  // Lifetime: options outlive this. `key` is null where the group is not encrypted; `listener` may be empty where
+  // Lifetime: options outlive this. `key` is null when the group is not encrypted; `listener` may be empty when
   // no rank connects to this one.
   Contacts(const TcpOptions& options, std::shared_ptr<const TlsKey> key, Socket listener);
 
-  // This connection is needed now. The later rank begins it; the earlier one can only wait for it.
+  // Requests a connection. A rank connects only to earlier ranks, and otherwise waits until the peer connects.
   void want(int peer, int socket);
-  // From now on a peer that refuses a connection is lost: all ranks have joined.
+  // From now on a peer that refuses a connection counts as lost, since all ranks have joined.
   void all_have_come() { all_have_come_ = true; }
   // Checks whether a later rank, for which this one waits, still listens; advance() reports the result.
   void probe(int peer);
 
-  // True while a connection is under way, or waits for its next attempt.
+  // Returns true while a connection is being established or waits for its next attempt.
   bool busy() const { return !contacts_.empty() || !attempts_.empty(); }
   void add_events(std::vector<pollfd>& events) const;
-  // How long poll may sleep before an attempt is due.
+  // Returns how long poll may sleep before an attempt is due.
   Duration sleep_max() const;
-  // Goes on with everything. What became a connection is appended to `proved`.
+  // Makes progress on all connections without blocking. Appends those that are established to `proved`.
   std::optional<Trouble> advance(std::vector<Proved>& proved);
 
-  // Why there is no connection to a peer yet, in words.
+  // Describes why there is no connection to a peer yet.
   std::string last_failure(int peer) const;
 
  private:
   using SteadyClock = std::chrono::steady_clock;
   using Deadline = SteadyClock::time_point;
 
-  // One control frame as it trickles in.
+  // Reads one control frame, which may arrive in parts.
   class FrameReader {
    public:
-    // The payload of the next frame; empty until it is whole. Never reads a byte beyond it.
+    // Returns the payload of the next frame; empty until it is complete. Never reads a byte beyond the frame.
     Result<std::optional<std::string>> read(Wire& wire, FrameKind kind);
 
    private:
@@ -74,21 +75,21 @@ class Contacts {
     size_t length_ = 0;
   };
 
-  // A connection that has not proved to be a link yet.
+  // A connection that is not yet part of a link.
   struct Contact {
     Wire wire;
-    int peer = -1;  // known where we connected to it, else from its hello on
+    int peer = -1;  // from the start when this rank connected, else from the hello on
     int socket = 0;
-    bool ours = false;       // we connected
+    bool ours = false;       // this rank connected
     bool probe = false;      // only checks whether the peer listens
-    bool connected = false;  // the connection stands
-    bool greeted = false;    // and is encrypted where it has to be
+    bool connected = false;  // TCP has connected
+    bool greeted = false;    // the TLS handshake is done, where the group is encrypted
     std::optional<Hello> hello;
     Hello our_hello;
     FrameReader reader;
     Deadline until;
   };
-  // Our tries to connect to an earlier rank.
+  // The attempts to connect to an earlier rank.
   struct Attempt {
     int peer;
     int socket;
@@ -102,9 +103,9 @@ class Contacts {
 
   void accept_all();
   std::optional<Trouble> begin_attempts();
-  // Empty where it failed at once.
+  // Starts to connect to the next address. Returns an empty socket when that failed at once.
   Socket begin_connecting(Attempt& attempt);
-  // What an attempt's failures amount to.
+  // Returns an error when the failures mean that the peer is lost.
   std::optional<Trouble> trouble_of(const Attempt& attempt) const;
   Result<bool> hear(Contact& contact);
   Result<bool> finish_connecting(Contact& contact);

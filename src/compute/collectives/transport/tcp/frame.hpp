@@ -5,20 +5,20 @@
 //        4     1  kind         1 hello, 2 data, 3 failed, 4 goodbye, 5 proof, 6 waiting
 //        5     3  zero
 //        8     8  operation    data: the operation's number in the life of the group; waiting: a rank; else 0
-//       16     8  label        data: the digest of what the operation is, and which of its messages this is; else 0
-//       24     8  length       of the payload
+//       8     8  operation    data: the operation's number in the life of the group; waiting: a rank; else 0
+//      16     8  label        data: a digest of the operation and of the position of the message in it; else 0
 //
-//   hello    u32 rank, u32 ranks, u32 socket, u32 sockets, 16 random bytes: the first frame on a connection, both
-//            ways; which of how many sockets between two ranks it is
-//   proof    32 bytes: that the sender knows the group's secret (prove()); the second frame, both ways
-//   data     elements as they lie in memory: ranks of one group have the same byte order
-//   failed   u32 rank at fault, then why, as text: the sender's last frame
-//   goodbye  nothing: the sender is done and closes; its earlier frames were all there is
-//   waiting  nothing: the sender waits, and would blame the rank that is in `operation` (timeout.hpp)
+//   hello    u32 rank, u32 ranks, u32 socket, u32 sockets, 16 random bytes: the first frame on a connection, in both
+//            directions; `socket` is the index of this connection among the `sockets` between the two ranks
+//   proof    32 bytes that prove that the sender knows the secret (prove()); the second frame, in both directions
+//   data     elements in memory order: all ranks of a group have the same byte order
+//   failed   u32 rank at fault, then the reason as text: the last frame of the sender
+//   goodbye  empty: the sender is done and closes the connection
+//   waiting  empty: the sender waits, and would blame the rank in `operation` (timeout.hpp)
 //
 // Threads: pure functions. Errors: corrupt, naming the field.
-// Limits: control_payload_bytes_max for all but data, whose length the receiver compares with what it waits
-// for.
+// Limits: control_payload_bytes_max for all frames but data; the receiver compares the length of data with the length that
+// it expects.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ struct FrameHeader {
   uint64_t length = 0;
 };
 
-using Nonce = std::array<uint8_t, 16>;  // different on every connection, so that no proof serves twice
+using Nonce = std::array<uint8_t, 16>;  // different on every connection, so that no proof can be replayed
 
 struct Hello {
   uint32_t rank = 0;
@@ -65,17 +65,17 @@ using HeaderBytes = std::array<std::byte, frame_header_bytes>;
 HeaderBytes encode(const FrameHeader& header);
 Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes> bytes);
 
-// The whole frame, header and payload.
+// Return the whole frame, header and payload.
 std::string encode(const Hello& hello);
 std::string encode(const Failed& failed);  // `why` is shortened to fit
 std::string encode_proof(const Digest& proof);
-// The payload alone.
+// Decode the payload alone.
 Result<Hello> decode_hello(std::string_view payload);
 Result<Failed> decode_failed(std::string_view payload);
 Result<Digest> decode_proof(std::string_view payload);
 
-// Returns the proof that the sender knows the secret, for this connection; it covers both hellos, the prover's first, so that
-// it cannot be played back on another connection or to the prover itself.
+// Returns the proof that the sender knows the secret, for this connection. It covers both hellos, the prover's
+// first, so it cannot be replayed on another connection or to the prover itself.
 Digest prove(std::string_view secret, const Hello& prover, const Hello& verifier);
 
 }  // namespace trainyard::collectives

@@ -20,11 +20,11 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr size_t place_bytes = 96;               // an address of 46 characters or a short name, and a port
-constexpr Duration folder_look_interval = 20ms;  // what a start may lose by it
+constexpr Duration folder_look_interval = 20ms;  // the longest delay that polling adds to a start
 constexpr Tag asking{~uint64_t{1}, 1};
 constexpr Tag telling{~uint64_t{1}, 2};
 
-// Our side of a connection, as an address.
+// Returns the local address of a connection.
 Result<std::string> own_address(const Socket& socket) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;

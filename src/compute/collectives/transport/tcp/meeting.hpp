@@ -1,6 +1,6 @@
-// Exchanges the endpoints of all ranks, which initially know only one place.
+// Exchanges the endpoints of all ranks, which initially know only one endpoint or folder.
 //
-// Threads: confined to one. Errors: as joining: unavailable, naming the ranks that did not come.
+// Threads: confined to one. Errors: as joining: unavailable, naming the ranks that did not join.
 #pragma once
 
 #include <memory>
@@ -14,18 +14,18 @@ namespace trainyard::collectives {
 
 struct Met {
   std::vector<Endpoint> endpoints;  // of all ranks
-  Socket listener;                  // at our own
+  Socket listener;                  // at the endpoint of this rank
 };
 
-// Rank 0 listens at `place`; the others connect to it, prove their membership and say where they listen; rank 0
-// tells everyone. Of `options`: rank, secret, deadline, cancellation.
+// Rank 0 listens at `place`. The others connect to it, prove their membership and send their endpoints. Rank 0
+// sends all endpoints to every rank. Uses the rank, the secret, the deadline and the cancellation of `options`.
 Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options);
 
-// Each rank leaves a file with its endpoint in a folder that all see, under its host's name. The folder must be
-// this run's own: a file of another run would be believed.
+// Each rank writes a file with its host name and port into a folder that all ranks see. The folder must be used
+// by this run only: files of another run would be taken for those of this one.
 Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& options);
 
-// The rest of join_over_tcp, for a rank that already listens.
+// Completes join_over_tcp for a rank that already listens.
 Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener);
 
 }  // namespace trainyard::collectives

@@ -1,6 +1,6 @@
 // Encodes the endpoint at which a rank listens, for other ranks: "HOST PORT".
 //
-// Threads: pure functions. Errors: corrupt, when a text cannot be a place.
+// Threads: pure functions. Errors: corrupt, when a text cannot be an endpoint.
 #pragma once
 
 #include <string>

@@ -1,7 +1,8 @@
-// Implements the rendezvous of ranks. Each rank listens at its own endpoint and connects to some of the ranks before it, all at once, in
-// one loop over poll (contacts.hpp): those that are a power of two away, around the circle. That is what rings, trees
-// and halving need, it lets news of a death reach everyone in a few steps, and 64 ranks need eleven connections each
-// and not 63. All other connections are made when the first message needs them.
+// Implements the rendezvous of ranks. Each rank listens at its own endpoint and connects to some of the ranks
+// before it, all at once, in one loop over poll (contacts.hpp): those that are a power of two away, around the
+// circle. Rings, trees and halving need these connections, and through them a failure message reaches every
+// rank in a few steps. 64 ranks need eleven connections each instead of 63. All other connections are made when
+// the first message needs them.
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -20,7 +21,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using Deadline = SteadyClock::time_point;
 
-constexpr Duration listen_retry = 50ms;  // our own address may come up late; it costs at most this much more
+constexpr Duration listen_retry = 50ms;  // the longest delay after the own address comes up late
 
 class Rendezvous {
  public:
@@ -91,7 +92,7 @@ class Rendezvous {
     TRY(wait(events, contacts_->sleep_max()));
     std::vector<Contacts::Proved> proved;
     const auto trouble = contacts_->advance(proved);
-    // A rank that comes twice lost its first connection; the second one counts.
+    // A rank that connects twice has lost its first connection; the second one counts.
     for (auto& each : proved) {
       if (each.socket == 0) wires_[size_t(each.peer)] = std::move(each.wire);
     }
@@ -99,7 +100,7 @@ class Rendezvous {
     return ok();
   }
 
-  // Waits for any of the events, at most `at_most`, at most to the deadline; looks for cancellation.
+  // Waits for any of the events, until `at_most` or the deadline is over. Checks for cancellation.
   Result<void> wait(std::span<pollfd> events, Duration at_most) {
     const auto until = std::min(deadline_, SteadyClock::now() + at_most);
     for (;;) {
@@ -116,7 +117,7 @@ class Rendezvous {
 
   Result<void> listen() {
     for (;;) {
-      // Our own name may not be known yet, nor our address be there: both are worth waiting for.
+      // The name of this host may not be resolvable yet, or its address not configured: waits for both.
       auto listener = listen_at(own(), ranks());
       if (listener) {
         listener_ = *std::move(listener);
@@ -127,7 +128,7 @@ class Rendezvous {
     }
   }
 
-  std::unique_ptr<TcpOptions> options_;  // at one place, since contacts refer to it
+  std::unique_ptr<TcpOptions> options_;  // on the heap, since contacts_ refers to it
   std::shared_ptr<const TlsKey> key_;    // shared with the contacts; the last one frees it
   std::vector<Wire> wires_;
   const Deadline deadline_;
@@ -168,7 +169,7 @@ Result<uint16_t> port_of(const Socket& listener) {
   socklen_t length = sizeof address;
   if (::getsockname(listener.descriptor(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
     return from_errno("getsockname");
-  // The port lies at the same place in both families.
+  // The port has the same offset for both address families.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 

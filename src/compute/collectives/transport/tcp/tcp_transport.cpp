@@ -21,19 +21,20 @@ using SteadyClock = std::chrono::steady_clock;
 
 std::string describe(int error_number) { return std::generic_category().message(error_number); }
 
-// About what a reply over loopback takes, as looks of a microsecond each.
+// About the time of a reply over loopback, in polls of a microsecond each.
 constexpr int idle_looks_without_yielding = 30;
 constexpr int idle_looks_max = 200;
-// Where many want our core a yield is as long as all their turns: then it is better to sleep and to be woken.
+// When many processes share this core, a yield takes as long as all their time slices; sleeping until a wakeup
+// is then better.
 constexpr Duration yielding_max = 5ms;
 
-// A part of a message of which less is not worth a system call of its own.
+// A smaller part is not worth a system call.
 constexpr size_t part_bytes_min = size_t{64} << 10;
 // The time after which a rank that is not connected is probed: a hundred times the longest round trip.
 constexpr Duration ask_after_interval = 1s;
 // The operation number of await_all().
 constexpr uint64_t meeting_operation = ~uint64_t{2};
-// At the end: far more than the words of an hour.
+// More reads than an hour of reports needs.
 constexpr int unread_reads_max = 64;
 
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
@@ -60,12 +61,13 @@ TcpTransport::~TcpTransport() {
   const HeaderBytes goodbye = encode(FrameHeader{});
   for (Link& link : links_) {
     for (Stream& stream : link.streams) {
-      // Words of peers that have waited for us, unread, would make the closing a reset, which may overtake our data.
+      // Unread reports of peers that waited would turn the close into a reset, which may overtake the data of
+      // this rank.
       std::byte unread[4096];
       for (int reads = 0; reads < unread_reads_max && stream.wire && !stream.closed; ++reads) {
         if (stream.wire.receive(unread) <= 0) break;
       }
-      // Best effort: a peer that does not hear it sees the connection close.
+      // Best effort: a peer that does not receive it sees the connection close.
       if (stream.wire && stream.outgoing.empty()) (void)stream.wire.send(goodbye.data(), goodbye.size());
     }
   }
@@ -93,7 +95,8 @@ void TcpTransport::hear_out() {
 }
 
 Result<void> TcpTransport::await_all(Duration at_most) {
-  // Each round everyone hears from those twice as far away: after all of them, from everyone.
+  // Each round doubles the distance to the peers, so that after the last round every rank has heard from all
+  // ranks.
   timeout_.set_limit(std::max(at_most, Duration(1)));
   progressed();
   std::byte told{};
@@ -126,7 +129,7 @@ size_t TcpTransport::parts_of(size_t bytes) const {
   return std::clamp<size_t>(bytes / part_bytes_min, 1, size_t(options_->sockets_per_peer));
 }
 
-// The `index`th of the parts that a message is cut into.
+// Returns part `index` of the `parts` into which a message is split.
 template <class Byte>
 static std::span<Byte> part_of(std::span<Byte> bytes, size_t index, size_t parts) {
   const auto begin_of = [&](size_t part) {
@@ -154,7 +157,7 @@ void TcpTransport::send(std::span<const int> peers, Tag tag, std::span<const std
       stream.outgoing.push_back({encode({FrameKind::data, tag, part.size()}), part});
       ++sends_open_;
       need(peer, index);
-      // Small messages go at once; what does not, and what is wrong, is found by advance().
+      // Small messages are sent at once. advance() sends the rest and reports errors.
       if (stream.outgoing.size() == 1) (void)push(peer, stream);
     }
   }
@@ -176,7 +179,7 @@ size_t TcpTransport::expect(int peer, Expected expected) {
   CHECK(peer >= 0 && peer < size() && peer != rank(), "messages come from another rank");
   const size_t parts = parts_of(expected.bytes.size());
   if (failure_) return parts;
-  // What we waited for before was not late: the timeout begins when a wait does.
+  // The timeout begins with a new wait.
   if (busy_.empty()) progressed();
   busy_.push_back(peer);
   for (size_t index = 0; index < parts; ++index) {
@@ -194,7 +197,7 @@ Result<void> TcpTransport::meet_contacts() {
   auto trouble = contacts_->advance(proved);
   for (auto& each : proved) {
     Stream& stream = links_[size_t(each.peer)].streams[size_t(each.socket)];
-    // A rank that comes twice lost its first connection.
+    // A rank that connects twice has lost its first connection, unless that one was used.
     if (stream.wire && stream.used) continue;
     stream.wire = std::move(each.wire);
     busy_.push_back(each.peer);
@@ -202,7 +205,7 @@ Result<void> TcpTransport::meet_contacts() {
   }
   if (!trouble) return ok();
   trouble->error.message = name(trouble->peer) + " is gone: " + trouble->error.message;
-  // Others may know of a first cause.
+  // Other ranks may know the first cause.
   std::vector<Fault> faults;
   for (int peer = 0; peer < size(); ++peer) {
     for (Stream& stream : links_[size_t(peer)].streams) {
@@ -219,7 +222,7 @@ std::optional<TcpTransport::Fault> TcpTransport::move(int peer) {
     if (!stream.wire) continue;
     auto fault = pull(peer, stream);
     if (!fault && (fault = push(peer, stream))) {
-      // Who closed on us may have said why just before.
+      // A peer that closed the connection may have reported the reason just before.
       if (auto last_words = pull(peer, stream)) fault = std::move(last_words);
     }
     if (fault) return fault;
@@ -230,8 +233,8 @@ std::optional<TcpTransport::Fault> TcpTransport::move(int peer) {
 Result<void> TcpTransport::advance() {
   if (failure_) return *failure_;
   if (contacts_due_ || contacts_->busy()) TRY(meet_contacts());
-  // Checks every link before it blames a rank: where several peers are gone, one may know who was
-  // first.
+  // Checks every link before it blames a rank: when several peers are gone, one of them may have reported the
+  // first failure.
   std::vector<Fault> faults;
   std::sort(busy_.begin(), busy_.end());
   busy_.erase(std::unique(busy_.begin(), busy_.end()), busy_.end());
@@ -269,7 +272,7 @@ void TcpTransport::finish_expected(Link& link, Stream& stream) {
 std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) {
   stream.readable = false;
   while (!stream.closed && !stream.holds_unwanted_data()) {
-    // Where the next bytes belong: in the header, in a control frame's text, or in the caller's buffer.
+    // The next bytes are part of the header, of the payload of a control frame, or of the caller's buffer.
     char text[control_payload_bytes_max];
     std::span<std::byte> into;
     if (!stream.frame) {
@@ -305,14 +308,14 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
       stream.control.append(text, size_t(got));
     }
 
-    // A frame that is complete (perhaps with its header: goodbye has no payload) is dealt with.
+    // Handles a complete frame. The header alone may complete it, since a goodbye has no payload.
     if (stream.frame->kind == FrameKind::data) {
       progressed();
       if (stream.expected.empty()) break;
       const Expected& expected = stream.expected.front();
       if (expected.received == expected.bytes.size()) {
         finish_expected(links_[size_t(peer)], stream);
-        if (stream.expected.empty()) break;  // what comes next is read when it is waited for
+        if (stream.expected.empty()) break;  // later frames are read when they are expected
       }
     } else if (stream.control.size() == stream.frame->length) {
       if (auto fault = control_frame(peer, stream)) return fault;
@@ -384,7 +387,7 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && would_block(errno)) break;
     if (sent < 0 && !stream.owes()) {
-      stream.outgoing.clear();  // what is wrong is found by pull(), where it may have taken leave
+      stream.outgoing.clear();  // pull() reports the error, or finds a goodbye
       break;
     }
     if (sent < 0) return gone(peer, describe(errno));
@@ -406,8 +409,8 @@ TcpTransport::Fault TcpTransport::gone(int peer, std::string why) const {
 }
 
 Result<void> TcpTransport::wait() {
-  // A message on its way between two cores needs a few microseconds, a sleeping process many: look a while
-  // before sleeping, but give the core to whom we may be waiting for.
+  // A message between two cores needs a few microseconds, and waking a process many more. So this polls for a
+  // while before it sleeps, but yields the core to the rank that it may be waiting for.
   if (idle_looks_ < idle_looks_max) {
     if (++idle_looks_ == idle_looks_without_yielding) yields_since_ = SteadyClock::now();
     if (idle_looks_ > idle_looks_without_yielding) {
@@ -438,7 +441,7 @@ std::vector<int> TcpTransport::waited_for() const {
 void TcpTransport::ask_after(std::span<const int> waited_for) {
   if (!all_have_come_ || SteadyClock::now() - timeout_.moved_at() < ask_after_interval) return;
   for (const int peer : waited_for) {
-    // To an earlier one we are connecting ourselves.
+    // Attempts to connect to earlier ranks are already under way.
     if (!is_linked(peer) && peer > rank()) contacts_->probe(peer);
   }
 }
@@ -482,7 +485,7 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(const std::vec
     options.endpoints.push_back(
         TRY(decode_place(offers[size_t(members[i])]).in("what " + name(members[i]) + " offers")));
   }
-  // Other groups of the same job must not be met by mistake.
+  // Keeps out other groups of the same job.
   const Digest secret = hmac_sha256(options_->shared_value, "part " + std::to_string(key));
   options.shared_value.assign(secret.begin(), secret.end());
   return connect_tcp(std::move(options), std::exchange(offered_, {}));
@@ -505,7 +508,7 @@ void TcpTransport::tell(int guilty) {
   const HeaderBytes word = encode(FrameHeader{FrameKind::waiting, {uint64_t(guilty), 0}, 0});
   for (int peer = 0; peer < size(); ++peer) {
     Stream& stream = links_[size_t(peer)].streams[0];
-    // Who does not take what it has been sent is not waiting for a word.
+    // A peer that does not read what it was sent does not need a report.
     if (!stream.wire || stream.left || stream.closed || !stream.outgoing.empty()) continue;
     stream.outgoing.push_back({word, {}, 0, true});
     (void)push(peer, stream);
@@ -553,7 +556,7 @@ Error TcpTransport::fail(Error error, int guilty) {
   for (Link& link : links_) {
     link.arrived = nullptr;
     for (Stream& stream : link.streams) {
-      // In the middle of a data frame no other frame can be sent; then closing the connection must suffice.
+      // No frame can be sent in the middle of a data frame; then closing the connection must suffice.
       if (stream.wire && (stream.outgoing.empty() || stream.outgoing.front().sent == 0))
         (void)stream.wire.send(last_words.data(), last_words.size());
       if (stream.wire) stream.wire.end();

@@ -1,13 +1,15 @@
-// Connects ranks on different hosts over TCP. Neighbours (are_neighbours) are connected from the start, others when the first
-// message between them is due. Large messages are split among TcpOptions::sockets_per_peer sockets. A small one is sent at
-// once, with its header, in one system call, and waits in the kernel of the receiver; there is no handshake for it.
+// Connects ranks on different hosts over TCP. Neighbours (are_neighbours) are connected from the start, others
+// when the first message between them is due. Large messages are split among TcpOptions::sockets_per_peer
+// sockets. A small message is sent at once, with its header, in one system call, without a handshake; it waits
+// in the kernel of the receiver.
 //
-// How failure travels. A process that dies closes its connections: every neighbour that waits notices it at once. A machine
-// that vanishes stops answering keepalive probes (TcpOptions::dead_peer_max). A rank that fails tells all connected ranks which
-// rank was at fault before it closes, and they tell theirs, so that all blame the first failure and not the second. A peer that
-// is alive but stuck is given up after TcpOptions::silence_max: a waiting rank tells all connected ranks that it waits, so the
-// named rank is the one that does not (timeout.hpp). A rank that waits long for one that it is not connected to checks now
-// and then whether that one still listens.
+// How failures propagate. When a process dies, the kernel closes its connections, and every neighbour that
+// waits for it notices at once. When a machine vanishes, it stops answering keepalive probes
+// (TcpOptions::dead_peer_max). A rank that fails tells all connected ranks which rank was at fault before it
+// closes its connections, and they tell theirs, so all ranks blame the first failure. A rank gives up on a peer
+// that is alive but stuck after TcpOptions::silence_max. A waiting rank tells all connected ranks that it
+// waits, so the rank that is named is one that does not wait (timeout.hpp). A rank that waits long for a peer
+// to which it is not connected probes repeatedly whether that peer still listens.
 //
 // Threads: confined to one thread at a time.
 #pragma once
@@ -31,8 +33,8 @@ namespace trainyard::collectives {
 
 class TcpTransport final : public Transport {
  public:
-  // Requires: wires[k], where it is not empty, is connected to rank k, and both sides have proved their membership.
-  // `contacts` refer to `options`.
+  // Requires: wires[k], if not empty, is connected to rank k, and both sides have proved their membership.
+  // `contacts` refers to `options`.
   TcpTransport(std::unique_ptr<TcpOptions> options, std::unique_ptr<Contacts> contacts,
                std::vector<Wire> wires);
   ~TcpTransport() override;
@@ -54,24 +56,26 @@ class TcpTransport final : public Transport {
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
                                           const std::vector<std::string>& offers, uint64_t key) override;
 
-  // Returns when all ranks have called it; afterwards an unreachable rank counts as lost.
+  // Returns when all ranks have called it. Afterwards an unreachable rank counts as lost.
   Result<void> await_all(Duration at_most);
   bool is_linked(int peer) const { return bool(links_[size_t(peer)].streams[0].wire); }
 
-  // For a transport that uses others next to this one.
-  // Looks at every connection, at most `at_most`, whether or not we wait for something on it.
+  // The functions below are for a transport that wraps this one.
+
+  // Polls every connection for at most `at_most`, including those on which nothing is expected.
   Result<void> look(Duration at_most);
-  // Ends the group because of `guilty`.
+  // Ends the group because of rank `guilty`.
   Error fail(Error error, int guilty);
   std::string name(int rank) const;
   const Socket& socket_to(int rank) const { return links_[size_t(rank)].streams[0].wire.socket(); }
-  // What wait() says when nothing came for too long from `waited_for`.
+  // Fails when nothing came from the ranks in `waited_for` for too long. Reports meanwhile that this rank
+  // waits.
   Result<void> check_timeout(std::span<const int> waited_for);
-  // The peers with a connection on which we wait.
+  // Returns the peers from which this rank expects something, or to which it still has to send.
   std::vector<int> waited_for() const;
-  // `peer` waits, and would blame `guilty`. Requires: both are ranks.
+  // Records that `peer` waits and would blame `guilty`. Requires: both are ranks.
   void heard(int peer, int guilty) { timeout_.heard(peer, guilty, std::chrono::steady_clock::now()); }
-  // How often we have told the others that we wait, and whom we named last.
+  // The number of reports that this rank waits, and the rank that the last one named.
   uint32_t words_told() const { return words_told_; }
   int named() const { return named_; }
   Result<void> check_cancelled();
@@ -100,18 +104,18 @@ class TcpTransport final : public Transport {
   };
   // One connection. Messages and parts of messages on it are in the order of their sends and receives.
   struct Stream {
-    Wire wire;  // empty until it is needed
+    Wire wire;  // empty until the connection is made
     std::deque<Outgoing> outgoing;
     std::deque<Expected> expected;
     HeaderBytes header{};
     size_t header_received = 0;
-    std::optional<FrameHeader> frame;  // whose payload comes now
-    std::string control;               // payload of a frame that is not data, so far
+    std::optional<FrameHeader> frame;  // its payload is being received
+    std::string control;               // payload received so far, of a frame that is not data
     bool readable = false;             // something arrived that no receive expects
-    bool used = false;                 // a byte went, one way or the other
-    bool left = false;                 // said goodbye
+    bool used = false;                 // a byte was sent or received
+    bool left = false;                 // the peer sent a goodbye
     bool closed = false;
-    // A word is sent only where nothing else waits to be: it is the first, if there is one.
+    // A report that this rank waits is queued only when nothing else is, so it can only be the first.
     bool owes() const { return outgoing.size() > (!outgoing.empty() && outgoing.front().is_word ? 1 : 0); }
     bool idle() const { return !readable && !owes() && expected.empty(); }
     bool holds_unwanted_data() const { return frame && frame->kind == FrameKind::data && expected.empty(); }
@@ -119,69 +123,70 @@ class TcpTransport final : public Transport {
   struct Link {
     std::vector<Stream> streams;
     const std::byte* arrived = nullptr;
-    const std::byte* kept = nullptr;  // a message that is to be kept: where its parts go
-    size_t kept_parts = 0;            // of it, which have not come
+    const std::byte* kept = nullptr;  // the buffer for a message of receive()
+    size_t kept_parts = 0;            // parts of it that have not arrived
   };
   struct Fault {
     int rank;
     Error error;
-    bool told;  // by a peer that knew the first cause
+    bool told;  // a peer reported it, and knew the first cause
   };
 
-  // Into how many parts a message is cut, one for each socket from the first on; both sides count alike.
+  // Returns the number of parts of a message, one for each socket from the first on. Both sides compute the
+  // same.
   size_t parts_of(size_t bytes) const;
-  // Sees to it that the connection is made.
+  // Requests the connection if it is not made yet.
   void need(int peer, size_t socket);
   size_t expect(int peer, Expected expected);
-  // What the connections that are being made amount to.
+  // Takes over connections that were made, and blames peers that are lost.
   Result<void> meet_contacts();
   std::optional<Fault> move(int peer);
-  // Each moves what it can; the answer is what is wrong with that peer.
+  // Send or receive as much as possible without blocking. Return what is wrong with that peer, if anything.
   std::optional<Fault> pull(int peer, Stream& stream);
   std::optional<Fault> push(int peer, Stream& stream);
   std::optional<Fault> control_frame(int peer, Stream& stream);
-  // Whether the data frame that has come is the one that is expected.
+  // Compares the header of a received data frame with the message that is expected.
   std::optional<Fault> compare(int peer, const Stream& stream) const;
   void finish_expected(Link& link, Stream& stream);
   void ask_after(std::span<const int> waited_for);
-  // All whom we are connected to, that we wait.
+  // Reports to all connected ranks that this rank waits.
   void tell(int guilty);
   Fault gone(int peer, std::string why) const;
   Error blame(std::vector<Fault> faults);
-  // Reads what the others still send, until they have closed or farewell_max is over: closing a connection
-  // with unread bytes resets it, and a reset may overtake our last words.
+  // Reads what the others still send, until they have closed or farewell_max is over. Closing a connection with
+  // unread bytes resets it, and the reset may overtake the failure message.
   void hear_out();
   static constexpr Duration farewell_max =
       500ms;  // for peers in the middle of a step; a computing one reads later
 
-  const std::unique_ptr<TcpOptions> options_;  // at one place, since contacts refer to it
+  const std::unique_ptr<TcpOptions> options_;  // on the heap, since contacts_ refers to it
   const std::unique_ptr<Contacts> contacts_;
-  std::vector<Link> links_;  // by rank; our own is empty
-  std::vector<int> busy_;    // peers with something to send or to expect; some may have none any more
+  std::vector<Link> links_;  // by rank; that of this rank is empty
+  std::vector<int> busy_;    // peers with something to send or to receive; may contain idle ones
   size_t takes_open_ = 0;
   size_t sends_open_ = 0;
   std::chrono::steady_clock::time_point yields_since_;
-  int idle_looks_ = 0;  // how often wait() found nothing since something moved
-  Socket offered_;      // listens for the members that use the offer of this rank
+  int idle_looks_ = 0;  // calls of wait() since the last progress
+  Socket offered_;      // listens for the members to which this rank made an offer
   std::optional<Error> failure_;
-  Timeout timeout_;  // silence_max, but while all are awaited
+  Timeout timeout_;  // silence_max, except during await_all()
   uint32_t words_told_ = 0;
   int named_ = 0;
-  bool contacts_due_ = false;  // something came for them
+  bool contacts_due_ = false;  // contacts_ has events, or a new connection is needed
   bool all_have_come_ = false;
 };
 
-// Ranks that are connected from the start: a power of two apart, around the circle.
+// Returns true for ranks that are connected from the start: a power of two apart, around the circle.
 bool are_neighbours(int a, int b, int ranks);
 
-// Meets the other ranks; see join_over_tcp.
-// `listener`, where there is one already, listens at our own endpoint.
+// Connects to the other ranks; see join_over_tcp. `listener`, if not empty, already listens at the endpoint of
+// this rank.
 Result<std::unique_ptr<TcpTransport>> connect_tcp(TcpOptions options, Socket listener = {});
 
-// The same, but rank 0 alone is connected to everyone, and everyone to rank 0 alone: its endpoint suffices.
+// The same, but rank 0 alone is connected to all others, so that its endpoint suffices.
 Result<std::unique_ptr<TcpTransport>> connect_star(TcpOptions options);
 
-// Port 0 chooses a free one. Errors: unavailable while name or address are not there (yet).
+// Port 0 chooses a free port. Errors: unavailable while the name or the address does not exist (yet).
 Result<Socket> listen_at(const Endpoint& endpoint, int backlog);
 Result<uint16_t> port_of(const Socket& listener);
 

@@ -12,7 +12,7 @@
 
 #include "base/sha256.hpp"
 
-// OpenSSL's own types, of which we hold pointers only.
+// Types of OpenSSL, used only through pointers.
 extern "C" {
 struct ssl_st;
 struct ssl_ctx_st;
@@ -28,7 +28,7 @@ using Ssl = ssl_st;
 using Context = ssl_ctx_st;
 using Bio = bio_st;
 
-// OpenSSL's numbers (openssl/ssl.h, openssl/bio.h), which its macros and calls are made of.
+// Constants of openssl/ssl.h and openssl/bio.h, which are macros there.
 constexpr int ctrl_set_min_proto_version = 123;
 constexpr int ctrl_mode = 33;
 constexpr long mode_partial_write = 1;
@@ -46,7 +46,7 @@ constexpr int bio_retry_write = 0x02 | 0x08;
 constexpr int bio_retry_flags = 0x0f;
 constexpr int application_data_index = 0;
 
-// Both hash with SHA-256, which a pre-shared key without a hash of its own is bound to.
+// Both use SHA-256, the hash of a pre-shared key that names none.
 constexpr const char* ciphers = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
 constexpr const char* identity = "trainyard rank";
 
@@ -87,18 +87,18 @@ struct Library {
   void (*BIO_set_flags)(Bio*, int);
   void (*BIO_clear_flags)(Bio*, int);
 
-  bio_method_st* descriptors = nullptr;  // how sessions reach their sockets
-  std::string missing;                   // why it cannot be used; empty: it can
+  bio_method_st* descriptors = nullptr;  // let sessions reach their sockets
+  std::string missing;                   // why OpenSSL cannot be used; empty: it can
 };
 
-// Set before the first session, and never changed.
+// Set before the first session, and constant afterwards.
 const Library* library = nullptr;
 
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
 int descriptor_of(Bio* bio) { return int(reinterpret_cast<intptr_t>(library->BIO_get_data(bio))); }
 
-// OpenSSL's own way to write to a socket raises SIGPIPE when the peer is gone.
+// Unlike OpenSSL's own socket functions, does not raise SIGPIPE when the peer is gone.
 int write_to_socket(Bio* bio, const char* bytes, int size) {
   library->BIO_clear_flags(bio, bio_retry_flags);
   const ssize_t sent = ::send(descriptor_of(bio), bytes, size_t(size), MSG_NOSIGNAL);
@@ -151,7 +151,7 @@ Library load() {
     found.missing = "this machine has no libssl.so.3 (OpenSSL), without which ranks cannot encrypt";
     return found;
   }
-  // What libssl depends on (libcrypto) is searched as well.
+  // Also searches the dependencies of libssl (libcrypto).
   const auto find = [&](auto& function, const char* name) {
     void* const symbol = ::dlsym(handle, name);
     if (symbol == nullptr) found.missing = std::string("the OpenSSL of this machine has no ") + name;
@@ -215,11 +215,11 @@ struct TlsKey::Impl {
 struct TlsSession::Impl {
   Ssl* session = nullptr;
   bool wants_to_write = false;
-  bool broken = false;  // after which nothing more may be asked of it
+  bool broken = false;  // after an error the session must not be used
   ~Impl() {
     if (session) library->SSL_free(session);
   }
-  // What `answer` of a call means: -1 with errno, or 0 when the peer has closed.
+  // Translates the failed `answer` of a call: -1 with errno, or 0 when the peer has closed.
   ssize_t refused(int answer) {
     const int system_error = errno;
     const int what = library->SSL_get_error(session, answer);

@@ -6,7 +6,8 @@
 // either.
 //
 // Threads: a key may be used from several; a session is confined to one at a time.
-// Errors: unavailable, where there is no OpenSSL; conflict, when a peer violates the protocol, as for a wrong proof.
+// Errors: unavailable, when the machine has no OpenSSL; conflict, when the handshake fails, as for a wrong
+// secret.
 #pragma once
 
 #include <sys/types.h>
@@ -28,10 +29,10 @@ class TlsSession {
   explicit TlsSession(std::unique_ptr<Impl> inside);
   ~TlsSession();
 
-  // Goes on with the handshake; true when it is over.
+  // Continues the handshake. Returns true when it is complete.
   Result<bool> greet();
   bool wants_to_write() const;
-  // As recv and send: bytes, 0 when the peer has closed, -1 with errno.
+  // Like recv and send: return the number of bytes, 0 when the peer has closed, or -1 with errno.
   ssize_t receive(std::span<std::byte> into);
   ssize_t send(std::span<const std::byte> bytes);
 

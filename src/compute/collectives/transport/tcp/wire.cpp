@@ -28,8 +28,8 @@ ssize_t Wire::send(std::span<const iovec> parts) {
     message.msg_iovlen = parts.size();
     return ::sendmsg(socket_.descriptor(), &message, MSG_NOSIGNAL);
   }
-  // A record of its own for each part: a reader that stops after a frame leaves nothing inside the session, where
-  // poll could not see it.
+  // Writes a record for each part. So a reader that stops after a frame leaves no bytes inside the session,
+  // where poll could not see them.
   ssize_t all = 0;
   for (const iovec& part : parts) {
     size_t done = 0;

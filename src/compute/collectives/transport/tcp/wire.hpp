@@ -1,6 +1,6 @@
 // A Wire is one connection of a link: a socket, and a TLS session when the group is encrypted.
 //
-// Threads: confined to one at a time. Errors: as the system calls: errno says which.
+// Threads: confined to one at a time. Errors: those of the system calls, in errno.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@
 
 namespace trainyard::collectives {
 
-// A descriptor that closes itself.
+// Owns a descriptor, which the destructor closes.
 class Socket {
  public:
   Socket() = default;
@@ -38,19 +38,19 @@ class Wire {
   Wire() = default;
   explicit Wire(Socket socket) : socket_(std::move(socket)) {}
 
-  // Both sides call it before anything is sent. Requires: the socket does not block.
+  // Both sides call it before anything is sent. Requires: the socket is non-blocking.
   void encrypt(const TlsKey& key, TlsSide side);
-  // True when there is nothing (more) to do before frames may go. Errors: what the peer has done wrong.
+  // Continues the TLS handshake. Returns true when frames can be sent. Errors: of TlsSession::greet.
   Result<bool> greet();
   bool greeting_wants_to_write() const { return session_ && session_->wants_to_write(); }
 
-  // As recv: > 0 bytes, 0 when the peer has closed, -1 with errno. Never blocks.
+  // Like recv: > 0 bytes, 0 when the peer has closed, -1 with errno. Never blocks.
   ssize_t receive(std::span<std::byte> into);
-  // As sendmsg with MSG_NOSIGNAL: how many of the bytes went, or -1 with errno. What could not go must be offered
-  // again from the same byte on.
+  // Like sendmsg with MSG_NOSIGNAL: the number of bytes sent, or -1 with errno. After a partial send, the next
+  // call must continue with the same byte.
   ssize_t send(std::span<const iovec> parts);
   ssize_t send(const void* bytes, size_t size);
-  // Says that nothing more will come from us.
+  // Shuts down the sending direction.
   void end();
 
   int descriptor() const { return socket_.descriptor(); }
@@ -59,7 +59,7 @@ class Wire {
 
  private:
   Socket socket_;
-  std::unique_ptr<TlsSession> session_;  // null: in the clear
+  std::unique_ptr<TlsSession> session_;  // null: not encrypted
 };
 
 }  // namespace trainyard::collectives
