@@ -13,7 +13,7 @@ namespace {
 
 using collectives::plan::Range;
 
-// Calls `each` with every tensor's part of the range.
+// Calls `each` with the part of every tensor in the range.
 template <class Each>
 void over_tensors(std::span<const size_t> tensors, Range range, const Each& each) {
   size_t begin = 0;
@@ -30,7 +30,8 @@ Range half_of(Range range, bool upper) {
   return upper ? Range{middle, range.end} : Range{range.begin, middle};
 }
 
-// What rank r holds when the pairs at `distance` are done: every bit of r below chose a half.
+// Returns the range that a rank holds after the pairs at `distance`: every bit of the rank up to there chose a
+// half.
 Range range_after(int rank, int distance, size_t elements) {
   Range range{0, elements};
   for (int each = 1; each <= distance; each *= 2) range = half_of(range, (rank & each) != 0);
@@ -46,7 +47,8 @@ struct Work {
   std::string name;
   size_t element_bytes = bytes_of(type);
 
-  // `mine` goes to the peer, `theirs` comes from it; a negative peer: we only take part.
+  // Sends the range `mine` to the peer and receives `theirs`. A rank without a peer (negative) only takes part
+  // in the call.
   Result<void> exchange(int peer, Range mine, Range theirs) {
     std::vector<size_t> counts(size_t(group.size())), received_counts(size_t(group.size()));
     if (peer >= 0) {
@@ -60,7 +62,8 @@ struct Work {
     return group.run(call);
   }
 
-  // `range` of our values combined with what was received for it. Whether ours is `a` or `b`.
+  // Computes the dot products of this rank's values and the received values over `range`. `ours_is_a`: this
+  // rank's values are `a`.
   void dots_over(Range range, bool ours_is_a, std::vector<Dots>& dots) const {
     over_tensors(tensors, range, [&](size_t tensor, Range part) {
       const std::byte* ours = values + part.begin * element_bytes;
@@ -148,7 +151,7 @@ Result<void> adasum(collectives::Group& group, collectives::BufferView values,
     range = kept;
   }
 
-  // The ranges lie in the order of the ranks' bits, read backwards; they come in the order of the ranks.
+  // The ranges are in bit-reversed order of the ranks; all_gather returns them in rank order.
   std::vector<size_t> counts;
   std::vector<Range> ranges;
   for (int peer = 0; peer < ranks; ++peer) {

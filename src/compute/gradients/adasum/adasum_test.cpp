@@ -51,7 +51,7 @@ TEST(Adasum, orthogonal_gradients_are_added_and_equal_ones_averaged) {
   for (const int ranks : {2, 3, 4, 6, 8}) {
     in_memory(ranks, [&](collectives::Group& group) {
       AdasumWorkspace workspace;
-      // The first tensor: each rank has a direction of its own. The second: all have the same.
+      // In the first tensor each rank has its own direction; in the second all ranks have the same.
       const std::vector<size_t> tensors{8, 5};
       std::vector<double> values(13, 2.5);
       for (int i = 0; i < 8; ++i) values[size_t(i)] = i == group.rank() ? 3.0 : 0.0;

@@ -68,7 +68,7 @@ void combine_by(double of_a, double of_b, const std::byte* a_bytes, const std::b
     out[i] = Format::narrow(of_a * Format::wide(a[i]) + of_b * Format::wide(b[i]));
 }
 
-// What is zero has no direction; whatever is made of it is zero.
+// A zero vector has no direction, and its share of the result is zero.
 double share(double ab, double norm) { return norm > 0 ? 1 - ab / norm / 2 : 1; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Two vectors of gradients: their dot products, and their adaptive sum. Private to adasum/.
+// Computes dot products and the adaptive sum of two gradient vectors. Private to adasum/.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -15,7 +15,7 @@ struct Dots {
   double bb = 0;
 };
 
-// As adasum.hpp says of the order.
+// Adds in the order that adasum.hpp defines.
 Dots dots_of(collectives::Type type, const std::byte* a, const std::byte* b, size_t elements);
 
 // out[i] = (1 - ab / (2 aa)) a[i] + (1 - ab / (2 bb)) b[i]; out may be a or b.

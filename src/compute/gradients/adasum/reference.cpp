@@ -43,7 +43,8 @@ struct Piece {
   size_t end;
 };
 
-// How the block of `ranks` ranks cuts the elements, by rank: the last bit of a rank halves first.
+// Returns how a block of `ranks` ranks divides the elements, by rank. The lowest bit of a rank selects a half
+// first.
 std::vector<Piece> pieces(size_t ranks, size_t elements) {
   std::vector<Piece> all;
   for (size_t rank = 0; rank < ranks; ++rank) {

@@ -7,7 +7,7 @@
 namespace trainyard::gradients {
 namespace {
 
-// What is multiplied stays in the first-level cache until it is cast.
+// A block of products stays in the first-level cache until it is cast.
 constexpr size_t block_elements = 1024;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// float32 to 16 bits and back, many at a time, each multiplied by a factor.
+// Casts float32 to 16 bits and back, many values at a time, each multiplied by a factor.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace trainyard::gradients {
 
-// What values travel as; Type::f32 where they are not cast.
+// Returns the type in which values are sent; Type::f32 when they are not cast.
 collectives::Type cast_type(Compression compression);
 
-// narrow[i] = values[i] * factor, rounded to nearest; what is too large for f16 becomes infinite.
+// narrow[i] = values[i] * factor, rounded to nearest; values that are too large for f16 become infinite.
 // Requires: type is f16 or bf16.
 void narrow_scaled(collectives::Type type, const float* values, std::byte* narrow, size_t elements,
                    double factor);

@@ -1,4 +1,4 @@
-// How a float tensor is made smaller on its way between ranks: the choice, as a value.
+// Defines the compressions for float tensors that are sent between ranks.
 //
 // Threads: plain values.
 #pragma once
@@ -14,11 +14,11 @@ struct Compression {
     none,
     f16,   // added as f16: half of f32's bytes, a range of 65504
     bf16,  // added as bf16: half of f32's bytes and all of its range, 8 bits of precision
-    int8,  // a quarter of f32's bytes and a scale for each block; what is lost comes in the next step (int8.hpp)
-    low_rank,  // the product of two thin matrices; what is lost comes in the next step (low_rank.hpp)
+    int8,  // a quarter of f32's bytes, and a scale for each block; errors are added in the next step (int8.hpp)
+    low_rank,  // the product of two thin matrices; errors are added in the next step (low_rank.hpp)
   };
   Kind kind = Kind::none;
-  uint32_t rank = 4;  // low_rank: the thin matrices' columns
+  uint32_t rank = 4;  // low_rank: columns of the thin matrices
   bool operator==(const Compression& other) const {
     return kind == other.kind && (kind != Kind::low_rank || rank == other.rank);
   }

@@ -13,10 +13,10 @@ namespace {
 
 using collectives::plan::Range;
 
-// The same on all ranks and in all runs.
+// Equal on all ranks and in all runs.
 uint64_t seed_of(std::string_view key) { return fnv1a(key); }
 
-// The elements of a tensor that a rank adds up: whole blocks.
+// Returns the elements of a tensor that a rank adds up: whole blocks.
 Range piece_of(const CompressedTensor& tensor, int rank, int ranks) {
   const size_t elements = tensor.shape.elements();
   const Range blocks = collectives::plan::piece(int8_blocks(elements), rank, ranks);
@@ -24,7 +24,7 @@ Range piece_of(const CompressedTensor& tensor, int rank, int ranks) {
           std::min(elements, blocks.end * int8_block_elements)};
 }
 
-// what is owed += what is new
+// owed += input * prescale
 void take_in(const CompressedTensor& tensor, float* owed) {
   if (!tensor.input) return;
   const auto factor = float(tensor.prescale);
@@ -129,7 +129,7 @@ Result<void> Compressor::by_int8(std::span<const CompressedTensor> tensors, Comp
   }
   const size_t own_bytes = counts[size_t(rank)];
 
-  // Everyone's piece of what we bring.
+  // The pieces of all ranks in the tensors of this rank.
   std::byte* outgoing = outgoing_.bytes(bytes);
   std::byte* at = outgoing;
   std::vector<Memory*> memories;
@@ -145,7 +145,7 @@ Result<void> Compressor::by_int8(std::span<const CompressedTensor> tensors, Comp
     }
   }
 
-  // What all bring of our piece, added up in the order of the ranks.
+  // The pieces that all ranks send to this one, added in the order of the ranks.
   std::byte* incoming = incoming_.bytes(std::max(bytes, own_bytes * size_t(ranks)));
   const std::vector<size_t> received(size_t(ranks), own_bytes);
   TRY(group_.run(named(collectives::calls::all_to_all(
@@ -186,7 +186,7 @@ Result<void> Compressor::by_low_rank(std::span<const CompressedTensor> tensors, 
                                      collectives::Reduction reduction, std::string_view name) {
   const size_t rank = compression.rank;
   const auto thin = [&](const CompressedTensor& tensor) { return low_rank_saves(tensor.shape, rank); };
-  // Vectors travel as they are, behind the matrices' P.
+  // Vectors are not compressed; they are sent behind the P of the matrices.
   size_t first_elements = 0, second_elements = 0;
   for (const auto& tensor : tensors) {
     first_elements += thin(tensor) ? tensor.shape.rows * rank : tensor.shape.elements();

@@ -7,10 +7,10 @@
 // the next step; a tensor whose shape has changed starts without errors. A rank sends, for S elements in all and n ranks:
 //
 //   f16, bf16   the bytes of an allreduce of S elements of that type
-//   int8        its own pieces to their ranks and its sum to all: the sum over all other ranks of int8_bytes() of
-//               their pieces, and what an all_gather sends of int8_bytes() of its own. Each tensor is cut at blocks,
-//               by itself, so its bits do not depend on what it travels with.
-//   low_rank    two allreduces, of r (rows of all) + vectors, and of r (columns of all) elements of f32
+//   int8        the pieces of the other ranks, to those ranks, and its own piece of the sum, to all: int8_bytes() of each
+//               of these pieces, and the bytes of an all_gather of int8_bytes() of its own piece. Each tensor is split
+//               separately, at blocks, so its bits do not depend on the tensors that are sent with it.
+//   low_rank    two allreduces of f32: r * (all rows) + vectors elements, and r * (all columns) elements
 //
 // Threads: one call at a time. Errors: those of the group; invalid. Lifetime: the group outlives it.
 #pragma once
@@ -29,11 +29,11 @@
 
 namespace trainyard::gradients {
 
-// A tensor on its way. A vector is a matrix of one column.
+// A tensor to reduce. A vector is a matrix of one column.
 struct CompressedTensor {
   std::string key;               // identifies its rounding errors; may be empty for f16 and bf16
   const float* input = nullptr;  // null: zeros
-  float* output = nullptr;       // null: not needed on this rank. May be the input
+  float* output = nullptr;       // null: not needed on this rank. May be equal to the input
   Matrix shape;
   double prescale = 1;
   double postscale = 1;
@@ -43,12 +43,13 @@ class Compressor {
  public:
   explicit Compressor(collectives::Group& group) : group_(group), outgoing_(group), incoming_(group) {}
 
-  // All ranks give the same keys and shapes in the same order. Reductions: sum and average.
+  // All ranks pass the same keys and shapes in the same order. Reductions: sum and average.
   Result<void> allreduce(std::span<const CompressedTensor> tensors, Compression compression,
                          collectives::Reduction reduction, std::string_view name = {});
-  // What this rank still owes of a tensor: its lost part, element by element. Empty when nothing is remembered.
+  // Returns the rounding errors of a tensor on this rank, element by element, which the next step adds. Empty
+  // when none are stored.
   std::span<const float> owed(const std::string& key) const;
-  // What this rank still owes of its piece of the sum (int8 alone).
+  // Returns the rounding errors of this rank's piece of the sum (int8 only).
   std::span<const float> owed_of_sum(const std::string& key) const;
   void forget(const std::string& key) { memories_.erase(key); }
 
@@ -72,7 +73,7 @@ class Compressor {
 
   collectives::Group& group_;
   collectives::GroupBuffer outgoing_, incoming_;
-  std::map<std::string, Memory> memories_;  // by key; as many as the caller has tensors
+  std::map<std::string, Memory> memories_;  // by key; one per tensor of the caller
 };
 
 }  // namespace trainyard::gradients

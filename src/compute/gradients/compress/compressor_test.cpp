@@ -1,4 +1,5 @@
-// Compressed sums: equal on all ranks, as small as they say, and what they lose comes later.
+// Tests compressed sums: they are equal on all ranks, have the documented sizes, and errors are added in later
+// steps.
 #include "gradients/compress/compressor.hpp"
 
 #include <gtest/gtest.h>
@@ -93,7 +94,8 @@ TEST(LowRank, columns_become_orthonormal_and_dependent_ones_zero) {
   }
 }
 
-// The bits, by rank, of one step of each kind with tensors of awkward sizes; and how far they are from the sums.
+// Compares the bits of all ranks after one step of each kind with tensors of awkward sizes, and their distance
+// from exact sums.
 TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
   struct Case {
     Compression compression;
@@ -133,7 +135,8 @@ TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
   }
 }
 
-// Errors of at most G/254 of block maxima that themselves hold the error before: at most G/253 forever.
+// An error is at most 1/254 of the block maximum, which itself includes the previous error. So for gradients of
+// at most G it never exceeds G/253.
 TEST(Compressor, what_int8_owes_stays_bounded_and_comes_later) {
   constexpr int ranks = 3;
   constexpr size_t elements = 700;
@@ -156,15 +159,16 @@ TEST(Compressor, what_int8_owes_stays_bounded_and_comes_later) {
       for (const float owed : compressor.owed_of_sum("w"))
         EXPECT_LE(std::fabs(owed), 1.001f * ranks * (1 + 1.0f / 253) / 253);
     }
-    // What is missing in the end is what is owed: at most that of one step, whatever the number of steps.
+    // The missing part at the end equals the stored errors: at most those of one step, whatever the number of
+    // steps.
     for (size_t i = 0; i < elements; ++i)
       EXPECT_NEAR(got[i], given[i], 2.0 * ranks / 253 + 1e-4 * steps / 200);
   });
 }
 
-// A matrix of rank k is found within a few steps; of any other one all comes in the end. The ranks' gradients have
-// nothing to do with each other here, in 1000 steps the same: what cancels out in their average would be owed 1000
-// times. It is owed for row_interval x rows steps at most.
+// A matrix of rank k is found within a few steps; any other matrix arrives completely in the end. The gradients
+// of the ranks are independent here, and the same in all 1000 steps. Without the exact rows, parts that cancel
+// out in the average would add up 1000 times. They add up over row_interval x rows steps at most.
 TEST(Compressor, low_rank_finds_the_matrix_and_owes_no_more_than_a_few_steps) {
   constexpr Matrix shape{30, 20};
   constexpr size_t rank = 2;
@@ -277,7 +281,7 @@ TEST(Compressor, the_bytes_are_those_of_the_formula) {
   }
 }
 
-// Logistic regression, each rank with samples of its own, by plain gradient descent.
+// Trains logistic regression by plain gradient descent, each rank with its own samples.
 double train(const std::optional<Compression>& compression, int ranks, int steps) {
   constexpr size_t features = 12, classes = 10, samples = 64;
   constexpr float rate = 0.5f;
@@ -329,10 +333,11 @@ double train(const std::optional<Compression>& compression, int ranks, int steps
   return loss;
 }
 
-// With error feedback the weights are those of exact descent but for what is owed now, times the rate: an offset
-// that does not add up. The loss is flat near where descent ends (its gradient's length is some 1e-2 there), so it
-// may differ by about rate x owed x 1e-2. int8 owes 1/254 of a gradient, low_rank of 2 of 10 directions a few
-// gradients: both far below a hundredth of the loss. Without feedback low_rank would never see the other directions.
+// With error feedback the weights equal those of exact descent, except for the stored errors times the rate: an
+// offset that does not add up. The loss is flat near where descent ends (its gradient has a length of some
+// 1e-2), so it may differ by about rate x error x 1e-2. The error of int8 is 1/254 of a gradient, that of
+// low_rank with 2 of 10 directions a few gradients: both far below a hundredth of the loss. Without feedback
+// low_rank would never see the other directions.
 TEST(Compressor, training_comes_to_where_it_comes_without_compression) {
   constexpr int ranks = 3, steps = 150;
   const double exact = train({}, ranks, steps);

@@ -12,10 +12,10 @@ namespace {
 constexpr float steps = 127;
 // Below this the inverse of the scale overflows a float; such a block is sent in a later step.
 constexpr float magnitude_min = 1e-35f;
-// Added and taken away again it rounds to the nearest integer, ties to even.
+// Adding and subtracting it rounds to the nearest integer, ties to even.
 constexpr float rounder = 12582912.0f;  // 1.5 * 2^23
 
-// What the bytes mean, block by block: apply(value index, value).
+// Decodes the bytes block by block: calls apply(value index, value).
 template <class Apply>
 void over_values(const std::byte* bytes, size_t elements, const Apply& apply) {
   const auto* __restrict numbers = reinterpret_cast<const int8_t*>(bytes + 4 * int8_blocks(elements));
@@ -33,7 +33,7 @@ void to_int8(float* __restrict values, size_t elements, std::byte* bytes) {
   auto* __restrict numbers = reinterpret_cast<int8_t*>(bytes + 4 * int8_blocks(elements));
   for (size_t begin = 0, block = 0; begin < elements; begin += int8_block_elements, ++block) {
     const size_t end = std::min(elements, begin + int8_block_elements);
-    // Magnitudes order as their bits do, what is no number last: integers are compared many at a time.
+    // Magnitudes are ordered like their bits, NaN last: comparing integers vectorises.
     int32_t largest_bits = 0;
     for (size_t i = begin; i < end; ++i) {
       const auto bits = int32_t(collectives::formats::bits_of(values[i]) & 0x7fffffff);
@@ -51,7 +51,7 @@ void to_int8(float* __restrict values, size_t elements, std::byte* bytes) {
       continue;
     }
     const float inverse = steps / largest;
-    // Two loops: one in floats, one to bytes.
+    // Two loops, so that the one in floats and the one to bytes vectorise.
     float nearest[int8_block_elements];
     for (size_t i = begin; i < end; ++i) {
       const float rounded = (values[i] * inverse + rounder) - rounder;

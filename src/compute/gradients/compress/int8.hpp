@@ -1,11 +1,11 @@
-// float32 as bytes with a scale for each block: a quarter of the bytes, and a known error.
+// Encodes float32 as bytes with a scale for each block: a quarter of the bytes, and a bounded error.
 //
-//   a block of int8_block_elements: scale = the largest magnitude / 127, each value the nearest multiple of it
-//   in memory: the blocks' scales as f32, then a signed byte for each value
+//   a block of int8_block_elements: scale = largest magnitude / 127; each value becomes the nearest multiple of it
+//   in memory: the scales of the blocks as f32, then a signed byte for each value
 //
-// A value's error is at most half a scale. Error feedback keeps it and adds it to the next step's value, so that
-// nothing is lost, only late: the errors do not grow, since each is at most 1/254 of the largest value of its block.
-// A block that holds what is no number becomes NaN, and keeps no error.
+// The error of a value is at most half a scale. Error feedback stores it and adds it to the value of the next
+// step, so values are delayed but not lost. The errors do not grow, since each is at most 1/254 of the largest
+// value of its block. A block with a NaN or an infinite value becomes NaN, and stores no error.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -16,17 +16,17 @@
 namespace trainyard::gradients {
 
 inline constexpr size_t int8_block_elements =
-    256;  // 1.6 % for scales; larger ones lose more to one large value
+    256;  // 1.6 % for scales; larger blocks lose more when one value is large
 
 constexpr size_t int8_blocks(size_t elements) {
   return (elements + int8_block_elements - 1) / int8_block_elements;
 }
 constexpr size_t int8_bytes(size_t elements) { return elements + 4 * int8_blocks(elements); }
 
-// `values` become what was lost of them. Requires: `bytes` holds int8_bytes(elements).
+// Replaces `values` by their errors. Requires: `bytes` has space for int8_bytes(elements).
 void to_int8(float* values, size_t elements, std::byte* bytes);
 void from_int8(const std::byte* bytes, size_t elements, float* values);
-// values[i] += what the bytes mean
+// values[i] += decoded value i
 void add_int8(const std::byte* bytes, size_t elements, float* values);
 
 }  // namespace trainyard::gradients

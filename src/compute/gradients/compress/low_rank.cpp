@@ -11,7 +11,7 @@
 namespace trainyard::gradients {
 namespace {
 
-// What is left of a column that lay among those before it is rounding, not direction.
+// The remainder of a column that depends on the previous ones is rounding noise, not a direction.
 constexpr double independence_min = 1e-6;
 
 double dot(const float* p, size_t rows, size_t rank, size_t left, size_t right) {
@@ -20,7 +20,7 @@ double dot(const float* p, size_t rows, size_t rank, size_t left, size_t right) 
   return sum;
 }
 
-// The loops for ranks that people use are compiled for them, the others for any.
+// Compiles the loops for the ranks in common use, and a general version for the others.
 template <class Loops>
 void with_rank(size_t rank, const Loops& loops) {
   switch (rank) {
@@ -37,7 +37,7 @@ void with_rank(size_t rank, const Loops& loops) {
   }
 }
 
-// The product a row at a time, each sum over k in the order of k: apply(where the row begins, row).
+// Computes the product row by row, each sum in the order of k: apply(start of the row, row).
 template <class Apply>
 void over_product(const float* p, const float* q, Matrix shape, size_t rank, const Apply& apply) {
   std::vector<float> across(rank * shape.columns), row(shape.columns);

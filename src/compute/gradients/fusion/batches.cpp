@@ -16,7 +16,7 @@ bool fusible(const Signature& a, const Signature& b) {
              a.postscale == b.postscale && a.compression == b.compression;
     case Operation::adasum:
       return a.type == b.type && a.prescale == b.prescale && a.postscale == b.postscale;
-    case Operation::broadcast:  // of bytes, whatever they mean
+    case Operation::broadcast:  // bytes, whatever their type
       return a.root == b.root;
     case Operation::all_gather:
       return true;

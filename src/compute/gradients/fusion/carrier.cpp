@@ -14,12 +14,12 @@ namespace {
 
 using collectives::bytes_of;
 
-// The fusion buffer is registered, so ranks on one host read it where it lies. With one chunk in the making while another
-// is read they wait for each other a few times; with the table's smaller ones they do a hundred times, each for as long
-// as the training that computes on the same cores lets them.
+// The fusion buffer is registered, so ranks on one host read it in place. With large chunks, one being reduced
+// while another is read, the ranks wait for each other a few times. With the smaller chunks of the table they
+// would wait a hundred times, each time until training on the same cores lets the other ranks run.
 constexpr size_t chunks_of_buffer = 4;
-constexpr size_t chunk_bytes_min = size_t{1} << 20;  // below this the table's are as large
-// More names say no more.
+constexpr size_t chunk_bytes_min = size_t{1} << 20;  // below this the chunks of the table are as large
+// A message lists at most this many tensors.
 constexpr size_t names_max = 3;
 
 std::string names_of(std::span<const Carrier::Part> parts) {
@@ -36,7 +36,7 @@ void copy_bytes(void* to, const void* from, size_t bytes) {
 
 const Signature& signature_of(const Carrier::Part& part) { return part.agreement->signature; }
 
-// Where the output of a part goes: given, or made now that its size is known. Null: nowhere.
+// Returns the output of a part: the given buffer, or one allocated now that its size is known. Null: no output.
 std::byte* output_of(Carrier::Part& part, size_t elements, Outcome outcome) {
   if (!part.request) return nullptr;
   const Request& request = *part.request;
@@ -142,7 +142,7 @@ Result<void> Carrier::allreduce(Shared& shared, std::span<Part> parts) {
   return ok();
 }
 
-// One tensor after the other; zeros where this rank has joined.
+// Copies the tensors one after the other; zeros when this rank has joined.
 Carrier::Staged Carrier::copy_in(Shared& shared, std::span<Part> parts) {
   const size_t element_bytes = bytes_of(signature_of(parts.front()).type);
   Staged staged;
@@ -202,7 +202,7 @@ Result<void> Carrier::compressed(Shared& shared, std::span<Part> parts) {
   return ok();
 }
 
-// Each tensor of the buffer is combined by itself.
+// Each tensor of the buffer is combined separately.
 Result<void> Carrier::adasum(Shared& shared, std::span<Part> parts) {
   const Signature& first = signature_of(parts.front());
   std::vector<size_t> counts;
@@ -312,7 +312,7 @@ Result<void> Carrier::all_gather(Shared& shared, std::span<Part> parts, size_t m
 Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size_t members, size_t me) {
   const Signature& first = signature_of(parts.front());
   const size_t element_bytes = bytes_of(first.type);
-  // A tensor's rows are cut as evenly as can be; the first members get one more.
+  // The rows of a tensor are divided as evenly as possible; the first members get one more.
   const auto piece = [&](const Part& part, size_t member) {
     const auto rows = collectives::plan::piece(signature_of(part).rows(), int(member), int(members));
     const size_t row = signature_of(part).row_elements();
@@ -384,7 +384,7 @@ Result<void> Carrier::all_to_all(Shared& shared, Part& part, size_t members, siz
   }
   const size_t elements = total(received_counts);
   std::byte* output = output_of(part, elements, std::move(outcome));
-  // Who has no memory still takes part, or the others would wait.
+  // A rank without memory for the output still takes part, since the others would wait for it.
   if (!output) output = shared.buffer.bytes(elements * bytes_of(signature.type));
   return run(shared, {&part, 1},
              collectives::calls::all_to_all({part.request->input.data, total(counts), signature.type},

@@ -1,9 +1,9 @@
-// Carries out what was agreed upon: copies tensors into the fusion buffer, runs one collective, copies them out.
-// Private to fusion/.
+// Carries out agreements: copies tensors into the fusion buffer, runs one collective operation, copies the
+// results out. Private to fusion/.
 //
 // Threads: confined to one at a time.
-// Errors:  of the group, naming the tensors: then it is over. What fails for this rank alone (no memory for an
-//          output) is in its result.
+// Errors:  of the group, naming the tensors; the carrier cannot be used afterwards. An error of this rank alone (no memory
+//          for an output) is in the result of its part.
 #pragma once
 
 #include <algorithm>
@@ -28,20 +28,20 @@ namespace trainyard::gradients {
 class Carrier {
  public:
   using Now = std::function<std::chrono::nanoseconds()>;
-  // Lifetime: all outlive the carrier. on_event may be empty; then `now` is not called.
+  // Lifetime: all arguments outlive the carrier. on_event may be empty; then `now` is not called.
   Carrier(collectives::Group& world, const std::function<void(const Event&)>& on_event, Now now);
 
-  // One of a batch, as this rank has it.
+  // A tensor of a batch, as this rank has it.
   struct Part {
     const Agreement* agreement = nullptr;
-    const Request* request = nullptr;  // null: this rank has joined, or does not belong to the set
+    const Request* request = nullptr;  // null: this rank has joined, or is not a member of the set
     std::optional<Result<Outcome>> result;
   };
-  // Every part with a request gets a result, unless all fails.
+  // Every part with a request gets a result, unless the whole batch fails.
   Result<void> carry_out(std::span<Part> parts);
 
  private:
-  // A set's group, and what only its tensors need.
+  // The group of a set, and the buffers that only its tensors use.
   struct Shared {
     explicit Shared(std::unique_ptr<collectives::Group> group) : Shared(group.get()) {
       own = std::move(group);
@@ -53,10 +53,10 @@ class Carrier {
           buffer(*group),
           compressor(*group) {}
 
-    std::unique_ptr<collectives::Group> own;  // null for set 0; ends after the others
+    std::unique_ptr<collectives::Group> own;  // null for set 0; destroyed after the other members
     collectives::Group* const group;
     const bool on_one_host;
-    std::vector<int> ranks;  // of the whole group, by rank of this one; empty: the same
+    std::vector<int> ranks;  // ranks in the whole group, by rank of this group; empty: the same
     collectives::GroupBuffer buffer;
     Compressor compressor;
   };
@@ -83,7 +83,7 @@ class Carrier {
   const std::function<void(const Event&)>& on_event_;
   const Now now_;
   const int rank_;
-  std::map<int, std::unique_ptr<Shared>> shared_;  // by set, those that this rank belongs to
+  std::map<int, std::unique_ptr<Shared>> shared_;  // by set; the sets of which this rank is a member
   int next_set_ = 1;
   AdasumWorkspace adasum_workspace_;
 };

@@ -68,7 +68,7 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
     case Operation::all_to_all:
       if (signature.splits.size() != members.size())
         return invalid("there is not one split for each member of the set");
-      // One by one, so that no sum runs over.
+      // Compares one by one, so that no sum overflows.
       for (uint64_t rest = signature.rows(); const uint64_t split : signature.splits) {
         if (split > rest) return invalid("the splits are more than the rows");
         rest -= split;
@@ -119,7 +119,7 @@ bool goes_with_joined(const Signature& signature) {
     case Operation::allreduce:
       return signature.reduction == collectives::Reduction::sum ||
              signature.reduction == collectives::Reduction::average;
-    case Operation::adasum:  // zeros change nothing there
+    case Operation::adasum:  // adding zeros changes nothing
     case Operation::barrier:
       return true;
     default:
@@ -153,7 +153,7 @@ std::string Coordinator::difference(const Row& row) const {
       text.append(first ? "" : ", ").append(value).append(" on ").append(listed(ranks));
       first = false;
     }
-    if (field.name == "operation") break;  // all else means something else then
+    if (field.name == "operation") break;  // other fields then differ in meaning
   }
   return text;
 }
@@ -235,7 +235,7 @@ void Coordinator::settle(const Sets& sets, Answer& answer) {
   std::sort(complete_rows.begin(), complete_rows.end());
   for (const auto& [order, key] : complete_rows) {
     const auto found = rows_.find(key);
-    if (found == rows_.end()) continue;  // went with its group
+    if (found == rows_.end()) continue;  // removed with its group
     const Signature& signature = found->second.asks.begin()->second;
     if (!signature.group.empty()) {
       settle_group(found->second, sets, answer);
@@ -344,7 +344,7 @@ Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& 
     }
   }
   call_the_roll(reports, sets, answer);
-  // What belonged to a set that goes: its ranks fail it by themselves when they hear of it.
+  // Removes requests of a set that is removed. The ranks fail their requests when they receive this answer.
   for (const Agreement& ready : answer.ready) {
     if (ready.signature.operation != Operation::remove_set || !ready.fault.empty()) continue;
     joined_.erase(ready.signature.root);

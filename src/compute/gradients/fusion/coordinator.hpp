@@ -19,14 +19,15 @@
 
 namespace trainyard::gradients {
 
-// The members of each set, ascending; set 0 is everyone.
+// The members of each set, in ascending order; set 0 contains all ranks.
 using Sets = std::map<int, std::vector<int>>;
 
 // Rejects a request that is invalid on any rank: an unknown set, a root outside of it, splits that do not add up.
 Result<void> check(const Signature& signature, const Sets& sets, int rank);
 
-// Says whether a tensor can be carried out while some rank brings zeros. What moves rows could only be done without
-// that rank's rows, so its result would have another shape or meaning: it fails, as in Horovod.
+// Returns true when a tensor can be reduced while some ranks have joined and contribute zeros. An operation
+// that moves rows would lack the rows of those ranks, so its result would have another shape or meaning: it
+// fails, as in Horovod.
 bool goes_with_joined(const Signature& signature);
 
 class Coordinator {
@@ -62,7 +63,7 @@ class Coordinator {
   const int ranks_;
   const Limits limits_;
   uint64_t orders_ = 0;
-  std::map<std::string, Row> rows_;  // by key; bounded by what the ranks have outstanding
+  std::map<std::string, Row> rows_;  // by key; bounded by the outstanding requests of the ranks
   std::map<int, Joined> joined_;     // by set
 };
 

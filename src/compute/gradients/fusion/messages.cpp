@@ -13,14 +13,14 @@ constexpr uint32_t answer_magic = 0x32465954;  // "TYF2"
 constexpr size_t signature_bytes_min = 56;
 constexpr size_t agreement_bytes_min = signature_bytes_min + 14;
 
-// One description for both sides (base/fields.hpp).
+// One description for encoding and decoding (base/fields.hpp).
 
 template <class Side, class List>
 void numbers(Side& side, const char* field, List& values) {
   side.list(field, values, sizeof(uint64_t), [&](auto& value) { side(field, value); });
 }
 
-// What does not fit a size_t is no tensor; later code multiplies without asking.
+// Rejects shapes whose number of elements is above elements_max; later code multiplies without checks.
 void check_shape(FieldReader& reader, Signature& signature) {
   uint64_t elements = 1;
   for (const uint64_t dimension : signature.shape) {

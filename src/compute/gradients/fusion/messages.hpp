@@ -25,7 +25,7 @@
 
 namespace trainyard::gradients {
 
-// A tensor that a rank has submitted, and for how long.
+// A tensor that a rank has submitted, and the time since.
 struct Waiting {
   std::string key;
   uint64_t milliseconds = 0;
@@ -35,17 +35,16 @@ struct Waiting {
 struct Report {
   bool leaving = false;
   std::vector<Signature> asks;
-  std::vector<Waiting>
-      waiting;  // in a roll call: everything outstanding, what is asked for just now included
+  std::vector<Waiting> waiting;  // in a roll call: everything outstanding, new requests included
   bool operator==(const Report&) const = default;
 };
 
 struct Answer {
   std::vector<Agreement> ready;
-  std::vector<std::string> forgotten;  // keys that leave the cache, before anything of `ready` enters it
+  std::vector<std::string> forgotten;  // keys that leave the cache before the entries of `ready` enter it
   std::vector<uint32_t> leaving;
   std::optional<Settings> settings;
-  std::string stalls;  // for people; empty when nothing stalls
+  std::string stalls;  // a report for users; empty when nothing stalls
   bool operator==(const Answer&) const = default;
 };
 

@@ -1,4 +1,4 @@
-// The bytes of a negotiation, as docs/formats/negotiation.md says.
+// Tests the encoding of the messages of a negotiation against docs/formats/negotiation.md.
 #include "gradients/fusion/messages.hpp"
 
 #include <gtest/gtest.h>

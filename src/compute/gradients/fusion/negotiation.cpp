@@ -10,18 +10,19 @@ namespace {
 constexpr size_t word_bits = 64;
 constexpr uint64_t bit_of(size_t position) { return uint64_t{1} << position % word_bits; }
 
-// When a tensor has waited too long it is asked for this often whether it still does.
+// A tensor that has waited too long is checked in this interval.
 constexpr Duration roll_call_interval = 1s;
 
 size_t words_for(size_t positions) { return 1 + (positions + word_bits - 1) / word_bits; }
 
-// What decides whether a tensor is the one that was agreed upon; a priority does not.
+// Returns true when the signatures describe the same tensor; the priority may differ.
 bool same(Signature a, const Signature& b) {
   a.priority = b.priority;
   return a == b;
 }
 
-// Whether what all carry out is what we asked for: our memory is as large as we said, not as rank 0 says.
+// Returns true when the agreement fits the request of this rank. The sizes that rank 0 sends must be those of
+// this rank's memory.
 bool fits(const Agreement& agreement, const Signature& own, size_t me, size_t members) {
   Signature agreed = agreement.signature;
   const bool gathers = agreed.operation == Operation::all_gather;
@@ -55,7 +56,7 @@ bool Negotiation::matches(const Pending& pending) const {
   return entry && entry->own && same(*entry->own, pending.signature);
 }
 
-// Decides the way of a tensor, or of all of a group: rank 0 is asked for all of it or for none.
+// Chooses the path of a tensor, or of all tensors of a group: all of them are reported to rank 0, or none.
 void Negotiation::route(const std::vector<std::string>& keys) {
   const bool known = std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
     const auto found = pending_.find(key);
@@ -69,7 +70,8 @@ void Negotiation::route(const std::vector<std::string>& keys) {
   }
 }
 
-// Rank 0 is asked for a group as a whole, so all of it is asked for when one of its tensors is not known any more.
+// A group is reported to rank 0 as a whole. So all of its tensors are reported when one of them is not known
+// any more.
 void Negotiation::forgotten(const std::string& key) {
   const auto found = pending_.find(key);
   if (found == pending_.end() || found->second.state != State::known) return;
@@ -120,7 +122,8 @@ bool Negotiation::wants_roll_call(Duration now) const {
          (stalls.stall_fail_after > 0ms && age >= stalls.stall_fail_after && since >= roll_call_interval);
 }
 
-// The bits of a rank that has submitted nothing: those of other ranks' sets, and of sets that it has joined.
+// Sets the bits of a rank that has submitted nothing: tensors of other ranks' sets, and of sets that it has
+// joined.
 void Negotiation::lay_base() {
   base_.assign(words_for(cache_.positions()), ~uint64_t{0});
   base_[0] = flags_max;
@@ -135,8 +138,8 @@ void Negotiation::lay_base() {
   base_is_old_ = false;
 }
 
-// Steps of training repeat themselves, so all but a few cycles find the base as it was and cost no more than what is
-// outstanding.
+// Training steps repeat themselves, so most cycles find the base unchanged and cost only as much as the
+// outstanding tensors.
 std::vector<uint64_t> Negotiation::bits(Duration now) {
   if (base_is_old_) lay_base();
   auto words = base_;
@@ -158,7 +161,7 @@ std::vector<uint64_t> Negotiation::bits(Duration now) {
 Result<bool> Negotiation::hear_bits(std::span<const uint64_t> all, Duration now) {
   if (all.size() != words_for(cache_.positions()))
     return corrupt("bits for another response cache than ours");
-  // Fired first, forgotten later: positions stay what they are while they are read.
+  // Plans tensors first and evicts later, so that positions do not change while they are read.
   for (size_t position = 0; position < cache_.positions(); ++position) {
     const auto* entry = cache_.at(position);
     if (!entry || !(all[1 + position / word_bits] & bit_of(position))) continue;
@@ -210,7 +213,8 @@ std::optional<Signature> Negotiation::take_pending(const std::string& key) {
   if (found == pending_.end()) return {};
   std::optional<Signature> signature = std::move(found->second.signature);
   if (found->second.state == State::held) {
-    // It fails before its group was whole; what is left of the group waits for the name to come again.
+    // The tensor fails before its group is complete. The rest of the group waits until the name is submitted
+    // again.
     auto& keys = held_[key_of(signature->set, signature->group)];
     std::erase(keys, key);
   }
@@ -218,7 +222,7 @@ std::optional<Signature> Negotiation::take_pending(const std::string& key) {
   return signature;
 }
 
-// What rank 0 says is a peer's word: it must fit the sets that all know.
+// Rank 0 is a peer, so its answers are checked: they must fit the sets that all ranks know.
 Result<void> Negotiation::apply(const Agreement& agreement) {
   const Signature& signature = agreement.signature;
   const std::string key = key_of(signature);
@@ -285,7 +289,7 @@ Result<void> Negotiation::hear_answer(const Answer& answer) {
     cache_.forget(key);
     forgotten(key);
   }
-  // What rank 0 has heard of a join it takes for given from now on; it may be over with this answer.
+  // Rank 0 has recorded the joins that were reported to it. This answer may have completed them.
   for (auto& [set, state] : joining_) {
     if (state == State::asked) state = State::known;
   }

@@ -1,22 +1,22 @@
-// One rank's part in finding out which tensors all ranks have: a state machine that touches nothing.
+// Determines which tensors all ranks have submitted: the part of one rank, as a state machine without I/O.
 //
 //   a cycle     bits() -> AND over all ranks -> hear_bits()
-//               where it says so: report() -> rank 0 -> answer() -> all ranks -> hear_answer()
-//               take_plan(): what all ranks carry out now, the same everywhere
+//               if that returns true: report() -> rank 0 -> answer() -> all ranks -> hear_answer()
+//               take_plan(): the batches that all ranks carry out now, equal on all ranks
 //
-//   a tensor    held  --group is whole-->  known   --all bits set-->  planned
-//                          |                 |  ^
-//                          |       forgotten |  | (next time)
-//                          v                 v  |
-//                        fresh --reported--> asked --answered--> planned, or failed
+//   a tensor    held  --group is complete-->  known   --all bits set-->  planned
+//                          |                    |  ^
+//                          |          forgotten |  | (next time)
+//                          v                    v  |
+//                        fresh --reported-->  asked --answered-->  planned, or failed
 //
-// held: the rest of its group was not submitted here yet. known: it is in the response cache, so a bit says that
-// we have it. fresh: rank 0 must be told. Every rank steps through the same plans, since all that changes its
-// cache and sets are bits and answers, which all ranks hear alike.
+// held: other tensors of its group were not submitted on this rank yet. known: it is in the response cache, so
+// a bit reports it. fresh: it must be reported to rank 0. Every rank goes through the same plans: only bits and
+// answers change its cache and its sets, and all ranks receive the same bits and answers.
 //
 // Threads: confined to one at a time.
-// Errors:  of submit: invalid, conflict. Of the hearing: corrupt, when what a peer said makes no sense.
-// Units:   `now` counts from any zero, but never goes back.
+// Errors:  of submit: invalid, conflict. Of answer and the hear functions: corrupt, when data of a peer is invalid.
+// Units:   `now` counts from an arbitrary zero, and never decreases.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +35,14 @@
 
 namespace trainyard::gradients {
 
-// What a cycle came to.
+// The result of a cycle.
 struct Plan {
   std::vector<Batch> batches;        // in this order, by all members of their sets
-  std::vector<Agreement> faults;     // these names fail
-  std::vector<uint32_t> leaving;     // not empty: the negotiation is over
-  std::string stalls;                // for people
-  uint64_t cached = 0;               // tensors that needed no question
-  std::optional<Settings> settings;  // new ones
+  std::vector<Agreement> faults;     // tensors that fail
+  std::vector<uint32_t> leaving;     // not empty: the negotiation ends
+  std::string stalls;                // a report for users
+  uint64_t cached = 0;               // tensors that were in the cache
+  std::optional<Settings> settings;  // set when they change
   bool operator==(const Plan&) const = default;
 };
 
@@ -52,7 +52,7 @@ class Negotiation {
     Settings settings;
     size_t cache_entries_max = 1024;
     bool reproducible = false;
-    uint64_t tensor_bytes_max = ~uint64_t{0};  // of one that is fused
+    uint64_t tensor_bytes_max = ~uint64_t{0};  // of a tensor that is fused
     Coordinator::Limits stalls;
   };
   Negotiation(int rank, int ranks, Limits limits);
@@ -61,25 +61,26 @@ class Negotiation {
   const Settings& settings() const { return limits_.settings; }
 
   Result<void> submit(Signature signature, Duration now);
-  // From the next report on all ranks know that we go.
+  // The next report announces to all ranks that this rank leaves.
   void leave() { leaving_ = true; }
-  // Rank 0 only: with the next answer all ranks work with these.
+  // Rank 0 only: the next answer changes the settings of all ranks.
   void change(Settings settings) { new_settings_ = settings; }
   bool idle() const { return pending_.empty() && !leaving_; }
 
-  // A bit for each position of the cache: set unless we hold the tensor up. Before them a word of flags.
+  // Returns a word of flags, and a bit for each position of the cache: set unless this rank still has to submit
+  // the tensor.
   std::vector<uint64_t> bits(Duration now);
-  // Returns whether rank 0 must be asked. `all`: the AND of what all ranks' bits() gave.
+  // Returns true when rank 0 must answer in this cycle. `all`: the AND of the bits() of all ranks.
   Result<bool> hear_bits(std::span<const uint64_t> all, Duration now);
   Report report(Duration now);
   // Rank 0 only: reports by rank.
   Result<Answer> answer(std::span<const Report> reports);
   Result<void> hear_answer(const Answer& answer);
-  // Ends the cycle.
+  // Returns the plan and ends the cycle.
   Plan take_plan();
 
-  static constexpr uint64_t nothing_to_say = 1;  // flags: we need no answer of rank 0
-  static constexpr uint64_t no_roll_call = 2;    // nothing has waited for too long here
+  static constexpr uint64_t nothing_to_say = 1;  // flag: this rank needs no answer of rank 0
+  static constexpr uint64_t no_roll_call = 2;    // flag: no tensor has waited for too long on this rank
   static constexpr uint64_t flags_max = 3;
   static constexpr uint32_t cycle_microseconds_max = 1'000'000;  // no step may wait longer
 
@@ -90,7 +91,7 @@ class Negotiation {
     Duration since{};
     State state = State::held;
     uint64_t order = 0;
-    size_t position = 0;  // known: in the cache
+    size_t position = 0;  // known: position in the cache
   };
 
   bool is_member(int set) const;
@@ -105,19 +106,19 @@ class Negotiation {
   const int rank_;
   const int ranks_;
   Limits limits_;
-  Coordinator coordinator_;  // rank 0's is the one that is asked
+  Coordinator coordinator_;  // used on rank 0 only
   ResponseCache cache_;
   Sets sets_;
   int next_set_ = 1;
   std::map<std::string, Pending> pending_;                // by key
-  std::map<std::string, std::vector<std::string>> held_;  // by set and group: keys that were submitted so far
-  std::map<int, State> joining_;  // by set: fresh, asked, or known once rank 0 has heard of it
+  std::map<std::string, std::vector<std::string>> held_;  // by set and group: keys submitted so far
+  std::map<int, State> joining_;  // by set: fresh, asked, or known once rank 0 has received it
   bool leaving_ = false;
   bool roll_call_ = false;  // in this cycle
   Duration last_roll_call_{};
   uint64_t orders_ = 0;
   std::vector<uint64_t> base_;
-  bool base_is_old_ = true;  // only answers change it
+  bool base_is_old_ = true;  // only answers change the base
   std::optional<Settings> new_settings_;
 
   std::vector<Agreement> ready_;  // of this cycle

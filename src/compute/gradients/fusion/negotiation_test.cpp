@@ -1,4 +1,5 @@
-// The negotiation of all ranks, stepped in one thread: tables of what may happen, and random orders of submission.
+// Tests the negotiation of all ranks, stepped in one thread: transition tables, and random orders of
+// submission.
 #include "gradients/fusion/negotiation.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 namespace trainyard::gradients {
 namespace {
 
-// All ranks, a cycle at a time.
+// Executes all ranks, one cycle at a time.
 class Ranks {
  public:
   explicit Ranks(int ranks, Negotiation::Limits limits = {}) {
@@ -21,7 +22,7 @@ class Ranks {
   int size() const { return int(ranks_.size()); }
   Negotiation& operator[](int rank) { return ranks_[size_t(rank)]; }
 
-  // What all ranks carry out; every rank must come to the same.
+  // Returns the plan of a cycle, which must be equal on all ranks.
   Plan cycle(Duration now = 0ms) {
     std::vector<std::vector<uint64_t>> bits;
     for (auto& rank : ranks_) bits.push_back(rank.bits(now));
@@ -57,7 +58,7 @@ class Ranks {
     return plans.front();
   }
 
-  bool asked = false;  // rank 0, in the last cycle
+  bool asked = false;  // whether rank 0 had to answer in the last cycle
 
  private:
   std::vector<Negotiation> ranks_;
@@ -126,7 +127,7 @@ TEST(Negotiation, a_known_tensor_that_changes_is_asked_for_again) {
   Ranks ranks(2);
   submit_all(ranks, tensor("a", {4}));
   EXPECT_EQ(names(ranks.cycle()), Names{"a"});
-  // Rank 0 believes that nothing changed, until it hears otherwise.
+  // Rank 0 sets its bit, since its own tensor has not changed.
   ASSERT_TRUE(ranks[0].submit(tensor("a", {4}), 0ms));
   ASSERT_TRUE(ranks[1].submit(tensor("a", {5}), 0ms));
   EXPECT_EQ(names(ranks.cycle()), Names{});
@@ -228,9 +229,9 @@ TEST(Negotiation, only_alike_tensors_are_fused) {
   // A broadcast moves bytes of any type.
   add([](Signature& s) { s.operation = Operation::broadcast, s.type = collectives::Type::i64; });
   EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20}).size(), ready.size() - 1);
-  // 16 bytes, and 32 of i64, are too many to be copied.
+  // 16 bytes, and 32 of i64, are above the limit for copying.
   EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .tensor_bytes_max = 15}).size(), ready.size());
-  // Nothing but groups, where runs must not differ.
+  // Fuses only groups, for reproducible runs.
   EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .groups_only = true}).size(), ready.size());
   for (Agreement& one : ready) one.signature.group = "g";
   EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .groups_only = true}).size(), ready.size() - 1);
@@ -255,7 +256,7 @@ TEST(Negotiation, stalls_are_named_with_the_ranks_and_fail_in_time) {
   EXPECT_EQ(plan.faults[0].signature.name, "known");
   EXPECT_TRUE(plan.faults[0].late);
   EXPECT_EQ(plan.faults[0].fault, "waits for ranks 1 and 3 since 600 s");
-  // The name is free again, and the other one goes on.
+  // The name can be submitted again, and the other tensor completes.
   submit_all(ranks, tensor("known"));
   for (const int rank : {0, 2, 3}) ASSERT_TRUE(ranks[rank].submit(tensor("new"), 601s));
   EXPECT_EQ(names(ranks.cycle(601s)), (Names{"known", "new"}));
@@ -320,14 +321,15 @@ TEST(Negotiation, a_full_cache_forgets_what_was_used_least_recently) {
     return ranks.asked;
   };
   EXPECT_FALSE(asks("a"));
-  EXPECT_TRUE(asks("c"));  // b goes
+  EXPECT_TRUE(asks("c"));  // evicts b
   EXPECT_FALSE(asks("a"));
-  EXPECT_TRUE(asks("b"));  // c goes
+  EXPECT_TRUE(asks("b"));  // evicts c
   EXPECT_FALSE(asks("a"));
 }
 
-// Every rank submits the same tensors in an order and at a pace of its own, in steps that overlap; shapes change from
-// time to time, caches overflow, some tensors are unlike on one rank, some belong to groups or to sets.
+// Every rank submits the same tensors in its own order and at its own pace, in steps that overlap. Shapes
+// change from time to time, caches overflow, some tensors differ on one rank, and some are members of groups or
+// sets.
 struct World {
   World(int ranks, uint64_t seed)
       : random(seed),
@@ -451,7 +453,7 @@ TEST(Negotiation, all_ranks_come_to_the_same_plans_whatever_the_order) {
   }
 }
 
-// Ranks run out of data one after the other, while the rest goes on.
+// Ranks run out of data one after the other, while the others continue.
 TEST(Negotiation, joined_ranks_hold_nobody_up) {
   for (int count = 1; count <= 9; ++count) {
     for (uint64_t seed = 1; seed <= 8; ++seed) {

@@ -25,14 +25,14 @@ using std::chrono::nanoseconds;
 // While a thread waits for a handle, the pause between cycles is this part of the cycle: other tensors may follow soon, but
 // a full pause would only delay.
 constexpr int waited_for_divisor = 8;
-// Copied in and out at 10 GB/s these take as long as a call: some 20 us in shared memory, some 200 us
+// Copying this much in and out at 10 GB/s takes as long as a call: some 20 us in shared memory, some 200 us
 // between hosts.
 constexpr uint64_t fused_bytes_max_on_one_host = uint64_t{128} << 10;
 constexpr uint64_t fused_bytes_max_between_hosts = uint64_t{1} << 20;
-// What one rank may bring, and what rank 0 may answer: a hundred thousand tensors.
+// Limits the report of a rank and the answer of rank 0: a hundred thousand tensors.
 constexpr uint64_t message_bytes_max = uint64_t{64} << 20;
 
-// What rank 0 gives to all at the start.
+// The values that rank 0 sends to all ranks at the start.
 struct Common {
   uint64_t fusion_bytes;
   uint64_t cycle_microseconds;
@@ -51,7 +51,7 @@ std::string ranks_text(const std::vector<uint32_t>& ranks) {
 
 }  // namespace
 
-// What wakes the background thread. Shared with the handles, which may outlive the negotiator.
+// Wakes the background thread. Shared with the handles, which may outlive the negotiator.
 struct Notifier {
   std::mutex mutex;
   std::condition_variable changed;
@@ -61,7 +61,7 @@ struct Notifier {
 
 struct Handle::State {
   explicit State(std::shared_ptr<Notifier> notifier) : notifier(std::move(notifier)) {}
-  const std::shared_ptr<Notifier> notifier;  // last of the negotiator and its handles frees it
+  const std::shared_ptr<Notifier> notifier;  // shared with the negotiator; the last one frees it
   mutable std::mutex mutex;
   std::condition_variable finished;
   std::optional<Result<Outcome>> result;  // guarded by mutex
@@ -198,7 +198,7 @@ class Negotiator::Impl {
     Signature signature;
     std::shared_ptr<Handle::State> state;
     nanoseconds submitted{};
-    uint64_t number = 0;  // of all that were submitted here; 0: refused
+    uint64_t number = 0;  // of the requests on this rank, in order; 0: refused
   };
 
   nanoseconds since_began() const { return std::chrono::steady_clock::now() - began_; }
@@ -206,7 +206,7 @@ class Negotiator::Impl {
 
   static bool has_name(const Work& work) { return work.signature.operation != Operation::join; }
   Result<void> describe(Work& work) const;
-  // Those of all, or of none. Requires: the notifier's mutex is held.
+  // Takes the names of all works, or of none. Requires: the notifier's mutex is held.
   Result<void> take_names(const std::vector<Work>& works);
   void finish(Work& work, Result<Outcome> result) {
     {
@@ -234,16 +234,16 @@ class Negotiator::Impl {
   const std::chrono::steady_clock::time_point began_;
   const std::shared_ptr<Notifier> notifier_ = std::make_shared<Notifier>();
 
-  // Guarded by bell_->mutex.
-  std::deque<Work> inbox_;  // bounded by the callers' own tensors
+  // Guarded by the notifier's mutex.
+  std::deque<Work> inbox_;  // bounded by the tensors of the callers
   bool stopping_ = false;
-  std::optional<Error> ended_;  // nothing more is carried out
+  std::optional<Error> ended_;  // after which nothing is carried out
   Sets sets_;
   Settings settings_;
   Counters counters_;
   uint64_t submissions_ = 0;
   std::map<uint64_t, std::string> outstanding_;  // names by number
-  std::set<std::string> names_;                  // keys of what is outstanding, but for joins
+  std::set<std::string> names_;                  // keys of outstanding requests, except joins
 
   // Confined to the background thread.
   Carrier carrier_;
@@ -261,7 +261,7 @@ class Negotiator::Impl {
   std::thread thread_;  // guarded by stop_mutex_ once it runs
 };
 
-// What the others must know of a request, and whether it fits itself.
+// Fills the signature of a request, and checks that the request is valid.
 Result<void> Negotiator::Impl::describe(Work& work) const {
   const Request& request = work.request;
   Signature& signature = work.signature;
@@ -347,7 +347,7 @@ Result<std::vector<uint64_t>> Negotiator::Impl::and_over_all(std::vector<uint64_
   return words;
 }
 
-// An error that the group does not know of yet: the others would wait for us.
+// Reports an error that the group does not know of; otherwise the other ranks would wait for this one.
 Result<void> Negotiator::Impl::ours_to_blame(Result<void> result) {
   if (!result) group_->abandon(result.error().message);
   return result;

@@ -1,4 +1,4 @@
-// Ranks that have no more data, while the others go on.
+// Tests ranks that have no more data while the others continue.
 #include <gtest/gtest.h>
 
 #include "gradients/fusion/negotiator.hpp"
@@ -29,7 +29,7 @@ TEST(JoinedRanks, take_part_in_sums_with_zeros) {
       ASSERT_TRUE(outcome) << outcome.error().message;
       EXPECT_EQ(outcome->last, ranks - 1);
     }
-    // What zeros would spoil is refused meanwhile.
+    // Operations that zeros would change are rejected meanwhile.
     std::vector<float> values(4, 1.0f);
     Handle warm = negotiator.submit(summing("extreme", values, collectives::Reduction::minimum));
     expect_done(warm);
@@ -43,7 +43,8 @@ TEST(JoinedRanks, take_part_in_sums_with_zeros) {
   });
 }
 
-// Known to all before, or new: where a rank has joined they fail on the others, and the negotiation goes on.
+// Tensors that are cached, and new ones: where a rank has joined they fail on the others, and the negotiation
+// continues.
 TEST(JoinedRanks, move_no_rows_and_the_others_go_on) {
   constexpr int ranks = 3;
   negotiating(ranks, [](Negotiator& negotiator) {

@@ -1,4 +1,4 @@
-// Whole negotiators: a thread for each rank, which submits in an order of its own.
+// Tests whole negotiators, with a thread for each rank that submits in its own order.
 #include "gradients/fusion/negotiator.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Negotiator, tensors_are_summed_whatever_the_order_in_which_the_ranks_submit
   }
 }
 
-// Through memory that the ranks share, where the fusion buffer is registered, and over TCP.
+// Runs over shared memory, where the fusion buffer is registered, and over TCP.
 TEST(Negotiator, several_threads_submit_at_once) {
   constexpr int ranks = 3, threads_count = 4, steps = 10, tensors = 6;
   for (const Way way : {Way::shared, Way::tcp}) {
@@ -108,7 +108,7 @@ TEST(Negotiator, every_operation) {
       const int rank = negotiator.rank();
       const auto members = size_t(ranks);
       for (int step = 0; step < 3; ++step) {
-        // Rank r brings r + 1 rows of two; memory is made when the sizes are known.
+        // Rank r contributes r + 1 rows of two; the output is allocated when the sizes are known.
         std::vector<int32_t> rows(2 * size_t(rank + 1), rank);
         std::vector<int32_t> gathered;
         Request gather{.name = "gather", .operation = Operation::all_gather};
@@ -133,7 +133,7 @@ TEST(Negotiator, every_operation) {
         scatter.shape = {members + 1, 3};
         scatter.postscale = 0.5;
 
-        // Rank r gives rank p p rows, which say r.
+        // Rank r sends p rows with the value r to rank p.
         std::vector<int64_t> mine(members * (members - 1) / 2, rank);
         std::vector<int64_t> theirs;
         Request exchange{.name = "exchange", .operation = Operation::all_to_all};
@@ -172,14 +172,14 @@ TEST(Negotiator, unlike_requests_of_one_name_fail_with_what_differs) {
                   "layer1.weight: the ranks do not agree: shape is [6] on ranks 0 and 2, [7] on rank 1");
     expect_done(right);
     EXPECT_EQ(fine, std::vector<float>(3, 3.0f));
-    // The name is free again; and a shape that changes everywhere is a new tensor.
+    // The name can be submitted again. A shape that changes on all ranks is a new tensor.
     for (const size_t size : {6, 6, 9, 9, 6}) {
       values.assign(size, 1.0f);
       Handle again = negotiator.submit(summing("layer1.weight", values));
       expect_done(again);
       EXPECT_EQ(values, std::vector<float>(size, 3.0f));
     }
-    // One rank alone changes its mind about a tensor that all know.
+    // A single rank changes the shape of a tensor that all ranks know.
     values.assign(negotiator.rank() == 2 ? 5 : 6, 1.0f);
     Handle changed = negotiator.submit(summing("layer1.weight", values));
     expect_failed(changed, "[5] on rank 2");
@@ -190,7 +190,7 @@ TEST(Negotiator, a_name_is_under_way_once) {
   negotiating(2, [](Negotiator& negotiator) {
     std::vector<float> first(4, 1.0f), second(4, 1.0f);
     if (negotiator.rank() == 1) {
-      // The other rank's two are in before ours, or it would be a new name each time.
+      // The other rank submits both requests first; otherwise the second name would be a new one each time.
       EXPECT_TRUE(negotiator.submit({.name = "go", .operation = Operation::barrier}).wait());
     }
     Handle one = negotiator.submit(summing("twice", first));
@@ -198,7 +198,8 @@ TEST(Negotiator, a_name_is_under_way_once) {
       Handle two = negotiator.submit(summing("twice", second));
       EXPECT_TRUE(two.refused() && two.done()) << "before any other rank hears of it";
       expect_failed(two, "twice: a tensor of this name was submitted already");
-      // Of a group with a name twice, or with one that is under way, none is submitted and no name is taken.
+      // When a group contains a name twice, or an outstanding name, none of it is submitted and no name is
+      // taken.
       for (const char* name : {"other", "twice"}) {
         for (Handle& each : negotiator.submit_together({summing("other", second), summing(name, second)})) {
           EXPECT_TRUE(each.refused());
@@ -259,12 +260,12 @@ TEST(Negotiator, a_group_is_carried_out_when_all_of_it_is_there) {
       EXPECT_EQ(values, std::vector(3, std::vector<float>(4, 1.0f)));
       EXPECT_EQ(negotiator.counters().collectives, before + 1);
     }
-    // One unlike member fails all.
+    // One member that differs fails all.
     std::vector<float> first(4), second(negotiator.rank() == 0 ? 2 : 3);
     auto handles = negotiator.submit_together({summing("member 0", first), summing("member 1", second)});
     for (Handle& handle : handles)
       expect_failed(handle, "group 'member 0': member 1: the ranks do not agree");
-    // And so does a member that another rank does not know.
+    // So does a member that another rank does not know.
     auto unlike = negotiator.submit_together(
         {summing("member 0", first), summing(negotiator.rank() == 0 ? "a" : "b", first)});
     for (Handle& handle : unlike) expect_failed(handle, "in it");
@@ -326,7 +327,7 @@ TEST(Negotiator, a_tensor_that_some_ranks_do_not_submit_is_reported_and_fails) {
           EXPECT_NE(outcome.error().message.find("layer1.weight: waits for rank 1"), std::string::npos)
               << outcome.error().message;
         }
-        // Nothing else is harmed. Rank 1 comes when the others have given up, or its barrier would stall too.
+        // Nothing else fails. Rank 1 waits until the others have given up, or its barrier would stall too.
         ++given_up;
         for (int i = 0; i < 3000 && given_up < 3; ++i) std::this_thread::sleep_for(10ms);
         EXPECT_TRUE(negotiator.submit({.name = "barrier", .operation = Operation::barrier}).wait());
@@ -403,7 +404,7 @@ TEST(Negotiator, a_killed_rank_fails_all_that_is_outstanding_with_its_name_and_t
           EXPECT_NE(outcome.error().message.find(name), std::string::npos) << outcome.error().message;
           EXPECT_NE(outcome.error().message.find("rank 1"), std::string::npos) << outcome.error().message;
         }
-        (void)handles[0].wait();  // the others may be done with it when its end is noticed, or not
+        (void)handles[0].wait();  // may succeed, if the others finish it before they notice the end
         Handle late = (*negotiator)->submit(summing("late", second));
         expect_failed(late, "rank 1");
       });
@@ -456,7 +457,8 @@ TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
         for (size_t i = 0; i < matrix.size(); ++i) got[i] += double(matrix[i]);
         for (const float value : vector) EXPECT_NEAR(value, 3.0f * float(step), 0.05f * float(step) + 0.1f);
       }
-      // int8 owes a 127th of a value of 6; of the matrix's 8 directions 2 travel at a time.
+      // The error of int8 is a 127th of a value of 6; low_rank sends 2 of the 8 directions of the matrix at a
+      // time.
       const double owed = compression.kind == Compression::Kind::int8 ? 0.1 : 6.0 * 8;
       for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], given[i], owed);
     });
@@ -501,7 +503,7 @@ TEST(Negotiator, settings_that_are_tried_reach_all_ranks) {
         const Settings first = negotiator.settings();
         EXPECT_EQ(first, options.settings);
         EXPECT_EQ(negotiator.tuning(), negotiator.rank() == 0);
-        // After a window what was given becomes its nearest powers of two.
+        // After a window the given settings become the nearest powers of two.
         constexpr int steps_max = 100'000;
         std::vector<float> values(1000, 1.0f);
         for (int step = 0; step < steps_max; ++step) {

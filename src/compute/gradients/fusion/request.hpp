@@ -31,7 +31,7 @@ std::string_view to_string(Operation operation);
 
 inline constexpr uint64_t elements_max = uint64_t{1} << 48;  // of a tensor: more than any memory holds
 
-// What the ranks compare: all of a request but its memory.
+// The part of a request that the ranks compare: everything but its memory.
 struct Signature {
   std::string name;
   Operation operation = Operation::allreduce;
@@ -45,7 +45,7 @@ struct Signature {
   int set = 0;
   std::string group;
   uint32_t group_members = 0;
-  // Its first number is the tensor's rows: all_gather's, all_to_all's and reduce_scatter's unit.
+  // The first dimension is the number of rows, the unit of all_gather, all_to_all and reduce_scatter.
   std::vector<uint64_t> shape;
   std::vector<uint64_t> splits;  // all_to_all: rows for each member; add_set: the ranks
 
@@ -57,19 +57,19 @@ struct Signature {
 
 // "allreduce of layer1.weight"
 std::string name_of(const Signature& signature);
-// What tells tensors apart: sets have names of their own.
+// Returns the key that identifies a tensor: names are unique within a set.
 std::string key_of(int set, std::string_view name);
 inline std::string key_of(const Signature& signature) { return key_of(signature.set, signature.name); }
 
-// What all ranks carry out, or why none does.
+// The operation that all ranks carry out, or the reason why none does.
 struct Agreement {
-  Signature signature;  // of one of the ranks that asked
+  Signature signature;  // of one of the requesting ranks
   std::vector<uint64_t>
-      rows;           // all_gather: by member; all_to_all: what member 0 brings each member, then 1 ..
+      rows;  // all_gather: by member; all_to_all: rows from member 0 to each member, then from member 1 ..
   bool keep = false;  // in the response cache
-  int last = -1;      // join: who came last
-  std::string fault;  // not empty: it fails with these words
-  bool late = false;  // the fault: some ranks did not come in time
+  int last = -1;      // join: the rank that joined last
+  std::string fault;  // not empty: the operation fails with this message
+  bool late = false;  // the fault is that some ranks did not submit in time
   bool operator==(const Agreement&) const = default;
 };
 

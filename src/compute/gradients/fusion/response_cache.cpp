@@ -17,7 +17,7 @@ const ResponseCache::Entry* ResponseCache::find(const std::string& key) const {
 
 std::string ResponseCache::put(Agreement agreement, std::optional<Signature> own) {
   std::string gone;
-  // A group that cannot be in here as a whole would come and go with every cycle.
+  // A group that does not fit as a whole would be added and evicted in every cycle.
   if (entries_max_ == 0 || agreement.signature.group_members > entries_max_) return gone;
   const std::string key = key_of(agreement.signature);
   auto found = positions_.find(key);

@@ -20,19 +20,19 @@ class ResponseCache {
  public:
   struct Entry {
     Agreement agreement;
-    std::optional<Signature> own;  // as this rank asked; none where it does not belong to the set
+    std::optional<Signature> own;  // as this rank requested it; none when it is not a member of the set
     uint64_t used = 0;
   };
 
   explicit ResponseCache(size_t entries_max) : entries_max_(entries_max) {}
 
-  // Positions go up to here; some may be empty.
+  // Returns the end of the positions, some of which may be empty.
   size_t positions() const { return entries_.size(); }
   const Entry* at(size_t position) const { return entries_[position] ? &*entries_[position] : nullptr; }
   std::optional<size_t> position_of(const std::string& key) const;
   const Entry* find(const std::string& key) const;
   void touch(size_t position) { entries_[position]->used = ++uses_; }
-  // Returns the key that had to go for it; empty for none. Where a key is in the cache already it is replaced.
+  // Adds or replaces an entry. Returns the key that was evicted for it; empty for none.
   std::string put(Agreement agreement, std::optional<Signature> own);
   void forget(const std::string& key);
 

@@ -33,14 +33,14 @@ std::optional<Settings> Tuner::sample(uint64_t bytes, std::chrono::nanoseconds t
   if (done_) return {};
   bytes_ += bytes;
   time_ += time;
-  // Nothing is learnt while nothing is trained.
+  // Windows in which nothing is reduced are ignored.
   if (time_ < window || bytes_ == 0) return {};
   const double rate = double(bytes_) / (double(time_.count()) * 1e-9);
   bytes_ = 0;
   time_ = {};
   if (settling_) {
     settling_ = false;
-    // What comes first is measured as it was given, later ones as they are walked.
+    // The first setting is measured as it was given, later ones as powers of two.
     return tried_.empty() ? std::optional(settings_at(at_)) : std::nullopt;
   }
   windows_.push_back(rate);
@@ -72,7 +72,7 @@ std::optional<Settings> Tuner::next() {
       at_ = point;
       return settings_at(at_);
     }
-    --step_;  // nothing around is better
+    --step_;  // no better setting in this distance
   }
   done_ = true;
   at_ = tried_points_[best_];

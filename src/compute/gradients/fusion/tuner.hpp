@@ -1,11 +1,11 @@
-// Finds the fusion size and the cycle under which the most bytes a second are carried out.
+// Finds the fusion size and the cycle time with the highest throughput in bytes per second.
 //
-// Touches nothing: what was measured goes in, what to try next comes out. First a few settings that are drawn at
-// random, far from each other; then from the best of them in smaller and smaller steps along both axes. A setting's
-// worth is the median of some windows, so that one disturbance does not decide; a better one must be better by more
-// than noise.
+// Pure: measurements in, the next settings out. It first tries a few random settings that are far from each
+// other. Then it moves from the best of them in smaller and smaller steps along both axes. The score of a
+// setting is the median of several windows, so that one disturbance does not decide; a better setting must be
+// better by more than noise.
 //
-//   TRIES: drawn_max at random --> steps of a factor of 8, 4, 2 around the best --> done: the best, for good
+//   TRIES: drawn_max random settings --> steps of a factor of 8, 4, 2 around the best --> done: keeps the best
 //
 // Threads: confined to one at a time. Errors: none. Equal samples and seeds give equal settings.
 #pragma once
@@ -24,7 +24,7 @@ class Tuner {
  public:
   Tuner(Settings first, uint64_t seed);
 
-  // What was carried out since the last call. Returns what to work with from now on, when that changes.
+  // Adds what was carried out since the last call. Returns the settings to use from now on, when they change.
   std::optional<Settings> sample(uint64_t bytes, std::chrono::nanoseconds time);
 
   bool done() const { return done_; }
@@ -32,24 +32,24 @@ class Tuner {
     Settings settings;
     double bytes_per_second = 0;
   };
-  // All settings that were measured, in their order.
+  // Returns all settings that were measured, in order.
   const std::vector<Tried>& tried() const { return tried_; }
 
-  // The ends of both axes, which are walked in powers of two.
+  // The ends of both axes, which consist of powers of two.
   static constexpr uint64_t fusion_bytes_min = uint64_t{64} << 10;  // less is not worth a copy
   static constexpr uint64_t fusion_bytes_max = uint64_t{128} << 20;
   static constexpr uint32_t cycle_microseconds_min = 125;
   static constexpr uint32_t cycle_microseconds_max = 32'000;  // as long as a step of a small model
-  // Long enough for some steps of training, short enough to be done within a minute.
+  // Long enough for some training steps, short enough that tuning ends within a minute.
   static constexpr std::chrono::milliseconds window{250};
-  static constexpr int windows_per_setting = 5;  // and one more before them, while caches and buffers settle
+  static constexpr int windows_per_setting = 5;  // after one more window in which caches and buffers settle
   static constexpr int drawn_max = 4;
   static constexpr int tries_max = 30;
-  static constexpr double better_by = 1.02;  // two medians of one setting differ by less
+  static constexpr double better_by = 1.02;  // medians of one setting differ by less
 
  private:
   struct Point {
-    int fusion = 0;  // powers of two above the smallest
+    int fusion = 0;  // powers of two above the minimum
     int cycle = 0;
     bool operator==(const Point&) const = default;
   };
@@ -60,12 +60,12 @@ class Tuner {
   SeededRandom random_;
   std::vector<Tried> tried_;
   std::vector<Point> tried_points_;
-  Point at_;  // that is measured now
+  Point at_;  // the point that is measured now
   size_t best_ = 0;
-  int step_ = 3;  // powers of two from the best one
+  int step_ = 3;  // distance from the best point, in powers of two
   bool done_ = false;
 
-  uint64_t bytes_ = 0;  // of the window under way
+  uint64_t bytes_ = 0;  // in the current window
   std::chrono::nanoseconds time_{};
   std::vector<double> windows_;
   bool settling_ = true;

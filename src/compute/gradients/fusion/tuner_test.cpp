@@ -1,4 +1,4 @@
-// The tuner on machines that are formulas.
+// Tests the tuner on machines whose throughput is a formula.
 #include "gradients/fusion/tuner.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using Rate = std::function<double(const Settings&)>;
 
-// What training with a machine of this rate would tell the tuner, with noise of a percent.
+// Returns the settings that the tuner chooses for a machine with this rate, with noise of a percent.
 Settings tune(const Rate& rate, uint64_t seed, Settings first = {}, int* tries = nullptr) {
   Tuner tuner(first, seed);
   SeededRandom noise(seed + 1);
@@ -20,7 +20,7 @@ Settings tune(const Rate& rate, uint64_t seed, Settings first = {}, int* tries =
   constexpr int samples_max = 10'000;
   for (int i = 0; i < samples_max && !tuner.done(); ++i) {
     const double disturbed = rate(settings) * (0.99 + 0.02 * double(noise.below(1000)) / 1000) *
-                             (noise.chance(40) ? 0.3 : 1);  // and once in a while something else runs
+                             (noise.chance(40) ? 0.3 : 1);  // sometimes another program runs
     if (const auto next = tuner.sample(uint64_t(disturbed * 0.1), 100ms)) settings = *next;
   }
   EXPECT_TRUE(tuner.done());
@@ -38,7 +38,7 @@ double best_of(const Rate& rate) {
   return best;
 }
 
-// Rates fall off on both sides of some best setting, slowly or fast.
+// Returns a rate that decreases on both sides of a best setting, slowly or fast.
 Rate hill(double fusion_mib, double cycle_ms, double steepness) {
   return [=](const Settings& settings) {
     const double fusion = std::log2(double(settings.fusion_bytes) / (fusion_mib * 1024 * 1024));
@@ -54,7 +54,7 @@ TEST(Tuner, comes_near_the_best_wherever_it_lies) {
         const Rate rate = hill(fusion_mib, cycle_ms, steepness);
         for (uint64_t seed = 1; seed <= 5; ++seed) {
           const Settings settings = tune(rate, seed);
-          // A power of two off on one axis, at most, where that costs much.
+          // At most one power of two off on one axis, where the rate depends on it strongly.
           EXPECT_GT(rate(settings), best_of(rate) * (steepness < 0.1 ? 0.93 : 0.8))
               << fusion_mib << " MiB, " << cycle_ms << " ms, seed " << seed << ": " << settings.fusion_bytes
               << ", " << settings.cycle_microseconds;
@@ -64,7 +64,7 @@ TEST(Tuner, comes_near_the_best_wherever_it_lies) {
   }
 }
 
-// Fusing pays by the message, waiting costs by the cycle: what a cluster of many ranks is like.
+// Each message has a latency, and each cycle a wait, as on a cluster of many ranks.
 TEST(Tuner, weighs_latency_against_waiting) {
   const Rate rate = [](const Settings& settings) {
     const double gradients = 100e6, seconds_per_byte = 1e-9, latency = 2e-3;

@@ -1,6 +1,6 @@
-// Negotiators whose ranks are threads of one test: the vocabulary of the tests of whole negotiators.
+// Runs negotiators whose ranks are threads of one test.
 //
-// Threads: each rank plays in its own. Errors: a failed expectation of the test that calls.
+// Threads: each rank has its own. Errors: a failed expectation of the calling test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace trainyard::gradients::testing {
 
-// Plays every rank in a thread of its own, with a negotiator each.
+// Runs every rank in its own thread, with its own negotiator.
 inline void negotiating(int ranks, const std::function<void(Negotiator&)>& play,
                         const Options& options = {}) {
   auto groups = collectives::join_in_memory(ranks);
