@@ -13,8 +13,8 @@ namespace {
 
 using namespace domain;
 
-// The legal moves between phases as AWS documents them, written a second time on purpose: the checkers share
-// no code with the code under test.
+// The legal transitions between phases as AWS documents them. They are written a second time on purpose: the
+// checkers share no code with the code under test.
 bool may_follow(Phase from, Phase to) {
   switch (from) {
     case Phase::starting:
@@ -33,7 +33,7 @@ bool may_follow(Phase from, Phase to) {
              to == Phase::interrupted || to == Phase::starting;
     case Phase::interrupted:
       return to == Phase::starting || to == Phase::stopping || to == Phase::stopped ||
-             to == Phase::completed || to == Phase::failed;  // preempted more often than it allows
+             to == Phase::completed || to == Phase::failed;  // preempted more often than the job allows
     case Phase::stopping:
       return to == Phase::stopped || to == Phase::failed || to == Phase::max_runtime_exceeded ||
              to == Phase::max_wait_time_exceeded ||
@@ -57,7 +57,7 @@ bool within(const Share& part, const Share& whole) {
 
 std::string title(const Job& job) { return "job " + std::to_string(job.number) + " (" + job.key.name + ")"; }
 
-// -- what users were told
+// -- reported to users
 
 void Checkers::acknowledged(const Job& job) {
   const auto [found, fresh] = acknowledged_.emplace(job.key, job.number);
@@ -99,7 +99,7 @@ void Checkers::committed(const ledger::Batch& batch) {
     const HostState state = *parse_host_state(*string_at(command.body, "state"));
     const bool died = state == HostState::draining && command.body.value("exit_code", 0) != 0;
     if (died || state == HostState::failed) first_trouble_.emplace(*attempt, host);
-    // Facts of a host that was given up change nothing.
+    // Facts of a host that was given up have no effect.
     if (state != HostState::running || given_up_.contains({*attempt, host})) continue;
     // The clock of an agent may be ahead.
     const Job* job = durable(attempt->job);
@@ -133,7 +133,8 @@ void Checkers::committed(const ledger::Batch& batch) {
 
 void Checkers::lost(const Json& command) {
   const auto attempt = parse_attempt_id(*string_at(command, "attempt"));
-  // Every host ends here within minutes of its stop order. Control gives up a host only when it sent none.
+  // Every host ends within minutes of its stop order, so control may give up a host for this reason only if it
+  // sent no order.
   World::check(!string_at(command, "reason")->starts_with("the host did not end"),
                "a host of attempt " + attempt->text() + " was not told to stop");
   World::check(
@@ -168,7 +169,7 @@ void Checkers::check_moves(const Job& before, const Job& after) {
     Job but_for_the_pool = after;
     but_for_the_pool.warm_pool = before.warm_pool;
     but_for_the_pool.modified = before.modified;
-    // An agent that died after its last fact, and was started again, says more, which is counted.
+    // An agent that died after its last fact and was started again reports more facts, which are counted.
     if (after.attempt() && after.attempts.size() == before.attempts.size())
       for (size_t h = 0; h < after.attempt()->hosts.size() && h < before.attempt()->hosts.size(); ++h)
         but_for_the_pool.attempts.back().hosts[h].facts_applied = before.attempt()->hosts[h].facts_applied;
@@ -201,7 +202,7 @@ void Checkers::check_moves(const Job& before, const Job& after) {
   }
   for (size_t a = 0; a < before.attempts.size(); ++a) {
     World::check(before.attempts[a].token == after.attempts[a].token, title(before) + ": its token changed");
-    if (a + 1 < after.attempts.size()) continue;  // of a former attempt no hosts are kept
+    if (a + 1 < after.attempts.size()) continue;  // hosts of earlier attempts are not stored
     for (size_t h = 0; h < before.attempts[a].hosts.size(); ++h) {
       const Host& was = before.attempts[a].hosts[h];
       const Host& is = after.attempts[a].hosts[h];
@@ -230,7 +231,7 @@ void Checkers::check_history(const Job& job) {
   }
 }
 
-// Counts by the ledger: the shares that attempts hold which have not ended.
+// Counts the shares of attempts that have not ended, by the ledger.
 void Checkers::check_machines() {
   std::map<std::string, Share> promised;
   for (const auto& [number, job] : durable_) {
@@ -247,7 +248,7 @@ void Checkers::check_machines() {
                  "machine " + machine.name + " is promised more than it has");
 }
 
-// -- what really happens
+// -- on the simulated hosts
 
 void Checkers::process_started(AttemptId attempt, HostIndex host, const std::string& agent) {
   for (const auto& [where, other] : processes_)
@@ -301,7 +302,7 @@ void Checkers::dismissed(AttemptId attempt, HostIndex host) {
   const Job* job = durable(attempt.job);
   World::check(job && job->attempts.size() >= attempt.number,
                attempt.text() + " was dismissed and never was");
-  if (attempt.number < job->attempts.size()) return;  // over for long
+  if (attempt.number < job->attempts.size()) return;  // ended long ago
   World::check(
       job && is_final(job->attempts[attempt.number - 1].hosts[host].state),
       attempt.text() + "/" + std::to_string(host) + " was dismissed before its last fact was durable");
@@ -323,7 +324,7 @@ void Checkers::merging(AttemptId attempt, const std::vector<std::string>& keys) 
       continue;
     }
     if (given_up_.contains({attempt, HostIndex(i + 1)}) || restarted_.contains({attempt, HostIndex(i + 1)}))
-      continue;  // it may not have come to say what it staged
+      continue;  // it may have died before it reported its staged model
     World::check(found->second == keys[i], attempt.text() + ": host " + std::to_string(i + 1) + " staged '" +
                                                found->second + "', and the first host is told '" + keys[i] +
                                                "'");
@@ -332,7 +333,7 @@ void Checkers::merging(AttemptId attempt, const std::vector<std::string>& keys) 
 
 void Checkers::excuse(JobNumber job, const std::string& why) { excuses_.emplace(job, why); }
 
-// -- once all is calm
+// -- when the world is calm
 
 void Checkers::every_wait_has_a_reason(control::ControlPlane& control) {
   for (const auto& job : control.live_jobs()) {

@@ -1,23 +1,23 @@
-// Checks the invariants of the system while a simulation runs. The checkers compare what users were told,
-// what is durable and what the simulated hosts really did. They do not rely on answers of the code under
-// test.
+// Checks the invariants of the system while a simulation runs. The checkers compare what the API reported to
+// users, what is durable, and what the simulated hosts really did. They do not rely on answers of the code
+// under test.
 //
-//   nothing acknowledged is lost     users' jobs, agents' facts, log lines
-//   nothing spooled is lost          a fact that an agent wrote is found by the next one, and none is misread
+//   nothing acknowledged is lost     jobs of users, facts of agents, log lines
+//   nothing spooled is lost          the next agent finds every fact that an agent wrote, and misreads none
 //   nothing runs twice at once       processes of one host of one job
-//   no machine is overcommitted      by the ledger, and by what really runs
-//   no limit is exceeded             of environments, quotas of users, quota shares and what they may borrow
-//   machines come and go             idle ones are released; nothing is on them
+//   no machine is overcommitted      by the ledger, and by the processes that run
+//   no limit is exceeded             of environments, users' quotas, and quota shares with their borrowing limits
+//   machines come and go             idle machines are released, and nothing runs on them
 //   preempted jobs come back         as often as the job allows; only jobs of quota shares are preempted
-//   only legal moves                 of jobs, phases, hosts; histories only grow
+//   only legal transitions           of jobs, phases, hosts; histories only grow
 //   accounting adds up               times of phases and of training; only running time is billed
 //   interrupted jobs come back       spot jobs and jobs with retries; no others are interrupted
-//   warm pools last                  their machines stay for their time, for jobs with the same request
+//   warm pools last                  their machines stay for the keep-alive time, for jobs with the same request
 //   nothing fails without a cause    every failed job had an injected fault
-//   time is what passed              no clock that jumps ends a job early, bills it more or reverses history
-//   every wait has a reason          which its user is told
+//   clocks do not matter             no clock that jumps ends a job early, bills it more or reverses history
+//   every wait has a reason          which the API reports
 //   everything ends                  once faults stop
-//   the tables are the commands      applied again, the commands yield the same jobs
+//   the tables match the commands    applied again, the commands yield the same jobs
 #pragma once
 
 #include <map>
@@ -36,9 +36,9 @@
 
 namespace trainyard::sim {
 
-// Facts arrive, and steps are taken, a little after the instants that they describe.
+// Facts arrive, and steps are taken, a little after the times that they contain.
 inline constexpr Duration kTimeTolerance = 5s;
-// A server that was suspended when the faults ended plans again after this time at the latest.
+// A server that was suspended when the faults ended plans again within this time.
 inline constexpr Duration kReasonlessMax = 15min;
 
 // Names a job in messages: "job 7 (mnist)".
@@ -49,10 +49,10 @@ class Checkers {
   Checkers(std::vector<launch::Machine> machines, const World& world, Clock& server_clock)
       : machines_(std::move(machines)), world_(world), server_clock_(server_clock) {}
 
-  // The limits that no job may exceed.
+  // Sets the limits that no job may exceed.
   void must_keep(const std::vector<batch::Resource>& resources, std::vector<domain::InstanceQuota> quotas);
 
-  // -- what users were told
+  // -- reported to users
   void acknowledged(const domain::Job& job);
   void stop_acknowledged(const domain::JobKey& key) { stops_.insert(key); }
   void stop_asked(const domain::JobKey& key) { stops_asked_.insert(key); }
@@ -63,10 +63,10 @@ class Checkers {
   void committed(const ledger::Batch& batch);
   const domain::Job* durable(domain::JobNumber number) const;
 
-  // -- what really happens
+  // -- on the simulated hosts
   void process_started(domain::AttemptId attempt, domain::HostIndex host, const std::string& agent);
   void process_ended(domain::AttemptId attempt, domain::HostIndex host,
-                     std::optional<int> code);  // none: it was removed
+                     std::optional<int> code);  // nullopt: the process was removed
   void machine_came(const launch::Machine& machine) { machines_.push_back(machine); }
   void machine_given_back(const std::string& machine);
   void agent_started(const std::string& machine, const domain::Share& share);
@@ -76,28 +76,28 @@ class Checkers {
   void dismissed(domain::AttemptId attempt, domain::HostIndex host);
   static void welcomed_with_wrong_token() { World::fail("an agent with a wrong token was welcomed"); }
   void line_acknowledged(const std::string& region, const std::string& stream, const std::string& line);
-  // Lines of the stream may come twice or be left out, which a line of the agent's says.
+  // The lines of a stream may be repeated or left out; a line of the agent reports this.
   void lines_repeat(const std::string& region, const std::string& stream) {
     repeating_.insert({region, stream});
   }
-  // The spool's state track. The next fact is given to it ..
+  // The state track of a spool. The agent gives it the next fact ..
   void fact_said(domain::AttemptId attempt, domain::HostIndex host, const wire::StateFact& fact);
-  // .. and it says that all facts so far are written.
+  // .. and the spool reports that all facts so far are written.
   void facts_spooled(domain::AttemptId attempt, domain::HostIndex host);
-  // An agent, or a person after a power failure, opens it and finds these.
+  // An agent, or an operator after a power failure, opens the spool and finds these facts.
   void spool_found(domain::AttemptId attempt, domain::HostIndex host,
                    const std::vector<wire::StateFact>& facts, bool power_lost);
   void point_made(const observe::MetricKey& key) { ++points_[key].made; }
   void point_acknowledged(const observe::MetricKey& key) { ++points_[key].acknowledged; }
   void host_staged(domain::AttemptId attempt, domain::HostIndex host, const std::string& key);
   void merging(domain::AttemptId attempt, const std::vector<std::string>& keys);
-  // A fault was injected that may fail the job.
+  // Records an injected fault that may fail the job.
   void excuse(domain::JobNumber job, const std::string& why);
 
-  // -- once the world is calm
+  // -- when the world is calm
   // A waiting job has a pending reason, except for the moment between its plan and its start.
   void every_wait_has_a_reason(control::ControlPlane& control);
-  // Describes what has not ended yet; "" when everything has.
+  // Describes everything that has not ended yet; "" when nothing is left.
   std::string unfinished(ledger::Ledger& ledger, launch::Launcher& launcher);
   void at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& logs,
                   control::test::MemoryMetrics& metrics);
@@ -121,7 +121,7 @@ class Checkers {
   void check_logs(control::test::MemoryLogs& logs);
   void check_fact(domain::AttemptId attempt, domain::HostIndex host, uint64_t number, const Json& command);
 
-  std::vector<launch::Machine> machines_;  // including those that have gone
+  std::vector<launch::Machine> machines_;  // including those that were removed
   const World& world_;                     // its time is the true time
   Clock& server_clock_;
   std::map<domain::JobNumber, Duration> created_, first_ran_, finished_;  // in true time
@@ -133,10 +133,10 @@ class Checkers {
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> facts_;
   std::set<std::pair<domain::AttemptId, domain::HostIndex>> given_up_;
   std::map<domain::AttemptId, Instant> first_running_;
-  std::map<domain::AttemptId, domain::HostIndex> first_trouble_;  // whose failure reached the ledger first
+  std::map<domain::AttemptId, domain::HostIndex> first_trouble_;  // whose failure was committed first
   std::map<domain::JobNumber, Duration> ran_;                     // by attempts that have ended
-  std::map<domain::JobNumber, uint32_t> failed_attempts_;         // through a fault of the cluster
-  std::map<domain::JobNumber, uint32_t> preemptions_;             // that were ordered
+  std::map<domain::JobNumber, uint32_t> failed_attempts_;         // because of a fault of the cluster
+  std::map<domain::JobNumber, uint32_t> preemptions_;             // by preemptions that were ordered
   std::map<domain::JobNumber, size_t> seen_transitions_;
   std::map<domain::JobNumber, Duration> no_reason_since_;  // in true time
 

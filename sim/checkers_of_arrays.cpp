@@ -9,7 +9,7 @@ namespace trainyard::sim {
 
 using namespace domain;
 
-// The children of an array have the numbers that it reserved, and its state follows from theirs.
+// The children of an array have the numbers that the array reserved, and its state follows from theirs.
 void Checkers::check_array(const Job& array) {
   World::check(array.attempts.empty(), title(array) + " is an array and was placed");
   uint32_t made = 0, completed = 0;
@@ -50,9 +50,9 @@ void Checkers::check_child(const Job& child) {
     World::check(!all, title(child) + " failed for a dependency that has not");
 }
 
-// A fault of the cluster fails a job only when the job may not be tried again.
+// A fault of the cluster fails a job only when no retry is left.
 void Checkers::check_retries(const Job& job) {
-  if (job.is_array()) return;  // its children are
+  if (job.is_array()) return;  // its children are checked
   const uint32_t failed = failed_attempts_[job.number];
   if (job.spec.queue) {
     const uint32_t most = job.spec.retry.attempts_max;

@@ -15,9 +15,9 @@ void Checkers::must_keep(const std::vector<Resource>& resources, std::vector<Ins
   quotas_ = std::move(quotas);
 }
 
-// Counts what attempts hold that have not ended, and compares it with each limit.
+// Counts the resources of attempts that have not ended, and compares them with each limit.
 void Checkers::check_limits() {
-  std::map<std::string, std::pair<double, double>> used;  // by limit: what is used, and the most
+  std::map<std::string, std::pair<double, double>> used;  // by limit: usage and maximum
   const auto count = [&](const std::string& limit, double amount, double most) {
     used[limit].first += amount;
     used[limit].second = most;
@@ -63,7 +63,7 @@ void Checkers::machine_given_back(const std::string& machine) {
                      "machine " + machine + " is given back, and " + title(job) + " is promised it");
 }
 
-// The job failed because it was preempted more often than it allows.
+// Checks a job that failed because it was preempted more often than it allows.
 void Checkers::check_preemptions(const Job& job) {
   const auto count = std::ranges::count_if(job.attempts, &Attempt::preempted);
   const auto& most = job.spec.queue->preemptions_max;
@@ -82,7 +82,7 @@ void Checkers::check_pools(const Job& before, const Job& after) {
   World::check(pool.state == WarmPoolState::in_use || after.finished(),
                title(before) + " runs, and its hosts are kept or given back");
   if (!pool.ended || !pool.available || pool.state == WarmPoolState::reused) return;
-  // A shortened keep-alive counts from the moment when it was shortened.
+  // A shortened keep-alive time takes effect when it is set, so the longer time is the limit.
   const int64_t seconds =
       std::max(pool.keep_alive_seconds, before.warm_pool ? before.warm_pool->keep_alive_seconds : 0);
   World::check(*pool.ended - *pool.available <= std::chrono::seconds(seconds),

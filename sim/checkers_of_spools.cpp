@@ -1,4 +1,4 @@
-// Checks what agents report: facts by way of their spools, and log lines.
+// Checks the reports of agents: facts, which pass through their spools, and log lines.
 #include "sim/checkers.hpp"
 #include "wire/codec.hpp"
 
@@ -53,8 +53,8 @@ void Checkers::spool_found(AttemptId attempt, HostIndex host, const std::vector<
   World::check(power_lost || facts.size() >= spool.written, of + "has " + std::to_string(facts.size()) +
                                                                 " facts, and said that it had written " +
                                                                 std::to_string(spool.written));
-  if (power_lost) return;  // no agent follows, and the server may hear of more
-  // Facts that were not written were never sent either: the next agent gives their numbers again.
+  if (power_lost) return;  // no agent follows, and the server may receive later facts
+  // Facts that were not written were not sent either: the next agent uses their numbers again.
   if (!facts.empty()) restarted_.insert({attempt, host});
   spool.said.resize(facts.size());
   spool.written = facts.size();

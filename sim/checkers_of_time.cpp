@@ -9,7 +9,7 @@ namespace trainyard::sim {
 
 using namespace domain;
 
-// A job was ended because it waited or ran for too long.
+// Checks a job that was ended because it waited or ran for too long.
 void Checkers::expired(const Json& command) {
   const auto number = JobNumber(*int_at(command, "job"));
   const Job* job = durable(number);
@@ -29,7 +29,7 @@ void Checkers::expired(const Json& command) {
                    " s of " + std::to_string(seconds));
 }
 
-// Runs after each commit that changed the job.
+// Called after each commit that changed the job.
 void Checkers::check_times(const Job& job) {
   const auto [created, fresh] = created_.emplace(job.number, world_.elapsed());
   if (fresh && job.parent == 0 && job.spec.principal != kHostileUser)

@@ -1,9 +1,9 @@
-// FaultyLedger is the ledger that ships, on a disk that is full at times, fails to write or to sync, in a
-// process that may die before and after each commit. In some clusters its files are on a disk that loses
-// power at any write, and with it any part of what was not synced (torn_disk.hpp).
+// FaultyLedger is the real ledger on a faulty disk, which is full at times and fails to write or to sync. The
+// process may die before and after each commit. In some clusters the files of the ledger are on a disk that
+// loses power at any write, and with it any part of the unsynced data (torn_disk.hpp).
 //
-// After a sync that failed, the commit is durable or not, and nothing may be committed until the process has
-// ended: opened_again() reports that it has.
+// After a failed sync, the commit may be durable or not, and nothing may be committed before the process has
+// ended. opened_again() reports that it has.
 //
 // Threads: one.
 #pragma once
@@ -41,13 +41,13 @@ class FaultyLedger final : public ledger::Ledger {
     world_.may_crash("after a commit");
     return done;
   }
-  // Writes what was there before the first server, without faults.
+  // Writes records that precede the first server, without faults.
   void plant(const ledger::Batch& batch) {
     World::check(bool(inner_->commit(batch)), "the ledger takes no earlier records");
     durable(batch);
   }
   std::string failure() override { return failure_; }
-  // A new process opened the ledger.
+  // A new process has opened the ledger.
   void opened_again() {
     failure_.clear();
     if (!disk_) return;
@@ -56,7 +56,7 @@ class FaultyLedger final : public ledger::Ledger {
     inner_.reset();
     disk_->power_on();
     open();
-    // The commit in progress is there, or not.
+    // The commit in progress is durable, or not.
     const uint64_t last = inner_->last_sequence();
     if (in_flight_ && last == in_flight_->commands.back().sequence) durable(*in_flight_);
     in_flight_.reset();
@@ -91,7 +91,7 @@ class FaultyLedger final : public ledger::Ledger {
 
  private:
   static constexpr uint64_t kTornOneIn = 4;        // clusters
-  static constexpr uint64_t kStepsOfACommit = 12;  // writes and syncs, or somewhat less
+  static constexpr uint64_t kStepsOfACommit = 12;  // writes and syncs; a commit may have fewer
 
   void open() {
     auto opened = ledger::open_sqlite(disk_ ? "/ledger.db" : ":memory:");
@@ -116,10 +116,10 @@ class FaultyLedger final : public ledger::Ledger {
 
   World& world_;
   Checkers& checkers_;
-  std::unique_ptr<TornDisk> disk_;  // nullptr: in memory, which loses nothing
+  std::unique_ptr<TornDisk> disk_;  // nullptr: in memory, where nothing is lost
   std::unique_ptr<ledger::Ledger> inner_;
   uint64_t last_durable_ = 0;
-  std::optional<ledger::Batch> in_flight_;  // when the power went
+  std::optional<ledger::Batch> in_flight_;  // the commit during which the power failed
   std::string failure_;
 };
 

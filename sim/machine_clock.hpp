@@ -1,4 +1,4 @@
-// MachineClock holds the clocks of one machine: both show the true time until the wall clock is set, or the
+// MachineClock simulates the clocks of one machine. Both show the true time until the wall clock is set or the
 // machine is suspended.
 //
 // Threads: one. Lifetime: the world outlives it.
@@ -8,7 +8,7 @@
 
 namespace trainyard::sim {
 
-// Names the clocks of a suspended machine that keep running.
+// The clocks that keep running while a machine is suspended.
 enum class Suspension { both_go_on, wall_goes_on, both_stand };
 
 class MachineClock final : public Clock {
@@ -20,7 +20,7 @@ class MachineClock final : public Clock {
 
   // Sets the wall clock forward or back.
   void set(Duration by) { set_ += by; }
-  // The machine goes on after a suspension of this length.
+  // Resumes the machine after a suspension of this length.
   void resume(Suspension kind, Duration suspended) {
     if (kind != Suspension::both_go_on) stood_ += suspended;
     if (kind == Suspension::both_stand) set_ -= suspended;
@@ -31,7 +31,8 @@ class MachineClock final : public Clock {
   Duration set_{}, stood_{};
 };
 
-// Draws a jump: mostly up to two hours back or forward, sometimes a day, like a wrong time zone or date.
+// Draws a jump of a clock: mostly up to two hours back or forward, sometimes a day, as after a wrong time zone
+// or date.
 inline Duration some_jump(World& world) {
   const Duration by = world.random.chance(5) ? world.between(23h, 25h) : world.between(1s, 2h);
   return world.random.chance(2) ? by : -by;

@@ -10,7 +10,7 @@
 
 namespace {
 
-// Log lines of the program appear between those of the trace, which have the time.
+// Log lines of the program appear between the lines of the trace, which contain the time.
 class NoClock final : public trainyard::Clock {
  public:
   trainyard::Instant now() override { return {}; }

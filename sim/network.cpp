@@ -8,9 +8,9 @@ struct Network::Connection {
   bool open = true;
   AgentEnd end;
   std::shared_ptr<net::Link> link;
-  // Frames do not overtake each other: the arrival of the last one, in each direction.
+  // Frames do not overtake each other: arrival of the last frame, in each direction.
   Duration last_up{}, last_down{};
-  Duration silent_up_until{}, silent_down_until{};  // while it is half-open
+  Duration silent_up_until{}, silent_down_until{};  // while the link is half-open
 };
 
 class Network::ServerLink final : public net::Link {
@@ -33,7 +33,7 @@ class Network::ServerLink final : public net::Link {
 };
 
 Duration Network::delay() {
-  // Mostly a millisecond or two; sometimes the link is slow.
+  // Mostly a few milliseconds; sometimes the link is slow.
   return world_.fault(50) ? world_.between(100ms, 3000ms) : world_.between(0ms, 3ms);
 }
 
@@ -118,7 +118,7 @@ void Network::half_open_one(Duration lasts) {
   if (world_.random.chance(2)) world_.after(lasts, [this, connection] { end(connection, "timed out"); });
 }
 
-// Each end learns of it in its own time; frames in transit are lost.
+// Ends the link. Each end detects this after its own delay; frames in transit are lost.
 void Network::end(std::shared_ptr<Connection> connection, const char* why) {
   if (!connection->open) return;
   connection->open = false;

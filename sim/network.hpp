@@ -1,7 +1,7 @@
 // Network simulates the links between agents and the server: frames arrive in order, late, or never when the
-// link is cut. A link may be half-open: one direction delivers nothing for a while and looks open at both
-// ends. Then TCP delivers what it buffered, or its timeouts end the link; the end that hears nothing learns
-// of it last.
+// link is cut. A link may be half-open: one direction delivers nothing for a while, and the link looks open at
+// both ends. Then TCP delivers what it buffered, or its timeouts end the link; the end that receives nothing
+// detects this last.
 //
 // Threads: one. Lifetime: the world outlives the network; an agent that ends closes its link first.
 #pragma once
@@ -30,7 +30,7 @@ class Network {
 
   // -- the server's side
   void listen(net::LinkEvents events);
-  // The server has ended: its links end.
+  // Ends the links of a server that has ended.
   void stop_listening();
 
   // -- the agents' side
@@ -39,9 +39,9 @@ class Network {
   void send(LinkNumber number, std::string frame);
   void close(LinkNumber number);
 
-  // A fault: one open link ends, and frames in transit on it are lost.
+  // Injects a fault: one open link ends, and its frames in transit are lost.
   void cut_one();
-  // A fault: one direction of an open link delivers nothing for this long.
+  // Injects a fault: one direction of an open link delivers nothing for this long.
   void half_open_one(Duration lasts);
 
  private:
@@ -50,14 +50,14 @@ class Network {
 
   void deliver(const std::shared_ptr<Connection>& connection, bool to_server, World::Action action);
   void end(std::shared_ptr<Connection> connection, const char* why);
-  // Lasts at least until that direction delivers again.
+  // Returns a delay that lasts at least until that direction delivers again.
   Duration delay_of(const Connection& connection, bool to_server);
   Duration delay();
 
   World& world_;
   Guard guard_;
   bool listening_ = false;
-  uint64_t epoch_ = 0;  // of the server that listens
+  uint64_t epoch_ = 0;  // of the listening server
   net::LinkEvents events_;
   std::map<LinkNumber, std::shared_ptr<Connection>> connections_;
   LinkNumber last_ = 0;

@@ -13,8 +13,8 @@ using agent::kFinalFactHoldMax, agent::kReconnectPauseMax, agent::kReconnectPaus
 
 constexpr Duration kEndless = 24h * 30;  // until it is stopped
 constexpr int kTerminated = 143, kKilled = 137, kFailed = 3;
-constexpr uint64_t kKilledOneIn = 200;     // changes of its files, of which an agent makes some twenty
-constexpr Duration kGreetingPause = 50ms;  // between two looks for the Welcome
+constexpr uint64_t kKilledOneIn = 200;     // changes of its files; an agent makes some twenty
+constexpr Duration kGreetingPause = 50ms;  // between two checks for the Welcome
 constexpr char kSpoolDirectory[] = "/host/spool";
 
 }  // namespace
@@ -106,14 +106,14 @@ void SimulatedAgent::die(Death death) {
   if (power_lost) lose_power();
 }
 
-// The agent is not started again; a person may look at its spool.
+// The agent is not started again, but its spool may be read.
 void SimulatedAgent::lose_power() {
   world_.trace(name(), "loses power");
   if (process_runs_) checkers_.process_ended(order_.attempt, order_.host, std::nullopt);
   process_runs_ = false;
   files_.lose_power();
   files_.reliable = true;
-  // A version that was torn is refused.
+  // A torn version file is rejected.
   if (auto opened = agent::open_spool(files_, kSpoolDirectory, clock_, *this)) {
     std::vector<wire::StateFact> found;
     while (auto fact = (*opened)->take_state()) found.push_back(*std::move(fact));
@@ -142,7 +142,7 @@ bool SimulatedAgent::in_process(const std::function<void()>& action) {
   return alive_;
 }
 
-// An agent that cannot open its spool says so and ends.
+// An agent that cannot open its spool reports this and ends.
 bool SimulatedAgent::open_spool() {
   return in_process([this] {
     auto opened = agent::open_spool(files_, kSpoolDirectory, clock_, *this);
@@ -196,8 +196,8 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
       if (run_.stage == agent::Stage::run) happen(agent::GraceOver{});
     });
   } else if (std::holds_alternative<agent::Kill>(action)) {
-    if (refused_) {                                 // fenced: the exit is no longer wanted
-      if (process_runs_ && run_.process_started) {  // the launcher removes one of a former life
+    if (refused_) {                                 // fenced: the exit code is not needed
+      if (process_runs_ && run_.process_started) {  // the launcher removes a process of an earlier life
         checkers_.process_ended(order_.attempt, order_.host, kKilled);
         process_runs_ = false;
       }
@@ -218,7 +218,7 @@ void SimulatedAgent::work(agent::Stage stage) {
     World::check(bool(run_.peers), name() + " merges models before it is told of its peers'");
     checkers_.merging(order_.attempt, *run_.peers);
   }
-  // Decided when the work begins: a later order ends it, or comes too late.
+  // Decided when the work begins: a later order interrupts it, or comes too late.
   const bool keeps_model = run_.keeps_model();
   later(world_.between(1ms, stage == agent::Stage::run ? 50ms : 1500ms),
         [this, number, stage, keeps_model] { end_work(number, stage, keeps_model); });
@@ -226,7 +226,7 @@ void SimulatedAgent::work(agent::Stage stage) {
 
 void SimulatedAgent::end_work(uint64_t number, agent::Stage stage, bool keeps_model) {
   if (work_number_ != number) return;
-  // A host that was given up must not run its attempt again: the first step waits for the server's Welcome.
+  // A host that the server gave up must not run its attempt again, so the first step waits for the Welcome.
   if (stage == agent::Stage::prepare && !greeted_ && !work_interrupted_)
     return later(kGreetingPause,
                  [this, number, stage, keeps_model] { end_work(number, stage, keeps_model); });
@@ -318,7 +318,7 @@ void SimulatedAgent::connect() {
   if (link_ == 0) return later(world_.between(kReconnectPauseMin, kReconnectPauseMax), [this] { connect(); });
   const wire::Hello hello = wire::hello_of(order_);
   say(hello);
-  // A connection on which no answer comes is stuck.
+  // Closes a connection on which no answer comes.
   later(kWelcomeWaitMax, [this, connection] {
     if (connections_ != connection || welcomed_) return;
     network_.close(link_);
@@ -360,7 +360,7 @@ void SimulatedAgent::send_facts() {
   while (!held_) {
     auto fact = spool_->take_state();
     if (!fact) return;
-    // A user who sees a finished job sees all of its log.
+    // A user who sees that a job has ended must also see its whole log.
     if (is_final(fact->state) && !spool_->data_empty()) {
       held_ = std::move(fact);
       held_since_ = world_.elapsed();
@@ -374,7 +374,8 @@ void SimulatedAgent::send_facts() {
 void SimulatedAgent::sent(uint64_t number, const wire::Message& data) {
   const bool fresh = data_sent_.emplace(number, data).second;
   last_data_ = std::max(last_data_, number);
-  // Batches that a former life sent are sent again under other numbers, since the spool does not keep them.
+  // The spool stores batches without their numbers, so an agent sends those of an earlier life again under
+  // other numbers.
   if (const auto* metrics = std::get_if<wire::MetricBatch>(&data); metrics && fresh && died_before_)
     checkers_.point_made(metric_key(*metrics));
   const auto* log = std::get_if<wire::LogBatch>(&data);
@@ -425,7 +426,7 @@ void SimulatedAgent::obey(const wire::Message& message) {
     else
       data_acknowledged(acknowledged->number);
     if (in_process([&] { spool_->acknowledge(acknowledged->track, acknowledged->number); }))
-      send_waiting();  // a final fact may have waited for this
+      send_waiting();  // a final fact may wait for this
   } else if (const auto* stop = std::get_if<wire::Stop>(&message)) {
     world_.trace(name(), "is told to stop: " + std::string(to_string(stop->cause)));
     happen(agent::StopOrdered{stop->cause, stop->grace});

@@ -1,10 +1,11 @@
-// SimulatedAgent is one host with its agent. The lifecycle of the agent module decides and its spool keeps the facts, in
-// simulated files; the steps take simulated time; facts are sent over simulated links as the real uplink does it.
+// SimulatedAgent is one host with its agent. It runs the real lifecycle of the agent module, and the real spool
+// in simulated files. Steps take simulated time. Facts are sent over simulated links in the same way as by the
+// real uplink.
 //
-// An agent that is killed is started again at times, and reads the spool that it finds. In two cases it is not. A power
-// failure takes the whole host, and what is left of its spool is only looked at. And a fact that was sent but never
-// written may be on its way when the next agent gives its number again, so an agent whose disk refused its last fact is
-// not started again either.
+// A killed agent is sometimes started again, and then reads its spool. There are two exceptions. A power
+// failure ends the whole host; its spool is only read. An agent whose disk refused its last fact is not
+// restarted either: that fact was sent but never written, so the next agent would reuse its number while it may
+// still be in transit.
 //
 // Threads: one.
 #pragma once
@@ -27,8 +28,8 @@ namespace trainyard::sim {
 
 class Checkers;
 
-// Shared state of a gang that the server does not know. A gang that has lost one process never ends by
-// itself, since its ranks wait for each other.
+// The state that a gang shares without the server. A gang that has lost a process never ends by itself, since
+// its ranks wait for each other.
 struct Gang {
   bool broken = false;
 };
@@ -39,13 +40,13 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, priv
                  std::shared_ptr<Gang> gang);
 
   void start();
-  // Simulates a SIGKILL of the agent alone: its process runs on until the launcher removes it.
+  // Simulates a SIGKILL of the agent alone: its process runs until the launcher removes it.
   void die() { die(Death::of_process); }
   // Simulates the end of its machine.
   void die_with_machine() { die(Death::of_machine); }
-  // The launcher removes every trace of the host.
+  // Simulates that the launcher removes every trace of the host.
   void remove();
-  // Suspends the machine: orders and timers that come meanwhile take effect afterwards.
+  // Suspends the machine: orders and timers take effect when it resumes.
   void suspend(Duration lasts, Suspension kind);
   // Sets the wall clock of the machine.
   void set_clock(Duration by) { clock_.set(by); }
@@ -59,7 +60,7 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, priv
   enum class Death { of_process, of_machine };
   void die(Death death);
   void start_again();
-  // Runs what changes files, in which the agent may be killed. False: it was.
+  // Runs an action that changes files, during which the agent may be killed. Returns false when it was.
   bool in_process(const std::function<void()>& action);
   bool open_spool();
   void lose_power();
@@ -95,23 +96,23 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, priv
   std::shared_ptr<Gang> gang_;  // shared by its members
 
   MachineClock clock_;
-  std::optional<agent::JobClock> job_clock_;  // since its start
+  std::optional<agent::JobClock> job_clock_;  // set by start()
   SimulatedFiles files_;
   bool suspended_ = false;
-  std::vector<World::Action> postponed_;  // while it is
+  std::vector<World::Action> postponed_;  // until the machine resumes
 
   bool alive_ = true;
-  uint64_t lives_ = 0;  // events of a former life are ignored
+  uint64_t lives_ = 0;  // events of an earlier life are ignored
   bool removed_ = false;
   bool died_before_ = false;
   bool refused_ = false;
   agent::HostRun run_;
-  uint64_t work_number_ = 0;  // of the work under way; 0 when none
+  uint64_t work_number_ = 0;  // of the current work; 0: none
   bool work_interrupted_ = false;
   uint64_t works_ = 0;
 
-  // The fate of this host, drawn at its start.
-  bool fails_ = false;  // its process ends with a fault of its own
+  // The fate of this host, drawn when it starts.
+  bool fails_ = false;  // its process fails by itself
   std::optional<agent::Stage> step_fails_;
   bool deaf_ = false;  // ignores SIGTERM
   Duration run_time_{};
@@ -120,15 +121,15 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, priv
   uint64_t processes_ = 0;
 
   LinkNumber link_ = 0;
-  uint64_t connections_ = 0;             // connections tried so far: events of former ones are ignored
+  uint64_t connections_ = 0;             // connections so far; events of earlier ones are ignored
   bool welcomed_ = false;                // on this connection
-  bool greeted_ = false;                 // on any of this life
-  std::unique_ptr<agent::Spool> spool_;  // nullptr while it is dead
-  bool spooled_ = true;                  // all facts that were sent so far were written
-  std::optional<wire::StateFact> held_;  // a final fact, which the data before it keeps back
+  bool greeted_ = false;                 // on any connection of this life
+  std::unique_ptr<agent::Spool> spool_;  // nullptr while the agent is dead
+  bool spooled_ = true;                  // all facts sent so far were written
+  std::optional<wire::StateFact> held_;  // a final fact, which waits for the data before it
   Duration held_since_{};
   std::map<uint64_t, wire::Message> data_sent_;  // LogBatch or MetricBatch, not acknowledged
-  uint64_t last_data_ = 0;                       // the greatest number that was sent
+  uint64_t last_data_ = 0;                       // the greatest number sent
   uint64_t lines_ = 0;
 };
 

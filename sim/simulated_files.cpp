@@ -39,7 +39,7 @@ class SimulatedFiles::Appender final : public AppendFile {
 
  private:
   SimulatedFiles& files_;
-  const std::shared_ptr<Node> node_;  // shared with the names that it has
+  const std::shared_ptr<Node> node_;  // shared with the names of the file
   const std::string path_;
 };
 

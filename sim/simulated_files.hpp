@@ -1,9 +1,10 @@
-// SimulatedFiles is a file system in memory that is full at times, fails, and loses power; a process that writes to it may
-// die in the middle of any change.
+// SimulatedFiles is a file system in memory that is full at times, fails, and loses power. A process that
+// writes to it may die in the middle of any change.
 //
-// After the end of a process all of its completed changes are there, and any beginning of the one under way. After a
-// power failure there is what was synced, and of the rest any part, in any order: writes are torn, and names of new and
-// renamed files are lost unless their directory was synced. Directories themselves are never lost.
+// When a process ends, all of its completed changes remain, and any beginning of the change in progress. After
+// a power failure all synced data remains, and any part of the rest, in any order: writes are torn, and the
+// names of new and renamed files are lost unless their directory was synced. Directories themselves are never
+// lost.
 //
 // Threads: one. Lifetime: the world outlives it.
 #pragma once
@@ -21,20 +22,20 @@
 
 namespace trainyard::sim {
 
-// A process ended in the middle of a change of its files.
+// Thrown when a process is killed in the middle of a change of its files.
 struct ProcessKilled {
   std::string where;
 };
 
 class SimulatedFiles final : public Files {
  public:
-  // Asked before each change: true kills the process within it.
+  // Called before each change; true kills the process during the change.
   using Dies = std::function<bool()>;
   SimulatedFiles(World& world, Dies dies) : world_(world), dies_(std::move(dies)) {}
 
-  // While it is true no change fails and no process dies.
+  // While true, no change fails and no process dies.
   bool reliable = false;
-  // Leaves what survives. Requires: no process that uses the files lives.
+  // Discards what a power failure destroys. Requires: no process that uses the files is alive.
   void lose_power();
 
   Result<std::unique_ptr<AppendFile>> open_append(const std::string& path, unsigned mode) override;
@@ -56,7 +57,7 @@ class SimulatedFiles final : public Files {
     std::vector<FileChange> unsynced;
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;  // by path; shared with the Appenders
-  // A file got a name, or lost one, or both.
+  // A file got a name, lost a name, or both.
   struct NameChange {
     std::string removed;  // "": none
     std::string added;    // "": none
@@ -64,7 +65,7 @@ class SimulatedFiles final : public Files {
   };
   class Appender;
 
-  // 0, or the errno that a change fails with.
+  // Returns 0, or the errno with which a change fails.
   int fault();
   bool dies() { return !reliable && dies_ && dies_(); }
   void change_name(NameChange change);

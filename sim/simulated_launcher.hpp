@@ -1,5 +1,5 @@
 // SimulatedLauncher starts simulated agents on simulated machines. In some clusters it adds machines, which
-// come late, fail to come, and go away.
+// start late, fail to start, or disappear.
 //
 // Threads: one.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace trainyard::sim {
 
-// Owns the machines and what runs on them; outlives every server.
+// Owns the machines and the agents on them. Outlives every server.
 class SimulatedLauncher final : public launch::Launcher {
  public:
   SimulatedLauncher(World& world, Network& network, Checkers& checkers, std::vector<launch::Machine> machines)
@@ -35,7 +35,7 @@ class SimulatedLauncher final : public launch::Launcher {
     return {kind_};
   }
 
-  // Each machine comes after a while, or never.
+  // Each machine starts after a while, or never.
   Result<void> grow(const std::string& kind, uint32_t machines) override {
     World::check(kind == kind_.name, "machines of a kind that nobody has are asked for");
     world_.may_crash("before machines are asked for");
@@ -66,7 +66,7 @@ class SimulatedLauncher final : public launch::Launcher {
     return {};
   }
 
-  // A machine that was added goes away, with everything on it.
+  // Removes a machine that was added, with everything on it.
   void lose_a_machine() {
     const auto found = std::ranges::find(machines_, kind_.name, &launch::Machine::kind);
     if (found == machines_.end()) return;
@@ -78,7 +78,7 @@ class SimulatedLauncher final : public launch::Launcher {
     machines_.erase(found);
   }
 
-  // The number of machines that were added.
+  // Returns the number of added machines.
   uint32_t made() const {
     return uint32_t(std::ranges::count(machines_, kind_.name, &launch::Machine::kind));
   }
@@ -87,7 +87,7 @@ class SimulatedLauncher final : public launch::Launcher {
   Result<void> ensure(const launch::Gang& gang) override {
     world_.may_crash("before a gang starts");
     auto found = gangs_.find(gang.attempt);
-    // A machine may have gone since the plan.
+    // A machine may have disappeared since the plan.
     for (size_t i = 0; i < gang.members.size(); ++i)
       if ((found == gangs_.end() || !found->second.agents[i]) && !is_there(gang.members[i].machine)) {
         checkers_.excuse(gang.attempt.job, "its machine went away");
@@ -155,7 +155,7 @@ class SimulatedLauncher final : public launch::Launcher {
     if (SimulatedAgent* agent = some_agent()) agent->set_clock(by);
   }
 
-  // An attempt that an impostor may claim to be.
+  // Returns an attempt that an impostor may claim to be.
   std::optional<domain::AttemptId> any() const {
     if (gangs_.empty()) return std::nullopt;
     return gangs_.begin()->first;
@@ -165,9 +165,9 @@ class SimulatedLauncher final : public launch::Launcher {
   struct Running {
     launch::Gang gang;
     std::shared_ptr<Gang> in_common;
-    std::vector<std::shared_ptr<SimulatedAgent>> agents;  // shared with their own events under way
+    std::vector<std::shared_ptr<SimulatedAgent>> agents;  // shared with their pending events
   };
-  // A live agent; nullptr when all have ended.
+  // Returns a live agent; nullptr when all have ended.
   SimulatedAgent* some_agent() {
     std::vector<SimulatedAgent*> alive;
     for (const auto& [attempt, running] : gangs_)
@@ -192,7 +192,7 @@ class SimulatedLauncher final : public launch::Launcher {
   Network& network_;
   Checkers& checkers_;
   std::vector<launch::Machine> machines_;
-  launch::MachineKind kind_;  // the kind that it can add
+  launch::MachineKind kind_;  // the kind of machine that can be added
   uint64_t machines_made_ = 0;
   std::map<domain::AttemptId, Running> gangs_;
 };

@@ -25,12 +25,12 @@ using domain::Job;
 using domain::JobKey;
 
 constexpr Duration kFaultsTime = 3min;  // then the world is calm
-constexpr Duration kAllTime = 48h;      // the deadline for everything to end
+constexpr Duration kAllTime = 48h;      // for everything to end
 constexpr Duration kReconcileInterval = 1s;
 constexpr Duration kReconcileIntervalCalm = 10s;
 constexpr Duration kUnwatchedTimeMax = 30s;
 constexpr Duration kUserTimeout = 20s;      // then the user repeats the request
-constexpr uint64_t kEventsMax = 2'000'000;  // more is a livelock
+constexpr uint64_t kEventsMax = 2'000'000;  // more events are a livelock
 
 std::vector<launch::Machine> machines_of(SeededRandom& random) {
   std::vector<launch::Machine> machines;
@@ -98,7 +98,7 @@ class Simulation {
     outcome.crashes = crashes_;
     for (const auto& [key, number] : checkers_.jobs()) {
       const Job* job = checkers_.durable(number);
-      if (!job) continue;  // the seed failed on it
+      if (!job) continue;  // the simulation has failed
       ++outcome.jobs;
       outcome.completed += job->state == domain::JobState::completed;
       outcome.failed += job->state == domain::JobState::failed;
@@ -131,7 +131,7 @@ class Simulation {
     tick();
   }
 
-  // A sleeping thread runs its step a moment later; on a busy machine much later.
+  // Runs a step of a thread that was woken: after a moment, or much later on a busy machine.
   void due(bool& is_due, World::Action step) {
     if (is_due) return;
     is_due = true;
@@ -162,7 +162,7 @@ class Simulation {
     }
   }
 
-  // Suspends the server's machine, or its process alone: what arrives meanwhile is handled afterwards.
+  // Suspends the machine of the server, or its process alone; pending actions run afterwards.
   void suspend_server(Duration lasts, Suspension kind) {
     if (!control_ || suspended_) return;
     world_.trace("server", "is suspended for " + std::to_string(lasts.count() / 1000) + " s");
@@ -190,7 +190,7 @@ class Simulation {
 
   // -- users
 
-  // The job is committed but was never planned: the server died while planning it.
+  // Commits a job that was never planned, as by a server that died while it planned the job.
   void plant_job_of_an_earlier_version() {
     reconcile::Create create;
     create.job = job_of_an_earlier_version(world_.now());
@@ -234,7 +234,7 @@ class Simulation {
       }
       if (world_.random.chance(3)) {
         job.spec.spot = true;
-        // These limits often end a job before it could finish, at any point of its life.
+        // These limits often end a job early, at any point of its life.
         job.spec.max_wait_seconds =
             endless || world_.random.chance(4) ? 30 + world_.random.below(300) : 86400;
         job.spec.max_runtime_seconds = std::min(job.spec.max_runtime_seconds, *job.spec.max_wait_seconds);
@@ -257,7 +257,7 @@ class Simulation {
     look();
   }
 
-  // Arrays of Batch, each of which may depend on earlier ones.
+  // Submits service jobs, and arrays of Batch that may depend on earlier ones.
   void arrays_arrive() {
     for (const control::NewJob& job : some_service_jobs(world_, resources_)) {
       wishes_.push_back(job);
@@ -277,7 +277,7 @@ class Simulation {
     }
   }
 
-  // Waits for the queue, and for the jobs that it depends on.
+  // Creates the job when its queue and the jobs on which it depends exist.
   void create_in_queue(const control::NewJob& job) {
     const auto there = [&](const std::string& id) { return checkers_.jobs().contains({job.key.region, id}); };
     const bool has_queues = resources_made_.size() == resources_.in_order.size();
@@ -296,8 +296,8 @@ class Simulation {
     world_.after(1s, [this, job] { create_in_queue(job); });
   }
 
-  // Sends a request to the server, and sends it again when the connection broke: then it may have taken
-  // effect or not. The function is called with the handler of the answer; `exhausted` and `unavailable` cause
+  // Sends a request to the server, and repeats it when the connection breaks, after which it may have taken
+  // effect or not. `answered` is called with the answer, except that `exhausted` and `unavailable` cause
   // another try.
   using Answered = std::function<void(const Result<Job>&)>;
   void ask(std::function<void(control::Answer)> question, Answered answered) {
@@ -337,7 +337,7 @@ class Simulation {
         });
   }
 
-  // The name is taken by the same user, through a request whose answer was lost.
+  // Takes over a job that the same user created by a request whose answer was lost.
   void adopt(const JobKey& key) {
     if (checkers_.jobs().contains(key)) return;
     const auto job = control_->find(key);
@@ -359,7 +359,7 @@ class Simulation {
           if (answer) {
             world_.trace("user", "stopped " + key.name);
             if (!batch)
-              checkers_.stop_acknowledged(key);  // one that is over stays as it is, without an error
+              checkers_.stop_acknowledged(key);  // Batch leaves an ended job unchanged, without an error
           } else {
             World::check(answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
                          "job " + key.name + " cannot be stopped: " + answer.error().message);
@@ -381,7 +381,7 @@ class Simulation {
         });
   }
 
-  // The new time is shorter than the first one, which is the longest that the checker allows.
+  // Sets a keep-alive time below the initial one, which is the longest that the checker allows.
   void keep_alive(const JobKey& key) {
     const auto seconds = int64_t(world_.random.below(10));
     ask([this, key,
@@ -392,7 +392,7 @@ class Simulation {
         });
   }
 
-  // A user lists all jobs now and then.
+  // Lists all jobs repeatedly, as a user does.
   void look() {
     world_.after(world_.between(1s, 10s), [this] {
       if (over_) return;
@@ -445,7 +445,7 @@ class Simulation {
     });
   }
 
-  // A peer that knows an attempt's name but not its token.
+  // Acts as a peer that knows the name of an attempt but not its token.
   void impostor() {
     const auto attempt = launcher_.any();
     if (!attempt) return;
@@ -473,7 +473,7 @@ class Simulation {
     finish();
   }
 
-  // Jobs that would run or wait forever are stopped; then everything must end.
+  // Stops the jobs that would run or wait forever; then everything must end.
   void finish() {
     in_server([this] { checkers_.every_wait_has_a_reason(*control_); });
     for (const control::NewJob& wish : wishes_) {
@@ -500,8 +500,7 @@ class Simulation {
     world_.after(15s, [this] { finish(); });
   }
 
-  // A gang that is too large for all machines together waits until machines are added, and none are added
-  // here.
+  // A gang that is too large for all machines together waits until machines are added, and none are added here.
   bool too_large(const control::NewJob& wish) const {
     if (settings_.scale_gangs) return false;
     std::vector<domain::Share> hosts;
@@ -542,13 +541,13 @@ class Simulation {
 
   std::unique_ptr<control::ControlPlane> control_;
   std::unique_ptr<gateway::Agents> agents_;
-  uint64_t epoch_ = 0;  // of the server's process: requests to an earlier process get no answer
+  uint64_t epoch_ = 0;  // of the server's process; requests to an earlier process get no answer
   uint64_t crashes_ = 0;
   bool commit_due_ = false, reconcile_due_ = false;
   bool suspended_ = false;                // the server's machine
-  std::vector<World::Action> postponed_;  // while it is
+  std::vector<World::Action> postponed_;  // until the machine resumes
   bool over_ = false;
-  std::set<size_t> resources_made_;  // indices of nouns_
+  std::set<size_t> resources_made_;  // indices of resources_.in_order
   std::string last_unfinished_;
 };
 

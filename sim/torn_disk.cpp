@@ -24,7 +24,7 @@ struct TornDisk::File {
   std::vector<FileChange> unsynced;
   bool entry_synced = false;  // its directory entry is durable
 
-  // Locks between connections: the level that each holds, 0 to SQLITE_LOCK_EXCLUSIVE.
+  // Locks between connections: the level of each, 0 to SQLITE_LOCK_EXCLUSIVE.
   std::map<const void*, int> locks;
   std::vector<std::unique_ptr<char[]>> regions;  // of shared memory
   std::map<const void*, std::array<int, SQLITE_SHM_NLOCK>>
@@ -36,12 +36,12 @@ struct TornDisk::Hooks {
   sqlite3_vfs* real = nullptr;
   sqlite3_vfs ours{};
 
-  // A file that SQLite has open.
+  // An open file of SQLite.
   struct Open {
     sqlite3_file base;
     TornDisk* disk;
     std::shared_ptr<File> file;  // shared with the disk
-    std::string* remove_at_end;  // its path; nullptr: it stays
+    std::string* remove_at_end;  // its path, to be removed on close; nullptr: the file stays
   };
   static Open& of(sqlite3_file* file) { return *reinterpret_cast<Open*>(file); }
   static TornDisk& of(sqlite3_vfs* vfs) { return *static_cast<Hooks*>(vfs->pAppData)->disk; }
@@ -140,7 +140,7 @@ int TornDisk::Hooks::truncate(sqlite3_file* file, sqlite3_int64 bytes) {
 
 int TornDisk::Hooks::sync(sqlite3_file* file, int) {
   Open& open = of(file);
-  open.disk->step();  // before it is done
+  open.disk->step();  // may lose power before the sync
   for (const FileChange& change : open.file->unsynced) apply_change(change, open.file->synced);
   open.file->unsynced.clear();
   open.file->entry_synced = true;
@@ -152,7 +152,7 @@ int TornDisk::Hooks::size(sqlite3_file* file, sqlite3_int64* bytes) {
   return SQLITE_OK;
 }
 
-// The rules of sqlite.org/lockingv3.html, among the connections of one thread.
+// Implements the rules of sqlite.org/lockingv3.html, among the connections of one thread.
 int TornDisk::Hooks::lock(sqlite3_file* file, int how) {
   auto& locks = of(file).file->locks;
   int& own = locks[file];
@@ -253,7 +253,7 @@ TornDisk::TornDisk(World& world) : world_(world), hooks_(std::make_unique<Hooks>
   hooks_->disk = this;
   hooks_->real = sqlite3_vfs_find(nullptr);
   CHECK(hooks_->real, "SQLite has a file system of its own");
-  hooks_->ours = *hooks_->real;  // its clock and its randomness, which the ledger does not depend on
+  hooks_->ours = *hooks_->real;  // its clock and random numbers, on which the ledger does not depend
   sqlite3_vfs& ours = hooks_->ours;
   ours.iVersion = 2;
   ours.szOsFile = int(sizeof(Hooks::Open));

@@ -1,9 +1,9 @@
-// TornDisk is a disk in memory beneath SQLite that may lose power: of what was written and not yet synced any
-// part survives, in any order, and a write may be torn between sectors. What was synced survives whole.
+// TornDisk is a disk in memory beneath SQLite that may lose power: any part of the unsynced writes survives, in
+// any order, and a write may be torn between sectors. Synced data survives completely.
 //
-// It is SQLite's default file system while it exists, so that the ledger that ships runs on it with its own
-// journal. After lose_power() programs go on as if nothing had happened, without effect: what survived is
-// fixed, and is found after power_on().
+// While it exists, it is the default file system of SQLite, so the real ledger runs on it with its own journal.
+// After lose_power(), programs continue without noticing, but their writes have no effect: the surviving data
+// is fixed, and visible after power_on().
 //
 // Threads: one. Lifetime: outlives all connections; one at a time.
 #pragma once
@@ -26,13 +26,13 @@ class TornDisk {
   TornDisk(const TornDisk&) = delete;
 
   void lose_power();
-  // Loses power at the steps-th write, sync or truncation from now on; 0: not at all.
+  // Loses power at the steps-th write, sync or truncation from now on; 0: never.
   void lose_power_after(uint64_t steps) { steps_left_ = steps; }
   bool power_lost() const { return power_lost_; }
   // Requires: no file is open.
   void power_on();
 
-  struct Hooks;  // SQLite's side, in torn_disk.cpp
+  struct Hooks;  // the interface to SQLite, in torn_disk.cpp
 
  private:
   struct File;
@@ -41,7 +41,7 @@ class TornDisk {
 
   World& world_;
   std::map<std::string, std::shared_ptr<File>> files_;  // shared with the connections that have them open
-  std::map<std::string, std::string> survivors_;        // since the power was lost
+  std::map<std::string, std::string> survivors_;        // the files after the power failure
   bool power_lost_ = false;
   uint64_t steps_left_ = 0;
   std::unique_ptr<Hooks> hooks_;

@@ -6,7 +6,7 @@
 namespace trainyard::sim {
 namespace {
 
-constexpr uint64_t kTornBytes = 512;  // a disk's sector: the largest part that is written whole or not at all
+constexpr uint64_t kTornBytes = 512;  // a sector of a disk: the largest atomic write
 
 }  // namespace
 

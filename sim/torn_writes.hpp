@@ -1,4 +1,4 @@
-// Decides what a power failure leaves of the changes of a file that were not synced.
+// Determines which unsynced changes of a file survive a power failure.
 //
 // Threads: one.
 #pragma once
@@ -19,7 +19,7 @@ struct FileChange {
 };
 
 void apply_change(const FileChange& change, std::string& content);
-// Keeps any of the changes, in any order, each whole or some of its sectors.
+// Applies any of the changes, in any order, each of them completely or in some of its sectors.
 std::string survivor_of(World& world, std::string synced, const std::vector<FileChange>& unsynced);
 
 }  // namespace trainyard::sim

@@ -38,7 +38,7 @@ void add_fair_queue(World& world, Resources& resources) {
   resources.in_order.emplace_back(queue_of("fair", "e", "weights"));
 }
 
-// Each share has capacity for two instances, and may borrow what another does not use.
+// Each share has capacity for two instances, and may borrow unused capacity of another share.
 void add_training_queue(World& world, Resources& resources) {
   resources.training = true;
   batch::ServiceEnvironment environment;

@@ -9,8 +9,8 @@
 
 namespace trainyard::sim {
 
-// Queues and their resources, in the order in which they can be created: "q", and in some clusters also
-// "fair", which is shared by weights, and "training", a queue of service jobs with quota shares.
+// Queues and their resources, in an order in which they can be created: "q", and in some clusters "fair", which
+// is shared by weights, and "training", a queue of service jobs with quota shares.
 struct Resources {
   std::vector<batch::Resource> in_order;
   bool fair = false;
@@ -18,16 +18,16 @@ struct Resources {
 };
 Resources some_resources(World& world);
 
-// Arrays of Batch, none or a few, in the order of their submission: each may depend on earlier ones.
+// Draws arrays of Batch, none or a few, in the order of their submission: each may depend on earlier ones.
 std::vector<control::NewJob> some_arrays(World& world, const Resources& resources);
-// Service jobs, none when no queue takes them. Each fits into its quota share.
+// Draws service jobs, none when no queue accepts them. Each fits into its quota share.
 std::vector<control::NewJob> some_service_jobs(World& world, const Resources& resources);
 
-// Jobs of a hostile user: each has a number, or a sum of numbers, that must be rejected.
+// Draws jobs of a hostile user: each has a number, or a sum of numbers, that must be rejected.
 inline constexpr const char* kHostileUser = "mallory";
 std::vector<control::NewJob> some_extreme_jobs(World& world);
-// A job as a version without overflow checks committed it: its host count is 0 in 32 bits. It must fail
-// alone.
+// Returns a job as a version without overflow checks committed it: its host count is 0 in 32 bits. It must fail
+// without affecting other jobs.
 domain::Job job_of_an_earlier_version(Instant created);
 
 }  // namespace trainyard::sim

@@ -1,5 +1,5 @@
 // World is the environment of a simulation: one queue of events in simulated time, one source of random
-// numbers, faults that are on until the world is calm, and a trace for readers.
+// numbers, faults until the world is calm, and a trace for readers.
 //
 // Threads: one.
 #pragma once
@@ -14,12 +14,12 @@
 
 namespace trainyard::sim {
 
-// Thrown when an invariant is violated. Ends the seed.
+// Thrown when an invariant is violated. Ends the simulation of the seed.
 struct CheckFailed {
   std::string what;
 };
 
-// Ends the server's process at this point.
+// Thrown to end the process of the server at this point.
 struct ServerCrash {
   std::string where;
 };
@@ -33,22 +33,22 @@ class World final : public Clock {
   SeededRandom random;
   bool calm = false;  // no more faults
 
-  // -- time: the true one; the machines have clocks of their own (machine_clock.hpp)
+  // -- time: the true time; machines have their own clocks (machine_clock.hpp)
   Instant now() override { return from_milliseconds(kStart) + elapsed_; }
   std::chrono::nanoseconds monotonic() override { return elapsed_; }
   Duration elapsed() const { return elapsed_; }
 
-  // -- events, in order of time, then of their making
+  // -- events, ordered by time, then by the order of their creation
   void after(Duration delay, Action action);
-  // Runs the next event. False when the queue is empty.
+  // Runs the next event. Returns false when the queue is empty.
   bool step();
   uint64_t steps() const { return steps_; }
 
   // -- chance
   Duration between(Duration least, Duration most);
-  // Draws a fault, once in `one_in` times; never when calm.
+  // Returns true once in `one_in` calls on average; never when calm.
   bool fault(uint64_t one_in) { return !calm && random.chance(one_in); }
-  // The server may die here.
+  // May end the process of the server here.
   void may_crash(const char* where, uint64_t one_in = kCrashOneIn);
   uint64_t crash_chances = 0;
 
