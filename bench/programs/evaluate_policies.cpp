@@ -37,7 +37,7 @@ std::shared_ptr<const policy::Policy> parse(std::string_view json, policy::Polic
   return *parsed;
 }
 
-// Returns processor time, which other programs on the machine affect little.
+// Returns the processor time, which other programs on the machine hardly affect.
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

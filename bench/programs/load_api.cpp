@@ -5,8 +5,8 @@
 //   load_api create   --server HOST:PORT --id KEY --secret SECRET --request FILE --prefix NAME
 //   load_api submit   --server HOST:PORT --id KEY --secret SECRET --request FILE --rounds N --requests N
 //
-// Prints a line of JSON for each round. Rounds are interleaved: ours, peer, ours, peer. `submit` of 0 rounds sends its
-// requests over many connections, once, and measures nothing.
+// Prints a line of JSON for each round. Rounds are interleaved: ours, peer, ours, peer. `submit` with 0 rounds
+// sends its requests once, over many connections, and measures nothing.
 
 #include <algorithm>
 #include <cstdio>
@@ -29,7 +29,7 @@ constexpr size_t kConstantBytes = 2048;  // about the size of a Describe respons
 constexpr Duration kDescribeLasts = 2s;
 constexpr uint64_t kCreateRequests = 2'000;
 
-// The server under load, and how its requests are signed.
+// The server under load, and the parameters for signing its requests.
 struct Target {
   std::string address;
   std::string amz_target;  // "" where the path names the operation
@@ -120,7 +120,7 @@ Result<void> describe(const Target& ours, const std::string& job, uint64_t round
 
 constexpr size_t kManyConnections = 64;
 
-// Sends the same request repeatedly, each of which creates a job; many connections next to one.
+// Sends the same request repeatedly; each request creates a job. Compares many connections with one.
 Result<void> submit(const Target& ours, const std::string& request, uint64_t rounds, uint64_t requests) {
   Load load;
   load.warm_up = 0ms;
@@ -138,7 +138,7 @@ Result<void> submit(const Target& ours, const std::string& request, uint64_t rou
   return {};
 }
 
-// Compares many connections, whose creates share commits, with one, whose creates cannot.
+// Compares many connections, whose creates share commits, with one connection, whose creates do not.
 Result<void> create(const Target& ours, const Json& request, const std::string& prefix) {
   for (int round = 0; round < kRounds; ++round) {
     for (const size_t connections : {kManyConnections, size_t(1)}) {

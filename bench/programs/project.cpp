@@ -1,7 +1,7 @@
 // Projects training steps on clusters that are not available, by replaying our plans: ./yard bench projection.
 //
-//   project published             the curves that others published, with their links and algorithms
-//   project ours                  our plans on the same machines, to ten thousand ranks
+//   project published             the curves that others published, on their links and with their algorithms
+//   project ours                  our plans on the same machines, with up to ten thousand ranks
 //   project allreduce HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES
 //                                 one operation between hosts of one rank, which run.py fits and measures
 //
@@ -98,9 +98,9 @@ void published() {
         "Herring", bert, p3dn, ranks, times, times.efficiency(),
         "shards over all hosts, buckets 25 MB, cycle 1 ms, jitter 1.5%, 16 sequences at 72/s, f16 gradients");
   }
-  // Mask R-CNN on p3dn (aws-samples): from 8 to 32 GPUs, 4 images each, in 24 epochs of 118,287 images. What is
-  // not a step (start and a validation after each epoch) does not scale with ranks; it is taken from the run of
-  // 12 epochs (5.09 h and 1.94 h), half of it for the start, and tested on the run of 24.
+  // Mask R-CNN on p3dn (aws-samples): 8 to 32 GPUs with 4 images each, 24 epochs of 118,287 images. The start
+  // and the validation after each epoch do not scale with the ranks. Their time is derived from the run of 12
+  // epochs (5.09 h and 1.94 h), half of it for the start, and checked against the run of 24.
   const Overlap tensorpack{64 << 20, 5e-3, 0.03};
   constexpr double images = 118287, fixed_of_12 = (4 * 1.94 - 5.09) / 3 * 3600;
   const double fixed_of_24 = fixed_of_12 * 1.5;

@@ -1,4 +1,5 @@
-// Measures the same allreduce by Gloo, over TCP on loopback: it has no other transport between processes of a machine.
+// Measures the same allreduce with Gloo, over TCP on loopback: Gloo has no other transport between processes of
+// a machine.
 //
 //   reduce_with_gloo RANKS BYTES DIRECTORY
 #include <gloo/allreduce.h>

@@ -1,4 +1,5 @@
-// Measures the same allreduce by MPI (Open MPI or MPICH, depending on the compiler wrapper); its mpirun starts the ranks.
+// Measures the same allreduce with MPI (Open MPI or MPICH, depending on the compiler wrapper); mpirun starts
+// the ranks.
 //
 //   mpirun -np RANKS reduce_with_mpi BYTES
 #include <mpi.h>

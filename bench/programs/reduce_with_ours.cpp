@@ -1,4 +1,4 @@
-// Measures an allreduce by our collectives, between processes of this machine.
+// Measures an allreduce with our collectives, between processes of this machine or between hosts.
 //
 //   reduce_with_ours RANKS BYTES TYPE MODE [PLANS]      TYPE f32 f16 bf16; MODE ordinary registered tcp, or start:
 //   the time from the first fork until all ranks have joined
@@ -32,7 +32,7 @@ void bind_to_core(int rank, int ranks) {
   (void)sched_setaffinity(0, sizeof own, &own);
 }
 
-// Between hosts, operations are slow and their times stable.
+// Operations between hosts are slow, and their times are stable, so few rounds suffice.
 constexpr bench::Loop between_hosts{1, 5};
 
 void run_rank(int rank, const TcpOptions& options, size_t bytes, Type type, const std::string& mode) {

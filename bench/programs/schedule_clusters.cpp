@@ -33,7 +33,7 @@ double cpu_seconds() {
 
 // -- rate -------------------------------------------------------------------------------------------
 
-// The state of a job, from which each tick makes a snapshot.
+// The state of a job. Each tick builds a snapshot from these.
 struct Job {
   std::string name;
   std::vector<Ask> asks;
@@ -187,7 +187,7 @@ class ClosedLoop {
   }
 
   SeededRandom random_{17};
-  // The environments that the jobs of a queue may use, shared as in a view of the server.
+  // The environments that the jobs of a queue may use, shared by the jobs as in the server.
   const Choices spare_{{"spare", {{1, 0, true}}}}, shared_{{"main", {{0, 0, true}}}};
   const Choices urgent_{{"main", {{0, 0, true}}}, {"spare", {{1, 0, true}}}};
   std::vector<Machine> machines_;
@@ -275,8 +275,9 @@ void growth() {
 
 // -- kueue ------------------------------------------------------------------------------------------
 
-// https://github.com/kubernetes-sigs/kueue, test/performance/scheduler/configs/baseline: each cohort is a queue here, each
-// of its queues a quota share. A preempted workload starts again.
+// The configuration of https://github.com/kubernetes-sigs/kueue, test/performance/scheduler/configs/baseline.
+// Each cohort is a queue here, and each of its queues a quota share. A preempted workload starts again from the
+// beginning.
 void kueue() {
   struct Class {
     const char* name;
