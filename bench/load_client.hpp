@@ -31,11 +31,11 @@ struct Load {
 
 struct LoadResult {
   uint64_t answers = 0;       // within the measured time
-  uint64_t refusals = 0;      // those with a status of 400 or more
+  uint64_t refusals = 0;      // responses with a status of 400 or more
   std::string first_refusal;  // the first of these responses, shortened, for error messages
   double answers_per_second = 0;
   double p50_ms = 0, p90_ms = 0, p99_ms = 0, max_ms = 0;
-  double busy_share = 0;  // of the threads of the client
+  double busy_share = 0;  // share of time in which the client's threads work
 };
 
 Result<LoadResult> run_load(const Load& load);

@@ -57,7 +57,7 @@ class Network {
   World& world_;
   Guard guard_;
   bool listening_ = false;
-  uint64_t epoch_ = 0;  // of the listening server
+  uint64_t epoch_ = 0;  // number of the listening server
   net::LinkEvents events_;
   std::map<LinkNumber, std::shared_ptr<Connection>> connections_;
   LinkNumber last_ = 0;

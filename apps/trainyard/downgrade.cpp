@@ -27,7 +27,7 @@ Result<void> join(objects::Objects& objects, const std::string& bucket, const st
   options.headers = info.headers;
   options.metadata = info.metadata;
   options.bytes = info.bytes;
-  for (const auto& [algorithm, value] : info.checksums)  // those over the checksums of parts end in "-COUNT"
+  for (const auto& [algorithm, value] : info.checksums)  // checksums of part checksums end in "-COUNT"
     if (value.find('-') == std::string::npos) options.checksums[algorithm] = value;
   const auto writer = TRY(objects.put(bucket, key, options));
   std::vector<char> buffer(kCopyBytes);

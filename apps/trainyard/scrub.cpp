@@ -12,8 +12,8 @@ namespace trainyard::apps {
 namespace {
 
 constexpr Duration kDrawInterval = 200ms;    // fast enough for a smooth bar
-constexpr size_t kLastScrubBytesMax = 4096;  // of the file with its counts
-constexpr Duration kPauseMax = 1s;           // of one wait, so that Ctrl-C is noticed
+constexpr size_t kLastScrubBytesMax = 4096;  // size limit of the file with its counts
+constexpr Duration kPauseMax = 1s;           // limit of one wait, so that Ctrl-C takes effect
 
 // Draws the bar, waits to keep the rate, and notices Ctrl-C.
 class Pace {

@@ -55,7 +55,7 @@ struct ReloadableSettings {
 struct Listening {
   std::string host;
   bool plain_http;                 // for clients on other machines too
-  std::vector<std::string> names;  // of the certificate
+  std::vector<std::string> names;  // subject names of the certificate
 };
 Listening listening_of(const config::Config& config);
 
