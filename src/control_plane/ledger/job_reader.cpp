@@ -28,6 +28,7 @@ Result<domain::Job> JobReader::read(const Statement& row) {
     job->spec = TRY(spec_of(row.text(0)));
   else
     job->spec = TRY(spec_of_array(parent));
+  job->use_selected();
   return job;
 }
 

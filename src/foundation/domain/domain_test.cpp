@@ -188,6 +188,28 @@ TEST(Job, JsonRoundTrips) {
   EXPECT_FALSE(again->training_end);
 }
 
+TEST(Job, TheSelectedPreferenceIsItsOnlyGroup) {
+  Job job = a_job();
+  job.spec.groups = {{"homogeneousCluster", "ml.p4d.24xlarge", 1}};
+  job.spec.preferences = {{"homogeneousCluster", "ml.p4d.24xlarge", 1},
+                          {"homogeneousCluster", "ml.g5.xlarge", 8}};
+  job.selected = 1;
+  job.attempts[0].hosts[0].address = "10.1.0.2";
+  const auto read = job_from_json(to_json(job));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->selected, 1u);
+  EXPECT_EQ(read->spec.preferences.size(), 2u);
+  EXPECT_EQ(read->spec.instance_type(0), "ml.g5.xlarge");
+  EXPECT_EQ(read->spec.hosts(), 8u);
+  EXPECT_EQ(read->attempts[0].hosts[0].address, "10.1.0.2");
+  job.selected = 2;  // of a damaged record
+  EXPECT_EQ(job_from_json(to_json(job))->spec.instance_type(0), "ml.p4d.24xlarge");
+  job.selected.reset();
+  job.spec.preferences.clear();
+  EXPECT_FALSE(to_json(job.spec).contains("preferences"));
+  EXPECT_FALSE(progress_json(job).contains("selected"));
+}
+
 TEST(Job, MissingMembersTakeTheirDefaults) {
   Json json = to_json(a_job());
   json.erase("note");

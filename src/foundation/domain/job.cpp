@@ -151,6 +151,7 @@ Json to_json(const Host& host) {
   if (!host.failure.empty()) json["failure"] = host.failure;
   if (host.fault) json["fault"] = to_string(*host.fault);
   if (!host.staged_model.empty()) json["staged_model"] = host.staged_model;
+  if (!host.address.empty()) json["address"] = host.address;
   if (host.stopped != StopCause::none) json["stopped"] = to_string(host.stopped);
   return json;
 }
@@ -166,6 +167,7 @@ Result<Host> host_from_json(const Json& json) {
       .read("failure", host.failure)
       .read("fault", host.fault, parse_fault)
       .read("staged_model", host.staged_model)
+      .read("address", host.address)
       .read("stopped", host.stopped, parse_stop_cause)
       .read("state_since", host.state_since);
   TRY(fields.result());
@@ -322,6 +324,10 @@ Duration Job::ran_of_max(Instant now) const {
   return attempt() ? attempt()->ran(now) : Duration{};
 }
 
+void Job::use_selected() {
+  if (selected && *selected < spec.preferences.size()) spec.groups = {spec.preferences[*selected]};
+}
+
 bool same_hosts(const JobSpec& kept, const JobSpec& next) {
   const auto asked = [](const JobSpec& spec, const char* outer, const char* inner) {
     const auto found = spec.request.find(outer);
@@ -399,6 +405,7 @@ Json to_json(const JobSpec& spec) {
   if (spec.max_wait_seconds) json["max_wait_seconds"] = *spec.max_wait_seconds;
   if (spec.max_pending_seconds) json["max_pending_seconds"] = *spec.max_pending_seconds;
   if (spec.checkpoint) json["checkpoint"] = to_json(*spec.checkpoint);
+  if (!spec.preferences.empty()) json["preferences"] = list_json(spec.preferences);
   if (spec.queue) json["batch"] = queued_json(spec);
   if (!spec.principal.empty()) json["principal"] = spec.principal;
   return json;
@@ -416,6 +423,7 @@ Result<JobSpec> job_spec_from_json(const Json& json) {
       .read("channels", spec.channels, channel_from_json)
       .read("metrics", spec.metrics, metric_from_json)
       .read("groups", spec.groups, group_from_json)
+      .read("preferences", spec.preferences, group_from_json)
       .read("volume_gib", spec.volume_gib)
       .read("principal", spec.principal)
       .read("role_arn", spec.role_arn)
@@ -471,6 +479,7 @@ Json progress_json(const Job& job) {
   }
   if (!job.awaits.empty()) json["awaits"] = job.awaits;
   if (job.new_priority) json["new_priority"] = *job.new_priority;
+  if (job.selected) json["selected"] = *job.selected;
   if (job.parent != 0) json["parent"] = job.parent;
   if (job.children_made > 0) json["children_made"] = job.children_made;
   if (!job.awaits_alike.empty()) json["awaits_alike"] = job.awaits_alike;
@@ -497,6 +506,7 @@ Result<Job> job_from_json(const Json& json) {
       .read("withdrawn_reason", job.withdrawn_reason)
       .read("awaits", job.awaits, job_number_from_json)
       .read("new_priority", job.new_priority)
+      .read("selected", job.selected)
       .read("parent", job.parent)
       .read("children_made", job.children_made)
       .read("awaits_alike", job.awaits_alike, job_number_from_json)
@@ -510,6 +520,7 @@ Result<Job> job_from_json(const Json& json) {
       .read("clock_offset", clock_offset);
   TRY(fields.result());
   job.clock_offset = Duration{clock_offset};
+  job.use_selected();
   return job;
 }
 

@@ -129,6 +129,9 @@ struct JobSpec {
   std::vector<Channel> channels;
   std::vector<MetricDefinition> metrics;
   std::vector<InstanceGroup> groups;  // at least one
+  // Alternatives to the only group, best first: the first with free capacity is selected. Until then `groups` has the
+  // first of them. Empty: the request has no alternatives.
+  std::vector<InstanceGroup> preferences;
   int64_t volume_gib = 1;
   std::string principal;  // its creator: a user's or a role's name; "" in records of earlier versions
   std::string role_arn;
@@ -179,6 +182,7 @@ struct Host {
   std::optional<Fault> fault;           // the cause of the failure
   StopCause stopped = StopCause::none;  // the order that ended its run early; none: it ended on its own
   std::string staged_model;  // uploading, hosts after the first: key of its model tar; "": no files
+  std::string address;       // in its gang's network, as its agent reported it; "": unknown
   Instant state_since;
 };
 
@@ -251,6 +255,7 @@ struct Job {
   // Of an array: arrays of the same size. Its child i depends on their child i.
   std::vector<JobNumber> awaits_alike;
   std::optional<int64_t> new_priority;  // replaces QueueOptions::priority after a change
+  std::optional<uint32_t> selected;     // the index in JobSpec::preferences that it was placed with
   std::vector<Attempt> attempts;        // the last one is the current one
   std::string failure_reason;           // as the APIs show it
   std::string model_uri;                // set after the upload
@@ -265,6 +270,8 @@ struct Job {
   bool is_array() const { return spec.array.size > 0 && parent == 0; }
   // Its priority among the jobs of its share; 0 for jobs without a queue.
   int64_t priority() const { return new_priority.value_or(spec.queue ? spec.queue->priority : 0); }
+  // Makes the preference `selected`, if there is one with that index, the only group of the spec.
+  void use_selected();
   // True if the machines of that attempt may be reclaimed.
   bool on_spot(const Attempt& of_it) const { return spec.spot || of_it.spot; }
   const Attempt* attempt() const { return attempts.empty() ? nullptr : &attempts.back(); }

@@ -23,16 +23,26 @@ Result<void> check_share(const std::string& member, const Share& share) {
   return within(member + ".gpus", share.gpus, 0, kHostGpusMax);
 }
 
+Result<void> check_group(const std::string& member, const InstanceGroup& group) {
+  TRY(within(member + ": the number of hosts", group.count, 1, kGangHostsMax));
+  return group.share ? check_share(member, *group.share) : Result<void>();
+}
+
 Result<void> check_groups(const JobSpec& spec) {
   if (spec.groups.empty()) return invalid("a job has at least one instance group");
   int64_t hosts = 0;  // 64 bits: each group has up to 2^32 hosts
   for (const InstanceGroup& group : spec.groups) {
-    const std::string member = "instance group " + shorten(group.name, 64);
-    TRY(within(member + ": the number of hosts", group.count, 1, kGangHostsMax));
-    if (group.share) TRY(check_share(member, *group.share));
+    TRY(check_group("instance group " + shorten(group.name, 64), group));
     hosts += group.count;
   }
-  return within("the number of hosts over all instance groups", hosts, 1, kGangHostsMax);
+  TRY(within("the number of hosts over all instance groups", hosts, 1, kGangHostsMax));
+  if (spec.preferences.empty()) return {};
+  TRY(within("the number of instance preferences", int64_t(spec.preferences.size()), 1, kPreferencesMax));
+  TRY(within("the number of instance groups of a job with instance preferences", int64_t(spec.groups.size()),
+             1, 1));
+  for (const InstanceGroup& group : spec.preferences)
+    TRY(check_group("instance preference " + shorten(group.instance_type, 64), group));
+  return {};
 }
 
 Result<void> check_queued(const JobSpec& spec) {

@@ -52,6 +52,22 @@ TEST(CheckLimits, HostsAreSummedInSixtyFourBits) {
   EXPECT_FALSE(check_limits(spec));
 }
 
+TEST(CheckLimits, PreferencesHaveLimitsOfTheirOwn) {
+  JobSpec spec = a_job().spec;
+  spec.groups = {{"a", "ml.m5.large", 1}};
+  spec.preferences = {{"a", "ml.m5.large", 1}, {"a", "ml.m5.xlarge", uint32_t(kGangHostsMax)}};
+  EXPECT_TRUE(check_limits(spec)) << check_limits(spec).error().message;
+  spec.preferences[1].count = uint32_t(kGangHostsMax) + 1;
+  EXPECT_EQ(
+      check_limits(spec).error().message,
+      "instance preference ml.m5.xlarge: the number of hosts is 10001, and must be between 1 and 10000");
+  spec.preferences.assign(6, {"a", "ml.m5.large", 1});
+  EXPECT_FALSE(check_limits(spec));
+  spec.preferences.resize(1);
+  spec.groups.push_back({"b", "ml.m5.large", 1});
+  EXPECT_FALSE(check_limits(spec)) << "one group for each preference";
+}
+
 TEST(CheckLimits, EveryNumberHasALimit) {
   const std::function<void(JobSpec&, int64_t)> sets[] = {
       [](JobSpec& spec, int64_t value) { spec.volume_gib = value; },

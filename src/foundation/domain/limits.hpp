@@ -13,6 +13,8 @@ namespace trainyard::domain {
 // Over all instance groups of a job. A gang's launch record has about 400 bytes for each host, and at most 4 MiB. Only
 // network pools of a /18 or wider hold more.
 inline constexpr int64_t kGangHostsMax = 10'000;
+// Of one job, as the model's limit for InstancePreferences.
+inline constexpr int64_t kPreferencesMax = 5;
 // Of one host, as the largest EBS volume for training jobs.
 inline constexpr int64_t kVolumeGibMax = 16'384;
 // Of one host: 256 TiB, so that kGangHostsMax of them are below 2^62 bytes; machines have a hundredth of it.

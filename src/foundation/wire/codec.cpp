@@ -18,6 +18,24 @@ void attempt(Side& side, Id& id) {
   side("attempt.number", id.number);
 }
 
+template <class Side, class Fact>
+void fact(Side& side, Fact& m) {
+  side("number", m.number);
+  side("at", m.at);
+  // Agents do not report that a host is placed: such a fact is counted, and changes nothing.
+  side.choice_or("state", m.state, domain::HostState::lost, domain::HostState::placed);
+  side("message", m.message);
+  side.optional("exit_code", m.exit_code, [&](auto& code) { side("exit_code", code); });
+  side.optional("fault", m.fault, [&](auto& fault) {
+    side.choice_or("fault", fault, domain::Fault::lost, domain::Fault::internal);
+  });
+  side("staged_model", m.staged_model);
+  side("model_uri", m.model_uri);
+  side("output_uri", m.output_uri);
+  side.choice_or("stopped", m.stopped, domain::StopCause::main_ended, domain::StopCause::user);
+  side.added("address", m.address, !m.address.empty());
+}
+
 template <class Side, class M>
 void fields(Side& side, M& m) {
   using T = std::remove_const_t<M>;
@@ -28,19 +46,7 @@ void fields(Side& side, M& m) {
     side("token", m.token);
     side.added("oldest", m.oldest, m.version >= 2);
   } else if constexpr (std::is_same_v<T, StateFact>) {
-    side("number", m.number);
-    side("at", m.at);
-    // Agents do not report that a host is placed: such a fact is counted, and changes nothing.
-    side.choice_or("state", m.state, domain::HostState::lost, domain::HostState::placed);
-    side("message", m.message);
-    side.optional("exit_code", m.exit_code, [&](auto& code) { side("exit_code", code); });
-    side.optional("fault", m.fault, [&](auto& fault) {
-      side.choice_or("fault", fault, domain::Fault::lost, domain::Fault::internal);
-    });
-    side("staged_model", m.staged_model);
-    side("model_uri", m.model_uri);
-    side("output_uri", m.output_uri);
-    side.choice_or("stopped", m.stopped, domain::StopCause::main_ended, domain::StopCause::user);
+    fact(side, m);
   } else if constexpr (std::is_same_v<T, LogBatch>) {
     side("number", m.number);
     side.list("lines", m.lines, 12, [&](auto& line) {

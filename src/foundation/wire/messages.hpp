@@ -59,6 +59,7 @@ struct StateFact {
   // draining and later: the order that ended the run early; none: it ended by itself. The agent sets max_runtime
   // itself when the order's time is over.
   domain::StopCause stopped = domain::StopCause::none;
+  std::string address = {};  // preparing: the host's, in its gang's network; from version 2 on
 };
 
 struct LogLine {

@@ -163,17 +163,32 @@ TEST(Codec, EveryCutIsRefusedUnlessTheFirstVersionEndsThere) {
 }
 
 TEST(Codec, SkipsAdditionsOfLaterVersions) {
-  for (const auto& [message, hex] : golden()) {
-    const auto read = decode(encode(message) + "more");
+  for (auto [message, hex] : golden()) {
+    // A later version's fields follow the address, which is written where it is empty then.
+    if (auto* fact = std::get_if<StateFact>(&message)) fact->address = "10.1.0.2";
+    const std::string whole = encode(message);
+    const auto read = decode(whole + "more");
     ASSERT_TRUE(read) << hex << ": " << read.error().message;
     // ShellData's text has a length, so no part of it is taken for a further field.
-    EXPECT_EQ(to_hex(encode(*read)), hex);
+    EXPECT_EQ(to_hex(encode(*read)), to_hex(whole));
   }
   for (const char* kind : {"00", "10", "ff0102"}) {
     const auto read = decode(*from_hex(kind));
     ASSERT_TRUE(read) << kind;
     EXPECT_EQ(std::get<Unknown>(*read).kind, from_hex(kind)->at(0) & 0xff) << kind;
   }
+}
+
+TEST(Codec, AnAddressFollowsTheFieldsOfTheFirstVersion) {
+  StateFact fact;
+  fact.number = 1;
+  fact.at = kAt;
+  const std::string before = encode(fact);
+  fact.address = "10.1.0.2";
+  const std::string bytes = encode(fact);
+  EXPECT_EQ(bytes, before + *from_hex("0800000031302e312e302e32"));
+  EXPECT_EQ(std::get<StateFact>(*decode(bytes)).address, "10.1.0.2");
+  EXPECT_EQ(std::get<StateFact>(*decode(before)).address, "");
 }
 
 TEST(Codec, MapsValuesOfLaterVersionsToDefaults) {
