@@ -25,6 +25,20 @@ TEST(Result, ErrorsClimbWithContext) {
   EXPECT_EQ(failed.error().message, "quartering 6: 3 is odd");
 }
 
+enum class FileFault { missing, empty };
+enum class NetFault { missing };
+
+TEST(Result, DetailsTellErrorsOfOneKindApart) {
+  const Error error = not_found("file a not found", FileFault::missing).in("reading b").in("starting");
+  EXPECT_EQ(error.message, "starting: reading b: file a not found");
+  EXPECT_EQ(error.cause(), "file a not found");
+  EXPECT_EQ(error.detail.as<FileFault>(), FileFault::missing);
+  EXPECT_TRUE(error.is(FileFault::missing));
+  EXPECT_FALSE(error.is(FileFault::empty));
+  EXPECT_FALSE(error.is(NetFault::missing)) << "an equal value of another enum";
+  EXPECT_FALSE(not_found("file a not found").is(FileFault::missing)) << "no detail";
+}
+
 TEST(Result, ErrnoBecomesWhatTheCallerMayDo) {
   EXPECT_EQ(from_errno("writing x", ENOSPC).kind, Kind::exhausted);
   EXPECT_EQ(from_errno("opening x", ENOENT).message, "opening x: No such file or directory");

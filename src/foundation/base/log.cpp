@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <mutex>
 
+#include "base/enum_table.hpp"
 #include "base/text.hpp"
 
 namespace trainyard {
@@ -21,19 +22,9 @@ State& state() {
   return the_state;
 }
 
-std::string_view name(Level level) {
-  switch (level) {
-    case Level::debug:
-      return "debug";
-    case Level::info:
-      return "info";
-    case Level::warning:
-      return "warning";
-    case Level::error:
-      return "error";
-  }
-  return "";
-}
+constexpr EnumTable<Level> kLevels{
+    "a level",
+    {{Level::debug, "debug"}, {Level::info, "info"}, {Level::warning, "warning"}, {Level::error, "error"}}};
 
 // Quotes values with blanks or control characters, so that an event is always one line.
 void append_value(std::string& line, std::string_view value) {
@@ -63,7 +54,7 @@ void set_log(LogSink sink, Clock& clock, Level least) { state() = {std::move(sin
 void log(Level level, std::string_view room, std::string_view what, std::initializer_list<Field> fields) {
   if (level < state().least) return;
   std::string line = state().clock ? to_iso8601(state().clock->now()) + " " : std::string();
-  line.append(name(level)).append(" ").append(room).append(": ").append(what);
+  line.append(kLevels.text(level)).append(" ").append(room).append(": ").append(what);
   for (const auto& [key, value] : fields) {
     line.append(" ").append(key).append("=");
     append_value(line, value);

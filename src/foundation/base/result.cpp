@@ -6,32 +6,26 @@
 #include <system_error>
 
 #include "base/check.hpp"
+#include "base/enum_table.hpp"
 
 namespace trainyard {
 
-std::string_view to_string(Kind kind) {
-  switch (kind) {
-    case Kind::invalid:
-      return "invalid";
-    case Kind::denied:
-      return "denied";
-    case Kind::not_found:
-      return "not_found";
-    case Kind::conflict:
-      return "conflict";
-    case Kind::exhausted:
-      return "exhausted";
-    case Kind::unavailable:
-      return "unavailable";
-    case Kind::cancelled:
-      return "cancelled";
-    case Kind::corrupt:
-      return "corrupt";
-    case Kind::internal:
-      return "internal";
-  }
-  return "internal";
-}
+namespace {
+
+constexpr EnumTable<Kind> kKinds{"a kind of error",
+                                 {{Kind::invalid, "invalid"},
+                                  {Kind::denied, "denied"},
+                                  {Kind::not_found, "not_found"},
+                                  {Kind::conflict, "conflict"},
+                                  {Kind::exhausted, "exhausted"},
+                                  {Kind::unavailable, "unavailable"},
+                                  {Kind::cancelled, "cancelled"},
+                                  {Kind::corrupt, "corrupt"},
+                                  {Kind::internal, "internal"}}};
+
+}  // namespace
+
+std::string_view to_string(Kind kind) { return kKinds.text(kind); }
 
 Error from_errno(std::string message) { return from_errno(std::move(message), errno); }
 

@@ -3,14 +3,19 @@
 // External faults (a missing file, a bad request, a dead peer) are values; bugs are assertions (check.hpp).
 // An Error has one of a small closed set of kinds, named by what the caller can do about it, and a message for people.
 // Callers add context as an error passes up, outermost first: "reading channel train: GET s3://b/k: 503 Slow Down".
+// Where callers must tell two errors of one kind apart, the module that reports them defines an enum of details.
+// Messages are never parsed.
 //
 // Threads: plain values.
 #pragma once
 
 #include <cassert>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 
@@ -30,26 +35,75 @@ enum class Kind {
 
 std::string_view to_string(Kind kind);
 
+// An enumerator of a module's own enum of errors: not_found("..", LogFault::no_group). Empty by default.
+class ErrorDetail {
+ public:
+  ErrorDetail() = default;
+  template <class E>
+  requires std::is_enum_v<E> ErrorDetail(E value) : enum_(&typeid(E)), value_(static_cast<int>(value)) {}
+
+  // The enumerator; nullopt if the detail is empty or of another enum.
+  template <class E>
+  std::optional<E> as() const {
+    return enum_ && *enum_ == typeid(E) ? std::optional(static_cast<E>(value_)) : std::nullopt;
+  }
+
+ private:
+  const std::type_info* enum_ = nullptr;
+  int value_ = 0;
+};
+
 struct Error {
   Kind kind = Kind::internal;
   std::string message;
+  ErrorDetail detail = {};
+  uint32_t context_bytes = 0;  // at the start of the message: what in() added
 
   // Puts the operation that failed in front of the message.
   Error in(std::string_view doing) && {
     message.insert(0, ": ").insert(0, doing);
+    context_bytes += uint32_t(doing.size() + 2);
     return std::move(*this);
+  }
+  // The message without the context that in() added.
+  std::string_view cause() const {
+    return std::string_view(message).substr(context_bytes <= message.size() ? context_bytes : 0);
+  }
+
+  // True if the error has this detail.
+  template <class E>
+  bool is(E value) const {
+    return detail.as<E>() == value;
   }
 };
 
-inline Error invalid(std::string message) { return {Kind::invalid, std::move(message)}; }
-inline Error denied(std::string message) { return {Kind::denied, std::move(message)}; }
-inline Error not_found(std::string message) { return {Kind::not_found, std::move(message)}; }
-inline Error conflict(std::string message) { return {Kind::conflict, std::move(message)}; }
-inline Error exhausted(std::string message) { return {Kind::exhausted, std::move(message)}; }
-inline Error unavailable(std::string message) { return {Kind::unavailable, std::move(message)}; }
-inline Error cancelled(std::string message) { return {Kind::cancelled, std::move(message)}; }
-inline Error corrupt(std::string message) { return {Kind::corrupt, std::move(message)}; }
-inline Error internal(std::string message) { return {Kind::internal, std::move(message)}; }
+inline Error invalid(std::string message, ErrorDetail detail = {}) {
+  return {Kind::invalid, std::move(message), detail};
+}
+inline Error denied(std::string message, ErrorDetail detail = {}) {
+  return {Kind::denied, std::move(message), detail};
+}
+inline Error not_found(std::string message, ErrorDetail detail = {}) {
+  return {Kind::not_found, std::move(message), detail};
+}
+inline Error conflict(std::string message, ErrorDetail detail = {}) {
+  return {Kind::conflict, std::move(message), detail};
+}
+inline Error exhausted(std::string message, ErrorDetail detail = {}) {
+  return {Kind::exhausted, std::move(message), detail};
+}
+inline Error unavailable(std::string message, ErrorDetail detail = {}) {
+  return {Kind::unavailable, std::move(message), detail};
+}
+inline Error cancelled(std::string message, ErrorDetail detail = {}) {
+  return {Kind::cancelled, std::move(message), detail};
+}
+inline Error corrupt(std::string message, ErrorDetail detail = {}) {
+  return {Kind::corrupt, std::move(message), detail};
+}
+inline Error internal(std::string message, ErrorDetail detail = {}) {
+  return {Kind::internal, std::move(message), detail};
+}
 
 // Makes "MESSAGE: No such file or directory", with the kind that fits errno. The first form reads errno.
 Error from_errno(std::string message);

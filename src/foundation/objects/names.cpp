@@ -12,8 +12,8 @@ constexpr size_t kHeaderBytesMax = 8 << 10;    // as S3's limit on all headers o
 
 std::string quoted(std::string_view text) { return "'" + shorten(to_utf8(text), 200) + "'"; }
 
-Error with_word(Error (*kind)(std::string), std::string_view word, const std::string& what) {
-  return kind(std::string(word) + ": " + what);
+Error with_word(Error (*kind)(std::string, ErrorDetail), std::string_view word, const std::string& what) {
+  return kind(std::string(word) + ": " + what, {});
 }
 
 }  // namespace
