@@ -1,6 +1,6 @@
 #include "sim/checkers.hpp"
 
-#include "sim/wishes.hpp"
+#include "sim/workload.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -98,14 +98,14 @@ void Checkers::committed(const ledger::Batch& batch) {
     check_fact(*attempt, host, number, command.body);
     const HostState state = *parse_host_state(*string_at(command.body, "state"));
     const bool died = state == HostState::draining && command.body.value("exit_code", 0) != 0;
-    if (died || state == HostState::failed) first_trouble_.emplace(*attempt, host);
+    if (died || state == HostState::failed) first_failed_host_.emplace(*attempt, host);
     // Facts of a host that was given up have no effect.
     if (state != HostState::running || given_up_.contains({*attempt, host})) continue;
     // The clock of an agent may be ahead.
     const Job* job = durable(attempt->job);
-    World::check(job, "a host runs of a job that nobody knows");
-    const Instant said = from_milliseconds(*int_at(command.body, "at"));
-    const Instant at = std::min(said, job->own_time(command.at));
+    World::check(job, "a host runs for a job that is not in the ledger");
+    const Instant reported = from_milliseconds(*int_at(command.body, "at"));
+    const Instant at = std::min(reported, job->own_time(command.at));
     const auto [first, fresh] = first_running_.emplace(*attempt, at);
     if (!fresh) first->second = std::min(first->second, at);
   }
@@ -121,7 +121,7 @@ void Checkers::committed(const ledger::Batch& batch) {
       const AttemptId id{job.number, job.attempt()->number};
       World::check(
           job.attempt()->ended == job.own_time(batch.commands.back().at) || batch.commands.size() > 1,
-          title(job) + ": its attempt ended at another time than it did");
+          title(job) + ": the end of its attempt has a wrong time");
       if (first_running_.contains(id)) ran_[job.number] += *job.attempt()->ended - first_running_[id];
       failed_attempts_[job.number] += job.attempt()->first_failed && !job.attempt()->interrupted;
     }
@@ -136,24 +136,24 @@ void Checkers::lost(const Json& command) {
   // Every host ends within minutes of its stop order, so control may give up a host for this reason only if it
   // sent no order.
   World::check(!string_at(command, "reason")->starts_with("the host did not end"),
-               "a host of attempt " + attempt->text() + " was not told to stop");
-  World::check(
-      !string_at(command, "reason")->starts_with("the host's agent") || excuses_.contains(attempt->job),
-      "a host of attempt " + attempt->text() + " was given up, and its agent lives");
-  first_trouble_.emplace(*attempt, command["hosts"][0].get<HostIndex>());
+               "a host of attempt " + attempt->text() + " got no stop order");
+  World::check(!string_at(command, "reason")->starts_with("the host's agent") ||
+                   allowed_failures_.contains(attempt->job),
+               "a host of attempt " + attempt->text() + " was given up, but its agent is alive");
+  first_failed_host_.emplace(*attempt, command["hosts"][0].get<HostIndex>());
   for (const Json& host : command["hosts"]) given_up_.emplace(*attempt, host.get<HostIndex>());
 }
 
 void Checkers::interrupted(const Json& command) {
   const auto job = durable_.find(JobNumber(*int_at(command, "job")));
-  World::check(job != durable_.end(), "a job was interrupted that nobody knows");
+  World::check(job != durable_.end(), "an interrupted job is not in the ledger");
   if (command.value("preemption", false)) {
     ++preemptions_[job->first];
     return World::check(job->second.spec.queue && !job->second.spec.queue->quota_share.empty(),
-                        title(job->second) + " is of no quota share, and must give way to another");
+                        title(job->second) + " was preempted, but belongs to no quota share");
   }
   World::check(*int_at(command, "attempt") == 0 || job->second.spec.spot,
-               title(job->second) + " is no spot job, and its machines were taken away by chance");
+               title(job->second) + " lost its machines as spot capacity, but is not a spot job");
 }
 
 const Job* Checkers::durable(JobNumber number) const {
@@ -181,7 +181,7 @@ void Checkers::check_moves(const Job& before, const Job& after) {
                  title(before) + " waits again without a reason");
   if (before.state == JobState::stopping)
     World::check(after.state == JobState::stopping || after.finished(),
-                 title(before) + " was stopping and goes on");
+                 title(before) + " was stopping, but left that state before its end");
   World::check(after.transitions.size() >= before.transitions.size(),
                title(before) + ": its history became shorter");
   for (size_t i = 0; i < before.transitions.size(); ++i) {
@@ -197,7 +197,7 @@ void Checkers::check_moves(const Job& before, const Job& after) {
   if (after.attempts.size() > before.attempts.size() && after.attempts.size() > 1) {
     const Attempt& former = after.attempts[after.attempts.size() - 2];
     World::check(former.state == AttemptState::ended && !former.interruption.empty(),
-                 title(before) + ": an attempt began beside another");
+                 title(before) + ": an attempt began before the former one had ended");
     World::check(after.attempt()->token != former.token, title(before) + ": two attempts have one token");
   }
   for (size_t a = 0; a < before.attempts.size(); ++a) {
@@ -227,13 +227,13 @@ void Checkers::check_history(const Job& job) {
     World::check(may_follow(former.phase, each.phase), title(job) + ": phase " +
                                                            std::string(to_string(each.phase)) + " after " +
                                                            std::string(to_string(former.phase)));
-    World::check(former.end == each.start, title(job) + ": its history has a hole");
+    World::check(former.end == each.start, title(job) + ": its history has a gap");
   }
 }
 
 // Counts the shares of attempts that have not ended, by the ledger.
 void Checkers::check_machines() {
-  std::map<std::string, Share> promised;
+  std::map<std::string, Share> allocated;
   for (const auto& [number, job] : durable_) {
     if (!job.attempt()) continue;
     const bool taken_over = std::ranges::any_of(durable_, [number = number](const auto& other) {
@@ -241,11 +241,11 @@ void Checkers::check_machines() {
                                  [&](const Attempt& attempt) { return attempt.warm_pool == number; });
     });
     if (job.attempt()->state == AttemptState::ended && (!job.keeps_hosts() || taken_over)) continue;
-    for (const Host& host : job.attempt()->hosts) add(promised[host.machine], host.share, 1);
+    for (const Host& host : job.attempt()->hosts) add(allocated[host.machine], host.share, 1);
   }
   for (const launch::Machine& machine : machines_)
-    World::check(within(promised[machine.name], {machine.cpus, machine.memory_bytes, machine.gpus}),
-                 "machine " + machine.name + " is promised more than it has");
+    World::check(within(allocated[machine.name], {machine.cpus, machine.memory_bytes, machine.gpus}),
+                 "machine " + machine.name + " has allocations beyond its capacity");
 }
 
 // -- on the simulated hosts
@@ -254,14 +254,14 @@ void Checkers::process_started(AttemptId attempt, HostIndex host, const std::str
   for (const auto& [where, other] : processes_)
     World::check(where.first.job != attempt.job || other.running.empty() ||
                      (where.first == attempt && where.second != host),
-                 attempt.text() + "/" + std::to_string(host) + " runs beside " + other.running);
+                 attempt.text() + "/" + std::to_string(host) + " runs at the same time as " + other.running);
   Process& process = processes_[{attempt, host}];
   World::check(process.runs == 0, attempt.text() + "/" + std::to_string(host) + " ran before");
   const Job* kept = durable(attempt.job);
-  World::check(kept && !kept->attempts.empty(), "a process runs of a job that was never placed");
-  World::check(!kept->finished(), title(*kept) + " is over, and a process of it starts");
+  World::check(kept && !kept->attempts.empty(), "a process runs for a job that was never placed");
+  World::check(!kept->finished(), title(*kept) + " has ended, but a process of it starts");
   World::check(kept->attempt()->number == attempt.number && kept->attempt()->state != AttemptState::ended,
-               "attempt " + attempt.text() + " is over, and a process of it starts");
+               "attempt " + attempt.text() + " has ended, but a process of it starts");
   first_ran_.emplace(attempt.job, world_.elapsed());
   ++process.runs;
   process.running = agent;
@@ -278,7 +278,7 @@ void Checkers::agent_started(const std::string& machine, const Share& share) {
   for (const launch::Machine& each : machines_)
     if (each.name == machine)
       World::check(within(used_[machine], {each.cpus, each.memory_bytes, each.gpus}),
-                   "machine " + machine + " runs more than it can");
+                   "machine " + machine + " runs more than its capacity");
 }
 
 void Checkers::agent_removed(const std::string& machine, const Share& share) {
@@ -289,19 +289,19 @@ void Checkers::attempt_removed(AttemptId attempt) {
   const Job* job = durable(attempt.job);
   World::check(!job || !job->attempt() || job->attempt()->number != attempt.number ||
                    job->attempt()->state == AttemptState::ended,
-               "attempt " + attempt.text() + " was removed while it was wanted");
+               "attempt " + attempt.text() + " was removed before it had ended");
 }
 
 void Checkers::fact_acknowledged(AttemptId attempt, HostIndex host, uint64_t number) {
   World::check(facts_[{attempt, host}] >= number, attempt.text() + "/" + std::to_string(host) + ": fact " +
                                                       std::to_string(number) +
-                                                      " was acknowledged and is not durable");
+                                                      " was acknowledged, but is not durable");
 }
 
 void Checkers::dismissed(AttemptId attempt, HostIndex host) {
   const Job* job = durable(attempt.job);
   World::check(job && job->attempts.size() >= attempt.number,
-               attempt.text() + " was dismissed and never was");
+               attempt.text() + " was dismissed, but never existed");
   if (attempt.number < job->attempts.size()) return;  // ended long ago
   World::check(
       job && is_final(job->attempts[attempt.number - 1].hosts[host].state),
@@ -316,7 +316,8 @@ void Checkers::merging(AttemptId attempt, const std::vector<std::string>& keys) 
   for (size_t i = 0; i < keys.size(); ++i) {
     const auto found = staged_.find({attempt, HostIndex(i + 1)});
     if (found == staged_.end()) {
-      World::check(excuses_.contains(attempt.job) || stops_asked_.contains(durable(attempt.job)->key) ||
+      World::check(allowed_failures_.contains(attempt.job) ||
+                       stop_requests_.contains(durable(attempt.job)->key) ||
                        durable(attempt.job)->stop_cause != StopCause::none ||
                        !durable(attempt.job)->attempt()->interruption.empty(),
                    attempt.text() + ": the first host merges before host " + std::to_string(i + 1) +
@@ -326,12 +327,12 @@ void Checkers::merging(AttemptId attempt, const std::vector<std::string>& keys) 
     if (given_up_.contains({attempt, HostIndex(i + 1)}) || restarted_.contains({attempt, HostIndex(i + 1)}))
       continue;  // it may have died before it reported its staged model
     World::check(found->second == keys[i], attempt.text() + ": host " + std::to_string(i + 1) + " staged '" +
-                                               found->second + "', and the first host is told '" + keys[i] +
+                                               found->second + "', but the first host was sent '" + keys[i] +
                                                "'");
   }
 }
 
-void Checkers::excuse(JobNumber job, const std::string& why) { excuses_.emplace(job, why); }
+void Checkers::allow_failure(JobNumber job, const std::string& why) { allowed_failures_.emplace(job, why); }
 
 // -- when the world is calm
 
@@ -343,14 +344,15 @@ void Checkers::every_wait_has_a_reason(control::ControlPlane& control) {
       continue;
     }
     const Duration since = no_reason_since_.try_emplace(job->number, world_.elapsed()).first->second;
-    World::check(world_.elapsed() - since < kReasonlessMax, title(*job) + " waits, and nobody is told why");
+    World::check(world_.elapsed() - since < kReasonlessMax,
+                 title(*job) + " waits, but the API reports no pending reason");
   }
 }
 
 std::string Checkers::unfinished(ledger::Ledger& ledger, launch::Launcher& launcher) {
   for (const auto& [key, number] : acknowledged_) {
     const auto job = ledger.find_job(key);
-    World::check(bool(job), "job " + key.name + " was acknowledged, and the ledger has lost it");
+    World::check(bool(job), "job " + key.name + " was acknowledged, but is not in the ledger");
     if (!job->finished()) return title(*job) + " is still " + std::string(to_string(job->state));
   }
   const auto agents = launcher.list();
@@ -364,7 +366,7 @@ void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& log
     const auto job = ledger.find_job(number);
     World::check(bool(job), "job " + std::to_string(number) + " is lost");
     World::check(dump(to_json(*job)) == dump(to_json(seen)),
-                 title(*job) + " is kept otherwise than it was committed");
+                 title(*job) + " differs from what was committed");
     World::check(job->finished(), title(*job) + " has not ended");
     check_outcome(*job);
   }
@@ -372,14 +374,14 @@ void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& log
   for (const auto& [key, points] : points_) {
     const size_t kept = metrics.samples(key);
     World::check(kept >= points.acknowledged && kept <= points.made,
-                 std::to_string(kept) + " points are kept of a metric of which " +
+                 std::to_string(kept) + " points of a metric are stored, of which " +
                      std::to_string(points.made) + " were made and " + std::to_string(points.acknowledged) +
                      " acknowledged");
   }
   check_replay(ledger);
   for (const auto& [machine, share] : used_)
     World::check(share.cpus < 1e-6 && share.memory_bytes == 0,
-                 "machine " + machine + " still has something on it");
+                 "machine " + machine + " still has allocations");
 }
 
 void Checkers::check_replay(ledger::Ledger& ledger) {
@@ -389,23 +391,24 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
   World::check(bool(replayed),
                "the commands cannot be applied again: " + (replayed ? "" : replayed.error().message));
   const auto usages = ledger.usages();
-  World::check(bool(usages), "what shares have used cannot be read");
+  World::check(bool(usages), "the usage of the shares cannot be read");
   for (const auto& [share, usage] : *usages) {
     // The tables may drop usage that has decayed to almost nothing.
     const domain::Usage& same = replay.usages[share];
-    World::check(same.at == usage.at && std::abs(same.cpu_seconds - usage.cpu_seconds) < 0.01,
-                 "the commands yield another usage of share '" + share.share + "' than the tables have");
+    World::check(
+        same.at == usage.at && std::abs(same.cpu_seconds - usage.cpu_seconds) < 0.01,
+        "replayed commands give a usage of share '" + share.share + "' that differs from the table's");
   }
   Instant last;
   for (const auto& [number, job] : durable_) last = std::max(last, job.control_time(job.modified));
   for (const auto& [share, usage] : replay.usages)
     World::check(usages->contains(share) || is_nothing(usage, decay_of(replay.yard, share.queue), last),
-                 "what share '" + share.share + "' has used is forgotten");
+                 "the usage of share '" + share.share + "' is not in the table");
   World::check(jobs.size() == durable_.size(),
-               "the commands yield another number of jobs than the tables have");
+               "replayed commands give a number of jobs that differs from the table's");
   for (const auto& [number, job] : jobs)
     World::check(dump(progress_json(job)) == dump(progress_json(durable_[number])),
-                 title(job) + ": its commands yield another job than the tables have");
+                 title(job) + ": its replayed commands give a job that differs from the table's");
 }
 
 void Checkers::check_outcome(const Job& job) {
@@ -426,11 +429,11 @@ void Checkers::check_outcome(const Job& job) {
   }
   World::check(job.ran(job.modified) == ran_[job.number],
                title(job) + ": " + std::to_string(job.ran(job.modified).count()) +
-                   " ms are billed, and it ran " + std::to_string(ran_[job.number].count()));
+                   " ms are billed, but it ran for " + std::to_string(ran_[job.number].count()) + " ms");
   check_retries(job);
   if (job.spec.queue && job.spec.queue->preemptions_max)
     World::check(preemptions_[job.number] <= *job.spec.queue->preemptions_max + 1,
-                 title(job) + " had to give way " + std::to_string(preemptions_[job.number]) + " times");
+                 title(job) + " was preempted " + std::to_string(preemptions_[job.number]) + " times");
   Duration sum{};
   for (const Transition& each : job.transitions) sum += *each.end - each.start;
   World::check(sum == job.transitions.back().start - job.created, title(job) + ": the phases do not add up");
@@ -438,8 +441,8 @@ void Checkers::check_outcome(const Job& job) {
   if (job.is_array()) return check_array(job);
   if (job.parent != 0) check_child(job);
   const Job* array = job.parent != 0 ? durable(job.parent) : nullptr;
-  const bool stop_wanted = stops_.contains(job.key) || stops_asked_.contains(job.key) ||
-                           (array && stops_asked_.contains(array->key)) ||
+  const bool stop_wanted = stops_.contains(job.key) || stop_requests_.contains(job.key) ||
+                           (array && stop_requests_.contains(array->key)) ||
                            job.withdrawn == Withdrawn::dependency_failed;
   switch (job.state) {
     case JobState::completed:
@@ -447,31 +450,31 @@ void Checkers::check_outcome(const Job& job) {
       for (HostIndex host = 0; host < job.spec.hosts(); ++host) {
         const Process& process = processes_[{{job.number, job.attempt()->number}, host}];
         World::check(process.runs == 1 && process.code == 0,
-                     title(job) + " completed, and " + host_name(host) + " did not");
+                     title(job) + " completed, but " + host_name(host) + " did not");
       }
       break;
     case JobState::stopped:
       if (job.stop_cause == StopCause::max_runtime) {
         World::check(job.phase() == Phase::max_runtime_exceeded,
-                     title(job) + " ran out of time, and the user is not told");
+                     title(job) + " exceeded its maximum runtime, but the API does not report it");
         World::check(first_ran_.contains(job.number) &&
                          finished_[job.number] - first_ran_[job.number] + kTimeTolerance >=
                              std::chrono::seconds(job.spec.max_runtime_seconds),
-                     title(job) + " was stopped before its time was over");
+                     title(job) + " was stopped before its maximum runtime");
       } else if (job.stop_cause == StopCause::max_wait) {
         World::check(job.phase() == Phase::max_wait_time_exceeded,
-                     title(job) + " has waited too long, and the user is not told");
+                     title(job) + " exceeded its maximum wait time, but the API does not report it");
         World::check(job.spec.spot && *job.stop_requested - job.created >=
                                           std::chrono::seconds(*job.spec.max_wait_seconds),
-                     title(job) + " was stopped before it had waited for as long as it may");
+                     title(job) + " was stopped before its maximum wait time");
       } else if (job.stop_cause == StopCause::max_pending) {
         World::check(job.attempts.empty() && *job.stop_requested - job.created >=
                                                  std::chrono::seconds(*job.spec.max_pending_seconds),
-                     title(job) + " was stopped before it had waited for as long as it may");
+                     title(job) + " was stopped before its maximum wait time");
       } else {
-        World::check(stop_wanted, title(job) + " was stopped by nobody");
+        World::check(stop_wanted, title(job) + " was stopped without a request");
         World::check(job.phase() == Phase::stopped,
-                     title(job) + " was stopped, and the user is told otherwise");
+                     title(job) + " was stopped, but the API reports another phase");
       }
       break;
     case JobState::failed: {
@@ -485,21 +488,21 @@ void Checkers::check_outcome(const Job& job) {
         check_preemptions(job);
         break;
       }
-      World::check(excuses_.contains(job.number),
+      World::check(allowed_failures_.contains(job.number),
                    title(job) + " failed without a cause: " + job.failure_reason);
       World::check(job.failure_reason.starts_with("AlgorithmError: ") ||
                        job.failure_reason.starts_with("ClientError: ") ||
                        job.failure_reason.starts_with("InternalServerError: "),
                    title(job) + " failed for '" + job.failure_reason + "'");
-      const auto first = first_trouble_.find({job.number, job.attempt()->number});
-      World::check(first != first_trouble_.end(), title(job) + " failed, and no host of it did");
+      const auto first = first_failed_host_.find({job.number, job.attempt()->number});
+      World::check(first != first_failed_host_.end(), title(job) + " failed, but none of its hosts did");
       World::check(job.stop_requested || job.spec.hosts() == 1 ||
                        job.failure_reason.ends_with("(" + host_name(first->second) + ")"),
-                   title(job) + " failed for '" + job.failure_reason + "', and " + host_name(first->second) +
-                       " was first");
+                   title(job) + " failed for '" + job.failure_reason + "', but " + host_name(first->second) +
+                       " failed first");
       const bool algorithm = job.failure_reason.starts_with("AlgorithmError: ");
       World::check(!algorithm || job.failure_reason.find(", exit code: 3") != std::string::npos,
-                   title(job) + " failed for '" + job.failure_reason + "', and its process ended with 3");
+                   title(job) + " failed for '" + job.failure_reason + "', but its process exited with 3");
       break;
     }
     default:

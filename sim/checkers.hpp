@@ -55,7 +55,7 @@ class Checkers {
   // -- reported to users
   void acknowledged(const domain::Job& job);
   void stop_acknowledged(const domain::JobKey& key) { stops_.insert(key); }
-  void stop_asked(const domain::JobKey& key) { stops_asked_.insert(key); }
+  void stop_requested_by_user(const domain::JobKey& key) { stop_requests_.insert(key); }
   void described(const domain::Job& job);
   const std::map<domain::JobKey, domain::JobNumber>& jobs() const { return acknowledged_; }
 
@@ -68,20 +68,20 @@ class Checkers {
   void process_ended(domain::AttemptId attempt, domain::HostIndex host,
                      std::optional<int> code);  // nullopt: the process was removed
   void machine_came(const launch::Machine& machine) { machines_.push_back(machine); }
-  void machine_given_back(const std::string& machine);
+  void machine_released(const std::string& machine);
   void agent_started(const std::string& machine, const domain::Share& share);
   void agent_removed(const std::string& machine, const domain::Share& share);
   void attempt_removed(domain::AttemptId attempt);
   void fact_acknowledged(domain::AttemptId attempt, domain::HostIndex host, uint64_t number);
   void dismissed(domain::AttemptId attempt, domain::HostIndex host);
-  static void welcomed_with_wrong_token() { World::fail("an agent with a wrong token was welcomed"); }
+  static void welcomed_with_wrong_token() { World::fail("an agent with a wrong token was accepted"); }
   void line_acknowledged(const std::string& region, const std::string& stream, const std::string& line);
   // The lines of a stream may be repeated or left out; a line of the agent reports this.
   void lines_repeat(const std::string& region, const std::string& stream) {
     repeating_.insert({region, stream});
   }
   // The state track of a spool. The agent gives it the next fact ..
-  void fact_said(domain::AttemptId attempt, domain::HostIndex host, const wire::StateFact& fact);
+  void fact_reported(domain::AttemptId attempt, domain::HostIndex host, const wire::StateFact& fact);
   // .. and the spool reports that all facts so far are written.
   void facts_spooled(domain::AttemptId attempt, domain::HostIndex host);
   // An agent, or an operator after a power failure, opens the spool and finds these facts.
@@ -92,7 +92,7 @@ class Checkers {
   void host_staged(domain::AttemptId attempt, domain::HostIndex host, const std::string& key);
   void merging(domain::AttemptId attempt, const std::vector<std::string>& keys);
   // Records an injected fault that may fail the job.
-  void excuse(domain::JobNumber job, const std::string& why);
+  void allow_failure(domain::JobNumber job, const std::string& why);
 
   // -- when the world is calm
   // A waiting job has a pending reason, except for the moment between its plan and its start.
@@ -125,18 +125,18 @@ class Checkers {
   const World& world_;                     // its time is the true time
   Clock& server_clock_;
   std::map<domain::JobNumber, Duration> created_, first_ran_, finished_;  // in true time
-  batch::Catalog yard_;
+  batch::Catalog catalog_;
   std::vector<domain::InstanceQuota> quotas_;
   std::map<domain::JobKey, domain::JobNumber> acknowledged_;
-  std::set<domain::JobKey> stops_, stops_asked_;
+  std::set<domain::JobKey> stops_, stop_requests_;
   std::map<domain::JobNumber, domain::Job> durable_;
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> facts_;
   std::set<std::pair<domain::AttemptId, domain::HostIndex>> given_up_;
   std::map<domain::AttemptId, Instant> first_running_;
-  std::map<domain::AttemptId, domain::HostIndex> first_trouble_;  // whose failure was committed first
-  std::map<domain::JobNumber, Duration> ran_;                     // by attempts that have ended
-  std::map<domain::JobNumber, uint32_t> failed_attempts_;         // because of a fault of the cluster
-  std::map<domain::JobNumber, uint32_t> preemptions_;             // by preemptions that were ordered
+  std::map<domain::AttemptId, domain::HostIndex> first_failed_host_;  // whose failure was committed first
+  std::map<domain::JobNumber, Duration> ran_;                         // by attempts that have ended
+  std::map<domain::JobNumber, uint32_t> failed_attempts_;             // because of a fault of the cluster
+  std::map<domain::JobNumber, uint32_t> preemptions_;                 // by preemptions that were ordered
   std::map<domain::JobNumber, size_t> seen_transitions_;
   std::map<domain::JobNumber, Duration> no_reason_since_;  // in true time
 
@@ -147,13 +147,13 @@ class Checkers {
   };
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, Process> processes_;
   std::map<std::string, domain::Share> used_;
-  std::map<domain::JobNumber, std::string> excuses_;
+  std::map<domain::JobNumber, std::string> allowed_failures_;
   using Stream = std::pair<std::string, std::string>;  // region and name
   std::map<Stream, std::set<std::string>> lines_;      // acknowledged
   std::set<Stream> repeating_;
   std::set<std::pair<domain::AttemptId, domain::HostIndex>> restarted_;  // agents that found facts
   struct Spooled {
-    std::vector<wire::StateFact> said;  // by number
+    std::vector<wire::StateFact> reported;  // by number
     size_t written = 0;
   };
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, Spooled> spools_;

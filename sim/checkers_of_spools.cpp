@@ -24,20 +24,20 @@ void Checkers::check_logs(control::test::MemoryLogs& logs) {
                    "log " + key.second + " has lost '" + line + "', which was acknowledged");
     for (size_t i = 0; i < page->events.size() && !repeating_.contains(key); ++i)
       World::check(page->events[i].message == "line " + std::to_string(i + 1),
-                   "log " + key.second + " has '" + page->events[i].message + "' where line " +
-                       std::to_string(i + 1) + " belongs");
+                   "log " + key.second + " has '" + page->events[i].message + "' instead of line " +
+                       std::to_string(i + 1));
   }
 }
 
-void Checkers::fact_said(AttemptId attempt, HostIndex host, const wire::StateFact& fact) {
+void Checkers::fact_reported(AttemptId attempt, HostIndex host, const wire::StateFact& fact) {
   Spooled& spool = spools_[{attempt, host}];
-  spool.said.push_back(fact);
-  spool.said.back().number = spool.said.size();
+  spool.reported.push_back(fact);
+  spool.reported.back().number = spool.reported.size();
 }
 
 void Checkers::facts_spooled(AttemptId attempt, HostIndex host) {
   Spooled& spool = spools_[{attempt, host}];
-  spool.written = spool.said.size();
+  spool.written = spool.reported.size();
 }
 
 void Checkers::spool_found(AttemptId attempt, HostIndex host, const std::vector<wire::StateFact>& facts,
@@ -46,27 +46,27 @@ void Checkers::spool_found(AttemptId attempt, HostIndex host, const std::vector<
   const std::string of = attempt.text() + "/" + std::to_string(host) + ": its spool ";
   for (size_t i = 0; i < facts.size(); ++i) {
     World::check(facts[i].number == i + 1, of + "has fact " + std::to_string(facts[i].number) +
-                                               " where fact " + std::to_string(i + 1) + " belongs");
-    World::check(i < spool.said.size() && wire::encode(facts[i]) == wire::encode(spool.said[i]),
-                 of + "has a fact " + std::to_string(i + 1) + " that was never said");
+                                               " instead of fact " + std::to_string(i + 1));
+    World::check(i < spool.reported.size() && wire::encode(facts[i]) == wire::encode(spool.reported[i]),
+                 of + "has a fact " + std::to_string(i + 1) + " that the agent never reported");
   }
-  World::check(power_lost || facts.size() >= spool.written, of + "has " + std::to_string(facts.size()) +
-                                                                " facts, and said that it had written " +
-                                                                std::to_string(spool.written));
+  World::check(power_lost || facts.size() >= spool.written,
+               of + "has " + std::to_string(facts.size()) +
+                   " facts, but had reported as written: " + std::to_string(spool.written));
   if (power_lost) return;  // no agent follows, and the server may receive later facts
   // Facts that were not written were not sent either: the next agent uses their numbers again.
   if (!facts.empty()) restarted_.insert({attempt, host});
-  spool.said.resize(facts.size());
+  spool.reported.resize(facts.size());
   spool.written = facts.size();
 }
 
 void Checkers::check_fact(AttemptId attempt, HostIndex host, uint64_t number, const Json& command) {
   const Spooled& spool = spools_[{attempt, host}];
   const std::string of = attempt.text() + "/" + std::to_string(host) + ": fact " + std::to_string(number);
-  World::check(number <= spool.said.size(), of + " was applied, and the agent never said it");
-  const wire::StateFact& said = spool.said[number - 1];
-  World::check(*parse_host_state(*string_at(command, "state")) == said.state,
-               of + " was applied as another than was said");
+  World::check(number <= spool.reported.size(), of + " was applied, but the agent never reported it");
+  const wire::StateFact& reported = spool.reported[number - 1];
+  World::check(*parse_host_state(*string_at(command, "state")) == reported.state,
+               of + " was applied with another state than the agent reported");
 }
 
 }  // namespace trainyard::sim

@@ -43,7 +43,7 @@ class FaultyLedger final : public ledger::Ledger {
   }
   // Writes records that precede the first server, without faults.
   void plant(const ledger::Batch& batch) {
-    World::check(bool(inner_->commit(batch)), "the ledger takes no earlier records");
+    World::check(bool(inner_->commit(batch)), "the ledger cannot be filled with earlier records");
     durable(batch);
   }
   std::string failure() override { return failure_; }
@@ -109,7 +109,7 @@ class FaultyLedger final : public ledger::Ledger {
       if (const auto done = inner_->commit(batch); !done) return done;
       durable(batch);
     }
-    world_.trace("ledger", there ? "a sync failed; the commit is there all the same" : "a sync failed");
+    world_.trace("ledger", there ? "a sync failed, but the commit is durable" : "a sync failed");
     failure_ = "a sync failed";
     return unavailable(failure_);
   }

@@ -61,7 +61,7 @@ void Network::stop_listening() {
   listening_ = false;
   ++epoch_;
   const auto connections = connections_;
-  for (const auto& [number, connection] : connections) end(connection, "the server is gone");
+  for (const auto& [number, connection] : connections) end(connection, "the server has ended");
   events_ = {};
 }
 

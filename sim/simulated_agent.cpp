@@ -90,7 +90,7 @@ void SimulatedAgent::resume(Duration suspended, Suspension kind) {
 void SimulatedAgent::die(Death death) {
   if (!alive_) return;
   world_.trace(name(), "is killed");
-  checkers_.excuse(order_.attempt.job, "its agent was killed");
+  checkers_.allow_failure(order_.attempt.job, "its agent was killed");
   alive_ = false;
   ++lives_;
   network_.close(std::exchange(link_, 0));
@@ -177,7 +177,7 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
     wire::StateFact fact = report->fact;
     fact.at = job_clock_->now();
     world_.trace(name(), "reports " + std::string(to_string(fact.state)));
-    checkers_.fact_said(order_.attempt, order_.host, fact);
+    checkers_.fact_reported(order_.attempt, order_.host, fact);
     const bool lives = in_process([&] {
       const auto added = spool_->add_state(fact);
       spooled_ = bool(added);
@@ -215,7 +215,7 @@ void SimulatedAgent::work(agent::Stage stage) {
   const uint64_t number = work_number_ = ++works_;
   work_interrupted_ = false;
   if (stage == agent::Stage::upload && run_.merges() && run_.keeps_model()) {
-    World::check(bool(run_.peers), name() + " merges models before it is told of its peers'");
+    World::check(bool(run_.peers), name() + " merges models before it has received its peers'");
     checkers_.merging(order_.attempt, *run_.peers);
   }
   // Decided when the work begins: a later order interrupts it, or comes too late.
@@ -235,7 +235,8 @@ void SimulatedAgent::end_work(uint64_t number, agent::Stage stage, bool keeps_mo
     return happen(
         agent::StepsFailed{{domain::Fault::lost, "the agent of this host died while it ran the job"}});
   if (step_fails_ == stage) {
-    checkers_.excuse(order_.attempt.job, "step " + std::string(to_string(stage)) + " of a host failed");
+    checkers_.allow_failure(order_.attempt.job,
+                            "step " + std::string(to_string(stage)) + " of a host failed");
     gang_->broken = true;
     return happen(agent::StepsFailed{{domain::Fault::client, "the step failed"}});
   }
@@ -275,7 +276,7 @@ void SimulatedAgent::end_process(int code) {
   if (!process_runs_ || run_.stage != agent::Stage::run || !run_.process_started) return;
   process_runs_ = false;
   if (code != 0) gang_->broken = true;
-  if (code == kFailed) checkers_.excuse(order_.attempt.job, "its process failed");
+  if (code == kFailed) checkers_.allow_failure(order_.attempt.job, "its process failed");
   checkers_.process_ended(order_.attempt, order_.host, code);
   world_.trace(name(), "process ends with " + std::to_string(code));
   happen(agent::ProcessExited{code, domain::Fault::algorithm, code == 0 ? "" : "it failed"});
@@ -342,7 +343,7 @@ void SimulatedAgent::send_waiting() {
   send_facts();
   while (auto payload = spool_->take_data()) {
     const auto data = wire::decode(*payload);
-    World::check(bool(data), name() + " reads what it cannot decode from its spool");
+    World::check(bool(data), name() + " cannot decode a fact of its spool");
     if (const auto* log = std::get_if<wire::LogBatch>(&*data))
       sent(log->number, *data);
     else
@@ -407,7 +408,7 @@ void SimulatedAgent::data_acknowledged(uint64_t until) {
 
 void SimulatedAgent::received(const std::string& frame) {
   const auto message = wire::decode(frame);
-  World::check(bool(message), name() + " cannot decode what the server said");
+  World::check(bool(message), name() + " cannot decode a message of the server");
   obey(*message);
 }
 
@@ -415,7 +416,8 @@ void SimulatedAgent::obey(const wire::Message& message) {
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
     welcomed_ = greeted_ = true;
     checkers_.fact_acknowledged(order_.attempt, order_.host, welcome->state_acknowledged);
-    World::check(welcome->data_acknowledged <= last_data_, name() + " is told of data that it never sent");
+    World::check(welcome->data_acknowledged <= last_data_,
+                 name() + " received an acknowledgement of data that it never sent");
     held_.reset();
     data_acknowledged(welcome->data_acknowledged);
     if (in_process([&] { spool_->rewind(welcome->state_acknowledged, welcome->data_acknowledged); }))
@@ -428,7 +430,7 @@ void SimulatedAgent::obey(const wire::Message& message) {
     if (in_process([&] { spool_->acknowledge(acknowledged->track, acknowledged->number); }))
       send_waiting();  // a final fact may wait for this
   } else if (const auto* stop = std::get_if<wire::Stop>(&message)) {
-    world_.trace(name(), "is told to stop: " + std::string(to_string(stop->cause)));
+    world_.trace(name(), "receives a stop order: " + std::string(to_string(stop->cause)));
     happen(agent::StopOrdered{stop->cause, stop->grace});
   } else if (const auto* peers = std::get_if<wire::PeersDrained>(&message)) {
     happen(agent::PeersDrained{peers->staged_models});

@@ -37,32 +37,32 @@ class SimulatedLauncher final : public launch::Launcher {
 
   // Each machine starts after a while, or never.
   Result<void> grow(const std::string& kind, uint32_t machines) override {
-    World::check(kind == kind_.name, "machines of a kind that nobody has are asked for");
-    world_.may_crash("before machines are asked for");
+    World::check(kind == kind_.name, "machines of an unknown kind are requested");
+    world_.may_crash("before machines are requested");
     if (world_.fault(5)) return unavailable("not now");
-    World::check(machines <= kind_.machines_max, "more machines are asked for than there can be");
+    World::check(machines <= kind_.machines_max, "more machines are requested than their maximum");
     while (made() + kind_.coming < machines) {
       ++kind_.coming;
-      world_.trace("launcher", "a machine is coming");
+      world_.trace("launcher", "a machine is starting");
       world_.after(world_.between(1s, 60s), [this] {
         --kind_.coming;
         if (!world_.fault(4)) add_machine();
       });
     }
-    world_.may_crash("after machines were asked for");
+    world_.may_crash("after machines were requested");
     return {};
   }
 
   Result<void> shrink(const std::string& machine) override {
-    world_.may_crash("before a machine is given back");
+    world_.may_crash("before a machine is released");
     if (world_.fault(5)) return unavailable("not now");
     const auto found = std::ranges::find(machines_, machine, &launch::Machine::name);
     if (found == machines_.end()) return {};
-    World::check(!found->kind.empty(), machine + " was always there, and is given back");
-    checkers_.machine_given_back(machine);
-    world_.trace("launcher", machine + " is given back");
+    World::check(!found->kind.empty(), machine + " was not added, but is released");
+    checkers_.machine_released(machine);
+    world_.trace("launcher", machine + " is released");
     machines_.erase(found);
-    world_.may_crash("after a machine was given back");
+    world_.may_crash("after a machine was released");
     return {};
   }
 
@@ -70,7 +70,7 @@ class SimulatedLauncher final : public launch::Launcher {
   void lose_a_machine() {
     const auto found = std::ranges::find(machines_, kind_.name, &launch::Machine::kind);
     if (found == machines_.end()) return;
-    world_.trace("launcher", found->name + " goes away");
+    world_.trace("launcher", found->name + " is removed");
     for (auto& [attempt, running] : gangs_)
       for (size_t i = 0; i < running.agents.size(); ++i)
         if (running.agents[i] && running.gang.members[i].machine == found->name && running.agents[i]->alive())
@@ -90,13 +90,13 @@ class SimulatedLauncher final : public launch::Launcher {
     // A machine may have disappeared since the plan.
     for (size_t i = 0; i < gang.members.size(); ++i)
       if ((found == gangs_.end() || !found->second.agents[i]) && !is_there(gang.members[i].machine)) {
-        checkers_.excuse(gang.attempt.job, "its machine went away");
-        return unavailable("machine " + gang.members[i].machine + " is not there");
+        checkers_.allow_failure(gang.attempt.job, "its machine was removed");
+        return unavailable("machine " + gang.members[i].machine + " does not exist");
       }
     if (found == gangs_.end()) {
       if (world_.fault(15)) {
         if (!world_.random.chance(4)) return unavailable("not now");
-        checkers_.excuse(gang.attempt.job, "the launcher could not");
+        checkers_.allow_failure(gang.attempt.job, "the launcher failed");
         return denied("namespaces are switched off");
       }
       found = gangs_.emplace(gang.attempt, Running{gang, std::make_shared<Gang>(), {}}).first;
@@ -183,7 +183,7 @@ class SimulatedLauncher final : public launch::Launcher {
   void add_machine() {
     launch::Machine machine{"cloud-" + std::to_string(++machines_made_), kind_.cpus, kind_.memory_bytes, 0};
     machine.kind = kind_.name;
-    world_.trace("launcher", machine.name + " is there");
+    world_.trace("launcher", machine.name + " is added");
     checkers_.machine_came(machine);
     machines_.push_back(std::move(machine));
   }

@@ -14,7 +14,7 @@
 #include "sim/machine_clock.hpp"
 #include "sim/network.hpp"
 #include "sim/simulated_launcher.hpp"
-#include "sim/wishes.hpp"
+#include "sim/workload.hpp"
 #include "sim/world.hpp"
 
 namespace trainyard::sim {
@@ -78,8 +78,8 @@ class Simulation {
     Outcome outcome;
     try {
       for (const launch::Machine& machine : machines_)
-        world_.trace("yard", machine.name + " has " + std::to_string(int(machine.cpus)) + " vCPU, " +
-                                 std::to_string(machine.memory_bytes >> 30) + " GiB");
+        world_.trace("cluster", machine.name + " has " + std::to_string(int(machine.cpus)) + " vCPU, " +
+                                    std::to_string(machine.memory_bytes >> 30) + " GiB");
       if (world_.random.chance(4)) plant_job_of_an_earlier_version();
       start_server();
       users_arrive();
@@ -87,8 +87,9 @@ class Simulation {
       faults_begin();
       world_.after(kFaultsTime, [this] { calm_down(); });
       while (!over_ && world_.step()) {
-        World::check(world_.steps() < kEventsMax, "it does not come to an end");
-        World::check(world_.elapsed() < kAllTime, "after all faults: " + last_unfinished_);
+        World::check(world_.steps() < kEventsMax, "the simulation does not end");
+        World::check(world_.elapsed() < kAllTime,
+                     "unfinished although all faults have stopped: " + last_unfinished_);
       }
       checkers_.at_the_end(ledger_, logs_, metrics_);
     } catch (const CheckFailed& failed) {
@@ -196,8 +197,8 @@ class Simulation {
     create.job = job_of_an_earlier_version(world_.now());
     create.arn = control::job_arn(create.job);
     const auto made = reconcile::apply({}, create, world_.now());
-    World::check(bool(made), "the job of an earlier version cannot be made");
-    checkers_.excuse(create.job.number, "its hosts are beyond all limits");
+    World::check(bool(made), "the job of an earlier version cannot be created");
+    checkers_.allow_failure(create.job.number, "its hosts are beyond all limits");
     ledger_.plant({{{1, world_.now(), "create", reconcile::body_of(create)}}, {*made->job}, {}});
   }
 
@@ -209,7 +210,7 @@ class Simulation {
               World::check(!answer, "the extreme numbers of job " + job.key.name + " were admitted");
               World::check(
                   answer.error().kind == Kind::invalid,
-                  "job " + job.key.name + " is refused, but not as invalid: " + answer.error().message);
+                  "job " + job.key.name + " was rejected, but not as invalid: " + answer.error().message);
             });
       });
   }
@@ -243,7 +244,7 @@ class Simulation {
       }
       if (world_.random.chance(3)) job.spec.retries_max = uint32_t(1 + world_.random.below(3));
       if (world_.random.chance(6)) job.spec.max_pending_seconds = 20 + int64_t(world_.random.below(200));
-      wishes_.push_back(job);
+      submissions_.push_back(job);
       world_.after(world_.between(0ms, 90s), [this, job] { create(job); });
       if (world_.random.chance(4))
         world_.after(world_.between(0ms, 150s), [this, key = job.key] { stop(key); });
@@ -260,13 +261,13 @@ class Simulation {
   // Submits service jobs, and arrays of Batch that may depend on earlier ones.
   void arrays_arrive() {
     for (const control::NewJob& job : some_service_jobs(world_, resources_)) {
-      wishes_.push_back(job);
+      submissions_.push_back(job);
       world_.after(world_.between(0ms, 120s), [this, job] { create_in_queue(job); });
       if (world_.random.chance(6))
         world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
     }
     for (const control::NewJob& job : some_arrays(world_, resources_)) {
-      wishes_.push_back(job);
+      submissions_.push_back(job);
       world_.after(world_.between(0ms, 60s), [this, job] { create_in_queue(job); });
       if (world_.random.chance(4))
         world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
@@ -331,7 +332,7 @@ class Simulation {
             checkers_.acknowledged(*answer);
           } else {
             World::check(answer.error().kind == Kind::conflict,
-                         "job " + job.key.name + " is refused: " + answer.error().message);
+                         "job " + job.key.name + " was rejected: " + answer.error().message);
             adopt(job.key);
           }
         });
@@ -341,12 +342,12 @@ class Simulation {
   void adopt(const JobKey& key) {
     if (checkers_.jobs().contains(key)) return;
     const auto job = control_->find(key);
-    World::check(bool(job), "the name " + key.name + " is taken by no job");
+    World::check(bool(job), "the name " + key.name + " is in use, but its job is not found");
     checkers_.acknowledged(**job);
   }
 
   void stop(const JobKey& key) {
-    checkers_.stop_asked(key);
+    checkers_.stop_requested_by_user(key);
     const bool batch = key.name.starts_with("array-") || key.name.starts_with("service-");
     ask(
         [this, key, batch](control::Answer answer) {
@@ -388,7 +389,7 @@ class Simulation {
          seconds](control::Answer answer) { control_->keep_alive(key, seconds, std::move(answer)); },
         [this, key](const Result<Job>& answer) {
           World::check(answer || answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
-                       "the hosts of " + key.name + " cannot be kept otherwise");
+                       "the hosts of " + key.name + " cannot get another keep-alive time");
         });
   }
 
@@ -399,10 +400,10 @@ class Simulation {
       in_server([this] {
         for (const auto& [key, number] : checkers_.jobs()) {
           const auto job = control_->find(key);
-          World::check(bool(job), "job " + key.name + " was acknowledged and is not found");
+          World::check(bool(job), "job " + key.name + " was acknowledged, but is not found");
           checkers_.described(**job);
           if ((*job)->state != domain::JobState::waiting)
-            World::check((*job)->wait_reason.empty(), key.name + " runs and says why it waits");
+            World::check((*job)->wait_reason.empty(), key.name + " runs, but has a pending reason");
         }
       });
       if (!world_.calm) look();
@@ -412,24 +413,24 @@ class Simulation {
   // -- faults
 
   void faults_begin() {
-    again_and_again(5s, 60s, [this] {
+    repeat(5s, 60s, [this] {
       if (!world_.random.chance(3) || suspended_) return;
       world_.trace("server", "is killed");
       if (control_) crash();
     });
-    again_and_again(2s, 20s, [this] { network_.cut_one(); });
-    again_and_again(20s, 200s, [this] { launcher_.kill_one(); });
-    again_and_again(30s, 200s, [this] { launcher_.lose_a_machine(); });
-    again_and_again(5s, 60s, [this] { network_.half_open_one(world_.between(1s, 90s)); });
-    again_and_again(10s, 200s, [this] {
+    repeat(2s, 20s, [this] { network_.cut_one(); });
+    repeat(20s, 200s, [this] { launcher_.kill_one(); });
+    repeat(30s, 200s, [this] { launcher_.lose_a_machine(); });
+    repeat(5s, 60s, [this] { network_.half_open_one(world_.between(1s, 90s)); });
+    repeat(10s, 200s, [this] {
       const Duration by = some_jump(world_);
       world_.trace("server", "its clock is set by " + std::to_string(by.count() / 1000) + " s");
       server_clock_.set(by);
     });
-    again_and_again(10s, 200s, [this] { launcher_.set_clock_of_one(some_jump(world_)); });
-    again_and_again(30s, 200s, [this] { suspend_server(suspension_time(), suspension()); });
-    again_and_again(30s, 200s, [this] { launcher_.suspend_one(suspension_time(), suspension()); });
-    again_and_again(5s, 60s, [this] { impostor(); });
+    repeat(10s, 200s, [this] { launcher_.set_clock_of_one(some_jump(world_)); });
+    repeat(30s, 200s, [this] { suspend_server(suspension_time(), suspension()); });
+    repeat(30s, 200s, [this] { launcher_.suspend_one(suspension_time(), suspension()); });
+    repeat(5s, 60s, [this] { impostor(); });
   }
 
   Duration suspension_time() {
@@ -437,11 +438,11 @@ class Simulation {
   }
   Suspension suspension() { return Suspension(world_.random.below(3)); }
 
-  void again_and_again(Duration least, Duration most, World::Action fault) {
+  void repeat(Duration least, Duration most, World::Action fault) {
     world_.after(world_.between(least, most), [this, least, most, fault] {
       if (world_.calm) return;
       fault();
-      again_and_again(least, most, fault);
+      repeat(least, most, fault);
     });
   }
 
@@ -452,7 +453,7 @@ class Simulation {
     const auto number = std::make_shared<LinkNumber>(0);
     *number = network_.connect({[](const std::string& frame) {
                                   const auto message = wire::decode(frame);
-                                  World::check(bool(message), "the server says what cannot be decoded");
+                                  World::check(bool(message), "a message of the server cannot be decoded");
                                   if (!std::holds_alternative<wire::Refused>(*message))
                                     Checkers::welcomed_with_wrong_token();
                                 },
@@ -476,22 +477,24 @@ class Simulation {
   // Stops the jobs that would run or wait forever; then everything must end.
   void finish() {
     in_server([this] { checkers_.every_wait_has_a_reason(*control_); });
-    for (const control::NewJob& wish : wishes_) {
-      const auto number = checkers_.jobs().find(wish.key);
+    for (const control::NewJob& request : submissions_) {
+      const auto number = checkers_.jobs().find(request.key);
       if (number == checkers_.jobs().end()) continue;
       const Job* job = checkers_.durable(number->second);
-      const bool for_ever = wish.spec.environment.contains("ENDLESS") && wish.spec.max_runtime_seconds > 1000;
+      const bool never_ends =
+          request.spec.environment.contains("ENDLESS") && request.spec.max_runtime_seconds > 1000;
       const bool fits_nowhere =
-          job->state == domain::JobState::waiting && wish.spec.groups[0].instance_type == "ml.m5.24xlarge";
-      if ((for_ever || fits_nowhere || too_large(wish)) &&
+          job->state == domain::JobState::waiting && request.spec.groups[0].instance_type == "ml.m5.24xlarge";
+      if ((never_ends || fits_nowhere || too_large(request)) &&
           (job->state == domain::JobState::waiting || job->state == domain::JobState::active))
-        stop(wish.key);
+        stop(request.key);
     }
-    const bool all_known =
-        std::ranges::all_of(wishes_, [&](const auto& wish) { return checkers_.jobs().contains(wish.key); });
-    last_unfinished_ = all_known ? checkers_.unfinished(ledger_, launcher_) : "a user has no answer";
+    const bool all_known = std::ranges::all_of(
+        submissions_, [&](const auto& request) { return checkers_.jobs().contains(request.key); });
+    last_unfinished_ =
+        all_known ? checkers_.unfinished(ledger_, launcher_) : "a request of a user has no answer";
     if (last_unfinished_.empty() && launcher_.made() + launcher_.coming() > 0)
-      last_unfinished_ = "machines that are idle are not given back";
+      last_unfinished_ = "idle machines are not released";
     if (last_unfinished_.empty()) {
       world_.trace("world", "is empty");
       over_ = true;
@@ -501,10 +504,10 @@ class Simulation {
   }
 
   // A gang that is too large for all machines together waits until machines are added, and none are added here.
-  bool too_large(const control::NewJob& wish) const {
+  bool too_large(const control::NewJob& request) const {
     if (settings_.scale_gangs) return false;
     std::vector<domain::Share> hosts;
-    for (const auto& group : wish.spec.groups)
+    for (const auto& group : request.spec.groups)
       hosts.insert(hosts.end(), group.count, schedule::ask_of(group)->share);
     std::vector<launch::Machine> empty = machines_;
     return !fits(hosts, 0, empty);
@@ -536,7 +539,7 @@ class Simulation {
   control::test::MemoryLogs logs_;
   control::test::MemoryMetrics metrics_;
   control::Settings settings_;
-  std::vector<control::NewJob> wishes_;
+  std::vector<control::NewJob> submissions_;
   const Resources resources_;
 
   std::unique_ptr<control::ControlPlane> control_;

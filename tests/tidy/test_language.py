@@ -213,6 +213,7 @@ ENABLED = {
             "service_quotas",
             "shapes",
             "signing",
+            "sim",
             "sqlite",
             "train",
             "trainyard_api",

@@ -1,4 +1,4 @@
-#include "sim/wishes.hpp"
+#include "sim/workload.hpp"
 
 #include "batch/catalog.hpp"
 #include "batch/limits.hpp"
