@@ -373,7 +373,7 @@ def test_service_environments(batch: BaseClient) -> None:
             {"reason": "x", "state": "RUNNABLE", "maxTimeSeconds": 600, "action": "CANCEL"}
         ],
     )
-    assert "takes service jobs only" in refusal(
+    assert "accepts service jobs only" in refusal(
         batch.submit_job,
         jobName="x",
         jobQueue=queue,

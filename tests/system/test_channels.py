@@ -547,8 +547,8 @@ directory = "{efs}"
         in jobs.wait_until(sagemaker, "missing")["FailureReason"]
     )
     for channel_asked, words in (
-        (file_system("t", "/a/../.."), "must not leave the file system"),
-        (file_system("t", "/", "fs-99999999999999999"), "there is no file system"),
+        (file_system("t", "/a/../.."), "must not contain '..'"),
+        (file_system("t", "/", "fs-99999999999999999"), "unknown file system"),
         (file_system("t", "/", kind="EFS"), "is of type FSxLustre"),
         (file_system("t", "x"), "must begin with /"),
         (file_system("t", "/") | {"InputMode": "Pipe"}, "only in File mode"),

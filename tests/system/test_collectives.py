@@ -52,7 +52,7 @@ def test_a_wrong_secret_is_refused_by_name() -> None:
     processes = ranks(2, ["one", "other"], deadline_ms=3000)
     said = [process.communicate(timeout=SECONDS_MAX)[0] for process in processes]
     assert "rank 0" in said[1] and "secret" in said[1], said
-    assert "rank 1" in said[0] and "did not come" in said[0], said
+    assert "rank 1" in said[0] and "did not join" in said[0], said
 
 
 def test_only_the_c_interface_is_seen() -> None:

@@ -111,7 +111,8 @@ class Accident {
   }
 
   void check(const std::vector<Bytes>& buffers, const std::vector<Bytes>& expected) const {
-    const std::string last_word = "rank " + std::to_string(victim_) + " has left, but is still needed";
+    const std::string last_word =
+        "rank " + std::to_string(victim_) + " has left the group, but is still needed";
     for (size_t rank = 0; rank < members_.size(); ++rank) {
       if (int(rank) == victim_) continue;
       EXPECT_EQ(members_[rank].error, last_word) << "of rank " << rank;

@@ -96,21 +96,21 @@ void Executor::lay_out(const std::vector<size_t>& counts, size_t elements, std::
 
 Result<void> check(const Call& call, size_t rank, size_t ranks) {
   if (call.root < 0 || size_t(call.root) >= ranks)
-    return invalid("there is no rank " + std::to_string(call.root) + " in a group of " +
-                   std::to_string(ranks));
+    return invalid("invalid root: rank " + std::to_string(call.root) + " in a group of " +
+                   std::to_string(ranks) + " ranks");
   if (!call.counts.empty() && call.counts.size() != ranks)
-    return invalid("there is not one count for each rank");
+    return invalid("invalid counts: one is needed for each rank");
   if (!call.received_counts.empty() && call.received_counts.size() != ranks)
-    return invalid("there is not one received count for each rank");
+    return invalid("invalid received_counts: one is needed for each rank");
   if (combines(call.operation) && !exists(call.input.type, call.reducing.reduction))
-    return invalid("there is no " + std::string(to_string(call.reducing.reduction)) + " of " +
+    return invalid("unsupported reduction: " + std::string(to_string(call.reducing.reduction)) + " of " +
                    std::string(to_string(call.input.type)));
   const bool is_root = int(rank) == call.root;
   const bool rooted = call.operation == Operation::reduce || call.operation == Operation::gather ||
                       call.operation == Operation::scatter;
   if (call.operation != Operation::broadcast && call.operation != Operation::barrier &&
       (!rooted || is_root) && call.input.type != call.output.type) {
-    return invalid("input and output have different types");
+    return invalid("the input and the output have different types");
   }
   const auto expect = [&](const char* what, size_t has, size_t needs) -> Result<void> {
     if (has == needs) return ok();
@@ -140,15 +140,15 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
       return is_root ? expect("the input", call.input.count, elements_of(call, int(ranks))) : ok();
     case Operation::all_to_all:
       if (call.counts.empty() != call.received_counts.empty())
-        return invalid("all_to_all needs counts for both ways, or none");
+        return invalid("all_to_all needs both counts and received_counts, or neither");
       if (call.counts.empty()) {
-        if (call.input.count % ranks != 0) return invalid("the input does not divide by the number of ranks");
+        if (call.input.count % ranks != 0) return invalid("the input's elements do not divide by the ranks");
         return expect("the output", call.output.count, call.input.count);
       }
       TRY(expect("the input", call.input.count, sum_of(call.counts)));
       TRY(expect("the output", call.output.count, sum_of(call.received_counts)));
       if (call.counts[rank] != call.received_counts[rank])
-        return invalid("what we bring ourselves and what we get from ourselves differ");
+        return invalid("this rank's counts for itself differ: what it sends and what it receives");
       return ok();
     default:
       return ok();
@@ -325,7 +325,7 @@ Result<void> Executor::alone(const Call& call) {
 Result<void> Executor::send(int peer, ConstBufferView values) {
   const size_t bytes = values.count * bytes_of(values.type);
   if (peer < 0 || peer >= transport_->size() || peer == transport_->rank())
-    return invalid("rank " + std::to_string(peer) + " is no other rank");
+    return invalid("invalid peer: rank " + std::to_string(peer));
   if (bytes == 0) return ok();
   const Tag tag{between_two | sent_to_[size_t(peer)]++, mixed(bytes, 1)};
   transport_->send(std::span(&peer, 1), tag, {bytes_at(values), bytes});
@@ -339,7 +339,7 @@ Result<void> Executor::send(int peer, ConstBufferView values) {
 Result<void> Executor::receive(int peer, BufferView values) {
   const size_t bytes = values.count * bytes_of(values.type);
   if (peer < 0 || peer >= transport_->size() || peer == transport_->rank())
-    return invalid("rank " + std::to_string(peer) + " is no other rank");
+    return invalid("invalid peer: rank " + std::to_string(peer));
   if (bytes == 0) return ok();
   const Tag tag{between_two | received_from_[size_t(peer)]++, mixed(bytes, 1)};
   transport_->take(peer, tag, {bytes_at(values), bytes});

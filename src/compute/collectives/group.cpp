@@ -369,7 +369,7 @@ Result<void> Group::broadcast(std::span<std::byte> bytes, int root) {
 }
 
 Result<void> Group::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
-  CHECK(all.size() == mine.size() * size_t(size()), "there is room for what every rank brings");
+  CHECK(all.size() == mine.size() * size_t(size()), "the output holds the parts of all ranks");
   return run(calls::all_gather(numbers(mine), numbers(all)));
 }
 
@@ -381,7 +381,7 @@ Result<std::vector<std::string>> Group::all_gather(std::string_view mine) {
   std::vector<size_t> counts;
   for (const uint64_t each : lengths) {
     if (each > gather_bytes_max - total) {
-      return exhausted("all_gather: the ranks bring more than " + std::to_string(gather_bytes_max) +
+      return exhausted("all_gather: the parts of all ranks exceed " + std::to_string(gather_bytes_max) +
                        " bytes together");
     }
     total += each;
@@ -447,7 +447,7 @@ Result<std::unique_ptr<Transport>> Group::split_transport(int color) {
   std::vector<std::string> offers;
   for (size_t peer = 0; peer < said.size(); ++peer) {
     const size_t line = said[peer].find('\n');
-    if (line == std::string::npos) return corrupt("split: rank " + std::to_string(peer) + " says no color");
+    if (line == std::string::npos) return corrupt("split: rank " + std::to_string(peer) + " sent no color");
     if (said[peer].substr(0, line) == std::to_string(color)) members.push_back(int(peer));
     offers.push_back(said[peer].substr(line + 1));
   }
@@ -458,19 +458,19 @@ Result<std::unique_ptr<Transport>> Group::split_transport(int color) {
 
 Result<std::span<std::byte>> Group::allocate(size_t bytes) {
   RegisteredMemory* registered = impl_->executor().transport().registered();
-  if (!registered) return unavailable("these ranks share no memory");
+  if (!registered) return unavailable("the ranks of this group share no memory");
   return registered->allocate(bytes);
 }
 
 void Group::free(std::span<std::byte> memory) {
   RegisteredMemory* registered = impl_->executor().transport().registered();
-  CHECK(registered != nullptr, "what is freed was allocated here");
+  CHECK(registered != nullptr, "the freed memory was allocated here");
   registered->free(memory.data());
 }
 
 Result<std::unique_ptr<AdoptedMemory>> Group::adopt(std::span<std::byte> memory) {
   RegisteredMemory* registered = impl_->executor().transport().registered();
-  if (!registered) return unavailable("these ranks share no memory");
+  if (!registered) return unavailable("the ranks of this group share no memory");
   return registered->adopt(memory);
 }
 
@@ -507,11 +507,11 @@ Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
 
 std::vector<std::unique_ptr<Group>> join_in_memory(int size, GroupOptions options) {
   CHECK(options.deterministic || size == 1,
-        "one thread makes all of them, so they cannot measure each other");
+        "one thread creates all ranks, so they cannot measure their links");
   std::vector<std::unique_ptr<Group>> groups;
   for (auto& transport : connect_in_memory(size)) {
     auto group = Group::make(std::move(transport), options);
-    CHECK(group, "plans for a group in memory make sense");
+    CHECK(group, "the plans of a group in memory are valid");
     groups.push_back(*std::move(group));
   }
   return groups;

@@ -293,7 +293,7 @@ TEST(Group, parts_of_a_group_have_its_options) {
     EXPECT_NE((*part)->timeline().find("barrier"), std::string::npos);
     auto other = group.split(0, {.deterministic = true, .plans = "allreduce=direct:0-"});
     ASSERT_TRUE(other) << other.error().message;
-    EXPECT_NE((*other)->table().text().find("allreduce=direct:0-  # asked for"), std::string::npos);
+    EXPECT_NE((*other)->table().text().find("allreduce=direct:0-  # requested"), std::string::npos);
     expect_ok((*other)->barrier());
     EXPECT_EQ((*other)->timeline().find("barrier"), std::string::npos);
   };
@@ -325,7 +325,7 @@ TEST(Group, arguments_that_cannot_be_right_are_refused_before_anything_is_sent) 
     refused(calls::allreduce(in, out), "2 elements where 3");
     refused(calls::broadcast(out, 2), "no rank 2");
     refused(calls::reduce_scatter(in, out, {}, {1, 1}), "3 elements where 2");
-    refused(calls::reduce_scatter(in, out, {}, {3}), "one count for each rank");
+    refused(calls::reduce_scatter(in, out, {}, {3}), "one is needed for each rank");
     refused(calls::all_gather(in, out), "2 elements where 6");
     refused(calls::all_to_all(in, numbers(std::span(three))), "divide");
     bool truth[2] = {true, false};

@@ -33,7 +33,8 @@ Result<Endpoint> endpoint_from(std::string_view text) {
   std::string_view host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);  // [::1]:7829
   const int64_t port = TRY(parse_int(text.substr(colon + 1)));
-  if (port <= 0 || port > 65535) return invalid("'" + std::string(text) + "' has no port");
+  if (port <= 0 || port > 65535)
+    return invalid("'" + std::string(text) + "' has no port between 1 and 65535");
   return Endpoint{std::string(host), uint16_t(port)};
 }
 
@@ -46,16 +47,16 @@ Result<Hosts> hosts_from(std::string_view resourceconfig_json) {
   const Json config = TRY(parse_json(resourceconfig_json).in("resourceconfig.json"));
   if (!config.is_object() || !config.contains("hosts") || !config["hosts"].is_array() ||
       !config.contains("current_host") || !config["current_host"].is_string()) {
-    return invalid("resourceconfig.json has no hosts and current_host");
+    return invalid("resourceconfig.json: hosts or current_host is missing");
   }
   Hosts hosts;
   for (const Json& host : config["hosts"]) {
-    if (!host.is_string()) return invalid("resourceconfig.json: a host is no text");
+    if (!host.is_string()) return invalid("resourceconfig.json: hosts must be a list of strings");
     hosts.names.push_back(host.get<std::string>());
   }
   const auto place =
       std::find(hosts.names.begin(), hosts.names.end(), config["current_host"].get<std::string>());
-  if (place == hosts.names.end()) return invalid("resourceconfig.json: current_host is none of hosts");
+  if (place == hosts.names.end()) return invalid("resourceconfig.json: current_host is not in hosts");
   hosts.current = int(place - hosts.names.begin());
   return hosts;
 }
@@ -74,8 +75,7 @@ Result<Launch> read_launch(const Variables& variables, std::string_view resource
   launch.secret = launch.secret.substr(0, TcpOptions::shared_value_bytes_max);
   launch.encrypt = is_on(variables, "TRAINYARD_ENCRYPT");
   if (launch.encrypt && variables("TRAINYARD_SECRET").value_or("").empty())
-    return invalid(
-        "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what else tells this run apart is known to others");
+    return invalid("TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: the other identifiers of a run are not secret");
   if (variables("TRAINYARD_SOCKETS")) launch.sockets_per_peer = TRY(number(variables, "TRAINYARD_SOCKETS"));
 
   std::optional<Hosts> hosts;
@@ -105,11 +105,11 @@ Result<Launch> read_launch(const Variables& variables, std::string_view resource
     launch.rank = hosts->current;
     launch.ranks = int(hosts->names.size());
   } else {
-    launch.told_by = "nobody: one rank alone";
+    launch.told_by = "no launcher: a single rank";
     return launch;
   }
   if (launch.ranks < 1 || launch.rank >= launch.ranks) {
-    return invalid(launch.told_by + " says rank " + std::to_string(launch.rank) + " of " +
+    return invalid(launch.told_by + " sets rank " + std::to_string(launch.rank) + " of " +
                    std::to_string(launch.ranks));
   }
   if (launch.ranks == 1) return launch;
@@ -122,7 +122,7 @@ Result<Launch> read_launch(const Variables& variables, std::string_view resource
     }
   } else if (const auto master = variables("MASTER_ADDR")) {
     const int port = variables("MASTER_PORT") ? TRY(number(variables, "MASTER_PORT")) : int(meeting_port) - 1;
-    if (port >= 65535) return invalid("MASTER_PORT leaves no port after it");
+    if (port >= 65535) return invalid("MASTER_PORT must be below 65535: the port after it is used too");
     launch.meeting = Endpoint{*master, uint16_t(port + 1)};
   } else if (hosts) {
     launch.meeting = Endpoint{hosts->names[0], meeting_port};
@@ -130,7 +130,8 @@ Result<Launch> read_launch(const Variables& variables, std::string_view resource
     launch.meeting = Endpoint{"127.0.0.1", port_for(launch.secret)};
   } else {
     return invalid(launch.told_by + " started " + std::to_string(launch.ranks) +
-                   " ranks, but nobody says where they meet: set TRAINYARD_MEETING to HOST:PORT of rank 0");
+                   " ranks, but the address of their rendezvous is unknown: set TRAINYARD_MEETING to "
+                   "HOST:PORT of rank 0");
   }
   return launch;
 }
@@ -145,8 +146,8 @@ Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
     return join_over_tcp(std::move(options));
   }
   Met met = launch.meeting
-                ? TRY(meet_at(*launch.meeting, launch.ranks, options).in("meeting the other ranks"))
-                : TRY(meet_in(launch.folder, launch.ranks, options).in("meeting the other ranks"));
+                ? TRY(meet_at(*launch.meeting, launch.ranks, options).in("rendezvous with the other ranks"))
+                : TRY(meet_in(launch.folder, launch.ranks, options).in("rendezvous with the other ranks"));
   options.endpoints = std::move(met.endpoints);
   return join_met(std::move(options), std::move(met.listener));
 }

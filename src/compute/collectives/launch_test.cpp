@@ -141,7 +141,7 @@ TEST(ReadLaunch, says_which_variable_is_wrong) {
       {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "here"}}, "", "HOST:PORT"},
       {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRAINYARD_MEETING", "here:0"}}, "", "no port"},
       {{}, "{", "resourceconfig.json"},
-      {{}, R"({"current_host": "algo-9", "hosts": ["algo-1"]})", "none of hosts"},
+      {{}, R"({"current_host": "algo-9", "hosts": ["algo-1"]})", "is not in hosts"},
   };
   for (const auto& row : rows) {
     const auto launch = read_launch(from(row.variables), row.config);
@@ -222,7 +222,7 @@ TEST(Join, a_rank_that_never_comes_to_the_meeting_is_named) {
   options.join_deadline = 100ms;
   const auto group = join(launch, options);
   ASSERT_FALSE(group);
-  EXPECT_NE(group.error().message.find("rank 1 did not come"), std::string::npos) << group.error().message;
+  EXPECT_NE(group.error().message.find("rank 1 did not join"), std::string::npos) << group.error().message;
 }
 
 TEST(Join, one_rank_alone_needs_nobody) {

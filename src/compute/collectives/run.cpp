@@ -173,7 +173,7 @@ bool Run::fold(const plan::Step& step) {
   }
   std::vector<int>& kept = workspace_.kept;
   std::vector<const std::byte*>& operands = workspace_.operands;
-  CHECK(kept.size() >= step.operands, "what is folded was received in this round");
+  CHECK(kept.size() >= step.operands, "the operands of a reduction were received in this round");
   operands.clear();
   const std::byte* ours = step.from_input ? input_of(step.range) : out;
   for (int k = 0; k < step.operands; ++k) {

@@ -111,7 +111,7 @@ Result<size_t> parse_size(std::string_view text) {
   std::string_view unit(read.ptr, size_t(text.data() + text.size() - read.ptr));
   const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit.empty() ? 0 : -1;
   if (read.ec != std::errc{} || shift < 0 || number > no_end >> 31) {
-    return invalid("'" + std::string(text) + "' is no size: bytes, or with K, M or G");
+    return invalid("invalid size '" + std::string(text) + "': write bytes, or a number with K, M or G");
   }
   return number << shift;
 }
@@ -222,7 +222,7 @@ Result<void> Table::override_with(std::string_view text, Asked asked) {
     if (equals == std::string_view::npos)
       return invalid("'" + std::string(line) + "': write OPERATION=PLAN:FROM-TO,PLAN:FROM-");
     const auto operation = plan::operation_named(line.substr(0, equals));
-    if (!operation) return invalid("'" + std::string(line.substr(0, equals)) + "' is no operation");
+    if (!operation) return invalid("unknown operation '" + std::string(line.substr(0, equals)) + "'");
     for (const std::string_view part : split(line.substr(equals + 1), ',')) {
       const size_t colon = part.find(':');
       const size_t dash = part.find('-', colon == std::string_view::npos ? 0 : colon);
@@ -232,8 +232,7 @@ Result<void> Table::override_with(std::string_view text, Asked asked) {
       const auto algorithm = plan::algorithm_named(name);
       if (asked == Asked::of_the_whole && algorithm == Algorithm::hierarchical && !has_many_hosts_) continue;
       if (!algorithm || !serves(*operation, *algorithm, has_many_hosts_)) {
-        return invalid("there is no plan '" + std::string(name) + "' for " +
-                       std::string(to_string(*operation)) +
+        return invalid("unknown plan '" + std::string(name) + "' for " + std::string(to_string(*operation)) +
                        (algorithm == Algorithm::hierarchical ? " on one host" : ""));
       }
       const size_t begin = TRY(parse_size(part.substr(colon + 1, dash - colon - 1)));
@@ -253,7 +252,7 @@ Result<void> Table::override_with(std::string_view text, Asked asked) {
       }
       if (name.size() < colon)
         row.chunk_bytes = TRY(parse_size(part.substr(name.size() + 1, colon - name.size() - 1)));
-      row.reason = "asked for: " + std::string(part);
+      row.reason = "requested: " + std::string(part);
       put_row(std::move(row), begin);
     }
   }

@@ -63,7 +63,7 @@ TEST(Override, replaces_the_sizes_that_it_names) {
   EXPECT_EQ(table.choose(Operation::allreduce, (1 << 20) - 1).algorithm, Algorithm::halving_doubling);
   EXPECT_EQ(table.choose(Operation::allreduce, 1 << 30).algorithm, before);
   EXPECT_EQ(table.choose(Operation::broadcast, 1 << 30).algorithm, Algorithm::one_shot);
-  EXPECT_NE(table.text().find("allreduce=tree:0-64K  # asked for"), std::string::npos) << table.text();
+  EXPECT_NE(table.text().find("allreduce=tree:0-64K  # requested"), std::string::npos) << table.text();
   ASSERT_TRUE(table.override_with("allreduce=direct/1M:8M-"));
   EXPECT_EQ(table.choose(Operation::allreduce, 8 << 20).chunk_bytes, size_t{1} << 20);
   // A row in the middle of another row keeps the parts before and after it.
@@ -88,14 +88,14 @@ TEST(Override, says_what_is_wrong) {
     const char* why;
   } rows[] = {{"allreduce", "write"},
               {"sum=ring:0-", "no operation"},
-              {"allreduce=rings:0-", "no plan"},
+              {"allreduce=rings:0-", "unknown plan"},
               {"allreduce=hierarchical:0-", "one host"},
-              {"gather=ring:0-", "no plan"},
+              {"gather=ring:0-", "unknown plan"},
               {"allreduce=ring", "PLAN:FROM-TO"},
               {"allreduce=ring:5-5", "ends before"},
-              {"allreduce=ring:1X-2", "no size"},
-              {"allreduce=ring/1X:1-2", "no size"},
-              {"allreduce=ring:0-99999999999999999999", "no size"}};
+              {"allreduce=ring:1X-2", "invalid size"},
+              {"allreduce=ring/1X:1-2", "invalid size"},
+              {"allreduce=ring:0-99999999999999999999", "invalid size"}};
   for (const auto& row : rows) {
     Table table = Table::made_from({}, one_host);
     const auto result = table.override_with(row.text);

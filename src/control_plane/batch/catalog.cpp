@@ -50,7 +50,7 @@ Result<void> check_same_policy(const Catalog& yard, const JobQueue& present, con
     return conflict("the scheduling policy of a job queue can be replaced, but not added or removed: " +
                     next.key.name);
   if (before && before->kind != after->kind)
-    return conflict("a fair-share policy cannot take the place of one of quota shares, nor the reverse: " +
+    return conflict("a fair-share policy cannot replace a quota-share policy, nor the reverse: " +
                     next.key.name);
   return {};
 }
@@ -99,7 +99,7 @@ Result<void> check_presence(const std::map<JobKey, Kind>& all, ResourceChange ho
     return present ? Result<void>() : not_found("the " + what + " " + key.name + " does not exist");
   if (present) return conflict("Object already exists");
   if (count_in(all, key.region) >= most)
-    return invalid("a region has at most " + std::to_string(most) + " of what this is: " + what);
+    return invalid("a region has at most " + std::to_string(most) + " resources of the type " + what);
   return {};
 }
 
@@ -214,13 +214,13 @@ Duration decay_of(const Catalog& yard, const JobKey& queue) {
 Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const JobSpec& spec) {
   const std::string& name = queue.key.name;
   const QueueOptions& wanted = *spec.queue;
-  if (!queue.enabled) return invalid("the job queue " + name + " is disabled and takes no jobs");
+  if (!queue.enabled) return invalid("the job queue " + name + " is disabled and does not accept jobs");
   if (spec.contract == Contract::training && !queue.service)
     return invalid("the job queue " + name +
-                   " is not of the type SAGEMAKER_TRAINING and takes no service jobs");
+                   " is not of the type SAGEMAKER_TRAINING and does not accept service jobs");
   if (spec.contract == Contract::plain && queue.service)
     return invalid("the job queue " + name +
-                   " is of the type SAGEMAKER_TRAINING and takes service jobs only");
+                   " is of the type SAGEMAKER_TRAINING and accepts service jobs only");
   const SchedulingPolicy* policy = yard.policy_of(queue);
   const bool fair = policy && policy->kind == SchedulingPolicy::Kind::fair_share;
   const bool quotas = policy && policy->kind == SchedulingPolicy::Kind::quota_shares;
@@ -240,7 +240,7 @@ Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const 
         yard.quota_share({queue.key.region, quota_share_name(name, wanted.quota_share)});
     if (!share) return invalid("the quota share " + wanted.quota_share + " does not exist");
     if (!share->enabled)
-      return invalid("the quota share " + wanted.quota_share + " is disabled and takes no jobs");
+      return invalid("the quota share " + wanted.quota_share + " is disabled and does not accept jobs");
   }
   for (const Consumption& each : wanted.consumes)
     if (!yard.resource({queue.key.region, each.resource}))
@@ -360,7 +360,7 @@ Result<Resource> resource_from_json(std::string_view kind, const Json& json) {
   static_assert(std::size(kReaders) == std::size(kKinds));
   for (size_t i = 0; i < std::size(kKinds); ++i)
     if (kKinds[i] == kind) return kReaders[i](json);
-  return invalid("'" + shorten(kind, 40) + "' is no kind of Batch's");
+  return invalid("unknown kind of Batch resource '" + shorten(kind, 40) + "'");
 }
 
 }  // namespace trainyard::batch

@@ -67,7 +67,7 @@ Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges,
                  b_in_a = lies_within(ranges[b], ranges[a], nodes);
       if (meet && (a_in_b == b_in_a))
         return invalid("targetNodes " + words_of(ranges[a]) + " and " + words_of(ranges[b]) +
-                       (a_in_b ? " are the same nodes" : " cross: one must lie within the other"));
+                       (a_in_b ? " are the same nodes" : " overlap: one must lie within the other"));
     }
   std::vector<size_t> by_node(nodes);
   for (uint32_t node = 0; node < nodes; ++node) {

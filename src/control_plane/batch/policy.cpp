@@ -25,7 +25,7 @@ constexpr std::pair<QuotaShare::Strategy, std::string_view> kStrategies[] = {
 Result<SchedulingPolicy::Kind> parse_kind(std::string_view text) {
   for (const auto& [kind, name] : kPolicyKinds)
     if (name == text) return kind;
-  return invalid("'" + shorten(text, 40) + "' is no kind of policy");
+  return invalid("unknown kind of scheduling policy '" + shorten(text, 40) + "'");
 }
 
 // True if the pattern matches the share. Case counts, unlike in the patterns of retry rules and filters.
@@ -84,7 +84,7 @@ std::string_view to_string(QuotaShare::Strategy strategy) {
 Result<QuotaShare::Strategy> parse_strategy(std::string_view text) {
   for (const auto& [strategy, name] : kStrategies)
     if (name == text) return strategy;
-  return invalid("'" + shorten(text, 40) + "' is no way to share");
+  return invalid("unknown sharing strategy '" + shorten(text, 40) + "'");
 }
 
 Result<ConsumableResource> updated(ConsumableResource present, const ConsumableResource& change) {

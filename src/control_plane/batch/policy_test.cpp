@@ -96,7 +96,7 @@ TEST(Catalog, AQueuesPolicyIsReplacedByItsKindOnly) {
   put(yard, ResourceChange::create, queue("q", "fair"));
   put(yard, ResourceChange::create, queue("plain"));
   EXPECT_EQ(why(yard, ResourceChange::update, queue("q", "fair2")), "done");
-  EXPECT_NE(why(yard, ResourceChange::update, queue("q", "quotas")).find("cannot take the place"),
+  EXPECT_NE(why(yard, ResourceChange::update, queue("q", "quotas")).find("cannot replace"),
             std::string::npos);
   EXPECT_NE(why(yard, ResourceChange::update, queue("q")).find("not added or removed"), std::string::npos);
   EXPECT_NE(why(yard, ResourceChange::update, queue("plain", "fair")).find("not added or removed"),

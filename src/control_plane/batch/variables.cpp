@@ -8,7 +8,7 @@ namespace trainyard::batch {
 using namespace domain;
 
 std::map<std::string, std::string> variables_of(const Job& job, const Attempt& attempt, HostIndex host) {
-  CHECK(job.spec.queue, "only a Batch job has these");
+  CHECK(job.spec.queue, "only a Batch job has these variables");
   std::map<std::string, std::string> variables{{"AWS_BATCH_JOB_ID", job.key.name},
                                                {"AWS_BATCH_JQ_NAME", job.spec.queue->name},
                                                {"AWS_BATCH_CE_NAME", attempt.environment},

@@ -173,7 +173,7 @@ TEST(Batch, AQueueThatIsDisabledTakesNoneAndOneThatIsDeletedEndsItsJobs) {
   queue.enabled = false;
   ASSERT_TRUE(yard.change(ResourceChange::update, queue));
   EXPECT_EQ(yard.create(yard.batch_job("b")).error().message,
-            "the job queue q is disabled and takes no jobs");
+            "the job queue q is disabled and does not accept jobs");
   EXPECT_EQ(yard.find("a")->state, JobState::active);
   ASSERT_TRUE(yard.change(ResourceChange::remove, queue));
   EXPECT_EQ(yard.find("a")->state, JobState::stopping);

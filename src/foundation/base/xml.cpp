@@ -41,7 +41,7 @@ class Parser {
     XmlElement root;
     TRY(element(root, 0));
     TRY(between());
-    if (at_ != text_.size()) return fault("something after the root element");
+    if (at_ != text_.size()) return fault("text after the root element");
     return root;
   }
 
@@ -76,7 +76,7 @@ class Parser {
       else if (eat("<!--"))
         TRY(skip_past("-->"));
       else if (text_.substr(at_).starts_with("<!"))
-        return fault("a document type");
+        return fault("a document type, which is not allowed,");
       else
         return ok();
     }
@@ -117,7 +117,7 @@ class Parser {
     while (true) {
       if (at_ >= text_.size()) return fault("an element is not closed");
       if (eat("</")) {
-        if (!eat(full_name)) return fault("another element's end");
+        if (!eat(full_name)) return fault("the end tag of another element");
         blanks();
         if (!eat(">")) return fault("'>' is missing");
         return ok();
@@ -145,7 +145,7 @@ class Parser {
   Result<void> reference(std::string& out) {
     ++at_;
     const auto end = text_.find(';', at_);
-    if (end == std::string_view::npos || end - at_ > 10) return fault("'&' without its ';'");
+    if (end == std::string_view::npos || end - at_ > 10) return fault("an '&' without its ';'");
     const std::string_view what = text_.substr(at_, end - at_);
     if (what == "lt")
       out += '<';
@@ -160,7 +160,7 @@ class Parser {
     else if (what.starts_with('#'))
       TRY(character(what.substr(1), out));
     else
-      return fault("an entity that is not of the five");
+      return fault("an unknown entity");
     at_ = end + 1;
     return ok();
   }
@@ -178,12 +178,12 @@ class Parser {
         digit = uint32_t(c - 'a' + 10);
       else if (c >= 'A' && c <= 'F')
         digit = uint32_t(c - 'A' + 10);
-      if (digit >= base) return fault("a character reference that is no number");
+      if (digit >= base) return fault("a character reference with an invalid digit");
       code = code * base + digit;
       if (code > 0x10FFFF) return fault("a character reference beyond Unicode");
     }
     if (code == 0 || (code >= 0xD800 && code <= 0xDFFF))
-      return fault("a character reference that is no character");
+      return fault("a character reference to an invalid character");
     append_utf8(out, code);
     return ok();
   }

@@ -8,9 +8,9 @@ namespace trainyard::domain {
 namespace {
 
 std::string names_of(const FileSystems& file_systems) {
-  if (file_systems.empty()) return "this server's config names none; add [file_systems.\"ID\"]";
+  if (file_systems.empty()) return "the server's configuration has none; add a table [file_systems.\"ID\"]";
   std::string names;
-  for (const auto& [id, each] : file_systems) names += (names.empty() ? "there is " : ", ") + id;
+  for (const auto& [id, each] : file_systems) names += (names.empty() ? "use one of " : ", ") + id;
   return names;
 }
 
@@ -19,7 +19,7 @@ std::string names_of(const FileSystems& file_systems) {
 Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSystemSource asked) {
   const auto found = file_systems.find(asked.id);
   if (found == file_systems.end())
-    return not_found("there is no file system " + shorten(asked.id, 60) + ": " + names_of(file_systems));
+    return not_found("unknown file system " + shorten(asked.id, 60) + ": " + names_of(file_systems));
   const FileSystem& file_system = found->second;
   if (!file_system.type.empty() && file_system.type != asked.type)
     return invalid(asked.id + " is of type " + file_system.type + ", not " + asked.type);
@@ -32,7 +32,7 @@ Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSys
   for (const auto part : split(asked.path, '/')) {
     if (part.empty() || part == ".") continue;
     if (part == ".." || part.find('\0') != std::string_view::npos)
-      return invalid("DirectoryPath '" + shorten(asked.path, 200) + "' must not leave the file system");
+      return invalid("DirectoryPath '" + shorten(asked.path, 200) + "' must not contain '..' or a zero byte");
     const bool is_mount_name = first && part == file_system.mount_name;
     first = false;
     if (is_mount_name) continue;
@@ -79,7 +79,7 @@ Result<PosixUser> parse_posix_user(std::string_view text) {
   const size_t colon = text.find(':');
   const auto number = [](std::string_view digits) -> Result<uint32_t> {
     const int64_t value = TRY(parse_int(digits));
-    if (value < 1 || value >= int64_t(UINT32_MAX)) return invalid("not an id");
+    if (value < 1 || value >= int64_t(UINT32_MAX)) return invalid("not between 1 and 4294967294");
     return uint32_t(value);
   };
   if (colon != std::string_view::npos) {

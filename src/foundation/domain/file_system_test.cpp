@@ -19,11 +19,11 @@ TEST(FileSystem, PathsStayBelowTheRoot) {
   EXPECT_EQ(told("fs-2", "/data"), "data");
   EXPECT_EQ(told("fs-2", "/fsx"), "");
   EXPECT_EQ(told("fs-1", "a"), "DirectoryPath 'a' must begin with /");
-  EXPECT_EQ(told("fs-1", "/a/../b"), "DirectoryPath '/a/../b' must not leave the file system");
+  EXPECT_EQ(told("fs-1", "/a/../b"), "DirectoryPath '/a/../b' must not contain '..' or a zero byte");
   EXPECT_EQ(told("fs-2", "/data", true), "fs-2 is read-only here: use FileSystemAccessMode ro");
   EXPECT_EQ(told("fs-1", "/data", true), "data");
   EXPECT_EQ(told("fs-3", "/"), "fs-3 is of type EFS, not FSxLustre");
-  EXPECT_EQ(told("fs-9", "/"), "there is no file system fs-9: there is fs-1, fs-2, fs-3");
+  EXPECT_EQ(told("fs-9", "/"), "unknown file system fs-9: use one of fs-1, fs-2, fs-3");
   EXPECT_NE(resolve_source({}, {"fs-1", "EFS", "/", false}).error().message.find("[file_systems."),
             std::string::npos);
 }

@@ -110,7 +110,8 @@ std::byte* at(const BufferView& numbers, const Bytes& block) {
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptions options) {
   // All ranks first report whether they loaded NCCL; otherwise a rank might wait in NCCL for one that has none.
   const auto loaded = nccl::load(options.nccl, options.cuda);
-  const auto said = TRY(group.all_gather(loaded ? "" : loaded.error().message).in("meeting over NCCL"));
+  const auto said =
+      TRY(group.all_gather(loaded ? "" : loaded.error().message).in("joining the ranks over NCCL"));
   for (size_t rank = 0; rank < said.size(); ++rank) {
     if (!said[rank].empty()) return unavailable("rank " + std::to_string(rank) + ": " + said[rank]);
   }
@@ -118,15 +119,15 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptio
   nccl::Id id{};
   Result<void> made = ok();
   if (group.rank() == 0)
-    made = device->good(device->nccl_.ncclGetUniqueId(&id), "asking NCCL for an identity");
+    made = device->good(device->nccl_.ncclGetUniqueId(&id), "creating an NCCL identifier");
   // When no ID could be made, all ranks receive zeros, which are not a valid ID.
-  TRY(group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0).in("meeting over NCCL"));
+  TRY(group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0).in("joining the ranks over NCCL"));
   TRY(made);
   bool none = true;
   for (const char byte : id.bytes) none = none && byte == 0;
-  if (none) return unavailable("rank 0 could not begin to meet over NCCL");
+  if (none) return unavailable("rank 0 could not create an NCCL identifier");
   TRY(device->good(device->nccl_.ncclCommInitRank(&device->communicator_, group.size(), id, group.rank()),
-                   "meeting over NCCL"));
+                   "joining the ranks over NCCL"));
   return device;
 }
 
@@ -148,7 +149,7 @@ Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
   if (combines(call.operation)) {
     const Type type = call.input.type;
     int version = 0;
-    TRY(good(nccl_.ncclGetVersion(&version), "asking NCCL for its version"));
+    TRY(good(nccl_.ncclGetVersion(&version), "reading NCCL's version"));
     const bool f8 = type == Type::f8e4m3 || type == Type::f8e5m2;
     if (data_type(type) < 0 || reduction_of(type, call.reducing.reduction) < 0 ||
         (f8 && version < nccl::version_with_f8)) {
@@ -276,10 +277,10 @@ Result<void> DeviceGroup::wait(nccl::Stream stream) {
       return unavailable("the GPU's stream failed with CUDA's error " + std::to_string(answer));
     int state = nccl::success;
     TRY(good(nccl_.ncclCommGetAsyncError(communicator_, &state), "ncclCommGetAsyncError"));
-    TRY(good(state, "between the GPUs"));
-    if (options_.cancelled && options_.cancelled()) return cancelled("this rank was told to stop");
+    TRY(good(state, "communicating between the GPUs"));
+    if (options_.cancelled && options_.cancelled()) return cancelled("this rank was cancelled");
     if (SteadyClock::now() >= until)
-      return unavailable("the ranks' GPUs were not done within " +
+      return unavailable("timed out: the ranks' GPUs did not finish within " +
                          std::to_string(options_.silence_max.count()) + " ms");
     if (asks >= asks_without_sleep) std::this_thread::sleep_for(sleep_between_asks);
   }

@@ -121,7 +121,7 @@ Expression expression(const Plan& plan, size_t element) {
     const Range range = held(plan, seat, all.bits);
     if (element >= range.begin && element < range.end) return sum_at(all, seat, all.bits);
   }
-  CHECK(false, "an element lies in what one of the seats holds");
+  CHECK(false, "each element lies in the range of a slot");
   return {};
 }
 

@@ -96,9 +96,9 @@ Result<void> adasum(collectives::Group& group, collectives::BufferView values,
   const collectives::Type type = values.type;
   if (type != collectives::Type::f64 && type != collectives::Type::f32 && type != collectives::Type::f16 &&
       type != collectives::Type::bf16)
-    return invalid("there is no adaptive sum of " + std::string(to_string(type)));
+    return invalid("unsupported type for adasum: " + std::string(to_string(type)));
   if (std::accumulate(tensors.begin(), tensors.end(), size_t{0}) != values.count)
-    return invalid("the tensors are not all of the values");
+    return invalid("the tensors' elements do not add up to the buffer");
   const int ranks = group.size();
   const int rank = group.rank();
   if (ranks == 1) return ok();

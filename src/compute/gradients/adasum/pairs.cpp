@@ -82,7 +82,7 @@ Dots dots_of(collectives::Type type, const std::byte* a, const std::byte* b, siz
     case collectives::Type::f16:
       return dots<F16>(a, b, elements);
     default:
-      CHECK(type == collectives::Type::bf16, "there are dot products of this type");
+      CHECK(type == collectives::Type::bf16, "the type has a dot product");
       return dots<Bf16>(a, b, elements);
   }
 }

@@ -93,7 +93,7 @@ Vector combined(collectives::Type type, const Vector& a, const Vector& b, std::s
 
 std::vector<std::byte> adasum(collectives::Type type, const std::vector<std::vector<std::byte>>& inputs,
                               std::span<const size_t> tensors) {
-  CHECK(!inputs.empty(), "there is a rank");
+  CHECK(!inputs.empty(), "at least one rank");
   const size_t elements = inputs.front().size() / bytes_of(type);
   std::vector<Vector> blocks;
   for (const auto& input : inputs) {

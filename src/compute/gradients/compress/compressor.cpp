@@ -73,7 +73,7 @@ std::span<const float> Compressor::owed_of_sum(const std::string& key) const {
 Result<void> Compressor::allreduce(std::span<const CompressedTensor> tensors, Compression compression,
                                    collectives::Reduction reduction, std::string_view name) {
   if (reduction != collectives::Reduction::sum && reduction != collectives::Reduction::average)
-    return invalid("only sums and averages are compressed");
+    return invalid("compression needs a sum or an average");
   switch (compression.kind) {
     case Compression::Kind::f16:
     case Compression::Kind::bf16:
@@ -82,10 +82,11 @@ Result<void> Compressor::allreduce(std::span<const CompressedTensor> tensors, Co
       return by_int8(tensors, compression, reduction, name);
     case Compression::Kind::low_rank:
       if (compression.rank == 0 || compression.rank > Compression::rank_max)
-        return invalid("thin matrices have 1 to " + std::to_string(Compression::rank_max) + " columns");
+        return invalid("invalid rank of low-rank compression: use 1 to " +
+                       std::to_string(Compression::rank_max) + " columns");
       return by_low_rank(tensors, compression, reduction, name);
     default:
-      return invalid("nothing is to be compressed");
+      return invalid("the tensor to compress has no elements");
   }
 }
 

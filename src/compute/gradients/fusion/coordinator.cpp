@@ -46,68 +46,73 @@ constexpr Field fields[] = {
      [](const Signature& s) { return s.operation == Operation::add_set ? listed(s.splits) : std::string(); }},
 };
 
+Result<void> check_reduction(const Signature& signature) {
+  if (!collectives::exists(signature.type, signature.reduction)) {
+    return invalid("unsupported reduction: " + std::string(collectives::to_string(signature.reduction)) +
+                   " of " + std::string(collectives::to_string(signature.type)));
+  }
+  if (signature.compression.kind != Compression::Kind::none && signature.type != collectives::Type::f32)
+    return invalid("compression needs tensors of type f32");
+  if (signature.compression.kind != Compression::Kind::none &&
+      (signature.operation != Operation::allreduce ||
+       (signature.reduction != collectives::Reduction::sum &&
+        signature.reduction != collectives::Reduction::average)))
+    return invalid("compression needs a sum or an average");
+  if (signature.compression.kind == Compression::Kind::low_rank &&
+      (signature.compression.rank == 0 || signature.compression.rank > Compression::rank_max))
+    return invalid("invalid rank of low-rank compression: use 1 to " + std::to_string(Compression::rank_max));
+  return ok();
+}
+
 }  // namespace
 
 Result<void> check(const Signature& signature, const Sets& sets, int rank) {
   const auto set = sets.find(signature.set);
-  if (set == sets.end()) return invalid("there is no set " + std::to_string(signature.set));
+  if (set == sets.end()) return invalid("unknown process set " + std::to_string(signature.set));
   const auto& members = set->second;
   const auto is_member = [&](int each) { return std::binary_search(members.begin(), members.end(), each); };
   if (!is_member(rank)) {
-    return invalid("rank " + std::to_string(rank) + " does not belong to set " +
+    return invalid("rank " + std::to_string(rank) + " does not belong to process set " +
                    std::to_string(signature.set));
   }
   if (signature.group.empty() != (signature.group_members == 0))
-    return invalid("a group has a name and a number of members");
+    return invalid("a grouped tensor needs both a group name and a number of members");
   switch (signature.operation) {
     case Operation::broadcast:
       if (!is_member(signature.root))
-        return invalid("the root, rank " + std::to_string(signature.root) + ", does not belong to set " +
-                       std::to_string(signature.set));
+        return invalid("the root, rank " + std::to_string(signature.root) +
+                       ", does not belong to process set " + std::to_string(signature.set));
       return ok();
     case Operation::all_to_all:
       if (signature.splits.size() != members.size())
-        return invalid("there is not one split for each member of the set");
+        return invalid("invalid splits: one is needed for each member of the process set");
       // Compares one by one, so that no sum overflows.
       for (uint64_t rest = signature.rows(); const uint64_t split : signature.splits) {
-        if (split > rest) return invalid("the splits are more than the rows");
+        if (split > rest) return invalid("invalid splits: their sum exceeds the number of rows");
         rest -= split;
         if (&split == &signature.splits.back() && rest > 0)
-          return invalid("the splits are fewer than the rows");
+          return invalid("invalid splits: their sum is below the number of rows");
       }
       return ok();
     case Operation::allreduce:
     case Operation::reduce_scatter:
-      if (!collectives::exists(signature.type, signature.reduction)) {
-        return invalid("there is no " + std::string(collectives::to_string(signature.reduction)) + " of " +
-                       std::string(collectives::to_string(signature.type)));
-      }
-      if (signature.compression.kind != Compression::Kind::none && signature.type != collectives::Type::f32)
-        return invalid("only f32 is compressed");
-      if (signature.compression.kind != Compression::Kind::none &&
-          (signature.operation != Operation::allreduce ||
-           (signature.reduction != collectives::Reduction::sum &&
-            signature.reduction != collectives::Reduction::average)))
-        return invalid("only sums and averages are compressed");
-      if (signature.compression.kind == Compression::Kind::low_rank &&
-          (signature.compression.rank == 0 || signature.compression.rank > Compression::rank_max))
-        return invalid("thin matrices have 1 to " + std::to_string(Compression::rank_max) + " columns");
-      return ok();
+      return check_reduction(signature);
     case Operation::adasum:
       if (signature.type > collectives::Type::bf16)
-        return invalid("there is no adaptive sum of " + std::string(collectives::to_string(signature.type)));
+        return invalid("unsupported type for adasum: " + std::string(collectives::to_string(signature.type)));
       return ok();
     case Operation::add_set: {
       const auto& ranks = signature.splits;
       const bool ascending =
           std::adjacent_find(ranks.begin(), ranks.end(), std::greater_equal<>()) == ranks.end();
       if (ranks.empty() || !ascending || ranks.back() >= sets.at(0).size())
-        return invalid("a set is some of the ranks, each once");
+        return invalid("invalid process set: name at least one rank, each once, in ascending order");
       return ok();
     }
     case Operation::remove_set:
       if (signature.root == 0 || !sets.contains(signature.root))
-        return invalid("there is no set " + std::to_string(signature.root) + " that could be removed");
+        return invalid("process set " + std::to_string(signature.root) +
+                       " does not exist or cannot be removed");
       return ok();
     default:
       return ok();
@@ -308,7 +313,7 @@ Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& 
       const auto asked = check(ask, sets, rank);
       const std::string key = key_of(ask);
       if (!asked || (rows_.contains(key) && rows_.at(key).asks.contains(rank))) {
-        return corrupt("rank " + std::to_string(rank) + " asks for what cannot be, " + name_of(ask) +
+        return corrupt("rank " + std::to_string(rank) + " sent an invalid request, " + name_of(ask) +
                        (asked ? ", twice" : ": " + asked.error().message));
       }
       if (ask.operation == Operation::join) {

@@ -26,7 +26,7 @@ void check_shape(FieldReader& reader, Signature& signature) {
   for (const uint64_t dimension : signature.shape) {
     const uint64_t size = dimension == 0 ? 1 : dimension;
     if (__builtin_mul_overflow(elements, size, &elements) || elements > elements_max) {
-      reader.refuse("shape", "has more elements than any memory");
+      reader.refuse("shape", "has too many elements");
       signature.shape.clear();
       return;
     }
@@ -97,7 +97,7 @@ Result<M> decode_after(uint32_t wanted, std::string_view bytes, const char* name
   FieldReader reader(bytes, name);
   uint32_t magic = 0;
   reader("magic", magic);
-  if (magic != wanted) reader.refuse("magic", "is another message's");
+  if (magic != wanted) reader.refuse("magic", "belongs to another message");
   M message;
   fields(reader, message);
   TRY(reader.finish());

@@ -92,7 +92,7 @@ Result<void> Negotiation::submit(Signature signature, Duration now) {
     joining_.emplace(signature.set, State::fresh);
     return ok();
   }
-  if (joining_.contains(signature.set)) return invalid("this rank has joined: it has no more data");
+  if (joining_.contains(signature.set)) return invalid("this rank has joined, so it cannot submit tensors");
   const std::string key = key_of(signature);
   const std::string group = signature.group;
   const std::string group_key = key_of(signature.set, group);
@@ -159,8 +159,7 @@ std::vector<uint64_t> Negotiation::bits(Duration now) {
 }
 
 Result<bool> Negotiation::hear_bits(std::span<const uint64_t> all, Duration now) {
-  if (all.size() != words_for(cache_.positions()))
-    return corrupt("bits for another response cache than ours");
+  if (all.size() != words_for(cache_.positions())) return corrupt("the response caches of the ranks differ");
   // Plans tensors first and evicts later, so that positions do not change while they are read.
   for (size_t position = 0; position < cache_.positions(); ++position) {
     const auto* entry = cache_.at(position);
@@ -202,7 +201,7 @@ Report Negotiation::report(Duration now) {
 }
 
 Result<Answer> Negotiation::answer(std::span<const Report> reports) {
-  if (reports.size() != size_t(ranks_)) return corrupt("there is not one report for each rank");
+  if (reports.size() != size_t(ranks_)) return corrupt("not one report for each rank");
   auto answer = TRY(coordinator_.answer(reports, sets_, cache_));
   answer.settings = std::exchange(new_settings_, std::nullopt);
   return answer;
@@ -227,7 +226,7 @@ Result<void> Negotiation::apply(const Agreement& agreement) {
   const Signature& signature = agreement.signature;
   const std::string key = key_of(signature);
   const auto set = sets_.find(signature.set);
-  if (set == sets_.end()) return corrupt("the answer names a set that is none");
+  if (set == sets_.end()) return corrupt("the answer names an unknown process set");
   if (!agreement.fault.empty()) {
     take_pending(key);
     plan_.faults.push_back(agreement);
@@ -243,18 +242,18 @@ Result<void> Negotiation::apply(const Agreement& agreement) {
   const size_t rows = signature.operation == Operation::all_gather   ? members
                       : signature.operation == Operation::all_to_all ? members * members
                                                                      : 0;
-  if (agreement.rows.size() != rows) return corrupt("the answer has not one number of rows for each rank");
+  if (agreement.rows.size() != rows) return corrupt("the answer lacks a number of rows for each rank");
   for (const uint64_t count : agreement.rows) {
     if (count > elements_max / std::max<uint64_t>(signature.row_elements(), 1))
-      return corrupt("the answer has more rows than any memory");
+      return corrupt("the answer has too many rows");
   }
   auto own = take_pending(key);
   const auto me = std::lower_bound(set->second.begin(), set->second.end(), rank_) - set->second.begin();
   if (own && !fits(agreement, *own, size_t(me), members))
-    return corrupt("the answer is not what we asked for, " + name_of(signature));
+    return corrupt("the answer does not match this rank's request, " + name_of(signature));
   const bool has_joined = joining_.contains(signature.set) && joining_.at(signature.set) != State::fresh;
   if (!own && is_member(signature.set) && !has_joined)
-    return corrupt("the answer lets us carry out what we did not ask for, " + name_of(signature));
+    return corrupt("the answer names a tensor that this rank did not submit, " + name_of(signature));
   if (agreement.keep) forgotten(cache_.put(agreement, std::move(own)));
   if (signature.operation == Operation::add_set) {
     auto& ranks = sets_[next_set_++];
@@ -298,7 +297,7 @@ Result<void> Negotiation::hear_answer(const Answer& answer) {
   plan_.stalls = answer.stalls;
   if (answer.settings) {
     if (answer.settings->cycle_microseconds > cycle_microseconds_max)
-      return corrupt("the answer lets us sleep for ever");
+      return corrupt("the answer's cycle time is too long");
     limits_.settings = *answer.settings;
     plan_.settings = answer.settings;
   }

@@ -272,18 +272,17 @@ Result<void> Negotiator::Impl::describe(Work& work) const {
                request.prescale, request.postscale, request.root,  request.compression,
                request.priority, request.set,       request.group, request.group_members,
                request.shape,    request.splits};
-  if (request.name.empty()) return invalid("a request has a name");
+  if (request.name.empty()) return invalid("the request has no name");
   const bool has_numbers = request.operation < Operation::barrier;
   if (!has_numbers) return ok();
   if (signature.shape.empty() && numbers.count != 1) signature.shape = {numbers.count};
   if (signature.elements() != numbers.count)
-    return invalid("the shape does not hold the " + std::to_string(numbers.count) +
-                   " elements that there are");
+    return invalid("the shape does not match the buffer's " + std::to_string(numbers.count) + " elements");
   const bool same_size =
       request.operation == Operation::allreduce || request.operation == Operation::adasum ||
       (request.operation == Operation::broadcast && request.input.data && request.output.data);
   if (same_size && (request.output.count != request.input.count || request.output.type != request.input.type))
-    return invalid("input and output are not of one size and type");
+    return invalid("the input and the output differ in size or type");
   if (request.operation == Operation::all_to_all && signature.splits.empty()) {
     const auto members = members_of(request.set);
     for (size_t member = 0; member < members.size(); ++member)
@@ -362,7 +361,7 @@ Result<void> Negotiator::Impl::ask_rank_0() {
   std::vector<size_t> counts;
   for (size_t rank = 0; rank < ranks; ++rank) {
     if (lengths[rank] > message_bytes_max)
-      return ours_to_blame(exhausted("rank " + std::to_string(rank) + " asks for too many tensors at once"));
+      return ours_to_blame(exhausted("rank " + std::to_string(rank) + " submitted too many tensors at once"));
     counts.push_back(lengths[rank]);
   }
   std::string all(std::accumulate(counts.begin(), counts.end(), size_t{0}), '\0');
@@ -378,7 +377,7 @@ Result<void> Negotiator::Impl::ask_rank_0() {
     for (size_t rank = 0; rank < ranks; ++rank) {
       auto report = decode_report(std::string_view(all).substr(begin, counts[rank]));
       if (!report) {
-        return ours_to_blame(std::move(report).error().in("what rank " + std::to_string(rank) + " asks for"));
+        return ours_to_blame(std::move(report).error().in("the request of rank " + std::to_string(rank)));
       }
       reports.push_back(std::move(*report));
       begin += counts[rank];
@@ -390,7 +389,7 @@ Result<void> Negotiator::Impl::ask_rank_0() {
   uint64_t answer_length = answer.size();
   TRY(group_->broadcast(std::as_writable_bytes(std::span(&answer_length, 1)), 0));
   if (answer_length > message_bytes_max * ranks)
-    return ours_to_blame(exhausted("rank 0 answers more than is allowed"));
+    return ours_to_blame(exhausted("the answer of rank 0 exceeds its limit"));
   answer.resize(answer_length);
   TRY(group_->broadcast(std::as_writable_bytes(std::span(answer)), 0));
   auto heard = decode_answer(answer);
@@ -432,7 +431,7 @@ Result<void> Negotiator::Impl::carry_out(Plan& plan) {
     }
     for (size_t i = 0; i < parts.size(); ++i) {
       if (!works[i]) continue;
-      CHECK(parts[i].result, "what was carried out has a result");
+      CHECK(parts[i].result, "each completed request has a result");
       finish(*works[i], std::move(*parts[i].result));
       if (batch.parts[i].signature.operation == Operation::join) {
         joins_.erase(batch.parts[i].signature.set);
@@ -527,7 +526,7 @@ Result<std::unique_ptr<Negotiator>> Negotiator::start(std::unique_ptr<collective
   }
   TRY(group->broadcast(std::as_writable_bytes(std::span(&common, 1)), 0).in("starting the negotiation"));
   if (common.cycle_microseconds > Negotiation::cycle_microseconds_max)
-    return invalid("a cycle is at most " + std::to_string(Negotiation::cycle_microseconds_max) + " us");
+    return invalid("a cycle must be at most " + std::to_string(Negotiation::cycle_microseconds_max) + " us");
   Negotiation::Limits limits;
   limits.settings = {common.fusion_bytes, uint32_t(common.cycle_microseconds)};
   limits.cache_entries_max = common.cache_entries_max;
@@ -572,7 +571,7 @@ Result<int> Negotiator::add_set(std::vector<int> ranks) {
   request.operation = Operation::add_set;
   request.name = "the set of";
   for (const int rank : ranks) {
-    if (rank < 0) return invalid("there is no rank " + std::to_string(rank));
+    if (rank < 0) return invalid("invalid rank " + std::to_string(rank));
     request.splits.push_back(uint64_t(rank));
     request.name += " " + std::to_string(rank);
   }

@@ -225,7 +225,7 @@ TEST(Negotiator, what_cannot_be_fails_at_once) {
     Request request = summing("", values);
     request.on_done = count;
     Handle handle = negotiator.submit(request);
-    expect_failed(handle, "a request has a name");
+    expect_failed(handle, "the request has no name");
     request.name = "x";
     request.shape = {3, 2};
     handle = negotiator.submit(request);
@@ -233,13 +233,13 @@ TEST(Negotiator, what_cannot_be_fails_at_once) {
     request.shape.clear();
     request.output = collectives::numbers(std::span(others));
     handle = negotiator.submit(request);
-    expect_failed(handle, "not of one size");
+    expect_failed(handle, "differ in size");
     request.output = request.input.data ? collectives::BufferView{values.data(), 4, collectives::Type::f32}
                                         : collectives::BufferView{};
     EXPECT_TRUE(handle.refused());
     request.set = 4;
     handle = negotiator.submit(request);
-    expect_failed(handle, "there is no set 4");
+    expect_failed(handle, "unknown process set 4");
     EXPECT_EQ(told, 4);
     EXPECT_FALSE(negotiator.add_set({0, 3}));
     EXPECT_FALSE(negotiator.remove_set(0));
@@ -298,7 +298,7 @@ TEST(Negotiator, sets_of_ranks_work_by_themselves) {
     Request stranger{.name = "barrier", .operation = Operation::barrier};
     stranger.set = rank % 2 == 1 ? *even : *odd;
     Handle refused = negotiator.submit(stranger);
-    expect_failed(refused, "does not belong to set");
+    expect_failed(refused, "does not belong to process set");
     EXPECT_TRUE(negotiator.remove_set(*odd));
     EXPECT_TRUE(negotiator.members_of(*odd).empty());
   });

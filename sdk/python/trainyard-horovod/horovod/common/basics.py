@@ -56,7 +56,7 @@ def _number(name: str, otherwise: float) -> float:
     try:
         return float(text) if text else otherwise
     except ValueError:
-        raise ValueError(f"{name} is '{text}', which is no number") from None
+        raise ValueError(f"{name} is '{text}', which is not a number") from None
 
 
 def _flag(name: str) -> bool:

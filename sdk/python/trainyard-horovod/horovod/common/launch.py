@@ -41,7 +41,7 @@ def _number(environ: Mapping[str, str], name: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise Unclear(f"{name} is '{text}', which is no number") from None
+        raise Unclear(f"{name} is '{text}', which is not a number") from None
 
 
 def _place(text: str, name: str) -> tuple[str, int]:
@@ -128,12 +128,12 @@ def read(environ: Mapping[str, str], resourceconfig: str = "") -> Launch:
             break
     else:
         if not hosts:
-            return Launch("nobody: one rank alone", local_rank=0, local_size=1)
+            return Launch("no launcher: a single rank", local_rank=0, local_size=1)
         launch = Launch(
             "resourceconfig.json", hosts.index(current), len(hosts), 0, 1, secret=secret
         )
     if not 0 <= launch.rank < launch.size:
-        raise Unclear(f"{launch.told_by} says rank {launch.rank} of {launch.size}")
+        raise Unclear(f"{launch.told_by} sets rank {launch.rank} of {launch.size}")
     if launch.size == 1:
         launch.local_rank, launch.local_size = 0, 1
         return launch
@@ -156,8 +156,8 @@ def read(environ: Mapping[str, str], resourceconfig: str = "") -> Launch:
         launch.meeting = ("127.0.0.1", _port_of(secret))
     else:
         raise Unclear(
-            f"{launch.told_by} started {launch.size} ranks, but nobody says where they meet: set"
-            " TRAINYARD_MEETING to HOST:PORT of rank 0, or to a folder of this run that all"
-            " ranks see"
+            f"{launch.told_by} started {launch.size} ranks, but the address of their"
+            " rendezvous is unknown: set TRAINYARD_MEETING to HOST:PORT of rank 0, or to a folder"
+            " of this run that all ranks see"
         )
     return launch

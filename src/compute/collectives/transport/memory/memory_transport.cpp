@@ -106,7 +106,7 @@ class Seat final : public MemoryTransport {
   std::byte* lent(int peer) override { return kept_[size_t(peer)].lent; }
 
   void release(int peer) override {
-    CHECK(kept_[size_t(peer)].bytes != nullptr, "what is released has come");
+    CHECK(kept_[size_t(peer)].bytes != nullptr, "the released message has arrived");
     kept_[size_t(peer)] = {};
     std::erase(order_, peer);
     const std::scoped_lock lock(table_->mutex);
@@ -150,7 +150,7 @@ class Seat final : public MemoryTransport {
   };
 
   static std::string left_message(int peer) {
-    return "rank " + std::to_string(peer) + " has left, but is still needed";
+    return "rank " + std::to_string(peer) + " has left the group, but is still needed";
   }
 
   // The functions below require: table_->mutex is held.

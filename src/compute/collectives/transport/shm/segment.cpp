@@ -32,7 +32,7 @@ Result<int> make_memfd(const char* name, size_t bytes) {
   const int descriptor = ::memfd_create(name, MFD_CLOEXEC);
   if (descriptor < 0) return from_errno("memfd_create");
   if (::ftruncate(descriptor, off_t(bytes)) == 0) return descriptor;
-  auto error = from_errno("a memfd of our size");
+  auto error = from_errno("creating a memfd of the requested size");
   ::close(descriptor);
   return error;
 }
@@ -145,7 +145,7 @@ Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes) {
   if (opened < 0) return from_errno(path);
   // Never maps beyond the end of the file, where an access would raise SIGBUS, and never maps special files.
   struct stat status {};
-  Result<Mapping> mapping = unavailable("it is not the shared memory that we were told of");
+  Result<Mapping> mapping = unavailable("it is not the announced shared memory");
   if (::fstat(opened, &status) == 0 && S_ISREG(status.st_mode) && uint64_t(status.st_size) >= bytes)
     mapping = map(opened, bytes);
   ::close(opened);

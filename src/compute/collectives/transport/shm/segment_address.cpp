@@ -27,7 +27,7 @@ Result<SegmentAddress> decode_address(std::string_view text) {
   next(address.nonce[0], 16);
   next(address.nonce[1], 16);
   if (read.ec != std::errc{} || read.ptr != end || address.process <= 0 || address.descriptor < 0)
-    return corrupt("no address of shared memory");
+    return corrupt("invalid address of shared memory");
   return address;
 }
 

@@ -91,7 +91,7 @@ Result<void> ShmTransport::attach() {
     memory_ = *std::move(memory);
     own_ = {memory_.begin(), size()};
     CHECK(::getrandom(address.nonce.data(), sizeof address.nonce, 0) == ssize_t(sizeof address.nonce),
-          "the kernel has 16 random bytes");
+          "the kernel returns 16 random bytes");
     address.process = ::getpid();
     address.descriptor = memory_.descriptor();
     own_.header().nonce = address.nonce;
@@ -312,7 +312,7 @@ void ShmTransport::receive(int peer, Tag tag, std::span<std::byte> room) {
   Peer& from = peers_[size_t(peer)];
   if (!from.local) return tcp_->receive(peer, tag, room);
   if (tcp_->failure()) return;  // earlier messages may never be released
-  CHECK(from.arrived == nullptr, "what came before was released");
+  CHECK(from.arrived == nullptr, "the former message was released");
   if (from.expected.empty()) waiting_.push_back(peer);
   from.expected.push_back({tag, room, true, 0});
 }
@@ -325,7 +325,7 @@ const std::byte* ShmTransport::arrived(int peer) {
 void ShmTransport::release(int peer) {
   Peer& from = peers_[size_t(peer)];
   if (!from.local) return tcp_->release(peer);
-  CHECK(from.arrived != nullptr, "what is released has come");
+  CHECK(from.arrived != nullptr, "the released message has arrived");
   from.arrived = nullptr;
   from.lent = nullptr;
   if (std::exchange(from.arrived_in_lane, false)) consume(from);
@@ -342,7 +342,7 @@ Result<const std::byte*> ShmTransport::bytes_of_entry(Peer& peer, const Entry& e
       return corrupt("a message outside the outbox");
     return peer.segment.outbox() + entry.offset;
   }
-  if (entry.region >= regions_max) return corrupt("a message in a region that cannot be");
+  if (entry.region >= regions_max) return corrupt("a message in an invalid region");
   Peer::Mapped& mapped = peer.regions[entry.region];
   if (mapped.generation != entry.region_generation || !mapped.mapping) {
     const Region& region = peer.segment.header().regions[entry.region];
@@ -377,7 +377,7 @@ Result<void> ShmTransport::pull(int peer) {
     }
     auto bytes = bytes_of_entry(from, entry);
     if (bytes && entry.part_bytes > expected.bytes.size() - expected.received)
-      bytes = corrupt("a message longer than itself");
+      bytes = corrupt("a message exceeds its announced length");
     if (!bytes && bytes.error().kind == Kind::not_found) {
       from.unreachable = true;
       return ok();
@@ -507,11 +507,12 @@ Result<void> ShmTransport::check_peers() {
   for (int peer = 0; peer < size(); ++peer) {
     const Peer& local = peers_[size_t(peer)];
     if (local.local && local.watch.ended() && !has_left(peer) && !news())
-      return tcp_->fail(unavailable(tcp_->name(peer) + " is gone: its process has ended"), peer);
+      return tcp_->fail(unavailable(tcp_->name(peer) + " is lost: its process has ended"), peer);
   }
   for (const int peer : waited_for) {
     if (has_left(peer) && !news())
-      return tcp_->fail(unavailable(tcp_->name(peer) + " is gone: it has left, but is still needed"), peer);
+      return tcp_->fail(
+          unavailable(tcp_->name(peer) + " is lost: it has left the group, but is still needed"), peer);
   }
   hear_words();
   const std::vector<int> remote = tcp_->waited_for();

@@ -46,7 +46,7 @@ bool send_whole(Wire& wire, std::string_view bytes) {
 Nonce fresh_nonce() {
   Nonce nonce;
   CHECK(::getrandom(nonce.data(), nonce.size(), 0) == ssize_t(nonce.size()),
-        "the kernel has 16 random bytes");
+        "the kernel returns 16 random bytes");
   return nonce;
 }
 
@@ -67,7 +67,7 @@ Result<std::optional<std::string>> Contacts::FrameReader::read(Wire& wire, Frame
       HeaderBytes header_bytes;
       std::memcpy(header_bytes.data(), bytes_.data(), header_bytes.size());
       const FrameHeader header = TRY(decode_header(header_bytes));
-      if (header.kind != kind || header.length == 0) return corrupt("a frame that is not due");
+      if (header.kind != kind || header.length == 0) return corrupt("an unexpected frame");
       length_ = size_t(header.length);
     } else if (bytes_.size() == frame_header_bytes + length_) {
       std::string payload = bytes_.substr(frame_header_bytes);
@@ -209,8 +209,8 @@ std::optional<Contacts::Trouble> Contacts::advance(std::vector<Proved>& proved) 
       continue;
     }
     if (!contact.ours) continue;  // an unauthenticated peer, or a rank that will connect again
-    auto found =
-        failed(contact, heard ? unavailable("it is there, but does not answer") : std::move(heard).error());
+    auto found = failed(
+        contact, heard ? unavailable("it is reachable, but does not answer") : std::move(heard).error());
     if (found && !trouble) trouble = std::move(found);
   }
   contacts_.insert(contacts_.end(), std::make_move_iterator(still.begin()),
@@ -237,7 +237,7 @@ std::optional<Contacts::Trouble> Contacts::trouble_of(const Attempt& attempt) co
     return each == std::strerror(ECONNREFUSED);
   });
   if (!nobody || !all_have_come_) return std::nullopt;
-  return Trouble{attempt.peer, unavailable("nobody listens at its place any more")};
+  return Trouble{attempt.peer, unavailable("its address no longer accepts connections")};
 }
 
 // Returns true when the peer has proved its membership. Errors: unavailable, when another attempt may help.
@@ -250,7 +250,7 @@ Result<bool> Contacts::hear(Contact& contact) {
     if (contact.ours) {
       contact.our_hello = fresh_hello(contact);
       if (!send_whole(contact.wire, encode(contact.our_hello)))
-        return unavailable("it closed before our hello");
+        return unavailable("it closed the connection before the hello");
     }
   }
   if (!contact.hello) {
@@ -293,17 +293,20 @@ Result<void> Contacts::answer_hello(Contact& contact) {
     contact.socket = int(std::min<uint32_t>(said.socket, TcpOptions::sockets_per_peer_max));
     contact.our_hello = fresh_hello(contact);
     contact.our_hello.socket = std::min(contact.our_hello.socket, contact.our_hello.sockets - 1);
-    if (!send_whole(contact.wire, encode(contact.our_hello))) return unavailable("it closed");
-    if (int(said.ranks) != ranks || int(said.rank) <= options_.rank) return conflict("it is no rank of ours");
+    if (!send_whole(contact.wire, encode(contact.our_hello)))
+      return unavailable("it closed the connection during the hello");
+    if (int(said.ranks) != ranks || int(said.rank) <= options_.rank)
+      return conflict("it is not a rank of this group");
     contact.peer = int(said.rank);
   } else if (int(said.ranks) != ranks || int(said.rank) != contact.peer) {
     return conflict("it is rank " + std::to_string(said.rank) + " of " + std::to_string(said.ranks));
   }
   if (int(said.sockets) != options_.sockets_per_peer)
     return conflict("it has " + std::to_string(said.sockets) + " sockets for each peer, where " +
-                    std::to_string(options_.sockets_per_peer) + " were asked for here");
+                    std::to_string(options_.sockets_per_peer) + " are configured here");
   const Digest proof = prove(options_.shared_value, contact.our_hello, said);
-  if (!send_whole(contact.wire, encode_proof(proof))) return unavailable("it closed");
+  if (!send_whole(contact.wire, encode_proof(proof)))
+    return unavailable("it closed the connection during the hello");
   return ok();
 }
 

@@ -28,7 +28,7 @@ uint32_t number_at(std::string_view payload, size_t offset) {
 
 std::string frame(FrameKind kind, std::initializer_list<uint32_t> numbers, std::string_view text) {
   const size_t length = numbers.size() * sizeof(uint32_t) + text.size();
-  CHECK(length <= control_payload_bytes_max, "what we say ourselves fits");
+  CHECK(length <= control_payload_bytes_max, "own control frames fit the limit");
   const HeaderBytes header = encode({kind, {}, length});
   std::string bytes(reinterpret_cast<const char*>(header.data()), header.size());
   for (const uint32_t number : numbers) {
@@ -52,7 +52,7 @@ HeaderBytes encode(const FrameHeader& header) {
 }
 
 Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes> bytes) {
-  if (get<uint32_t>(&bytes[0]) != kMagic) return corrupt("not a frame of ours: wrong magic");
+  if (get<uint32_t>(&bytes[0]) != kMagic) return corrupt("unknown frame: wrong magic");
   const auto kind = uint8_t(bytes[4]);
   if (kind < uint8_t(FrameKind::hello) || kind > uint8_t(FrameKind::waiting)) {
     return corrupt("unknown kind of frame: " + std::to_string(kind));
@@ -65,12 +65,13 @@ Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes>
   if (header.kind == FrameKind::data) return header;
   const bool names_a_rank = header.kind == FrameKind::waiting;
   if (header.tag != Tag{names_a_rank ? header.tag.operation : 0, 0})
-    return corrupt("a frame that is not data belongs to no operation");
+    return corrupt("a control frame names an operation");
   if (header.length > control_payload_bytes_max) {
-    return corrupt("a frame of " + std::to_string(header.length) + " bytes that is not data");
+    return corrupt("a frame of " + std::to_string(header.length) + " bytes, too long for a control frame");
   }
-  if (header.kind == FrameKind::goodbye && header.length != 0) return corrupt("a goodbye with a payload");
-  if (names_a_rank && header.length != 0) return corrupt("a waiting with a payload");
+  if (header.kind == FrameKind::goodbye && header.length != 0)
+    return corrupt("a goodbye frame with a payload");
+  if (names_a_rank && header.length != 0) return corrupt("a waiting frame with a payload");
   return header;
 }
 
@@ -91,16 +92,17 @@ std::string encode(const Failed& failed) {
 Result<Hello> decode_hello(std::string_view payload) {
   Hello hello;
   if (payload.size() != 4 * sizeof(uint32_t) + hello.nonce.size())
-    return corrupt("a hello of " + std::to_string(payload.size()) + " bytes");
+    return corrupt("a hello frame of " + std::to_string(payload.size()) + " bytes");
   hello.rank = number_at(payload, 0);
   hello.ranks = number_at(payload, 4);
   hello.socket = number_at(payload, 8);
   hello.sockets = number_at(payload, 12);
   std::memcpy(hello.nonce.data(), payload.data() + 16, hello.nonce.size());
   if (hello.rank >= hello.ranks)
-    return corrupt("a hello of rank " + std::to_string(hello.rank) + " of " + std::to_string(hello.ranks));
+    return corrupt("a hello frame of rank " + std::to_string(hello.rank) + " of " +
+                   std::to_string(hello.ranks));
   if (hello.socket >= hello.sockets)
-    return corrupt("a hello on socket " + std::to_string(hello.socket) + " of " +
+    return corrupt("a hello frame on socket " + std::to_string(hello.socket) + " of " +
                    std::to_string(hello.sockets));
   return hello;
 }
@@ -108,7 +110,7 @@ Result<Hello> decode_hello(std::string_view payload) {
 Result<Digest> decode_proof(std::string_view payload) {
   Digest proof;
   if (payload.size() != proof.size())
-    return corrupt("a proof of " + std::to_string(payload.size()) + " bytes");
+    return corrupt("a proof frame of " + std::to_string(payload.size()) + " bytes");
   std::memcpy(proof.data(), payload.data(), proof.size());
   return proof;
 }
@@ -118,7 +120,7 @@ Digest prove(std::string_view secret, const Hello& prover, const Hello& verifier
 }
 
 Result<Failed> decode_failed(std::string_view payload) {
-  if (payload.size() < sizeof(uint32_t)) return corrupt("a failed that is too short");
+  if (payload.size() < sizeof(uint32_t)) return corrupt("truncated failed frame");
   return Failed{number_at(payload, 0), to_utf8(payload.substr(4))};
 }
 

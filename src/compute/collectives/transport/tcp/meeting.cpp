@@ -33,7 +33,7 @@ Result<std::string> own_address(const Socket& socket) {
   char text[NI_MAXHOST];
   if (::getnameinfo(reinterpret_cast<sockaddr*>(&address), length, text, sizeof text, nullptr, 0,
                     NI_NUMERICHOST) != 0)
-    return unavailable("our own address has no text");
+    return unavailable("the own address cannot be formatted");
   return std::string(text);
 }
 
@@ -60,7 +60,8 @@ Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options)
 
   std::string all(size_t(ranks) * place_bytes, '\0');
   std::string mine = encode_place({host, TRY(port_of(met.listener))});
-  if (mine.size() >= place_bytes) return invalid("the name '" + host + "' is too long for a place to meet");
+  if (mine.size() >= place_bytes)
+    return invalid("the name '" + host + "' is too long for an address of the rendezvous");
   mine.resize(place_bytes, '\0');
   auto bytes = std::as_writable_bytes(std::span(all));
   if (first) {
@@ -109,9 +110,9 @@ Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& opti
         break;
       }
       if (options.cancelled && options.cancelled())
-        return cancelled("told to stop while waiting for other ranks");
+        return cancelled("cancelled while waiting for other ranks");
       if (SteadyClock::now() >= deadline) {
-        return unavailable("rank " + std::to_string(rank) + " left no file in " + folder + " within " +
+        return unavailable("rank " + std::to_string(rank) + " wrote no file in " + folder + " within " +
                            std::to_string(options.join_deadline.count()) + " ms");
       }
       (void)::poll(nullptr, 0, int(folder_look_interval.count()));

@@ -79,7 +79,7 @@ class Rendezvous {
       if (peer < options_->rank) missing += " [" + contacts_->last_failure(peer) + "]";
       if (first < 0) first = peer;
     }
-    Error error = unavailable(missing + " did not come within " +
+    Error error = unavailable(missing + " did not join within " +
                               std::to_string(options_->join_deadline.count()) + " ms");
     // Reports the failure to the neighbours, and through them to the other ranks.
     TcpTransport(std::move(options_), std::move(contacts_), std::move(wires_)).fail(error, first);
@@ -105,7 +105,7 @@ class Rendezvous {
     const auto until = std::min(deadline_, SteadyClock::now() + at_most);
     for (;;) {
       if (options_->cancelled && options_->cancelled())
-        return cancelled("told to stop while waiting for other ranks");
+        return cancelled("cancelled while waiting for other ranks");
       const auto left = std::chrono::ceil<Duration>(until - SteadyClock::now());
       if (left <= 0ms) return ok();
       const int ready = ::poll(events.data(), events.size(),
@@ -157,7 +157,7 @@ Result<Socket> listen_at(const Endpoint& endpoint, int backlog) {
     (void)::setsockopt(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // both versions
   (void)::setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.descriptor(), address.get(), address.length) != 0) {
-    if (errno == EADDRNOTAVAIL) return unavailable("the address is not ours (yet)");
+    if (errno == EADDRNOTAVAIL) return unavailable("the address does not belong to this host (yet)");
     return from_errno("bind");
   }
   if (::listen(socket.descriptor(), std::max(backlog, 16)) != 0) return from_errno("listen");
@@ -178,20 +178,20 @@ namespace {
 Result<void> check(const TcpOptions& options) {
   if (options.endpoints.empty()) return invalid("no endpoints");
   if (options.rank < 0 || size_t(options.rank) >= options.endpoints.size()) {
-    return invalid("rank " + std::to_string(options.rank) + " is none of the " +
+    return invalid("rank " + std::to_string(options.rank) + " is out of range for " +
                    std::to_string(options.endpoints.size()) + " endpoints");
   }
   if (options.shared_value.size() > TcpOptions::shared_value_bytes_max)
     return invalid("the shared value is too long");
   if (options.sockets_per_peer < 1 || options.sockets_per_peer > TcpOptions::sockets_per_peer_max)
-    return invalid("sockets_per_peer is " + std::to_string(options.sockets_per_peer) + ", and not 1 to " +
-                   std::to_string(TcpOptions::sockets_per_peer_max));
+    return invalid("sockets_per_peer is " + std::to_string(options.sockets_per_peer) +
+                   ", but must be between 1 and " + std::to_string(TcpOptions::sockets_per_peer_max));
   return ok();
 }
 
 Result<std::shared_ptr<const TlsKey>> key_for(const TcpOptions& options) {
   if (!options.encrypt) return std::shared_ptr<const TlsKey>();
-  if (options.shared_value.empty()) return invalid("a group without a secret cannot be encrypted");
+  if (options.shared_value.empty()) return invalid("encryption needs a shared secret");
   return TlsKey::make(options.shared_value);
 }
 

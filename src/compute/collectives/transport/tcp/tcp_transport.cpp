@@ -204,7 +204,7 @@ Result<void> TcpTransport::meet_contacts() {
     progressed();
   }
   if (!trouble) return ok();
-  trouble->error.message = name(trouble->peer) + " is gone: " + trouble->error.message;
+  trouble->error.message = name(trouble->peer) + " is lost: " + trouble->error.message;
   // Other ranks may know the first cause.
   std::vector<Fault> faults;
   for (int peer = 0; peer < size(); ++peer) {
@@ -322,7 +322,7 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
     }
   }
   if (stream.left && !stream.expected.empty() && !stream.frame)
-    return gone(peer, "it has left, but is still needed");
+    return gone(peer, "it has left the group, but is still needed");
   return std::nullopt;
 }
 
@@ -340,7 +340,7 @@ Error TcpTransport::other_operation(int peer, uint64_t theirs, uint64_t their_by
   return conflict(name(peer) + " is in its operation " + std::to_string(theirs) + " with " +
                   std::to_string(their_bytes) + " bytes, while " + name(rank()) + " is in operation " +
                   std::to_string(ours) + " and waits for " + std::to_string(our_bytes) +
-                  (theirs == ours && their_bytes == our_bytes ? " of another kind or place" : "") +
+                  (theirs == ours && their_bytes == our_bytes ? " of another kind or root" : "") +
                   ": all ranks must call the same operations in the same order");
 }
 
@@ -355,23 +355,23 @@ std::optional<TcpTransport::Fault> TcpTransport::control_frame(int peer, Stream&
   }
   if (kind == FrameKind::waiting) {
     if (tag.operation >= uint64_t(size()))
-      return Fault{peer, corrupt(name(peer) + " blames a rank that is not"), false};
+      return Fault{peer, corrupt(name(peer) + " reports an invalid rank"), false};
     heard(peer, int(tag.operation));
     return std::nullopt;
   }
-  if (kind == FrameKind::hello) return Fault{peer, corrupt(name(peer) + ": a second hello"), false};
+  if (kind == FrameKind::hello) return Fault{peer, corrupt(name(peer) + ": a second hello frame"), false};
   auto failed = decode_failed(payload);
   if (!failed) return Fault{peer, std::move(failed).error().in(name(peer)), false};
   if (failed->rank >= uint32_t(size()))
-    return Fault{peer, corrupt(name(peer) + " blames a rank that is not"), false};
-  return Fault{int(failed->rank), unavailable(failed->why + " (said " + name(peer) + ")"), true};
+    return Fault{peer, corrupt(name(peer) + " reports an invalid rank"), false};
+  return Fault{int(failed->rank), unavailable(failed->why + " (reported by " + name(peer) + ")"), true};
 }
 
 std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) {
   while (stream.wire && !stream.outgoing.empty()) {
     Outgoing& frame = stream.outgoing.front();
     if (stream.left || stream.closed) {
-      if (stream.owes()) return gone(peer, "it has left, but is still needed");
+      if (stream.owes()) return gone(peer, "it has left the group, but is still needed");
       stream.outgoing.clear();
       break;
     }
@@ -405,7 +405,7 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
 }
 
 TcpTransport::Fault TcpTransport::gone(int peer, std::string why) const {
-  return {peer, unavailable(name(peer) + " is gone: " + std::move(why)), false};
+  return {peer, unavailable(name(peer) + " is lost: " + std::move(why)), false};
 }
 
 Result<void> TcpTransport::wait() {
@@ -448,7 +448,7 @@ void TcpTransport::ask_after(std::span<const int> waited_for) {
 
 Result<void> TcpTransport::check_cancelled() {
   if (!options_->cancelled || !options_->cancelled()) return ok();
-  return fail(cancelled(name(rank()) + " was told to stop"), rank());
+  return fail(cancelled(name(rank()) + " was cancelled"), rank());
 }
 
 bool TcpTransport::has_readable() const {
@@ -466,7 +466,7 @@ std::vector<int> TcpTransport::hosts() const {
 
 Result<std::string> TcpTransport::offer() {
   const Endpoint own{options_->endpoints[size_t(rank())].host, 0};
-  offered_ = TRY(listen_at(own, size()).in("listening for a part of the group"));
+  offered_ = TRY(listen_at(own, size()).in("listening for a subgroup"));
   return encode_place({own.host, TRY(port_of(offered_))});
 }
 
@@ -483,7 +483,7 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(const std::vec
   for (size_t i = 0; i < members.size(); ++i) {
     if (members[i] == rank()) options.rank = int(i);
     options.endpoints.push_back(
-        TRY(decode_place(offers[size_t(members[i])]).in("what " + name(members[i]) + " offers")));
+        TRY(decode_place(offers[size_t(members[i])]).in("offer of " + name(members[i]))));
   }
   // Keeps out other groups of the same job.
   const Digest secret = hmac_sha256(options_->shared_value, "part " + std::to_string(key));
@@ -497,7 +497,7 @@ Result<void> TcpTransport::check_timeout(std::span<const int> waited_for) {
   if (const auto word = timeout_.word(waited_for, now)) tell(*word);
   if (!timeout_.is_over(now)) return ok();
   const int guilty = timeout_.guilty(waited_for, now);
-  return fail(unavailable("nothing from " + name(guilty) + " for " +
+  return fail(unavailable("timed out: nothing from " + name(guilty) + " for " +
                           std::to_string(timeout_.limit().count()) + " ms"),
               guilty);
 }

@@ -148,7 +148,7 @@ Library load() {
     if (handle == nullptr) handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }
   if (handle == nullptr) {
-    found.missing = "this machine has no libssl.so.3 (OpenSSL), without which ranks cannot encrypt";
+    found.missing = "libssl.so.3 not found: encryption between ranks needs OpenSSL; install it";
     return found;
   }
   // Also searches the dependencies of libssl (libcrypto).
@@ -193,7 +193,7 @@ Library load() {
   if (!found.missing.empty()) return found;
   found.descriptors = found.BIO_meth_new(bio_type_descriptor, "socket of a rank");
   if (found.descriptors == nullptr) {
-    found.missing = "OpenSSL makes no BIO";
+    found.missing = "OpenSSL cannot create a BIO";
     return found;
   }
   found.BIO_meth_set_write(found.descriptors, write_to_socket);
@@ -257,7 +257,7 @@ Result<std::shared_ptr<const TlsKey>> TlsKey::make(std::string_view secret) {
       library->SSL_CTX_set_ciphersuites(inside.context, ciphers) != 1 ||
       library->SSL_CTX_set_num_tickets(inside.context, 0) != 1 ||
       library->SSL_CTX_set_ex_data(inside.context, application_data_index, inside.key.data()) != 1) {
-    return unavailable("this machine's OpenSSL knows no TLS 1.3");
+    return unavailable("this machine's OpenSSL does not support TLS 1.3");
   }
   library->SSL_CTX_ctrl(inside.context, ctrl_mode, mode_partial_write | mode_moving_buffer, nullptr);
   library->SSL_CTX_set_psk_client_callback(inside.context, key_to_connect);
@@ -300,7 +300,7 @@ Result<bool> TlsSession::greet() {
   if (code == 0) return unavailable("it closed the connection");
   char why[256];
   library->ERR_error_string_n(code, why, sizeof why);
-  return conflict("it belongs to another job, or does not encrypt: " + std::string(why));
+  return conflict("it belongs to another job or does not encrypt: " + std::string(why));
 }
 
 ssize_t TlsSession::receive(std::span<std::byte> into) {
