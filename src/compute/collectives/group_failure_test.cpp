@@ -94,7 +94,7 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().kind, Kind::unavailable);
       EXPECT_NE(result.error().message.find("rank 2 ("), std::string::npos) << result.error().message;
-      EXPECT_NE(result.error().message.find("gone"), std::string::npos) << result.error().message;
+      EXPECT_NE(result.error().message.find("is lost"), std::string::npos) << result.error().message;
       // The first error is returned again.
       EXPECT_FALSE((*group)->barrier());
     });

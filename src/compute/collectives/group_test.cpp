@@ -323,7 +323,7 @@ TEST(Group, arguments_that_cannot_be_right_are_refused_before_anything_is_sent) 
     const auto in = numbers(std::span<const float>(three));
     const auto out = numbers(std::span(two));
     refused(calls::allreduce(in, out), "2 elements where 3");
-    refused(calls::broadcast(out, 2), "no rank 2");
+    refused(calls::broadcast(out, 2), "invalid root: rank 2");
     refused(calls::reduce_scatter(in, out, {}, {1, 1}), "3 elements where 2");
     refused(calls::reduce_scatter(in, out, {}, {3}), "one is needed for each rank");
     refused(calls::all_gather(in, out), "2 elements where 6");

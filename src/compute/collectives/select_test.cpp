@@ -87,7 +87,7 @@ TEST(Override, says_what_is_wrong) {
     const char* text;
     const char* why;
   } rows[] = {{"allreduce", "write"},
-              {"sum=ring:0-", "no operation"},
+              {"sum=ring:0-", "unknown operation"},
               {"allreduce=rings:0-", "unknown plan"},
               {"allreduce=hierarchical:0-", "one host"},
               {"gather=ring:0-", "unknown plan"},

@@ -229,7 +229,7 @@ TEST(Negotiator, what_cannot_be_fails_at_once) {
     request.name = "x";
     request.shape = {3, 2};
     handle = negotiator.submit(request);
-    expect_failed(handle, "does not hold the 4 elements");
+    expect_failed(handle, "does not match the buffer's 4 elements");
     request.shape.clear();
     request.output = collectives::numbers(std::span(others));
     handle = negotiator.submit(request);
