@@ -78,6 +78,12 @@ def test_every_include_is_allowed() -> None:
             continue
         may_modules, may_libraries, _ = sources.modules()[module]
         for number, ours, name in includes(path):
+            if (
+                name == "base/thread_safety.hpp"
+                and not is_test(path)
+                and "threads" not in may_libraries
+            ):
+                wrong.append(f"{path}:{number}: module {module} may not touch the library threads")
             if ours:
                 other = name.split("/")[0]
                 if other in sources.modules() and other != module and other not in may_modules:

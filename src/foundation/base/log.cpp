@@ -1,10 +1,10 @@
 #include "base/log.hpp"
 
 #include <cstdio>
-#include <mutex>
 
 #include "base/enum_table.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard {
 namespace {
@@ -59,8 +59,8 @@ void log(Level level, std::string_view room, std::string_view what, std::initial
     line.append(" ").append(key).append("=");
     append_value(line, value);
   }
-  static std::mutex one_line_at_a_time;
-  const std::lock_guard lock(one_line_at_a_time);
+  static Mutex one_line_at_a_time;
+  const MutexLock lock(one_line_at_a_time);
   if (state().sink)
     state().sink(level, line);
   else

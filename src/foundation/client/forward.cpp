@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "client/authority.hpp"
 #include "client/curl.hpp"
 
@@ -91,7 +92,7 @@ struct Forwarder::Handles {
   }
   CURL* take() {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (!idle.empty()) {
         CURL* handle = idle.back();
         idle.pop_back();
@@ -101,14 +102,14 @@ struct Forwarder::Handles {
     return static_cast<CURL*>(new_handle());
   }
   void give_back(CURL* handle) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (idle.size() < kIdleHandlesMax)
       idle.push_back(handle);
     else
       curl_easy_cleanup(handle);
   }
-  std::mutex mutex;
-  std::vector<CURL*> idle;  // guarded by mutex
+  Mutex mutex;
+  std::vector<CURL*> idle GUARDED_BY(mutex);
 };
 
 Forwarder::Forwarder(Clock& clock) : clock_(clock), handles_(std::make_unique<Handles>()) {}

@@ -17,14 +17,13 @@
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <condition_variable>
 #include <limits>
 #include <list>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "base/check.hpp"
+#include "base/thread_safety.hpp"
 #include "net/http_decoder.hpp"
 #include "net/http_message.hpp"
 #include "net/http_server.hpp"
@@ -107,8 +106,10 @@ struct Loop {
 // Leads a Responder to the loop of its connection, while it exists. Shared by the server and all responders of the
 // loop; the last one frees it.
 struct Gate {
-  std::mutex mutex;
-  Loop* loop;  // guarded by mutex; null once the server has stopped
+  explicit Gate(Loop* of) : loop(of) {}
+
+  Mutex mutex;
+  Loop* loop GUARDED_BY(mutex);  // null once the server has stopped
 };
 
 // -- a connection ---------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ class Server final : public HttpServer {
   TenantPool& pool() { return *pool_; }
   // Null: without TLS.
   std::shared_ptr<asio::ssl::context> tls() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return tls_;
   }
   bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
@@ -259,12 +260,11 @@ class Server final : public HttpServer {
   std::atomic<bool> stopping_ = false;
   bool stopped_ = false;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_:
-  size_t connections_ = 0;
-  std::map<asio::ip::address, size_t> peers_;  // peers with connections
-  std::shared_ptr<asio::ssl::context> tls_;    // of new connections
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  size_t connections_ GUARDED_BY(mutex_) = 0;
+  std::map<asio::ip::address, size_t> peers_ GUARDED_BY(mutex_);  // peers with connections
+  std::shared_ptr<asio::ssl::context> tls_ GUARDED_BY(mutex_);    // of new connections
 };
 
 // Answers by posting to the loop of the connection, or directly when called on its thread.
@@ -280,7 +280,7 @@ class LoopResponder final : public Responder {
   void reply(Response response) override {
     CHECK(!answered_, "a request is answered once");
     answered_ = true;
-    std::unique_lock lock(gate_->mutex);
+    MutexLock lock(gate_->mutex);
     if (!gate_->loop) return;
     if (gate_->loop->thread.get_id() == std::this_thread::get_id()) {
       lock.unlock();

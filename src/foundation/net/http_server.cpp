@@ -11,6 +11,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "net/http_connection_asio.hpp"
 #include "net/http_listener.hpp"
 
@@ -49,7 +50,7 @@ Result<void> Server::renew_certificate() {
   if (error) return invalid("reading the certificate " + settings_.certificate_file + ": " + error.message());
   made->use_private_key_file(settings_.key_file, asio::ssl::context::pem, error);
   if (error) return invalid("reading the key " + settings_.key_file + ": " + error.message());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tls_ = std::move(made);
   return ok();
 }
@@ -98,17 +99,16 @@ Result<void> Server::start() {
   TRY(renew_certificate());
   for (size_t i = 0; i < std::max<size_t>(1, settings_.io_threads); i++) {
     loops_.push_back(std::make_unique<Loop>());
-    gates_.push_back(std::make_shared<Gate>());
-    gates_.back()->loop = loops_.back().get();
+    gates_.push_back(std::make_shared<Gate>(loops_.back().get()));
   }
   TRY(listen());
   asio::co_spawn(loops_.front()->context, accept(), asio::detached);
   try {
     for (const auto& loop : loops_) {
       // A loop's thread reads its own id when it answers; the lock delays that until the id is written.
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       loop->thread = std::thread([this, &context = loop->context] {
-        { const std::lock_guard started(mutex_); }
+        { const MutexLock started(mutex_); }
         context.run();
       });
     }
@@ -150,7 +150,7 @@ asio::awaitable<void> Server::accept() {
 
 // Counts a new connection. False when its peer or the server has too many.
 bool Server::count(const asio::ip::address& peer, bool& peer_is_full) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = peers_.find(peer);
   peer_is_full = found != peers_.end() && found->second >= settings_.connections_per_peer_max;
   if (peer_is_full || connections_ >= settings_.connections_max) return false;
@@ -216,13 +216,13 @@ HttpServer::Load Server::load() const {
     load.streams_running = streams.running;
     load.streams_waiting = streams.waiting;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   load.connections = connections_;
   return load;
 }
 
 void Server::connection_ended(const asio::ip::address& peer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   connections_--;
   const auto found = peers_.find(peer);
   if (--found->second == 0) peers_.erase(found);
@@ -247,15 +247,15 @@ void Server::stop(Duration grace) {
   on_every_loop([](Connection& connection) { connection.close_if_idle(); });
   const bool running = !loops_.empty() && loops_.back()->thread.joinable();
   if (running) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, grace, [&] { return connections_ == 0; });
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock, grace, [&]() REQUIRES(mutex_) { return connections_ == 0; });
     lock.unlock();
     on_every_loop([](Connection& connection) { connection.cut_off(); });
     lock.lock();
-    changed_.wait(lock, [&] { return connections_ == 0; });
+    changed_.wait(lock, [&]() REQUIRES(mutex_) { return connections_ == 0; });
   }
   for (const auto& gate : gates_) {
-    const std::lock_guard lock(gate->mutex);
+    const MutexLock lock(gate->mutex);
     gate->loop = nullptr;
   }
   pool_.reset();

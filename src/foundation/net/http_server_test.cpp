@@ -6,10 +6,10 @@
 #include <atomic>
 #include <future>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "net/http_listener.hpp"
 #include "net/http_test_client.hpp"
 
@@ -86,9 +86,9 @@ TEST_F(Http, AnswersExpectContinue) {
 
 TEST_F(Http, AnswersFromAnotherThread) {
   std::vector<std::thread> threads;
-  std::mutex mutex;
+  Mutex mutex;
   handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     threads.emplace_back([request = std::move(request), responder = std::move(responder)] {
       responder->reply({201, {}, request.body});
     });

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <future>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "net/http_test_client.hpp"
 #include "net/test_socket.hpp"
 
@@ -56,14 +56,14 @@ TEST_F(HttpStreams, LargeStreamsPassBothWays) {
 
 // The beginning of the body up to the first '|' goes to preface(); the rest is streamed.
 struct Prefaced : Http {
-  std::mutex mutex;
-  std::map<std::string, std::string> begun;  // by connection; guarded by mutex
+  Mutex mutex;
+  std::map<std::string, std::string> begun GUARDED_BY(mutex);  // by connection
 
   Prefaced() {
     handler.on_choose = [](const RequestHead&) { return Handler::Choice{Intake::prefaced, 1000}; };
     handler.on_preface = [this](const RequestHead& head, std::string_view bytes,
                                 bool) -> std::optional<Handler::Choice> {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       std::string& all = begun[head.peer];
       all += bytes;
       if (all.find('|') == std::string::npos) return std::nullopt;
@@ -73,7 +73,7 @@ struct Prefaced : Http {
     handler.on_stream = [this](Stream& stream) {
       std::string rest(100, 0), all;
       {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         all = std::exchange(begun[stream.head().peer], {});
       }
       for (auto got = stream.read(rest); got && *got > 0; got = stream.read(rest))
@@ -106,7 +106,7 @@ TEST_F(Prefaced, RefusesLimitsAndRequiresADecision) {
   RawClient client = this->client();
   EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: 8\r\n\r\nbad|rest").status, 403);
   {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     begun.clear();
   }
   EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nnever").status, 400);

@@ -16,7 +16,6 @@
 #include <cstring>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -25,6 +24,7 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "net/frame_decoder.hpp"
 #include "os/files.hpp"
 
@@ -191,7 +191,7 @@ class SocketLink final : public Link {
       : poll_(poll), limits_(limits), socket_(std::move(socket)) {}
 
   void send(std::string frame) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!socket_ || why_) return;
     if (frame.size() > limits_.frame_bytes_max)
       return end(invalid("sending a frame of " + human_bytes(frame.size()) + ": the limit is " +
@@ -209,7 +209,7 @@ class SocketLink final : public Link {
   }
 
   void close() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (socket_) end(cancelled("closed on this side"));
   }
 
@@ -219,12 +219,12 @@ class SocketLink final : public Link {
 
   // True if this side ended it.
   bool over() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return ended_;
   }
 
   void writable() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (socket_ && !why_) flush();
   }
 
@@ -244,7 +244,7 @@ class SocketLink final : public Link {
 
   // Closes the socket and returns the first noted reason.
   Error finish() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     socket_.close();
     queue_.clear();
     queued_bytes_ = 0;
@@ -252,7 +252,7 @@ class SocketLink final : public Link {
   }
 
   void note(Error why) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!why_) why_ = std::move(why);
   }
 
@@ -262,21 +262,20 @@ class SocketLink final : public Link {
     std::string frame;
   };
 
-  // Requires: mutex_ is held.
-  void end(Error why) {
+  void end(Error why) REQUIRES(mutex_) {
     if (!why_) why_ = std::move(why);
     ended_ = true;
     ::shutdown(socket_.descriptor(), SHUT_RDWR);
   }
 
-  // Requires: mutex_ is held. The peer has gone, but its earlier frames are still delivered.
-  void sending_failed(Error why) {
+  // The peer has gone, but its earlier frames are still delivered.
+  void sending_failed(Error why) REQUIRES(mutex_) {
     if (!why_) why_ = std::move(why);
     ::shutdown(socket_.descriptor(), SHUT_RDWR);
   }
 
-  // Requires: mutex_ is held. Passes the kernel as much as it accepts, and watches for when it accepts more.
-  void flush() {
+  // Passes the kernel as much as it accepts, and watches for when it accepts more.
+  void flush() REQUIRES(mutex_) {
     while (!queue_.empty()) {
       std::array<iovec, 2 * kFramesAtOnceMax> parts;
       size_t count = 0;
@@ -306,7 +305,7 @@ class SocketLink final : public Link {
     want_writing(false);
   }
 
-  void want_writing(bool wanted) {
+  void want_writing(bool wanted) REQUIRES(mutex_) {
     if (wanted == writing_wanted_) return;
     writing_wanted_ = wanted;
     epoll_event event = {};
@@ -318,15 +317,14 @@ class SocketLink final : public Link {
   const int poll_;  // valid while socket_ is
   const LinkLimits limits_;
 
-  std::mutex mutex_;
-  // Guarded by mutex_:
-  os::File socket_;
-  std::optional<Error> why_;
-  bool ended_ = false;
-  std::deque<Outgoing> queue_;
-  size_t queued_bytes_ = 0;
-  size_t sent_of_first_ = 0;
-  bool writing_wanted_ = false;
+  Mutex mutex_;
+  os::File socket_ GUARDED_BY(mutex_);
+  std::optional<Error> why_ GUARDED_BY(mutex_);
+  bool ended_ GUARDED_BY(mutex_) = false;
+  std::deque<Outgoing> queue_ GUARDED_BY(mutex_);
+  size_t queued_bytes_ GUARDED_BY(mutex_) = 0;
+  size_t sent_of_first_ GUARDED_BY(mutex_) = 0;
+  bool writing_wanted_ GUARDED_BY(mutex_) = false;
 
   // Confined to the loop's thread:
   const int descriptor_ = socket_.descriptor();

@@ -6,12 +6,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <string_view>
 
 #include "base/check.hpp"
+#include "base/thread_safety.hpp"
 #include "net/link.hpp"
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
@@ -28,13 +27,13 @@ struct Peerless {
                                   {.opened = nullptr,
                                    .frame =
                                        [this](const std::shared_ptr<net::Link>&, std::string frame) {
-                                         const std::lock_guard lock(mutex);
+                                         const MutexLock lock(mutex);
                                          CHECK(frame.size() <= kFrameBytesMax, "frames have a limit");
                                          frame_bytes += 4 + frame.size();
                                        },
                                    .closed =
                                        [this](const std::shared_ptr<net::Link>&, Error) {
-                                         const std::lock_guard lock(mutex);
+                                         const MutexLock lock(mutex);
                                          closed++;
                                          changed.notify_all();
                                        }},
@@ -44,8 +43,8 @@ struct Peerless {
   }
 
   os::TemporaryDirectory directory;
-  std::mutex mutex;
-  std::condition_variable changed;
+  Mutex mutex;
+  ConditionVariable changed;
   size_t frame_bytes = 0, closed = 0;
   std::unique_ptr<net::LinkListener> listener;
 };
@@ -59,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   size_t closed_before, frame_bytes_before;
   {
-    const std::lock_guard lock(server.mutex);
+    const MutexLock lock(server.mutex);
     closed_before = server.closed;
     frame_bytes_before = server.frame_bytes;
   }
@@ -77,8 +76,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
   ::shutdown(socket.descriptor(), SHUT_WR);
 
-  std::unique_lock lock(server.mutex);
-  server.changed.wait(lock, [&] { return server.closed > closed_before; });
+  MutexLock lock(server.mutex);
+  server.changed.wait(lock, [&]() REQUIRES(server.mutex) { return server.closed > closed_before; });
   CHECK(server.closed == closed_before + 1, "a link is closed once");
   CHECK(server.frame_bytes - frame_bytes_before <= bytes.size(), "no more comes out than went in");
   return 0;

@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "net/test_socket.hpp"
 #include "os/files.hpp"
 #include "os/temporary_directory.hpp"
@@ -29,14 +28,14 @@ class Seen {
     return {
         .opened =
             [this](const std::shared_ptr<Link>& link) {
-              const std::lock_guard lock(mutex_);
+              const MutexLock lock(mutex_);
               links_.push_back(link);
               changed_.notify_all();
             },
         .frame =
             [this](const std::shared_ptr<Link>& link, std::string frame) {
               {
-                const std::lock_guard lock(mutex_);
+                const MutexLock lock(mutex_);
                 if (closed_.contains(link.get())) late_++;
                 bytes_ += frame.size();
                 if (echoes)
@@ -49,7 +48,7 @@ class Seen {
             },
         .closed =
             [this](const std::shared_ptr<Link>& link, Error why) {
-              const std::lock_guard lock(mutex_);
+              const MutexLock lock(mutex_);
               if (closed_.contains(link.get())) late_++;
               closed_.emplace(link.get(), why);
               links_seen_closed_.push_back(link);
@@ -60,7 +59,7 @@ class Seen {
 
   template <class Condition>
   bool wait(Condition condition) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     return changed_.wait_for(lock, 60s, condition);
   }
   bool wait_for_links(size_t count) {
@@ -83,8 +82,8 @@ class Seen {
   bool echoes = false;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  ConditionVariable changed_;
   std::vector<std::shared_ptr<Link>> links_, links_seen_closed_;
   std::vector<std::string> frames_;
   std::map<Link*, Error> closed_;

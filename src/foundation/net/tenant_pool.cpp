@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::net {
 
 bool TenantPool::run(const std::string& tenant, std::function<void()> work) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Tenant& mine = tenants_[tenant];
     if (mine.running >= per_tenant_max_) {
       mine.waiting.push_back(std::move(work));
@@ -33,7 +34,7 @@ bool TenantPool::start(const std::string& tenant, std::function<void()> work) {
 void TenantPool::finished(const std::string& tenant) {
   std::function<void()> next;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = tenants_.find(tenant);
     CHECK(found != tenants_.end() && found->second.running > 0, "work that ends was counted when it began");
     Tenant& mine = found->second;
@@ -52,7 +53,7 @@ void TenantPool::finished(const std::string& tenant) {
 }
 
 TenantPool::Load TenantPool::load() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Load load;
   for (const auto& [tenant, mine] : tenants_) {
     load.running += mine.running;

@@ -8,9 +8,9 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "base/thread_safety.hpp"
 #include "os/thread_pool.hpp"
 
 namespace trainyard::net {
@@ -42,9 +42,9 @@ class TenantPool {
   void finished(const std::string& tenant);
 
   const size_t per_tenant_max_;
-  mutable std::mutex mutex_;
-  std::map<std::string, Tenant> tenants_;  // guarded by mutex_; tenants with work
-  os::ThreadPool pool_;                    // last: its destructor runs the waiting work
+  mutable Mutex mutex_;
+  std::map<std::string, Tenant> tenants_ GUARDED_BY(mutex_);  // tenants with work
+  os::ThreadPool pool_;                                       // last: its destructor runs the waiting work
 };
 
 }  // namespace trainyard::net

@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <set>
 #include <tuple>
 
 #include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "objects/checksum.hpp"
 #include "objects/directory/bucket_tree.hpp"
 #include "objects/directory/held_parts.hpp"
@@ -74,8 +74,12 @@ class Directory final : public Objects {
             {{"bucket", name}, {"why", info.error().message}});
         info = BucketInfo{name, "", clock_.now()};
       }
-      trees_[name] = std::make_shared<BucketTree>(*info, bucket_path, disk_);
-      if (const auto counted = count_stored(*trees_[name], use_); !counted)
+      const auto tree = std::make_shared<BucketTree>(*info, bucket_path, disk_);
+      {
+        const MutexLock lock(mu_);
+        trees_[name] = tree;
+      }
+      if (const auto counted = count_stored(*tree, use_); !counted)
         log(Level::error, "objects", "could not count all stored objects",
             {{"bucket", name}, {"why", counted.error().message}});
     }
@@ -94,7 +98,7 @@ class Directory final : public Objects {
     TRY(disk_.write_file_durably(
         made + "/bucket", dump(Json{{"region", region}, {"created_ms", to_milliseconds(info.created)}})));
     {
-      std::lock_guard lock(mu_);
+      MutexLock lock(mu_);
       if (trees_.contains(bucket)) {
         discard(made);
         return bucket_exists(bucket);
@@ -112,7 +116,7 @@ class Directory final : public Objects {
     TRY(check_writable());
     const std::string retired = temporary_path();
     {
-      std::lock_guard lock(mu_);
+      MutexLock lock(mu_);
       const auto found = trees_.find(bucket);
       if (found == trees_.end()) return no_bucket(bucket);
       TRY(found->second->retire(retired));
@@ -127,7 +131,7 @@ class Directory final : public Objects {
   Result<BucketInfo> head_bucket(const std::string& bucket) override { return TRY(find(bucket))->info(); }
 
   Result<std::vector<BucketInfo>> list_buckets() override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     std::vector<BucketInfo> all;
     for (const auto& [name, tree] : trees_) all.push_back(tree->info());
     return all;
@@ -349,7 +353,7 @@ class Directory final : public Objects {
     TRY(check_writable());
     std::vector<Tree> trees;
     {
-      std::lock_guard lock(mu_);
+      MutexLock lock(mu_);
       for (const auto& [name, tree] : trees_) trees.push_back(tree);
     }
     for (const Tree& tree : trees) {
@@ -503,7 +507,7 @@ class Directory final : public Objects {
   }
 
   Result<Tree> find(const std::string& bucket) {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     const auto found = trees_.find(bucket);
     if (found == trees_.end()) return no_bucket(bucket);
     return found->second;
@@ -520,8 +524,8 @@ class Directory final : public Objects {
   HeldParts held_parts_;
   NamedLocks upload_locks_;  // by the upload's ID: its parts, and where its directory lies
   std::atomic<uint64_t> temporaries_ = 0;
-  std::mutex mu_;
-  std::map<std::string, Tree> trees_;  // guarded by mu_
+  Mutex mu_;
+  std::map<std::string, Tree> trees_ GUARDED_BY(mu_);
 };
 
 }  // namespace

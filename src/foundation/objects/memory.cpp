@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <tuple>
 
+#include "base/thread_safety.hpp"
 #include "objects/checksum.hpp"
 #include "objects/listing.hpp"
 #include "objects/multipart.hpp"
@@ -80,26 +80,26 @@ class Memory final : public Objects {
 
   Result<void> create_bucket(const std::string& bucket, const std::string& region) override {
     TRY(check_bucket_name(bucket));
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     const bool made = buckets_.try_emplace(bucket, Bucket{{bucket, region, clock_.now()}, {}, {}}).second;
     if (!made) return bucket_exists(bucket);
     return ok();
   }
 
   Result<void> delete_bucket(const std::string& bucket) override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     if (!TRY(find(bucket))->blobs.empty()) return bucket_not_empty(bucket);
     buckets_.erase(bucket);
     return ok();
   }
 
   Result<BucketInfo> head_bucket(const std::string& bucket) override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     return TRY(find(bucket))->info;
   }
 
   Result<std::vector<BucketInfo>> list_buckets() override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     std::vector<BucketInfo> all;
     for (const auto& [name, bucket] : buckets_) all.push_back(bucket.info);
     return all;
@@ -107,14 +107,14 @@ class Memory final : public Objects {
 
   Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
                                       std::optional<Range> range) override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     Blob blob = TRY(find(bucket, key));
     const Range resolved = TRY(resolve_range(range, blob->info.bytes));
     return std::unique_ptr<Reader>(new MemoryReader(std::move(blob), resolved));
   }
 
   Result<ObjectInfo> head(const std::string& bucket, const std::string& key) override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     return TRY(find(bucket, key))->info;
   }
 
@@ -122,7 +122,7 @@ class Memory final : public Objects {
                                       const PutOptions& options) override {
     TRY(head_bucket(bucket));
     return make_writer(key, options, [this, bucket, key, options](Blob blob) -> Result<void> {
-      std::lock_guard lock(mu_);
+      MutexLock lock(mu_);
       auto& blobs = TRY(find(bucket))->blobs;
       if (options.only_if_absent && blobs.contains(key)) return key_exists(bucket, key);
       blobs[key] = std::move(blob);
@@ -132,13 +132,13 @@ class Memory final : public Objects {
 
   Result<void> remove(const std::string& bucket, const std::string& key) override {
     TRY(check_key(key));
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     TRY(find(bucket))->blobs.erase(key);
     return ok();
   }
 
   Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     MapCursor cursor(TRY(find(bucket))->blobs);
     return list_page(cursor, query);
   }
@@ -148,7 +148,7 @@ class Memory final : public Objects {
     TRY(check_key(key));
     TRY(check_options(options));
     TRY(ContentCheck::make(options));
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     Bucket* const found = TRY(find(bucket));
     const std::string id = random_.hex(16);
     found->uploads[id] = Upload{{key, id, clock_.now()}, options, {}};
@@ -161,13 +161,13 @@ class Memory final : public Objects {
     TRY(check_part_number(part));
     PutOptions of_part = options;
     {
-      std::lock_guard lock(mu_);
+      MutexLock lock(mu_);
       const Upload* const upload = TRY(find_upload(bucket, key, upload_id));
       for (const auto& [algorithm, value] : upload->options.checksums)
         of_part.checksums.try_emplace(algorithm, "");
     }
     return make_writer(key, of_part, [this, bucket, key, upload_id, part](Blob blob) -> Result<void> {
-      std::lock_guard lock(mu_);
+      MutexLock lock(mu_);
       TRY(find_upload(bucket, key, upload_id))->parts[part] = std::move(blob);
       return ok();
     });
@@ -176,7 +176,7 @@ class Memory final : public Objects {
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
                                      const std::string& upload_id, const std::vector<PartInfo>& parts,
                                      const CompleteOptions& declared) override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     Bucket* const found = TRY(find(bucket));
     const auto done = found->blobs.find(key);
     if (done != found->blobs.end() && !upload_id.empty() && done->second->upload_id == upload_id)
@@ -205,7 +205,7 @@ class Memory final : public Objects {
 
   Result<void> abort_upload(const std::string& bucket, const std::string& key,
                             const std::string& upload_id) override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     TRY(find_upload(bucket, key, upload_id));
     buckets_.at(bucket).uploads.erase(upload_id);
     return ok();
@@ -213,7 +213,7 @@ class Memory final : public Objects {
 
   Result<std::vector<PartInfo>> list_parts(const std::string& bucket, const std::string& key,
                                            const std::string& upload_id) override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     std::vector<PartInfo> parts;
     const Upload* const upload = TRY(find_upload(bucket, key, upload_id));
     for (const auto& [number, blob] : upload->parts) parts.push_back(part_info(number, *blob));
@@ -222,7 +222,7 @@ class Memory final : public Objects {
 
   Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
                                                const std::string& prefix) override {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     std::vector<UploadInfo> uploads;
     const Bucket* const found = TRY(find(bucket));
     for (const auto& [id, upload] : found->uploads)
@@ -286,20 +286,20 @@ class Memory final : public Objects {
         new MemoryWriter(clock_, key, options, std::move(check), std::move(store)));
   }
 
-  // Require: mu_ is held.
-  Result<Bucket*> find(const std::string& bucket) {
+  Result<Bucket*> find(const std::string& bucket) REQUIRES(mu_) {
     const auto found = buckets_.find(bucket);
     if (found == buckets_.end()) return no_bucket(bucket);
     return &found->second;
   }
-  Result<Blob> find(const std::string& bucket, const std::string& key) {
+  Result<Blob> find(const std::string& bucket, const std::string& key) REQUIRES(mu_) {
     const auto& blobs = TRY(find(bucket))->blobs;
     TRY(check_key(key));
     const auto found = blobs.find(key);
     if (found == blobs.end()) return no_key(bucket, key);
     return found->second;
   }
-  Result<Upload*> find_upload(const std::string& bucket, const std::string& key, const std::string& id) {
+  Result<Upload*> find_upload(const std::string& bucket, const std::string& key, const std::string& id)
+      REQUIRES(mu_) {
     auto& uploads = TRY(find(bucket))->uploads;
     const auto found = uploads.find(id);
     if (found == uploads.end() || found->second.info.key != key) return no_upload(id);
@@ -308,8 +308,8 @@ class Memory final : public Objects {
 
   Clock& clock_;
   Random& random_;
-  std::mutex mu_;
-  std::map<std::string, Bucket> buckets_;  // guarded by mu_
+  Mutex mu_;
+  std::map<std::string, Bucket> buckets_ GUARDED_BY(mu_);
 };
 
 }  // namespace

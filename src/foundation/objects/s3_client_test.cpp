@@ -4,9 +4,9 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "net/http_server.hpp"
 #include "os/machine_clock.hpp"
 
@@ -27,7 +27,7 @@ class Endpoint final : public net::Handler {
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(server_->port()); }
   std::vector<std::string> asked() {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     return asked_;
   }
 
@@ -42,7 +42,7 @@ class Endpoint final : public net::Handler {
       body.append(buffer, *bytes);
     }
     {
-      std::lock_guard lock(mu_);
+      MutexLock lock(mu_);
       asked_.push_back(stream.head().method + " " + stream.head().target);
     }
     answer_(stream, body);
@@ -50,8 +50,8 @@ class Endpoint final : public net::Handler {
 
  private:
   const Answer answer_;
-  std::mutex mu_;
-  std::vector<std::string> asked_;  // guarded by mu_
+  Mutex mu_;
+  std::vector<std::string> asked_ GUARDED_BY(mu_);
   std::unique_ptr<net::HttpServer> server_;
 };
 

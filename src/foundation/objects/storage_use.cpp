@@ -4,6 +4,7 @@
 
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::objects {
 namespace {
@@ -54,7 +55,7 @@ Result<void> StorageUse::Charge::add(uint64_t bytes, uint64_t objects) {
 Result<void> StorageUse::take(const std::string& bucket, const std::string& owner, StoredAmount amount) {
   const auto quotas = quotas_();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     TRY(check(quotas->buckets, "bucket", bucket, at(buckets_, bucket), amount));
     if (!owner.empty()) TRY(check(quotas->users, "user", owner, at(owners_, owner), amount));
     add_to(all_[bucket][owner], amount);
@@ -65,14 +66,14 @@ Result<void> StorageUse::take(const std::string& bucket, const std::string& owne
 }
 
 void StorageUse::add(const std::string& bucket, const std::string& owner, StoredAmount amount) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   add_to(all_[bucket][owner], amount);
   add_to(buckets_[bucket], amount);
   add_to(owners_[owner], amount);
 }
 
 void StorageUse::remove(const std::string& bucket, const std::string& owner, StoredAmount amount) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = all_.find(bucket);
   if (found == all_.end()) return;  // the bucket was removed meanwhile
   take_from(found->second, owner, amount);
@@ -81,7 +82,7 @@ void StorageUse::remove(const std::string& bucket, const std::string& owner, Sto
 }
 
 void StorageUse::forget(const std::string& bucket) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = all_.find(bucket);
   if (found == all_.end()) return;
   for (const auto& [owner, amount] : found->second) take_from(owners_, owner, amount);
@@ -90,17 +91,17 @@ void StorageUse::forget(const std::string& bucket) {
 }
 
 StoredAmount StorageUse::of_bucket(const std::string& bucket) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return at(buckets_, bucket);
 }
 
 StoredAmount StorageUse::of_owner(const std::string& owner) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return at(owners_, owner);
 }
 
 std::map<std::string, StoredAmount> StorageUse::buckets() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return buckets_;
 }
 

@@ -12,11 +12,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "objects/objects.hpp"
 
 namespace trainyard::objects {
@@ -78,10 +78,10 @@ class StorageUse {
   Result<void> take(const std::string& bucket, const std::string& owner, StoredAmount amount);
 
   const FindStorageQuotas quotas_;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_:
-  std::map<std::string, std::map<std::string, StoredAmount>> all_;  // by bucket, by owner
-  std::map<std::string, StoredAmount> buckets_, owners_;            // their sums
+  mutable Mutex mutex_;
+  std::map<std::string, std::map<std::string, StoredAmount>> all_ GUARDED_BY(mutex_);  // by bucket, by owner
+  std::map<std::string, StoredAmount> buckets_ GUARDED_BY(mutex_);                     // their sums
+  std::map<std::string, StoredAmount> owners_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::objects

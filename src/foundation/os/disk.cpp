@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::os {
 namespace {
 
@@ -46,14 +48,14 @@ Result<void> Disk::sync(const File& file, const std::string& path) const {
 
 Result<void> Disk::note(Result<void> synced, const std::string& path) const {
   if (!synced && synced.error().kind != Kind::exhausted && synced.error().kind != Kind::not_found) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (failed_sync_.empty()) failed_sync_ = path;
   }
   return synced;
 }
 
 std::string Disk::failed_sync() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failed_sync_;
 }
 

@@ -9,12 +9,12 @@
 // Threads: callable from anywhere. Errors: by errno (base/result.hpp), with the path in the message.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/file_faults.hpp"
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "os/files.hpp"
 
 namespace trainyard::os {
@@ -50,8 +50,8 @@ class Disk {
   Result<void> note(Result<void> synced, const std::string& path) const;
 
   FileFaults* const faults_;
-  mutable std::mutex mutex_;
-  mutable std::string failed_sync_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  mutable std::string failed_sync_ GUARDED_BY(mutex_);
 };
 
 // Returns the bytes that an ordinary user may still write to the file system of the path.

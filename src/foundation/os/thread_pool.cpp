@@ -3,23 +3,25 @@
 #include <system_error>
 #include <utility>
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::os {
 
 ThreadPool::ThreadPool(size_t threads_max, Duration idle_limit)
     : threads_max_(threads_max), idle_limit_(idle_limit) {}
 
 ThreadPool::~ThreadPool() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   stopping_ = true;
   changed_.notify_all();
-  changed_.wait(lock, [&] { return threads_.empty(); });
+  changed_.wait(lock, [&]() REQUIRES(mutex_) { return threads_.empty(); });
   for (std::thread& thread : ended_) thread.join();
 }
 
 bool ThreadPool::run(std::function<void()> work) {
   std::list<std::thread> ended;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     backlog_.push_back(std::move(work));
     ended.swap(ended_);
     if (idle_ >= backlog_.size()) {
@@ -42,10 +44,10 @@ bool ThreadPool::run(std::function<void()> work) {
 }
 
 void ThreadPool::serve(std::list<std::thread>::iterator self) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     idle_++;
-    changed_.wait_for(lock, idle_limit_, [&] { return stopping_ || !backlog_.empty(); });
+    changed_.wait_for(lock, idle_limit_, [&]() REQUIRES(mutex_) { return stopping_ || !backlog_.empty(); });
     idle_--;
     if (backlog_.empty()) break;  // stopping, or idle for too long
     std::function<void()> work = std::move(backlog_.front());

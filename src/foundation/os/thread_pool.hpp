@@ -3,13 +3,12 @@
 // Threads: run() from anywhere. Lifetime: the destructor waits for all work given, queued work included.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <list>
-#include <mutex>
 #include <thread>
 
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 
 namespace trainyard::os {
@@ -30,14 +29,13 @@ class ThreadPool {
 
   const size_t threads_max_;
   const Duration idle_limit_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_:
-  std::deque<std::function<void()>> backlog_;
-  std::list<std::thread> threads_;
-  std::list<std::thread> ended_;  // joined by the next thread that ends, or the destructor
-  size_t idle_ = 0;
-  bool stopping_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<std::function<void()>> backlog_ GUARDED_BY(mutex_);
+  std::list<std::thread> threads_ GUARDED_BY(mutex_);
+  std::list<std::thread> ended_ GUARDED_BY(mutex_);  // joined by the next thread that ends, or the destructor
+  size_t idle_ GUARDED_BY(mutex_) = 0;
+  bool stopping_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace trainyard::os

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::sqlite {
 
@@ -22,7 +23,7 @@ struct FileWatch::Hooks {
     return fault.error_number;
   }
   void sync_failed(const std::string& path) const {
-    const std::lock_guard lock(watch->mutex_);
+    const MutexLock lock(watch->mutex_);
     if (!watch->failed_sync_) watch->failed_sync_ = path;
   }
   static Hooks& of(sqlite3_vfs* vfs) { return *static_cast<Hooks*>(vfs->pAppData); }
@@ -175,7 +176,7 @@ FileWatch::FileWatch(FileFaults* faults) : faults_(faults), hooks_(std::make_uni
 FileWatch::~FileWatch() { sqlite3_vfs_unregister(&hooks_->ours); }
 
 std::optional<std::string> FileWatch::failed_sync() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failed_sync_;
 }
 

@@ -8,11 +8,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/file_faults.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::sqlite {
 
@@ -34,8 +34,8 @@ class FileWatch {
   FileFaults* const faults_;
   std::string name_;
   std::unique_ptr<Hooks> hooks_;
-  mutable std::mutex mutex_;
-  std::optional<std::string> failed_sync_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::optional<std::string> failed_sync_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::sqlite

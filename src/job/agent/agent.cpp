@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "contract/contract.hpp"
 #include "os/volume.hpp"
 
@@ -74,7 +75,7 @@ void Agent::fence() { post(Fenced{}); }
 
 void Agent::post(Event event) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     events_.push_back(std::move(event));
   }
   changed_.notify_all();
@@ -105,7 +106,7 @@ bool Agent::run() {
 }
 
 Event Agent::wait_event() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     if (!events_.empty()) {
       Event event = std::move(events_.front());
@@ -135,7 +136,7 @@ Event Agent::wait_event() {
     }
     if (grace_ends_) wait = std::min(wait, *grace_ends_ - now);
     if (runtime_ends_) wait = std::min(wait, *runtime_ends_ - now);
-    changed_.wait_for(lock, wait, [&] { return !events_.empty(); });
+    changed_.wait_for(lock, wait, [&]() REQUIRES(mutex_) { return !events_.empty(); });
   }
 }
 
@@ -174,7 +175,7 @@ void Agent::work(Stage stage) {
   context_.run = run_;
   context_.done = {};
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     work_ = stage;
   }
   ordered_.notify_one();
@@ -182,9 +183,9 @@ void Agent::work(Stage stage) {
 }
 
 void Agent::carry_out_stages() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    ordered_.wait(lock, [&] { return work_ || over_; });
+    ordered_.wait(lock, [&]() REQUIRES(mutex_) { return work_ || over_; });
     if (!work_) return;
     const Stage stage = *work_;
     lock.unlock();
@@ -200,13 +201,13 @@ void Agent::carry_out_stages() {
 }
 
 void Agent::await_worker() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !work_; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() REQUIRES(mutex_) { return !work_; });
 }
 
 void Agent::end_worker() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     over_ = true;
   }
   ordered_.notify_one();

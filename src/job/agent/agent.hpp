@@ -14,9 +14,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -25,6 +23,7 @@
 #include "agent/stall_watch.hpp"
 #include "agent/step_context.hpp"
 #include "agent/usage_meter.hpp"
+#include "base/thread_safety.hpp"
 #include "base/watched_time.hpp"
 
 namespace trainyard::agent {
@@ -77,12 +76,12 @@ class Agent {
   std::chrono::nanoseconds looked_at_{};
   StallWatch stall_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;  // an event has arrived, or the worker is free
-  std::condition_variable ordered_;  // work_ or over_ was set
-  std::deque<Event> events_;         // guarded by mutex_
-  std::optional<Stage> work_;        // guarded by mutex_; the stage whose steps the worker carries out
-  bool over_ = false;                // guarded by mutex_; no more work follows
+  Mutex mutex_;
+  ConditionVariable changed_;  // an event has arrived, or the worker is free
+  ConditionVariable ordered_;  // work_ or over_ was set
+  std::deque<Event> events_ GUARDED_BY(mutex_);
+  std::optional<Stage> work_ GUARDED_BY(mutex_);  // the stage whose steps the worker carries out
+  bool over_ GUARDED_BY(mutex_) = false;          // no more work follows
 
   std::atomic<bool> process_runs_ = false;
   std::thread worker_;   // one for all stages, started with the first one

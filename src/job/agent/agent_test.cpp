@@ -8,6 +8,7 @@
 
 #include "agent/artifact.hpp"
 #include "agent/steps.hpp"
+#include "base/thread_safety.hpp"
 #include "objects/memory.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
@@ -22,54 +23,56 @@ using domain::HostState;
 class Said final : public Facts {
  public:
   void state(wire::StateFact fact) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     states_.push_back(std::move(fact));
     changed_.notify_all();
   }
   void lines(std::vector<wire::LogLine> lines) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto& line : lines) lines_.push_back(std::move(line.text));
     changed_.notify_all();
   }
   void points(std::vector<wire::MetricPoint> points) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     largest_batch_ = std::max(largest_batch_, points.size());
     points_.insert(points_.end(), points.begin(), points.end());
   }
   size_t largest_batch() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return largest_batch_;
   }
   void say(const std::string& text) override { lines({{{}, "trainyard: " + text}}); }
 
   bool wait_line(const std::string& text) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 60s, [&] { return std::ranges::find(lines_, text) != lines_.end(); });
+    MutexLock lock(mutex_);
+    return changed_.wait_for(
+        lock, 60s, [&]() REQUIRES(mutex_) { return std::ranges::find(lines_, text) != lines_.end(); });
   }
   bool wait_state(HostState state) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 60s, [&] { return !states_.empty() && states_.back().state >= state; });
+    MutexLock lock(mutex_);
+    return changed_.wait_for(
+        lock, 60s, [&]() REQUIRES(mutex_) { return !states_.empty() && states_.back().state >= state; });
   }
   std::vector<wire::StateFact> states() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return states_;
   }
   std::vector<std::string> lines() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return lines_;
   }
   std::vector<wire::MetricPoint> points() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return points_;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<wire::StateFact> states_;
-  std::vector<std::string> lines_;
-  std::vector<wire::MetricPoint> points_;
-  size_t largest_batch_ = 0;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<wire::StateFact> states_ GUARDED_BY(mutex_);
+  std::vector<std::string> lines_ GUARDED_BY(mutex_);
+  std::vector<wire::MetricPoint> points_ GUARDED_BY(mutex_);
+  size_t largest_batch_ GUARDED_BY(mutex_) = 0;
 };
 
 // A container whose process is a function of the test.
@@ -91,7 +94,7 @@ class Played final : public containers::Container {
       Hands hands{output, told_to_stop_, killed_};
       const int code = play(hands);
       ::close(output);
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       exit_ = containers::ContainerExit{killed_ ? 137 : code, hands.out_of_memory};
       changed_.notify_all();
     });
@@ -105,12 +108,12 @@ class Played final : public containers::Container {
     return {};
   }
   void kill_all() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!exit_) killed_ = true;
   }
   Result<std::optional<containers::ContainerExit>> wait(Duration at_most) override {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, at_most, [&] { return exit_.has_value(); });
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock, at_most, [&]() REQUIRES(mutex_) { return exit_.has_value(); });
     return exit_;
   }
   Result<containers::ContainerUsage> usage() override {
@@ -119,9 +122,9 @@ class Played final : public containers::Container {
 
  private:
   std::atomic<bool> told_to_stop_ = false, killed_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<containers::ContainerExit> exit_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::optional<containers::ContainerExit> exit_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

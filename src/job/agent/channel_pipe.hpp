@@ -6,11 +6,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "agent/lifecycle.hpp"
+#include "base/thread_safety.hpp"
 #include "data/contents.hpp"
 #include "data/pipe.hpp"
 
@@ -19,17 +19,17 @@ namespace trainyard::agent {
 class FirstFailure {
  public:
   void tell(Failure failure) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!failure_) failure_ = std::move(failure);
   }
   std::optional<Failure> get() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return failure_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::optional<Failure> failure_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::optional<Failure> failure_ GUARDED_BY(mutex_);
 };
 
 class ChannelPipe {

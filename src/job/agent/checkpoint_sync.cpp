@@ -11,6 +11,7 @@
 #include "agent/key_paths.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -69,7 +70,7 @@ CheckpointSync::CheckpointSync(SyncSettings settings, Tree base, objects::Object
 CheckpointSync::~CheckpointSync() {
   broken_off_.order();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_all();
@@ -123,7 +124,7 @@ void CheckpointSync::start() {
 }
 
 bool CheckpointSync::ending() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ending_;
 }
 
@@ -148,14 +149,14 @@ void CheckpointSync::run() {
       }
     }
     const auto rest = std::max<std::chrono::nanoseconds>(interval, kLookShare * (clock_.monotonic() - began));
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, rest, [&] { return ending_; });
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock, rest, [&]() REQUIRES(mutex_) { return ending_; });
   }
 }
 
 Result<void> CheckpointSync::finish(const Interruption& interruption) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
   changed_.notify_all();

@@ -17,9 +17,7 @@
 // Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -29,6 +27,7 @@
 #include "agent/interruption.hpp"
 #include "agent/keys.hpp"
 #include "agent/tree.hpp"
+#include "base/thread_safety.hpp"
 #include "objects/objects.hpp"
 
 namespace trainyard::agent {
@@ -100,9 +99,9 @@ class CheckpointSync {
   std::set<std::string> marked_;  // have kUploadingMark
   std::set<std::string> told_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ending_ = false;  // guarded by mutex_
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  bool ending_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

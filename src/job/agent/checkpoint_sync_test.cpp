@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/thread_safety.hpp"
 #include "objects/memory.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
@@ -22,19 +23,19 @@ class Heard final : public Facts {
   void lines(std::vector<wire::LogLine>) override {}
   void points(std::vector<wire::MetricPoint>) override {}
   void say(const std::string& text) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     said_.push_back(text);
   }
   std::string said() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::string all;
     for (const auto& text : said_) all += text + "\n";
     return all;
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<std::string> said_;
+  Mutex mutex_;
+  std::vector<std::string> said_ GUARDED_BY(mutex_);
 };
 
 class CheckpointSyncTest : public testing::Test {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <mutex>
 #include <set>
 #include <span>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "agent/key_paths.hpp"
 #include "base/arithmetic.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -122,14 +122,14 @@ Result<void> fetch_all(objects::Objects& objects, const std::vector<Download>& d
   const auto pieces = TRY(prepare(downloads, directory));
   std::atomic<size_t> next = 0;
   std::atomic<bool> failed = false;
-  std::mutex mutex;
-  Result<void> first;  // guarded by mutex
+  Mutex mutex;
+  Result<void> first;  // written with the mutex held
   const auto work = [&] {
     for (size_t i; !failed && (i = next++) < pieces.size();) {
       const auto& download = downloads[pieces[i].download];
       auto fetched = fetch(objects, download, pieces[i].range, directory, interruption);
       if (fetched) continue;
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (!failed) first = std::move(fetched).error().in("key " + in_quotes(download.key));
       failed = true;
     }

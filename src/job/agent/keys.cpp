@@ -1,5 +1,7 @@
 #include "agent/keys.hpp"
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::agent {
 namespace {
 // The interval at which a wait checks whether it was interrupted or the keys have expired.
@@ -8,19 +10,19 @@ constexpr Duration kLookUpInterval = 50ms;
 
 void JobKeys::set(wire::Credentials credentials) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     credentials_ = std::move(credentials);
   }
   changed_.notify_all();
 }
 
 std::optional<wire::Credentials> JobKeys::get() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return credentials_;
 }
 
 Result<wire::Credentials> JobKeys::wait(Clock& clock, const Interruption& interruption) const {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     TRY(interruption.check());
     if (credentials_ && credentials_->expires > clock.now()) return *credentials_;
@@ -29,9 +31,10 @@ Result<wire::Credentials> JobKeys::wait(Clock& clock, const Interruption& interr
 }
 
 bool JobKeys::wait_for_others(const std::string& session_token, Duration at_most) const {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, at_most,
-                           [&] { return credentials_ && credentials_->session_token != session_token; });
+  MutexLock lock(mutex_);
+  return changed_.wait_for(lock, at_most, [&]() REQUIRES(mutex_) {
+    return credentials_ && credentials_->session_token != session_token;
+  });
 }
 
 }  // namespace trainyard::agent

@@ -3,11 +3,10 @@
 // Threads: callable from anywhere.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 
 #include "agent/interruption.hpp"
+#include "base/thread_safety.hpp"
 #include "wire/messages.hpp"
 
 namespace trainyard::agent {
@@ -23,9 +22,9 @@ class JobKeys {
   bool wait_for_others(const std::string& session_token, Duration at_most) const;
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  std::optional<wire::Credentials> credentials_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  mutable ConditionVariable changed_;
+  std::optional<wire::Credentials> credentials_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::agent

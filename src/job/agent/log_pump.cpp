@@ -12,6 +12,7 @@
 
 #include "agent/lines.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::agent {
 namespace {
@@ -75,15 +76,15 @@ LogPump::~LogPump() { finish(0ms); }
 void LogPump::finish(Duration at_most) {
   if (!thread_.joinable()) return;
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, at_most, [&] { return ended_; });
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock, at_most, [&]() REQUIRES(mutex_) { return ended_; });
   }
   stop_.write_end.close();
   thread_.join();
 }
 
 std::string LogPump::last_words() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::string words;
   for (const auto& line : last_lines_) words += (words.empty() ? "" : "\n") + line;
   return words;
@@ -102,7 +103,7 @@ void LogPump::loop() {
       // Of a flood only the end is kept.
       size_t first = lines.size();
       for (size_t bytes = 0; first > 0 && bytes <= kLastWordsBytesMax;) bytes += lines[--first].size() + 1;
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (; first < lines.size(); ++first) {
         last_lines_.push_back(shorten(lines[first], kLastWordsBytesMax));
         last_bytes_ += last_lines_.back().size() + 1;
@@ -147,7 +148,7 @@ void LogPump::loop() {
     if (last) break;
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
   }
   changed_.notify_all();

@@ -8,15 +8,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "agent/facts.hpp"
 #include "agent/metric_matcher.hpp"
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "os/files.hpp"
 
@@ -61,11 +60,11 @@ class LogPump {
   Pipe stop_;  // closing its write end ends the loop
 
   std::atomic<uint64_t> bytes_read_ = 0;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool ended_ = false;                  // guarded by mutex_
-  std::deque<std::string> last_lines_;  // guarded by mutex_
-  size_t last_bytes_ = 0;               // guarded by mutex_
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  bool ended_ GUARDED_BY(mutex_) = false;
+  std::deque<std::string> last_lines_ GUARDED_BY(mutex_);
+  size_t last_bytes_ GUARDED_BY(mutex_) = 0;
   std::thread thread_;
 };
 

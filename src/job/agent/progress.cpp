@@ -1,5 +1,7 @@
 #include "agent/progress.hpp"
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::agent {
 
 ProgressMeter::ProgressMeter(std::string what, std::function<void(const wire::Message&)> say, Clock& clock)
@@ -10,7 +12,7 @@ ProgressMeter::ProgressMeter(std::string what, std::function<void(const wire::Me
 void ProgressMeter::moved(uint64_t bytes) {
   done_ += bytes;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (clock_.monotonic() - told_at_ < kProgressInterval) return;
   }
   tell(false);
@@ -20,7 +22,7 @@ void ProgressMeter::finish() { tell(true); }
 
 void ProgressMeter::tell(bool finished) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     told_at_ = clock_.monotonic();
   }
   if (say_) say_(wire::Progress{what_, done_, total_, finished});

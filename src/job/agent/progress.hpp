@@ -6,9 +6,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "objects/objects.hpp"
 #include "wire/messages.hpp"
@@ -32,8 +32,8 @@ class ProgressMeter {
   const std::function<void(const wire::Message&)> say_;
   Clock& clock_;
   std::atomic<uint64_t> done_ = 0, total_ = 0;
-  std::mutex mutex_;
-  std::chrono::nanoseconds told_at_{};  // guarded by mutex_
+  Mutex mutex_;
+  std::chrono::nanoseconds told_at_ GUARDED_BY(mutex_){};
 };
 
 // Wraps a store: listed bytes are expected, and read bytes have moved. `counts_listed`: everything that is listed

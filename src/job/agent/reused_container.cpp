@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <mutex>
 
 #include "base/log.hpp"
+#include "base/thread_safety.hpp"
 #include "contract/container_init.hpp"
 #include "contract/entry.hpp"
 
@@ -114,7 +114,7 @@ class ReusedContainer::Child final : public containers::Container {
   // CPU time since the first call. Most children end before it, and it takes as long as starting one.
   Result<containers::ContainerUsage> usage() override {
     auto now = TRY(state_->container->usage());
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!before_) before_ = now.cpu;
     now.cpu -= *before_;
     return now;
@@ -123,8 +123,8 @@ class ReusedContainer::Child final : public containers::Container {
 
  private:
   const std::shared_ptr<State> state_;
-  std::mutex mutex_;
-  std::optional<std::chrono::nanoseconds> before_;  // guarded by mutex_
+  Mutex mutex_;
+  std::optional<std::chrono::nanoseconds> before_ GUARDED_BY(mutex_);
   std::optional<containers::ContainerExit> exit_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/thread_safety.hpp"
 #include "os/notifier.hpp"
 #include "wire/shell.hpp"
 
@@ -25,11 +26,11 @@ struct Shells::Shell {
   std::atomic<bool> closed = false;  // without a reader
   std::atomic<bool> over = false;    // its thread is about to end
 
-  std::mutex mutex;
-  // Guarded by mutex.
-  std::deque<wire::ShellFrame> frames;        // from the client: at most a window of input, and small ones
-  uint32_t credit = wire::kShellWindowBytes;  // bytes of output that may still be sent
-  uint32_t input_held = 0;                    // bytes of input that were not credited yet
+  Mutex mutex;
+  std::deque<wire::ShellFrame> frames
+      GUARDED_BY(mutex);  // from the client: at most a window of input, and small ones
+  uint32_t credit GUARDED_BY(mutex) = wire::kShellWindowBytes;  // bytes of output that may still be sent
+  uint32_t input_held GUARDED_BY(mutex) = 0;                    // bytes of input that were not credited yet
 };
 
 Shells::Shells(Start start, Send send, Clock& clock)
@@ -37,7 +38,7 @@ Shells::Shells(Start start, Send send, Clock& clock)
 
 Shells::~Shells() {
   close_all();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [number, shell] : shells_)
     if (shell->thread.joinable()) shell->thread.join();
 }
@@ -46,7 +47,7 @@ void Shells::say(uint64_t shell, const wire::ShellFrame& frame) {
   send_(wire::ShellData{shell, wire::encode_shell_payload(frame)});
 }
 
-// Joins ended threads. Requires: mutex_ is held.
+// Joins ended threads.
 void Shells::collect() {
   std::erase_if(shells_, [](const auto& entry) {
     if (!entry.second->over) return false;
@@ -56,7 +57,7 @@ void Shells::collect() {
 }
 
 void Shells::open(const wire::OpenShell& order) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   collect();
   if (shells_.count(order.shell) > 0) return;  // repeated order
   if (shells_.size() >= kShellsMax)
@@ -70,12 +71,12 @@ void Shells::open(const wire::OpenShell& order) {
 
 void Shells::data(const wire::ShellData& data) {
   const auto frame = wire::decode_shell_payload(data.payload);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = shells_.find(data.shell);
   if (found == shells_.end()) return;  // it has ended, and the report of it is in transit
   Shell& shell = *found->second;
   {
-    const std::lock_guard inner(shell.mutex);
+    const MutexLock inner(shell.mutex);
     if (frame && std::holds_alternative<wire::ShellEnded>(*frame)) {
       shell.closed = true;  // without a client
     } else if (const auto* credit = frame ? std::get_if<wire::ShellCredit>(&*frame) : nullptr) {
@@ -94,7 +95,7 @@ void Shells::data(const wire::ShellData& data) {
 }
 
 void Shells::close_all() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [number, shell] : shells_) {
     shell->closed = true;
     shell->notifier.notify();
@@ -118,7 +119,7 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
     uint32_t room = 0;
     shell->notifier.clear();
     {
-      const std::lock_guard lock(shell->mutex);
+      const MutexLock lock(shell->mutex);
       while (!shell->frames.empty()) {
         const wire::ShellFrame frame = std::move(shell->frames.front());
         shell->frames.pop_front();
@@ -135,7 +136,7 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
       if (written > 0) {
         last_bytes = clock_.monotonic();
         {
-          const std::lock_guard lock(shell->mutex);
+          const MutexLock lock(shell->mutex);
           shell->input_held -= std::min(shell->input_held, uint32_t(written));
         }
         say(number, wire::ShellCredit{uint32_t(written)});
@@ -149,7 +150,7 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
     if (!output->empty()) {
       last_bytes = clock_.monotonic();
       {
-        const std::lock_guard lock(shell->mutex);
+        const MutexLock lock(shell->mutex);
         shell->credit -= uint32_t(output->size());
       }
       say(number, wire::ShellOutput{std::move(*output)});

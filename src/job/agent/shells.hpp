@@ -9,9 +9,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "containers/exec.hpp"
 #include "wire/messages.hpp"
@@ -39,14 +39,14 @@ class Shells {
   struct Shell;
   void run(const std::shared_ptr<Shell>& shell);
   void say(uint64_t shell, const wire::ShellFrame& frame);
-  void collect();
+  void collect() REQUIRES(mutex_);
 
   const Start start_;
   const Send send_;
   Clock& clock_;
-  std::mutex mutex_;
-  // Guarded by mutex_. A shell is shared with its thread, which frees it last.
-  std::map<uint64_t, std::shared_ptr<Shell>> shells_;
+  Mutex mutex_;
+  // A shell is shared with its thread, which frees it last.
+  std::map<uint64_t, std::shared_ptr<Shell>> shells_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::agent

@@ -2,12 +2,12 @@
 
 #include <deque>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::agent {
@@ -48,6 +48,7 @@ class FileSpool final : public Spool {
       : files_(files), directory_(std::move(directory)), clock_(clock), why_(why), limits_(limits) {}
 
   Result<void> open() {
+    const MutexLock lock(mutex_);
     TRY(files_.make_directories(directory_, 0700));
     TRY(check_version());
     TRY(open_state());
@@ -62,7 +63,7 @@ class FileSpool final : public Spool {
   }
 
   Result<void> add_state(wire::StateFact fact) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     fact.number = ++last_state_;
     const std::string record = spool_record(wire::encode(fact));
     states_.push_back(std::move(fact));
@@ -82,13 +83,13 @@ class FileSpool final : public Spool {
   }
 
   std::optional<wire::StateFact> take_state() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (next_state_ >= states_.size()) return {};
     return states_[next_state_++];
   }
 
   std::optional<std::string> take_data() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (next_batch_ >= batches_.size()) return {};
     Batch& batch = batches_[next_batch_];
     std::string payload = read_batch(batch);
@@ -100,7 +101,7 @@ class FileSpool final : public Spool {
   }
 
   void rewind(uint64_t state_acknowledged, uint64_t data_acknowledged) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     acknowledge_states(state_acknowledged);
     acknowledge_batches(data_acknowledged);
     next_state_ = 0;
@@ -112,7 +113,7 @@ class FileSpool final : public Spool {
   }
 
   void acknowledge(wire::Track track, uint64_t number) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (track == wire::Track::state) {
       acknowledge_states(number);
     } else {
@@ -121,15 +122,15 @@ class FileSpool final : public Spool {
   }
 
   bool states_empty() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return states_.empty();
   }
   bool data_empty() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return batches_.empty();
   }
   uint64_t data_in_flight_bytes() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return in_flight_bytes_;
   }
   bool found_facts() const override { return found_facts_; }
@@ -157,7 +158,7 @@ class FileSpool final : public Spool {
                     "', and this agent reads version " + std::to_string(kSpoolVersion));
   }
 
-  Result<void> open_state() {
+  Result<void> open_state() REQUIRES(mutex_) {
     const std::string path = path_of(kStateFile);
     uint64_t whole = 0;
     if (files_.exists(path)) {
@@ -182,8 +183,7 @@ class FileSpool final : public Spool {
 
   // A partly written record would hide those behind it from the next agent, so it is cut off, at the latest before the
   // next record. A missing record would make the server refuse those behind it, so it is written with the next one.
-  // Requires: mutex_ is held.
-  Result<void> write_state(const std::string& record) {
+  Result<void> write_state(const std::string& record) REQUIRES(mutex_) {
     unwritten_ += record;
     if (state_torn_) TRY(state_file_->truncate(state_bytes_));
     state_torn_ = false;
@@ -196,7 +196,7 @@ class FileSpool final : public Spool {
     return ok();
   }
 
-  Result<void> read_segment(uint32_t number) {
+  Result<void> read_segment(uint32_t number) REQUIRES(mutex_) {
     const std::string bytes =
         TRY(files_.read(segment_path(number), limits_.segment_bytes * 2 + wire::kFrameBytesMax));
     Segment segment{bytes.size(), 0};
@@ -221,7 +221,7 @@ class FileSpool final : public Spool {
   }
 
   void add_data(const std::string& payload, Dropped content) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto written = write_data(payload);
     if (!written) {
       log(Level::warning, "agent", "cannot spool a batch of data", {{"error", written.error().message}});
@@ -236,7 +236,7 @@ class FileSpool final : public Spool {
     }
   }
 
-  Result<Batch> write_data(const std::string& payload) {
+  Result<Batch> write_data(const std::string& payload) REQUIRES(mutex_) {
     if (!data_file_ || segments_[last_segment_].bytes >= limits_.segment_bytes) {
       data_file_.reset();
       const uint32_t number = ++last_segment_;
@@ -258,7 +258,7 @@ class FileSpool final : public Spool {
   }
 
   // Drops the oldest segment of which no batch was sent. False when there is none.
-  bool drop_oldest() {
+  bool drop_oldest() REQUIRES(mutex_) {
     size_t first = 0;
     while (first < batches_.size() && (batches_[first].number != 0 || batches_[first].segment == 0)) ++first;
     // A segment with sent batches stays; so does the one being written.
@@ -283,7 +283,7 @@ class FileSpool final : public Spool {
   }
 
   // Inserts a notice at `position`, or adds to the one before it.
-  void note_dropped(size_t position, Dropped dropped) {
+  void note_dropped(size_t position, Dropped dropped) REQUIRES(mutex_) {
     if (position > 0 && batches_[position - 1].segment == 0 && batches_[position - 1].number == 0) {
       batches_[position - 1].content.log_bytes += dropped.log_bytes;
       batches_[position - 1].content.points += dropped.points;
@@ -294,14 +294,14 @@ class FileSpool final : public Spool {
     batches_.insert(batches_.begin() + static_cast<ptrdiff_t>(position), notice);
   }
 
-  std::string notice(const Batch& batch) {
+  std::string notice(const Batch& batch) REQUIRES(mutex_) {
     std::string text = "trainyard: " + std::to_string(batch.content.log_bytes) + " bytes of log";
     if (batch.content.points > 0) text += " and " + std::to_string(batch.content.points) + " metric points";
     text += " were dropped here " + why_.reason();
     return wire::encode(wire::LogBatch{0, {{clock_.now(), std::move(text)}}});
   }
 
-  std::string read_batch(const Batch& batch) {
+  std::string read_batch(const Batch& batch) REQUIRES(mutex_) {
     if (batch.segment == 0) return notice(batch);
     const std::string path = segment_path(batch.segment);
     const auto record =
@@ -311,14 +311,14 @@ class FileSpool final : public Spool {
     return notice(batch);
   }
 
-  void acknowledge_states(uint64_t number) {
+  void acknowledge_states(uint64_t number) REQUIRES(mutex_) {
     while (!states_.empty() && states_.front().number <= number) {
       states_.pop_front();
       if (next_state_ > 0) --next_state_;
     }
   }
 
-  void acknowledge_batches(uint64_t number) {
+  void acknowledge_batches(uint64_t number) REQUIRES(mutex_) {
     while (!batches_.empty() && batches_.front().number != 0 && batches_.front().number <= number) {
       const Batch batch = batches_.front();
       batches_.pop_front();
@@ -332,7 +332,7 @@ class FileSpool final : public Spool {
     }
   }
 
-  void remove_segment_when_empty(uint32_t number) {
+  void remove_segment_when_empty(uint32_t number) REQUIRES(mutex_) {
     const auto segment = segments_.find(number);
     if (segment == segments_.end() || segment->second.batches > 0 || number == last_segment_) return;
     data_bytes_ -= segment->second.bytes;
@@ -347,23 +347,23 @@ class FileSpool final : public Spool {
   const SpoolLimits limits_;
   bool found_facts_ = false;  // set by open() only
 
-  mutable std::mutex mutex_;
-  std::unique_ptr<AppendFile> state_file_;
-  uint64_t state_bytes_ = 0;            // of whole records in it
-  bool state_torn_ = false;             // a partial record stands behind them
-  std::string unwritten_;               // later records, still to be written
-  std::deque<wire::StateFact> states_;  // not acknowledged, in order
-  size_t next_state_ = 0;               // into states_: the first not taken
-  uint64_t last_state_ = 0;
+  mutable Mutex mutex_;
+  std::unique_ptr<AppendFile> state_file_ GUARDED_BY(mutex_);
+  uint64_t state_bytes_ GUARDED_BY(mutex_) = 0;            // of whole records in it
+  bool state_torn_ GUARDED_BY(mutex_) = false;             // a partial record stands behind them
+  std::string unwritten_ GUARDED_BY(mutex_);               // later records, still to be written
+  std::deque<wire::StateFact> states_ GUARDED_BY(mutex_);  // not acknowledged, in order
+  size_t next_state_ GUARDED_BY(mutex_) = 0;               // into states_: the first not taken
+  uint64_t last_state_ GUARDED_BY(mutex_) = 0;
 
-  std::unique_ptr<AppendFile> data_file_;  // of segment last_segment_
-  std::deque<Batch> batches_;              // not acknowledged, in order; numbered ones first
-  size_t next_batch_ = 0;                  // into batches_: the first not taken
-  uint64_t last_data_ = 0;
-  uint64_t in_flight_bytes_ = 0;
-  std::map<uint32_t, Segment> segments_;
-  uint32_t last_segment_ = 0;
-  uint64_t data_bytes_ = 0;  // of all segments
+  std::unique_ptr<AppendFile> data_file_ GUARDED_BY(mutex_);  // of segment last_segment_
+  std::deque<Batch> batches_ GUARDED_BY(mutex_);  // not acknowledged, in order; numbered ones first
+  size_t next_batch_ GUARDED_BY(mutex_) = 0;      // into batches_: the first not taken
+  uint64_t last_data_ GUARDED_BY(mutex_) = 0;
+  uint64_t in_flight_bytes_ GUARDED_BY(mutex_) = 0;
+  std::map<uint32_t, Segment> segments_ GUARDED_BY(mutex_);
+  uint32_t last_segment_ GUARDED_BY(mutex_) = 0;
+  uint64_t data_bytes_ GUARDED_BY(mutex_) = 0;  // of all segments
 };
 
 }  // namespace

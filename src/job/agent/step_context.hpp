@@ -5,10 +5,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -23,6 +21,7 @@
 #include "agent/metric_matcher.hpp"
 #include "agent/tree.hpp"
 #include "base/random.hpp"
+#include "base/thread_safety.hpp"
 #include "containers/container.hpp"
 #include "containers/exec.hpp"
 #include "containers/gpu_memory.hpp"
@@ -105,9 +104,9 @@ class Greeting {
   void hear();
   Result<void> wait(const Interruption& interruption) const;  // Errors: cancelled
  private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  bool heard_ = false;  // guarded by mutex_
+  mutable Mutex mutex_;
+  mutable ConditionVariable changed_;
+  bool heard_ GUARDED_BY(mutex_) = false;
 };
 
 // Below a host's directory: where channels' shared file systems are mounted.

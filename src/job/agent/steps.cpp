@@ -1,10 +1,9 @@
 #include "agent/steps.hpp"
 
 #include <array>
-#include <condition_variable>
-#include <mutex>
 
 #include "base/log.hpp"
+#include "base/thread_safety.hpp"
 #include "base/watched_time.hpp"
 
 namespace trainyard::agent {
@@ -59,7 +58,7 @@ void undo_all(StepContext& context) {
 
 void Greeting::hear() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     heard_ = true;
   }
   changed_.notify_all();
@@ -67,7 +66,7 @@ void Greeting::hear() {
 
 Result<void> Greeting::wait(const Interruption& interruption) const {
   constexpr Duration look_up_interval = 20ms;  // interval of checks for an interruption
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!heard_) {
     TRY(interruption.check());
     changed_.wait_for(lock, look_up_interval);
@@ -121,9 +120,9 @@ Result<void> with_store(StepContext& context, const std::string& doing,
       context.world.facts.say("the object store is unavailable: " + done.error().message + "; retrying (" +
                               doing + ")");
     told = true;
-    std::mutex mutex;
-    std::condition_variable never;
-    std::unique_lock lock(mutex);
+    Mutex mutex;
+    ConditionVariable never;
+    MutexLock lock(mutex);
     never.wait_for(lock, kStorePause);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "base/thread_safety.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::agent {
@@ -31,7 +32,7 @@ void Uplink::start() {
 
 void Uplink::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
@@ -39,8 +40,9 @@ void Uplink::stop() {
 }
 
 bool Uplink::wait_acknowledged(Duration at_most) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, at_most, [&] { return spool_.states_empty() && spool_.data_empty(); });
+  MutexLock lock(mutex_);
+  return changed_.wait_for(lock, at_most,
+                           [&]() REQUIRES(mutex_) { return spool_.states_empty() && spool_.data_empty(); });
 }
 
 void Uplink::state(wire::StateFact fact) {
@@ -66,7 +68,7 @@ void Uplink::say(const std::string& text) { lines({{clock_.now(), "trainyard: " 
 void Uplink::say_now(const wire::Message& message) {
   std::shared_ptr<net::Link> link;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (welcomed_ && !closed_) link = link_;
   }
   if (link) link->send(wire::encode(message));
@@ -74,7 +76,7 @@ void Uplink::say_now(const wire::Message& message) {
 
 void Uplink::wake() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     news_ = true;
   }
   changed_.notify_all();
@@ -82,34 +84,30 @@ void Uplink::wake() {
 
 void Uplink::loop() {
   Duration pause = kReconnectPauseMin;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_ && !refused_) {
     const uint64_t connection = ++connection_;
     closed_ = false;
     welcomed_ = false;
     lock.unlock();
-    const auto if_current = [this, connection](auto&& change) {
-      {
-        const std::lock_guard guard(mutex_);
-        if (connection_ != connection) return;
-        change();
-      }
-      changed_.notify_all();
-    };
     net::LinkEvents events;
-    events.opened = [this, if_current](const std::shared_ptr<net::Link>& link) {
+    events.opened = [this, connection](const std::shared_ptr<net::Link>& link) {
       link->send(wire::encode(hello_));
-      if_current([&] { link_ = link; });
+      const MutexLock current(mutex_);
+      if (connection_ != connection) return;
+      link_ = link;
+      changed_.notify_all();
     };
     events.frame = [this, connection](const std::shared_ptr<net::Link>& link, const std::string& frame) {
       on_frame(connection, link, frame);
     };
-    events.closed = [this, if_current](const std::shared_ptr<net::Link>&, const Error& why) {
+    events.closed = [this, connection](const std::shared_ptr<net::Link>&, const Error& why) {
       log(Level::info, "agent", "the link to the server was closed", {{"why", why.message}});
-      if_current([&] {
-        closed_ = true;
-        presence_.connected = false;
-      });
+      const MutexLock current(mutex_);
+      if (connection_ != connection) return;
+      closed_ = true;
+      presence_.connected = false;
+      changed_.notify_all();
     };
     auto client = connect_(std::move(events));
     bool was_welcomed = false;
@@ -129,25 +127,25 @@ void Uplink::loop() {
     if (stopping_ || refused_) break;
     const auto chance =
         Duration(static_cast<int64_t>(random_.number() % static_cast<uint64_t>(pause.count() / 2 + 1)));
-    changed_.wait_for(lock, pause + chance, [&] { return stopping_; });
+    changed_.wait_for(lock, pause + chance, [&]() REQUIRES(mutex_) { return stopping_; });
     pause = std::min(pause * 2, kReconnectPauseMax);
   }
 }
 
 void Uplink::serve() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!changed_.wait_for(lock, kWelcomeWaitMax,
-                         [&] { return stopping_ || refused_ || closed_ || welcomed_; }))
+                         [&]() REQUIRES(mutex_) { return stopping_ || refused_ || closed_ || welcomed_; }))
     return;
   news_ = true;
   while (!stopping_ && !refused_ && !closed_) {
     if (news_ && link_) {
       news_ = false;
       const auto link = link_;
-      send_what_waits(*link, lock);
+      send_what_waits(*link);
       continue;
     }
-    const auto ready = [&] { return stopping_ || refused_ || closed_ || news_; };
+    const auto ready = [&]() REQUIRES(mutex_) { return stopping_ || refused_ || closed_ || news_; };
     if (held_) {
       if (!changed_.wait_for(lock, kFinalFactHoldMax / 10, ready)) news_ = true;
     } else {
@@ -156,8 +154,7 @@ void Uplink::serve() {
   }
 }
 
-// Called with the lock held; releases it while the spool's files are read and frames are sent.
-void Uplink::send_what_waits(net::Link& link, std::unique_lock<std::mutex>& lock) {
+void Uplink::send_what_waits(net::Link& link) {
   if (held_ && (spool_.data_empty() || clock_.monotonic() - held_since_ > kFinalFactHoldMax)) {
     link.send(wire::encode(*held_));
     held_.reset();
@@ -172,13 +169,12 @@ void Uplink::send_what_waits(net::Link& link, std::unique_lock<std::mutex>& lock
     }
     link.send(wire::encode(*fact));
   }
-  lock.unlock();
+  const MutexUnlock unlocked(mutex_);
   while (spool_.data_in_flight_bytes() < kDataWindowBytes) {
     auto payload = spool_.take_data();
     if (!payload) break;
     link.send(std::move(*payload));
   }
-  lock.lock();
 }
 
 void Uplink::on_frame(uint64_t connection, const std::shared_ptr<net::Link>& link, const std::string& frame) {
@@ -199,7 +195,7 @@ void Uplink::on_frame(uint64_t connection, const std::shared_ptr<net::Link>& lin
     message = wire::Message(wire::Refused{"the server speaks version " + std::to_string(welcome->version) +
                                           " with agents, and this agent " + wire::versions_text(hello_)});
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (connection_ != connection) return;
     if (const auto* welcome = std::get_if<wire::Welcome>(&*message)) {
       spool_.rewind(welcome->state_acknowledged, welcome->data_acknowledged);

@@ -12,10 +12,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -23,6 +21,7 @@
 #include "agent/job_clock.hpp"
 #include "agent/spool.hpp"
 #include "base/random.hpp"
+#include "base/thread_safety.hpp"
 #include "net/link.hpp"
 
 namespace trainyard::agent {
@@ -71,7 +70,8 @@ class Uplink final : public Facts {
  private:
   void loop();
   void serve();  // until the connection closes
-  void send_what_waits(net::Link& link, std::unique_lock<std::mutex>& lock);
+  // Releases the mutex while the spool's files are read and frames are sent.
+  void send_what_waits(net::Link& link) REQUIRES(mutex_);
   void on_frame(uint64_t connection, const std::shared_ptr<net::Link>& link, const std::string& frame);
   void wake();
 
@@ -84,18 +84,17 @@ class Uplink final : public Facts {
   Random& random_;
   const Deliver deliver_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  bool stopping_ = false;
-  bool refused_ = false;
-  uint64_t connection_ = 0;          // events of earlier ones are ignored
-  std::shared_ptr<net::Link> link_;  // shared with the transport, which frees it last
-  bool welcomed_ = false;
-  bool closed_ = false;
-  bool news_ = false;                    // there may be something to send
-  std::optional<wire::StateFact> held_;  // a final fact, waiting for the log before it
-  std::chrono::nanoseconds held_since_{};
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  bool refused_ GUARDED_BY(mutex_) = false;
+  uint64_t connection_ GUARDED_BY(mutex_) = 0;          // events of earlier ones are ignored
+  std::shared_ptr<net::Link> link_ GUARDED_BY(mutex_);  // shared with the transport, which frees it last
+  bool welcomed_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  bool news_ GUARDED_BY(mutex_) = false;                    // there may be something to send
+  std::optional<wire::StateFact> held_ GUARDED_BY(mutex_);  // a final fact, waiting for the log before it
+  std::chrono::nanoseconds held_since_ GUARDED_BY(mutex_){};
 
   std::thread thread_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/thread_safety.hpp"
 #include "os/machine_clock.hpp"
 #include "os/machine_files.hpp"
 #include "os/temporary_directory.hpp"
@@ -37,19 +38,19 @@ class Server {
   }
   template <class Condition>
   bool wait(Condition condition) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     return changed_.wait_for(lock, 60s, condition);
   }
   template <class Change>
   void note(Change change) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       change();
     }
     changed_.notify_all();
   }
 
-  // Guarded by mutex_ (through note and wait).
+  // Used in note and wait, which hold the mutex.
   std::vector<uint64_t> states, data;
   uint64_t state_acknowledged = 0, data_acknowledged = 0;
   bool acknowledges_data = true, refuses = false;
@@ -85,8 +86,8 @@ class Server {
   }
 
   const std::string address_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  ConditionVariable changed_;
   std::shared_ptr<net::Link> link_;
   std::unique_ptr<net::LinkListener> listener_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "data/record_io.hpp"
 
 namespace trainyard::data {
@@ -29,7 +30,7 @@ Feed::Feed(objects::Objects& objects, Clock& clock, Form form, Source source)
 
 void Feed::stop() {
   stop_.order();
-  { const std::lock_guard lock(mutex_); }
+  { const MutexLock lock(mutex_); }
   changed_.notify_all();
 }
 
@@ -39,9 +40,9 @@ Feed::~Feed() {
 }
 
 Result<std::optional<std::vector<char>>> Feed::next() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] {
+    changed_.wait(lock, [&]() REQUIRES(mutex_) {
       if (stop_.ordered()) return true;
       if (backlogs_.empty()) return exhausted_;
       return !backlogs_.front()->chunks.empty() || backlogs_.front()->done;
@@ -68,14 +69,15 @@ void Feed::work() {
     std::optional<Item> item;
     {
       // Items and their backlogs have the same order.
-      const std::lock_guard in_turn(source_mutex_);
+      const MutexLock in_turn(source_mutex_);
       {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return backlogs_.size() < kAheadItems || stop_.ordered(); });
+        MutexLock lock(mutex_);
+        changed_.wait(lock,
+                      [&]() REQUIRES(mutex_) { return backlogs_.size() < kAheadItems || stop_.ordered(); });
         if (exhausted_ || stop_.ordered()) return;
       }
       auto next = source_();
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (next && !*next) {
         exhausted_ = true;
         changed_.notify_all();
@@ -93,7 +95,7 @@ void Feed::work() {
     }
     auto outcome = fetch(*item, *backlog);
     if (!outcome && item->from) outcome = std::move(outcome).error().in(name_of(*item->from));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     backlog->outcome = std::move(outcome);
     backlog->done = true;
     changed_.notify_all();
@@ -101,8 +103,9 @@ void Feed::work() {
 }
 
 Result<void> Feed::push(Backlog& backlog, std::vector<char> chunk) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return backlog.chunks.size() < kAheadChunks || stop_.ordered(); });
+  MutexLock lock(mutex_);
+  changed_.wait(lock,
+                [&]() REQUIRES(mutex_) { return backlog.chunks.size() < kAheadChunks || stop_.ordered(); });
   if (stop_.ordered()) return cancelled("stopped");
   backlog.chunks.push_back(std::move(chunk));
   changed_.notify_all();

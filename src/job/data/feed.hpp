@@ -9,17 +9,16 @@
 // Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "data/object_stream.hpp"
 #include "data/stop.hpp"
 
@@ -68,16 +67,16 @@ class Feed {
   objects::Objects& objects_;
   Clock& clock_;
   const Form form_;
-  const Source source_;
+  const Source source_ GUARDED_BY(source_mutex_);
   Stop stop_;
 
-  std::mutex source_mutex_;  // taken before mutex_
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_:
-  std::deque<std::shared_ptr<Backlog>> backlogs_;  // shared with the thread that fills it, which may free it
-  bool exhausted_ = false;                         // the source has no more
-  std::vector<std::thread> threads_;
+  Mutex source_mutex_;  // taken before mutex_
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::deque<std::shared_ptr<Backlog>> backlogs_
+      GUARDED_BY(mutex_);                      // shared with the thread that fills it, which may free it
+  bool exhausted_ GUARDED_BY(mutex_) = false;  // the source has no more
+  std::vector<std::thread> threads_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::data

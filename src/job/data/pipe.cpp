@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "base/thread_safety.hpp"
 #include "os/beneath.hpp"
 
 namespace trainyard::data {
@@ -42,7 +43,7 @@ Result<void> Pipe::start() {
 void Pipe::stop() {
   stop_.order();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (feed_ != nullptr) feed_->stop();
   }
   if (thread_.joinable()) thread_.join();
@@ -61,11 +62,11 @@ void Pipe::run() {
 Result<Pipe::Sent> Pipe::send_epoch(uint64_t epoch) {
   const auto feed = open_epoch_(epoch);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     feed_ = feed.get();
   }
   const auto forget = [&] {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     feed_ = nullptr;
   };
   auto fifo = wait_for_reader(epoch);

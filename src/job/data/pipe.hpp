@@ -15,10 +15,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/thread_safety.hpp"
 #include "data/feed.hpp"
 #include "data/stop.hpp"
 #include "os/files.hpp"
@@ -56,8 +56,8 @@ class Pipe {
   const std::function<void(Error)> on_failure_;
   os::File directory_;
   Stop stop_;
-  std::mutex mutex_;
-  Feed* feed_ = nullptr;  // guarded by mutex_: of the present epoch, to be stopped
+  Mutex mutex_;
+  Feed* feed_ GUARDED_BY(mutex_) = nullptr;  // of the present epoch, to be stopped
   std::thread thread_;
 };
 

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/thread_safety.hpp"
 #include "data/contents.hpp"
 #include "objects/memory.hpp"
 #include "os/machine_clock.hpp"
@@ -34,7 +35,7 @@ class PipeTest : public testing::Test {
                                         contents_->epoch(epoch, {seed, false, 0, 1}));
         },
         [this](Error error) {
-          const std::lock_guard lock(mutex_);
+          const MutexLock lock(mutex_);
           failure_ = error.message;
         });
     ASSERT_TRUE(pipe_->start());
@@ -59,7 +60,7 @@ class PipeTest : public testing::Test {
   }
   std::string path(int epoch) const { return directory_.path() + "/train_" + std::to_string(epoch); }
   std::string failure() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return failure_;
   }
 
@@ -69,8 +70,8 @@ class PipeTest : public testing::Test {
   std::unique_ptr<objects::Objects> objects_ = objects::make_memory(clock_, random_);
   std::vector<objects::Location> keys_;
   std::optional<Contents> contents_;
-  std::mutex mutex_;
-  std::string failure_;
+  Mutex mutex_;
+  std::string failure_ GUARDED_BY(mutex_);
   std::optional<Pipe> pipe_;
 };
 

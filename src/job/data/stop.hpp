@@ -4,9 +4,8 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 
 namespace trainyard::data {
@@ -15,7 +14,7 @@ class Stop {
  public:
   void order() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ordered_ = true;
     }
     changed_.notify_all();
@@ -23,13 +22,13 @@ class Stop {
   bool ordered() const { return ordered_; }
   // Waits at most so long; returns whether it was ordered.
   bool wait(Duration at_most) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, at_most, [&] { return ordered_.load(); });
+    MutexLock lock(mutex_);
+    return changed_.wait_for(lock, at_most, [&]() REQUIRES(mutex_) { return ordered_.load(); });
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  ConditionVariable changed_;
   std::atomic<bool> ordered_ = false;  // written under mutex_
 };
 

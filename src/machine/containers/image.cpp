@@ -9,15 +9,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstdio>
 #include <deque>
-#include <mutex>
 #include <set>
 #include <thread>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "containers/id_range.hpp"
 #include "containers/image_layer.hpp"
 #include "containers/image_source.hpp"
@@ -136,14 +135,14 @@ class LayerUnpacking {
   ~LayerUnpacking() { (void)finish(); }
 
   void unpack(const std::string& digest) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!ordered_.insert(digest).second) return;
     waiting_.push_back(digest);
     changed_.notify_all();
   }
 
   bool idle() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return waiting_.empty() && working_ == 0;
   }
   // Compressed bytes of finished layers.
@@ -152,21 +151,22 @@ class LayerUnpacking {
   // Starts no further layer; returns the first failure.
   Result<void> finish() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ending_ = true;
       changed_.notify_all();
     }
     for (auto& thread : threads_)
       if (thread.joinable()) thread.join();
+    const MutexLock lock(mutex_);
     if (failure_) return *failure_;
     return ok();
   }
 
  private:
   void work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&] { return ending_ || !waiting_.empty(); });
+      changed_.wait(lock, [&]() REQUIRES(mutex_) { return ending_ || !waiting_.empty(); });
       if (ending_) return;
       const std::string digest = waiting_.front();
       waiting_.pop_front();
@@ -196,13 +196,13 @@ class LayerUnpacking {
   const Places& places_;
   std::vector<std::thread> threads_;
   std::atomic<uint64_t> bytes_done_{0};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::set<std::string> ordered_;  // guarded by mutex_, as all below
-  std::deque<std::string> waiting_;
-  unsigned working_ = 0;
-  bool ending_ = false;
-  std::optional<Error> failure_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::set<std::string> ordered_ GUARDED_BY(mutex_);
+  std::deque<std::string> waiting_ GUARDED_BY(mutex_);
+  unsigned working_ GUARDED_BY(mutex_) = 0;
+  bool ending_ GUARDED_BY(mutex_) = false;
+  std::optional<Error> failure_ GUARDED_BY(mutex_);
 };
 
 // Pulls one image. Requires: the image's lock is held.

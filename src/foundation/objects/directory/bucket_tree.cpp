@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/thread_safety.hpp"
 #include "objects/directory/key_path.hpp"
 #include "objects/names.hpp"
 
@@ -25,7 +26,6 @@ Result<os::File> open_directory_file(const std::string& path) {
 
 std::string BucketTree::path_of_key(const std::string& key) const { return keys_path() + "/" + path_of(key); }
 
-// Requires: mu_ is held.
 Result<void> BucketTree::make_parents(const std::string& path) {
   const size_t root = keys_path().size();
   for (size_t slash = path.find('/', root + 1); slash != path.npos; slash = path.find('/', slash + 1)) {
@@ -43,7 +43,7 @@ Result<void> BucketTree::make_parents(const std::string& path) {
 }
 
 // The directories to sync so that the entry `path` is durable: its own, and the parents of directories on the path
-// that are not durable themselves. Requires: mu_ is held.
+// that are not durable themselves.
 Result<std::vector<BucketTree::ToSync>> BucketTree::open_to_sync(const std::string& path) {
   std::vector<ToSync> all;
   const std::string root = keys_path();
@@ -65,7 +65,7 @@ Result<std::vector<BucketTree::ToSync>> BucketTree::open_to_sync(const std::stri
 
 Result<void> BucketTree::sync(std::vector<ToSync> directories) {
   for (const auto& one : directories) TRY(disk_.sync(one.directory, one.path));
-  std::lock_guard lock(mu_);
+  MutexLock lock(mu_);
   for (const auto& one : directories) {
     for (const auto& made : one.made) {
       const auto found = unsynced_.find(made);
@@ -80,7 +80,7 @@ Result<os::File> BucketTree::install(const std::string& file, const std::string&
   std::vector<ToSync> directories;
   os::File before;
   {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     if (retired_) return no_bucket(info_.name);
     if (only_if_absent && access(path.c_str(), F_OK) == 0) return key_exists(info_.name, key);
     before = os::File(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -102,7 +102,7 @@ Result<os::File> BucketTree::remove(const std::string& key) {
   std::vector<ToSync> directories;
   os::File before;
   {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     if (retired_) return no_bucket(info_.name);
     before = os::File(open(entry.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!before && errno == ENOENT) return before;
@@ -122,7 +122,7 @@ Result<os::File> BucketTree::remove(const std::string& key) {
 }
 
 Result<void> BucketTree::retire(const std::string& path) {
-  std::lock_guard lock(mu_);
+  MutexLock lock(mu_);
   if (retired_) return no_bucket(info_.name);
   if (TRY(holds_object(keys_path()))) return bucket_not_empty(info_.name);
   if (rename(path_.c_str(), path.c_str()) != 0) return from_errno("renaming " + path_);

@@ -8,11 +8,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "objects/directory/names.hpp"
 #include "objects/objects.hpp"
 #include "os/disk.hpp"
@@ -49,20 +49,20 @@ class BucketTree {
     os::File directory;
     std::vector<std::string> made;
   };
-  Result<void> make_parents(const std::string& path);
-  Result<std::vector<ToSync>> open_to_sync(const std::string& path);
+  Result<void> make_parents(const std::string& path) REQUIRES(mu_);
+  Result<std::vector<ToSync>> open_to_sync(const std::string& path) REQUIRES(mu_);
   Result<void> sync(std::vector<ToSync> directories);
 
   const BucketInfo info_;
   const std::string path_;
   const os::Disk& disk_;
   NamesCache names_;
-  std::mutex mu_;
-  bool retired_ = false;  // guarded by mu_
+  Mutex mu_;
+  bool retired_ GUARDED_BY(mu_) = false;
   // Directories whose own entry may not be durable yet, with the number of puts that will sync it. A put below such a
   // directory must sync the entry too, whichever put made it. After a failed sync a directory stays here forever, for
   // the next put to try.
-  std::map<std::string, int> unsynced_;  // guarded by mu_
+  std::map<std::string, int> unsynced_ GUARDED_BY(mu_);
 };
 
 }  // namespace trainyard::objects

@@ -1,10 +1,12 @@
 #include "objects/directory/held_parts.hpp"
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::objects {
 
 HeldParts::Hold HeldParts::hold(const std::string& path) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++entries_[path].holders;
   }
   return {nullptr, [this, path](void*) { release(path); }};
@@ -12,7 +14,7 @@ HeldParts::Hold HeldParts::hold(const std::string& path) {
 
 void HeldParts::drop(const std::string& path) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto held = entries_.find(path);
     if (held != entries_.end()) {
       held->second.dropped = true;
@@ -24,7 +26,7 @@ void HeldParts::drop(const std::string& path) {
 
 void HeldParts::release(const std::string& path) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto held = entries_.find(path);
     if (--held->second.holders > 0) return;
     const bool dropped = held->second.dropped;

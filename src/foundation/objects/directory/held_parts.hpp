@@ -6,8 +6,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "base/thread_safety.hpp"
 
 namespace trainyard::objects {
 
@@ -30,8 +31,8 @@ class HeldParts {
   void release(const std::string& path);
 
   const std::function<void(const std::string& path)> discard_;
-  std::mutex mutex_;
-  std::map<std::string, Entry> entries_;  // guarded by mutex_: the held ones
+  Mutex mutex_;
+  std::map<std::string, Entry> entries_ GUARDED_BY(mutex_);  // the held ones
 };
 
 }  // namespace trainyard::objects

@@ -6,14 +6,15 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
+
+#include "base/thread_safety.hpp"
 
 namespace trainyard::objects {
 
 class NamedLocks {
   struct Entry {
-    std::mutex mutex;
+    Mutex mutex;
     int users = 0;  // guarded by NamedLocks::mutex_
   };
 
@@ -41,7 +42,7 @@ class NamedLocks {
   Hold hold(const std::string& name) {
     Entry* entry = nullptr;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       auto& found = entries_[name];
       if (!found) found = std::make_unique<Entry>();
       ++found->users;
@@ -52,13 +53,13 @@ class NamedLocks {
 
  private:
   void release(const std::string& name) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = entries_.find(name);
     if (--found->second->users == 0) entries_.erase(found);
   }
 
-  std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<Entry>> entries_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, std::unique_ptr<Entry>> entries_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::objects

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/thread_safety.hpp"
 #include "objects/directory/key_path.hpp"
 
 namespace trainyard::objects {
@@ -72,7 +73,7 @@ size_t Names::position(std::string_view bound) const {
 Result<std::shared_ptr<const Names>> NamesCache::read(const std::string& path) {
   std::list<Reading>::iterator reading;
   {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     const auto found = kept_.find(path);
     if (found != kept_.end()) return found->second;
     reading = readings_.insert(readings_.end(), Reading{&path});
@@ -85,7 +86,7 @@ Result<std::shared_ptr<const Names>> NamesCache::read(const std::string& path) {
   std::shared_ptr<const Names> names;
   if (read) names = std::make_shared<Names>(all);
 
-  std::lock_guard lock(mu_);
+  MutexLock lock(mu_);
   const bool usable = read && !reading->changed && !kept_.contains(path);
   readings_.erase(reading);
   if (!read) return read.error();
@@ -102,7 +103,7 @@ Result<std::shared_ptr<const Names>> NamesCache::read(const std::string& path) {
 }
 
 void NamesCache::changed(const std::string& path) {
-  std::lock_guard lock(mu_);
+  MutexLock lock(mu_);
   for (auto& reading : readings_)
     if (*reading.path == path) reading.changed = true;
   const auto found = kept_.find(path);

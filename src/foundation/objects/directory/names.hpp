@@ -5,19 +5,19 @@
 // spend on each page. So large directories stay in this cache until they change or others need the
 // memory.
 //
-// Threads: Names is immutable; NamesCache is guarded by its mutex.
+// Threads: Names is immutable; NamesCache is callable from anywhere.
 #pragma once
 
 #include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::objects {
 
@@ -50,11 +50,11 @@ class NamesCache {
     const std::string* path;
     bool changed = false;
   };
-  std::mutex mu_;
+  Mutex mu_;
   // Shared with the walks that read from them; the last one frees the names.
-  std::map<std::string, std::shared_ptr<const Names>> kept_;  // guarded by mu_
-  size_t kept_bytes_ = 0;                                     // guarded by mu_
-  std::list<Reading> readings_;                               // guarded by mu_
+  std::map<std::string, std::shared_ptr<const Names>> kept_ GUARDED_BY(mu_);
+  size_t kept_bytes_ GUARDED_BY(mu_) = 0;
+  std::list<Reading> readings_ GUARDED_BY(mu_);
 };
 
 // True if any object lies below the directory.

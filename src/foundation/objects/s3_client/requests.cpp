@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "objects/s3_client/answers.hpp"
 
 namespace trainyard::objects {
@@ -95,7 +96,7 @@ HttpRequest Client::request_of(const S3Request& what, const std::string& target)
 
 Client::Loan Client::borrow() {
   {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
       idle_.pop_back();
@@ -109,7 +110,7 @@ Client::Loan Client::borrow() {
 
 void Client::give_back(std::unique_ptr<Connection> connection) {
   connection->finish();
-  std::lock_guard lock(mu_);
+  MutexLock lock(mu_);
   if (idle_.size() < settings_.idle_connections_max) idle_.push_back(std::move(connection));
 }
 

@@ -6,12 +6,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "base/xml.hpp"
 #include "objects/s3_client.hpp"
@@ -71,8 +71,8 @@ class Client {
   const S3Settings settings_;
   const std::string authority_;  // host and port, as in the Host header
   Clock& clock_;
-  std::mutex mu_;
-  std::vector<std::unique_ptr<Connection>> idle_;  // guarded by mu_
+  Mutex mu_;
+  std::vector<std::unique_ptr<Connection>> idle_ GUARDED_BY(mu_);
 };
 
 }  // namespace trainyard::objects
