@@ -409,6 +409,17 @@ Result<void> Group::receive(int peer, BufferView values, std::string_view name) 
   return impl_->now([&] { return impl_->receive(peer, values, name); });
 }
 
+Result<bool> Group::has_message(int peer) {
+  bool has = false;
+  TRY(impl_->now([&]() -> Result<void> {
+    if (peer < 0 || peer >= size() || peer == rank())
+      return invalid("unknown peer: rank " + std::to_string(peer) + " is not another rank of this group");
+    has = TRY(impl_->executor().transport().has_message(peer));
+    return ok();
+  }));
+  return has;
+}
+
 Handle Group::start_send(int peer, ConstBufferView values, std::string_view name) {
   return impl_->later([inside = impl_.get(), peer, values, name = std::string(name)] {
     return inside->send(peer, values, name);

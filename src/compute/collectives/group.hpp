@@ -239,6 +239,9 @@ class Group {
   // before they receive may wait for each other forever: use all_to_all instead.
   Result<void> send(int peer, ConstBufferView values, std::string_view name = {});
   Result<void> receive(int peer, BufferView values, std::string_view name = {});
+  // Returns true when a message that `peer` sent, also as its part of another operation, has begun to arrive, so
+  // that receive() from it does not wait for its sender. Waits for operations in progress only. Requires: no receive() from this peer is in progress.
+  Result<bool> has_message(int peer);
   // Run like operations of start(): one after the other, in the order of the calls.
   Handle start_send(int peer, ConstBufferView values, std::string_view name = {});
   Handle start_receive(int peer, BufferView values, std::string_view name = {});

@@ -281,6 +281,58 @@ TEST(Group, messages_between_two_are_started_and_recorded_like_calls) {
   other.join();
 }
 
+bool has(const Result<bool>& message) {
+  EXPECT_TRUE(message) << message.error().message;
+  return message && *message;
+}
+
+TEST(Group, has_message_is_true_as_soon_as_a_message_has_begun_to_arrive) {
+  const auto play = [](Group& group) {
+    const int last = group.size() - 1;
+    std::vector<uint8_t> go(1);
+    if (group.rank() > 0) expect_ok(group.receive(0, numbers(std::span(go))));
+    if (group.rank() == 0) {
+      for (int peer = 1; peer <= last; ++peer) EXPECT_FALSE(has(group.has_message(peer)));
+      for (int peer = 1; peer <= last; ++peer)
+        expect_ok(group.send(peer, numbers(std::span<const uint8_t>(go))));
+      std::vector<float> values(100'000);
+      for (int message = 0; message < 2; ++message) {
+        while (!has(group.has_message(last))) std::this_thread::yield();
+        EXPECT_TRUE(has(group.has_message(last))) << "looking takes nothing";
+        expect_ok(group.receive(last, numbers(std::span(values))));
+        EXPECT_EQ(values.back(), float(message));
+      }
+      EXPECT_EQ(group.has_message(0).error().kind, Kind::invalid);
+    } else if (group.rank() == last) {
+      for (int message = 0; message < 2; ++message) {
+        const std::vector<float> values(100'000, float(message));
+        expect_ok(group.send(0, numbers(std::span(values))));
+      }
+    }
+    expect_ok(group.barrier());
+  };
+  in_memory(3, play);
+  over(Way::shared, 3, play);
+  over(Way::tcp, 3, play);
+}
+
+TEST(Group, has_message_reports_a_rank_that_is_gone) {
+  for (const Way way : {Way::shared, Way::tcp}) {
+    over_owned(way, 2, [](std::unique_ptr<Group> group) {
+      if (group->rank() == 1) return group->abandon("no memory");
+      for (;;) {
+        const auto has = group->has_message(1);
+        if (has) {
+          std::this_thread::yield();
+          continue;
+        }
+        EXPECT_NE(has.error().message.find("no memory"), std::string::npos) << has.error().message;
+        return;
+      }
+    });
+  }
+}
+
 TEST(Group, parts_of_a_group_have_its_options) {
   const auto play = [](Group& group) {
     auto part = group.split(group.rank() % 2);

@@ -58,6 +58,10 @@ class Transport {
   virtual std::byte* lent(int) { return nullptr; }
   virtual void release(int peer) = 0;
 
+  // Returns true when the next message of `peer` has begun to arrive; makes progress without blocking.
+  // Requires: nothing of this peer is expected.
+  virtual Result<bool> has_message(int peer) = 0;
+
   virtual bool all_taken() const = 0;
   virtual bool all_sent() const = 0;
 

@@ -40,6 +40,7 @@ class CountingTransport final : public Transport {
   void receive(int peer, Tag tag, std::span<std::byte> room) override { inner_->receive(peer, tag, room); }
   const std::byte* arrived(int peer) override { return inner_->arrived(peer); }
   void release(int peer) override { inner_->release(peer); }
+  Result<bool> has_message(int peer) override { return inner_->has_message(peer); }
   bool all_taken() const override { return inner_->all_taken(); }
   bool all_sent() const override { return inner_->all_sent(); }
   Result<void> advance() override { return inner_->advance(); }

@@ -31,6 +31,7 @@ class Around : public Transport {
   const std::byte* arrived(int peer) override { return impl_->arrived(peer); }
   std::byte* lent(int peer) override { return impl_->lent(peer); }
   void release(int peer) override { impl_->release(peer); }
+  Result<bool> has_message(int peer) override { return impl_->has_message(peer); }
   bool all_taken() const override { return impl_->all_taken(); }
   bool all_sent() const override { return impl_->all_sent(); }
   Result<void> advance() override { return impl_->advance(); }

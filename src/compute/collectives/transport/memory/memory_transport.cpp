@@ -114,6 +114,12 @@ class Seat final : public MemoryTransport {
     change();
   }
 
+  Result<bool> has_message(int peer) override {
+    TRY(advance());
+    const std::scoped_lock lock(table_->mutex);
+    return !queue(peer, rank_).empty();
+  }
+
   bool all_taken() const override { return taken_.empty(); }
   bool all_sent() const override {
     const std::scoped_lock lock(table_->mutex);

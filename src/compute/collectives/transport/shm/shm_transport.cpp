@@ -336,6 +336,24 @@ void ShmTransport::consume(Peer& peer) {
   wake(peer.segment.header());
 }
 
+bool ShmTransport::has_entry(const Peer& peer) const {
+  const Entry& entry = peer.segment.lane(rank()).entries[peer.consumed % lane_entries];
+  return entry.sequence.load(std::memory_order_acquire) == peer.consumed + 1;
+}
+
+Result<bool> ShmTransport::has_message(int peer) {
+  if (tcp_->failure()) return *tcp_->failure();
+  const Peer& from = peers_[size_t(peer)];
+  if (!from.local) return tcp_->has_message(peer);
+  if (has_entry(from)) return true;
+  TRY(tcp_->look(0ms));
+  TRY(tcp_->advance());
+  const bool ended = from.watch.ended();
+  if (has_entry(from)) return true;  // written before the process ended
+  if (ended) TRY(check_processes());
+  return false;
+}
+
 Result<const std::byte*> ShmTransport::bytes_of_entry(Peer& peer, const Entry& entry) {
   if (entry.region == 0) {
     if (entry.offset > outbox_bytes || entry.part_bytes > outbox_bytes - entry.offset)
@@ -434,10 +452,7 @@ Result<void> ShmTransport::advance() {
 bool ShmTransport::news() const {
   for (const int peer : waiting_) {
     const Peer& from = peers_[size_t(peer)];
-    const Entry& entry = from.segment.lane(tcp_->rank()).entries[from.consumed % lane_entries];
-    if (from.arrived == nullptr && !from.unreachable &&
-        entry.sequence.load(std::memory_order_acquire) == from.consumed + 1)
-      return true;
+    if (from.arrived == nullptr && !from.unreachable && has_entry(from)) return true;
   }
   if (!references_.empty() && was_read(references_.front())) return true;
   if (outgoing_.empty()) return false;
@@ -494,6 +509,15 @@ Result<void> ShmTransport::wait() {
   return check_peers();
 }
 
+Result<void> ShmTransport::check_processes() {
+  for (int peer = 0; peer < size(); ++peer) {
+    const Peer& local = peers_[size_t(peer)];
+    if (local.local && local.watch.ended() && !has_left(peer) && !news())
+      return tcp_->fail(unavailable(tcp_->name(peer) + " is lost: its process has ended"), peer);
+  }
+  return ok();
+}
+
 Result<void> ShmTransport::check_peers() {
   TRY(tcp_->look(0ms));
   TRY(tcp_->advance());
@@ -504,11 +528,7 @@ Result<void> ShmTransport::check_peers() {
   for (const Reader& reader : references_) {
     if (!was_read(reader)) waited_for.push_back(reader.peer);
   }
-  for (int peer = 0; peer < size(); ++peer) {
-    const Peer& local = peers_[size_t(peer)];
-    if (local.local && local.watch.ended() && !has_left(peer) && !news())
-      return tcp_->fail(unavailable(tcp_->name(peer) + " is lost: its process has ended"), peer);
-  }
+  TRY(check_processes());
   for (const int peer : waited_for) {
     if (has_left(peer) && !news())
       return tcp_->fail(

@@ -41,6 +41,7 @@ class ShmTransport final : public Transport {
   const std::byte* arrived(int peer) override;
   std::byte* lent(int peer) override { return peers_[size_t(peer)].lent; }
   void release(int peer) override;
+  Result<bool> has_message(int peer) override;
   bool all_taken() const override { return takes_open_ == 0 && tcp_->all_taken(); }
   bool all_sent() const override;
   Result<void> advance() override;
@@ -117,7 +118,11 @@ class ShmTransport final : public Transport {
   Result<void> pull(int peer);
   Result<const std::byte*> bytes_of_entry(Peer& peer, const Entry& entry);
   void consume(Peer& peer);
+  // Returns true when the next entry of the peer's lane is written.
+  bool has_entry(const Peer& peer) const;
   bool news() const;
+  // Fails when the process of a local peer has ended and its rank has not left.
+  Result<void> check_processes();
   Result<void> check_peers();
   // Publish to the local ranks, and read from them, the reports that a rank waits. TCP carries them between
   // connected ranks.

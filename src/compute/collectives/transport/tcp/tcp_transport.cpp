@@ -491,6 +491,12 @@ Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(const std::vec
   return connect_tcp(std::move(options), std::exchange(offered_, {}));
 }
 
+Result<bool> TcpTransport::has_message(int peer) {
+  TRY(look(0ms));
+  TRY(advance());
+  return links_[size_t(peer)].streams[0].holds_unwanted_data();
+}
+
 Result<void> TcpTransport::check_timeout(std::span<const int> waited_for) {
   if (failure_) return *failure_;
   const auto now = SteadyClock::now();

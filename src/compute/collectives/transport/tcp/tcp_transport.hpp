@@ -46,6 +46,7 @@ class TcpTransport final : public Transport {
   void receive(int peer, Tag tag, std::span<std::byte> room) override;
   const std::byte* arrived(int peer) override { return links_[size_t(peer)].arrived; }
   void release(int peer) override;
+  Result<bool> has_message(int peer) override;
   bool all_taken() const override { return takes_open_ == 0; }
   bool all_sent() const override { return sends_open_ == 0; }
   Result<void> advance() override;
