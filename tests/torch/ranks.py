@@ -54,8 +54,8 @@ def start(
             TRAINYARD_MEETING=folder,
             BACKEND=backend,
             PYTHONPATH=os.path.dirname(os.path.dirname(HERE)),
-            **variables,
         )
+        env.update(variables)
         with (
             open(os.path.join(folder, f"out-{rank}"), "wb") as out,
             open(os.path.join(folder, f"err-{rank}"), "wb") as err,

@@ -1,6 +1,8 @@
 """The c10d backend: every collective beside gloo's results, DDP, parts of all ranks,
 and what happens when a rank dies."""
 
+import socket
+
 import pytest
 import torch
 
@@ -26,6 +28,32 @@ def test_what_gloo_does_not_have(count: int) -> None:
 
 def test_messages_of_many_tags_in_any_order() -> None:
     assert ranks.run("messages", 2) == ["good"] * 2
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_messages_from_any_rank(count: int) -> None:
+    assert ranks.run("from_any", programs="any_source.py", ranks=count) == ["good"] * count
+
+
+def test_a_receive_from_any_rank_ends_with_the_timeout() -> None:
+    said, _ = ranks.run("nobody_sends", programs="any_source.py", ranks=2)
+    assert "from any rank to rank 0, tag 4: no message within 3000 ms" in said, said
+
+
+def test_a_sender_that_dies_is_named_by_a_receive_from_any_rank() -> None:
+    processes = ranks.start("sender_dies", programs="any_source.py", ranks=3)
+    assert processes[1].wait(ranks.SECONDS_MAX) == -9
+    said, good = ranks.finish([processes[0], processes[2]])
+    assert "from rank 1 to rank 0" in said and good == "good", said
+
+
+def test_a_peer_that_comes_late_keeps_no_other_from_the_store() -> None:
+    port = socket.create_server(("127.0.0.1", 0))
+    meet_at = f"tcp://127.0.0.1:{port.getsockname()[1]}"
+    port.close()
+    assert (
+        ranks.run("late_peer", programs="any_source.py", ranks=3, MEET_AT=meet_at) == ["good"] * 3
+    )
 
 
 def close(one: list[float], other: list[float], tolerance: float) -> bool:

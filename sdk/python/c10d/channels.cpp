@@ -4,11 +4,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <cstring>
-#include <deque>
-#include <exception>
-#include <optional>
 #include <stdexcept>
 
 namespace trainyard::sdk {
@@ -26,64 +22,25 @@ struct Header {
 
 collectives::BufferView bytes(Header& header) { return {&header, sizeof header, collectives::Type::u8}; }
 
-// A receive that waits for its message.
-struct Posted {
-  int64_t tag;
-  Place place;
-  c10::intrusive_ptr<PromisedWork> work;
-};
-
-// A message that came before it was asked for.
-struct Kept {
-  int64_t tag;
-  Tensor message;
-};
-
-// A receive that is over.
-struct Ended {
-  c10::intrusive_ptr<PromisedWork> work;
-  std::exception_ptr failure;
-};
-
-template <class List>
-auto take(List& list, int64_t tag) {
-  std::optional<typename List::value_type> taken;
-  const auto found =
-      std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.tag == tag; });
-  if (found != list.end()) {
-    taken = std::move(*found);
-    list.erase(found);
-  }
-  return taken;
+std::exception_ptr failure_with(const std::string& text) {
+  return std::make_exception_ptr(std::runtime_error("trainyard: " + text));
 }
 
 }  // namespace
 
 struct Channels::Channel {
-  Channel(int from, int to, bool sends, const Meet& meet)
+  Channel(int from, int to, bool sends)
       : name("from rank " + std::to_string(from) + " to rank " + std::to_string(to)),
-        sends(sends),
-        meet(meet) {}
+        from(from),
+        to(to),
+        sends(sends) {}
 
   std::exception_ptr failure(int64_t tag, const std::string& words) const {
-    return std::make_exception_ptr(
-        std::runtime_error("trainyard: " + name + ", tag " + std::to_string(tag) +
-                           " (here the sender is rank 0 and the receiver rank 1): " + words));
+    return failure_with(name + ", tag " + std::to_string(tag) +
+                        " (here the sender is rank 0 and the receiver rank 1): " + words);
   }
 
-  Result<void> meet_once() {
-    if (!group) group = TRY(meet("between " + name, sends ? 0 : 1));
-    return ok();
-  }
-
-  Result<void> send_one(const Tensor& tensor, int64_t tag) {
-    TRY(meet_once());
-    Header header{tag, bytes_of(tensor)};
-    TRY(group->send(1, bytes(header)));
-    return group->send(1, bytes(tensor));
-  }
-
-  // -> what is wrong with it
+  // Copies a message that was kept; returns what is wrong with it.
   std::exception_ptr fill(const Posted& receive, const Tensor& message) const {
     const size_t wanted = bytes_of(receive.place.written), came = bytes_of(message);
     if (wanted != came)
@@ -94,91 +51,44 @@ struct Channels::Channel {
     return nullptr;
   }
 
-  // Takes messages until somebody waited for one: `receive`, and what is wrong with that message alone.
-  Result<std::exception_ptr> take_messages(std::optional<Posted>& receive) {
-    TRY(meet_once());
-    for (;;) {
-      Header header;
-      TRY(group->receive(0, bytes(header)));
-      std::unique_lock lock(mutex);
-      receive = take(posted, header.tag);
-      if (!receive && header.bytes > kept_bytes_max - kept_bytes)
-        return exhausted("more than " + std::to_string(kept_bytes_max) +
-                         " bytes came under other tags than those that are received; the last was tag " +
-                         std::to_string(header.tag));
-      lock.unlock();
-      if (receive && bytes_of(receive->place.written) == header.bytes) {
-        TRY(group->receive(0, bytes(receive->place.written)));
-        receive->place.settle();
-        return std::exception_ptr();
-      }
-      const Tensor message = at::empty({int64_t(header.bytes)}, at::kByte);
-      TRY(group->receive(0, bytes(message)));
-      lock.lock();
-      if (!receive) receive = take(posted, header.tag);  // asked for meanwhile
-      if (!receive) {
-        kept.push_back({header.tag, message});
-        kept_bytes += header.bytes;
-        continue;
-      }
-      lock.unlock();
-      return fill(*receive, message);
-    }
-  }
-
-  // Until a receive is over, whichever: there is a call of this for each that is posted.
-  Ended end_one() {
-    std::optional<Posted> receive;
-    std::string words;
-    try {
-      const at::NoGradGuard no_gradient;
-      const auto taken = take_messages(receive);
-      if (taken) return {receive->work, *taken};
-      words = taken.error().message;
-    } catch (const std::exception& failure) {  // torch's own: no memory
-      words = failure.what();
-    }
-    if (group) group->abandon(words);  // in the middle of a message nothing more can be read
-    if (!receive) {
-      const std::scoped_lock lock(mutex);
-      receive = std::move(posted.front());
-      posted.pop_front();
-    }
-    return {receive->work, failure(receive->tag, words)};
-  }
-
   const std::string name;
+  const int from, to;
   const bool sends;
-  const Meet& meet;
-  std::unique_ptr<Group> group;  // by the worker
   std::shared_ptr<Worker> worker = new_worker();
-  std::mutex mutex;
-  // Guarded by mutex. No tag is in both.
-  std::deque<Posted> posted;
+
+  // Guards the members below, and is held while a message is read. Locked before the mutex of the channels.
+  std::mutex reading;
+  std::unique_ptr<Group> group;  // of a sender: by the worker alone
+  bool lost = false;             // receives from any source go on without it
+  std::string lost_words;        // until one of them has failed with these words
+
+  // Guarded by the mutex of the channels. No tag is in both `kept` and those posted for this channel.
   std::deque<Kept> kept;
   size_t kept_bytes = 0;
 };
 
-Channels::Channels(int rank, int size, Meet meet) : rank_(rank), size_(size), meet_(std::move(meet)) {}
+Channels::Channels(World world) : world_(std::move(world)) {}
 Channels::~Channels() = default;
 
 Channels::Channel& Channels::channel(int from, int to) {
-  TORCH_CHECK(from != to && from >= 0 && to >= 0 && from < size_ && to < size_,
-              "trainyard: no message from rank ", from, " to rank ", to, " in a group of ", size_);
+  TORCH_CHECK(from != to && from >= 0 && to >= 0 && from < world_.size && to < world_.size,
+              "trainyard: no message from rank ", from, " to rank ", to, " in a group of ", world_.size);
   const std::scoped_lock lock(mutex_);
   auto& found = channels_[{from, to}];
-  if (!found) found = std::make_unique<Channel>(from, to, from == rank_, meet_);
+  if (!found) found = std::make_unique<Channel>(from, to, from == world_.rank);
   return *found;
 }
 
+// -- what is asked for
+
 c10::intrusive_ptr<c10d::Work> Channels::send(const Tensor& tensor, int to, int tag) {
-  Channel& to_them = channel(rank_, to);
-  auto work = c10::make_intrusive<StartedWork>(rank_, OpType::SEND, "trainyard:send", to_them.worker,
+  Channel& to_them = channel(world_.rank, to);
+  auto work = c10::make_intrusive<StartedWork>(world_.rank, OpType::SEND, "trainyard:send", to_them.worker,
                                                Tensors{tensor});
   work->begin(
       work,
-      [&to_them, in = tensor.contiguous(), tag] {
-        if (auto sent = to_them.send_one(in, tag); !sent)
+      [this, &to_them, in = tensor.contiguous(), tag] {
+        if (auto sent = send_one(to_them, in, tag); !sent)
           std::rethrow_exception(to_them.failure(tag, sent.error().message));
       },
       Worker::Start::now);
@@ -186,29 +96,285 @@ c10::intrusive_ptr<c10d::Work> Channels::send(const Tensor& tensor, int to, int 
 }
 
 c10::intrusive_ptr<c10d::Work> Channels::receive(const Tensor& tensor, int from, int tag) {
-  Channel& from_them = channel(from, rank_);
-  const Posted receive{
-      tag, Place(tensor),
-      c10::make_intrusive<PromisedWork>(rank_, OpType::RECV, "trainyard:recv", Tensors{tensor})};
-  std::unique_lock lock(from_them.mutex);
-  if (const auto kept = take(from_them.kept, tag)) {
-    from_them.kept_bytes -= bytes_of(kept->message);
-    lock.unlock();
-    const at::NoGradGuard no_gradient;
-    receive.work->complete(from_them.fill(receive, kept->message));
-    return receive.work;
+  (void)channel(from, world_.rank);
+  return post(tensor, from, tag);
+}
+
+c10::intrusive_ptr<c10d::Work> Channels::receive_from_any(const Tensor& tensor, int tag) {
+  TORCH_CHECK(world_.size > 1, "trainyard: no message from any rank in a group of 1");
+  return post(tensor, any, tag);
+}
+
+c10::intrusive_ptr<c10d::Work> Channels::post(const Tensor& tensor, int from, int tag) {
+  const auto type = from == any ? OpType::RECVANYSOURCE : OpType::RECV;
+  auto work = c10::make_intrusive<ReceivedWork>(world_.rank, type, "trainyard:recv", Tensors{tensor});
+  std::unique_lock lock(mutex_);
+  const Posted receive{from, tag, Clock::now() + world_.timeout, Place(tensor), work};
+  const auto kept = take_kept(receive, lock);
+  if (kept) {
+    work->complete(kept->failure);
+    return work;
   }
-  from_them.posted.push_back(receive);
-  lock.unlock();
-  const auto ended = std::make_shared<Ended>();  // shared by what ends a receive and what tells of it
-  from_them.worker->add([&from_them, ended] { *ended = from_them.end_one(); },
-                        [ended] { ended->work->complete(ended->failure); });
-  return receive.work;
+  posted_.push_back(receive);
+  read_for(from);
+  return work;
+}
+
+void Channels::read_for(int from) {
+  const auto posted = size_t(
+      std::count_if(posted_.begin(), posted_.end(), [&](const Posted& each) { return each.from == from; }));
+  const auto found = from == any ? nullptr : channels_.at({from, world_.rank}).get();
+  for (size_t& calls = readers_[from]; calls < posted; ++calls) {
+    const auto ended = std::make_shared<Ended>();  // shared by what ends a receive and what tells of it
+    (found ? found->worker : looker_)
+        ->add([this, found, ended] { *ended = found ? end_one(*found) : end_one_of_any(); },
+              [this, from, ended] {
+                {
+                  const std::scoped_lock lock(mutex_);
+                  --readers_[from];
+                  if (!ending_) read_for(from);  // it may have ended a receive from elsewhere
+                }
+                if (ended->work) ended->work->complete(ended->failure);
+              });
+  }
 }
 
 void Channels::end() {
+  std::vector<Channel*> all;
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = true;
+    for (const auto& [ranks, channel] : channels_) all.push_back(channel.get());
+  }
+  changed_.notify_all();
+  looker_->end();
+  for (Channel* each : all) each->worker->end();
+}
+
+// -- receives and messages that wait for each other
+
+bool Channels::is_posted(int from) {
   const std::scoped_lock lock(mutex_);
-  for (const auto& [ranks, channel] : channels_) channel->worker->end();
+  return std::any_of(posted_.begin(), posted_.end(), [&](const Posted& each) { return each.from == from; });
+}
+
+template <class Fits>
+std::optional<Channels::Posted> Channels::take(const Fits& fits) {
+  const auto found = std::find_if(posted_.begin(), posted_.end(), fits);
+  if (found == posted_.end()) return std::nullopt;
+  Posted taken = std::move(*found);
+  posted_.erase(found);
+  return taken;
+}
+
+std::optional<Channels::Posted> Channels::take_for(int from, int64_t tag) {
+  return take([&](const Posted& each) { return each.tag == tag && (each.from == from || each.from == any); });
+}
+
+std::optional<Channels::Posted> Channels::take_first(int from) {
+  const std::scoped_lock lock(mutex_);
+  return take([&](const Posted& each) { return each.from == from; });
+}
+
+std::optional<Channels::Ended> Channels::take_kept(const Posted& receive,
+                                                   std::unique_lock<std::mutex>& lock) {
+  Channel* first = nullptr;
+  std::deque<Kept>::iterator message;
+  for (const auto& [ranks, channel] : channels_) {
+    if (channel->sends || (receive.from != any && channel->from != receive.from)) continue;
+    const auto found = std::find_if(channel->kept.begin(), channel->kept.end(),
+                                    [&](const Kept& each) { return each.tag == receive.tag; });
+    if (found == channel->kept.end() || (first && message->number < found->number)) continue;
+    first = channel.get();
+    message = found;
+  }
+  if (!first) return std::nullopt;
+  const Tensor bytes = message->message;
+  first->kept.erase(message);
+  first->kept_bytes -= bytes_of(bytes);
+  lock.unlock();
+  const at::NoGradGuard no_gradient;
+  receive.work->came_from(first->from);
+  return Ended{receive.work, first->fill(receive, bytes)};
+}
+
+// -- one channel
+
+Result<void> Channels::meet_once(Channel& channel) {
+  if (channel.group) return ok();
+  if (channel.sends) TRY(world_.announce(channel.to));
+  channel.group = TRY(world_.meet("between " + channel.name, channel.sends ? 0 : 1));
+  return ok();
+}
+
+Result<void> Channels::send_one(Channel& channel, const Tensor& tensor, int64_t tag) {
+  TRY(meet_once(channel));
+  Header header{tag, bytes_of(tensor)};
+  TRY(channel.group->send(1, bytes(header)));
+  return channel.group->send(1, sdk::bytes(tensor));
+}
+
+Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channel,
+                                                                 std::optional<Posted>& receive) {
+  Header header;
+  TRY(channel.group->receive(0, bytes(header)));
+  std::unique_lock lock(mutex_);
+  receive = take_for(channel.from, header.tag);
+  if (!receive && header.bytes > kept_bytes_max - channel.kept_bytes)
+    return exhausted("more than " + std::to_string(kept_bytes_max) +
+                     " bytes came under other tags than those that are received; the last was tag " +
+                     std::to_string(header.tag));
+  lock.unlock();
+  if (receive && bytes_of(receive->place.written) == header.bytes) {
+    TRY(channel.group->receive(0, sdk::bytes(receive->place.written)));
+    receive->place.settle();
+    return std::optional(std::exception_ptr());
+  }
+  const Tensor message = at::empty({int64_t(header.bytes)}, at::kByte);
+  TRY(channel.group->receive(0, sdk::bytes(message)));
+  lock.lock();
+  if (!receive) receive = take_for(channel.from, header.tag);  // posted meanwhile
+  if (!receive) {
+    channel.kept.push_back({header.tag, ++messages_, message});
+    channel.kept_bytes += header.bytes;
+    return std::optional<std::exception_ptr>();
+  }
+  lock.unlock();
+  return std::optional(channel.fill(*receive, message));
+}
+
+std::optional<Channels::Ended> Channels::read_one(Channel& channel) {
+  std::optional<Posted> receive;
+  std::string words;
+  try {
+    const at::NoGradGuard no_gradient;
+    auto read = [&]() -> Result<std::optional<std::exception_ptr>> {
+      TRY(meet_once(channel));
+      return read_message(channel, receive);
+    }();
+    if (read && !*read) return std::nullopt;
+    if (read) {
+      receive->work->came_from(channel.from);
+      return Ended{receive->work, **read};
+    }
+    words = read.error().message;
+  } catch (const std::exception& failure) {  // torch's own: no memory
+    words = failure.what();
+  }
+  if (channel.group) channel.group->abandon(words);  // in the middle of a message nothing more can be read
+  channel.lost = true;
+  if (receive) return Ended{receive->work, channel.failure(receive->tag, words)};
+  channel.lost_words = words;
+  return Ended{};
+}
+
+Channels::Ended Channels::end_one(Channel& channel) {
+  const std::scoped_lock reading(channel.reading);
+  while (is_posted(channel.from)) {
+    const auto ended = read_one(channel);
+    if (!ended) continue;  // the message is kept
+    if (ended->work) return *ended;
+    if (const auto receive = take_first(channel.from))
+      return {receive->work, channel.failure(receive->tag, channel.lost_words)};
+  }
+  return {};
+}
+
+// -- any channel
+
+Channels::Ended Channels::end_one_of_any() {
+  auto pause = look_pause_min;
+  while (is_posted(any)) {
+    if (auto late = end_late()) return *late;
+    look_into_directory();
+    if (auto ended = look_at_channels()) {
+      if (ended->work) return *ended;
+      pause = look_pause_min;
+      continue;  // a message was kept
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, pause, [&] { return ending_; });
+    pause = std::min(2 * pause, look_pause_max);
+  }
+  return {};
+}
+
+std::optional<Channels::Ended> Channels::end_late() {
+  const std::scoped_lock lock(mutex_);
+  const auto now = Clock::now();
+  const auto late =
+      take([&](const Posted& each) { return each.from == any && (ending_ || now >= each.deadline); });
+  if (!late) return std::nullopt;
+  std::string text =
+      "from any rank to rank " + std::to_string(world_.rank) + ", tag " + std::to_string(late->tag) + ": ";
+  if (ending_) return Ended{late->work, failure_with(text + "the group has ended")};
+  text += "no message within " + std::to_string(world_.timeout.count()) + " ms; ";
+  std::string ranks;
+  for (const auto& [pair, channel] : channels_)
+    if (!channel->sends) ranks += " " + std::to_string(channel->from);
+  text += ranks.empty() ? "no rank has sent anything" : "ranks that have sent something:" + ranks;
+  return Ended{late->work, failure_with(text)};
+}
+
+void Channels::look_into_directory() {
+  const auto now = Clock::now();
+  if (entries_read_ >= world_.size - 1 || now < directory_due_) return;
+  directory_due_ = now + directory_interval;
+  while (const auto from = world_.sender(entries_read_)) {
+    ++entries_read_;
+    if (*from < 0 || *from >= world_.size || *from == world_.rank) continue;
+    Channel& each = channel(*from, world_.rank);
+    // By its own thread: a rank that does not connect must not keep the others waiting.
+    each.worker->add(
+        [this, &each] {
+          const std::scoped_lock reading(each.reading);
+          const auto met = meet_once(each);
+          if (met || each.lost) return;
+          each.lost = true;
+          each.lost_words = met.error().message;
+        },
+        [] {});
+  }
+}
+
+std::optional<Channels::Ended> Channels::look_at_channels() {
+  std::vector<Channel*> all;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [ranks, channel] : channels_)
+      if (!channel->sends) all.push_back(channel.get());
+  }
+  // Begins after the rank that was served last.
+  const auto next =
+      std::find_if(all.begin(), all.end(), [&](const Channel* each) { return each->from > served_; });
+  std::rotate(all.begin(), next, all.end());
+  for (Channel* each : all) {
+    auto ended = look_at(*each);
+    if (!ended) continue;
+    served_ = each->from;
+    return ended;
+  }
+  return std::nullopt;
+}
+
+std::optional<Channels::Ended> Channels::look_at(Channel& channel) {
+  const std::unique_lock reading(channel.reading, std::try_to_lock);
+  if (!reading) return std::nullopt;  // whoever reads takes our messages too
+  if (channel.group && !channel.lost) {
+    const auto has = channel.group->has_message(0);
+    if (has && !*has) return std::nullopt;
+    if (has) {
+      auto ended = read_one(channel);
+      if (!ended || ended->work) return ended ? ended : Ended{};
+    } else {
+      channel.lost = true;
+      channel.lost_words = has.error().message;
+    }
+  }
+  if (!channel.lost || channel.lost_words.empty()) return std::nullopt;
+  const auto receive = take_first(any);
+  if (!receive) return std::nullopt;
+  return Ended{receive->work, channel.failure(receive->tag, std::exchange(channel.lost_words, {}))};
 }
 
 }  // namespace trainyard::sdk

@@ -17,12 +17,16 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -73,7 +77,7 @@ class TrainyardGroup : public Base {
 
   TrainyardGroup(c10::intrusive_ptr<c10d::Store> store, int rank, int size, Settings settings)
       : Base(rank, size), store_(std::move(store)), settings_(std::move(settings)) {
-    auto group = meet_at("group", rank, size);
+    auto group = meet_at("group", rank, size, true);
     if (!group) throw std::runtime_error(said(group.error()));
     group_ = std::move(group).value();
   }
@@ -346,8 +350,8 @@ class TrainyardGroup : public Base {
     return channels_.receive(only(tensors), peer, tag);
   }
 
-  c10::intrusive_ptr<Work> recvAnysource(Tensors&, int) override {
-    TORCH_CHECK(false, "trainyard: recv needs a source; receiving from any rank is not offered");
+  c10::intrusive_ptr<Work> recvAnysource(Tensors& tensors, int tag) override {
+    return channels_.receive_from_any(only(tensors), tag);
   }
 
  private:
@@ -442,21 +446,55 @@ class TrainyardGroup : public Base {
     return work;
   }
 
-  Result<std::unique_ptr<Group>> meet_at(const std::string& place, int rank, int size) const {
-    const auto store = c10::make_intrusive<c10d::PrefixStore>("trainyard " + place, store_);
+  c10::intrusive_ptr<c10d::Store> part_of_store(const std::string& place) const {
+    return c10::make_intrusive<c10d::PrefixStore>("trainyard " + place, store_);
+  }
+
+  // What of the store fails, as a value. Torch's own texts are pages long at times.
+  template <class Doing>
+  static auto of_store(const Doing& doing) -> Result<decltype(doing())> {
+    try {
+      return doing();
+    } catch (const std::exception& failure) {
+      const std::string text = failure.what();
+      return unavailable(text.substr(0, text.find('\n')));
+    }
+  }
+
+  static std::string text_at(c10d::Store& store, const std::string& key) {
+    const auto value = store.get(key);
+    return std::string(value.begin(), value.end());
+  }
+
+  // A store serves one call of a process at a time: a channel that waited in it for a peer that comes late would keep
+  // the other channels from it.
+  Result<void> look_until_written(c10d::Store& store, const std::string& key) const {
+    constexpr auto pause_max = std::chrono::milliseconds(20);
+    auto pause = std::chrono::milliseconds(1);
+    const auto deadline = std::chrono::steady_clock::now() + settings_.timeout;
+    while (!TRY(of_store([&] { return store.check({key}); }))) {
+      if (ending_->load()) return cancelled("the group has ended");
+      if (std::chrono::steady_clock::now() > deadline)
+        return unavailable("it was not written within " + std::to_string(settings_.timeout.count()) + " ms");
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, pause_max);
+    }
+    return ok();
+  }
+
+  // `alone`: nothing else of this process uses the store meanwhile.
+  Result<std::unique_ptr<Group>> meet_at(const std::string& place, int rank, int size, bool alone) const {
+    const auto store = part_of_store(place);
     Board board;
     board.write = [&](const std::string& key, const std::string& value) {
       store->set(key, std::vector<uint8_t>(value.begin(), value.end()));
     };
     board.read = [&](const std::string& key) -> Result<std::string> {
-      try {
-        store->wait({key}, settings_.timeout);
-        const auto value = store->get(key);
-        return std::string(value.begin(), value.end());
-      } catch (const std::exception& failure) {  // torch's own; some of their texts are pages long
-        const std::string text = failure.what();
-        return unavailable(text.substr(0, text.find('\n')));
-      }
+      if (!alone) TRY(look_until_written(*store, key));
+      return of_store([&] {
+        if (alone) store->wait({key}, settings_.timeout);
+        return text_at(*store, key);
+      });
     };
     MeetOptions options;
     options.rank = rank;
@@ -470,6 +508,26 @@ class TrainyardGroup : public Base {
     options.encrypt = settings_.encrypt;
     options.sockets_per_peer = settings_.sockets_per_peer;
     return meet(board, std::move(options));
+  }
+
+  // The directory of the ranks that send to `to` (Channels): entries in the order in which they came.
+  Result<void> announce(int to) const {
+    const auto store = part_of_store("senders to " + std::to_string(to));
+    const std::string text = std::to_string(getRank());
+    TRY(of_store([&] {
+          const int64_t place = store->add("count", 1) - 1;
+          store->set(std::to_string(place), std::vector<uint8_t>(text.begin(), text.end()));
+          return true;
+        }).in("telling rank " + std::to_string(to) + " that rank " + text + " sends to it"));
+    return ok();
+  }
+
+  std::optional<int> sender(int64_t number) const {
+    const auto store = part_of_store("senders to " + std::to_string(getRank()));
+    const std::string key = std::to_string(number);
+    const auto text = of_store([&] { return store->check({key}) ? text_at(*store, key) : std::string(); });
+    if (!text || text->empty()) return std::nullopt;
+    return int(std::strtol(text->c_str(), nullptr, 10));
   }
 
   // An error as people see it; in a part of all ranks it says which ones they are.
@@ -490,8 +548,10 @@ class TrainyardGroup : public Base {
   std::unique_ptr<Group> group_;
   Adoption adoption_;  // by the worker's work
   const std::shared_ptr<Worker> worker_ = new_worker();
-  Channels channels_{getRank(), getSize(),
-                     [this](const std::string& place, int rank) { return meet_at(place, rank, 2); }};
+  Channels channels_{Channels::World{
+      getRank(), getSize(), settings_.timeout,
+      [this](const std::string& place, int rank) { return meet_at(place, rank, 2, false); },
+      [this](int to) { return announce(to); }, [this](int64_t number) { return sender(number); }}};
 };
 
 c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,

@@ -8,6 +8,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -43,6 +44,17 @@ class PromisedWork : public c10d::Work {
  private:
   const Tensors result_;
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+// A receive, which knows the rank that sent.
+class ReceivedWork : public PromisedWork {
+ public:
+  using PromisedWork::PromisedWork;
+  void came_from(int rank) { source_ = rank; }
+  int sourceRank() const override { return source_; }  // -1 until a message was taken
+
+ private:
+  std::atomic<int> source_ = -1;
 };
 
 class StartedWork : public PromisedWork {
