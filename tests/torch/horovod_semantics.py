@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import os
 import sys
+import tempfile
+import unittest.mock
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -196,6 +199,101 @@ def embeddings() -> None:
         assert torch.allclose(ours.weight, alone.weight, atol=1e-6), sparse_as_dense
 
 
+def absent() -> None:
+    """A sparse parameter that one rank does not use, in the first step or in a later one: the ranks
+    that have a gradient do not wait for it, and all end with the average."""
+    rank, size = hvd.rank(), hvd.size()
+    rows = torch.tensor([1, 4, 4])
+    for op, share in ((hvd.Average, 1 / size), (hvd.Sum, 1.0)):
+        for user in (0, size - 1):  # the rank that has a gradient
+            torch.manual_seed(2)
+            used, unused = torch.nn.Embedding(6, 3, sparse=True), torch.nn.Linear(2, 2)
+            named = [("table", used.weight), ("bias", unused.bias)]
+            hvd.broadcast_parameters(named, root_rank=0)
+            alone = used.weight.detach().clone().requires_grad_()
+            optimizer = hvd.DistributedOptimizer(
+                torch.optim.SGD([each for _, each in named], lr=0.5), named, op=op
+            )
+            for step in range(3):
+                for each in optimizer.param_groups[0]["params"]:
+                    each.grad = None
+                alone.grad = None
+                if rank == user or step == 2:  # in the last step all have one
+                    (used(rows) ** 2).sum().backward()
+                optimizer.step()
+                (torch.nn.functional.embedding(rows, alone) ** 2).sum().backward()
+                with torch.no_grad():
+                    users = size if step == 2 else 1
+                    alone -= 0.5 * share * users * alone.grad
+                assert torch.allclose(used.weight, alone, atol=1e-5), (op, user, step)
+
+
+def priorities() -> None:
+    """Of tensors that all ranks have submitted, those with the largest priority go first."""
+    if hvd.size() == 1:
+        return
+    tensors = 16
+    path = os.path.join(tempfile.mkdtemp(prefix="timeline-"), "timeline.json")
+
+    def order(submit: Callable[[], list[int]], names: Sequence[str]) -> list[int]:
+        """Positions in `names`, in the order in which they were communicated."""
+        hvd.barrier()
+        if hvd.rank() == 0:
+            hvd.start_timeline(path)
+        handles = submit()
+        for handle in handles:
+            hvd.synchronize(handle)
+        hvd.barrier()
+        went: list[int] = []
+        if hvd.rank() == 0:
+            hvd.stop_timeline()
+            with open(path, encoding="utf-8") as file:
+                events = json.load(file)
+            rows = {
+                each["tid"]: each["args"]["name"]
+                for each in events
+                if each["name"] == "thread_name"
+            }
+            sent = [each for each in events if each["name"].startswith("TRAINYARD_ALLREDUCE")]
+            went = [
+                list(names).index(rows[each["tid"]]) for each in sorted(sent, key=lambda e: e["ts"])
+            ]
+        return hvd.broadcast_object(went)
+
+    def ascents(went: Sequence[int]) -> int:
+        assert sorted(went) == list(range(len(went))), went
+        return sum(a < b for a, b in zip(went, went[1:]))
+
+    # Large enough that none is fused with another.
+    values = [torch.ones(100_000) for _ in range(tensors)]
+    names = [f"allreduce.urgent.{place}" for place in range(tensors)]
+
+    def submit() -> list[int]:
+        return [
+            hvd.allreduce_async_(each, name=f"urgent.{place}", priority=place)
+            for place, each in enumerate(values)
+        ]
+
+    # The largest is submitted last. Each cycle that ends amid the submissions begins another run;
+    # in the order of submission each tensor would.
+    assert min(ascents(order(submit, names)) for _ in range(3)) <= tensors // 4
+
+    for first_layers_first in (False, True):
+        net = torch.nn.Sequential(*[torch.nn.Linear(3, 3) for _ in range(4)])
+        optimizer = hvd.DistributedOptimizer(
+            torch.optim.SGD(net.parameters(), lr=0.1),
+            net.named_parameters(),
+            first_layers_first=first_layers_first,
+        )
+        with unittest.mock.patch("horovod.torch.optimizer.allreduce_async_") as started:
+            started.side_effect = hvd.allreduce_async_
+            net(torch.ones(3)).sum().backward()
+            optimizer.step()
+        given = {call.kwargs["name"]: call.kwargs.get("priority") for call in started.mock_calls}
+        ours = [given[name] for name, _ in net.named_parameters()]
+        assert ours == [-place if first_layers_first else 0 for place in range(len(ours))], ours
+
+
 def refusals() -> None:
     """reducescatter has no other reduction than a sum and an average."""
     for op in (hvd.Adasum, hvd.Min, hvd.Max, hvd.Product):
@@ -205,9 +303,22 @@ def refusals() -> None:
             refused(RuntimeError, lambda: hvd.grouped_reducescatter([tensor], op=op), op.name)
 
 
+PROGRAMS = (
+    scales,
+    duplicates,
+    joins,
+    states,
+    names,
+    embeddings,
+    absent,
+    priorities,
+    refusals,
+)
+
+
 def everything() -> str:
     hvd.init()
-    for program in (scales, duplicates, joins, states, names, embeddings, refusals):
+    for program in PROGRAMS:
         program()
         hvd.barrier()
     return "good"

@@ -124,9 +124,11 @@ def request(
     root: int = 0,
     splits: Sequence[int] = (),
     compression: AnyCompressor | None = None,
+    priority: int = 0,
 ) -> engine.Request:
     """`given`, `output`: Buffer. Without an output the engine keeps what comes,
-    until the handle is waited for."""
+    until the handle is waited for. `priority`: larger ones go first, of those that all ranks have
+    submitted."""
     if process_set.process_set_id is None:
         raise ValueError(
             f"{process_set} was not added: add_process_set or init(process_sets=[..]) do"
@@ -137,6 +139,7 @@ def request(
         operation = engine.ADASUM  # an operation of its own: not element by element
     made.operation, made.type, made.reduction = operation, given.type, _REDUCTIONS[op]
     made.root, made.set = root, process_set.process_set_id
+    made.priority = priority
     made.input, made.input_count = given.address or None, given.count
     if output is not None:
         made.output, made.output_count = output.address or None, output.count

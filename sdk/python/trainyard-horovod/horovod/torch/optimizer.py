@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 import torch
 
+from horovod.common.basics import generation
 from horovod.common.compression import AnyCompressor
 from horovod.common.operations import Reduction
 from horovod.common.process_sets import ProcessSet, global_process_set
@@ -18,6 +19,7 @@ from horovod.torch.compression import Compression
 from horovod.torch.mpi_ops import (
     Adasum,
     Average,
+    Sum,
     allreduce_async_,
     grouped_allreduce_async_,
     size,
@@ -110,12 +112,14 @@ class _DistributedOptimizer(_Distributed):
         groups: Groups,
         sparse_as_dense: bool,
         process_set: ProcessSet,
+        first_layers_first: bool,
     ) -> None:
         self._compression = compression
         self._op = op
         self._predivide = gradient_predivide_factor
         self._sparse_as_dense = sparse_as_dense
         self._process_set = process_set
+        self._first_layers_first = first_layers_first
         self.backward_passes_per_step = backward_passes_per_step
         self._handles: dict[torch.Tensor, Started] = {}
         self._passes_left = dict.fromkeys(_all_parameters(self), backward_passes_per_step)
@@ -124,6 +128,11 @@ class _DistributedOptimizer(_Distributed):
         self._group_of: dict[torch.Tensor, tuple[int, list[torch.Tensor]]] = {}
         self._accumulators: list[Any] = []  # torch's nodes of a graph
         self._hooked: set[torch.Tensor] = set()
+        # Of the parameters for which some rank has had a gradient; 0 for dense ones. Equal on all
+        # ranks.
+        self._sparse_dims: dict[torch.Tensor, int] = {}
+        self._position: dict[torch.Tensor, int] = {}  # of a parameter among all
+        self._sparse_dims_of = -1  # the generation of ranks that agreed on them
         for number, members in enumerate(self._grouped(groups)):
             for parameter in members:
                 self._group_of[parameter] = (number, members)
@@ -195,15 +204,22 @@ class _DistributedOptimizer(_Distributed):
             return 1.0 / self._predivide, self._predivide
         return 1.0, 1.0
 
+    def _priority(self, parameter: torch.Tensor) -> int:
+        if not self._first_layers_first:
+            return 0
+        if parameter not in self._position:  # also of a parameter group that was added since
+            self._position = {each: place for place, each in enumerate(_all_parameters(self))}
+        return -self._position[parameter]
+
     def _reduce(self, parameter: torch.Tensor) -> Started:
         name, gradient = self._parameter_names[parameter], parameter.grad
+        priority = self._priority(parameter)
         if gradient.is_sparse:
             if not self._sparse_as_dense:
-                return (
-                    sparse_allreduce_async(gradient, f"sparse.{name}", self._op, self._process_set),
-                    None,
-                    None,
+                rows = sparse_allreduce_async(
+                    gradient, f"sparse.{name}", self._op, self._process_set, priority
                 )
+                return rows, None, None
             gradient = gradient.to_dense()
         before, after = self._scales()
         compressed, context = self._compression.compress(gradient)
@@ -215,6 +231,7 @@ class _DistributedOptimizer(_Distributed):
             postscale_factor=after,
             process_set=self._process_set,
             compression=self._compression,
+            priority=priority,
         )
         return handle, context, None
 
@@ -229,6 +246,7 @@ class _DistributedOptimizer(_Distributed):
             postscale_factor=after,
             process_set=self._process_set,
             compression=self._compression,
+            priority=max(self._priority(parameter) for parameter in members),
         )
         for position, parameter in enumerate(members):
             self._handles[parameter] = (handle, pairs[position][1], (number, position))
@@ -247,6 +265,46 @@ class _DistributedOptimizer(_Distributed):
         self._synchronized = False
         self.set_backward_passes_per_step(self.backward_passes_per_step)
 
+    def _learn_sparse_dims(self, learning: Sequence[torch.Tensor]) -> None:
+        """Sparse and dense gradients go in different operations. A rank that has no gradient must
+        take part in the right one, and only the others know which that is: they say so in the first
+        step."""
+        if self._sparse_as_dense:
+            return
+        if self._sparse_dims_of != generation():
+            self._sparse_dims_of, self._sparse_dims = generation(), {}
+        unknown = [parameter for parameter in learning if parameter not in self._sparse_dims]
+        if not unknown:
+            return
+        counts = torch.zeros(
+            (len(unknown), 3), dtype=torch.int32
+        )  # gradients, sparse ones, their dimensions
+        for row, parameter in zip(counts, unknown):
+            if parameter.grad is not None:
+                sparse = parameter.grad.is_sparse
+                dims = parameter.grad.sparse_dim() if sparse else 0
+                row.copy_(torch.tensor([1, int(sparse), dims]))
+        name = f"sparse_dims.{self._parameter_names[unknown[0]]}"
+        synchronize(allreduce_async_(counts, name=name, op=Sum, process_set=self._process_set))
+        for parameter, (gradients, sparse, dims) in zip(unknown, counts.tolist()):
+            if 0 < sparse < gradients:
+                raise ValueError(
+                    f"the gradient of {self._parameter_names[parameter]} is sparse on {sparse}"
+                    f" ranks and dense on {gradients - sparse}: pass sparse_as_dense=True to"
+                    " DistributedOptimizer"
+                )
+            if gradients:
+                self._sparse_dims[parameter] = dims // sparse if sparse else 0
+
+    def _no_gradient(self, parameter: torch.Tensor) -> torch.Tensor:
+        dims = self._sparse_dims.get(parameter, 0)
+        if dims == 0:
+            return torch.zeros_like(parameter)
+        values = parameter.new_zeros((0, *parameter.shape[dims:]))
+        return torch.sparse_coo_tensor(
+            torch.zeros((dims, 0), dtype=torch.int64), values.detach(), parameter.shape
+        ).coalesce()
+
     def synchronize(self) -> None:
         """Waits until .grad of every parameter is that of all ranks."""
         if not self._process_set.included() or size() == 1:
@@ -255,12 +313,13 @@ class _DistributedOptimizer(_Distributed):
         learning = [parameter for parameter in _all_parameters(self) if parameter.requires_grad]
         if any(parameter not in self._hooked for parameter in learning):
             self._hook()  # a parameter that was added, or thawed, since
+        self._learn_sparse_dims(learning)
         for parameter in learning:
             # Others may have a gradient where we have none: ours is nought, and we take part.
             started = self._handles.get(parameter)
             if started is None or started[0] is None:
                 if parameter.grad is None:
-                    parameter.grad = torch.zeros_like(parameter)
+                    parameter.grad = self._no_gradient(parameter)
                 self._passes_left.setdefault(parameter, self.backward_passes_per_step)
                 if not (
                     parameter in self._group_of
@@ -382,6 +441,7 @@ def DistributedOptimizer(
     groups: Groups = None,
     sparse_as_dense: bool = False,
     process_set: ProcessSet = global_process_set,
+    first_layers_first: bool = False,
 ) -> torch.optim.Optimizer:
     """An optimizer of the same class as `optimizer`, with its state and options,
     that first reduces gradients over ranks.
@@ -389,6 +449,9 @@ def DistributedOptimizer(
     groups: a number of groups, or lists of parameters, that are reduced together;
     num_groups is its older name.
     gradient_predivide_factor: of Average, a part of the division that is done before the sum.
+    first_layers_first: of the gradients that all ranks have, those of the parameters that the
+    optimizer was given first are reduced first, though the backward pass makes them last. The next
+    forward pass needs them first, where it waits for each layer by itself. Not in Horovod.
     """
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
@@ -413,6 +476,7 @@ def DistributedOptimizer(
             groups=groups,
             sparse_as_dense=sparse_as_dense,
             process_set=process_set,
+            first_layers_first=first_layers_first,
         )
     if process_set is not global_process_set:
         raise NotImplementedError("Adasum does not support non-global process sets yet.")

@@ -1,4 +1,9 @@
-"""allreduce: of a tensor, of several together, of sparse ones."""
+"""allreduce: of a tensor, of several together, of sparse ones.
+
+`priority`, which Horovod does not have: of the tensors that all ranks have submitted, those with
+the largest priority go first. A tensor that is fused with one of them goes with it. Equal on all
+ranks; of different ones the largest counts.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +47,7 @@ def _start_allreduce(
     postscale: float,
     process_set: ProcessSet,
     compression: AnyCompressor | None,
+    priority: int,
 ) -> Pending:
     """`outputs`: the tensors in place, or None -> a handle whose output is a list."""
     requests, owners, written, wanted = [], [], [], []
@@ -60,6 +66,7 @@ def _start_allreduce(
                 prescale,
                 postscale,
                 compression=compression,
+                priority=priority,
             )
         )
         owners.append(given)
@@ -92,6 +99,7 @@ def allreduce_async(
     postscale_factor: float = 1.0,
     process_set: ProcessSet = global_process_set,
     compression: AnyCompressor | None = None,
+    priority: int = 0,
 ) -> int:
     _warn_of_average(average)
     op = operations.op_of(op, average)
@@ -105,6 +113,7 @@ def allreduce_async(
             postscale_factor,
             process_set,
             compression,
+            priority,
         )
     )
 
@@ -118,6 +127,7 @@ def allreduce_async_(
     postscale_factor: float = 1.0,
     process_set: ProcessSet = global_process_set,
     compression: AnyCompressor | None = None,
+    priority: int = 0,
 ) -> int:
     _warn_of_average(average)
     op = operations.op_of(op, average)
@@ -131,6 +141,7 @@ def allreduce_async_(
             postscale_factor,
             process_set,
             compression,
+            priority,
         )
     )
 
@@ -204,6 +215,7 @@ def grouped_allreduce_async(
     postscale_factor: float = 1.0,
     process_set: ProcessSet = global_process_set,
     compression: AnyCompressor | None = None,
+    priority: int = 0,
 ) -> int:
     _warn_of_average(average)
     op = operations.op_of(op, average)
@@ -218,6 +230,7 @@ def grouped_allreduce_async(
             postscale_factor,
             process_set,
             compression,
+            priority,
         )
     )
 
@@ -231,13 +244,22 @@ def grouped_allreduce_async_(
     postscale_factor: float = 1.0,
     process_set: ProcessSet = global_process_set,
     compression: AnyCompressor | None = None,
+    priority: int = 0,
 ) -> int:
     _warn_of_average(average)
     op = operations.op_of(op, average)
     names = group_names(tensors, name, "grouped_allreduce", process_set, compression)
     return under_way.add(
         _start_allreduce(
-            tensors, tensors, names, op, prescale_factor, postscale_factor, process_set, compression
+            tensors,
+            tensors,
+            names,
+            op,
+            prescale_factor,
+            postscale_factor,
+            process_set,
+            compression,
+            priority,
         )
     )
 
@@ -322,7 +344,11 @@ class _SparseHandle(int):
 
 
 def sparse_allreduce_async(
-    tensor: torch.Tensor, name: str, op: Reduction, process_set: ProcessSet = global_process_set
+    tensor: torch.Tensor,
+    name: str,
+    op: Reduction,
+    process_set: ProcessSet = global_process_set,
+    priority: int = 0,
 ) -> _SparseHandle:
     """Of a sparse COO tensor: everyone's rows, which coalesce() adds up. Of `op`,
     Sum and Average."""
@@ -332,8 +358,8 @@ def sparse_allreduce_async(
     places, values = ready(tensor._indices().t()), ready(tensor._values())
     base = name_for(name, "sparse_allreduce", process_set)
     requests = [
-        request(engines.ALL_GATHER, base + ".indices", process_set, buffer(places)),
-        request(engines.ALL_GATHER, base + ".values", process_set, buffer(values)),
+        request(engines.ALL_GATHER, f"{base}.{part}", process_set, buffer(each), priority=priority)
+        for part, each in (("indices", places), ("values", values))
     ]
 
     def finish(handles: Sequence[int]) -> torch.Tensor:
