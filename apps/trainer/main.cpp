@@ -1,8 +1,8 @@
 // trainyard-trainer runs the built-in trainer in a job, and uses and compares its models.
 //
-//   trainyard-trainer train [--base DIR]                    one host of a job, under the contract below /opt/ml
-//   trainyard-trainer predict --model DIR --csv FILE        uses a model [--show N: draws N images]
-//   trainyard-trainer compare DIR DIR [--tolerance NUMBER]  prints the distance of two models
+//   trainyard-trainer train [--base DIR]                    trains as one host of a job (default DIR: /opt/ml)
+//   trainyard-trainer predict --model DIR --csv FILE        evaluates a model [--show N: prints N images]
+//   trainyard-trainer compare DIR DIR [--tolerance NUMBER]  compares the weights of two models
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -24,10 +24,10 @@ namespace {
 using namespace trainyard;
 
 constexpr std::string_view kUsage =
-    "trainyard-trainer train [--base DIR]                    one host of a job, under the contract below "
-    "/opt/ml\n"
-    "trainyard-trainer predict --model DIR --csv FILE        uses a model [--show N: draws N images]\n"
-    "trainyard-trainer compare DIR DIR [--tolerance NUMBER]  how far two models lie apart\n";
+    "trainyard-trainer train [--base DIR]                    train as one host of a job (default DIR: "
+    "/opt/ml)\n"
+    "trainyard-trainer predict --model DIR --csv FILE        evaluate a model [--show N: print N images]\n"
+    "trainyard-trainer compare DIR DIR [--tolerance NUMBER]  compare the weights of two models\n";
 
 std::atomic<bool> stop = false;
 
@@ -36,8 +36,8 @@ struct CommandLine {
   std::map<std::string, std::string> options;  // without the dashes
 
   std::string option(const std::string& name, const std::string& otherwise) const {
-    const auto place = options.find(name);
-    return place == options.end() ? otherwise : place->second;
+    const auto found = options.find(name);
+    return found == options.end() ? otherwise : found->second;
   }
 };
 
@@ -86,7 +86,7 @@ Result<int> predict(const CommandLine& line) {
                 train::draw_predictions(model, table, evaluation, train::first_rows(table, show)).c_str());
     const auto mistakes = train::first_mistakes(table, evaluation, show);
     if (!mistakes.empty()) {
-      std::printf("where it is wrong:\n\n%s",
+      std::printf("wrong predictions:\n\n%s",
                   train::draw_predictions(model, table, evaluation, mistakes).c_str());
     }
   }
@@ -96,7 +96,7 @@ Result<int> predict(const CommandLine& line) {
 }
 
 Result<int> compare(const CommandLine& line) {
-  if (line.words.size() != 3) return invalid("compare takes two models");
+  if (line.words.size() != 3) return invalid("compare needs two model directories");
   const auto first = TRY(train::load_model(line.words[1]));
   const auto second = TRY(train::load_model(line.words[2]));
   const auto difference = TRY(train::compare(first, second));

@@ -204,7 +204,7 @@ def test_ranks_end_when_horovodrun_is_killed(start: Callable[..., Run], elastic:
     assert all(is_there(pid) for pid in pids)
     run.process.kill()
     run.process.wait()
-    until(lambda: "its ranks are ended" in run.said(), run.said)
+    until(lambda: "ended its ranks" in run.said(), run.said)
     assert re.search(r"horovodrun was killed: .*: localhost/0.*, localhost/1", run.said())
     assert not any(is_there(pid) for pid in pids), run.said()
 
@@ -237,7 +237,7 @@ def test_the_watcher_leaves_alone_what_is_gone() -> None:
         watching.stdin.close()
         assert ours[1].wait(SECONDS_MAX) == -signal.SIGTERM
         said = watching.stderr.read().decode()
-        assert said.endswith(f" its ranks are ended: place {ours[1].pid}\n")
+        assert said.endswith(f" ended its ranks: place {ours[1].pid}\n")
         assert watching.wait(SECONDS_MAX) == 0 and ours[0].poll() is None
     finally:
         for each in ours:
@@ -329,7 +329,7 @@ def test_ranks_on_another_host_end_when_horovodrun_is_killed(
     pids = [run.wait_for(rf"\[{rank}\]<stdout>:up (\d+)")[1] for rank in (0, 1)]
     run.process.kill()
     run.process.wait()
-    until(lambda: "its ranks are ended" in run.said(), run.said)
+    until(lambda: "ended its ranks" in run.said(), run.said)
     assert f"localhost/0, {host}/0" in run.said() and not any(is_there(pid) for pid in pids)
 
 

@@ -1,15 +1,15 @@
-"""Ends the ranks of a launcher that was killed. Run as a file, by itself: python -I -S watcher.py.
+"""Ends the ranks of a launcher that was killed. Run as a file: python -I -S watcher.py [COMMAND..]
 
-Without arguments it is the watcher. The launcher holds the other end of its standard input, so the
-end of the input means that the launcher is gone, in whatever way. Lines before it:
+Without arguments it watches. The launcher holds the other end of its standard input, so the input
+ends when the launcher ends, for any reason. Each line before that tells of a process group:
 
-    + GROUP local NAME     a process group that was started here
-    + GROUP remote NAME    one of ssh's: its end of the input ends what it started
-    - GROUP                nothing is left of it
+    + GROUP local NAME     the launcher started this process group
+    + GROUP remote NAME    ssh runs in this process group; closing its input ends the remote command
+    - GROUP                the process group has ended
 
-With arguments, a command, it is the gate before one: it becomes the command when a byte comes in,
-which the launcher sends after the line for the watcher. A launcher that is killed in between leaves
-a gate whose input ends. So there is no moment in which a command runs and nobody would end it.
+With a command as arguments it delays the command: it reads one byte, then executes the command. The
+launcher sends that byte after it has sent the "+" line to the watcher. If the launcher is killed
+earlier, the input ends and the command never starts. So every command that runs is being watched.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import sys
 import time
 from collections.abc import Iterable
 
-GRACE_SECONDS = 5  # between asking a group to end and ending it
+GRACE_SECONDS = 5  # between SIGTERM and SIGKILL
 LOOK_SECONDS = 0.05
 
 
-def left_by(lines: Iterable[str]) -> dict[int, tuple[bool, str]]:
-    """-> the groups that there are when the lines end: whether they are local, and their names."""
+def running_groups(lines: Iterable[str]) -> dict[int, tuple[bool, str]]:
+    """Returns the groups that still run after these lines: group -> (is local, name)."""
     groups: dict[int, tuple[bool, str]] = {}
     for line in lines:
         words = line.split(maxsplit=3)
@@ -38,12 +38,12 @@ def left_by(lines: Iterable[str]) -> dict[int, tuple[bool, str]]:
 
 
 def signal_group(group: int, number: int) -> bool:
-    """-> whether there was anything in the group. Signal 0 only looks."""
+    """Sends the signal; returns true if the group has processes. Signal 0 only checks that."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it is another user's now: sudo
+    except PermissionError:  # the group runs as another user: sudo
         return True
     return True
 
@@ -57,7 +57,7 @@ def _wait_for(groups: Iterable[int]) -> None:
 def watch() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    groups = left_by(sys.stdin)
+    groups = running_groups(sys.stdin)
     if not groups:
         return 0
     local = [group for group, (here, _) in groups.items() if here]
@@ -66,17 +66,17 @@ def watch() -> int:
     _wait_for(local)
     for group in local:
         signal_group(group, signal.SIGKILL)
-    # The other side gives its ranks as long, and is not told by ssh when ssh is killed first.
+    # The remote side gives its ranks the same time, so ssh must not be killed before that.
     _wait_for(groups)
     for group in groups:
         signal_group(group, signal.SIGKILL)
     names = ", ".join(name for _, name in groups.values())
-    with contextlib.suppress(OSError):  # whoever read it may be gone too
-        print(f"horovodrun was killed: its ranks are ended: {names}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # the reader may have ended too
+        print(f"horovodrun was killed; ended its ranks: {names}", file=sys.stderr, flush=True)
     return 0
 
 
-def gate(command: list[str]) -> int:
+def start_when_watched(command: list[str]) -> int:
     if not os.read(0, 1):
         return 1
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -92,4 +92,4 @@ def gate(command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(gate(sys.argv[1:]) if len(sys.argv) > 1 else watch())
+    sys.exit(start_when_watched(sys.argv[1:]) if len(sys.argv) > 1 else watch())
