@@ -48,7 +48,7 @@ def keys(server: Server) -> list[str]:
     ]
 
 
-def batch_yard(server: Server, **queues: dict[str, str]) -> BaseClient:
+def create_queues(server: Server, **queues: dict[str, str]) -> BaseClient:
     """An environment over the whole machine, and queues by name with their tags."""
     batch = server.boto("batch")
     environment = batch.create_compute_environment(

@@ -6,7 +6,7 @@ import os
 import time
 
 from bench import disk, progress, slurm_peer
-from bench.loads import batch_yard, definition, with_server
+from bench.loads import create_queues, definition, with_server
 from bench.rows import Row, row
 from tests import trainyard_server
 
@@ -34,7 +34,7 @@ def array_on(path: str) -> list[Row]:
     peers: list[float] = []
     try:
         slurm.start()
-        batch = batch_yard(
+        batch = create_queues(
             server,
             isolated={"trainyard:reuse-hosts": "false"},
             reuse={"trainyard:reuse-hosts": "true"},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from bench.loads import batch_yard, definition, keys, rounds, values, with_server
+from bench.loads import create_queues, definition, keys, rounds, values, with_server
 from bench.rows import Row, row
 
 SUBMIT_ROUNDS, SUBMIT_REQUESTS = 7, 2000
@@ -16,7 +16,7 @@ def submit() -> list[Row]:
     The jobs wait for more than there is."""
     server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
     try:
-        definition(batch_yard(server, queue={"bench": "submit"}), "large", 96)
+        definition(create_queues(server, queue={"bench": "submit"}), "large", 96)
         request = os.path.join(server.data, "request.json")
         with open(request, "w", encoding="utf-8") as file:
             json.dump({"jobName": "one", "jobQueue": "queue", "jobDefinition": "large"}, file)

@@ -26,7 +26,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 @pytest.fixture(scope="module")
-def yard(start: Callable[..., Server], shared: pathlib.Path) -> Server:
+def cluster(start: Callable[..., Server], shared: pathlib.Path) -> Server:
     return start(f"""[posix_users]
 "*" = "1000:1000"
 [ulimits]
@@ -51,8 +51,8 @@ type = "EFS"
 
 
 @pytest.fixture(scope="module")
-def batch(yard: Server) -> BaseClient:
-    return yard.boto("batch")
+def batch(cluster: Server) -> BaseClient:
+    return cluster.boto("batch")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def queue(batch: BaseClient) -> str:
 
 
 def run(
-    yard: Server,
+    cluster: Server,
     batch: BaseClient,
     queue: str,
     script: str,
@@ -70,7 +70,7 @@ def run(
 ) -> list[str]:
     done = wait_until(batch, submit(batch, queue, container(script, **more)))
     assert done["status"] == "SUCCEEDED", (done["statusReason"], done["container"].get("reason"))
-    return lines(yard, done, group=group)
+    return lines(cluster, done, group=group)
 
 
 def mounts(*points: tuple[Any, ...], volumes: list[dict[str, Any]]) -> dict[str, Any]:
@@ -127,10 +127,10 @@ def test_descriptions_have_the_empty_lists_of_aws(batch: BaseClient, queue: str)
 
 
 def test_volumes_of_the_machine_and_of_file_systems(
-    yard: Server, batch: BaseClient, queue: str, shared: pathlib.Path
+    cluster: Server, batch: BaseClient, queue: str, shared: pathlib.Path
 ) -> None:
     said = run(
-        yard,
+        cluster,
         batch,
         queue,
         "cat /fsx/below/word /word/word /efs/word; echo written > /fsx/by-$AWS_BATCH_JOB_ID; touch"
@@ -191,7 +191,7 @@ def test_volumes_that_are_not_for_jobs(batch: BaseClient, queue: str) -> None:
 
 
 def test_a_link_on_a_shared_directory_leads_nobody_out_of_it(
-    yard: Server, batch: BaseClient, queue: str, shared: pathlib.Path
+    cluster: Server, batch: BaseClient, queue: str, shared: pathlib.Path
 ) -> None:
     (shared / "way-out").symlink_to("/etc")
     job = submit(
@@ -207,7 +207,7 @@ def test_a_link_on_a_shared_directory_leads_nobody_out_of_it(
     assert "/v cannot be used" in done["container"]["reason"]
 
 
-def test_limits_and_linux_parameters(yard: Server, batch: BaseClient, queue: str) -> None:
+def test_limits_and_linux_parameters(cluster: Server, batch: BaseClient, queue: str) -> None:
     done = wait_until(
         batch,
         submit(
@@ -235,7 +235,7 @@ def test_limits_and_linux_parameters(yard: Server, batch: BaseClient, queue: str
         ),
     )
     assert done["status"] == "SUCCEEDED", (done["statusReason"], done["container"].get("reason"))
-    said = lines(yard, done)
+    said = lines(cluster, done)
     assert said[:2] + said[3:] == [
         "1234",
         "4321",
@@ -245,7 +245,7 @@ def test_limits_and_linux_parameters(yard: Server, batch: BaseClient, queue: str
         "/opt/trainyard/entry --init",
     ]
     # What the machine does not let its root raise is said.
-    found = yard.boto("logs").get_log_events(
+    found = cluster.boto("logs").get_log_events(
         logGroupName="/aws/batch/job",
         logStreamName=done["container"]["logStreamName"],
         startFromHead=True,
@@ -255,7 +255,9 @@ def test_limits_and_linux_parameters(yard: Server, batch: BaseClient, queue: str
     ), found
 
 
-def test_the_first_process_passes_signals_on(yard: Server, batch: BaseClient, queue: str) -> None:
+def test_the_first_process_passes_signals_on(
+    cluster: Server, batch: BaseClient, queue: str
+) -> None:
     job = submit(
         batch,
         queue,
@@ -267,30 +269,30 @@ def test_the_first_process_passes_signals_on(yard: Server, batch: BaseClient, qu
     wait_until(batch, job, ("RUNNING",))
     batch.terminate_job(jobId=job, reason="enough")
     done = wait_until(batch, job)
-    assert lines(yard, done)[-1] in ("told", "ready")
+    assert lines(cluster, done)[-1] in ("told", "ready")
 
 
-def test_user_and_root(yard: Server, batch: BaseClient, queue: str) -> None:
+def test_user_and_root(cluster: Server, batch: BaseClient, queue: str) -> None:
     script = (
         "id -u; id -g; touch /etc/x 2>&1 | grep -o 'Permission denied\\|Read-only file system';"
         " touch /tmp/x && echo tmp"
     )
-    assert run(yard, batch, queue, script, user="nobody", readonlyRootFilesystem=True) == [
+    assert run(cluster, batch, queue, script, user="nobody", readonlyRootFilesystem=True) == [
         "65534",
         "65534",
         "Read-only file system",
         "tmp",
     ]
-    assert run(yard, batch, queue, script, user="1000:100")[:2] == ["1000", "100"]
+    assert run(cluster, batch, queue, script, user="1000:100")[:2] == ["1000", "100"]
     done = wait_until(batch, submit(batch, queue, container("true", user="no-such-user")))
     assert done["status"] == "FAILED" and "no-such-user" in done["container"]["reason"]
 
 
-def test_a_log_of_its_own(yard: Server, batch: BaseClient, queue: str) -> None:
+def test_a_log_of_its_own(cluster: Server, batch: BaseClient, queue: str) -> None:
     options = {
         "awslogs-group": "own/group",
         "awslogs-stream-prefix": "prefix",
-        "awslogs-region": yard.env["AWS_DEFAULT_REGION"],
+        "awslogs-region": cluster.env["AWS_DEFAULT_REGION"],
     }
     job = submit(
         batch,
@@ -299,7 +301,7 @@ def test_a_log_of_its_own(yard: Server, batch: BaseClient, queue: str) -> None:
     )
     done = wait_until(batch, job)
     assert done["container"]["logStreamName"].startswith("prefix/default/") and lines(
-        yard, done, group="own/group"
+        cluster, done, group="own/group"
     ) == ["said"]
     for driver, changed, word in (
         ("json-file", {}, "json-file"),
@@ -353,7 +355,7 @@ def test_what_is_refused(batch: BaseClient, queue: str) -> None:
 
 
 def test_a_task_of_one_container_is_a_container(
-    yard: Server, batch: BaseClient, queue: str
+    cluster: Server, batch: BaseClient, queue: str
 ) -> None:
     task = {
         "containers": [
@@ -385,7 +387,7 @@ def test_a_task_of_one_container_is_a_container(
         },
     )["jobId"]
     done = wait_until(batch, job)
-    assert done["status"] == "SUCCEEDED" and lines(yard, done) == ["other", "1000"]
+    assert done["status"] == "SUCCEEDED" and lines(cluster, done) == ["other", "1000"]
     two = {"containers": [container(name="a"), container(name="b")]}
     made = batch.register_job_definition(
         jobDefinitionName=fresh("tasks"), type="container", ecsProperties={"taskProperties": [two]}
@@ -463,7 +465,7 @@ def test_ranges_of_nodes_are_looked_at_when_they_are_registered(
 
 
 def test_nodes_by_the_command_lines_and_an_older_boto3(
-    yard: Server, aws: Callable[..., Answer], queue: str
+    cluster: Server, aws: Callable[..., Answer], queue: str
 ) -> None:
     name = fresh("by-hand")
     properties = of_nodes("echo Ref::word $AWS_BATCH_JOB_NODE_INDEX", 2)
@@ -479,7 +481,7 @@ def test_nodes_by_the_command_lines_and_an_older_boto3(
         "--node-properties",
         json.dumps(properties),
     )
-    job = yard.aws(
+    job = cluster.aws(
         "batch",
         "submit-job",
         "--job-name",
@@ -492,9 +494,9 @@ def test_nodes_by_the_command_lines_and_an_older_boto3(
         '{"nodePropertyOverrides": [{"targetNodes": "0:0", "containerOverrides": {"command":'
         ' ["/bin/echo", "Ref::word", "main"]}}]}',
     )["jobId"]
-    batch = yard.boto("batch")
+    batch = cluster.boto("batch")
     assert wait_until(batch, job)["status"] == "SUCCEEDED"
-    assert lines(yard, describe(batch, f"{job}#0")) == ["hello main"]
+    assert lines(cluster, describe(batch, f"{job}#0")) == ["hello main"]
     shown = aws("batch", "describe-jobs", "--jobs", f"{job}#1")["jobs"][0]
     assert (
         shown["nodeDetails"] == {"nodeIndex": 1, "isMainNode": False}
@@ -503,13 +505,13 @@ def test_nodes_by_the_command_lines_and_an_older_boto3(
     assert [
         one["jobId"]
         for one in debians_boto.call(
-            yard, "batch", "list_jobs", multiNodeJobId=job, jobStatus="SUCCEEDED"
+            cluster, "batch", "list_jobs", multiNodeJobId=job, jobStatus="SUCCEEDED"
         )["jobSummaryList"]
     ][0] == f"{job}#0"
 
 
 @pytest.fixture(params=["/usr/bin/aws", None], ids=["debians", "todays"])
-def aws(request: pytest.FixtureRequest, yard: Server) -> Callable[..., Answer]:
-    return lambda *arguments, **more: yard.aws(
+def aws(request: pytest.FixtureRequest, cluster: Server) -> Callable[..., Answer]:
+    return lambda *arguments, **more: cluster.aws(
         *arguments, **(more | ({"program": request.param} if request.param else {}))
     )

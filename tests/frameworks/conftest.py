@@ -13,7 +13,7 @@ def environment(name: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = trainyard_server.Server(
         tmp_path_factory.mktemp("yard") / "data",
         f"""

@@ -11,14 +11,14 @@ from tests.trainyard_server import Server
 
 @pytest.mark.parametrize("way", ["wrapper", "in-place"])
 def test_a_fully_sharded_model_on_two_hosts_is_as_trained_by_one_process(
-    yard: Server, way: str
+    cluster: Server, way: str
 ) -> None:
     with open(
         os.path.join(os.path.dirname(__file__), "fully_sharded.py"), encoding="utf-8"
     ) as file:
         files = {"train.py": file.read()}
     _, lines = scripts.run(
-        yard,
+        cluster,
         f"fully-sharded-{way}",
         "train.py",
         files,

@@ -9,10 +9,10 @@ from tests.trainyard_server import Server
 
 
 @pytest.mark.parametrize("program", ["train.py", "train_tape.py"])
-def test_a_script_for_horovod_on_two_hosts_as_it_is(yard: Server, program: str) -> None:
+def test_a_script_for_horovod_on_two_hosts_as_it_is(cluster: Server, program: str) -> None:
     files, expected = scripts.example("08_tensorflow")
     _, lines = scripts.run(
-        yard,
+        cluster,
         program.partition(".")[0].replace("_", "-"),
         program,
         files,

@@ -53,9 +53,9 @@ for link in links:
 """
 
 
-def test_parameter_servers_of_real_tensorflow(yard: Server) -> None:
+def test_parameter_servers_of_real_tensorflow(cluster: Server) -> None:
     _, lines = scripts.run(
-        yard,
+        cluster,
         "servers",
         "train.py",
         {"train.py": PARAMETER_SERVER},
@@ -99,9 +99,9 @@ print("WORKER", worker, "of", strategy.num_replicas_in_sync, weights, flush=True
 """
 
 
-def test_mirrored_workers_of_real_tensorflow(yard: Server) -> None:
+def test_mirrored_workers_of_real_tensorflow(cluster: Server) -> None:
     _, lines = scripts.run(
-        yard,
+        cluster,
         "mirrored",
         "train.py",
         {"train.py": MIRRORED},

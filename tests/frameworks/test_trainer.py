@@ -14,14 +14,14 @@ from tests.trainyard_server import Server, wait_for
 STEPS = 60
 
 
-def start(yard: Server, name: str, **hyperparameters: Any) -> None:
+def start(cluster: Server, name: str, **hyperparameters: Any) -> None:
     with open(
         os.path.join(os.path.dirname(__file__), "hugging_face_trainer.py"), encoding="utf-8"
     ) as file:
         files = {"train.py": file.read()}
-    yard.boto("sagemaker").create_training_job(
+    cluster.boto("sagemaker").create_training_job(
         **scripts.request(
-            yard,
+            cluster,
             name,
             "train.py",
             files,
@@ -41,9 +41,9 @@ def start(yard: Server, name: str, **hyperparameters: Any) -> None:
     )
 
 
-def finish(yard: Server, name: str) -> tuple[dict[str, Any], list[str]]:
-    done = jobs.wait_until(yard.boto("sagemaker"), name, seconds_max=images.SECONDS_MAX)
-    lines = jobs.log_lines(yard.boto("logs"), name)
+def finish(cluster: Server, name: str) -> tuple[dict[str, Any], list[str]]:
+    done = jobs.wait_until(cluster.boto("sagemaker"), name, seconds_max=images.SECONDS_MAX)
+    lines = jobs.log_lines(cluster.boto("logs"), name)
     assert done["TrainingJobStatus"] == "Completed", f"{done.get('FailureReason')}\n" + "\n".join(
         lines[-40:]
     )
@@ -54,33 +54,35 @@ def ends(lines: Iterable[str]) -> set[str]:
     return {line.split("weights ")[1] for line in lines if " ends at step " in line}
 
 
-def keys(yard: Server, prefix: str) -> set[str]:
+def keys(cluster: Server, prefix: str) -> set[str]:
     return {
         one["Key"]
-        for one in yard.boto("s3").list_objects_v2(Bucket="yard", Prefix=prefix).get("Contents", [])
+        for one in cluster.boto("s3")
+        .list_objects_v2(Bucket="yard", Prefix=prefix)
+        .get("Contents", [])
     }
 
 
-def test_a_trainer_goes_on_from_its_checkpoint(yard: Server) -> None:
-    start(yard, "undisturbed")
-    _, lines = finish(yard, "undisturbed")
+def test_a_trainer_goes_on_from_its_checkpoint(cluster: Server) -> None:
+    start(cluster, "undisturbed")
+    _, lines = finish(cluster, "undisturbed")
     assert {f"rank {rank} of 2 begins at step 0" for rank in (0, 1)} <= set(lines), lines
     weights = ends(lines)
     assert len(weights) == 1, "both ranks have the same weights"
 
-    start(yard, "taken-away", **{"step-seconds": 0.2})
+    start(cluster, "taken-away", **{"step-seconds": 0.2})
     wait_for(
         lambda: (
             "checkpoints/taken-away/checkpoint-20/trainer_state.json"
-            in keys(yard, "checkpoints/taken-away/")
+            in keys(cluster, "checkpoints/taken-away/")
         ),
         "a checkpoint",
         images.SECONDS_MAX,
     )
-    yard.boto("trainyard").interrupt_training_job(
+    cluster.boto("trainyard").interrupt_training_job(
         TrainingJobName="taken-away", HostName="algo-2", NoticeInSeconds=10
     )
-    done, lines = finish(yard, "taken-away")
+    done, lines = finish(cluster, "taken-away")
     assert "Interrupted" in [one["Status"] for one in done["SecondaryStatusTransitions"]]
     begun = {line for line in lines if " begins at step " in line}
     assert {f"rank {rank} of 2 begins at step 0" for rank in (0, 1)} < begun, begun
@@ -91,7 +93,7 @@ def test_a_trainer_goes_on_from_its_checkpoint(yard: Server) -> None:
     assert ends(lines) == weights, "exactly the weights of the run that nobody interrupted"
     model = tarfile.open(
         fileobj=io.BytesIO(
-            yard.boto("s3")
+            cluster.boto("s3")
             .get_object(Bucket="yard", Key="models/taken-away/output/model.tar.gz")["Body"]
             .read()
         )

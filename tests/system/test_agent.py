@@ -33,7 +33,7 @@ def namespace() -> Iterator[str]:
     subprocess.run(["ip", "netns", "delete", name], check=True)
 
 
-class Yard:
+class AgentFixture:
     def __init__(self, directory: pathlib.Path, namespace: str) -> None:
         self.directory, self.namespace = directory, namespace
         self.server = WireServer(directory / "wire.sock")
@@ -126,8 +126,8 @@ class Yard:
 
 
 @pytest.fixture
-def yard(tmp_path: pathlib.Path, namespace: str) -> Iterator[Yard]:
-    one = Yard(tmp_path, namespace)
+def cluster(tmp_path: pathlib.Path, namespace: str) -> Iterator[AgentFixture]:
+    one = AgentFixture(tmp_path, namespace)
     yield one
     one.clean()
 
@@ -145,9 +145,9 @@ def channel(name: str, uri: str, distribution: str = "FullyReplicated") -> dict[
     }
 
 
-def test_a_job_runs_end_to_end(yard: Yard) -> None:
-    yard.store.objects["data", "in/a.csv"] = b"1,2\n"
-    yard.store.objects["data", "in/sub/b.csv"] = b"3,4\n"
+def test_a_job_runs_end_to_end(cluster: AgentFixture) -> None:
+    cluster.store.objects["data", "in/a.csv"] = b"1,2\n"
+    cluster.store.objects["data", "in/sub/b.csv"] = b"3,4\n"
     script = r"""
 set -e
 hostname
@@ -170,16 +170,16 @@ mkdir -p /opt/ml/model/weights /opt/ml/output/data
 echo model > /opt/ml/model/weights/w.bin
 echo out > /opt/ml/output/data/report.txt
 """
-    agent = yard.start(
+    agent = cluster.start(
         script,
         channels=[channel("train", "s3://data/in/")],
         environment={"MINE": "yes"},
         metrics=[{"name": "loss", "regex": "loss=([0-9.]+)"}],
     )
-    last = yard.finish(agent)
-    print((yard.directory / "0" / "agent.log").read_text(), yard.server.lines)
+    last = cluster.finish(agent)
+    print((cluster.directory / "0" / "agent.log").read_text(), cluster.server.lines)
     assert agent.returncode == 0
-    assert yard.server.states() == [
+    assert cluster.server.states() == [
         "preparing",
         "downloading",
         "running",
@@ -187,7 +187,7 @@ echo out > /opt/ml/output/data/report.txt
         "uploading",
         "finished",
     ]
-    lines = yard.server.lines
+    lines = cluster.server.lines
     assert lines[0] == "algo-1"
     for line in [
         "1,2",
@@ -207,49 +207,51 @@ echo out > /opt/ml/output/data/report.txt
     keys = json.loads(next(line for line in lines if "AccessKeyId" in line))
     assert keys["AccessKeyId"] == "AKIATEST" and keys["RoleArn"].endswith("role/train")
     assert lines.count("1,2") == 2  # from the channel, and through the relay
-    assert ("loss", 0.5, False) in yard.server.points
-    assert any(name == "MemoryUtilization" and of_host for name, _, of_host in yard.server.points)
+    assert ("loss", 0.5, False) in cluster.server.points
+    assert any(
+        name == "MemoryUtilization" and of_host for name, _, of_host in cluster.server.points
+    )
     assert last["model_uri"] == "s3://out/models/digits/output/model.tar.gz"
     assert last["output_uri"] == "s3://out/models/digits/output/output.tar.gz"
     assert last["lines_before"] == len(lines)
-    assert yard.archive("models/digits/output/model.tar.gz") == {
+    assert cluster.archive("models/digits/output/model.tar.gz") == {
         "weights": None,
         "weights/w.bin": b"model\n",
     }
-    assert yard.archive("models/digits/output/output.tar.gz") == {"report.txt": b"out\n"}
-    left = set(os.listdir(yard.directory / "0"))
+    assert cluster.archive("models/digits/output/output.tar.gz") == {"report.txt": b"out\n"}
+    left = set(os.listdir(cluster.directory / "0"))
     # "left": it ended in order
     assert left == {"order.json", "hosts", "agent.log", "alive", "left"}, left
 
 
-def test_a_failure_is_told_in_the_users_words(yard: Yard) -> None:
-    agent = yard.start(
+def test_a_failure_is_told_in_the_users_words(cluster: AgentFixture) -> None:
+    agent = cluster.start(
         "echo kept > /opt/ml/output/data/x; echo 'no such column: price' > /opt/ml/output/failure;"
         " exit 3"
     )
-    last = yard.finish(agent)
+    last = cluster.finish(agent)
     assert (last["state"], last["fault"], last["exit_code"], last["message"]) == (
         "failed",
         "algorithm",
         3,
         "no such column: price",
     )
-    assert list(yard.store.objects) == [("out", "models/digits/output/output.tar.gz")]
+    assert list(cluster.store.objects) == [("out", "models/digits/output/output.tar.gz")]
 
 
-def test_without_a_failure_file_the_last_lines_say_why(yard: Yard) -> None:
-    last = yard.finish(yard.start("echo Traceback; echo 'ValueError: bad'; exit 1"))
+def test_without_a_failure_file_the_last_lines_say_why(cluster: AgentFixture) -> None:
+    last = cluster.finish(cluster.start("echo Traceback; echo 'ValueError: bad'; exit 1"))
     assert last["message"] == "Traceback\nValueError: bad"
 
 
-def test_a_failure_file_that_is_a_link_is_not_followed(yard: Yard) -> None:
-    last = yard.finish(yard.start("ln -s /etc/shadow /opt/ml/output/failure; exit 1"))
+def test_a_failure_file_that_is_a_link_is_not_followed(cluster: AgentFixture) -> None:
+    last = cluster.finish(cluster.start("ln -s /etc/shadow /opt/ml/output/failure; exit 1"))
     assert "root:" not in last["message"]
 
 
-def test_out_of_memory_is_named_with_its_limit(yard: Yard) -> None:
-    last = yard.finish(
-        yard.start(
+def test_out_of_memory_is_named_with_its_limit(cluster: AgentFixture) -> None:
+    last = cluster.finish(
+        cluster.start(
             "x=$(head -c 300000000 /dev/zero | tr '\\0' x); echo ${#x}", memory_bytes=64 << 20
         )
     )
@@ -259,51 +261,53 @@ def test_out_of_memory_is_named_with_its_limit(yard: Yard) -> None:
     )
 
 
-def test_a_stop_gives_grace_then_uploads(yard: Yard) -> None:
-    agent = yard.start(
+def test_a_stop_gives_grace_then_uploads(cluster: AgentFixture) -> None:
+    agent = cluster.start(
         "trap 'echo saving; echo m > /opt/ml/model/m; exit 0' TERM; echo ready; while :; do sleep"
         " 0.1; done"
     )
-    wait_for(lambda: "ready" in yard.server.lines, "the process to run")
-    yard.server.stop()
-    last = yard.finish(agent)
-    assert last["state"] == "finished" and "saving" in yard.server.lines
-    assert yard.archive("models/digits/output/model.tar.gz") == {"m": b"m\n"}
+    wait_for(lambda: "ready" in cluster.server.lines, "the process to run")
+    cluster.server.stop()
+    last = cluster.finish(agent)
+    assert last["state"] == "finished" and "saving" in cluster.server.lines
+    assert cluster.archive("models/digits/output/model.tar.gz") == {"m": b"m\n"}
 
 
-def test_a_process_that_ignores_the_stop_is_killed_and_its_model_kept(yard: Yard) -> None:
-    agent = yard.start(
+def test_a_process_that_ignores_the_stop_is_killed_and_its_model_kept(
+    cluster: AgentFixture,
+) -> None:
+    agent = cluster.start(
         "trap '' TERM; echo m > /opt/ml/model/m; echo ready; while :; do sleep 0.1; done"
     )
-    wait_for(lambda: "ready" in yard.server.lines, "the process to run")
-    yard.server.stop(grace_seconds=1)
-    last = yard.finish(agent)
+    wait_for(lambda: "ready" in cluster.server.lines, "the process to run")
+    cluster.server.stop(grace_seconds=1)
+    last = cluster.finish(agent)
     assert (last["state"], last["exit_code"]) == ("finished", 137)
-    assert yard.archive("models/digits/output/model.tar.gz") == {"m": b"m\n"}
+    assert cluster.archive("models/digits/output/model.tar.gz") == {"m": b"m\n"}
 
 
-def test_a_refused_agent_kills_and_leaves(yard: Yard) -> None:
-    yard.server.refuse = "the token is old"
-    agent = yard.start("echo never")
+def test_a_refused_agent_kills_and_leaves(cluster: AgentFixture) -> None:
+    cluster.server.refuse = "the token is old"
+    agent = cluster.start("echo never")
     agent.wait(30)
-    assert yard.server.facts == [] and yard.server.lines == []
+    assert cluster.server.facts == [] and cluster.server.lines == []
 
 
-def test_the_server_may_be_away(yard: Yard) -> None:
-    agent = yard.start(
+def test_the_server_may_be_away(cluster: AgentFixture) -> None:
+    agent = cluster.start(
         "echo before; while [ ! -e /opt/ml/model/go ]; do sleep 0.05; done; echo while away; exit 0"
     )
-    wait_for(lambda: "before" in yard.server.lines, "the process to run")
-    yard.server.go_away()
+    wait_for(lambda: "before" in cluster.server.lines, "the process to run")
+    cluster.server.go_away()
     # As the agent sees it: a job's volume is mounted for its agent only.
-    open(f"/proc/{agent.pid}/root{yard.directory}/0/ml/model/go", "w", encoding="utf-8").close()
+    open(f"/proc/{agent.pid}/root{cluster.directory}/0/ml/model/go", "w", encoding="utf-8").close()
     wait_for(
-        lambda: ("out", "models/digits/output/model.tar.gz") in yard.store.objects, "the upload"
+        lambda: ("out", "models/digits/output/model.tar.gz") in cluster.store.objects, "the upload"
     )
-    yard.server.open()
-    last = yard.finish(agent)
+    cluster.server.open()
+    last = cluster.finish(agent)
     assert last["state"] == "finished"
-    assert yard.server.states() == [
+    assert cluster.server.states() == [
         "preparing",
         "downloading",
         "running",
@@ -311,37 +315,37 @@ def test_the_server_may_be_away(yard: Yard) -> None:
         "uploading",
         "finished",
     ]
-    assert [line for line in yard.server.lines if not line.startswith("trainyard:")] == [
+    assert [line for line in cluster.server.lines if not line.startswith("trainyard:")] == [
         "before",
         "while away",
     ]
-    assert len(yard.server.hellos) >= 2
+    assert len(cluster.server.hellos) >= 2
 
 
-def test_a_gigabyte_of_log_neither_blocks_nor_fills(yard: Yard) -> None:
-    yard.server.acknowledges_data = False
-    agent = yard.start(
+def test_a_gigabyte_of_log_neither_blocks_nor_fills(cluster: AgentFixture) -> None:
+    cluster.server.acknowledges_data = False
+    agent = cluster.start(
         "head -c 1000000000 /dev/zero | tr '\\0' 'x' | fold -w 1000; echo; echo done"
     )
-    wait_for(lambda: "draining" in yard.server.states(), "the process to end")
-    spool = sum(file.stat().st_size for file in (yard.directory / "0" / "spool").iterdir())
+    wait_for(lambda: "draining" in cluster.server.states(), "the process to end")
+    spool = sum(file.stat().st_size for file in (cluster.directory / "0" / "spool").iterdir())
     assert spool < 100 << 20
-    yard.server.acknowledges_data = True
-    yard.server.go_away()
-    yard.server.open()
-    last = yard.finish(agent)
+    cluster.server.acknowledges_data = True
+    cluster.server.go_away()
+    cluster.server.open()
+    last = cluster.finish(agent)
     assert last["state"] == "finished"
-    assert yard.server.lines[-1] == "done"
+    assert cluster.server.lines[-1] == "done"
     # Points of the host's use may go with the lines: "N bytes of log and 4 metric points were
     # dropped here ..".
     dropped = [
         line
-        for line in yard.server.lines
+        for line in cluster.server.lines
         if re.match(r"trainyard: \d+ bytes of log.* dropped here", line)
     ]
     assert (
         sum(int(line.split()[1]) for line in dropped)
-        + sum(len(line) + 1 for line in yard.server.lines if line not in dropped)
+        + sum(len(line) + 1 for line in cluster.server.lines if line not in dropped)
         >= 1_000_000_000
     )
 
@@ -353,61 +357,64 @@ def test_a_gigabyte_of_log_neither_blocks_nor_fills(yard: Yard) -> None:
         ("s3://data/empty/", "no objects under s3://data/empty/"),
     ],
 )
-def test_an_unreadable_channel_is_a_client_error(yard: Yard, uri: str, words: str) -> None:
-    last = yard.finish(yard.start("echo never", channels=[channel("train", uri)]))
+def test_an_unreadable_channel_is_a_client_error(
+    cluster: AgentFixture, uri: str, words: str
+) -> None:
+    last = cluster.finish(cluster.start("echo never", channels=[channel("train", uri)]))
     assert (last["state"], last["fault"]) == ("failed", "client")
     assert last["message"].startswith("Data download failed: channel train: " + words)
 
 
-def test_traversal_in_keys_is_refused(yard: Yard) -> None:
-    yard.store.objects["data", "in/../../../evil"] = b"x"
-    last = yard.finish(yard.start("echo never", channels=[channel("train", "s3://data/in/")]))
+def test_traversal_in_keys_is_refused(cluster: AgentFixture) -> None:
+    cluster.store.objects["data", "in/../../../evil"] = b"x"
+    last = cluster.finish(cluster.start("echo never", channels=[channel("train", "s3://data/in/")]))
     assert last["fault"] == "client" and "would lead out of its directory" in last["message"]
 
 
-def test_a_program_that_is_not_there(yard: Yard) -> None:
-    last = yard.finish(yard.start("", entrypoint=["/no/such/program"]))
+def test_a_program_that_is_not_there(cluster: AgentFixture) -> None:
+    last = cluster.finish(cluster.start("", entrypoint=["/no/such/program"]))
     assert (last["state"], last["fault"]) == ("failed", "client")
 
 
-def test_two_hosts_make_one_model(yard: Yard) -> None:
-    second = yard.start(
+def test_two_hosts_make_one_model(cluster: AgentFixture) -> None:
+    second = cluster.start(
         "echo two > /opt/ml/model/same; echo b > /opt/ml/model/b; echo o > /opt/ml/output/data/o",
         host=1,
         hosts=2,
     )
-    yard.finish(second)
+    cluster.finish(second)
     staged = next(
-        fact["staged_model"] for fact in yard.server.facts if fact["state"] == "uploading"
+        fact["staged_model"] for fact in cluster.server.facts if fact["state"] == "uploading"
     )
-    yard.server.facts.clear()
-    yard.server.state_acknowledged = yard.server.data_acknowledged = 0
-    first = yard.start("echo one > /opt/ml/model/same", host=0, hosts=2)
-    wait_for(lambda: "uploading" in yard.server.states(), "the first host to wait for its peer")
-    yard.server.drained([staged])
-    last = yard.finish(first)
+    cluster.server.facts.clear()
+    cluster.server.state_acknowledged = cluster.server.data_acknowledged = 0
+    first = cluster.start("echo one > /opt/ml/model/same", host=0, hosts=2)
+    wait_for(lambda: "uploading" in cluster.server.states(), "the first host to wait for its peer")
+    cluster.server.drained([staged])
+    last = cluster.finish(first)
     assert last["state"] == "finished"
-    assert yard.archive("models/digits/output/model.tar.gz") == {
+    assert cluster.archive("models/digits/output/model.tar.gz") == {
         "same": b"one\n",
         "same.algo-2": b"two\n",
         "b": b"b\n",
     }
-    assert yard.archive("models/digits/output/output.tar.gz") == {"o": b"o\n"}
+    assert cluster.archive("models/digits/output/output.tar.gz") == {"o": b"o\n"}
     assert any(
-        "/opt/ml/model/same of algo-2 was kept as same.algo-2" in line for line in yard.server.lines
+        "/opt/ml/model/same of algo-2 was kept as same.algo-2" in line
+        for line in cluster.server.lines
     )
-    assert set(yard.store.objects) == {
+    assert set(cluster.store.objects) == {
         ("out", "models/digits/output/model.tar.gz"),
         ("out", "models/digits/output/output.tar.gz"),
     }
 
 
-def test_an_agent_that_died_is_told_so_by_its_successor(yard: Yard) -> None:
-    agent = yard.start("echo ready; sleep 1000")
-    wait_for(lambda: "ready" in yard.server.lines, "the process to run")
+def test_an_agent_that_died_is_told_so_by_its_successor(cluster: AgentFixture) -> None:
+    agent = cluster.start("echo ready; sleep 1000")
+    wait_for(lambda: "ready" in cluster.server.lines, "the process to run")
     agent.kill()
     agent.wait()
-    place = yard.directory / "0"
+    place = cluster.directory / "0"
     order = place / "order.json"
     again = subprocess.Popen(
         [
@@ -417,14 +424,14 @@ def test_an_agent_that_died_is_told_so_by_its_successor(yard: Yard) -> None:
             "--directory",
             place,
             "--network-namespace",
-            yard.namespace,
+            cluster.namespace,
             "--address",
             "10.0.0.2",
             "--host-table",
             place / "hosts",
         ]
     )
-    yard.agents.append(again)
-    last = yard.finish(again)
+    cluster.agents.append(again)
+    last = cluster.finish(again)
     assert (last["state"], last["fault"]) == ("failed", "lost")
     assert "died" in last["message"]

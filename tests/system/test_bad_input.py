@@ -21,7 +21,7 @@ SETTINGS = "[jobs]\nstop_grace_seconds = 2\n"
 
 
 @pytest.fixture(scope="module")
-def yard(start: Callable[..., Server]) -> Server:
+def cluster(start: Callable[..., Server]) -> Server:
     server = start(SETTINGS)
     server.boto("s3").create_bucket(Bucket="yard")
     return server
@@ -67,19 +67,19 @@ def alive(server: Server) -> str:
     "body",
     [b"", b"{", b"[]", b'"text"', b'{"TrainingJobName": 7}', b"\xff\xfe", b'{"a":' * 5000, b"null"],
 )
-def test_malformed_bodies(yard: Server, body: bytes) -> None:
-    status, headers, answer = post(yard, "SageMaker.DescribeTrainingJob", body)
+def test_malformed_bodies(cluster: Server, body: bytes) -> None:
+    status, headers, answer = post(cluster, "SageMaker.DescribeTrainingJob", body)
     assert status == 400, answer
     assert json.loads(answer)["__type"] in ("SerializationException", "ValidationException"), answer
     assert headers["x-amzn-requestid"]
-    assert alive(yard)
+    assert alive(cluster)
 
 
-def test_unknown_operations_are_400(yard: Server) -> None:
-    status, _, answer = post(yard, "SageMaker.CreateWorldPeace", b"{}")
+def test_unknown_operations_are_400(cluster: Server) -> None:
+    status, _, answer = post(cluster, "SageMaker.CreateWorldPeace", b"{}")
     assert status == 400 and json.loads(answer)["__type"] == "UnknownOperationException"
     status, _, answer = post(
-        yard,
+        cluster,
         None,
         b"Action=CreateWorldPeace&Version=2011-06-15",
         headers={"Content-Type": "application/x-www-form-urlencoded"},
@@ -88,25 +88,25 @@ def test_unknown_operations_are_400(yard: Server) -> None:
     assert status == 400, answer
 
 
-def test_wrong_signatures(yard: Server) -> None:
-    status, _, answer = post(yard, "SageMaker.ListTrainingJobs", b"{}", secret="wrong")
+def test_wrong_signatures(cluster: Server) -> None:
+    status, _, answer = post(cluster, "SageMaker.ListTrainingJobs", b"{}", secret="wrong")
     assert status in (400, 403) and "signature" in json.loads(answer)["message"].lower()
-    status, _, answer = post(yard, "SageMaker.ListTrainingJobs", b"{}", sign=False)
+    status, _, answer = post(cluster, "SageMaker.ListTrainingJobs", b"{}", sign=False)
     assert status in (400, 403)
     assert b"MissingAuthenticationToken" in answer
 
 
-def test_every_request_id_is_in_the_log(yard: Server) -> None:
-    _, headers, _ = post(yard, "SageMaker.ListTrainingJobs", b"{}")
+def test_every_request_id_is_in_the_log(cluster: Server) -> None:
+    _, headers, _ = post(cluster, "SageMaker.ListTrainingJobs", b"{}")
     wait_for(
-        lambda: headers["x-amzn-requestid"] in yard.log_text(),
+        lambda: headers["x-amzn-requestid"] in cluster.log_text(),
         "the request id in the server's log",
         10,
     )
 
 
-def test_oversized_bodies(yard: Server) -> None:
-    connection = http.client.HTTPConnection(yard.listen, timeout=30)
+def test_oversized_bodies(cluster: Server) -> None:
+    connection = http.client.HTTPConnection(cluster.listen, timeout=30)
     connection.putrequest("POST", "/")
     connection.putheader("X-Amz-Target", "SageMaker.CreateTrainingJob")
     connection.putheader("Content-Length", str(1 << 40))
@@ -115,27 +115,27 @@ def test_oversized_bodies(yard: Server) -> None:
         "refused for its missing signature before its length counts"
     )
     connection.close()
-    assert post(yard, "SageMaker.CreateTrainingJob", b" " * (5 << 20))[0] == 413
-    assert alive(yard)
+    assert post(cluster, "SageMaker.CreateTrainingJob", b" " * (5 << 20))[0] == 413
+    assert alive(cluster)
 
 
-def test_keys_do_not_traverse(yard: Server) -> None:
-    s3 = yard.boto("s3")
+def test_keys_do_not_traverse(cluster: Server) -> None:
+    s3 = cluster.boto("s3")
     for key in ("../../escaped", "a/../../../escaped", "..", "/etc/passwd", "a//b", "%2e%2e/x"):
         s3.put_object(Bucket="yard", Key=key, Body=key.encode())
         assert s3.get_object(Bucket="yard", Key=key)["Body"].read() == key.encode()
         s3.delete_object(Bucket="yard", Key=key)
     assert not subprocess.run(
-        ["find", os.path.dirname(yard.data), "-name", "*escaped*"], capture_output=True
+        ["find", os.path.dirname(cluster.data), "-name", "*escaped*"], capture_output=True
     ).stdout
 
 
-def test_a_channel_with_a_traversing_key_is_refused(yard: Server) -> None:
-    yard.boto("s3").put_object(Bucket="yard", Key="trap/../../../escaped", Body=b"x")
-    yard.boto("sagemaker").create_training_job(
+def test_a_channel_with_a_traversing_key_is_refused(cluster: Server) -> None:
+    cluster.boto("s3").put_object(Bucket="yard", Key="trap/../../../escaped", Body=b"x")
+    cluster.boto("sagemaker").create_training_job(
         **jobs.request("traversal", channels={"train": ("s3://yard/trap/", "FullyReplicated")})
     )
-    done = jobs.wait_until(yard.boto("sagemaker"), "traversal")
+    done = jobs.wait_until(cluster.boto("sagemaker"), "traversal")
     assert (
         done["TrainingJobStatus"] == "Failed"
         and done["FailureReason"].startswith("ClientError")
@@ -143,57 +143,57 @@ def test_a_channel_with_a_traversing_key_is_refused(yard: Server) -> None:
     )
 
 
-def test_a_missing_bucket(yard: Server) -> None:
+def test_a_missing_bucket(cluster: Server) -> None:
     with pytest.raises(botocore.exceptions.ClientError, match="NoSuchBucket"):
-        yard.boto("s3").get_object(Bucket="never-made", Key="k")
-    yard.boto("sagemaker").create_training_job(
+        cluster.boto("s3").get_object(Bucket="never-made", Key="k")
+    cluster.boto("sagemaker").create_training_job(
         **jobs.request("no-bucket", "echo x > /opt/ml/model/x", bucket="never-made")
     )
-    done = jobs.wait_until(yard.boto("sagemaker"), "no-bucket")
+    done = jobs.wait_until(cluster.boto("sagemaker"), "no-bucket")
     assert done["TrainingJobStatus"] == "Failed" and "never-made" in done["FailureReason"]
 
 
-def test_a_process_that_forks_is_bounded_and_removed(yard: Server) -> None:
-    yard.boto("sagemaker").create_training_job(
+def test_a_process_that_forks_is_bounded_and_removed(cluster: Server) -> None:
+    cluster.boto("sagemaker").create_training_job(
         **jobs.request(
             "forks",
             "(sleep 1000 &) ; (setsid sleep 1001 &); for i in 1 2 3 4 5 6 7 8 9; do (sleep 1002 &)"
             " ; done; exit 0",
         )
     )
-    assert jobs.wait_until(yard.boto("sagemaker"), "forks")["TrainingJobStatus"] == "Completed"
+    assert jobs.wait_until(cluster.boto("sagemaker"), "forks")["TrainingJobStatus"] == "Completed"
     assert not re.search(
         r"sleep 100[012]", subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout
     )
 
 
-def test_a_fork_bomb_hits_its_limit(yard: Server) -> None:
-    yard.boto("sagemaker").create_training_job(
+def test_a_fork_bomb_hits_its_limit(cluster: Server) -> None:
+    cluster.boto("sagemaker").create_training_job(
         **jobs.request("bomb", "b() { b | b & }; b; sleep 2; exit 0")
     )
     # it takes all the processor that it gets
-    done = jobs.wait_until(yard.boto("sagemaker"), "bomb", seconds_max=300)
+    done = jobs.wait_until(cluster.boto("sagemaker"), "bomb", seconds_max=300)
     assert done["TrainingJobStatus"] in ("Completed", "Failed")
-    assert alive(yard)
+    assert alive(cluster)
 
 
-def test_one_that_ignores_sigterm_is_killed(yard: Server) -> None:
-    sagemaker = yard.boto("sagemaker")
+def test_one_that_ignores_sigterm_is_killed(cluster: Server) -> None:
+    sagemaker = cluster.boto("sagemaker")
     sagemaker.create_training_job(
         **jobs.request(
             "deaf",
             "trap '' TERM; echo deaf; echo kept > /opt/ml/model/kept; while true; do sleep 1; done",
         )
     )
-    wait_for(lambda: jobs.log_lines(yard.boto("logs"), "deaf") == ["deaf"], "the process")
+    wait_for(lambda: jobs.log_lines(cluster.boto("logs"), "deaf") == ["deaf"], "the process")
     sagemaker.stop_training_job(TrainingJobName="deaf")
     done = jobs.wait_until(sagemaker, "deaf", seconds_max=60)
     assert done["TrainingJobStatus"] == "Stopped"
 
 
-def test_a_flood_of_output(yard: Server) -> None:
+def test_a_flood_of_output(cluster: Server) -> None:
     """1 GB of stdout: the job ends, its last line is there, and what had to go is counted."""
-    sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
+    sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
         **jobs.request(
             "flood",
@@ -213,28 +213,28 @@ def test_a_flood_of_output(yard: Server) -> None:
         limit=10,
     )["events"]
     assert tail[-1]["message"] == "last"
-    assert alive(yard)
+    assert alive(cluster)
 
 
-def test_binary_output(yard: Server) -> None:
-    yard.boto("sagemaker").create_training_job(
+def test_binary_output(cluster: Server) -> None:
+    cluster.boto("sagemaker").create_training_job(
         **jobs.request(
             "binary", "head -c 100000 /dev/urandom; echo; printf 'a\\000b\\377c\\n'; echo end"
         )
     )
-    assert jobs.wait_until(yard.boto("sagemaker"), "binary")["TrainingJobStatus"] == "Completed"
-    assert jobs.log_lines(yard.boto("logs"), "binary")[-1] == "end"
+    assert jobs.wait_until(cluster.boto("sagemaker"), "binary")["TrainingJobStatus"] == "Completed"
+    assert jobs.log_lines(cluster.boto("logs"), "binary")[-1] == "end"
 
 
-def test_out_of_memory_is_named(yard: Server) -> None:
-    yard.boto("sagemaker").create_training_job(
+def test_out_of_memory_is_named(cluster: Server) -> None:
+    cluster.boto("sagemaker").create_training_job(
         **jobs.request(
             "eats",
             "exec python3 -c 'x = [bytearray(50_000_000) for _ in range(1_000_000)]'",
             instance_type="ml.t3.medium",
         )
     )
-    done = jobs.wait_until(yard.boto("sagemaker"), "eats")
+    done = jobs.wait_until(cluster.boto("sagemaker"), "eats")
     assert done["TrainingJobStatus"] == "Failed" and "OutOfMemory" in done["FailureReason"], done[
         "FailureReason"
     ]
@@ -303,14 +303,14 @@ def test_a_newer_data_directory_is_refused(tmp_path: pathlib.Path) -> None:
         server.start()
 
 
-def test_a_data_directory_has_one_server(yard: Server) -> None:
+def test_a_data_directory_has_one_server(cluster: Server) -> None:
     with pytest.raises(AssertionError, match="another|holds|locked"):
-        second = Server(yard.data, listen="127.0.0.1:0")
-        os.rename(yard.data + "/server.json", yard.data + "/server.json.kept")
+        second = Server(cluster.data, listen="127.0.0.1:0")
+        os.rename(cluster.data + "/server.json", cluster.data + "/server.json.kept")
         try:
             second.start()
         finally:
-            os.rename(yard.data + "/server.json.kept", yard.data + "/server.json")
+            os.rename(cluster.data + "/server.json.kept", cluster.data + "/server.json")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ KEY = ("AKIAREMOTEREGION00001", "remote-secret-of-the-other-server-000001")
 SECONDS_MAX = 90
 
 
-def yard(
+def cluster(
     server: Server, *arguments: str, check: bool = True, seconds_max: float = SECONDS_MAX
 ) -> subprocess.CompletedProcess[str]:
     """The command line as people type it; never a terminal."""
@@ -59,7 +59,7 @@ def campaign_file(
 
 
 def described(server: Server, name: str) -> dict[str, Any]:
-    return json.loads(yard(server, "campaign", "show", name, "--json").stdout)
+    return json.loads(cluster(server, "campaign", "show", name, "--json").stdout)
 
 
 def finished(server: Server, name: str) -> dict[str, Any]:
@@ -121,7 +121,7 @@ INSERT INTO datasets (name, region, uri, bytes) VALUES
 
 @pytest.fixture(scope="module")
 def catalogue(home: Server, remote: Server) -> Server:
-    assert "3 rows changed" in yard(home, "campaign", "change", DATASETS).stdout
+    assert "3 rows changed" in cluster(home, "campaign", "change", DATASETS).stdout
     s3 = home.boto("s3")
     s3.create_bucket(Bucket="drives")
     for name in ("oregon", "virginia"):
@@ -154,14 +154,14 @@ def test_rows_become_jobs_where_the_data_lies(
             "metrics": {"score": "score=([0-9.]+)", "rate": "rate=([0-9.]+)"},
         },
     )
-    plan = yard(catalogue, "campaign", "run", file, "--dry-run").stdout
+    plan = cluster(catalogue, "campaign", "run", file, "--dry-run").stdout
     assert (
         "3 jobs in 3 regions: eu-west-1 1 us-east-1 1 us-west-2 1" in plan and "epochs=3" in plan
     ), plan
     assert "HyperParameters.lr: 0.6, 0.7, 0.8" in plan and "the data is there" in plan, plan
-    assert yard(catalogue, "campaign", "list").stdout.count("\n") == 1  # nothing was kept
+    assert cluster(catalogue, "campaign", "list").stdout.count("\n") == 1  # nothing was kept
 
-    done = yard(catalogue, "campaign", "run", file)
+    done = cluster(catalogue, "campaign", "run", file)
     assert "best: row 3, virginia, score 0.8, lr=0.8" in done.stdout, done.stdout
     assert "streets Completed" in done.stdout and "us-west-2: 1/1 done" in done.stdout, done.stdout
     seen = described(catalogue, "streets")
@@ -235,7 +235,7 @@ def test_what_fails_is_tried_again_and_what_is_refused_is_not(
     file = campaign_file(
         place, "again", "SELECT 'x' AS name, 'us-east-1' AS region", script, retries=2
     )
-    done = yard(catalogue, "campaign", "run", file)
+    done = cluster(catalogue, "campaign", "run", file)
     row = described(catalogue, "again")["Rows"][0]
     assert (row["Attempts"], row["State"]) == (2, "completed"), (row, done.stdout)
     assert described(catalogue, "again")["Regions"][0]["TriedAgain"] == 1
@@ -246,7 +246,7 @@ def test_what_fails_is_tried_again_and_what_is_refused_is_not(
         retries=2,
         job={"instance_type": "ml.none.large"},
     )
-    done = yard(catalogue, "campaign", "run", refused, check=False)
+    done = cluster(catalogue, "campaign", "run", refused, check=False)
     row = described(catalogue, "refused")["Rows"][0]
     assert (
         done.returncode == 3
@@ -259,7 +259,7 @@ def test_what_fails_is_tried_again_and_what_is_refused_is_not(
 def test_words_for_what_is_wrong(catalogue: Server, place: pathlib.Path) -> None:
     def refusal(**wrong: Any) -> str:
         good = {"name": "wrong", "query": "SELECT 1 AS x"} | wrong
-        done = yard(catalogue, "campaign", "run", campaign_file(place, **good), check=False)
+        done = cluster(catalogue, "campaign", "run", campaign_file(place, **good), check=False)
         assert done.returncode == 1
         return done.stderr
 
@@ -275,18 +275,18 @@ def test_words_for_what_is_wrong(catalogue: Server, place: pathlib.Path) -> None
     )
     assert (
         "not authorized"
-        in yard(catalogue, "campaign", "change", "ATTACH '/etc/x' AS y", check=False).stderr
+        in cluster(catalogue, "campaign", "change", "ATTACH '/etc/x' AS y", check=False).stderr
     )
     assert (
         "campaign 'nobody' not found"
-        in yard(catalogue, "campaign", "show", "nobody", check=False).stderr
+        in cluster(catalogue, "campaign", "show", "nobody", check=False).stderr
     )
 
 
 def test_data_is_brought_to_where_a_host_is_cheapest(
     catalogue: Server, place: pathlib.Path
 ) -> None:
-    yard(
+    cluster(
         catalogue,
         "campaign",
         "change",
@@ -304,11 +304,11 @@ def test_data_is_brought_to_where_a_host_is_cheapest(
         placement={"rule": "cheapest", "copy_to": "s3://copies-{job.region}/{name}/"},
         job={"channels": {"train": "{job.data}"}},
     )
-    plan = yard(catalogue, "campaign", "run", file, "--dry-run").stdout
+    plan = cluster(catalogue, "campaign", "run", file, "--dry-run").stdout
     assert (
         "the cheapest" in plan and "us-west-2 1" in plan and "1.0 GiB to copy, 0.020 USD" in plan
     ), plan
-    done = yard(catalogue, "campaign", "run", file)
+    done = cluster(catalogue, "campaign", "run", file)
     row = described(catalogue, "brought")["Rows"][0]
     assert (row["Region"], row["State"], row["BytesCopied"], row["BytesTotal"]) == (
         "us-west-2",
@@ -331,7 +331,7 @@ def test_data_is_brought_to_where_a_host_is_cheapest(
         placement={"rule": "cheapest", "copy_to": "s3://copies-{job.region}/{name}/"},
         job={"channels": {"train": "{job.data}"}},
     )
-    yard(catalogue, "campaign", "run", file)
+    cluster(catalogue, "campaign", "run", file)
     again = described(catalogue, "brought-again")
     assert (again["Rows"][0]["BytesCopied"], again["Regions"][0]["CopyCost"]) == (
         14,
@@ -362,7 +362,7 @@ def test_a_copy_goes_on_where_the_server_was_killed(
         },
         job={"channels": {"train": "{job.data}"}},
     )
-    yard(catalogue, "campaign", "run", file, "--detach")
+    cluster(catalogue, "campaign", "run", file, "--detach")
     total = sum(map(len, bodies.values()))
     amid = wait_for(
         lambda: described(catalogue, "goes-on")["Rows"][0].get("BytesCopied", 0),
@@ -440,7 +440,7 @@ def test_rows_may_become_jobs_of_batch(catalogue: Server, place: pathlib.Path) -
             "containerOverrides": {"environment": [{"name": "WORD", "value": "{name}"}]},
         },
     )
-    assert yard(catalogue, "campaign", "run", file, check=False).returncode == 3
+    assert cluster(catalogue, "campaign", "run", file, check=False).returncode == 3
     rows = described(catalogue, "words")["Rows"]
     assert [row["State"] for row in rows] == [
         "completed",
@@ -477,7 +477,7 @@ def test_an_object_writes_a_row_and_the_row_starts_its_job(
             }
         ],
     )
-    assert yard(catalogue, "campaign", "run", file).stdout == "arrivals\n"
+    assert cluster(catalogue, "campaign", "run", file).stdout == "arrivals\n"
 
     def done(names: Sequence[str]) -> bool:
         return wait_for(
@@ -498,11 +498,11 @@ def test_an_object_writes_a_row_and_the_row_starts_its_job(
     done(["new-before", "new-later", "new-after"])
     assert (
         "new-later"
-        in yard(
+        in cluster(
             catalogue, "campaign", "query", "SELECT name, bytes FROM datasets WHERE bytes = 2"
         ).stdout
     )
-    yard(catalogue, "campaign", "stop", "arrivals")
+    cluster(catalogue, "campaign", "stop", "arrivals")
     assert finished(catalogue, "arrivals")["Status"] == "Stopped"
 
 
@@ -519,7 +519,7 @@ def test_a_killed_server_goes_on_and_submits_nothing_twice(
     sagemaker.create_training_job(**jobs.request("killed-5"))  # somebody has that name already
     jobs.wait_until(sagemaker, "killed-5")
     file = campaign_file(place, "killed", query, "sleep 3", at_once=1)
-    yard(catalogue, "campaign", "run", file, "--detach")
+    cluster(catalogue, "campaign", "run", file, "--detach")
     for _ in range(3):
         catalogue.kill()
         catalogue.start()
@@ -538,7 +538,7 @@ def test_a_killed_server_goes_on_and_submits_nothing_twice(
 def test_a_campaign_from_before_there_were_ids_goes_on(
     catalogue: Server, place: pathlib.Path
 ) -> None:
-    yard(
+    cluster(
         catalogue,
         "campaign",
         "run",
@@ -559,7 +559,7 @@ def test_a_lost_region_is_picked_up_again(
     catalogue: Server, remote: Server, place: pathlib.Path
 ) -> None:
     query = "SELECT 'a' AS name, 'us-east-1' AS region UNION ALL SELECT 'b', 'eu-west-1'"
-    yard(
+    cluster(
         catalogue,
         "campaign",
         "run",
@@ -591,7 +591,7 @@ def test_a_stopped_campaign_stops_its_jobs(
         "SELECT 'a' AS name, 'us-east-1' AS region UNION ALL SELECT 'b', 'eu-west-1' UNION ALL"
         " SELECT 'c', 'eu-west-1'"
     )
-    yard(
+    cluster(
         catalogue,
         "campaign",
         "run",
@@ -602,7 +602,7 @@ def test_a_stopped_campaign_stops_its_jobs(
         lambda: sum(one["Running"] for one in described(catalogue, "stopped")["Regions"]) == 2,
         "two jobs to run",
     )
-    yard(catalogue, "campaign", "stop", "stopped")
+    cluster(catalogue, "campaign", "stop", "stopped")
     seen = finished(catalogue, "stopped")
     assert [row["State"] for row in seen["Rows"]] == ["stopped"] * 3 and [
         row["Attempts"] for row in seen["Rows"]
@@ -645,7 +645,7 @@ def test_a_grid_over_multi_node_jobs_ends_in_one_table(
             "tags": ACCURACY,
         },
     )
-    done = yard(catalogue, "campaign", "run", file)
+    done = cluster(catalogue, "campaign", "run", file)
     assert "best: row 2, lr 2, accuracy 0.9, lr=2" in done.stdout, done.stdout
     rows = described(catalogue, "grid")["Rows"]
     assert [{metric["Name"]: metric["Value"] for metric in row["Metrics"]} for row in rows] == [
@@ -681,7 +681,7 @@ def test_a_grid_over_an_array_names_its_best_child(catalogue: Server, place: pat
             "tags": ACCURACY,
         },
     )
-    done = yard(catalogue, "campaign", "run", file)
+    done = cluster(catalogue, "campaign", "run", file)
     assert "best: row 3, lr 3, accuracy 0.8" in done.stdout, done.stdout
     rows = described(catalogue, "array-grid")["Rows"]
     assert [{metric["Name"]: metric["Value"] for metric in row["Metrics"]} for row in rows] == [
@@ -689,11 +689,11 @@ def test_a_grid_over_an_array_names_its_best_child(catalogue: Server, place: pat
         {"accuracy": 0.7, "best child": 1},
         {"accuracy": 0.8, "best child": 1},
     ], rows
-    page = yard(catalogue, "describe", rows[0]["Job"]).stdout
+    page = cluster(catalogue, "describe", rows[0]["Job"]).stdout
     assert "4 of 4 done" in page and "array-grid:1" in page, page
     highest = next(line for line in page.splitlines() if line.startswith("accuracy"))
     assert highest.split() == ["accuracy", "0.6", "child", "1", "0.56", "child", "3"], page
-    child = yard(catalogue, "describe", rows[0]["Job"] + ":3").stdout
+    child = cluster(catalogue, "describe", rows[0]["Job"] + ":3").stdout
     assert (
         "0.56" in child
         and "trainyard/host" in child

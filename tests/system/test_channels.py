@@ -41,7 +41,7 @@ def records(data):
 
 
 @pytest.fixture(scope="module")
-def yard(server: Server) -> Server:
+def cluster(server: Server) -> Server:
     s3 = server.boto("s3")
     s3.create_bucket(Bucket="yard")
     for name in "abcdefgh":
@@ -81,33 +81,33 @@ def python(script: str) -> str:
     return f"cat > /tmp/job.py <<'END'\n{READER}{script}\nEND\nexec python3 /tmp/job.py"
 
 
-def submit(yard: Server, name: str, script: str, channels: Any, **more: Any) -> None:
+def submit(cluster: Server, name: str, script: str, channels: Any, **more: Any) -> None:
     """Scripts are longer than a request's fields may be: they come as a channel."""
-    yard.boto("s3").put_object(Bucket="yard", Key=f"code/{name}/run", Body=script.encode())
+    cluster.boto("s3").put_object(Bucket="yard", Key=f"code/{name}/run", Body=script.encode())
     request = jobs.request(name, "/bin/sh /opt/ml/input/data/code/run", **more)
     request["InputDataConfig"] = [channel("code", f"s3://yard/code/{name}/", "File"), *channels]
-    yard.boto("sagemaker").create_training_job(**request)
+    cluster.boto("sagemaker").create_training_job(**request)
 
 
 def run(
-    yard: Server, name: str, script: str, channels: Any, status: str = "Completed", **more: Any
+    cluster: Server, name: str, script: str, channels: Any, status: str = "Completed", **more: Any
 ) -> Any:
-    submit(yard, name, script, channels, **more)
-    done = jobs.wait_until(yard.boto("sagemaker"), name)
-    lines = jobs.log_lines(yard.boto("logs"), name)
+    submit(cluster, name, script, channels, **more)
+    done = jobs.wait_until(cluster.boto("sagemaker"), name)
+    lines = jobs.log_lines(cluster.boto("logs"), name)
     assert done["TrainingJobStatus"] == status, (done.get("FailureReason"), lines)
     return done if status == "Failed" else lines
 
 
-def test_a_manifest_names_the_objects(yard: Server) -> None:
-    s3 = yard.boto("s3")
+def test_a_manifest_names_the_objects(cluster: Server) -> None:
+    s3 = cluster.boto("s3")
     s3.put_object(
         Bucket="yard",
         Key="lists/some",
         Body=json.dumps([{"prefix": "s3://yard/"}, "in/c", "in/a", "packed/b.gz"]),
     )
     lines = run(
-        yard,
+        cluster,
         "manifest",
         "cd /opt/ml/input/data; cat train-manifest; echo; find train -type f | sort; cat train/in/a"
         " train/in/c; echo; ls shard/in",
@@ -125,7 +125,7 @@ def test_a_manifest_names_the_objects(yard: Server) -> None:
     ]
     s3.put_object(Bucket="yard", Key="lists/bad", Body="[1]")
     failed = run(
-        yard,
+        cluster,
         "manifest-bad",
         "true",
         [channel("train", "s3://yard/lists/bad", kind="ManifestFile")],
@@ -137,11 +137,11 @@ def test_a_manifest_names_the_objects(yard: Server) -> None:
     )
 
 
-def test_fifos_epoch_by_epoch(yard: Server) -> None:
+def test_fifos_epoch_by_epoch(cluster: Server) -> None:
     """Two channels; one is closed early, one is never read; the configuration says Pipe,
     the directory is none."""
     lines = run(
-        yard,
+        cluster,
         "pipe",
         python("""
 import json
@@ -179,21 +179,21 @@ print([len(record) for record in records(read_epoch('both', 0))])
     ]
 
 
-def test_a_second_opinion_on_records(yard: Server, tmp_path: pathlib.Path) -> None:
+def test_a_second_opinion_on_records(cluster: Server, tmp_path: pathlib.Path) -> None:
     """dmlc's reader gets back every byte, also where a payload holds RecordIO's magic."""
     magic = struct.pack("<I", 0xCED7230A)
     payloads = [b"", b"1", b"12345678", magic, b"abcd" + magic * 3, os.urandom(100_001), b"\n"]
     for number, payload in enumerate(payloads):
-        yard.boto("s3").put_object(Bucket="yard", Key=f"payloads/{number}", Body=payload)
+        cluster.boto("s3").put_object(Bucket="yard", Key=f"payloads/{number}", Body=payload)
     run(
-        yard,
+        cluster,
         "records",
         python("open('/opt/ml/model/records', 'wb').write(read_epoch('train', 0))"),
         [channel("train", "s3://yard/payloads/", "Pipe", RecordWrapperType="RecordIO")],
         OutputDataConfig={"CompressionType": "NONE"},
     )
     stream = (
-        yard.boto("s3")
+        cluster.boto("s3")
         .get_object(Bucket="yard", Key="models/records/output/model/records")["Body"]
         .read()
     )
@@ -210,13 +210,13 @@ def test_a_second_opinion_on_records(yard: Server, tmp_path: pathlib.Path) -> No
     assert [bytes.fromhex(line) for line in read] == payloads
 
 
-def test_shuffled_shards_change_hands(yard: Server) -> None:
+def test_shuffled_shards_change_hands(cluster: Server) -> None:
     script = python(
         "for epoch in range(4): print(os.uname().nodename, epoch, read_epoch('train',"
         " epoch).decode(), flush=True)"
     )
     lines = run(
-        yard,
+        cluster,
         "shuffled",
         script,
         [
@@ -235,7 +235,7 @@ def test_shuffled_shards_change_hands(yard: Server) -> None:
         assert sorted(shares["algo-1", epoch] + shares["algo-2", epoch]) == list("abcdefgh")
     assert len({"".join(sorted(shares["algo-1", epoch])) for epoch in range(4)}) > 1
     again = run(
-        yard,
+        cluster,
         "shuffled-again",
         script,
         [
@@ -251,7 +251,7 @@ def test_shuffled_shards_change_hands(yard: Server) -> None:
     )
     assert sorted(again) == sorted(lines), "the seed says it all"
     dealt = run(
-        yard,
+        cluster,
         "shuffled-files",
         "echo $(hostname) $(ls /opt/ml/input/data/train)",
         [
@@ -269,8 +269,8 @@ def test_shuffled_shards_change_hands(yard: Server) -> None:
     assert files == {host: "".join(sorted(shares[host, 0])) for host in ("algo-1", "algo-2")}
 
 
-def test_an_augmented_manifest(yard: Server) -> None:
-    s3 = yard.boto("s3")
+def test_an_augmented_manifest(cluster: Server) -> None:
+    s3 = cluster.boto("s3")
     records = [
         {
             "source-ref": f"s3://yard/in/{name}",
@@ -286,7 +286,7 @@ def test_an_augmented_manifest(yard: Server) -> None:
         Body="\n".join(json.dumps(record) for record in records) + "\n",
     )
     lines = run(
-        yard,
+        cluster,
         "augmented",
         python(
             "print(records(read_epoch('train', 0))); print(read_epoch('plain', 0));"
@@ -316,7 +316,7 @@ def test_an_augmented_manifest(yard: Server) -> None:
         str(b'{"x":[0]}'),
     ]
     failed = run(
-        yard,
+        cluster,
         "augmented-bad",
         python("read_epoch('train', 0)"),
         [
@@ -336,14 +336,14 @@ def test_an_augmented_manifest(yard: Server) -> None:
     )
 
 
-def test_what_cannot_be_streamed_ends_the_job_with_its_name(yard: Server) -> None:
+def test_what_cannot_be_streamed_ends_the_job_with_its_name(cluster: Server) -> None:
     """The reader waits for bytes that never come: it is ended,
     and neither hangs nor takes half an epoch for one."""
-    s3 = yard.boto("s3")
+    s3 = cluster.boto("s3")
     for name in ("a", "b"):
         s3.put_object(Bucket="yard", Key=f"gone/{name}", Body=name.encode())
     submit(
-        yard,
+        cluster,
         "gone",
         python(
             "for epoch in range(10**6): print('epoch', epoch, len(read_epoch('train', epoch)),"
@@ -351,18 +351,18 @@ def test_what_cannot_be_streamed_ends_the_job_with_its_name(yard: Server) -> Non
         ),
         [channel("train", "s3://yard/gone/", "Pipe")],
     )
-    jobs.wait_until(yard.boto("sagemaker"), "gone", ("Training",))
+    jobs.wait_until(cluster.boto("sagemaker"), "gone", ("Training",))
     s3.delete_object(Bucket="yard", Key="gone/b")
-    done = jobs.wait_until(yard.boto("sagemaker"), "gone")
+    done = jobs.wait_until(cluster.boto("sagemaker"), "gone")
     assert done["FailureReason"].startswith(
         "ClientError: Data download failed: channel train: s3://yard/gone/b: "
     ), done["FailureReason"]
-    assert all(line.endswith(" 2") for line in jobs.log_lines(yard.boto("logs"), "gone")), (
+    assert all(line.endswith(" 2") for line in jobs.log_lines(cluster.boto("logs"), "gone")), (
         "no epoch was cut short"
     )
     s3.put_object(Bucket="yard", Key="not-gzip/a", Body=b"plain text")
     failed = run(
-        yard,
+        cluster,
         "not-gzip",
         python("read_epoch('train', 0)"),
         [channel("train", "s3://yard/not-gzip/", "Pipe", CompressionType="Gzip")],
@@ -374,7 +374,7 @@ def test_what_cannot_be_streamed_ends_the_job_with_its_name(yard: Server) -> Non
     )
 
 
-def test_a_channel_is_for_its_groups(yard: Server) -> None:
+def test_a_channel_is_for_its_groups(cluster: Server) -> None:
     resources = {
         "InstanceGroups": [
             {"InstanceGroupName": name, "InstanceType": "ml.t3.medium", "InstanceCount": count}
@@ -385,7 +385,7 @@ def test_a_channel_is_for_its_groups(yard: Server) -> None:
     script = """cd /opt/ml/input; echo $(hostname) $(ls data | grep -v code) $(python3 -c "
 import json; print('/'.join(sorted(json.load(open('config/inputdataconfig.json')))))") $(cat data/train/* 2>/dev/null)"""
     name = "groups"
-    yard.boto("s3").put_object(Bucket="yard", Key=f"code/{name}/run", Body=script.encode())
+    cluster.boto("s3").put_object(Bucket="yard", Key=f"code/{name}/run", Body=script.encode())
     request = jobs.request(name, "/bin/sh /opt/ml/input/data/code/run")
     request["ResourceConfig"] = resources
     request["InputDataConfig"] = [
@@ -393,9 +393,9 @@ import json; print('/'.join(sorted(json.load(open('config/inputdataconfig.json')
         channel("raw", "s3://yard/packed/", groups=["loaders"]),
         channel("train", "s3://yard/in/", distribution="ShardedByS3Key", groups=["trainers"]),
     ]
-    yard.boto("sagemaker").create_training_job(**request)
-    done = jobs.wait_until(yard.boto("sagemaker"), name)
-    lines = jobs.log_lines(yard.boto("logs"), name)
+    cluster.boto("sagemaker").create_training_job(**request)
+    done = jobs.wait_until(cluster.boto("sagemaker"), name)
+    lines = jobs.log_lines(cluster.boto("logs"), name)
     assert done["TrainingJobStatus"] == "Completed", (done, lines)
     assert sorted(lines) == [
         "algo-1 raw raw-manifest code/raw",
@@ -404,9 +404,9 @@ import json; print('/'.join(sorted(json.load(open('config/inputdataconfig.json')
     ]
 
 
-def test_a_model_without_an_archive(yard: Server) -> None:
+def test_a_model_without_an_archive(cluster: Server) -> None:
     lines = run(
-        yard,
+        cluster,
         "loose",
         "mkdir -p /opt/ml/model/a; echo $(hostname) > /opt/ml/model/same; echo x >"
         " /opt/ml/model/a/$(hostname); ln -s same /opt/ml/model/link; echo o >"
@@ -416,7 +416,7 @@ def test_a_model_without_an_archive(yard: Server) -> None:
         OutputDataConfig={"CompressionType": "NONE"},
     )
     assert any("link was left out" in line for line in lines)
-    listed = yard.boto("s3").list_objects_v2(Bucket="yard", Prefix="models/loose/output/")[
+    listed = cluster.boto("s3").list_objects_v2(Bucket="yard", Prefix="models/loose/output/")[
         "Contents"
     ]
     assert [entry["Key"][len("models/loose/output/") :] for entry in listed] == [
@@ -426,7 +426,7 @@ def test_a_model_without_an_archive(yard: Server) -> None:
         "model/same.algo-2",
         "output.tar.gz",
     ]
-    described = yard.boto("sagemaker").describe_training_job(TrainingJobName="loose")
+    described = cluster.boto("sagemaker").describe_training_job(TrainingJobName="loose")
     assert described["ModelArtifacts"]["S3ModelArtifacts"] == "s3://yard/models/loose/output/model/"
     assert described["OutputDataConfig"]["CompressionType"] == "NONE"
 
@@ -455,12 +455,12 @@ REFUSED = [
 
 @pytest.mark.parametrize("refused, words", REFUSED, ids=range(len(REFUSED)))
 def test_what_cannot_stand_together_is_refused_in_words(
-    yard: Server, refused: dict[str, Any], words: str
+    cluster: Server, refused: dict[str, Any], words: str
 ) -> None:
     request = jobs.request("refused")
     request["InputDataConfig"] = [channel("code", "s3://yard/code/", "Pipe"), refused]
-    with pytest.raises(yard.boto("sagemaker").exceptions.ClientError, match=words):
-        yard.boto("sagemaker").create_training_job(**request)
+    with pytest.raises(cluster.boto("sagemaker").exceptions.ClientError, match=words):
+        cluster.boto("sagemaker").create_training_job(**request)
 
 
 def file_system(

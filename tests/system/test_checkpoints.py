@@ -17,40 +17,40 @@ PLACE = "/opt/ml/checkpoints"
 
 
 @pytest.fixture(scope="module")
-def yard(server: Server) -> Server:
+def cluster(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
 
-def keys(yard: Server, prefix: str) -> list[str]:
-    listed = yard.boto("s3").list_objects_v2(Bucket="yard", Prefix=prefix)
+def keys(cluster: Server, prefix: str) -> list[str]:
+    listed = cluster.boto("s3").list_objects_v2(Bucket="yard", Prefix=prefix)
     return [entry["Key"][len(prefix) :] for entry in listed.get("Contents", [])]
 
 
-def content(yard: Server, key: str) -> bytes:
-    return yard.boto("s3").get_object(Bucket="yard", Key=key)["Body"].read()
+def content(cluster: Server, key: str) -> bytes:
+    return cluster.boto("s3").get_object(Bucket="yard", Key=key)["Body"].read()
 
 
-def start(yard: Server, name: str, script: str, **more: Any) -> None:
+def start(cluster: Server, name: str, script: str, **more: Any) -> None:
     more.setdefault("CheckpointConfig", {"S3Uri": f"s3://yard/{name}"})
-    yard.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
+    cluster.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
 
 
-def finish(yard: Server, name: str, status: str = "Completed") -> list[str]:
-    done = jobs.wait_until(yard.boto("sagemaker"), name)
+def finish(cluster: Server, name: str, status: str = "Completed") -> list[str]:
+    done = jobs.wait_until(cluster.boto("sagemaker"), name)
     assert done["TrainingJobStatus"] == status, (
         done.get("FailureReason"),
-        jobs.log_lines(yard.boto("logs"), name),
+        jobs.log_lines(cluster.boto("logs"), name),
     )
-    return jobs.log_lines(yard.boto("logs"), name)
+    return jobs.log_lines(cluster.boto("logs"), name)
 
 
-def test_what_a_job_keeps_is_there_for_the_next(yard: Server) -> None:
+def test_what_a_job_keeps_is_there_for_the_next(cluster: Server) -> None:
     """Whole files while it runs, deletions, marks, nothing that is to be ignored;
     then all of it in another job."""
-    yard.boto("s3").put_object(Bucket="yard", Key="keeps/older/model", Body=b"before")
+    cluster.boto("s3").put_object(Bucket="yard", Key="keeps/older/model", Body=b"before")
     start(
-        yard,
+        cluster,
         "keeps",
         f"""
 set -e; cd {PLACE}; cat /opt/ml/input/config/checkpointconfig.json; echo; cat older/model; echo
@@ -63,63 +63,63 @@ echo late > last; ln -s step-2 latest; chmod 600 last""",
         StoppingCondition={"MaxRuntimeInSeconds": 60},
     )
     wait_for(
-        lambda: keys(yard, "keeps/") == ["step-1", "step-2"], "the deletion and the second step"
+        lambda: keys(cluster, "keeps/") == ["step-1", "step-2"], "the deletion and the second step"
     )
     agent_view = wait_for(
         lambda: [
             path
-            for path in attempts(yard)
+            for path in attempts(cluster)
             if os.path.exists(f"{path}/ml/checkpoints/step-2.sagemaker-uploaded")
         ],
         "the mark",
     )
     os.unlink(f"{agent_view[0]}/ml/checkpoints/step-1")
-    lines = finish(yard, "keeps")
+    lines = finish(cluster, "keeps")
     assert (
         json.loads(lines[0]) == {"LocalPath": PLACE} and lines[1] == "before" and "marked" in lines
     )
     assert [
         line for line in lines if "latest is not copied to s3://yard/keeps/: it is a link" in line
     ]
-    assert keys(yard, "keeps/") == ["last", "step-2"], "with what came after the last look"
-    described = yard.boto("sagemaker").describe_training_job(TrainingJobName="keeps")
+    assert keys(cluster, "keeps/") == ["last", "step-2"], "with what came after the last look"
+    described = cluster.boto("sagemaker").describe_training_job(TrainingJobName="keeps")
     assert described["CheckpointConfig"] == {"S3Uri": "s3://yard/keeps"}
 
     start(
-        yard,
+        cluster,
         "keeps-again",
         "cd /var/tmp/ckpt; cat last step-2; ls | wc -l; echo changed > last",
         CheckpointConfig={"S3Uri": "s3://yard/keeps/", "LocalPath": "/var/tmp/ckpt/"},
     )
-    assert finish(yard, "keeps-again") == ["late", "two", "2"]
-    assert content(yard, "keeps/last") == b"changed\n"
+    assert finish(cluster, "keeps-again") == ["late", "two", "2"]
+    assert content(cluster, "keeps/last") == b"changed\n"
 
 
-def attempts(yard: Server) -> list[str]:
+def attempts(cluster: Server) -> list[str]:
     """The hosts' directories as their agents see them:
     a job's volume is mounted for its agent only."""
     found = []
-    for agent in yard.agents():
+    for agent in cluster.agents():
         with open(f"/proc/{agent}/cmdline", "rb") as file:
             words = file.read().decode().split("\0")
         found.append(f"/proc/{agent}/root{words[words.index('--directory') + 1]}")
     return found
 
 
-def test_a_stopped_job_keeps_its_last_word(yard: Server) -> None:
+def test_a_stopped_job_keeps_its_last_word(cluster: Server) -> None:
     start(
-        yard,
+        cluster,
         "stopped",
         f"trap 'echo saved > {PLACE}/last; exit 0' TERM; echo ready; while :; do sleep 0.05; done",
     )
-    wait_for(lambda: "ready" in jobs.log_lines(yard.boto("logs"), "stopped"), "the job to run")
-    yard.boto("sagemaker").stop_training_job(TrainingJobName="stopped")
-    finish(yard, "stopped", "Stopped")
-    assert content(yard, "stopped/last") == b"saved\n"
+    wait_for(lambda: "ready" in jobs.log_lines(cluster.boto("logs"), "stopped"), "the job to run")
+    cluster.boto("sagemaker").stop_training_job(TrainingJobName="stopped")
+    finish(cluster, "stopped", "Stopped")
+    assert content(cluster, "stopped/last") == b"saved\n"
 
 
-def test_hosts_share_one_place(yard: Server) -> None:
-    yard.boto("s3").put_object(Bucket="yard", Key="shared/algo-9", Body=b"")
+def test_hosts_share_one_place(cluster: Server) -> None:
+    cluster.boto("s3").put_object(Bucket="yard", Key="shared/algo-9", Body=b"")
     meet = """python3 -c "
 import os, socket, time
 if os.uname().nodename == 'algo-2': socket.create_server(('', 7000)).accept()
@@ -129,19 +129,19 @@ else:
         except OSError: time.sleep(0.1)
 " """
     start(
-        yard,
+        cluster,
         "shared",
         f"cd {PLACE}; ls; {meet}; echo $(hostname) > $(hostname); [ $(hostname) = algo-2 ] || rm"
         " algo-9; true",
         hosts=2,
     )
-    lines = finish(yard, "shared")
+    lines = finish(cluster, "shared")
     assert lines.count("algo-9") == 2
-    assert keys(yard, "shared/") == ["algo-1", "algo-2"]
-    assert content(yard, "shared/algo-2") == b"algo-2\n"
+    assert keys(cluster, "shared/") == ["algo-1", "algo-2"]
+    assert content(cluster, "shared/algo-2") == b"algo-2\n"
 
 
-def test_a_killed_agent_leaves_whole_files(yard: Server) -> None:
+def test_a_killed_agent_leaves_whole_files(cluster: Server) -> None:
     """A writer replaces one file again and again, each content with its own digest in it; the agent
     dies meanwhile. The writer goes on while a file is being brought over, or after two seconds:
     that may fall between two of its looks."""
@@ -157,45 +157,49 @@ for n in range(10**9):
 """
     for turn in range(3):
         name = f"killed-{turn}"
-        start(yard, name, f'python3 -c "{writer}"', CheckpointConfig={"S3Uri": "s3://yard/killed"})
-        wait_for(lambda: "model" in keys(yard, "killed/"), "the first checkpoint")
-        seen = yard.boto("s3").head_object(Bucket="yard", Key="killed/model")["ETag"]
+        start(
+            cluster, name, f'python3 -c "{writer}"', CheckpointConfig={"S3Uri": "s3://yard/killed"}
+        )
+        wait_for(lambda: "model" in keys(cluster, "killed/"), "the first checkpoint")
+        seen = cluster.boto("s3").head_object(Bucket="yard", Key="killed/model")["ETag"]
         wait_for(
-            lambda: yard.boto("s3").head_object(Bucket="yard", Key="killed/model")["ETag"] != seen,
+            lambda: (
+                cluster.boto("s3").head_object(Bucket="yard", Key="killed/model")["ETag"] != seen
+            ),
             "another one",
         )
-        for agent in yard.agents():
+        for agent in cluster.agents():
             os.kill(agent, signal.SIGKILL)
-        finish(yard, name, "Failed")
-        for key in keys(yard, "killed/"):
-            body = content(yard, "killed/" + key)
+        finish(cluster, name, "Failed")
+        for key in keys(cluster, "killed/"):
+            body = content(cluster, "killed/" + key)
             assert body[:32] == hashlib.sha256(body[32:]).digest(), f"{key} is torn"
 
 
-def test_intermediate_output_is_seen_while_the_job_runs(yard: Server) -> None:
+def test_intermediate_output_is_seen_while_the_job_runs(cluster: Server) -> None:
     start(
-        yard,
+        cluster,
         "between",
         "mkdir /opt/ml/output/intermediate/a; echo 1 > /opt/ml/output/intermediate/a/b; until [ -e"
         " /opt/ml/model/go ]; do sleep 0.05; done; rm -r /opt/ml/output/intermediate/a",
     )
-    wait_for(lambda: keys(yard, "models/between/output/intermediate/") == ["a/b"], "the file")
-    for path in attempts(yard):
+    wait_for(lambda: keys(cluster, "models/between/output/intermediate/") == ["a/b"], "the file")
+    for path in attempts(cluster):
         open(f"{path}/ml/model/go", "w", encoding="utf-8").close()
-    finish(yard, "between")
-    assert keys(yard, "models/between/output/intermediate/") == ["a/b"]
+    finish(cluster, "between")
+    assert keys(cluster, "models/between/output/intermediate/") == ["a/b"]
 
 
-def test_what_cannot_be_kept_is_said(yard: Server) -> None:
-    start(yard, "nowhere", "true", CheckpointConfig={"S3Uri": "s3://no-such-bucket/x"})
-    done = jobs.wait_until(yard.boto("sagemaker"), "nowhere")
+def test_what_cannot_be_kept_is_said(cluster: Server) -> None:
+    start(cluster, "nowhere", "true", CheckpointConfig={"S3Uri": "s3://no-such-bucket/x"})
+    done = jobs.wait_until(cluster.boto("sagemaker"), "nowhere")
     assert done["FailureReason"].startswith(
         "ClientError: Checkpoint download failed: s3://no-such-bucket/x: bucket no-such-bucket"
     )
     for path in ("checkpoints", "/opt/ml", "/opt/ml/input/x", "/a/../b", "/proc/1"):
-        with pytest.raises(yard.boto("sagemaker").exceptions.ClientError, match="LocalPath"):
+        with pytest.raises(cluster.boto("sagemaker").exceptions.ClientError, match="LocalPath"):
             start(
-                yard,
+                cluster,
                 "refused",
                 "true",
                 CheckpointConfig={"S3Uri": "s3://yard/x", "LocalPath": path},

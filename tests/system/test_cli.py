@@ -30,8 +30,8 @@ def server(start: Callable[..., Server]) -> Server:
 
 
 @pytest.fixture(scope="module")
-def yard(server: Server) -> Callable[..., str]:
-    """yard("jobs", "--json") -> what was printed."""
+def cli(server: Server) -> Callable[..., str]:
+    """Runs the CLI: cli("jobs", "--json") returns its output."""
 
     def run(
         *arguments: str, code: int = 0, environment: dict[str, str] | None = None, **more: Any
@@ -57,7 +57,7 @@ def submit(server: Server, name: str, script: str = "true", **more: Any) -> None
     server.boto("sagemaker").create_training_job(**jobs.request(name, script, **more))
 
 
-def test_a_job_is_listed_described_and_charged(server: Server, yard: Callable[..., str]) -> None:
+def test_a_job_is_listed_described_and_charged(server: Server, cli: Callable[..., str]) -> None:
     submit(
         server,
         "first",
@@ -67,11 +67,11 @@ def test_a_job_is_listed_described_and_charged(server: Server, yard: Callable[..
         AlgorithmSpecification={"MetricDefinitions": [{"Name": "loss", "Regex": "loss=([0-9.]+)"}]},
     )
     jobs.wait_until(server.boto("sagemaker"), "first")
-    line = next(line for line in yard("jobs").splitlines() if line.startswith("first "))
+    line = next(line for line in cli("jobs").splitlines() if line.startswith("first "))
     assert "Completed" in line and "2 x ml.t3.medium" in line and "EUR" in line
     assert "\033" not in line, "no colours in a pipe"
 
-    page = yard("describe", "first")
+    page = cli("describe", "first")
     for part in (
         "Timeline",
         "Downloading",
@@ -83,11 +83,11 @@ def test_a_job_is_listed_described_and_charged(server: Server, yard: Callable[..
         "project=digits",
     ):
         assert part in page, f"{part}: {page}"
-    described = json.loads(yard("describe", "first", "--json"))
+    described = json.loads(cli("describe", "first", "--json"))
     assert described["TrainingJobStatus"] == "Completed"
 
     # An instance second costs a euro: what is billed is what is charged, for each host.
-    listed = {job["Name"]: job for job in json.loads(yard("jobs", "--json"))["Jobs"]}["first"]
+    listed = {job["Name"]: job for job in json.loads(cli("jobs", "--json"))["Jobs"]}["first"]
     assert listed["Cost"] == {
         "Currency": "EUR",
         "Amount": f"{2 * described['BillableTimeInSeconds']}.000000",
@@ -100,7 +100,7 @@ def test_a_job_is_listed_described_and_charged(server: Server, yard: Callable[..
         ("user", None),
         ("job", "first"),
     ):
-        report = json.loads(yard("cost", "--by", by, "--json"))
+        report = json.loads(cli("cost", "--by", by, "--json"))
         groups = {group["Key"]: group for group in report["Groups"]}
         assert report["Currency"] == "EUR"
         assert float(report["Total"]["Amount"]) == sum(
@@ -108,25 +108,25 @@ def test_a_job_is_listed_described_and_charged(server: Server, yard: Callable[..
         )
         if key:
             assert float(groups[key]["Amount"]) >= 2 * described["BillableTimeInSeconds"]
-    assert "digits" in yard("cost", "--by", "tag:project")
+    assert "digits" in cli("cost", "--by", "tag:project")
 
 
-def test_jobs_are_found_by_name_status_and_tag(server: Server, yard: Callable[..., str]) -> None:
+def test_jobs_are_found_by_name_status_and_tag(server: Server, cli: Callable[..., str]) -> None:
     submit(server, "other", "exit 3", Tags=[{"Key": "project", "Value": "letters"}])
     jobs.wait_until(server.boto("sagemaker"), "other")
     names = lambda *filters: {
-        job["Name"] for job in json.loads(yard("jobs", "--json", *filters))["Jobs"]
+        job["Name"] for job in json.loads(cli("jobs", "--json", *filters))["Jobs"]
     }
     assert names("--name", "othe") == {"other"}
     assert names("--tag", "project=letters") == {"other"}
     assert "other" in names("--status", "failed") and "other" not in names("--status", "Completed")
     assert "other" in names("--since", "1h")
-    assert "AlgorithmError" in yard("jobs", "--name", "other")
-    assert "did you mean Failed" in yard("jobs", "--status", "Faled", code=1)
+    assert "AlgorithmError" in cli("jobs", "--name", "other")
+    assert "did you mean Failed" in cli("jobs", "--status", "Faled", code=1)
 
 
 def test_logs_of_many_hosts_are_followed_to_the_end(
-    server: Server, yard: Callable[..., str]
+    server: Server, cli: Callable[..., str]
 ) -> None:
     hosts = 3
     submit(
@@ -135,23 +135,23 @@ def test_logs_of_many_hosts_are_followed_to_the_end(
         'for i in 1 2 3; do echo "line $i of $HOSTNAME"; sleep 0.3; done; printf "\\033[2Jevil\\n"',
         hosts=hosts,
     )
-    out = yard("logs", "-f", "talks")
+    out = cli("logs", "-f", "talks")
     for host in range(1, hosts + 1):
         lines = [line for line in out.splitlines() if re.match(rf"algo-{host} +\|", line)]
         assert [line.split("| ")[1] for line in lines] == [
             f"line {i} of algo-{host}" for i in (1, 2, 3)
         ] + ["?[2Jevil"], out
-    assert yard("logs", "talks") == out, "later as then"
-    only = yard("logs", "talks", "--host", "2", "--times")
+    assert cli("logs", "talks") == out, "later as then"
+    only = cli("logs", "talks", "--host", "2", "--times")
     assert "algo-2" in only and "algo-1" not in only and re.match(r"\d{4}-\d\d-\d\dT", only)
-    assert yard("logs", "talks", "--since", "0s") == ""
+    assert cli("logs", "talks", "--since", "0s") == ""
 
 
 @pytest.mark.parametrize(
     "script, status, code", [("true", "Completed", 0), ("echo no >&2; exit 7", "Failed", 3)]
 )
 def test_the_exit_code_tells_the_result(
-    server: Server, yard: Callable[..., str], script: str, status: str, code: int
+    server: Server, cli: Callable[..., str], script: str, status: str, code: int
 ) -> None:
     name = f"ends-{code}"
     submit(server, name, script)
@@ -166,7 +166,7 @@ def test_the_exit_code_tells_the_result(
     assert f"{name} {status}" in out.stderr
 
 
-def test_more_than_fifty_streams_are_followed(server: Server, yard: Callable[..., str]) -> None:
+def test_more_than_fifty_streams_are_followed(server: Server, cli: Callable[..., str]) -> None:
     """What a page of the API holds is no limit: streams of a job that has sixty hosts."""
     logs = server.boto("logs")
     submit(server, "wide", "true")
@@ -180,12 +180,12 @@ def test_more_than_fifty_streams_are_followed(server: Server, yard: Callable[...
             logStreamName=stream,
             logEvents=[{"timestamp": now - host, "message": f"I am {host}"}],
         )
-    lines = [line.split("| ")[1] for line in yard("logs", "wide").splitlines()]
+    lines = [line.split("| ")[1] for line in cli("logs", "wide").splitlines()]
     assert lines == [f"I am {host}" for host in range(60, 1, -1)], "all of them, by time"
 
 
 def test_a_file_is_submitted_with_its_data_and_followed(
-    server: Server, yard: Callable[..., str], tmp_path: pathlib.Path
+    server: Server, cli: Callable[..., str], tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "data" / "deep").mkdir(parents=True)
     (tmp_path / "data" / "deep" / "b.txt").write_text("hello from b")
@@ -204,7 +204,7 @@ channels = {train = "./data"}
 code = {directory = "./src", entry = "run.sh"}
 environment = {RATE = 0.5}
 """)
-    out = yard("submit", str(tmp_path / "job.toml"), "--follow")
+    out = cli("submit", str(tmp_path / "job.toml"), "--follow")
     assert "upload train" in out and "100%" in out
     assert (
         "algo-1 | hello from b" in out
@@ -213,13 +213,13 @@ environment = {RATE = 0.5}
         and "rate=0.5" in out
     )
     assert re.search(r"^from-file Completed after ", out, re.M), out
-    assert "TrainingJobName" in yard(
+    assert "TrainingJobName" in cli(
         "submit", str(tmp_path / "job.toml"), "--dry-run", "--name", "again"
     )
-    assert "already exists" in yard("submit", str(tmp_path / "job.toml"), code=1)
+    assert "already exists" in cli("submit", str(tmp_path / "job.toml"), code=1)
 
 
-def test_ctrl_c_leaves_the_job_alone(server: Server, yard: Callable[..., str]) -> None:
+def test_ctrl_c_leaves_the_job_alone(server: Server, cli: Callable[..., str]) -> None:
     submit(server, "stays", "echo begun; sleep 60")
     follower = subprocess.Popen(
         [trainyard_server.PROGRAM, "logs", "-f", "stays"],
@@ -232,8 +232,8 @@ def test_ctrl_c_leaves_the_job_alone(server: Server, yard: Callable[..., str]) -
     follower.send_signal(signal.SIGINT)
     _, errors = follower.communicate(timeout=WAIT)
     assert follower.returncode == 130 and "stays goes on" in errors
-    assert "stays" in yard("top", "--once") and "algo-1" in yard("top", "stays", "--once")
-    assert "has ended: Stopped" in yard("stop", "stays", "--wait")
+    assert "stays" in cli("top", "--once") and "algo-1" in cli("top", "stays", "--once")
+    assert "has ended: Stopped" in cli("stop", "stays", "--wait")
     assert (
         subprocess.run(
             [trainyard_server.PROGRAM, "logs", "-f", "stays"],
@@ -265,10 +265,10 @@ def test_the_local_server_is_found_without_any_setting(server: Server) -> None:
     assert done.returncode == 1 and "trainyard serve" in done.stderr
 
 
-def test_a_server_is_reached_over_tls(server: Server, yard: Callable[..., str]) -> None:
+def test_a_server_is_reached_over_tls(server: Server, cli: Callable[..., str]) -> None:
     over_tls = {"AWS_ENDPOINT_URL": server.env["AWS_ENDPOINT_URL"].replace("http://", "https://")}
-    assert "name" in yard("jobs", "--max", "1", environment=over_tls)
-    said = yard(
+    assert "name" in cli("jobs", "--max", "1", environment=over_tls)
+    said = cli(
         "jobs",
         code=1,
         environment=over_tls | {"AWS_CA_BUNDLE": "/etc/ssl/certs/ca-certificates.crt"},
@@ -276,14 +276,14 @@ def test_a_server_is_reached_over_tls(server: Server, yard: Callable[..., str]) 
     assert "AWS_CA_BUNDLE" in said
 
 
-def test_mistakes_are_told_in_words(server: Server, yard: Callable[..., str]) -> None:
-    assert "did you mean `trainyard jobs`?" in yard("jbos", code=2)
-    assert "missing argument JOB" in yard("describe", code=2)
-    assert "`trainyard jobs` lists the jobs, those of Batch with their id" in yard(
+def test_mistakes_are_told_in_words(server: Server, cli: Callable[..., str]) -> None:
+    assert "did you mean `trainyard jobs`?" in cli("jbos", code=2)
+    assert "missing argument JOB" in cli("describe", code=2)
+    assert "`trainyard jobs` lists the jobs, those of Batch with their id" in cli(
         "describe", "nothing-there", code=1
     )
-    yard("jobs", code=1, environment={"AWS_SECRET_ACCESS_KEY": "wrong"})
-    assert "127.0.0.1:1" in yard(
+    cli("jobs", code=1, environment={"AWS_SECRET_ACCESS_KEY": "wrong"})
+    assert "127.0.0.1:1" in cli(
         "jobs", code=1, environment={"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
     )
     for command in (
@@ -297,4 +297,4 @@ def test_mistakes_are_told_in_words(server: Server, yard: Callable[..., str]) ->
         "submit",
         "serve",
     ):
-        assert "examples:" in yard(command, "--help")
+        assert "examples:" in cli(command, "--help")

@@ -12,7 +12,7 @@ from tests.trainyard_server import Server, wait_for
 
 
 @pytest.fixture(scope="module")
-def yard(server: Server) -> Server:
+def cluster(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
@@ -34,12 +34,12 @@ BEFORE = {
 
 @pytest.mark.parametrize("name", BEFORE)
 def test_names_of_stored_objects_lead_nowhere(
-    yard: Server, machine: pathlib.Path, name: str
+    cluster: Server, machine: pathlib.Path, name: str
 ) -> None:
     """Before the process: what is brought into /opt/ml has names that another program chose."""
     name, key = f"before-{name}", BEFORE[name]
-    yard.boto("s3").put_object(Bucket="yard", Key=f"ckpt/{name}/{key}", Body=b"overwritten")
-    sagemaker = yard.boto("sagemaker")
+    cluster.boto("s3").put_object(Bucket="yard", Key=f"ckpt/{name}/{key}", Body=b"overwritten")
+    sagemaker = cluster.boto("sagemaker")
     sagemaker.create_training_job(
         **jobs.request(
             name, "find /opt/ml/checkpoints", CheckpointConfig={"S3Uri": f"s3://yard/ckpt/{name}"}
@@ -50,9 +50,11 @@ def test_names_of_stored_objects_lead_nowhere(
     assert (machine / "secret").read_text() == files.SECRET
 
 
-def test_a_replaced_pipe_directory_is_not_written_to(yard: Server, machine: pathlib.Path) -> None:
+def test_a_replaced_pipe_directory_is_not_written_to(
+    cluster: Server, machine: pathlib.Path
+) -> None:
     """A channel in Pipe mode is the one thing that is written while the job runs."""
-    yard.boto("s3").put_object(Bucket="yard", Key="pipe/a", Body=b"overwritten")
+    cluster.boto("s3").put_object(Bucket="yard", Key="pipe/a", Body=b"overwritten")
     request = jobs.request(
         "piped",
         f"cd /opt/ml/input; cat data/train_0; mv data moved; ln -s {machine} data; cat"
@@ -61,20 +63,20 @@ def test_a_replaced_pipe_directory_is_not_written_to(yard: Server, machine: path
         channels={"train": ("s3://yard/pipe/", "FullyReplicated")},
         AlgorithmSpecification={"TrainingInputMode": "Pipe"},
     )
-    sagemaker = yard.boto("sagemaker")
+    sagemaker = cluster.boto("sagemaker")
     sagemaker.create_training_job(**request)
     done = jobs.wait_until(sagemaker, "piped")
     assert (
         done["TrainingJobStatus"] == "Failed" and "leads through a link" in done["FailureReason"]
     ), done
-    assert "overwrittenoverwritten" in "".join(jobs.log_lines(yard.boto("logs"), "piped"))
-    files.expect_nothing_of_the_machine(yard, machine, "piped")
+    assert "overwrittenoverwritten" in "".join(jobs.log_lines(cluster.boto("logs"), "piped"))
+    files.expect_nothing_of_the_machine(cluster, machine, "piped")
 
 
 def test_a_stopped_job_ends_although_its_files_are_links(
-    yard: Server, machine: pathlib.Path
+    cluster: Server, machine: pathlib.Path
 ) -> None:
-    sagemaker = yard.boto("sagemaker")
+    sagemaker = cluster.boto("sagemaker")
     sagemaker.create_training_job(
         **jobs.request(
             "stopped",
@@ -83,7 +85,7 @@ def test_a_stopped_job_ends_although_its_files_are_links(
             " 0.05; done",
         )
     )
-    wait_for(lambda: "ready" in jobs.log_lines(yard.boto("logs"), "stopped"), "the job to run")
+    wait_for(lambda: "ready" in jobs.log_lines(cluster.boto("logs"), "stopped"), "the job to run")
     sagemaker.stop_training_job(TrainingJobName="stopped")
     assert jobs.wait_until(sagemaker, "stopped")["TrainingJobStatus"] == "Stopped"
-    files.expect_nothing_of_the_machine(yard, machine, "stopped")
+    files.expect_nothing_of_the_machine(cluster, machine, "stopped")

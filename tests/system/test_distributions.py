@@ -13,7 +13,7 @@ from tests.trainyard_server import Server
 
 
 @pytest.fixture(scope="module")
-def yard(server: Server) -> Server:
+def cluster(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
@@ -45,9 +45,9 @@ dist.barrier()
 TORCH = {"sagemaker_torch_distributed_enabled": True, "sagemaker_instance_type": "ml.t3.medium"}
 
 
-def test_torch_distributed_on_two_hosts(yard: Server) -> None:
+def test_torch_distributed_on_two_hosts(cluster: Server) -> None:
     _, lines = scripts.run(
-        yard,
+        cluster,
         "ddp",
         "train.py",
         {"train.py": DDP},
@@ -61,9 +61,9 @@ def test_torch_distributed_on_two_hosts(yard: Server) -> None:
     assert len({rank[8] for rank in ranks}) == 1, "all ranks have the same weights"
 
 
-def test_the_first_error_is_told_with_host_and_rank(yard: Server) -> None:
+def test_the_first_error_is_told_with_host_and_rank(cluster: Server) -> None:
     done, _ = scripts.run(
-        yard,
+        cluster,
         "ddp-fails",
         "train.py",
         {"train.py": DDP},
@@ -99,7 +99,7 @@ def wheel(name: str) -> bytes:
     "brings, status", [("smdistributed", "Completed"), ("another", "Failed"), (None, "Failed")]
 )
 def test_a_script_that_needs_smdistributed_runs_where_its_packages_bring_it(
-    yard: Server, brings: str | None, status: str
+    cluster: Server, brings: str | None, status: str
 ) -> None:
     files: dict[str, str | bytes] = {"train.py": "import smdistributed\nprint('it is there')\n"}
     if brings:
@@ -108,7 +108,7 @@ def test_a_script_that_needs_smdistributed_runs_where_its_packages_bring_it(
             f"wheels/{brings}-1-py3-none-any.whl": wheel(brings),
         }
     done, lines = scripts.run(
-        yard,
+        cluster,
         f"smd-{brings or 'nothing'}",
         "train.py",
         files,
@@ -142,9 +142,9 @@ world.Barrier()
 """
 
 
-def test_mpi_on_two_hosts(yard: Server) -> None:
+def test_mpi_on_two_hosts(cluster: Server) -> None:
     _, lines = scripts.run(
-        yard, "mpi", "train.py", {"train.py": MPI4PY}, hosts=2, hyperparameters=MPI | {"epochs": 3}
+        cluster, "mpi", "train.py", {"train.py": MPI4PY}, hosts=2, hyperparameters=MPI | {"epochs": 3}
     )
     ranks = sorted(line for line in lines if "RANK" in line)
     assert ranks == [
@@ -154,9 +154,9 @@ def test_mpi_on_two_hosts(yard: Server) -> None:
     ], lines
 
 
-def test_an_mpi_ranks_error_is_told_not_the_launchers(yard: Server) -> None:
+def test_an_mpi_ranks_error_is_told_not_the_launchers(cluster: Server) -> None:
     done, lines = scripts.run(
-        yard,
+        cluster,
         "mpi-raises",
         "train.py",
         {"train.py": MPI4PY},
@@ -197,13 +197,13 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (folder / "crash").read_bytes()
 
 
-def test_mpi_runs_any_program(yard: Server, program: bytes) -> None:
+def test_mpi_runs_any_program(cluster: Server, program: bytes) -> None:
     files: dict[str, str | bytes] = {
         "train.sh": '#!/bin/sh\nchmod +x crash; exec ./crash "$@"\n',
         "crash": program,
     }
     _, lines = scripts.run(
-        yard,
+        cluster,
         "mpi-c",
         "train.sh",
         files,
@@ -219,7 +219,7 @@ def test_mpi_runs_any_program(yard: Server, program: bytes) -> None:
         "[1,mpirank:1,algo-2]<stdout>:rank 1 of 2",
     } <= set(lines), lines
     done, _ = scripts.run(
-        yard,
+        cluster,
         "mpi-crash",
         "train.sh",
         files,
@@ -238,24 +238,24 @@ print("TASK", config["task"]["type"], config["task"]["index"], "of", json.dumps(
 """
 
 
-def test_tensorflows_config(yard: Server) -> None:
+def test_tensorflows_config(cluster: Server) -> None:
     _, lines = scripts.run(
-        yard,
+        cluster,
         "servers",
         "train.py",
         {"train.py": READ_TF_CONFIG},
         hosts=3,
         hyperparameters={"sagemaker_parameter_server_enabled": True},
     )
-    cluster = (
+    cluster_spec = (
         '{"master": ["algo-1:2222"], "ps": ["algo-1:2223", "algo-2:2223", "algo-3:2223"], "worker":'
         ' ["algo-2:2222", "algo-3:2222"]}'
     )
     assert sorted(line for line in lines if line.startswith("TASK")) == [
-        f"TASK {task} of {cluster}" for task in ("master 0", "worker 0", "worker 1")
+        f"TASK {task} of {cluster_spec}" for task in ("master 0", "worker 0", "worker 1")
     ], lines
     _, lines = scripts.run(
-        yard,
+        cluster,
         "mirrored",
         "train.py",
         {"train.py": READ_TF_CONFIG},
@@ -267,14 +267,14 @@ def test_tensorflows_config(yard: Server) -> None:
     ], lines
 
 
-def test_a_distribution_of_one_instance_group(yard: Server) -> None:
+def test_a_distribution_of_one_instance_group(cluster: Server) -> None:
     script = READ_TF_CONFIG.replace(
         "import json, os",
         "import json, os, sys\nif 'TF_CONFIG' not in os.environ: print('ALONE',"
         " os.environ['SM_CURRENT_HOST']); sys.exit()",
     )
     request = scripts.request(
-        yard,
+        cluster,
         "groups",
         "train.py",
         {"train.py": script},
@@ -290,9 +290,9 @@ def test_a_distribution_of_one_instance_group(yard: Server) -> None:
             for name, count in (("read", 1), ("work", 2))
         ],
     }
-    yard.boto("sagemaker").create_training_job(**request)
-    done = jobs.wait_until(yard.boto("sagemaker"), "groups")
-    lines = jobs.log_lines(yard.boto("logs"), "groups")
+    cluster.boto("sagemaker").create_training_job(**request)
+    done = jobs.wait_until(cluster.boto("sagemaker"), "groups")
+    lines = jobs.log_lines(cluster.boto("logs"), "groups")
     assert done["TrainingJobStatus"] == "Completed", (done.get("FailureReason"), lines)
     assert sorted(line for line in lines if line.startswith(("TASK", "ALONE"))) == [
         "ALONE algo-1"
@@ -316,11 +316,11 @@ while True:
 """
 
 
-def test_ranks_under_mpirun_save_when_they_are_stopped(yard: Server) -> None:
-    sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
+def test_ranks_under_mpirun_save_when_they_are_stopped(cluster: Server) -> None:
+    sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
         **scripts.request(
-            yard, "mpi-stop", "train.py", {"train.py": WAIT_TO_STOP}, hosts=2, hyperparameters=MPI
+            cluster, "mpi-stop", "train.py", {"train.py": WAIT_TO_STOP}, hosts=2, hyperparameters=MPI
         )
     )
 
@@ -391,14 +391,14 @@ print("mpirun is through with", here)
 """
 
 
-def test_an_entry_point_with_its_own_sshd_and_mpirun(yard: Server, tmp_path: pathlib.Path) -> None:
+def test_an_entry_point_with_its_own_sshd_and_mpirun(cluster: Server, tmp_path: pathlib.Path) -> None:
     subprocess.run(
         ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "id"], check=True
     )
     for name in ("id", "id.pub"):
-        yard.boto("s3").upload_file(str(tmp_path / name), "yard", f"keys/{name}")
+        cluster.boto("s3").upload_file(str(tmp_path / name), "yard", f"keys/{name}")
     _, lines = scripts.run(
-        yard,
+        cluster,
         "own-mpirun",
         "train.py",
         {"train.py": OWN_MPIRUN},
@@ -430,11 +430,11 @@ raise KeyError("label")
 """
 
 
-def test_ranks_that_wait_for_a_failed_one_are_ended(yard: Server) -> None:
+def test_ranks_that_wait_for_a_failed_one_are_ended(cluster: Server) -> None:
     """Rank 0 waits and does not even listen to SIGTERM;
     the job ends with the error of rank 1 all the same."""
     done, _ = scripts.run(
-        yard,
+        cluster,
         "stubborn",
         "train.py",
         {"train.py": STUBBORN},
@@ -452,13 +452,13 @@ SAVING = WAIT_TO_STOP.replace(
 ).replace("sleep(0.5)", "sleep(0.5 + 0.5 * rank)")
 
 
-def test_torch_ranks_save_when_they_are_stopped(yard: Server) -> None:
+def test_torch_ranks_save_when_they_are_stopped(cluster: Server) -> None:
     """Each is asked once, also when the ranks of the first host are through before: a second
     SIGTERM would break into the handler that saves."""
-    sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
+    sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
         **scripts.request(
-            yard,
+            cluster,
             "torch-stop",
             "train.py",
             {"train.py": SAVING},

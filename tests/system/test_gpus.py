@@ -69,7 +69,7 @@ def gpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
 
 
 @pytest.fixture(scope="module")
-def yard(start: Callable[..., Server], gpus: pathlib.Path) -> Iterator[Server]:
+def cluster(start: Callable[..., Server], gpus: pathlib.Path) -> Iterator[Server]:
     names = [f"/dev/nvidia{number}" for number in NUMBERS]
     for name, minor in zip(names, (200, 229, 235, 237)):
         os.mknod(name, stat.S_IFCHR | 0o666, os.makedev(10, minor))
@@ -95,12 +95,12 @@ def yard(start: Callable[..., Server], gpus: pathlib.Path) -> Iterator[Server]:
     ],
 )
 def test_each_rank_is_pinned_to_the_gpu_of_its_local_rank(
-    yard: Server, name: str, hyperparameters: dict[str, Any], environment: dict[str, str]
+    cluster: Server, name: str, hyperparameters: dict[str, Any], environment: dict[str, str]
 ) -> None:
     """The number is one card for all ranks, and each sees it under the number that it is told;
     or that one alone."""
     _, lines = scripts.run(
-        yard,
+        cluster,
         name,
         "train.py",
         {"train.py": RANKS},
@@ -136,16 +136,16 @@ def run(server: Server, name: str, script: str, **more: Any) -> dict[str, Any]:
     return request
 
 
-def test_memory_is_cleared_before_a_job_is_over(yard: Server, gpus: pathlib.Path) -> None:
-    run(yard, "leaves", "sleep 3")
-    jobs.wait_until(yard.boto("sagemaker"), "leaves", ("Training",))
+def test_memory_is_cleared_before_a_job_is_over(cluster: Server, gpus: pathlib.Path) -> None:
+    run(cluster, "leaves", "sleep 3")
+    jobs.wait_until(cluster.boto("sagemaker"), "leaves", ("Training",))
     wait_for(
-        lambda: marks(yard) == [f"!dev!nvidia{number}" for number in NUMBERS],
+        lambda: marks(cluster) == [f"!dev!nvidia{number}" for number in NUMBERS],
         "the marks of what is used",
     )
     leave(gpus)
-    assert jobs.wait_until(yard.boto("sagemaker"), "leaves")["TrainingJobStatus"] == "Completed"
-    assert left(gpus) == [] and marks(yard) == []
+    assert jobs.wait_until(cluster.boto("sagemaker"), "leaves")["TrainingJobStatus"] == "Completed"
+    assert left(gpus) == [] and marks(cluster) == []
     calls = (gpus / "calls").read_text()
     for number in NUMBERS:
         cleared = [int(size) for size in re.findall(rf"cuMemsetD8 gpu={number} bytes=(\d+)", calls)]
@@ -156,21 +156,21 @@ def test_memory_is_cleared_before_a_job_is_over(yard: Server, gpus: pathlib.Path
 
 
 def test_memory_is_cleared_by_the_next_job_when_the_agent_was_killed(
-    yard: Server, gpus: pathlib.Path
+    cluster: Server, gpus: pathlib.Path
 ) -> None:
-    run(yard, "cut-off", "sleep 1000")
-    jobs.wait_until(yard.boto("sagemaker"), "cut-off", ("Training",))
-    wait_for(lambda: len(marks(yard)) == len(NUMBERS), "the marks of what is used")
+    run(cluster, "cut-off", "sleep 1000")
+    jobs.wait_until(cluster.boto("sagemaker"), "cut-off", ("Training",))
+    wait_for(lambda: len(marks(cluster)) == len(NUMBERS), "the marks of what is used")
     leave(gpus)
-    (agent,) = yard.agents()
+    (agent,) = cluster.agents()
     os.kill(agent, 9)
-    jobs.wait_until(yard.boto("sagemaker"), "cut-off")
-    assert left(gpus) == list(NUMBERS) and len(marks(yard)) == len(NUMBERS), (
+    jobs.wait_until(cluster.boto("sagemaker"), "cut-off")
+    assert left(gpus) == list(NUMBERS) and len(marks(cluster)) == len(NUMBERS), (
         "nobody has seen the end of the job"
     )
-    run(yard, "next", "true")
-    assert jobs.wait_until(yard.boto("sagemaker"), "next")["TrainingJobStatus"] == "Completed"
-    assert left(gpus) == [] and marks(yard) == []
+    run(cluster, "next", "true")
+    assert jobs.wait_until(cluster.boto("sagemaker"), "next")["TrainingJobStatus"] == "Completed"
+    assert left(gpus) == [] and marks(cluster) == []
 
 
 def doctor(server: Server) -> str:
@@ -179,36 +179,38 @@ def doctor(server: Server) -> str:
     ).stdout
 
 
-def test_what_cannot_be_cleared_is_not_given_out(yard: Server, gpus: pathlib.Path) -> None:
+def test_what_cannot_be_cleared_is_not_given_out(cluster: Server, gpus: pathlib.Path) -> None:
     (gpus / "broken-61").touch()
-    run(yard, "breaks", "sleep 2")
-    jobs.wait_until(yard.boto("sagemaker"), "breaks", ("Training",))
+    run(cluster, "breaks", "sleep 2")
+    jobs.wait_until(cluster.boto("sagemaker"), "breaks", ("Training",))
     leave(gpus)
-    assert jobs.wait_until(yard.boto("sagemaker"), "breaks")["TrainingJobStatus"] == "Completed", (
-        "its own work is done"
-    )
-    assert left(gpus) == [61] and marks(yard) == ["!dev!nvidia61"]
+    assert (
+        jobs.wait_until(cluster.boto("sagemaker"), "breaks")["TrainingJobStatus"] == "Completed"
+    ), "its own work is done"
+    assert left(gpus) == [61] and marks(cluster) == ["!dev!nvidia61"]
     assert any(
         "the memory of /dev/nvidia61 could not be cleared" in line
-        for line in jobs.log_lines(yard.boto("logs"), "breaks")
+        for line in jobs.log_lines(cluster.boto("logs"), "breaks")
     )
-    assert "/dev/nvidia61 is not given to jobs: its memory could not be cleared" in doctor(yard)
+    assert "/dev/nvidia61 is not given to jobs: its memory could not be cleared" in doctor(cluster)
     # Three are left: a job of one gets another, and a job of four waits.
     names = [f"one-{number}" for number in range(3)]
     for name in names:
-        yard.boto("sagemaker").create_training_job(
+        cluster.boto("sagemaker").create_training_job(
             **jobs.request(name, "ls /dev; sleep 2", instance_type="ml.g4dn.xlarge")
         )
-    run(yard, "waits", "true")
+    run(cluster, "waits", "true")
     for name in names:
-        assert jobs.wait_until(yard.boto("sagemaker"), name)["TrainingJobStatus"] == "Completed"
-        assert "nvidia61" not in jobs.log_lines(yard.boto("logs"), name)
+        assert jobs.wait_until(cluster.boto("sagemaker"), name)["TrainingJobStatus"] == "Completed"
+        assert "nvidia61" not in jobs.log_lines(cluster.boto("logs"), name)
     assert (
-        yard.boto("sagemaker").describe_training_job(TrainingJobName="waits")["TrainingJobStatus"]
+        cluster.boto("sagemaker").describe_training_job(TrainingJobName="waits")[
+            "TrainingJobStatus"
+        ]
         == "InProgress"
     )
     # Once it was reset.
     (gpus / "broken-61").unlink()
-    os.unlink(os.path.join(yard.data, "gpus", "!dev!nvidia61"))
-    assert jobs.wait_until(yard.boto("sagemaker"), "waits")["TrainingJobStatus"] == "Completed"
-    assert "not given to jobs" not in doctor(yard)
+    os.unlink(os.path.join(cluster.data, "gpus", "!dev!nvidia61"))
+    assert jobs.wait_until(cluster.boto("sagemaker"), "waits")["TrainingJobStatus"] == "Completed"
+    assert "not given to jobs" not in doctor(cluster)

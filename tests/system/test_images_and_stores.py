@@ -126,20 +126,22 @@ python = "{venv}"
 
 
 def test_an_external_object_store(start: Callable[..., Server]) -> None:
-    """A second yard plays somebody's S3: clients and jobs of the first find everything there,
+    """A second server plays somebody's S3: clients and jobs of the first find everything there,
     through the first, each with its own keys."""
     store = start("[[access_key]]\nid = 'AKIASTORE'\nsecret = 'the-secret-of-the-store'\n")
-    yard = start(
+    cluster = start(
         f"[objects]\nendpoint = 'http://{store.listen}'\naccess_key_id ="
         " 'AKIASTORE'\nsecret_access_key = 'the-secret-of-the-store'\n"
     )
-    assert "AWS_ENDPOINT_URL_S3" not in yard.env and yard.env["AWS_ACCESS_KEY_ID"] != "AKIASTORE"
+    assert (
+        "AWS_ENDPOINT_URL_S3" not in cluster.env and cluster.env["AWS_ACCESS_KEY_ID"] != "AKIASTORE"
+    )
     # the store's key does not open this server
     with pytest.raises(botocore.exceptions.ClientError, match="InvalidClientTokenId"):
-        store.boto("sts", endpoint_url=yard.env["AWS_ENDPOINT_URL"]).get_caller_identity()
-    yard.aws("s3", "mb", "s3://yard")
+        store.boto("sts", endpoint_url=cluster.env["AWS_ENDPOINT_URL"]).get_caller_identity()
+    cluster.aws("s3", "mb", "s3://yard")
     store.boto("s3").put_object(Bucket="yard", Key="data/part-0", Body=b"from the store\n")
-    yard.boto("sagemaker").create_training_job(
+    cluster.boto("sagemaker").create_training_job(
         **jobs.request(
             "outside",
             "cat /opt/ml/input/data/train/part-0; cp /opt/ml/input/data/train/part-0"
@@ -149,9 +151,9 @@ def test_an_external_object_store(start: Callable[..., Server]) -> None:
             channels={"train": ("s3://yard/data/", "FullyReplicated")},
         )
     )
-    done = jobs.wait_until(yard.boto("sagemaker"), "outside")
+    done = jobs.wait_until(cluster.boto("sagemaker"), "outside")
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
-    assert jobs.log_lines(yard.boto("logs"), "outside") == ["from the store", "0"]
+    assert jobs.log_lines(cluster.boto("logs"), "outside") == ["from the store", "0"]
     body = (
         store.boto("s3")
         .get_object(Bucket="yard", Key="models/outside/output/model.tar.gz")["Body"]

@@ -52,7 +52,7 @@ def fsx(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 @pytest.fixture(scope="module")
-def yard(start: Callable[..., Server], fsx: pathlib.Path) -> Server:
+def cluster(start: Callable[..., Server], fsx: pathlib.Path) -> Server:
     return start(
         "[jobs]\nstop_grace_seconds = 1\n[[machine]]\nname = 'box'\ncpus = 32.0\nmemory_gib ="
         f" 32.0\n[posix_users]\n'*' = '1000:1000'\n[volumes.'/fsx']\ndirectory = '{fsx}'\n"
@@ -60,8 +60,8 @@ def yard(start: Callable[..., Server], fsx: pathlib.Path) -> Server:
 
 
 @pytest.fixture(scope="module")
-def batch(yard: Server) -> BaseClient:
-    return yard.boto("batch")
+def batch(cluster: Server) -> BaseClient:
+    return cluster.boto("batch")
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +80,9 @@ def meeting(nodes: int = 2, main: int = 0, **more: Any) -> dict[str, Any]:
 
 
 def test_nodes_meet_and_the_job_is_its_main_node(
-    yard: Server, batch: BaseClient, queue: str
+    cluster: Server, batch: BaseClient, queue: str
 ) -> None:
-    before = leftovers.picture(yard.data)
+    before = leftovers.picture(cluster.data)
     # What a shell says comes at once; how soon an interpreter is there says nothing of who began
     # first.
     job = submit(batch, queue, of_nodes("echo began; exec python3 /fsx/meet.py", 3, 1, **FSX))
@@ -113,10 +113,10 @@ def test_nodes_meet_and_the_job_is_its_main_node(
         and "exitCode" in nodes[1]["container"]
     )
     for index, node in enumerate(nodes):
-        said = lines(yard, node)
+        said = lines(cluster, node)
         assert said[:2] == ["began", f"{index} of 3 main is 1 at {index != 1}"], said
-    assert lines(yard, nodes[1])[2] == "met [0, 2] at 2 addresses"
-    first = [events(yard, node)[0]["timestamp"] for node in nodes]
+    assert lines(cluster, nodes[1])[2] == "met [0, 2] at 2 addresses"
+    first = [events(cluster, node)[0]["timestamp"] for node in nodes]
     assert first[1] <= min(first), "the main node is the first to run"
     listed = batch.list_jobs(multiNodeJobId=job, jobStatus="SUCCEEDED")["jobSummaryList"]
     assert [(one["jobId"], one["nodeProperties"]) for one in listed] == [
@@ -137,11 +137,12 @@ def test_nodes_meet_and_the_job_is_its_main_node(
     ] == [{"numNodes": 3}]
     assert batch.describe_jobs(jobs=[f"{job}#3", f"{job}#x"])["jobs"] == []
     wait_for(
-        lambda: not leftovers.left(before, leftovers.picture(yard.data)), "nothing of it to be left"
+        lambda: not leftovers.left(before, leftovers.picture(cluster.data)),
+        "nothing of it to be left",
     )
 
 
-def test_a_childs_death_is_its_own(yard: Server, batch: BaseClient, queue: str) -> None:
+def test_a_childs_death_is_its_own(cluster: Server, batch: BaseClient, queue: str) -> None:
     script = (
         "if [ $AWS_BATCH_JOB_NODE_INDEX = 1 ]; then exit 3; fi; while [ ! -e"
         " /fsx/over-$AWS_BATCH_JOB_ID ]; do sleep 0.1; done"
@@ -154,7 +155,7 @@ def test_a_childs_death_is_its_own(yard: Server, batch: BaseClient, queue: str) 
     )
     wait_until(batch, f"{job}#2", ("RUNNING",))
     assert describe(batch, job)["status"] == "RUNNING"
-    os.close(os.open(os.path.join(fsx_of(yard), f"over-{job}"), os.O_CREAT))
+    os.close(os.open(os.path.join(fsx_of(cluster), f"over-{job}"), os.O_CREAT))
     done = wait_until(batch, job)
     assert done["status"] == "SUCCEEDED" and len(done["attempts"]) == 1
     assert (
@@ -168,7 +169,7 @@ def fsx_of(server: Server) -> str:
 
 
 def test_the_main_nodes_failure_is_the_jobs_and_is_tried_again(
-    yard: Server, batch: BaseClient, queue: str
+    cluster: Server, batch: BaseClient, queue: str
 ) -> None:
     script = (
         "[ $AWS_BATCH_JOB_NODE_INDEX != 0 ] && exec sleep 600; exit $((6 - AWS_BATCH_JOB_ATTEMPT))"
@@ -181,7 +182,7 @@ def test_the_main_nodes_failure_is_the_jobs_and_is_tried_again(
 
 
 def test_overrides_reach_the_nodes_that_they_name(
-    yard: Server, batch: BaseClient, queue: str
+    cluster: Server, batch: BaseClient, queue: str
 ) -> None:
     say = (
         "echo $WHO $MORE; [ $AWS_BATCH_JOB_NODE_INDEX != 0 ] && touch"
@@ -217,7 +218,7 @@ def test_overrides_reach_the_nodes_that_they_name(
     )
     done = wait_until(batch, job)
     assert done["status"] == "SUCCEEDED", done
-    assert [lines(yard, describe(batch, f"{job}#{index}"))[0] for index in range(5)] == [
+    assert [lines(cluster, describe(batch, f"{job}#{index}"))[0] for index in range(5)] == [
         "main",
         "child",
         "child more",
@@ -234,8 +235,8 @@ def test_overrides_reach_the_nodes_that_they_name(
     assert done["nodeProperties"]["numNodes"] == 5
 
 
-def test_a_terminated_job_ends_on_all_nodes(yard: Server, batch: BaseClient, queue: str) -> None:
-    before = leftovers.picture(yard.data)
+def test_a_terminated_job_ends_on_all_nodes(cluster: Server, batch: BaseClient, queue: str) -> None:
+    before = leftovers.picture(cluster.data)
     job = submit(batch, queue, of_nodes("exec sleep 600", 4))
     wait_for(
         lambda: len(batch.list_jobs(multiNodeJobId=job)["jobSummaryList"]) == 4, "all nodes to run"
@@ -245,7 +246,8 @@ def test_a_terminated_job_ends_on_all_nodes(yard: Server, batch: BaseClient, que
     done = wait_until(batch, job)
     assert done["status"] == "FAILED" and done["statusReason"] == "enough" and done["isTerminated"]
     wait_for(
-        lambda: not leftovers.left(before, leftovers.picture(yard.data)), "nothing of it to be left"
+        lambda: not leftovers.left(before, leftovers.picture(cluster.data)),
+        "nothing of it to be left",
     )
 
 
@@ -273,9 +275,9 @@ def test_a_server_that_dies_meanwhile_lets_the_nodes_meet_all_the_same(
 
 
 def test_a_lost_child_leaves_the_job_alone_and_a_lost_main_node_ends_its_attempt(
-    yard: Server, batch: BaseClient, queue: str
+    cluster: Server, batch: BaseClient, queue: str
 ) -> None:
-    before = set(yard.agents())
+    before = set(cluster.agents())
     job = submit(
         batch,
         queue,
@@ -288,7 +290,7 @@ def test_a_lost_child_leaves_the_job_alone_and_a_lost_main_node_ends_its_attempt
         lambda: len(batch.list_jobs(multiNodeJobId=job)["jobSummaryList"]) == 2, "both nodes to run"
     )
     of_node = {}
-    for agent in set(yard.agents()) - before:
+    for agent in set(cluster.agents()) - before:
         with open(f"/proc/{agent}/cmdline", "rb") as file:
             order = file.read().split(b"\0")[2].decode()
         of_node[int(os.path.basename(os.path.dirname(order)))] = agent

@@ -55,7 +55,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[oci.Registry]
 
 
 @pytest.fixture(scope="module")
-def yard(start: Callable[..., Server]) -> Server:
+def cluster(start: Callable[..., Server]) -> Server:
     server = start()
     server.boto("s3").create_bucket(Bucket="yard")
     return server
@@ -78,14 +78,14 @@ def unpacked(server: Server) -> list[str]:
     )
 
 
-def test_a_name_with_a_tag(yard: Server, registry: oci.Registry, layout: oci.Layout) -> None:
+def test_a_name_with_a_tag(cluster: Server, registry: oci.Registry, layout: oci.Layout) -> None:
     """`train` is found on the image's PATH, and its layers lie over each other as their whiteouts
     say."""
     layout.image("v1", [LOWEST, MIDDLE, highest("one")])
     image = registry.push(layout, "v1", "team/train")
-    done = run(yard, "tagged", image, hosts=2)
+    done = run(cluster, "tagged", image, hosts=2)
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
-    said = jobs.log_lines(yard.boto("logs"), "tagged")
+    said = jobs.log_lines(cluster.boto("logs"), "tagged")
     for host in (1, 2):
         assert f"trained by algo-{host} at /: one emptied kept ml noise version ".strip() in said, (
             said
@@ -103,23 +103,26 @@ def test_a_name_with_a_tag(yard: Server, registry: oci.Registry, layout: oci.Lay
     )
 
 
-def test_only_changed_layers_move(yard: Server, registry: oci.Registry, layout: oci.Layout) -> None:
+def test_only_changed_layers_move(
+    cluster: Server, registry: oci.Registry, layout: oci.Layout
+) -> None:
     layout.image("v2", [LOWEST, MIDDLE, highest("two")])
     image = registry.push(layout, "v2", "team/train")
     before = len(registry.given("team/train"))
-    done = run(yard, "changed", "docker://" + image)
+    done = run(cluster, "changed", "docker://" + image)
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
-    assert any(": two " in line for line in jobs.log_lines(yard.boto("logs"), "changed"))
+    assert any(": two " in line for line in jobs.log_lines(cluster.boto("logs"), "changed"))
     moved = registry.given("team/train")[before:]
     assert len(moved) == 2, "one layer and the config"
     roots = [
-        os.path.join(yard.data, "images", name, "root", "opt", "noise") for name in unpacked(yard)
+        os.path.join(cluster.data, "images", name, "root", "opt", "noise")
+        for name in unpacked(cluster)
     ]
     assert len(roots) == 2 and os.path.samefile(*roots), "what is equal lies on the disk once"
 
 
 def test_entrypoints_and_arguments(
-    yard: Server, registry: oci.Registry, layout: oci.Layout
+    cluster: Server, registry: oci.Registry, layout: oci.Layout
 ) -> None:
     """ENTRYPOINT gets `train`; the request's entrypoint takes its place; CMD is never used."""
     layout.image(
@@ -134,17 +137,17 @@ def test_entrypoints_and_arguments(
         ("replaced", {"ContainerEntrypoint": ["pwd"]}, "/opt"),
     )
     for name, algorithm, words in cases:
-        done = run(yard, f"entry-{name}", image, **algorithm)
+        done = run(cluster, f"entry-{name}", image, **algorithm)
         assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
-        assert jobs.log_lines(yard.boto("logs"), f"entry-{name}") == [words]
+        assert jobs.log_lines(cluster.boto("logs"), f"entry-{name}") == [words]
 
 
-def test_a_digest_says_which(yard: Server, registry: oci.Registry, layout: oci.Layout) -> None:
+def test_a_digest_says_which(cluster: Server, registry: oci.Registry, layout: oci.Layout) -> None:
     digest = layout.image("pinned", [LOWEST, MIDDLE, highest("pinned")])
     image = registry.push(layout, "pinned", "team/pinned").rsplit(":", 1)[0]
-    assert run(yard, "pinned", f"{image}:ignored@{digest}")["TrainingJobStatus"] == "Completed"
-    assert "sha256-" + digest.removeprefix("sha256:") in unpacked(yard)
-    done = run(yard, "pinned-wrong", f"{image}@sha256:{'0' * 64}")
+    assert run(cluster, "pinned", f"{image}:ignored@{digest}")["TrainingJobStatus"] == "Completed"
+    assert "sha256-" + digest.removeprefix("sha256:") in unpacked(cluster)
+    done = run(cluster, "pinned-wrong", f"{image}@sha256:{'0' * 64}")
     assert (
         done["TrainingJobStatus"] == "Failed"
         and done["FailureReason"].startswith("ClientError:")
@@ -153,14 +156,14 @@ def test_a_digest_says_which(yard: Server, registry: oci.Registry, layout: oci.L
 
 
 def test_a_pulled_image_needs_no_registry(
-    yard: Server, registry: oci.Registry, layout: oci.Layout
+    cluster: Server, registry: oci.Registry, layout: oci.Layout
 ) -> None:
     layout.image("pulled", [LOWEST, MIDDLE, highest("pulled")])
     image = registry.push(layout, "pulled", "team/pulled")
     notice = "trainyard: `trainyard warm` is deprecated: use `trainyard pull`\n"
     for command, stderr in (("pull", ""), ("warm", notice)):
         done = subprocess.run(
-            [trainyard_server.PROGRAM, command, image, "--data", yard.data],
+            [trainyard_server.PROGRAM, command, image, "--data", cluster.data],
             capture_output=True,
             text=True,
             timeout=120,
@@ -169,8 +172,8 @@ def test_a_pulled_image_needs_no_registry(
         assert done.stderr == stderr
     registry.stop()
     try:
-        assert run(yard, "pulled", image)["TrainingJobStatus"] == "Completed"
-        cold = run(yard, "cold", image.replace("pulled", "never"))
+        assert run(cluster, "pulled", image)["TrainingJobStatus"] == "Completed"
+        cold = run(cluster, "cold", image.replace("pulled", "never"))
         assert (
             cold["TrainingJobStatus"] == "Failed" and "connection refused" in cold["FailureReason"]
         ), cold["FailureReason"]
@@ -178,8 +181,8 @@ def test_a_pulled_image_needs_no_registry(
         registry.start()
 
 
-def test_a_missing_image_is_the_users_fault(yard: Server, registry: oci.Registry) -> None:
-    done = run(yard, "missing", f"{registry.host}/team/nothing:v1")
+def test_a_missing_image_is_the_users_fault(cluster: Server, registry: oci.Registry) -> None:
+    done = run(cluster, "missing", f"{registry.host}/team/nothing:v1")
     assert (
         done["TrainingJobStatus"] == "Failed"
         and done["FailureReason"].startswith("ClientError:")

@@ -15,7 +15,7 @@ from tests.trainyard_server import Server
 
 
 @pytest.fixture(scope="module")
-def yard(server: Server) -> Server:
+def cluster(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     server.boto("s3").put_object(Bucket="yard", Key="data/part-0", Body=b"1,2\n")
     return server
@@ -33,9 +33,9 @@ def shown(lines: Sequence[str]) -> dict[str, Any]:
     return json.loads(next(line for line in lines if line.startswith("SHOWN "))[len("SHOWN ") :])
 
 
-def test_a_script_with_its_arguments_and_variables(yard: Server) -> None:
+def test_a_script_with_its_arguments_and_variables(cluster: Server) -> None:
     done, lines = scripts.run(
-        yard,
+        cluster,
         "plain",
         "train.py",
         {"train.py": SHOW, "helper.py": ""},
@@ -79,10 +79,10 @@ def test_a_script_with_its_arguments_and_variables(yard: Server) -> None:
     assert done["ModelArtifacts"]["S3ModelArtifacts"].endswith("plain/output/model.tar.gz")
 
 
-def test_a_shell_script(yard: Server) -> None:
+def test_a_shell_script(cluster: Server) -> None:
     script = 'echo "$0 has $# arguments: $2"; ls /opt/trainyard/told | wc -l; exit 0\n'
     _, lines = scripts.run(
-        yard,
+        cluster,
         "shell",
         "bin/go.sh",
         {"bin/go.sh": "#!/bin/sh\n" + script},
@@ -91,9 +91,9 @@ def test_a_shell_script(yard: Server) -> None:
     assert lines[-2:] == ["./bin/go.sh has 2 arguments: it's $HOME", "0"], lines
 
 
-def test_a_program_of_the_environment_wins(yard: Server) -> None:
+def test_a_program_of_the_environment_wins(cluster: Server) -> None:
     _, lines = scripts.run(
-        yard,
+        cluster,
         "override",
         "no.py",
         {"no.py": "raise SystemExit(9)", "yes.py": "print('yes')"},
@@ -130,24 +130,24 @@ def wheel() -> bytes:
     return buffer.getvalue()
 
 
-def test_requirements_are_installed(yard: Server) -> None:
+def test_requirements_are_installed(cluster: Server) -> None:
     files: dict[str, str | bytes] = {
         "train.py": "import needed; print('the answer is', needed.answer)",
         "requirements.txt": "--no-index\n--find-links index\nneeded==1.0\n",
         "index/needed-1.0-py3-none-any.whl": wheel(),
     }
-    _, lines = scripts.run(yard, "requirements", "train.py", files)
+    _, lines = scripts.run(cluster, "requirements", "train.py", files)
     assert "the answer is 42" in lines
 
 
-def test_a_package_is_installed_and_run_as_a_module(yard: Server) -> None:
+def test_a_package_is_installed_and_run_as_a_module(cluster: Server) -> None:
     files: dict[str, str | bytes] = {
         "setup.py": PACKAGE,
         "ours/__init__.py": "",
         "ours/train.py": "import sys; print(__name__, sys.argv[1:])",
     }
     _, lines = scripts.run(
-        yard,
+        cluster,
         "package",
         "ours/train.py",
         files,
@@ -197,18 +197,18 @@ def test_a_package_is_installed_and_run_as_a_module(yard: Server) -> None:
     ],
 )
 def test_failures_are_told_well(
-    yard: Server, name: str, files: dict[str, str], reason: str
+    cluster: Server, name: str, files: dict[str, str], reason: str
 ) -> None:
-    done, _ = scripts.run(yard, f"fails-{name}", "train.py", files, status="Failed")
+    done, _ = scripts.run(cluster, f"fails-{name}", "train.py", files, status="Failed")
     assert done["FailureReason"].startswith(reason), done["FailureReason"]
     code = {"exits": 7, "signal": 139}.get(name, 1)
     assert done["FailureReason"].endswith(f", exit code: {code}")
 
 
-def test_memory_that_runs_out_is_named_with_its_limit(yard: Server) -> None:
+def test_memory_that_runs_out_is_named_with_its_limit(cluster: Server) -> None:
     script = 'kept = []\nwhile True:\n    kept.append(b"x" * (64 << 20))\n'
     done, _ = scripts.run(
-        yard,
+        cluster,
         "hungry",
         "train.py",
         {"train.py": script},
@@ -221,7 +221,7 @@ def test_memory_that_runs_out_is_named_with_its_limit(yard: Server) -> None:
     ), done["FailureReason"]
 
 
-def test_a_script_that_is_told_to_stop_saves_first(yard: Server) -> None:
+def test_a_script_that_is_told_to_stop_saves_first(cluster: Server) -> None:
     script = """
 import os, signal, sys
 def save(*_):
@@ -233,9 +233,9 @@ print("ready")
 while True:
     signal.pause()
 """
-    sagemaker, logs = yard.boto("sagemaker"), yard.boto("logs")
+    sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
-        **scripts.request(yard, "stopped", "train.py", {"train.py": script})
+        **scripts.request(cluster, "stopped", "train.py", {"train.py": script})
     )
     from tests import trainyard_server
 
@@ -248,9 +248,9 @@ while True:
     assert done["ModelArtifacts"]["S3ModelArtifacts"].endswith("model.tar.gz")
 
 
-def test_hosts_without_a_distribution_are_warned(yard: Server) -> None:
+def test_hosts_without_a_distribution_are_warned(cluster: Server) -> None:
     _, lines = scripts.run(
-        yard,
+        cluster,
         "apart",
         "train.py",
         {"train.py": "import os; print('I am', os.environ['SM_CURRENT_HOST'])"},
@@ -286,7 +286,7 @@ def image_with(tmp_path: pathlib.Path, name: str, files: Mapping[str, str], *con
     return f"oci:{layout}:v1"
 
 
-def test_an_image_without_libraries_and_python(yard: Server, tmp_path: pathlib.Path) -> None:
+def test_an_image_without_libraries_and_python(cluster: Server, tmp_path: pathlib.Path) -> None:
     """busybox alone: entry needs nothing of the image.
     An ENTRYPOINT that runs what it is given stays in front."""
     image = image_with(
@@ -297,7 +297,7 @@ def test_an_image_without_libraries_and_python(yard: Server, tmp_path: pathlib.P
         "/start",
     )
     _, lines = scripts.run(
-        yard,
+        cluster,
         "bare",
         "go.sh",
         {"go.sh": '#!/bin/sh\necho "$@ as $SM_CURRENT_HOST"\n'},
@@ -307,7 +307,7 @@ def test_an_image_without_libraries_and_python(yard: Server, tmp_path: pathlib.P
     assert lines == ["started through /start", "--epochs 3 as algo-1"], lines
 
 
-def test_an_image_brings_its_own_sources(yard: Server, tmp_path: pathlib.Path) -> None:
+def test_an_image_brings_its_own_sources(cluster: Server, tmp_path: pathlib.Path) -> None:
     image = image_with(
         tmp_path,
         "own",
@@ -317,15 +317,15 @@ def test_an_image_brings_its_own_sources(yard: Server, tmp_path: pathlib.Path) -
     )
     request = jobs.request("own-sources", image=image)
     request["AlgorithmSpecification"] = {"TrainingImage": image, "TrainingInputMode": "File"}
-    yard.boto("sagemaker").create_training_job(**request)
-    done = jobs.wait_until(yard.boto("sagemaker"), "own-sources")
+    cluster.boto("sagemaker").create_training_job(**request)
+    done = jobs.wait_until(cluster.boto("sagemaker"), "own-sources")
     assert done["TrainingJobStatus"] == "Completed", done.get("FailureReason")
-    assert jobs.log_lines(yard.boto("logs"), "own-sources") == ["the image's own script"]
+    assert jobs.log_lines(cluster.boto("logs"), "own-sources") == ["the image's own script"]
 
 
-def test_an_image_with_its_own_toolkit_keeps_it(yard: Server, tmp_path: pathlib.Path) -> None:
+def test_an_image_with_its_own_toolkit_keeps_it(cluster: Server, tmp_path: pathlib.Path) -> None:
     image = image_with(tmp_path, "toolkit", {"bin/train": "#!/bin/sh\necho its own train\n"})
-    _, lines = scripts.run(yard, "toolkit", "go.sh", {"go.sh": "exit 1"}, image=image)
+    _, lines = scripts.run(cluster, "toolkit", "go.sh", {"go.sh": "exit 1"}, image=image)
     assert lines == ["its own train"], lines
 
 
@@ -344,16 +344,16 @@ print("rows", start_row, end_row)
 """
 
 
-def test_a_train_executable_takes_its_rows(yard: Server) -> None:
+def test_a_train_executable_takes_its_rows(cluster: Server) -> None:
     """No script mode at all: a program of one's own on three hosts,
     each with its part of the rows."""
     body = jobs.request("rows", hosts=3, image="trainyard/host", HyperParameters={})
     body["AlgorithmSpecification"]["ContainerEntrypoint"] = ["/usr/bin/python3", "-c"]
     body["AlgorithmSpecification"]["ContainerArguments"] = ["import os; exec(os.environ['TRAIN'])"]
     body["Environment"] = {"TRAIN": TAKE_ROWS}
-    yard.boto("sagemaker").create_training_job(**body)
-    assert jobs.wait_until(yard.boto("sagemaker"), "rows")["TrainingJobStatus"] == "Completed"
-    assert sorted(jobs.log_lines(yard.boto("logs"), "rows")) == [
+    cluster.boto("sagemaker").create_training_job(**body)
+    assert jobs.wait_until(cluster.boto("sagemaker"), "rows")["TrainingJobStatus"] == "Completed"
+    assert sorted(jobs.log_lines(cluster.boto("logs"), "rows")) == [
         "rows 0 33",
         "rows 33 67",
         "rows 67 100",

@@ -17,7 +17,7 @@ NEVER = "while :; do sleep 0.1; done"
 
 
 @pytest.fixture(scope="module")
-def yard(start: Callable[..., Server]) -> Server:
+def cluster(start: Callable[..., Server]) -> Server:
     server = start(
         "[jobs]\nstop_grace_seconds = 2\n[spot]\nnotice_seconds = 2\n[[machine]]\nname ="
         " 'box'\ncpus = 16.0\nmemory_gib = 64.0\n"
@@ -27,11 +27,11 @@ def yard(start: Callable[..., Server]) -> Server:
 
 
 @pytest.fixture(scope="module")
-def batch(yard: Server) -> BaseClient:
-    return yard.boto("batch")
+def batch(cluster: Server) -> BaseClient:
+    return cluster.boto("batch")
 
 
-def test_starts_follow_the_weights_also_over_a_crash(yard: Server, batch: BaseClient) -> None:
+def test_starts_follow_the_weights_also_over_a_crash(cluster: Server, batch: BaseClient) -> None:
     """A share of weight 1 gets three times as much as one of weight 3,
     while both have jobs that wait."""
     policy = batch.create_scheduling_policy(
@@ -83,9 +83,9 @@ def test_starts_follow_the_weights_also_over_a_crash(yard: Server, batch: BaseCl
         ]["SUCCEEDED"]
 
     wait_for(lambda: succeeded("much") > CHILDREN // 3, "a third of the jobs to be done")
-    yard.kill()
-    yard.start()
-    batch = yard.boto("batch")
+    cluster.kill()
+    cluster.start()
+    batch = cluster.boto("batch")
     wait_for(
         lambda: succeeded("little") == CHILDREN and succeeded("much") == CHILDREN,
         "all to be done",

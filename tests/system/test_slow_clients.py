@@ -32,7 +32,7 @@ user = "hostile"
 
 
 @pytest.fixture(scope="module")
-def yard(start: Callable[..., Server]) -> Server:
+def cluster(start: Callable[..., Server]) -> Server:
     server = start(CONFIG)
     s3 = server.boto("s3")
     s3.create_bucket(Bucket="yard")
@@ -106,15 +106,15 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_slow_clients_leave_the_server_to_others(yard: Server, attack: str) -> None:
+def test_slow_clients_leave_the_server_to_others(cluster: Server, attack: str) -> None:
     count, request = ATTACKS[attack]
     config = botocore.config.Config(
         retries={"max_attempts": 0},
         read_timeout=READ_TIMEOUT_SECONDS,
         s3={"addressing_style": "path"},
     )
-    s3, sagemaker = yard.boto("s3", config=config), yard.boto("sagemaker", config=config)
-    with SlowClients(yard, count, request(yard)) as slow:
+    s3, sagemaker = cluster.boto("s3", config=config), cluster.boto("sagemaker", config=config)
+    with SlowClients(cluster, count, request(cluster)) as slow:
         before = slow.rounds
         for number in range(REQUESTS):
             body = str(number).encode()
@@ -127,8 +127,8 @@ def test_slow_clients_leave_the_server_to_others(yard: Server, attack: str) -> N
         wait_for(lambda: slow.rounds > before, "the slow clients, which went on meanwhile")
 
 
-def test_a_put_without_a_key_is_answered_before_its_body(yard: Server) -> None:
-    host, port = yard.listen.rsplit(":", 1)
+def test_a_put_without_a_key_is_answered_before_its_body(cluster: Server) -> None:
+    host, port = cluster.listen.rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=READ_TIMEOUT_SECONDS) as one:
-        one.sendall(head(yard, "PUT", "/yard/never", {}, 1 << 40))
+        one.sendall(head(cluster, "PUT", "/yard/never", {}, 1 << 40))
         assert one.recv(1 << 16).startswith(b"HTTP/1.1 403 ")

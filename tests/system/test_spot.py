@@ -21,7 +21,7 @@ SPOT: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def yard(start: Callable[..., Server]) -> Server:
+def cluster(start: Callable[..., Server]) -> Server:
     server = start(
         "[jobs]\nstop_grace_seconds = 2\n[spot]\nnotice_seconds = 2\n[[machine]]\nname ="
         " 'box'\ncpus = 4.0\nmemory_gib = 16.0\n"
@@ -31,17 +31,17 @@ def yard(start: Callable[..., Server]) -> Server:
 
 
 @pytest.fixture(scope="module")
-def sagemaker(yard: Server) -> BaseClient:
-    return yard.boto("sagemaker")
+def sagemaker(cluster: Server) -> BaseClient:
+    return cluster.boto("sagemaker")
 
 
 @pytest.fixture(scope="module")
-def own(yard: Server) -> Iterator[BaseClient]:
+def own(cluster: Server) -> Iterator[BaseClient]:
     """boto3's client of Trainyard's own operations: the model is where `trainyard env` says that
     models are."""
     before = os.environ.get("AWS_DATA_PATH")
-    os.environ["AWS_DATA_PATH"] = yard.env["AWS_DATA_PATH"]
-    yield yard.boto("trainyard")
+    os.environ["AWS_DATA_PATH"] = cluster.env["AWS_DATA_PATH"]
+    yield cluster.boto("trainyard")
     if before is None:
         del os.environ["AWS_DATA_PATH"]
     else:
@@ -52,15 +52,15 @@ def phases(description: dict[str, Any]) -> list[str]:
     return [one["Status"] for one in description["SecondaryStatusTransitions"]]
 
 
-def wait_for_line(yard: Server, name: str, line: str, times: int = 1) -> None:
+def wait_for_line(cluster: Server, name: str, line: str, times: int = 1) -> None:
     wait_for(
-        lambda: jobs.log_lines(yard.boto("logs"), name).count(line) >= times,
+        lambda: jobs.log_lines(cluster.boto("logs"), name).count(line) >= times,
         f"{name} to say '{line}' {times} times",
     )
 
 
 def test_an_interrupted_job_starts_again(
-    yard: Server, sagemaker: BaseClient, own: BaseClient
+    cluster: Server, sagemaker: BaseClient, own: BaseClient
 ) -> None:
     name = fresh("interrupted")
     script = (
@@ -68,7 +68,7 @@ def test_an_interrupted_job_starts_again(
         " sleep 0.05; done"
     )
     sagemaker.create_training_job(**jobs.request(name, script, hosts=2, **SPOT))
-    wait_for_line(yard, name, "begins", 2)
+    wait_for_line(cluster, name, "begins", 2)
     answer = own.interrupt_training_job(
         TrainingJobName=name, HostName="algo-2", NoticeInSeconds=5, Reason="the machine is serviced"
     )
@@ -76,22 +76,22 @@ def test_an_interrupted_job_starts_again(
         f":training-job/{name}"
     )
     assert "algo-2: the machine is serviced" in answer["StatusMessage"]
-    wait_for_line(yard, name, "begins", 4)
+    wait_for_line(cluster, name, "begins", 4)
     description = sagemaker.describe_training_job(TrainingJobName=name)
     shown = phases(description)
     assert (
         shown[0] == "Starting" and shown.count("Interrupted") == 1 and shown.count("Training") == 2
     ), shown
     assert shown[shown.index("Interrupted") + 1] == "Starting", shown
-    assert jobs.log_lines(yard.boto("logs"), name).count("told") == 2, "both had notice"
-    streams = yard.boto("logs").describe_log_streams(
+    assert jobs.log_lines(cluster.boto("logs"), name).count("told") == 2, "both had notice"
+    streams = cluster.boto("logs").describe_log_streams(
         logGroupName="/aws/sagemaker/TrainingJobs", logStreamNamePrefix=f"{name}/"
     )["logStreams"]
     assert len(streams) == 4, "each attempt has its own"
     keys = [
         one["Key"]
         for one in (
-            yard.boto("s3")
+            cluster.boto("s3")
             .list_objects_v2(Bucket="yard", Prefix=f"models/{name}/")
             .get("Contents", [])
         )
@@ -107,12 +107,12 @@ def test_an_interrupted_job_starts_again(
 
 
 def test_a_job_that_is_no_spot_job_is_interrupted_all_the_same(
-    yard: Server, sagemaker: BaseClient, own: BaseClient
+    cluster: Server, sagemaker: BaseClient, own: BaseClient
 ) -> None:
     name = fresh("lasting")
     sagemaker.create_training_job(**jobs.request(name, "echo begins; exec sleep 1000"))
-    wait_for_line(yard, name, "begins")
-    said = yard.aws(
+    wait_for_line(cluster, name, "begins")
+    said = cluster.aws(
         "trainyard",
         "interrupt-training-job",
         "--training-job-name",
@@ -121,7 +121,7 @@ def test_a_job_that_is_no_spot_job_is_interrupted_all_the_same(
         "0",
     )
     assert "not a spot job" in said["StatusMessage"]
-    wait_for_line(yard, name, "begins", 2)
+    wait_for_line(cluster, name, "begins", 2)
     assert "hosts: algo-1 to algo-1" in refusal(
         own.interrupt_training_job, "ValidationException", TrainingJobName=name, HostName="algo-7"
     )
@@ -149,32 +149,34 @@ def processes_with(mark: str) -> list[int]:
 
 @pytest.mark.parametrize("victim", ["agent", "machine"])
 def test_what_dies_under_a_spot_job_is_replaced(
-    yard: Server, sagemaker: BaseClient, victim: str
+    cluster: Server, sagemaker: BaseClient, victim: str
 ) -> None:
     name = fresh(victim)
     sagemaker.create_training_job(
         **jobs.request(name, "echo begins; exec sleep 1000", hosts=2, **SPOT)
     )
-    wait_for_line(yard, name, "begins", 2)
-    agents = yard.agents()
+    wait_for_line(cluster, name, "begins", 2)
+    agents = cluster.agents()
     assert len(agents) == 2
     if victim == "agent":
         os.kill(agents[0], signal.SIGKILL)
     else:  # everything on it, and the server
-        yard.kill()
+        cluster.kill()
         for agent in agents:
             os.kill(agent, signal.SIGKILL)
         for process in processes_with(f"TRAINING_JOB_NAME={name}"):
             os.kill(process, signal.SIGKILL)
-        yard.start()
-    wait_for_line(yard, name, "begins", 4)
+        cluster.start()
+    wait_for_line(cluster, name, "begins", 4)
     shown = phases(sagemaker.describe_training_job(TrainingJobName=name))
     assert shown.count("Interrupted") == 1 and shown.count("Training") == 2, shown
     sagemaker.stop_training_job(TrainingJobName=name)
     jobs.wait_until(sagemaker, name)
 
 
-def test_others_are_retried_as_often_as_they_asked_for(yard: Server, sagemaker: BaseClient) -> None:
+def test_others_are_retried_as_often_as_they_asked_for(
+    cluster: Server, sagemaker: BaseClient
+) -> None:
     name = fresh("retried")
     sagemaker.create_training_job(
         **jobs.request(
@@ -182,8 +184,8 @@ def test_others_are_retried_as_often_as_they_asked_for(yard: Server, sagemaker: 
         )
     )
     for attempt in (1, 2):
-        wait_for_line(yard, name, "begins", attempt)
-        os.kill(yard.agents()[0], signal.SIGKILL)
+        wait_for_line(cluster, name, "begins", attempt)
+        os.kill(cluster.agents()[0], signal.SIGKILL)
     done = jobs.wait_until(sagemaker, name)
     assert done["TrainingJobStatus"] == "Failed" and done["FailureReason"].startswith(
         "InternalServerError"
@@ -193,7 +195,7 @@ def test_others_are_retried_as_often_as_they_asked_for(yard: Server, sagemaker: 
 
 
 def test_the_agent_sees_to_the_time_while_the_server_is_away(
-    yard: Server, sagemaker: BaseClient
+    cluster: Server, sagemaker: BaseClient
 ) -> None:
     name = fresh("alone")
     sagemaker.create_training_job(
@@ -203,15 +205,15 @@ def test_the_agent_sees_to_the_time_while_the_server_is_away(
             StoppingCondition={"MaxRuntimeInSeconds": 3},
         )
     )
-    wait_for_line(yard, name, "begins")
-    yard.kill()
+    wait_for_line(cluster, name, "begins")
+    cluster.kill()
     wait_for(lambda: not processes_with(f"TRAINING_JOB_NAME={name}"), "its processes to end")
-    yard.start()
+    cluster.start()
     done = jobs.wait_until(sagemaker, name)
     assert (done["TrainingJobStatus"], done["SecondaryStatus"]) == ("Stopped", "MaxRuntimeExceeded")
 
 
-def test_a_spot_job_waits_no_longer_than_it_may(yard: Server, sagemaker: BaseClient) -> None:
+def test_a_spot_job_waits_no_longer_than_it_may(cluster: Server, sagemaker: BaseClient) -> None:
     big, name = fresh("big"), fresh("waits")
     sagemaker.create_training_job(
         **jobs.request(big, "exec sleep 1000", instance_type="ml.m5.xlarge")
@@ -234,7 +236,7 @@ def test_a_spot_job_waits_no_longer_than_it_may(yard: Server, sagemaker: BaseCli
     jobs.wait_until(sagemaker, big)
 
 
-def test_a_warm_pool_is_kept_reused_and_given_back(yard: Server, sagemaker: BaseClient) -> None:
+def test_a_warm_pool_is_kept_reused_and_given_back(cluster: Server, sagemaker: BaseClient) -> None:
     first, other, second = fresh("first"), fresh("other"), fresh("second")
     warm = {"InstanceType": "ml.m5.xlarge", "KeepAlivePeriodInSeconds": 60}
     sagemaker.create_training_job(**jobs.request(first, "sleep 1", ResourceConfig=warm))
@@ -254,8 +256,8 @@ def test_a_warm_pool_is_kept_reused_and_given_back(yard: Server, sagemaker: Base
         ),
         "the other to wait for the pool",
     )
-    yard.kill()
-    yard.start()
+    cluster.kill()
+    cluster.start()
     sagemaker.create_training_job(**jobs.request(second, ResourceConfig=warm))
     done = jobs.wait_until(sagemaker, second)
     assert done["TrainingJobStatus"] == "Completed"
@@ -360,8 +362,8 @@ def test_a_trace_takes_what_runs_in_an_environment_of_spot_machines(
     nodes.wait_until(batch, stays)
 
 
-def test_nothing_is_left(yard: Server) -> None:
+def test_nothing_is_left(cluster: Server) -> None:
     wait_for(
-        lambda: not leftovers.picture(yard.data)["attempts"], "every attempt to be removed", 60
+        lambda: not leftovers.picture(cluster.data)["attempts"], "every attempt to be removed", 60
     )
-    assert not yard.agents()
+    assert not cluster.agents()

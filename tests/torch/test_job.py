@@ -8,15 +8,15 @@ from tests.trainyard_server import Server
 
 
 @pytest.fixture(scope="module")
-def yard(server: Server) -> Server:
+def cluster(server: Server) -> Server:
     server.boto("s3").create_bucket(Bucket="yard")
     return server
 
 
-def test_ddp_on_two_hosts_with_nothing_changed_but_the_backends_name(yard: Server) -> None:
+def test_ddp_on_two_hosts_with_nothing_changed_but_the_backends_name(cluster: Server) -> None:
     files, expected = scripts.example("02_ddp")
     _, lines = scripts.run(
-        yard,
+        cluster,
         "ddp",
         "train.py",
         files | scripts.wheels("torch", "trainyard"),
@@ -31,10 +31,10 @@ def test_ddp_on_two_hosts_with_nothing_changed_but_the_backends_name(yard: Serve
     scripts.check_example(lines, expected)
 
 
-def test_a_horovod_script_on_two_hosts_as_it_is(yard: Server) -> None:
+def test_a_horovod_script_on_two_hosts_as_it_is(cluster: Server) -> None:
     files, expected = scripts.example("03_horovod")
     _, lines = scripts.run(
-        yard,
+        cluster,
         "horovod",
         "train.py",
         files | scripts.wheels("torch", "trainyard-horovod"),
@@ -48,10 +48,10 @@ def test_a_horovod_script_on_two_hosts_as_it_is(yard: Server) -> None:
     scripts.check_example(lines, expected)
 
 
-def test_a_script_of_smdistributed_dataparallel_on_two_hosts_as_it_is(yard: Server) -> None:
+def test_a_script_of_smdistributed_dataparallel_on_two_hosts_as_it_is(cluster: Server) -> None:
     files, expected = scripts.example("07_smddp")
     _, lines = scripts.run(
-        yard,
+        cluster,
         "smddp",
         "train.py",
         files | scripts.wheels("torch", "trainyard-smddp"),
