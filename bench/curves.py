@@ -1,4 +1,4 @@
-"""Lines of efficiency over ranks, and points beside them, as SVG by hand:
+"""Draws lines of efficiency over ranks, with measured points, as SVG:
 a diff of it can be read."""
 
 from __future__ import annotations

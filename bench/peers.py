@@ -15,7 +15,7 @@ MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
 
 
 def microseconds(*command: str, **environment: str) -> float:
-    """What rank 0 of one run measured; a run that fails fails the bench."""
+    """Returns the measurement of rank 0 of one run. A run that fails ends the bench."""
     done = subprocess.run(
         command,
         check=True,

@@ -1,4 +1,4 @@
-"""Measures beside peers, in one run, interleaved; prints a table and writes
+"""Measures next to peers, in one run, interleaved; prints a table and writes
 bench/results/NAME.json.
 
   ./yard bench            all of them

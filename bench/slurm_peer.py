@@ -1,4 +1,4 @@
-"""Slurm beside us, on this machine: Debian's, started by hand on loopback in a directory of its
+"""Runs Slurm as a peer on this machine: Debian's, started by hand on loopback in a directory of its
 own, and stopped again.
 
 Its packages are the bench's alone (packaging/bench-debian-packages.txt):

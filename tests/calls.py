@@ -1,4 +1,4 @@
-"""What tests of every service say of a call: a name that nobody has yet, and how it was refused."""
+"""Helpers for calls of every service: unused names, and the error of a rejected call."""
 
 import uuid
 from collections.abc import Callable

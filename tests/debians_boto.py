@@ -1,4 +1,4 @@
-"""Debian's boto3, two years behind: it cannot be imported beside today's,
+"""Debian's boto3, two years behind: it cannot be imported next to today's,
 so each call is a process of its own."""
 
 import json

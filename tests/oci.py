@@ -111,7 +111,7 @@ class Layout:
 
 class Registry:
     """Debian's docker-registry on a loopback port of its own. `users`:
-    name -> password of those who may use it; none: everyone."""
+    name -> password of each permitted user; empty: everyone is."""
 
     def __init__(
         self, path: str | os.PathLike[str], users: Mapping[str, str] | None = None
@@ -164,7 +164,7 @@ class Registry:
             return log.read()
 
     def given(self, repository: str) -> list[str]:
-        """The digests of the blobs that somebody fetched, one for each time."""
+        """The digests of the fetched blobs, one for each fetch."""
         return re.findall(
             rf'"GET /v2/{repository}/blobs/(sha256:[0-9a-f]+) HTTP/1.1" 200', self.log()
         )

@@ -1,7 +1,7 @@
 """Says which modules a change reaches: those whose files it touches, and those that include them,
 by modules.txt.
 
-Pure functions of texts and paths, and some that ask git.
+Pure functions of texts and paths, and some that query git.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SCRIPT_SECONDS_MAX = 300
 
 
 class Outside:
-    """Plays the proxy to the outside: whoever asks it for anything is remembered and sent away."""
+    """Plays the proxy to the outside: records each request and rejects it."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -10,17 +10,17 @@ from bench.loads import create_queues, definition, with_server
 from bench.rows import Row, row
 from tests import trainyard_server
 
-# Of the bench of arrays. Fewer say less: the peer's start and end are in it.
+# With fewer children, the peer's start and end count for more.
 ARRAY_CHILDREN = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CHILDREN", "10000"))
 ARRAY_ROUNDS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_ROUNDS", "3"))
-# Children at once, as many as the peer has: on a machine that is busy with other things who has
-# more gets more of it.
+# Concurrent children, as many as the peer runs: on a busy machine, the side with more of them would
+# get more of the processors.
 ARRAY_CPUS = int(os.environ.get("TRAINYARD_BENCH_ARRAY_CPUS", "64"))
 
 
 def array() -> list[Row]:
-    """An array of children that do nothing, submitted, run and finished,
-    beside the same array under Slurm."""
+    """Submits, runs and finishes an array of children that do nothing,
+    next to the same array under Slurm."""
     with disk.Disk() as path:
         return array_on(path)
 
@@ -58,7 +58,7 @@ def array_on(path: str) -> list[Row]:
             seconds = time.monotonic() - began
             trainyard_server.wait_for(
                 lambda: not os.listdir(os.path.join(server.data, "attempts")),
-                "the last child to be gone",
+                "the last child to be removed",
             )
             return ARRAY_CHILDREN / seconds
 

@@ -68,7 +68,7 @@ def gets_per_second(server: Server, target: str) -> float:
 
 def attack() -> list[Row]:
     """Describe and S3 while 64 slow connections without a key are open,
-    beside the same server without them."""
+    next to the same server without them."""
     with tempfile.TemporaryDirectory(
         prefix="trainyard-bench-", dir=os.path.join(ROOT, "build")
     ) as directory:

@@ -18,9 +18,8 @@ BACK_TO_BACK_BLOCKS, BACK_TO_BACK_JOBS = 4, 11
 
 
 def back_to_back() -> list[Row]:
-    """The same, but each start is asked for as soon as the job before is seen to be Completed: what
-    that one leaves is being removed meanwhile. `podman run --rm` after `podman run --rm` is the
-    peer."""
+    """Starts each job as soon as the previous one is Completed, while the remains of that one are
+    removed. The peer is `podman run --rm` after `podman run --rm`."""
     server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n").start()
     ours, peers = [], []
     try:

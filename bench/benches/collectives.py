@@ -24,7 +24,7 @@ def below(bound: float) -> Callable[[float, float], bool]:
 
 
 def collectives() -> list[Row]:
-    """Allreduce beside Open MPI, MPICH and Gloo, in turn: float32 sums unless the row says more."""
+    """Allreduce next to Open MPI, MPICH and Gloo, in turn; float32 sums by default."""
     cases: list[Case] = [
         (
             "2 ranks, 1 KiB",

@@ -11,7 +11,7 @@ from tests import jobs
 
 
 def create() -> list[Row]:
-    """CreateTrainingJob with durability on: many clients share commits, one cannot."""
+    """CreateTrainingJob with durability on: clients that share commits, next to one client."""
     server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
     try:
         request = os.path.join(server.data, "request.json")

@@ -8,7 +8,7 @@ from tests import jobs
 
 
 def describe() -> list[Row]:
-    """DescribeTrainingJob beside the same HTTP and SigV4 answering a constant."""
+    """DescribeTrainingJob next to a constant response with the same HTTP and SigV4."""
     server = with_server("[[machine]]\nname = 'small'\ncpus = 1.0\nmemory_gib = 1.0\n").start()
     try:
         server.boto("sagemaker").create_training_job(

@@ -17,8 +17,8 @@ from bench.podman import (
 from bench.rows import BIN, ROOT, Row, row
 from tests import oci
 
-# Of the bench of cold images. A framework image with CUDA is 12288,
-# and asks for a disk of 45 GB and ten minutes.
+# Size of the image. A framework image with CUDA has 12288,
+# and needs a disk of 45 GB and ten minutes.
 COLD_IMAGE_MIB = int(os.environ.get("TRAINYARD_BENCH_IMAGE_MIB", "1024"))
 COLD_IMAGE_LAYERS = 40
 COLD_ROUNDS = 3
@@ -43,7 +43,7 @@ def layer_of(number: int | str, mebibytes: int) -> list[oci.Member]:
 
 def image() -> list[Row]:
     """A cold image in many layers, from a registry on this machine to ready to run,
-    beside `podman pull`."""
+    next to `podman pull`."""
     directory = tempfile.mkdtemp(prefix="trainyard-bench-", dir=os.path.join(ROOT, "build"))
     registry = None
     try:

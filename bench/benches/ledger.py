@@ -10,7 +10,7 @@ from bench.rows import ROOT, Row, row
 
 
 def ledger() -> list[Row]:
-    """Group commit beside one fsync a command."""
+    """Group commit next to one fsync per command."""
     with tempfile.TemporaryDirectory(dir=os.path.join(ROOT, "build")) as directory:
         sides = rounds("commit_ledger", directory)
     return [

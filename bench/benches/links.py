@@ -11,7 +11,7 @@ LINK_ROUNDS = 3
 
 
 def links() -> list[Row]:
-    """Allreduce between hosts with shaped links, beside the least time that the links allow:
+    """Allreduce between hosts with shaped links, next to the least time that the links allow:
     2(n-1)/n x bytes / goodput."""
     rows = []
     for hosts, rate in ((2, "1gbit"), (4, "1gbit"), (2, "2.5gbit")):

@@ -23,7 +23,7 @@ FLOOD_LINE = (
 
 def logs() -> list[Row]:
     """A flood of log lines with forty metric regexes on, until the last one is durable,
-    beside podman's log file without any."""
+    next to podman's log file without any."""
     server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n").start()
     flood = f"yes '{FLOOD_LINE}' | head -c {FLOOD_MEGABYTES}000000"
     metrics = [

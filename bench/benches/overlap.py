@@ -31,7 +31,7 @@ def by_name(ranks: int, way: str) -> list[list[float]]:
 
 def overlap() -> list[Row]:
     """The gradients of ResNet-50 by name, fused in the background,
-    beside a call for each and beside one sum of as many bytes."""
+    next to a call for each and next to one sum of as many bytes."""
     rows = []
     for ranks, way, transport, where in (
         (2, "shared", "vader", "2 ranks"),

@@ -7,7 +7,7 @@ from bench.rows import Row, row
 
 
 def policy() -> list[Row]:
-    """A request decided by ten policies, beside the slow reference of the tests."""
+    """Decides a request by ten policies, next to the slow reference of the tests."""
     sides = rounds("evaluate_policies")
     return [
         row(

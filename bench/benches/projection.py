@@ -1,8 +1,8 @@
-"""The projection of training steps (collectives/projection): held against measurements here,
-against published curves, and drawn.
+"""Compares the projection of training steps (collectives/projection) with measurements and with
+published curves, and draws it.
 
-The first needs hosts with links of a known rate, which are network namespaces. What a link costs is
-fitted on two of them; what is projected for three to eight is then compared with what they measure.
+Measurements need hosts with links of a known rate, which are network namespaces. The cost of a link
+is fitted on two hosts; the projection for three to eight hosts is then compared with measurements.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from bench.network import Network
 from bench.peers import MIB
 from bench.rows import BIN, RESULTS, Row, row
 
-RATE = "300mbit"  # eight of them do not tire two processors
+RATE = "300mbit"  # eight of them leave two processors mostly idle
 ROUNDS = 3
 PLANS = ("ring", "direct", "halving_doubling")
 SIZES = (MIB, 8 * MIB)
-# Folding and the sender's own time are small beside these links:
-# as measured by the group itself on machines like this.
-FOLD_BYTES_PER_SECOND, MESSAGE_MICROSECONDS, PROCESSORS, BURST_BYTES = 20e9, 10, 2, 128 << 10
+# Reducing and the sender's own time are small compared with these links, as the group itself
+# measures on machines like this.
+REDUCE_BYTES_PER_SECOND, MESSAGE_MICROSECONDS, PROCESSORS, BURST_BYTES = 20e9, 10, 2, 128 << 10
 # (curve, workload, ranks, efficiency) as published.
 PUBLISHED = [
     ("Horovod", "ResNet-101", 512, 0.90),
     ("Herring", "BERT-large", 2048, 0.85),
     ("Mask R-CNN", "Mask R-CNN", 32, 0.73),
 ]
-# Published and not reached: shown, with the reason in docs/operating.
+# Published, but not reached: shown, with the reason in docs/operating.
 SHOWN = [("Horovod", "VGG-16", 512, 0.68)]
 OURS = [(160, 0.95), (480, 0.93), (10000, None)]
 
@@ -48,8 +48,8 @@ def project(*words: object) -> list[dict[str, Any]]:
 
 
 def fitted(network: Network) -> tuple[float, float]:
-    """(latency, bytes per second) of the links between two hosts:
-    what explains a small and a large allreduce."""
+    """Returns (latency, bytes per second) of the links between two hosts,
+    fitted to a small and a large allreduce."""
     small, large = (
         statistics.median(
             network.allreduce_seconds(size, "allreduce=ring:0-") for _ in range(ROUNDS)
@@ -71,14 +71,14 @@ def measured() -> list[Row]:
                     network.allreduce_seconds(size, f"allreduce={plan}:0-") * 1e3
                     for _ in range(ROUNDS)
                 ]
-                said = project(
+                projected = project(
                     "allreduce",
                     hosts,
                     size,
                     plan,
                     latency * 1e6,
                     bytes_per_second,
-                    FOLD_BYTES_PER_SECOND,
+                    REDUCE_BYTES_PER_SECOND,
                     MESSAGE_MICROSECONDS,
                     PROCESSORS,
                     BURST_BYTES,
@@ -88,11 +88,11 @@ def measured() -> list[Row]:
                         "projection",
                         f"{hosts} hosts, {plan}, {size // MIB} MiB, fitted on 2",
                         "ms",
-                        [said[0]["seconds"] * 1e3],
+                        [projected[0]["seconds"] * 1e3],
                         took,
                         "measured",
                         "ratio 0.85 to 1.15",
-                        lambda projected, real: 0.85 * real <= projected <= 1.15 * real,
+                        lambda ours, real: 0.85 * real <= ours <= 1.15 * real,
                     )
                 )
     return rows
@@ -107,8 +107,8 @@ def at_least(target: float | None) -> Callable[[float, float], bool]:
 
 
 def projection() -> list[Row]:
-    """Steps of training, replayed: beside measurements on 3 to 8 hosts, beside published curves,
-    and for our plans to 10,000 ranks."""
+    """Replays training steps: next to measurements on 3 to 8 hosts, next to published curves,
+    and for our plans with up to 10,000 ranks."""
     rows = measured()
     published, ours = project("published"), project("ours")
     for line in published + ours:

@@ -20,10 +20,10 @@ START_ROUNDS = 15
 
 
 def start() -> list[Row]:
-    """Accepted -> the user's process, beside `podman run` with a bridge.
+    """Measures from acceptance to the user's process, next to `podman run` with a bridge.
     The process prints its clock first of all.
 
-    Each start begins when the one before is gone altogether,
+    Each start begins when the previous job has been removed completely,
     as `podman run --rm` returns when its container is.
     """
     server = with_server("[[machine]]\nname = 'box'\ncpus = 64.0\nmemory_gib = 256.0\n").start()

@@ -14,7 +14,7 @@ TORCH_ROUNDS = 7
 
 
 def torch_loop(what: str, ranks: int, backend: str) -> float:
-    """What rank 0 measured, in microseconds."""
+    """Returns the measurement of rank 0, in microseconds."""
     with tempfile.TemporaryDirectory(dir=os.path.join(ROOT, "build")) as folder:
         processes = []
         for rank in range(ranks):
@@ -51,7 +51,7 @@ def torch_loop(what: str, ranks: int, backend: str) -> float:
 
 
 def torch() -> list[Row]:
-    """torch.distributed over our backend beside its own gloo: an allreduce, and a step of DDP,
+    """torch.distributed over our backend next to its own gloo: an allreduce, and a step of DDP,
     on two ranks of this machine."""
     subprocess.run([os.path.join(ROOT, "tests", "torch", "prepare")], check=True)
     names = [

@@ -1,4 +1,4 @@
-"""A small DDP script as anyone would write it; of Trainyard it knows the backend's name."""
+"""Trains with DDP. The script is ordinary: the backend's name is all it knows of Trainyard."""
 
 import argparse
 import hashlib

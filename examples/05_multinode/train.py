@@ -1,6 +1,6 @@
 """One rank of a training: a plane is fitted to points that lie on the shared file system, each rank
 takes its part of each batch, and the gradients are summed by MPI.
-What came of it is a line of JSON beside the points."""
+The result is a line of JSON next to the points."""
 
 import json
 import os

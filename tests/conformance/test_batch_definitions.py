@@ -1,5 +1,5 @@
 """Job definitions of Batch, member by member, as unmodified clients write them: what is done is
-seen from inside the container, what is not is refused in words."""
+seen from inside the container, the rest is rejected with an explanation."""
 
 import json
 import os

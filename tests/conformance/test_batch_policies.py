@@ -364,7 +364,7 @@ def test_both_command_lines(server: Server, aws: Callable[..., Answer]) -> None:
 
 
 def test_many_jobs_at_once(batch: BaseClient) -> None:
-    """Who waits is cancelled and terminated by the list; an unknown job is no error,
+    """Waiting jobs are cancelled and terminated by the list; an unknown job causes no error,
     as with one."""
     environment, queue = fresh("environment"), fresh("queue")
     batch.create_compute_environment(

@@ -1,5 +1,5 @@
-"""What the SDK's estimators ask for by default; conftest.py has them as Python environments of this
-machine."""
+"""The images that the SDK's estimators request by default; conftest.py has them as Python
+environments of this machine."""
 
 REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 HUGGING_FACE = (

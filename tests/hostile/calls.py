@@ -27,7 +27,7 @@ EVERYTHING = json.dumps(
 ACCOUNT = "123456789012"
 # Allowed to everyone, since it tells callers about themselves.
 FREE = {"sts GetCallerIdentity"}
-# What a request carries beside its signature.
+# The fields of a request in addition to its signature.
 KEPT_FIELDS = (
     "content-type",
     "x-amz-target",
@@ -210,7 +210,7 @@ def input_of(model: OperationModel, names: dict[str, Any]) -> dict[str, Any]:
 
 class Requests:
     """Serialised by botocore as clients do it, and not signed:
-    whoever sends them signs with keys of its own."""
+    the sender signs with its own keys."""
 
     def __init__(self, endpoint: str) -> None:
         self.session = botocore.session.Session()

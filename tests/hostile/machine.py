@@ -22,8 +22,8 @@ print("victim", address, "segment", segment >= 0, open("/proc/self/uid_map").rea
 time.sleep(1000)
 """
 
-# Arguments: the victim's address, the server's data directory, its port,
-# the first id of the victim on the machine.
+# Arguments: the attacked host's address, the server's data directory, its port,
+# the first id of the attacked host on the machine.
 ATTACKER = r"""
 import ctypes, errno, glob, json, os, signal, socket, struct, sys, time
 victim, data, port, victims_ids = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]

@@ -45,7 +45,7 @@ class Caller:
         scope_service: str | None = None,
     ) -> dict[str, str]:
         """The header fields of a signed request; `unsigned`:
-        fields that are sent beside and not signed."""
+        further fields, which are sent but not signed."""
         at = at or datetime.datetime.now(datetime.UTC)
         now = at.strftime("%Y%m%dT%H%M%SZ")
         scope = f"{now[:8]}/{region}/{scope_service or service}/aws4_request"

@@ -1,4 +1,4 @@
-"""Ranks that are killed, in namespaces of their own, where nobody else leaves anything:
+"""Ranks that are killed, in namespaces of their own, where no other process leaves anything:
 what is there afterwards that was not before.
 
     unshare --mount --net --ipc --pid --fork --kill-child --mount-proc killed_ranks.py LIBRARY

@@ -4,9 +4,9 @@ nothing is lost, and nothing runs twice.
 Each child writes a line with its index and attempt into a pipe that this test reads, and one into
 its log. After the last child there is exactly one of each for every index, and the ledger knows of
 one attempt each. An attempt may only be lost where its agent was killed,
-and nobody kills agents here.
+and no agents are killed here.
 
-A few hundred children by default; `./yard test --array-kills` is what the product promises, with
+A few hundred children by default; `./yard test --array-kills` is the guarantee of the product, with
 10,000, and writes tests/results/array_kills.json.
 """
 

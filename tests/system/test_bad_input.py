@@ -242,7 +242,7 @@ def test_out_of_memory_is_named(cluster: Server) -> None:
 
 def test_a_full_disk(tmp_path: pathlib.Path) -> None:
     """Puts fail in words, what was acknowledged stays,
-    and there is room again once something is deleted."""
+    and there is space again once something is deleted."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(disk)], check=True)

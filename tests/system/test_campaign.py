@@ -454,7 +454,7 @@ def test_an_object_writes_a_row_and_the_row_starts_its_job(
 ) -> None:
     s3 = catalogue.boto("s3")
     s3.create_bucket(Bucket="incoming")
-    # it was there before anybody looked
+    # it was there before the first look
     s3.put_object(Bucket="incoming", Key="before.bin", Body=b"1234")
     file = campaign_file(
         place,
@@ -516,7 +516,7 @@ def test_a_killed_server_goes_on_and_submits_nothing_twice(
     )
     sagemaker = remote.boto("sagemaker")
     remote.boto("s3").create_bucket(Bucket="yard")
-    sagemaker.create_training_job(**jobs.request("killed-5"))  # somebody has that name already
+    sagemaker.create_training_job(**jobs.request("killed-5"))  # the name is in use
     jobs.wait_until(sagemaker, "killed-5")
     file = campaign_file(place, "killed", query, "sleep 3", at_once=1)
     cluster(catalogue, "campaign", "run", file, "--detach")

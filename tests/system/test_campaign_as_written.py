@@ -64,7 +64,7 @@ user = "home"
 [[user]]
 name = "home"
 policies = ["AdministratorAccess"]
-[[peer]]  # says for whom it asks: a child of the array, whose role nobody defined
+[[peer]]  # names the principal of its requests: a child of the array, whose role is not defined
 access_key_id = "{KEY[0]}"
 """
     running = trainyard_server.Server(place / "remote", config).start()
@@ -84,7 +84,7 @@ roles = "open"  # the Batch children start training jobs, in another server's re
 pool = "10.215.0.0/16"
 [[machine]]
 name = "yard"
-cpus = 32.0  # children wait for the jobs that they start: there must be room for both
+cpus = 32.0  # children wait for the jobs that they start: both must fit
 memory_gib = 128.0
 [images."batch-orchestration"]
 runtime = "machine"
@@ -186,7 +186,7 @@ def test_an_array_job_starts_and_watches_a_training_job_per_region(
         assert f"records of {region}" in lines and f'{{"lr":"0.{index + 1}"}}' in "".join(
             lines
         ).replace(" ", ""), lines
-    # The third was the other server's, and nobody else's.
+    # The third was the other server's only.
     assert [
         one["TrainingJobName"]
         for one in remote.boto("sagemaker").list_training_jobs()["TrainingJobSummaries"]

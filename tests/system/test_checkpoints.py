@@ -1,5 +1,5 @@
 """Checkpoints and intermediate output, kept in S3 while a job runs:
-there again when it is started anew."""
+there again when it is started again."""
 
 import hashlib
 import json

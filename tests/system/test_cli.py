@@ -167,7 +167,7 @@ def test_the_exit_code_tells_the_result(
 
 
 def test_more_than_fifty_streams_are_followed(server: Server, cli: Callable[..., str]) -> None:
-    """What a page of the API holds is no limit: streams of a job that has sixty hosts."""
+    """More streams than a page of the API holds are followed: a job has sixty hosts."""
     logs = server.boto("logs")
     submit(server, "wide", "true")
     jobs.wait_until(server.boto("sagemaker"), "wide")

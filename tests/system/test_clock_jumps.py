@@ -19,7 +19,7 @@ from tests import jobs, trainyard_server
 from tests.trainyard_server import Server, wait_for
 
 FAKETIME = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")[0]
-# One machine with room for one host of ml.t3.medium.
+# One machine that holds one host of ml.t3.medium.
 CONFIG = "[[machine]]\nname = 'box'\ncpus = 2.0\nmemory_gib = 4.0\n[jobs]\nstop_grace_seconds = 5\n"
 HOUR = 3600
 
@@ -222,7 +222,7 @@ def test_a_suspended_agent_is_not_given_up(server: JumpingServer) -> None:
     (agent,) = server.agents()
     os.kill(agent, signal.SIGSTOP)
     try:
-        os.kill(pid, signal.SIGTERM)  # the process ends, and nobody is there to see it
+        os.kill(pid, signal.SIGTERM)  # the process ends while no agent watches it
         wait_for(lambda: sleeper(naps) is None, "the process to end")
         server.jump(HOUR)
         wait_for(lambda: "the wall clock was set" in server.log_text(), "the server to notice")

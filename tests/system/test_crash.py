@@ -41,7 +41,7 @@ class Load(threading.Thread):
                 )
                 self.acknowledged.append((name, hosts))
             except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError, OSError):
-                pass  # not acknowledged: nothing is promised
+                pass  # not acknowledged: nothing is guaranteed
             self.ending.wait(0.4)
 
 

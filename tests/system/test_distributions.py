@@ -424,7 +424,7 @@ import os, signal, time
 rank = int(os.environ["RANK"])
 if rank == 0:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    print("waits for ever", flush=True)
+    print("waits forever", flush=True)
     time.sleep(1000)
 raise KeyError("label")
 """

@@ -36,7 +36,7 @@ try:
     socket.create_connection((under, 9001), 2).close()
     print("reached " + under)
 except OSError as error:
-    print("nobody at " + under)
+    print("no listener at " + under)
 open("/proc/net/dev").read().count("wire0:") and print("wire0")
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
     way.connect(("192.0.2.1", 9))
@@ -129,7 +129,7 @@ def test_nobody_reads_what_hosts_say(start: Callable[..., Server], encrypted: bo
             and frame[34:38] == (51820).to_bytes(2, "big") * 2
         ]
         assert len(datagrams) >= 20, "WireGuard's, both ways"
-        assert lines[0].startswith("nobody at 10.") and lines[1:] == [
+        assert lines[0].startswith("no listener at 10.") and lines[1:] == [
             "wire0",
             "out by the wire",
             "talking",

@@ -88,7 +88,7 @@ def python_job(
     environment: dict[str, str] | None = None,
     **others: Any,
 ) -> None:
-    """Begins a job that runs `script`; `others`: further files beside it,
+    """Begins a job that runs `script`; `others`: further files next to it,
     name -> what is written as JSON or text."""
     for file, content in {
         "script.py": script,

@@ -1,4 +1,4 @@
-"""Jobs from OCI images, and an object store of somebody else's in place of the embedded one."""
+"""Jobs from OCI images, and an external object store in place of the embedded one."""
 
 import io
 import os
@@ -126,7 +126,7 @@ python = "{venv}"
 
 
 def test_an_external_object_store(start: Callable[..., Server]) -> None:
-    """A second server plays somebody's S3: clients and jobs of the first find everything there,
+    """A second server plays an external S3: clients and jobs of the first find everything there,
     through the first, each with its own keys."""
     store = start("[[access_key]]\nid = 'AKIASTORE'\nsecret = 'the-secret-of-the-store'\n")
     cluster = start(

@@ -1,13 +1,12 @@
-"""A two-host job that keeps checkpoints is interrupted again and again, wherever it is: while it
-downloads, trains, brings a checkpoint over, uploads its model; by a word to its processes, by the
-death of its runtime, of an agent. It ends with exactly the weights of the job that nobody
-interrupted.
+"""Interrupts a two-host job with checkpoints again and again: while it downloads, trains, copies a
+checkpoint or uploads its model; by a signal to its processes, by the death of its runtime or of an
+agent. It ends with exactly the weights of an uninterrupted job.
 
-When, is drawn from a seed: a phase by how many are wanted in each, and in it a moment that is
-uniform over the length that the phase had when nobody interrupted it (of the model's, over its
-first three quarters). Where the job is when it happens is what counts.
+The times are drawn from a seed: first a phase, by the number of interruptions wanted in each, then
+a moment that is uniform over the length of the phase without interruptions (of the model's upload,
+over its first three quarters). An interruption counts for the phase in which it happens.
 
-8 interruptions by default; `./yard test --interruptions 100` is what the product promises, takes
+8 interruptions by default; `./yard test --interruptions 100` is the guarantee of the product, takes
 some ten minutes, and writes tests/results/interruptions.json.
 """
 
@@ -260,7 +259,9 @@ def disturb(job: Victims, chance: random.Random, lengths: dict[str, float]) -> l
         place = chance.choices(*zip(*before_the_model.items()))[0] if before_the_model else "model"
         victim = VICTIMS[number % len(VICTIMS)]
         if victim == "runtime" and place in ("download", "model"):
-            victim = chance.choice(("process", "agent"))  # there is no runtime yet, or no more
+            victim = chance.choice(
+                ("process", "agent")
+            )  # the runtime has not started yet, or has ended
         past = "training" if place == "download" else place  # it may be over before it was seen
         before = interrupted(job.describe())
         for _ in range(CHECKPOINT_TRIES_MAX):

@@ -308,7 +308,7 @@ def test_a_lost_child_leaves_the_job_alone_and_a_lost_main_node_ends_its_attempt
 def test_the_posts_definition_runs_mpirun_across_twenty_nodes(
     start: Callable[..., Server], tmp_path: pathlib.Path
 ) -> None:
-    """examples/05_multinode: its definition as it is. Machines of the size that it asks for, in
+    """examples/05_multinode: its definition as it is. Machines of the size that it requests, in
     name, are quicker than shares of this one: nothing holds a node back then."""
     example = os.path.join(ROOT, "examples", "05_multinode")
     config = subprocess.run(

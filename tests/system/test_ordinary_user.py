@@ -1,5 +1,5 @@
 """As an ordinary user, in namespaces of his own: the same as root's,
-or told in words where the machine withholds it."""
+or reported where the machine does not permit it."""
 
 import contextlib
 import glob
@@ -259,7 +259,7 @@ def test_processes_are_limited_all_the_same(server: Server) -> None:
     assert said_by_job(server, "crowd") == ["refused can't start new thread True"]
 
 
-# Each host listens where all jobs may listen, and asks the other.
+# Each host listens where all jobs may listen, and queries the other.
 TALK = r"""python3 - <<'END'
 import os, socket, time
 me = socket.gethostname()
@@ -397,7 +397,7 @@ def test_jobs_outlive_the_server_and_nothing_outlives_them(
     server.kill()
     server.start()
     assert keeper() == first, "it enters what its agents are in"
-    # Without the keeper as well: agents hold on to what they are in,
+    # Without the namespace holder as well: agents hold on to what they are in,
     # and the next server makes another.
     server.kill()
     os.kill(int(first.split()[0]), signal.SIGKILL)

@@ -25,7 +25,7 @@ package_index = "http://10.231.7.2:8000/simple"
 @pytest.fixture
 def outside() -> Iterator[None]:
     """A namespace that plays the network beyond this machine,
-    with an HTTP server that tells who asks."""
+    with an HTTP server that returns the client's address."""
     serve = (
         "import http.server\nclass Who(http.server.BaseHTTPRequestHandler):\n    def"
         " do_GET(self):\n        body = ('you are ' + self.client_address[0]).encode()\n       "

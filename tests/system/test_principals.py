@@ -1,5 +1,5 @@
 """On whose behalf: campaigns with the rights of who started them,
-and two servers of which one asks the other for its users."""
+and two servers of which one queries the other for its users."""
 
 import base64
 import json
@@ -381,7 +381,7 @@ def test_another_server_authorises_whoever_asks(home: Server, there: Server) -> 
         code == "AccessDenied"
         and denial("s3:GetObject", "arn:aws:s3:::team-there/bob/secret") in message
     )
-    # Who may everything here is a user like any there, and unknown there is nobody.
+    # A user with all permissions here has none there, and an unknown user is rejected there.
     code, message = refused(
         client(home, BOB, "s3", "eu-west-1").list_objects_v2, Bucket="team-there", Prefix="bob/"
     )
@@ -419,7 +419,7 @@ def test_another_server_authorises_whoever_asks(home: Server, there: Server) -> 
 
 
 def test_nobody_else_speaks_for_others(home: Server, there: Server) -> None:
-    """A key that is no peer's sends the header, signed."""
+    """A key that does not belong to a peer sends the header, signed."""
     described_owner = base64.b64encode(
         json.dumps({"kind": "user", "name": "ann", "id": "x"}).encode()
     ).decode()

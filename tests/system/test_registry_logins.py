@@ -1,6 +1,6 @@
-"""A registry that asks for a login (Debian's docker-registry with htpasswd): jobs fetch images with
-the logins that their principals may use, and what one login fetched serves nobody without it. And
-the machine's signature policy, and links in directories of OCI layouts."""
+"""A registry that requires a login (Debian's docker-registry with htpasswd): jobs fetch images with
+the logins that their principals may use, and an image that one login fetched is not given to jobs
+without it. And the machine's signature policy, and links in directories of OCI layouts."""
 
 import os
 import pathlib

@@ -34,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
 
 @pytest.fixture(scope="module")
 def batch(server: Server) -> BaseClient:
-    """Room for one job at a time: the next one follows on the same host, if it may."""
+    """Capacity for one job at a time: the next one follows on the same host, if it may."""
     batch = server.boto("batch")
     environment = batch.create_compute_environment(
         computeEnvironmentName="all",

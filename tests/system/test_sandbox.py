@@ -171,7 +171,7 @@ METADATA = "100.100.100.200"
 
 @pytest.fixture
 def outside() -> Iterator[None]:
-    """A namespace that plays a private network beside this machine, and a cloud's metadata;
+    """A namespace that plays a private network next to this machine, and a cloud's metadata;
     an HTTP server answers there."""
 
     def ip(*arguments: str) -> None:

@@ -1,6 +1,6 @@
 """What a Batch job may write (ephemeralStorage), by images with and without a volume: it is full
 for the job that fills it, with bytes or with files, which its log says,
-and the job beside it goes on."""
+and the job next to it goes on."""
 
 import os
 from collections.abc import Callable, Sequence

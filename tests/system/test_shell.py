@@ -25,7 +25,7 @@ WAIT = 20
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Server]) -> Server:
-    # Room for another job beside the one that runs.
+    # Capacity for another job in addition to the one that runs.
     one = start(
         '[jobs]\nstop_grace_seconds = 2\n\n[[machine]]\nname = "box"\ncpus = 16.0\nmemory_gib ='
         " 32.0\n"
@@ -218,7 +218,7 @@ def test_a_flood_is_bounded_and_harms_nobody(server: Server) -> None:
         stdout=subprocess.PIPE,
     )
     assert len(flood.stdout.read(8 << 20)) == 8 << 20
-    # Nobody reads on: everything between us and the host waits, and other shells go on.
+    # The client stops reading: everything between it and the host waits, and other shells go on.
     with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as file:
         before = int(file.read().split()[1]) * 4096
     assert shell(server, "runs", "1", "echo", "fine", stdin=subprocess.DEVNULL).stdout == b"fine\n"

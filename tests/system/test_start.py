@@ -65,7 +65,7 @@ def probe(server: Server, path: str) -> tuple[int, str, http.client.HTTPMessage]
 
 
 class Asking(threading.Thread):
-    """Asks until the server is ready; what it was answered, by status."""
+    """Queries until the server is ready; returns the responses by status."""
 
     def __init__(self, server: Server, service: str) -> None:
         super().__init__()

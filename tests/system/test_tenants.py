@@ -171,7 +171,7 @@ NEIGHBOUR = machine.NEIGHBOUR + tuple(
         ),
     )
 )
-# Beside those of machine.ATTACKER.
+# In addition to those of machine.ATTACKER.
 FUNCTIONS = r"""
 def http(path):
     import urllib.request, urllib.error

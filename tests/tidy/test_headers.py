@@ -52,7 +52,7 @@ def complaint(path: str) -> str | None:
 
 
 def needs_torch(path: str) -> bool:
-    """sdk/python's build compiles these, each first in the .cpp beside it."""
+    """sdk/python's build compiles these, each first in the .cpp next to it."""
     with open(os.path.join(sources.ROOT, path), encoding="utf-8") as file:
         return "#include <torch/" in file.read()
 

@@ -4,7 +4,8 @@ docs/glossary.md defines the terms. RULES has the words that they replace,
 with the contexts in which each is banned:
 
   prose     markdown, without code blocks, inline code and link targets: every file
-  comments  // comments of C++: the modules of ENABLED
+  comments  // comments of C++: the modules of ENABLED;
+            comments and docstrings of Python: every file
   messages  texts in C++ string literals, outside tests: the modules of ENABLED
 
 To enable a module, correct its sources and add its name.
@@ -16,9 +17,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import io
 import os
 import re
 import sys
+import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 
 from tests.tidy import sources
@@ -229,6 +232,7 @@ ENABLED = {
 
 # A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."
 OPENINGS = r"what|who|whom|whose|whoever|which|whether|of|those"
+THIS = "tests/tidy/test_language.py"
 HEADERS = "tests/tidy/headers.txt"
 HEADERS_MAX = 0  # lines of HEADERS when it was written: it may only shrink
 
@@ -259,8 +263,20 @@ STRINGS = r'"(?:[^"\\\n]|\\.)*"'
 RAW_STRINGS = r'R"(\w*)\((.*?)\)\1"'
 
 
+def python_comments(path: str) -> Iterator[tuple[int, str]]:
+    """(line number, text) of the comments and docstrings of a Python file."""
+    for token in tokenize.generate_tokens(io.StringIO(sources.read(path)).readline):
+        if token.type == tokenize.COMMENT or (
+            token.type == tokenize.STRING and token.string.startswith('"""')
+        ):
+            yield from enumerate(token.string.splitlines(), token.start[0])
+
+
 def comments(path: str) -> Iterator[tuple[int, str]]:
-    """(line number, text) of the // comments of a C++ file."""
+    """(line number, text) of the // comments of a C++ file, or of those of a Python file."""
+    if path.endswith(".py"):
+        yield from python_comments(path)
+        return
     text = re.sub(
         RAW_STRINGS,
         lambda found: '""' + "\n" * found[0].count("\n"),
@@ -290,7 +306,9 @@ def messages(path: str) -> Iterator[tuple[int, str]]:
 
 
 def contexts_of(path: str) -> Sequence[str]:
-    return ("prose",) if path.endswith(".md") else CODE
+    if path.endswith(".md"):
+        return ("prose",)
+    return ("comments",) if path.endswith(".py") else CODE
 
 
 def banned(path: str, context: str) -> Iterator[tuple[int, str, str]]:
@@ -339,6 +357,13 @@ def modules() -> list[str]:
 
 def test_documents_use_the_terms_of_the_glossary() -> None:
     wrong = [each for path in documents() for each in found_in(path, "prose")]
+    assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
+
+
+def test_python_uses_the_terms_of_the_glossary() -> None:
+    # The file with the banned words is exempt.
+    paths = [path for path in sources.tracked() if path.endswith(".py") and path != THIS]
+    wrong = [each for path in paths for each in found_in(path, "comments")]
     assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
 
 

@@ -1,4 +1,4 @@
-"""modules.txt is true: every include is allowed, there is no cycle,
+"""modules.txt is true: every include is allowed, includes form no cycle,
 every module is written down and says what it is."""
 
 import os

@@ -35,7 +35,7 @@ def test_no_leftovers() -> None:
 
 
 def test_headers_are_letters() -> None:
-    """A header of a module begins by saying what it is, and includes itself only once."""
+    """A header of a module begins with its description, and includes itself only once."""
     wrong = [
         path
         for path in sources.cpp(".hpp")

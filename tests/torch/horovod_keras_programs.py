@@ -283,7 +283,7 @@ def tape(named: str = "hvd") -> float:
 
 
 def data_parallel() -> str:
-    """What SageMaker's library has beside Horovod's names."""
+    """The names of SageMaker's library in addition to Horovod's."""
     sdp.init()
     rank, size = sdp.rank(), sdp.size()
     for index in range(4):

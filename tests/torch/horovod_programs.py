@@ -325,7 +325,7 @@ def sets() -> str:
 
 
 def uneven() -> list[int]:
-    """Ranks have unlike numbers of batches: join() fills in for those who are through, twice."""
+    """Ranks have different numbers of batches: join() fills in for finished ranks, twice."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
     last = []
@@ -514,7 +514,7 @@ def tuned() -> list[float]:
 
 
 def adasum() -> str:
-    """The operation beside its definition, and the optimizer:
+    """The operation next to its definition, and the optimizer:
     ranks with equal batches train as one does."""
     hvd.init()
     rank, size = hvd.rank(), hvd.size()
@@ -630,7 +630,7 @@ def guards() -> str:
         for _, parameter in named:
             everyone = hvd.allgather(parameter.detach().unsqueeze(0))
             assert all(torch.equal(everyone[0], each) for each in everyone)
-    # the state of one that has trained, to those who have not; Adam's steps are tensors
+    # the state of one that has trained, to ranks that have not; Adam's steps are tensors
     net = model()
     adam = torch.optim.Adam(net.parameters(), lr=0.01 * (rank + 1))
     if rank == 0:

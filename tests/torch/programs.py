@@ -110,7 +110,7 @@ def collectives() -> dict[str, Any]:
     dist.all_reduce(whole)
     work.wait()
     note("new_group", tensor, whole)
-    # everyone sends before anyone receives, more than fits into any buffer
+    # all ranks send before any receives, more than fits into any buffer
     large, came = values(torch.float32, 3_000_000), torch.zeros(3_000_000)
     works = [dist.isend(large, (RANK + 1) % WORLD), dist.irecv(came, (RANK - 1) % WORLD)]
     for work in works:
@@ -210,7 +210,7 @@ def beyond_gloo() -> str:
 
 def refusals() -> str:
     """What would give one type's bytes to another, or not fit,
-    is refused in words before anything is sent."""
+    is rejected with an explanation before anything is sent."""
     init()
     gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base
     ours, whole = torch.ones(4), torch.zeros(4, dtype=torch.int32)

@@ -1,4 +1,4 @@
-"""The c10d backend: every collective beside gloo's results, DDP, parts of all ranks,
+"""The c10d backend: every collective next to gloo's results, DDP, parts of all ranks,
 and what happens when a rank dies."""
 
 import socket

@@ -1,4 +1,4 @@
-"""horovod.tensorflow and horovod.keras beside the current TensorFlow; only where one is installed
+"""horovod.tensorflow and horovod.keras next to the current TensorFlow; only where one is installed
 (./yard test --current-frameworks)."""
 
 import importlib.util

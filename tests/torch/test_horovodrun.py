@@ -212,7 +212,7 @@ def test_ranks_end_when_horovodrun_is_killed(start: Callable[..., Run], elastic:
 WATCHER = [sys.executable, "-I", "-S", watcher.__file__]
 
 
-# Killed before the watcher knew, or after: in neither case a command runs that nobody would end.
+# Killed before the watcher knew, or after: in neither case a command runs unwatched.
 def test_no_command_begins_after_its_launcher_is_gone(tmp_path: pathlib.Path) -> None:
     for told in (False, True):
         file = tmp_path / str(told)

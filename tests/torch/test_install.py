@@ -231,7 +231,7 @@ def test_a_torch_of_another_binary_interface_is_refused_in_words(
     installed: pathlib.Path, changed: tuple[pathlib.Path, dict[str, str]], tmp_path: pathlib.Path
 ) -> None:
     """Its version is right and its functions are not:
-    as where torch was compiled anew with other options."""
+    as where torch was compiled again with other options."""
     folder, variables = changed
     (backend,) = folder.glob("_backend*.so")
     (tmp_path / "backend.c").write_text(

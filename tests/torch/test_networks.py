@@ -1,5 +1,5 @@
-"""Hosts whose networks are unlike: each finds an address at which the others reach it, by routes
-and by trying, never by names of interfaces."""
+"""Hosts with different networks: each finds an address at which the others reach it, by routes
+and by attempts, never by names of interfaces."""
 
 import contextlib
 import os
@@ -11,9 +11,9 @@ import pytest
 from tests.torch import ranks
 
 HOSTS = 3
-# What is in the way: an interface of one host alone that comes first, is up, and leads to nobody;
-# one that two hosts have under the same address, as bridges of container runtimes are;
-# and names that no two hosts share.
+# Misleading interfaces: one of a single host that comes first, is up, and leads nowhere; one that
+# two hosts have with the same address, like bridges of container runtimes; and names of which no
+# two hosts have the same.
 DEAD_ENDS = {
     0: ["192.168.77.1/24", "fd77::1/64"],
     1: ["172.17.0.1/16", "fd17::1/64"],
@@ -77,7 +77,7 @@ def hosts(request: pytest.FixtureRequest) -> Iterator[list[str]]:
             )
             ip("-n", switch, "link", "set", f"port{number}", "master", "bridge", "up")
             add([address.format(number + 1) for address in NETWORKS[request.param]], f"net{number}")
-            if number == 0:  # its way to the world is no way to the others
+            if number == 0:  # its default route does not lead to the other hosts
                 ip("-n", name, "route", "add", "default", "via", "192.168.77.2")
         yield names
 

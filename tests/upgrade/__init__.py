@@ -1,1 +1,1 @@
-"""The last release beside this one."""
+"""The last release next to this one."""

@@ -1,5 +1,6 @@
-"""The last release beside today's: a state directory is taken over with everything that runs in it,
-either server has the other's agents, programs are exchanged one by one, and there is a way back.
+"""The last release next to the current one: a state directory is taken over with everything that
+runs in it, either server has the other's agents, programs are exchanged one by one, and there is a
+way back.
 
 Needs the release's programs: tests/upgrade/prepare."""
 

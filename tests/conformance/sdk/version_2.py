@@ -128,13 +128,13 @@ def stopped_fit() -> dict[str, Any]:
 
 
 def refused_fit() -> list[str]:
-    """What cannot be done is refused in words, not done otherwise."""
+    """Rejects an unsupported request with an explanation."""
     words = []
     for more in ({"output_kms_key": "alias/mine"}, {"volume_kms_key": "alias/mine"}):
         try:
             estimator("refused", "true", hosts=2, **more).fit(wait=False)
             words.append("it was accepted")
-        except Exception as refusal:  # botocore's ClientError, made by each client anew
+        except Exception as refusal:  # botocore's ClientError, which each client makes again
             words.append(str(refusal))
     return words
 

@@ -1,7 +1,6 @@
-"""What users of the SageMaker Python SDK 3 do, with the SDK as PyPI has it and nothing but
-`eval "$(trainyard env)"` before.
+"""Uses the SageMaker Python SDK 3 from PyPI as its users do, after `eval "$(trainyard env)"` only.
 
-The last line printed is what the test looks at, as JSON.
+Prints its findings as JSON in the last line, which the test reads.
 """
 
 import concurrent.futures
@@ -28,7 +27,7 @@ found: dict[str, Any] = {"version": importlib.metadata.version("sagemaker")}
 
 
 def session() -> Session:
-    """boto's sessions are of one thread."""
+    """Makes a session of its own for each thread, since boto's sessions are not thread-safe."""
     return Session(boto3.session.Session())
 
 
@@ -53,7 +52,7 @@ def model_files(uri: str) -> dict[str, Any]:
 
 
 def train() -> dict[str, Any]:
-    """The caller's own role, a script, two hosts, a channel; waits and shows the logs."""
+    """Trains a script on two hosts with a channel, as the caller's own role; shows the logs."""
     trainer = ModelTrainer(
         training_image=IMAGE,
         source_code=SourceCode(source_dir=here, entry_script="train.py"),

@@ -14,7 +14,8 @@ What the environment may say, the same on all ranks but the address:
     TRAINYARD_DETERMINISTIC  1: plans do not depend on measured costs,
                              so every run adds in the same order
     TRAINYARD_PLANS          which plan an operation takes: "allreduce=one_shot:0-64K,ring:64K-"
-    TRAINYARD_SECRET         what nobody but the ranks knows; strangers are refused without it too,
+    TRAINYARD_SECRET         a value that only the ranks know; other peers are rejected without
+                             it too,
                              since rank 0 makes a secret of its own,
                              but who can read the network can read that one
     TRAINYARD_ENCRYPT        1: TLS between hosts, with TRAINYARD_SECRET as its key
@@ -99,7 +100,7 @@ def _create(
 
 
 def register(name: str) -> None:
-    """Also under another name, for scripts that ask for one."""
+    """Registers the backend under another name too, for scripts that name it."""
     if not hasattr(torch.distributed.Backend, name.upper()):
         more = {"devices": ["cpu"]} if int(torch.__version__.split(".")[0]) >= 2 else {}
         torch.distributed.Backend.register_backend(name, _create, extended_api=True, **more)

@@ -134,7 +134,7 @@ def _meet(launch: launches.Launch) -> engines.Engine:
         except HorovodInternalError as failure:
             if not launch.elastic or member is None:
                 raise
-            # someone died meanwhile: whoever is left meets again
+            # a rank died meanwhile: the remaining ranks repeat the rendezvous
             member.complaint = str(failure)[:1000]
             say(f"the ranks did not meet: {failure}")
 
@@ -166,7 +166,7 @@ def init(
                             "init(comm=[..]) without rank 0 needs all ranks on one host: its host"
                             " is where the ranks meet"
                         )
-                    # beside those of rank 0
+                    # next to those of rank 0
                     launch.meeting = (launch.meeting[0], launch.meeting[1] + members[0])
                 launch.rank = members.index(launch.rank)
                 launch.size = len(members)
@@ -214,7 +214,7 @@ def shutdown() -> None:
 def _end() -> None:
     from horovod.common import member
 
-    # Python notes an exception that nobody caught: then we are not done,
+    # Python notes an exception that was not caught: then we are not done,
     # and the others go on without us.
     well = getattr(sys, "last_value", None) is None
     try:
@@ -284,7 +284,7 @@ def stop_timeline() -> None:
 
 # What it was built with. Collectives are Trainyard's own, over shared memory and TCP: neither MPI
 # nor any of the others. gloo_* say yes: it is Horovod's name for "works without MPI, by TCP",
-# and scripts ask to know whether that is there.
+# and scripts query whether that is available.
 def mpi_threads_supported() -> bool:
     return False
 

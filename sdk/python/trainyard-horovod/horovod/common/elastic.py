@@ -4,7 +4,7 @@
     def train(state): ...                # state.commit() now and then
 
 A rank that dies makes the others' operations fail; they go back to what they committed last, are
-given ranks anew, and go on. Newcomers and hosts that leave interrupt at the next commit,
+given new ranks, and go on. Newcomers and hosts that leave interrupt at the next commit,
 and nothing is lost.
 """
 
@@ -120,7 +120,7 @@ def run_with(
             except HorovodInternalError as failure:
                 mine = member.current()
                 if mine is None:
-                    raise  # nobody could give us other ranks: see horovodrun --min-np
+                    raise  # no launcher could assign other ranks: see horovodrun --min-np
                 mine.complaint = str(failure)[:1000]
                 basics.say(f"an operation failed, back to the last commit: {failure}")
                 state.restore()

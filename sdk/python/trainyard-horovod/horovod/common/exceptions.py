@@ -3,12 +3,12 @@
 
 class HorovodInternalError(RuntimeError):
     """An operation between ranks failed: a rank died, hangs, or asked for something else. Under
-    elastic training the state goes back to its last commit and those who are left go on."""
+    elastic training the state goes back to its last commit and the remaining ranks go on."""
 
 
 class HostsUpdatedInterrupt(RuntimeError):
     """Hosts came or go, nothing failed: what was computed stays. `skip_sync`:
-    nobody new is there to be told the state."""
+    no new rank needs the state."""
 
     def __init__(self, skip_sync: bool = False) -> None:
         super().__init__("the hosts of this training changed")

@@ -11,7 +11,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 
-# where hosts are named and nobody a port; c10d's backend and the C++ library take the next ones
+# where hosts are named, but no port; c10d's backend and the C++ library take the next ones
 MEETING_PORT = 7828
 RESOURCECONFIG = "/opt/ml/input/config/resourceconfig.json"
 

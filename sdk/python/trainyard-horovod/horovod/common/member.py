@@ -54,7 +54,7 @@ class Member:
         return seat
 
     def changed(self) -> tuple[bool, bool]:
-        """-> (someone waits to be let in, someone is to leave)"""
+        """Returns (a rank waits to be admitted, a rank is to leave)."""
         bits = self._library.member_changed(self.address)
         return bool(bits & 1), bool(bits & 2)
 
@@ -65,7 +65,7 @@ class Member:
 
 
 class Dismissed(SystemExit):
-    """There is no rank for this process any more: its host goes, or the training ended.
+    """Raised when this process has no rank any more: its host leaves, or the training has ended.
     Not an error of the script."""
 
     def __init__(self, words: str) -> None:
@@ -84,7 +84,7 @@ def of_this_process(launch: Launch) -> Member:
 
 
 def current() -> Member | None:
-    """None where nobody may come or go."""
+    """Returns None where membership is fixed."""
     return _member
 
 

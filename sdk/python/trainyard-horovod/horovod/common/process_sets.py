@@ -44,7 +44,7 @@ class ProcessSet:
 
 
 class _Everyone(ProcessSet):
-    """All ranks, whoever they are after the next init()."""
+    """All ranks, also those that exist after the next init()."""
 
     def __init__(self) -> None:
         super().__init__([])

@@ -1,7 +1,7 @@
-"""Ranks that come and go: hosts are looked for again and again, processes started where there is
-room, and those that failed are started anew until their host is given up.
+"""Runs ranks that come and go: discovers hosts repeatedly, starts processes in free slots, and
+starts failed processes again until their host is given up.
 
-What happens to hosts and processes is decided by `Fleet`, which touches nothing; `Driver` does it.
+`Fleet` decides and has no side effects; `Driver` carries out its decisions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from horovod.runner.settings import Settings
 
 LOOK_SECONDS = 1.0  # between two looks at which hosts there are
 DISCOVERY_SECONDS_MAX = 60  # a script that takes longer hangs
-RESTART_SECONDS = 1.0  # before a slot is filled again: those who are left go on meanwhile
+RESTART_SECONDS = 1.0  # before a slot is filled again: the remaining ranks go on meanwhile
 FAILURES_MAX = 3  # of a host's processes in a row; then it is given up, or left alone for a while
 TICK_SECONDS = 0.1
 
@@ -99,7 +99,7 @@ class Fleet:
         site = self.sites[worker.host]
         self.ready_at[(worker.host, worker.slot)] = now + RESTART_SECONDS
         if not failed:
-            # Whoever was asked to leave ends well too; any other that does has trained to the end.
+            # A rank that was requested to leave ends with 0 too; any other has finished.
             self.done = self.done or not worker.told_to_leave
             return None
         site.failures += 1
@@ -256,7 +256,7 @@ class Driver:
 
         for worker in self._fleet.to_start(now):
             # Those of the beginning are worth waiting for;
-            # whoever comes later is let in when it is there.
+            # ranks that come later are admitted when they arrive.
             if self._generation_ranks == 0:
                 self._service.expect(worker.name)
             number = worker.name.rsplit("#", 1)[1]

@@ -181,7 +181,7 @@ def watch(
             return code if code > 0 else 128 - code
         for rank in [rank for rank, process in left.items() if process.poll() == 0]:
             left.pop(rank).drain()
-        # Ranks that never call init() need nobody.
+        # Ranks that never call init() need no peers.
         if not met and came and time.monotonic() > deadline:
             missing = [
                 f"rank {slot.rank} on {slot.host}"

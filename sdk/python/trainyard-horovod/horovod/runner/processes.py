@@ -22,7 +22,7 @@ _print_lock = threading.Lock()
 Catch = Callable[[bytes], bool]  # whether the line was taken
 
 # What a remote shell is told over ssh's input, so that no variable (the secret is one) is seen in a
-# list of processes. The command is ended when the connection is: whoever started it is gone then.
+# list of processes. The command is ended when the connection ends: its launcher has ended then.
 _REMOTE = """cd {folder} 2>/dev/null || true
 {exports}
 exec 3<&0
@@ -187,7 +187,7 @@ class Process:
 
     def drain(self) -> None:
         """After it ended: until its last lines are out,
-        or whoever else holds its output (a child of its) is waited for enough."""
+        or until another holder of its output (a child) has been waited for long enough."""
         for reader in self._readers:
             reader.join(1)
 
@@ -204,7 +204,7 @@ class Process:
 
 
 def end_all(processes: Sequence[Process]) -> None:
-    """Asks all, waits a little, ends those that are left."""
+    """Sends SIGTERM to all, waits, and ends those that remain."""
     for each in processes:
         each.ask()
     deadline = time.monotonic() + GRACE_SECONDS

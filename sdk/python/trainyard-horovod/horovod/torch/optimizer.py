@@ -165,7 +165,7 @@ class _DistributedOptimizer(_Distributed):
             if parameter.requires_grad and parameter not in self._hooked:
                 self._hooked.add(parameter)
                 # The node that adds into .grad: its hooks run when the gradient is whole. Kept,
-                # or it would be made anew.
+                # or it would be made again.
                 accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
                 accumulator.register_hook(self._make_hook(parameter))
                 self._accumulators.append(accumulator)
@@ -259,7 +259,7 @@ class _DistributedOptimizer(_Distributed):
 
     def _forget_handles(self) -> None:
         """After an operation failed, or the ranks changed:
-        what was under way is nobody's any more."""
+        operations under way are dropped."""
         self._handles.clear()
         self._ready.clear()
         self._synchronized = False

@@ -48,7 +48,7 @@ class _Model(_Kept):
 
 class _Optimizer(_Kept):
     def _forget(self) -> None:
-        # What was reduced when an operation failed is nobody's any more.
+        # Tensors that were being reduced when an operation failed are dropped.
         if hasattr(self.value, "_forget_handles"):
             self.value._forget_handles()
 
@@ -77,7 +77,7 @@ class _Scheduler(_Kept):
 
 class _Sampler(_Kept):
     def sync(self) -> None:
-        # Each rank knows what it did itself; the rest is for whoever is there now.
+        # Each rank knows its own part; the rest is divided among the present ranks.
         everyones = allgather_object(self.value.state_dict(), "elastic.sampler")
         done = set().union(
             *(

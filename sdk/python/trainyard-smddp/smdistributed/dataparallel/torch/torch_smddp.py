@@ -7,7 +7,7 @@ import trainyard.torch
 
 trainyard.torch.register("smddp")
 
-# What the library tells scripts and trainers of a rank's place on its host, whoever started it.
+# The variables by which scripts and trainers know a rank's position on its host.
 for _name in ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"):
     if _name in os.environ:
         os.environ.setdefault("SMDATAPARALLEL_LOCAL_RANK", os.environ[_name])
