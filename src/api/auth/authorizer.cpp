@@ -14,7 +14,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kCachedMax = 1024;  // parsed policies of sessions and jobs: some KiB each
+constexpr size_t kCachedPolicies = 1024;  // parsed policies of sessions and jobs: some KiB each
 constexpr std::string_view kAdministrator = "arn:aws:iam::aws:policy/AdministratorAccess";
 
 using SharedPolicies = std::vector<std::shared_ptr<const policy::Policy>>;
@@ -66,7 +66,7 @@ struct Authorizer::Cache {
     }
     SharedPolicies made = make();
     const std::lock_guard lock(mutex);
-    if (policies.size() >= kCachedMax) policies.clear();
+    if (policies.size() >= kCachedPolicies) policies.clear();
     policies.insert_or_assign(name, made);
     return made;
   }

@@ -12,7 +12,7 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kCachedMax = 1024;  // principals with keys: some KiB each
+constexpr size_t kCachedPrincipals = 1024;  // principals with keys: some KiB each
 
 }  // namespace
 
@@ -73,7 +73,7 @@ signing::Keys DelegatedAccess::keys_for(const campaign::Principal& principal) co
     return found->second.keys;
   auto keys = issue_delegated_keys(state_->settings.temporary_key_secret, record, now, kKeysLifetime,
                                    state_->services.random);
-  if (state_->made.size() >= kCachedMax) state_->made.clear();
+  if (state_->made.size() >= kCachedPrincipals) state_->made.clear();
   State::Made made{
       {std::move(keys.access_key_id), std::move(keys.secret_access_key), std::move(keys.session_token)}, now};
   return state_->made.insert_or_assign(record, std::move(made)).first->second.keys;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kFileName = "${filename}";
 constexpr size_t kFileReadBytes = 64 << 10;
 
-const shapes::Service& s3() { return shapes::s3::kService; }
+const shapes::Service& s3_service() { return shapes::s3::kService; }
 
 Failure refused(std::string message) { return s3_failure(403, "AccessDenied", std::move(message)); }
 
@@ -153,18 +153,18 @@ Outcome<Signer> PostForm::check(const Authenticator& authenticator, const net::R
   std::vector<std::string> headers;
   for (const auto& [name, value] : head.headers.fields())
     if (to_lower(name).starts_with("x-amz-")) headers.push_back(to_lower(name));
-  if (!headers.empty()) return unsigned_headers(s3(), headers);
+  if (!headers.empty()) return unsigned_headers(s3_service(), headers);
   if (!field("awsaccesskeyid").empty())
     return invalid_request(
         "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
   const std::string encoded = field("policy");
-  if (encoded.empty()) return missing_authentication(s3());
+  if (encoded.empty()) return missing_authentication(s3_service());
   for (const char* name : {"key", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"})
     if (field(name).empty())
       return invalid_argument("Bucket POST must contain a field named '" + std::string(name) + "'.");
 
   auto signer =
-      authenticator.check_form(s3(),
+      authenticator.check_form(s3_service(),
                                {field("x-amz-algorithm"), field("x-amz-credential"), field("x-amz-date"),
                                 field("x-amz-security-token"), field("x-amz-signature")},
                                encoded, now);

@@ -19,10 +19,6 @@ using campaign::RowState;
 
 constexpr size_t kJobsCountedMax = 100'000;  // running jobs of one region
 
-void set_unless_empty(std::optional<std::string>& member, const std::string& text) {
-  if (!text.empty()) member = text;
-}
-
 // Converts an error: an invalid campaign is an invalid request.
 Failure failure_of_campaign(const Error& error) {
   if (error.kind == Kind::invalid || error.kind == Kind::exhausted)

@@ -37,10 +37,6 @@ std::string decimal(int64_t millionths) {
   return text;
 }
 
-void set_unless_empty(std::optional<std::string>& member, const std::string& text) {
-  if (!text.empty()) member = text;
-}
-
 // Training and billable time, computed by SageMaker's API, so that responses never differ.
 struct Seconds {
   int64_t training = 0, billable = 0;

@@ -3,12 +3,20 @@
 // Threads: called before requests arrive. Lifetime: settings and services outlive the table.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "operations/services.hpp"
 #include "operations/table.hpp"
 
 namespace trainyard::api::trainyard_api {
 
 void add_operations(OperationTable& table, const Settings& settings, const Services& services);
+
+// Sets a member of a response, unless the text is empty.
+inline void set_unless_empty(std::optional<std::string>& member, const std::string& text) {
+  if (!text.empty()) member = text;
+}
 
 // Register the operations by subject.
 void add_campaigns(OperationTable& table, const Settings& settings, const Services& services);

@@ -3,7 +3,7 @@
 namespace trainyard::observe {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kCatalogueVersion = 1;
 
 // Names are BLOBs: they are compared as bytes, and may have any bytes.
 constexpr const char* kSchema = R"(
@@ -84,7 +84,7 @@ std::optional<std::string> after_prefix(std::string prefix) {
 }  // namespace
 
 Result<std::unique_ptr<Catalogue>> Catalogue::open(const std::string& path) {
-  return std::unique_ptr<Catalogue>(new Catalogue(TRY(Database::open(path, kVersion, kSchema))));
+  return std::unique_ptr<Catalogue>(new Catalogue(TRY(Database::open(path, kCatalogueVersion, kSchema))));
 }
 
 Result<void> Catalogue::create_group(const std::string& region, const std::string& group, Instant now) {

@@ -10,7 +10,7 @@
 namespace trainyard::observe {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kMetricsVersion = 1;
 
 // Points are ordered by series and time, so that a query reads consecutive pages. Several may have one instant.
 constexpr const char* kSchema = R"(
@@ -290,7 +290,7 @@ Sample sample_of(Instant at, double value, std::string unit) {
 
 Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory, const MetricSettings& settings) {
   TRY(make_directory(directory));
-  auto database = TRY(Database::open(directory + "/metrics.sqlite", kVersion, kSchema));
+  auto database = TRY(Database::open(directory + "/metrics.sqlite", kMetricsVersion, kSchema));
   TRY(sync_directory(directory));
   return std::unique_ptr<Metrics>(std::make_unique<MetricFile>(std::move(database), settings));
 }

@@ -8,7 +8,7 @@ namespace trainyard::observe {
 namespace {
 
 constexpr std::string_view kMagic = "TYLOGSEG";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kSegmentVersion = 1;
 constexpr uint8_t kEvent = 1;
 constexpr uint8_t kCommit = 2;
 constexpr size_t kEventFixedBytes = 1 + 8 + 8;
@@ -30,7 +30,7 @@ void close_record(std::string& bytes, size_t begin) {
 
 std::string encode_segment_header(const SegmentHeader& header) {
   std::string bytes(kMagic);
-  put(bytes, kVersion);
+  put(bytes, kSegmentVersion);
   put(bytes, header.stream);
   put(bytes, header.base);
   for (const auto* name : {&header.key.region, &header.key.group, &header.key.stream})
@@ -45,9 +45,9 @@ Result<DecodedSegmentHeader> decode_segment_header(std::string_view bytes) {
   if (bytes.size() < kHeaderFixedBytes + 4)
     return corrupt("segment header: it ends after " + std::to_string(bytes.size()) + " bytes");
   if (!bytes.starts_with(kMagic)) return corrupt("segment header: not a segment");
-  if (const auto version = get<uint32_t>(bytes, 8); version != kVersion)
+  if (const auto version = get<uint32_t>(bytes, 8); version != kSegmentVersion)
     return corrupt("segment header: version " + std::to_string(version) + ", known is " +
-                   std::to_string(kVersion));
+                   std::to_string(kSegmentVersion));
   DecodedSegmentHeader decoded;
   decoded.header.stream = get<uint64_t>(bytes, 12);
   decoded.header.base = get<uint64_t>(bytes, 20);

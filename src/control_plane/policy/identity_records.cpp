@@ -121,7 +121,7 @@ Result<std::vector<Tag>> tags_at(const Json& json) {
 }
 
 // A document of an earlier version that is not understood denies everything.
-Document document_of(std::string text, PolicyKind kind) {
+Document stored_document(std::string text, PolicyKind kind) {
   auto parsed = parse_policy(text, kind);
   return {std::move(text), parsed ? *std::move(parsed) : deny_everything()};
 }
@@ -138,7 +138,7 @@ Result<void> read_entity(const Json& json, Entity& entity) {
   if (!found->is_object()) return invalid("inline must be an object");
   for (const auto& [name, text] : found->items()) {
     if (!text.is_string()) return invalid("inline must hold strings");
-    entity.inline_policies.emplace(name, document_of(text.get<std::string>(), PolicyKind::identity));
+    entity.inline_policies.emplace(name, stored_document(text.get<std::string>(), PolicyKind::identity));
   }
   return {};
 }
@@ -174,7 +174,7 @@ Result<void> add_role_record(Identities& identities, const std::string& name, co
   Role role;
   role.name = name;
   TRY(read_entity(json, role));
-  role.trust = document_of(TRY(string_at(json, "trust")), PolicyKind::trust);
+  role.trust = stored_document(TRY(string_at(json, "trust")), PolicyKind::trust);
   role.description = TRY(text_at(json, "description"));
   role.max_session_seconds = TRY(number_at(json, "max_session_seconds", role.max_session_seconds));
   identities.put(std::move(role));
@@ -198,7 +198,7 @@ Result<void> add_policy_record(Identities& identities, const std::string& arn, c
   if (versions == json.end() || !versions->is_array()) return invalid("versions must be a list");
   for (const Json& each : *versions)
     policy.versions.push_back({int(TRY(int_at(each, "number"))),
-                               document_of(TRY(string_at(each, "document")), PolicyKind::identity),
+                               stored_document(TRY(string_at(each, "document")), PolicyKind::identity),
                                from_milliseconds(TRY(number_at(each, "created", 0)))});
   if (!policy.version(policy.default_version)) return invalid("the default version does not exist");
   identities.put(std::move(policy));
@@ -220,7 +220,7 @@ Result<void> add_key_record(Identities& identities, const std::string& id, const
 }
 
 Result<void> add_bucket_policy_record(Identities& identities, const std::string& bucket, const Json& json) {
-  identities.put(BucketPolicy{bucket, document_of(TRY(string_at(json, "document")), PolicyKind::resource)});
+  identities.put(BucketPolicy{bucket, stored_document(TRY(string_at(json, "document")), PolicyKind::resource)});
   return {};
 }
 

@@ -62,7 +62,7 @@ size_t take_header(char* bytes, size_t, size_t count, void* context) {
   return count;
 }
 
-size_t take_body(char* bytes, size_t, size_t count, void* context) {
+size_t forward_body(char* bytes, size_t, size_t count, void* context) {
   auto& transfer = *static_cast<Transfer*>(context);
   auto taken = transfer.start();
   if (taken) taken = transfer.receiver.write({bytes, count});
@@ -146,7 +146,7 @@ Result<void> Forwarder::pass(const Remote& remote, const Passed& request, const 
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
   curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
   curl_easy_setopt(handle, CURLOPT_HEADERDATA, &transfer);
-  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, forward_body);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
   const CURLcode code = curl_easy_perform(handle);
   curl_slist_free_all(lines);

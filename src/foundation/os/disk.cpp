@@ -11,8 +11,6 @@
 #include "base/thread_safety.hpp"
 
 namespace trainyard::os {
-namespace {
-
 Result<void> write_whole(const File& file, std::string_view bytes, const std::string& path) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.descriptor(), bytes.data(), bytes.size());
@@ -22,8 +20,6 @@ Result<void> write_whole(const File& file, std::string_view bytes, const std::st
   }
   return ok();
 }
-
-}  // namespace
 
 Result<File> Disk::create(const std::string& path, int flags, unsigned mode) const {
   if (const int failed = fault(FileStep::create, path)) return from_errno("making " + path, failed);

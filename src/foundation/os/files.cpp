@@ -39,16 +39,6 @@ Result<File> open_file(const std::string& path, int flags, unsigned mode = 0) {
   return File(descriptor);
 }
 
-Result<void> write_whole(const File& file, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file.descriptor(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return from_errno("writing " + path);
-    bytes.remove_prefix(size_t(written));
-  }
-  return ok();
-}
-
 Result<void> close_checked(File file, const std::string& path) {
   // Some file systems report a full disk only here.
   if (::close(file.release()) != 0 && errno != EINTR) return from_errno("closing " + path);

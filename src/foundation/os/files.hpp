@@ -40,6 +40,9 @@ Result<std::string> read_file(const std::string& path, size_t bytes_max = 64 << 
 Result<void> write_file_durably(const std::string& path, std::string_view bytes, unsigned mode = 0600);
 inline constexpr std::string_view kNeighbourPrefix = ".writing-";
 // Writes without durability, for files that can be made again. An existing file is overwritten in place.
+// Writes all of `bytes` to an open file; `path` names it in errors.
+Result<void> write_whole(const File& file, std::string_view bytes, const std::string& path);
+
 Result<void> write_file(const std::string& path, std::string_view bytes, unsigned mode = 0644);
 // Makes the missing directories, each with `mode` less the umask. Harmless when they exist.
 Result<void> make_directories(const std::string& path, unsigned mode = 0755);

@@ -17,11 +17,6 @@ namespace {
 
 constexpr int kNoEntryCode = 255;  // ssh's code when it cannot connect
 
-std::string found_at(const Variables& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
-
 int whole_number(const Variables& variables, std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (const auto number = parse_int(found_at(variables, name))) return static_cast<int>(*number);

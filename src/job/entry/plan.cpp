@@ -24,11 +24,6 @@ constexpr const char* kParameterServer =
     "task_index=config['task']['index'], "
     "config=tf.compat.v1.ConfigProto(device_count={'GPU': 0})).join()";
 
-std::string found_at(const Variables& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
-
 size_t place_of(const std::vector<std::string>& hosts, const std::string& host) {
   return static_cast<size_t>(std::ranges::find(hosts, host) - hosts.begin());
 }

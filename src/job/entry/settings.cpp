@@ -7,6 +7,12 @@
 #include "base/text.hpp"
 
 namespace trainyard::entry {
+
+std::string found_at(const Variables& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? "" : found->second;
+}
+
 namespace {
 
 constexpr int kInformation = 20;  // logging.INFO
@@ -29,11 +35,6 @@ constexpr std::array kDistributionFlags = {
     "sagemaker_multi_worker_mirrored_strategy_enabled",
     "sagemaker_torch_distributed_enabled",
 };
-
-std::string found_at(const Variables& variables, const std::string& name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 std::string text_at(const Json& object, const char* name, const std::string& otherwise) {
   const auto found = object.find(name);

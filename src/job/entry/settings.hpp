@@ -15,6 +15,9 @@ namespace trainyard::entry {
 
 using Variables = std::map<std::string, std::string>;
 
+// Returns a variable's value; empty when it is not set.
+std::string found_at(const Variables& variables, const std::string& name);
+
 // The inputs, before anything is decided.
 struct Found {
   std::string base = "/opt/ml";

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kHelpersName = "trainyard-entry";
 constexpr int kWaitingConnectionsMax = 1024;
-constexpr size_t kReadBytesMax = 64 << 10;
+constexpr size_t kReceiveBytesMax = 64 << 10;
 
 struct Address {
   sockaddr_storage bytes{};
@@ -177,7 +177,7 @@ bool Link::send_more() {
 }
 
 bool Link::receive() {
-  char buffer[kReadBytesMax];
+  char buffer[kReceiveBytesMax];
   for (;;) {
     const ssize_t got = ::recv(descriptor(), buffer, sizeof buffer, 0);
     if (got > 0) {

@@ -29,6 +29,7 @@
 #include "containers/process_limits.hpp"
 #include "containers/process_usage.hpp"
 #include "containers/rootless_sandbox.hpp"
+#include "containers/runtime.hpp"
 #include "containers/system_call_filter.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
@@ -54,19 +55,9 @@ std::string stage_path() { return run_directory() + "/stage"; }
 constexpr size_t kMountinfoBytesMax = 16 << 20;
 
 // Names below a container's directory.
-constexpr const char* kConfigFile = "config.json";
 constexpr const char* kProcessFile = "pid";       // the first process, for readers outside
 constexpr const char* kProcessPipe = "pid.told";  // the runtime writes its process number here
 constexpr const char* kRuntimeLog = "runtime.log";
-
-Result<std::string> find_runtime() {
-  const char* path = ::getenv("PATH");
-  for (const auto folder : split(path ? path : "/usr/local/bin:/usr/bin:/bin", ':')) {
-    const std::string candidate = std::string(folder) + "/crun";
-    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return not_found("no OCI runtime: 'crun' is not on PATH; install the package crun");
-}
 
 struct ChildFailure {
   size_t step;

@@ -27,6 +27,7 @@
 #include "containers/cgroup.hpp"
 #include "containers/container_plan.hpp"
 #include "containers/rootless_sandbox.hpp"
+#include "containers/runtime.hpp"
 #include "os/files.hpp"
 #include "os/process.hpp"
 
@@ -34,7 +35,6 @@ namespace trainyard::containers {
 namespace {
 
 // Below a container's directory (container.cpp).
-constexpr const char* kConfigFile = "config.json";
 constexpr const char* kFirstProcess = "pid";
 constexpr size_t kConfigBytesMax = 16 << 20;
 // The common prefix of this process's own files.
@@ -249,15 +249,6 @@ class Console {
   std::string path_;
   os::File socket_;
 };
-
-Result<std::string> find_runtime() {
-  const char* path = ::getenv("PATH");
-  for (const auto folder : split(path ? path : "/usr/local/bin:/usr/bin:/bin", ':')) {
-    const std::string candidate = std::string(folder) + "/crun";
-    if (!folder.empty() && ::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return not_found("no OCI runtime: 'crun' is not on PATH; install the package crun");
-}
 
 // The parent of a process; 0 when it is invisible.
 int parent_of(int process) {

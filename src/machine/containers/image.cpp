@@ -74,11 +74,6 @@ Result<void> rename_durably(const std::string& from, const std::string& to, cons
   return os::sync_directory(directory);
 }
 
-uint64_t file_bytes(const std::string& path) {
-  struct stat status;
-  return ::stat(path.c_str(), &status) == 0 ? uint64_t(status.st_size) : 0;
-}
-
 Json to_json(const UnpackedImage& image, const std::vector<std::string>& layers) {
   return {{"digest", image.digest},
           {"entrypoint", image.config.entrypoint},

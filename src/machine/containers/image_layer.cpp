@@ -227,6 +227,11 @@ Result<void> unpack_layer(const std::string& archive, const std::string& directo
   return done;
 }
 
+uint64_t file_bytes(const std::string& path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 ? uint64_t(status.st_size) : 0;
+}
+
 uint64_t layer_bytes(const std::string& layer_directory) {
   const auto text = os::read_file(size_of(layer_directory), 64);
   const auto number = text ? parse_int(*text) : Result<int64_t>(text.error());

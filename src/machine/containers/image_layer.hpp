@@ -34,6 +34,9 @@ Result<void> unpack_layer(const std::string& archive, const std::string& directo
 // Links the files of an unpacked layer into `root`, a directory of the same file system, over its present content.
 Result<void> lay_over(const std::string& layer_directory, const std::string& root);
 
+// The size of a file; 0 when it cannot be read.
+uint64_t file_bytes(const std::string& path);
+
 // The size of an unpacked layer; 0 when it is unknown.
 uint64_t layer_bytes(const std::string& layer_directory);
 

@@ -26,11 +26,6 @@ int64_t changed_at(const std::string& path) {
              : 0;
 }
 
-uint64_t file_bytes(const std::string& path) {
-  struct stat status;
-  return ::stat(path.c_str(), &status) == 0 ? uint64_t(status.st_size) : 0;
-}
-
 std::vector<std::string> names_in(const std::string& directory) {
   auto names = os::list_directory(directory);
   return names ? *std::move(names) : std::vector<std::string>();

@@ -43,7 +43,7 @@ std::string comment_text(const std::string& words) {
 // Counts connections by source address.
 constexpr const char* kConnectionsSet = "connections";
 
-constexpr int kReplySecondsMax = 10;        // the kernel answers at once
+constexpr int kKernelReplySecondsMax = 10;        // the kernel answers at once
 constexpr size_t kTableNameBytesMax = 256;  // nft's limit
 
 // Begins a network's table, up to the forward chain: this machine accepts replies only, and traffic of other programs
@@ -122,7 +122,7 @@ Result<void> make_firewall(const DirectFirewall& firewall) { return run_nft(fire
 
 bool has_firewall_table(const std::string& name) {
   const os::File socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER));
-  const timeval limit{kReplySecondsMax, 0};
+  const timeval limit{kKernelReplySecondsMax, 0};
   if (!socket || ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
       name.size() >= kTableNameBytesMax)
     return false;

@@ -5,7 +5,7 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr Duration kLookInterval = 1s;
+constexpr Duration kKeyWait = 1s;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ Result<int> shell_command(World& world, const Arguments& arguments) {
     }
     if (session.ended()) break;
     if (const auto out = session.send(); !out.empty()) TRY(connection->write(out));
-    const auto event = world.terminal.wait(kLookInterval, session.has_room(), connection->descriptor());
+    const auto event = world.terminal.wait(kKeyWait, session.has_room(), connection->descriptor());
     if (event.interrupted) return kExitInterrupted;
     if (event.resized) {
       const auto now = world.terminal.shape();

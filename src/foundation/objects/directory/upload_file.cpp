@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kUploadIdDigits = 32;
 
-Result<std::map<std::string, std::string>> texts_at(const Json& json, const char* name) {
+Result<std::map<std::string, std::string>> text_members(const Json& json, const char* name) {
   std::map<std::string, std::string> texts;
   const auto found = json.find(name);
   if (found == json.end() || !found->is_object()) return corrupt(std::string("no ") + name);
@@ -38,9 +38,9 @@ Result<UploadFile> decode_upload(const std::string& text) {
   upload.info.key = TRY(string_at(json, "key"));
   upload.info.started = from_milliseconds(TRY(int_at(json, "started_ms")));
   upload.options.content_type = TRY(string_at(json, "content_type"));
-  upload.options.headers = TRY(texts_at(json, "headers"));
-  upload.options.metadata = TRY(texts_at(json, "metadata"));
-  upload.options.checksums = TRY(texts_at(json, "checksums"));
+  upload.options.headers = TRY(text_members(json, "headers"));
+  upload.options.metadata = TRY(text_members(json, "metadata"));
+  upload.options.checksums = TRY(text_members(json, "checksums"));
   upload.options.checksum_of_whole = TRY(bool_at(json, "checksum_of_whole"));
   upload.options.only_if_absent = TRY(bool_at(json, "only_if_absent"));
   if (json.contains("owner")) upload.options.owner = TRY(string_at(json, "owner"));
