@@ -43,6 +43,8 @@ BENCHES = (
     "logs",
     "idle",
     "image",
+    "edit",
+    "clone",
 )
 
 

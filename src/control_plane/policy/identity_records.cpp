@@ -220,7 +220,8 @@ Result<void> add_key_record(Identities& identities, const std::string& id, const
 }
 
 Result<void> add_bucket_policy_record(Identities& identities, const std::string& bucket, const Json& json) {
-  identities.put(BucketPolicy{bucket, stored_document(TRY(string_at(json, "document")), PolicyKind::resource)});
+  identities.put(
+      BucketPolicy{bucket, stored_document(TRY(string_at(json, "document")), PolicyKind::resource)});
   return {};
 }
 

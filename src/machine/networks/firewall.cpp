@@ -43,7 +43,7 @@ std::string comment_text(const std::string& words) {
 // Counts connections by source address.
 constexpr const char* kConnectionsSet = "connections";
 
-constexpr int kKernelReplySecondsMax = 10;        // the kernel answers at once
+constexpr int kKernelReplySecondsMax = 10;  // the kernel answers at once
 constexpr size_t kTableNameBytesMax = 256;  // nft's limit
 
 // Begins a network's table, up to the forward chain: this machine accepts replies only, and traffic of other programs
