@@ -144,7 +144,12 @@ world.Barrier()
 
 def test_mpi_on_two_hosts(cluster: Server) -> None:
     _, lines = scripts.run(
-        cluster, "mpi", "train.py", {"train.py": MPI4PY}, hosts=2, hyperparameters=MPI | {"epochs": 3}
+        cluster,
+        "mpi",
+        "train.py",
+        {"train.py": MPI4PY},
+        hosts=2,
+        hyperparameters=MPI | {"epochs": 3},
     )
     ranks = sorted(line for line in lines if "RANK" in line)
     assert ranks == [
@@ -227,7 +232,9 @@ def test_mpi_runs_any_program(cluster: Server, program: bytes) -> None:
         status="Failed",
         hyperparameters=MPI | {"sagemaker_mpi_num_of_processes_per_host": 1, "crash": 1},
     )
-    assert "(algo-2, rank 1, killed by SIGSEGV)\n" in done["FailureReason"], done["FailureReason"]
+    assert "(algo-2, rank 1, killed by SIGSEGV (segmentation fault))\n" in done["FailureReason"], (
+        done["FailureReason"]
+    )
     assert done["FailureReason"].endswith("exit code: 139 (algo-2)")
 
 
@@ -320,7 +327,12 @@ def test_ranks_under_mpirun_save_when_they_are_stopped(cluster: Server) -> None:
     sagemaker, logs = cluster.boto("sagemaker"), cluster.boto("logs")
     sagemaker.create_training_job(
         **scripts.request(
-            cluster, "mpi-stop", "train.py", {"train.py": WAIT_TO_STOP}, hosts=2, hyperparameters=MPI
+            cluster,
+            "mpi-stop",
+            "train.py",
+            {"train.py": WAIT_TO_STOP},
+            hosts=2,
+            hyperparameters=MPI,
         )
     )
 
@@ -391,7 +403,9 @@ print("mpirun is through with", here)
 """
 
 
-def test_an_entry_point_with_its_own_sshd_and_mpirun(cluster: Server, tmp_path: pathlib.Path) -> None:
+def test_an_entry_point_with_its_own_sshd_and_mpirun(
+    cluster: Server, tmp_path: pathlib.Path
+) -> None:
     subprocess.run(
         ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "id"], check=True
     )

@@ -157,6 +157,15 @@ def test_a_package_is_installed_and_run_as_a_module(cluster: Server) -> None:
     assert "__main__ ['--epochs', '2']" in lines
 
 
+# Prints on its standard output only, so that no exception can be found on the other stream.
+STEPS_AND_SIGILL = """\
+import os
+for i in range(100):
+    print("step", i, flush=True)
+os.kill(os.getpid(), 4)
+"""
+
+
 @pytest.mark.parametrize(
     "name, files, reason",
     [
@@ -176,7 +185,18 @@ def test_a_package_is_installed_and_run_as_a_module(cluster: Server) -> None:
         (
             "signal",
             {"train.py": "import os; os.kill(os.getpid(), 11)"},
-            "AlgorithmError: ExecuteUserScriptError: algo-1, killed by SIGSEGV",
+            (
+                "AlgorithmError: ExecuteUserScriptError: algo-1, killed by SIGSEGV (segmentation"
+                " fault)"
+            ),
+        ),
+        (
+            "last-lines",
+            {"train.py": STEPS_AND_SIGILL},
+            (
+                "AlgorithmError: ExecuteUserScriptError: step 99 (algo-1, killed by SIGILL"
+                ' (illegal instruction))\nCommand "/usr/bin/python3 train.py"\nstep 80\nstep 81\n'
+            ),
         ),
         (
             "unmet",
@@ -201,7 +221,7 @@ def test_failures_are_told_well(
 ) -> None:
     done, _ = scripts.run(cluster, f"fails-{name}", "train.py", files, status="Failed")
     assert done["FailureReason"].startswith(reason), done["FailureReason"]
-    code = {"exits": 7, "signal": 139}.get(name, 1)
+    code = {"exits": 7, "signal": 139, "last-lines": 132}.get(name, 1)
     assert done["FailureReason"].endswith(f", exit code: {code}")
 
 
@@ -217,6 +237,7 @@ def test_memory_that_runs_out_is_named_with_its_limit(cluster: Server) -> None:
     )
     assert (
         "OutOfMemory: the memory limit of" in done["FailureReason"]
+        and "shortly before, most was used by python3" in done["FailureReason"]
         and "SIGKILL" in done["FailureReason"]
     ), done["FailureReason"]
 

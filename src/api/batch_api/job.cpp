@@ -72,7 +72,7 @@ batch::AttemptDetail describe_attempt(const domain::Job& job, const domain::Atte
     detail.started_at = milliseconds(*attempt.training_started);
   }
   detail.stopped_at = milliseconds(*attempt.ended);
-  detail.status_reason = end.status_reason;
+  detail.status_reason = catalog::attempt_status_reason(job, attempt);
   return detail;
 }
 

@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "contract/failure_text.hpp"
 #include "domain/array.hpp"
 
 namespace trainyard::batch {
@@ -11,6 +12,9 @@ using namespace domain;
 
 namespace {
 
+constexpr std::string_view kContainerExited = "Essential container in task exited";
+constexpr std::string_view kOutOfMemory = "OutOfMemory";
+constexpr size_t kCauseBytesMax = 300;
 constexpr size_t kInstanceDigits = 17;  // hex digits of an instance's id, as AWS
 // In the order of domain::Stage.
 constexpr std::string_view kStatusNames[] = {"SUBMITTED", "PENDING",   "RUNNABLE", "STARTING",
@@ -35,7 +39,17 @@ std::string status_reason_of(Fault fault, const std::optional<int>& exit_code, c
     case Fault::algorithm:
       break;
   }
-  return "Essential container in task exited";
+  return std::string(kContainerExited);
+}
+
+// AWS's text only says that the container has ended: adds the memory limit or the signal that ended it.
+std::string with_cause(std::string status_reason, const std::optional<int>& exit_code,
+                       const std::string& failure) {
+  if (status_reason != kContainerExited || !exit_code) return status_reason;
+  const std::string cause = failure.starts_with(kOutOfMemory)
+                                ? shorten(failure.substr(0, failure.find('\n')), kCauseBytesMax)
+                                : contract::describe_signal(*exit_code);
+  return cause.empty() ? status_reason : status_reason + ": " + cause;
 }
 
 // "" unless the job was stopped early.
@@ -84,12 +98,13 @@ std::string node_status_reason(const Job& job, HostIndex host) {
     const bool waits = own.state < HostState::running;
     return waits ? "starts when the main node of the job runs" : "";
   }
-  return status_reason_of(own.fault.value_or(Fault::algorithm), own.exit_code, own.machine);
+  return with_cause(status_reason_of(own.fault.value_or(Fault::algorithm), own.exit_code, own.machine),
+                    own.exit_code, own.failure);
 }
 
 std::string container_reason(Fault fault, const std::string& failure) {
   if (fault != Fault::algorithm) return failure;
-  return failure.starts_with("OutOfMemory") ? "OutOfMemoryError: Container killed due to memory usage" : "";
+  return failure.starts_with(kOutOfMemory) ? "OutOfMemoryError: Container killed due to memory usage" : "";
 }
 
 AttemptEnd end_of(const Job& job, const Attempt& attempt) {
@@ -118,7 +133,12 @@ std::string status_reason(const Job& job) {
   const Attempt* attempt = job.attempt();
   if (job.is_array() && job.state == JobState::failed) return "Array Child Job failed";
   if (!attempt || !attempt->ended) return "";
-  return end_of(job, *attempt).status_reason;
+  return attempt_status_reason(job, *attempt);
+}
+
+std::string attempt_status_reason(const Job& job, const Attempt& attempt) {
+  const AttemptEnd end = end_of(job, attempt);
+  return with_cause(end.status_reason, end.exit_code, attempt.failure);
 }
 
 }  // namespace trainyard::batch

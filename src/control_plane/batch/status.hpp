@@ -21,6 +21,9 @@ std::string node_status_reason(const domain::Job& job, domain::HostIndex host);
 domain::AttemptEnd end_of(const domain::Job& job, const domain::Attempt& attempt);
 // Returns the reason of a container's end next to its exit code, without the container's own output.
 std::string container_reason(domain::Fault fault, const std::string& failure);
+// Returns the statusReason of an attempt that users see: the text that rules match, then the signal or the memory limit
+// that ended its container.
+std::string attempt_status_reason(const domain::Job& job, const domain::Attempt& attempt);
 // Returns the statusReason: why it waits, or how it ended.
 std::string status_reason(const domain::Job& job);
 

@@ -95,6 +95,29 @@ TEST(BatchJob, AnAttemptsEndIsInTheWordsThatRulesMatch) {
   }
 }
 
+TEST(BatchJob, TheShownReasonNamesTheSignalOrTheMemoryLimit) {
+  const auto shown = [](std::optional<int> exit_code, const std::string& failure,
+                        Fault fault = Fault::algorithm) {
+    Job job = batch_job(JobState::failed);
+    Attempt& attempt = job.attempts.emplace_back();
+    attempt.ended = Instant{};
+    attempt.fault = fault;
+    attempt.failure = failure;
+    attempt.exit_code = exit_code;
+    EXPECT_EQ(status_reason(job), attempt_status_reason(job, attempt));
+    return status_reason(job);
+  };
+  const std::string exited = "Essential container in task exited";
+  EXPECT_EQ(shown(3, "my own words"), exited);
+  EXPECT_EQ(shown({}, ""), exited);
+  EXPECT_EQ(shown(139, "killed by SIGSEGV (segmentation fault)\nlast line"),
+            exited + ": killed by SIGSEGV (segmentation fault)");
+  EXPECT_EQ(shown(137, "last line"), exited + ": killed by SIGKILL");
+  EXPECT_EQ(shown(137, "OutOfMemory: the memory limit of 1.0 GiB was hit\nlast line"),
+            exited + ": OutOfMemory: the memory limit of 1.0 GiB was hit");
+  EXPECT_EQ(shown(137, "it was lost", Fault::internal), "Task stopped by an internal error");
+}
+
 TEST(BatchJob, AnAttemptThatWasInterruptedLostItsHostUnlessItWasDoneAllTheSame) {
   Job job = batch_job(JobState::waiting);
   Attempt& attempt = job.attempts.emplace_back();

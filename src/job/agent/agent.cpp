@@ -1,5 +1,6 @@
 #include "agent/agent.hpp"
 
+#include "agent/exit_reason.hpp"
 #include "agent/job_config.hpp"
 #include "agent/steps.hpp"
 #include "base/check.hpp"
@@ -26,6 +27,8 @@ constexpr Duration kUnseenTimeMax = 2min;
 constexpr size_t kFailureBytesMax = 4 * contract::kFailureCharactersMax + 64;
 // After the end of the first process the kernel ends the others; their output is read within this time.
 constexpr Duration kLastWordsMax = 5s;
+// Processes that are named when the memory limit is hit. They are looked for while at least half of it is used.
+constexpr size_t kLargestProcesses = 3;
 
 }  // namespace
 
@@ -225,6 +228,7 @@ void Agent::watch_process() {
       if (!(at_start && order_.spec.queue) && world_.clock.monotonic() >= meter_.due()) measure();
       auto exited = context_.container->wait(kWatchInterval);
       if (exited && !*exited) {
+        note_largest_processes();
         tell(metric_files_.look(*context_.ml_tree, world_.clock.now()));
         // A program that waits for bytes that will not come would wait forever.
         if (context_.input_failure.get()) context_.container->kill_all();
@@ -292,15 +296,12 @@ ProcessExited Agent::explain_exit(const containers::ContainerExit& exited) {
     world_.facts.say(volume + ": what is written beyond it, to " +
                      (order_.spec.contract == domain::Contract::plain ? "volumes of the job" : "/opt/ml") +
                      " or over the image, is refused");
-  if (exited.out_of_memory) {
-    event.reason = "OutOfMemory: the memory limit of " + share_in_words(order_) + " was hit";
-    if (!failure.empty()) event.reason += "; " + failure;
-  } else if (!failure.empty()) {
-    event.reason = failure;
-  } else {
-    const auto words = context_.pump->last_words();
-    event.reason = words.empty() ? "the process left no failure file and printed nothing" : words;
-  }
+  event.reason = exit_reason({.code = exited.code,
+                              .out_of_memory = exited.out_of_memory,
+                              .limit = share_in_words(order_),
+                              .largest = largest_processes_,
+                              .failure = failure,
+                              .last_words = context_.pump->last_words()});
   if (volume_full) event.reason = volume + "; " + event.reason;
   return event;
 }
@@ -315,6 +316,13 @@ void Agent::look_for_a_stall() {
   if (!news->empty()) fact.message = context_.host_name() + " " + *news;
   world_.facts.say(news->empty() ? "the job continues" : "this host " + *news);
   world_.facts.state(std::move(fact));
+}
+
+void Agent::note_largest_processes() {
+  if (order_.share.memory_bytes <= 0) return;
+  const auto usage = context_.container->usage();
+  if (usage && usage->memory_bytes >= order_.share.memory_bytes / 2)
+    largest_processes_ = context_.container->largest_processes(kLargestProcesses);
 }
 
 void Agent::tell(std::vector<wire::MetricPoint> points) {

@@ -58,6 +58,7 @@ class Agent {
   void measure();
   void tell(std::vector<wire::MetricPoint> points);
   void look_for_a_stall();
+  void note_largest_processes();
 
   const wire::Order& order_;
   Dependencies& world_;
@@ -66,8 +67,9 @@ class Agent {
   Greeting greeting_;
   StepContext context_;
   HostRun run_;
-  UsageMeter meter_;          // confined to the watcher while it runs
-  MetricFiles metric_files_;  // confined to the watcher
+  UsageMeter meter_;                                          // confined to the watcher while it runs
+  MetricFiles metric_files_;                                  // confined to the watcher
+  std::vector<containers::ProcessMemory> largest_processes_;  // confined to the watcher
   bool left_ = false;
   bool dismissed_ = false;
   WatchedTime time_;  // of the loop: time during which the agent was suspended does not count

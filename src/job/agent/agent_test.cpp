@@ -82,6 +82,7 @@ class Played final : public containers::Container {
     int output;
     const std::atomic<bool>& told_to_stop;
     const std::atomic<bool>& killed;
+    const std::atomic<bool>& asked_for_largest;
     bool out_of_memory = false;
     void print(const std::string& text) const {
       ASSERT_EQ(::write(output, text.data(), text.size()), static_cast<ssize_t>(text.size()));
@@ -91,7 +92,7 @@ class Played final : public containers::Container {
 
   Played(Play play, int output) {
     thread_ = std::thread([this, play = std::move(play), output] {
-      Hands hands{output, told_to_stop_, killed_};
+      Hands hands{output, told_to_stop_, killed_, asked_for_largest_};
       const int code = play(hands);
       ::close(output);
       const MutexLock lock(mutex_);
@@ -116,12 +117,17 @@ class Played final : public containers::Container {
     changed_.wait_for(lock, at_most, [&]() REQUIRES(mutex_) { return exit_.has_value(); });
     return exit_;
   }
+  std::vector<containers::ProcessMemory> largest_processes(size_t count_max) override {
+    EXPECT_EQ(count_max, 3u);
+    asked_for_largest_ = true;
+    return {{"python3", 512 << 20}};
+  }
   Result<containers::ContainerUsage> usage() override {
     return containers::ContainerUsage{std::chrono::seconds(1), 512 << 20};
   }
 
  private:
-  std::atomic<bool> told_to_stop_ = false, killed_ = false;
+  std::atomic<bool> told_to_stop_ = false, killed_ = false, asked_for_largest_ = false;
   Mutex mutex_;
   ConditionVariable changed_;
   std::optional<containers::ContainerExit> exit_ GUARDED_BY(mutex_);
@@ -256,6 +262,28 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
     return 137;
   });
   EXPECT_EQ(finish().message, "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
+}
+
+TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
+  start([](Played::Hands& hands) {
+    while (!hands.asked_for_largest) std::this_thread::yield();
+    hands.out_of_memory = true;
+    return 137;
+  });
+  EXPECT_EQ(
+      finish().message,
+      "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, most was used "
+      "by python3 (512 MiB)");
+}
+
+TEST_F(AgentTest, ASignalIsDescribedBeforeTheLastLines) {
+  start([](Played::Hands& hands) {
+    for (int i = 0; i < 100; ++i) hands.print("step " + std::to_string(i) + "\n");
+    return 139;
+  });
+  const std::string message = finish().message;
+  EXPECT_TRUE(message.starts_with("killed by SIGSEGV (segmentation fault)\nstep 80\nstep 81\n")) << message;
+  EXPECT_TRUE(message.ends_with("\nstep 99")) << message;
 }
 
 TEST_F(AgentTest, AStopTerminatesThenUploadsTheModel) {

@@ -7,14 +7,24 @@
 #include <csignal>
 #include <utility>
 
-#include "entry/failure.hpp"
-
 namespace trainyard::entry {
 namespace {
 
 // A longer line is forwarded in pieces.
 constexpr size_t kLineBytesMax = 64 << 10;
 constexpr int kOutput = 1, kErrors = 2;
+// Read of a process that has ended: more than its pipe holds. An orphan may write to that pipe without an end.
+constexpr size_t kLastBytesMax = 4 << 20;
+
+// Keeps the end of the text.
+void keep_end(std::string& end, std::string_view text) {
+  if (text.size() >= kLastWordsBytesMax) {
+    end = text.substr(text.size() - kLastWordsBytesMax);
+    return;
+  }
+  end += text;
+  if (end.size() > kLastWordsBytesMax) end.erase(0, end.size() - kLastWordsBytesMax);
+}
 
 }  // namespace
 
@@ -36,8 +46,7 @@ bool Signals::take() {
 }
 
 Result<void> Children::start(Command command, Kind kind) {
-  command.catch_errors = true;
-  command.catch_output = kind.whole_lines || kind.change_line;
+  command.catch_errors = command.catch_output = true;
   Child child;
   for (const auto& argument : command.arguments)
     child.command += (child.command.empty() ? "" : " ") + argument;
@@ -59,42 +68,53 @@ void Children::pump() {
   for (auto& [process, child] : children_) pass_on(child, false);
 }
 
+// Forwards output before errors: what a process prints before its traceback stays before it.
 void Children::pass_on(Child& child, bool to_the_end) {
+  pass_on_output(child, to_the_end);
+  size_t bytes = 0;
   for (bool more = true; more && child.running.errors;) {
     std::string text;
     const bool open = read_available(child.running.errors, text);
+    bytes += text.size();
     write_all(kErrors, text);
-    child.last_words += text;
-    if (child.last_words.size() > kLastWordsBytesMax)
-      child.last_words.erase(0, child.last_words.size() - kLastWordsBytesMax);
+    keep_end(child.printed.errors, text);
+    keep_end(child.printed.all, text);
     if (!open) child.running.errors.close();
-    more = to_the_end && !text.empty();
+    more = to_the_end && !text.empty() && bytes < kLastBytesMax;
   }
-  pass_on_output(child, to_the_end);
 }
 
 void Children::pass_on_output(Child& child, bool to_the_end) {
+  size_t bytes = 0;
   for (bool more = true; more && child.running.output;) {
     std::string text;
     const bool open = read_available(child.running.output, text);
-    more = to_the_end && !text.empty();
-    child.partial_line += text;
-    std::string lines;
-    size_t begin = 0;
-    if (!child.kind.change_line) {
-      begin = child.partial_line.rfind('\n') + 1;  // none: 0
-      lines = child.partial_line.substr(0, begin);
-    }
-    for (size_t end; (end = child.partial_line.find('\n', begin)) != std::string::npos; begin = end + 1)
-      lines += child.kind.change_line(std::string_view(child.partial_line).substr(begin, end - begin));
-    child.partial_line.erase(0, begin);
-    if (child.partial_line.size() > kLineBytesMax || !open) {
-      lines += child.partial_line;
-      child.partial_line.clear();
-    }
-    write_all(kOutput, lines);
+    bytes += text.size();
+    more = to_the_end && !text.empty() && bytes < kLastBytesMax;
+    keep_end(child.printed.all, text);
+    if (child.kind.change_line || child.kind.whole_lines) text = whole_lines(child, std::move(text), !open);
+    write_all(kOutput, text);
     if (!open) child.running.output.close();
   }
+}
+
+// Returns the lines that the text completes, changed if the kind says so; at the end of the output, all of it.
+std::string Children::whole_lines(Child& child, std::string text, bool at_the_end) {
+  child.partial_line += text;
+  std::string lines;
+  size_t begin = 0;
+  if (!child.kind.change_line) {
+    begin = child.partial_line.rfind('\n') + 1;  // none: 0
+    lines = child.partial_line.substr(0, begin);
+  }
+  for (size_t end; (end = child.partial_line.find('\n', begin)) != std::string::npos; begin = end + 1)
+    lines += child.kind.change_line(std::string_view(child.partial_line).substr(begin, end - begin));
+  child.partial_line.erase(0, begin);
+  if (child.partial_line.size() > kLineBytesMax || at_the_end) {
+    lines += child.partial_line;
+    child.partial_line.clear();
+  }
+  return lines;
 }
 
 std::vector<Children::Exit> Children::reap() {
@@ -107,7 +127,7 @@ std::vector<Children::Exit> Children::reap() {
     pass_on(child, true);
     write_all(kOutput, child.partial_line);
     exits.push_back(
-        {std::move(child.kind), exit_code_of(status), std::move(child.last_words), std::move(child.command)});
+        {std::move(child.kind), exit_code_of(status), std::move(child.printed), std::move(child.command)});
     children_.erase(found);
   }
   return exits;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "entry/failure.hpp"
 #include "entry/plan.hpp"
 #include "entry/processes.hpp"
 
@@ -36,17 +37,17 @@ class Children {
     uint32_t number = 0;        // of a line that another host requested; 0 for others
     bool signal_group = false;  // a stop signal goes to the whole group instead of the process
     bool whole_lines = false;   // of its output: other processes write to the same log
-    // Changes each line of its output, with its newline, before it is forwarded; none: its output is not read.
+    // Changes each line of its output, with its newline, before it is forwarded.
     std::function<std::string(std::string_view)> change_line;
   };
   struct Exit {
     Kind kind;
     int code = 0;
-    std::string last_words;  // the end of its standard error
-    std::string command;     // for messages
+    Printed printed;
+    std::string command;  // for messages
   };
 
-  // Starts a process. Its standard error is read; its output if kind requires it.
+  // Starts a process, whose output and standard error are read.
   Result<void> start(Command command, Kind kind);
   bool empty() const { return children_.empty(); }
 
@@ -65,11 +66,13 @@ class Children {
   struct Child {
     Kind kind;
     Running running;
-    std::string last_words, partial_line, command;
+    Printed printed;
+    std::string partial_line, command;
     bool asked_to_end = false;
   };
   void pass_on(Child& child, bool to_the_end);
   void pass_on_output(Child& child, bool to_the_end);
+  static std::string whole_lines(Child& child, std::string text, bool at_the_end);
 
   std::map<pid_t, Child> children_;
 };

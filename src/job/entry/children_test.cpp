@@ -53,7 +53,7 @@ TEST_F(ChildrenTest, ReportTheirExitAndLastOutput) {
   start("echo one >&2; echo two >&2; exit 7");
   const auto exit = wait();
   EXPECT_EQ(exit.code, 7);
-  EXPECT_EQ(exit.last_words, "one\ntwo\n");
+  EXPECT_EQ(exit.printed.errors, "one\ntwo\n");
   EXPECT_TRUE(exit.command.starts_with("sh -c echo one"));
   EXPECT_TRUE(children_.empty());
   start("kill -SEGV $$");
@@ -63,8 +63,22 @@ TEST_F(ChildrenTest, ReportTheirExitAndLastOutput) {
 TEST_F(ChildrenTest, KeepOnlyTheEndOfAFlood) {
   start("i=0; while [ $i -lt 4000 ]; do echo line $i of many; i=$((i+1)); done >&2; echo end >&2; exit 1");
   const auto exit = wait();
-  EXPECT_LE(exit.last_words.size(), 16u << 10);
-  EXPECT_TRUE(exit.last_words.ends_with("line 3999 of many\nend\n"));
+  EXPECT_LE(exit.printed.errors.size(), 16u << 10);
+  EXPECT_TRUE(exit.printed.errors.ends_with("line 3999 of many\nend\n"));
+}
+
+TEST_F(ChildrenTest, KeepTheEndOfBothStreams) {
+  start("echo one; echo two >&2; exit 3");
+  const auto exit = wait();
+  EXPECT_EQ(exit.printed.errors, "two\n");
+  EXPECT_NE(exit.printed.all.find("one\n"), std::string::npos) << exit.printed.all;
+  EXPECT_NE(exit.printed.all.find("two\n"), std::string::npos) << exit.printed.all;
+}
+
+// A process that it leaves behind may print for as long as the container runs.
+TEST_F(ChildrenTest, DoNotWaitForTheOutputOfAnOrphan) {
+  start("(while :; do echo flood; done) & exit 5");
+  EXPECT_EQ(wait().code, 5);
 }
 
 TEST_F(ChildrenTest, ForwardChangedLines) {

@@ -1,19 +1,18 @@
 #include "entry/failure.hpp"
 
-#include <csignal>
-
 #include <algorithm>
 #include <vector>
 
 #include "base/text.hpp"
+#include "contract/failure_text.hpp"
 
 namespace trainyard::entry {
 namespace {
 
 constexpr std::string_view kTracebackHead = "Traceback (most recent call last):";
-constexpr int kSignalExitBase = 128;
 // FailureReason shows a thousand characters: most of them for the exception, then its last frames.
 constexpr size_t kExceptionBytesMax = 600;
+constexpr size_t kLastLineBytesMax = 200;  // of a process that raised none: the lines before it follow
 constexpr size_t kDetailBytesMax = 700;
 constexpr size_t kCommandBytesMax = 200;
 
@@ -88,6 +87,11 @@ Traceback find_traceback(const std::vector<std::string>& lines) {
   return traceback;
 }
 
+std::string last_line(std::string_view printed) {
+  const auto lines = bare_lines(printed);
+  return lines.empty() ? "" : shorten(trim(lines.back()), kLastLineBytesMax);
+}
+
 std::string joined(const std::vector<std::string>& lines, size_t begin, size_t end) {
   std::string text;
   for (size_t i = begin; i < end; ++i) text += (i == begin ? "" : "\n") + lines[i];
@@ -104,30 +108,11 @@ size_t end_of_exception(const std::vector<std::string>& lines, const Traceback& 
 }
 
 std::string how_it_ended(int code) {
-  if (code > kSignalExitBase && code < kSignalExitBase + 65) {
-    const int number = code - kSignalExitBase;
-    std::string text = "killed by " + signal_name(number);
-    if (number == SIGKILL) text += ", as the kernel does when memory runs out";
-    return text;
-  }
-  return "exit code " + std::to_string(code);
+  const std::string by_signal = contract::describe_signal(code);
+  return by_signal.empty() ? "exit code " + std::to_string(code) : by_signal;
 }
 
 }  // namespace
-
-std::string signal_name(int number) {
-  static constexpr struct {
-    int number;
-    const char* name;
-  } kNames[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
-                {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-                {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
-                {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
-                {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"}};
-  for (const auto& each : kNames)
-    if (each.number == number) return each.name;
-  return "signal " + std::to_string(number);
-}
 
 std::string last_exception(std::string_view printed) {
   const auto lines = bare_lines(printed);
@@ -145,36 +130,31 @@ std::string last_traceback(std::string_view printed) {
 
 std::string last_lines(std::string_view printed, size_t bytes_max) {
   const auto lines = bare_lines(printed);
-  size_t begin = lines.size(), bytes = 0;
-  while (begin > 0 && bytes + lines[begin - 1].size() + 1 <= bytes_max) bytes += lines[--begin].size() + 1;
-  if (begin == lines.size() && !lines.empty()) return shorten(lines.back(), bytes_max);
-  return joined(lines, begin, lines.size());
+  return contract::last_lines(joined(lines, 0, lines.size()), bytes_max);
 }
 
 std::string describe_failure(std::string_view title, const Failure& failure, bool with_rank,
-                             std::string_view printed, std::string_view command) {
+                             const Printed& printed, std::string_view command) {
   const std::string where = failure.host + (with_rank ? ", rank " + std::to_string(failure.rank) : "");
-  const std::string exception = last_exception(printed);
-  std::string what = shorten(exception, kExceptionBytesMax), details;
-  if (!exception.empty()) {
-    details = last_traceback(printed);
-    // Its last frames are nearest to the error.
-    if (details.size() > kDetailBytesMax) details = "..\n" + last_lines(details, kDetailBytesMax);
-  } else {
-    details = last_lines(printed, kDetailBytesMax);
-    const size_t last = details.find_last_of('\n');
-    what = shorten(framed_words(printed), kExceptionBytesMax);
-    if (what.empty())
-      what =
-          shorten(trim(last == std::string::npos ? details : details.substr(last + 1)), kExceptionBytesMax);
-    if (what == trim(details)) details.clear();
-  }
+  const std::string exception = last_exception(printed.errors);
+  std::string what = shorten(exception, kExceptionBytesMax);
+  if (what.empty()) what = shorten(framed_words(printed.errors), kExceptionBytesMax);
+  const std::string output = printed.all.empty() ? printed.errors : printed.all;
+  if (what.empty()) what = last_line(output);
   const std::string ended = where + ", " + how_it_ended(failure.code);
   std::string text = std::string(title) + ": ";
-  text += what.empty() ? ended + "; it printed nothing on its standard error" : what + " (" + ended + ")";
+  text += what.empty() ? ended + "; it printed nothing" : what + " (" + ended + ")";
   if (!command.empty()) text += "\nCommand \"" + shorten(command, kCommandBytesMax) + "\"";
-  if (!details.empty()) text += "\n" + details;
-  return to_utf8(text);
+  text = to_utf8(text);
+  if (!exception.empty()) {
+    std::string traceback = last_traceback(printed.errors);
+    // Its last frames are nearest to the error.
+    if (traceback.size() > kDetailBytesMax) traceback = "..\n" + last_lines(traceback, kDetailBytesMax);
+    return text + "\n" + to_utf8(traceback);
+  }
+  const size_t room = contract::kShownBytesMax - std::min(contract::kShownBytesMax, text.size() + 1);
+  const std::string details = to_utf8(last_lines(output, room));
+  return details.empty() || details == what ? text : text + "\n" + details;
 }
 
 }  // namespace trainyard::entry

@@ -8,8 +8,15 @@
 
 namespace trainyard::entry {
 
-// Bytes kept of a process's standard error: a traceback of the usual depth and the output after it.
+// Bytes kept of a process's standard error, and of all its output: a traceback of the usual depth and the lines after
+// it.
 inline constexpr size_t kLastWordsBytesMax = 16 << 10;
+
+// The end of what a process printed.
+struct Printed {
+  std::string errors;
+  std::string all = {};  // both streams, in the order in which they arrived; "": only errors are known
+};
 
 // A process that failed.
 struct Failure {
@@ -19,20 +26,18 @@ struct Failure {
   std::string text;  // of the failure file
 };
 
-// "SIGKILL" for 9.
-std::string signal_name(int number);
 // Returns "ValueError: no such column" of the last traceback in a process's output, "" without one. Prefixes that
 // launchers add to lines are removed.
 std::string last_exception(std::string_view printed);
 // Returns the last traceback, complete, with its exception; "" without one.
 std::string last_traceback(std::string_view printed);
-// Returns the last lines, at most so many bytes.
+// Returns the last lines, at most contract::kLastLinesMax and so many bytes.
 std::string last_lines(std::string_view printed, size_t bytes_max);
 
 // Returns the failure file's text: the error first, then host and rank, then details; the essential part is in
-// the first kFailureCharactersMax characters. `title` is the kind of fault, in AWS's words:
-// "ExecuteUserScriptError".
+// the first kFailureCharactersMax characters. Without an exception, the details are the last lines of the output.
+// `title` is the kind of fault, in AWS's words: "ExecuteUserScriptError".
 std::string describe_failure(std::string_view title, const Failure& failure, bool with_rank,
-                             std::string_view printed, std::string_view command);
+                             const Printed& printed, std::string_view command);
 
 }  // namespace trainyard::entry

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "contract/failure_text.hpp"
 #include "entry/output_prefix.hpp"
 
 namespace trainyard::entry {
@@ -40,31 +41,48 @@ TEST(Failure, IsTheLastTracebacksException) {
 
 TEST(Failure, IsDescribed) {
   const Failure raised{"algo-2", 3, 1, ""};
-  const auto text = describe_failure("ExecuteUserScriptError", raised, true, kTraceback, "python3 train.py");
+  const auto text =
+      describe_failure("ExecuteUserScriptError", raised, true, {kTraceback}, "python3 train.py");
   EXPECT_TRUE(
       text.starts_with("ExecuteUserScriptError: ValueError: no such column (algo-2, rank 3, exit code 1)\n"
                        "Command \"python3 train.py\"\nTraceback (most recent call last):\n"))
       << text;
   EXPECT_TRUE(text.ends_with("ValueError: no such column"));
 
-  const auto silent = describe_failure("ExecuteUserScriptError", {"algo-1", 0, 139, ""}, false, "", "");
+  const auto silent = describe_failure("ExecuteUserScriptError", {"algo-1", 0, 139, ""}, false, {""}, "");
   EXPECT_EQ(silent,
-            "ExecuteUserScriptError: algo-1, killed by SIGSEGV; it printed nothing on its standard error");
+            "ExecuteUserScriptError: algo-1, killed by SIGSEGV (segmentation fault); it printed nothing");
   const auto killed =
-      describe_failure("ExecuteUserScriptError", {"algo-1", 0, 137, ""}, true, "step 9\n", "");
-  EXPECT_EQ(
-      killed,
-      "ExecuteUserScriptError: step 9 (algo-1, rank 0, killed by SIGKILL, as the kernel does when memory "
-      "runs out)");
-  const auto words = describe_failure("ExecuteUserScriptError", {"algo-1", 0, 3, ""}, false, "a\nb\n", "");
+      describe_failure("ExecuteUserScriptError", {"algo-1", 0, 137, ""}, true, {"step 9\n"}, "");
+  EXPECT_EQ(killed, "ExecuteUserScriptError: step 9 (algo-1, rank 0, killed by SIGKILL)");
+  const auto words = describe_failure("ExecuteUserScriptError", {"algo-1", 0, 3, ""}, false, {"a\nb\n"}, "");
   EXPECT_EQ(words, "ExecuteUserScriptError: b (algo-1, exit code 3)\na\nb");
+}
+
+TEST(Failure, WithoutAnExceptionHasTheLastLines) {
+  Printed printed{"", ""};
+  for (int i = 0; i < 1000; ++i) printed.all += "epoch " + std::to_string(i) + "\n";
+  const auto text =
+      describe_failure("ExecuteUserScriptError", {"algo-2", 5, 139, ""}, true, printed, "./a.out");
+  EXPECT_TRUE(text.starts_with(
+      "ExecuteUserScriptError: epoch 999 (algo-2, rank 5, killed by SIGSEGV (segmentation fault))\n"
+      "Command \"./a.out\"\nepoch 980\nepoch 981\n"))
+      << text;
+  EXPECT_TRUE(text.ends_with("\nepoch 999")) << text;
+  // Long lines: fewer of them, whole, and all that is said fits.
+  printed.all.clear();
+  for (int i = 0; i < 30; ++i) printed.all += std::to_string(i) + std::string(200, 'x') + "\n";
+  const auto long_text = describe_failure("ExecuteUserScriptError", {"algo-1", 0, 1, ""}, false, printed, "");
+  EXPECT_LE(long_text.size(), contract::kShownBytesMax);
+  EXPECT_TRUE(long_text.ends_with("\n29" + std::string(200, 'x'))) << long_text;
+  EXPECT_NE(long_text.find("\n27x"), std::string::npos) << long_text;
 }
 
 TEST(Failure, OfALauncherIsItsFramedMessage) {
   const std::string dashes(74, '-');
   const auto text =
       describe_failure("ExecuteUserScriptError", {"algo-1", 0, 1, ""}, false,
-                       dashes + "\nNo nodes are available\nfor this job.\n" + dashes + "\n", "");
+                       {dashes + "\nNo nodes are available\nfor this job.\n" + dashes + "\n"}, "");
   EXPECT_TRUE(text.starts_with(
       "ExecuteUserScriptError: No nodes are available for this job. (algo-1, exit code 1)\n"))
       << text;
@@ -75,7 +93,8 @@ TEST(Failure, FitsTheFailureReason) {
   for (int i = 0; i < 500; ++i)
     deep += "  File \"train.py\", line " + std::to_string(i) + ", in f\n    f()\n";
   deep += "RecursionError: " + std::string(5000, 'x') + "\n";
-  const auto text = describe_failure("ExecuteUserScriptError", {"algo-1", 0, 1, ""}, true, deep, "python3 x");
+  const auto text =
+      describe_failure("ExecuteUserScriptError", {"algo-1", 0, 1, ""}, true, {deep}, "python3 x");
   EXPECT_LT(text.size(), 2000u);
   EXPECT_NE(text.substr(0, 1024).find("(algo-1, rank 0, exit code 1)"), std::string::npos);
 }

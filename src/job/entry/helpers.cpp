@@ -82,18 +82,18 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
   for (const auto& [name, value] : pin.variables) command.variables[name] = value;
   command.cpus = std::move(pin.cpus);
   const std::string host = found_at(variables, "SM_CURRENT_HOST");
-  const auto report = [&](int code, const std::string& words, const std::string& line) {
+  const auto report = [&](int code, const Printed& printed, const std::string& line) {
     Failure failure{host, rank, code, ""};
     if (entry)
       (void)entry->send(
-          Failed{rank, code, describe_failure("ExecuteUserScriptError", failure, true, words, line)});
+          Failed{rank, code, describe_failure("ExecuteUserScriptError", failure, true, printed, line)});
   };
   Children children;
   Children::Kind kind;
   kind.whole_lines = true;  // mpirun adds its prefix to each part that it reads
   if (auto started = children.start(std::move(command), std::move(kind)); !started) {
     write_all(STDERR_FILENO, started.error().message + "\n");
-    report(127, started.error().message, arguments[0]);
+    report(127, {started.error().message}, arguments[0]);
     return 127;
   }
   for (;;) {
@@ -112,7 +112,7 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
     }
     children.pump();
     for (const auto& exit : children.reap()) {
-      if (exit.code != 0) report(exit.code, exit.last_words, exit.command);
+      if (exit.code != 0) report(exit.code, exit.printed, exit.command);
       return end_as(exit.code);
     }
   }

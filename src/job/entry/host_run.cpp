@@ -332,7 +332,7 @@ class HostRun {
     const bool is_rank = exit.kind.role == Start::Role::rank;
     Failure failure{settings_.current_host, exit.kind.rank, exit.code, ""};
     report(Failed{exit.kind.rank, exit.code,
-                  describe_failure(kUserTitle, failure, is_rank, exit.last_words, exit.command)});
+                  describe_failure(kUserTitle, failure, is_rank, exit.printed, exit.command)});
   }
 
   void done() {

@@ -173,7 +173,7 @@ class Preparer {
       return std::string();
     };
     const auto exit = TRY(run({{python, "-c", kAskPython}, variables, "/"}, std::move(kind)));
-    if (exit.code != 0) return invalid(python + " cannot be used: " + last_lines(exit.last_words, 400));
+    if (exit.code != 0) return invalid(python + " cannot be used: " + last_lines(exit.printed.errors, 400));
     return read_python_says(answer).in(python);
   }
 
@@ -195,7 +195,7 @@ class Preparer {
     Failure failure{settings.current_host, 0, exit.code, ""};
     why_.code = exit.code;
     why_.failure = describe_failure(package ? "InstallModuleError" : "InstallRequirementsError", failure,
-                                    false, exit.last_words, exit.command);
+                                    false, exit.printed, exit.command);
     return invalid("installing packages");
   }
 

@@ -233,13 +233,15 @@ class CrunContainer final : public Container {
   // Before start_container returns.
   void withhold(std::string sentence) { withheld_.push_back(std::move(sentence)); }
   bool out_of_memory() const override { return cgroup_.out_of_memory(); }
-
   Result<ContainerUsage> usage() override {
     const auto cpu = cgroup_.cpu_used();
     const auto memory = cgroup_.memory_used();
     if ((!cpu || !memory) && in_rootless_sandbox()) return usage_of_own_processes();
     if (!cpu || !memory) return unavailable("reading a container's usage: this machine does not count it");
     return ContainerUsage{*cpu, *memory};
+  }
+  std::vector<ProcessMemory> largest_processes(size_t count_max) override {
+    return largest(cgroup_.processes(), count_max);
   }
 
  private:

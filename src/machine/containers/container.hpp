@@ -113,6 +113,12 @@ struct ContainerUsage {
   int64_t memory_bytes = 0;         // without the page cache that can be freed
 };
 
+// The memory of one process of a container.
+struct ProcessMemory {
+  std::string name;  // as the process chose it, at most 15 bytes: printable ASCII, the rest as '?'
+  int64_t bytes = 0;
+};
+
 class Container {
  public:
   virtual ~Container() = default;               // kills what still runs, removes runtime state and cgroup
@@ -126,6 +132,8 @@ class Container {
   virtual bool out_of_memory() const { return false; }
   // Errors: unavailable, if this machine does not count usage.
   virtual Result<ContainerUsage> usage() { return unavailable("this container's usage is not counted"); }
+  // The processes that use most memory, largest first; none where they are not known.
+  virtual std::vector<ProcessMemory> largest_processes(size_t /*count_max*/) { return {}; }
 };
 
 // Starts a container. `output`, the write end of a pipe, receives stdout and stderr of all its processes, and is

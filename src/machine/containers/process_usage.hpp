@@ -12,4 +12,7 @@ namespace trainyard::containers {
 // lives.
 Result<ContainerUsage> usage_of_own_processes();
 
+// Returns those of the processes that use most memory, largest first. Processes that have ended are left out.
+std::vector<ProcessMemory> largest(const std::vector<int>& processes, size_t count_max);
+
 }  // namespace trainyard::containers
