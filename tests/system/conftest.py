@@ -1,0 +1,34 @@
+"""Says which files run with the machine for themselves; all others run two at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+# They load the machine to its limits, look for what others left on it, count what runs on it, or
+# kill at moments that another test's load would move.
+ALONE = {
+    "test_agent.py",
+    "test_array_crash.py",
+    "test_bad_input.py",
+    "test_clock_jumps.py",
+    "test_collectives.py",
+    "test_crash.py",
+    "test_gpus.py",
+    "test_hostile.py",
+    "test_interruptions.py",
+    "test_ordinary_user.py",
+    "test_outward.py",
+    "test_poison_pills.py",
+    "test_reuse.py",
+    "test_sandbox.py",
+    "test_scratch.py",
+    "test_shell.py",
+    "test_slow_clients.py",
+    "test_start.py",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name in ALONE:
+            item.add_marker("alone")
