@@ -14,8 +14,8 @@ from tests.torch.programs import RANK, WORLD, init
 
 
 def from_any() -> str:
-    """Rank 0 receives without saying from whom: by tag, in the order of each sender, from all
-    senders alike, and beside receives that say it."""
+    """Rank 0 receives without a source: by tag, in the order of each sender, from all senders
+    alike, and next to receives that name a source."""
     init()
     senders = set(range(1, WORLD))
     each_sends = 6  # what fits on its way, with the message before: a send that does not waits

@@ -56,6 +56,10 @@ def test_a_peer_that_comes_late_keeps_no_other_from_the_store() -> None:
     )
 
 
+def test_messages_of_more_than_4_gib() -> None:
+    assert ranks.run("everything", programs="large.py", ranks=2) == ["good"] * 2
+
+
 def close(one: list[float], other: list[float], tolerance: float) -> bool:
     return max(abs(a - b) for a, b in zip(one, other)) <= tolerance
 
