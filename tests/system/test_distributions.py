@@ -19,7 +19,7 @@ def cluster(server: Server) -> Server:
 
 
 DDP = """
-import os, sys
+import os, signal, sys
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -38,8 +38,10 @@ weights = [round(w, 6) for w in model.module.weight.flatten().tolist()]
 print("RANK", rank, "of", world, "local", os.environ["LOCAL_RANK"], "on", os.environ["SM_CURRENT_HOST"], weights, flush=True)
 if rank == 0:
     torch.save(model.module.state_dict(), os.path.join(os.environ["SM_MODEL_DIR"], "model.pt"))
-if "--fail-rank" in sys.argv and rank == int(sys.argv[sys.argv.index("--fail-rank") + 1]):
-    raise ValueError("no such column")
+if "--fail-rank" in sys.argv:
+    if rank == int(sys.argv[sys.argv.index("--fail-rank") + 1]):
+        raise ValueError("no such column")
+    signal.pause()  # until the job is stopped: in a barrier gloo might end this rank first
 dist.barrier()
 """
 TORCH = {"sagemaker_torch_distributed_enabled": True, "sagemaker_instance_type": "ml.t3.medium"}
@@ -130,7 +132,7 @@ MPI = {
     "sagemaker_mpi_custom_mpi_options": "",
 }
 MPI4PY = """
-import os, sys
+import os, signal, sys
 from mpi4py import MPI
 
 world = MPI.COMM_WORLD
