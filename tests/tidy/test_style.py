@@ -34,6 +34,17 @@ def test_no_leftovers() -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+def test_abilities_are_part_of_an_interface() -> None:
+    """A caller that looks for the class behind an interface depends on what the interface hides."""
+    wrong = [
+        f"{path}:{number}: dynamic_cast: add a virtual function with a default to the interface"
+        for path in sources.cpp()
+        for number, line in enumerate(sources.code(path).splitlines(), 1)
+        if re.search(r"\b(dynamic_cast|dynamic_pointer_cast)\b", line)
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
 def test_headers_are_letters() -> None:
     """A header of a module begins with its description, and includes itself only once."""
     wrong = [

@@ -1,5 +1,6 @@
 // Passes a request to its operation and back: route, authenticate, decode, check, authorise, call, encode, log.
 #include <algorithm>
+#include <any>
 #include <map>
 #include <stdexcept>
 
@@ -78,7 +79,7 @@ class Api final : public net::Handler {
 
   // Reads the fields of a form up to its file, and checks their signature.
   std::optional<Choice> preface(const net::RequestHead& head, std::string_view bytes, bool whole) override {
-    auto& admitted = dynamic_cast<Admitted&>(*head.finding);
+    Admitted& admitted = admitted_of(head);
     const auto refused = [&](const Failure& failure) { return refuse(head, admitted.route, failure); };
     const auto fed = admitted.form->feed(bytes);
     if (!fed) return refused(fed.failure(*admitted.route.service));
@@ -126,7 +127,7 @@ class Api final : public net::Handler {
         stream.head(),
         [&](Call& call, Signer& signer) {
           if (is_shell_request(stream.head())) return run_shell(call, signer, stream, reply);
-          auto& admitted = dynamic_cast<Admitted&>(*stream.head().finding);
+          const Admitted& admitted = admitted_of(stream.head());
           if (admitted.form) return run_form(call, signer, *admitted.form, stream);
           run_s3(call, signer, stream);
         },
@@ -147,11 +148,17 @@ class Api final : public net::Handler {
   using Reply = std::function<void(net::Response)>;
 
   // The result of choose().
-  struct Admitted final : net::Finding {
+  struct Admitted {
     Route route;
     Signer signer;
     std::unique_ptr<PostForm> form;  // S3's POST; nullptr: another request
   };
+
+  static Admitted& admitted_of(const net::RequestHead& head) {
+    const auto* admitted = std::any_cast<std::shared_ptr<Admitted>>(&head.finding);
+    CHECK(admitted, "choose() comes before preface(), handle() and stream()");
+    return **admitted;
+  }
 
   Call begin(const net::RequestHead& head, Route where) {
     Call call{head, std::move(where), {}, services_.clock.monotonic()};
@@ -168,11 +175,10 @@ class Api final : public net::Handler {
 
   template <class Work>
   void guarded(const net::RequestHead& head, const Work& work, const Reply& reply) {
-    auto* admitted = dynamic_cast<Admitted*>(head.finding.get());
-    CHECK(admitted, "choose() comes before handle() and stream()");
-    Call call = begin(head, std::move(admitted->route));
+    Admitted& admitted = admitted_of(head);
+    Call call = begin(head, std::move(admitted.route));
     try {
-      work(call, admitted->signer);
+      work(call, admitted.signer);
     } catch (const std::exception& fault) {  // from the standard or another library: our own faults abort
       log(Level::error, "api", "an operation threw",
           {{"what", fault.what()}, {"request", call.context.request_id}});

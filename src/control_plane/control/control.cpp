@@ -20,8 +20,6 @@
 #include "domain/deprecated_images.hpp"
 #include "domain/job_check.hpp"
 #include "domain/stage.hpp"
-#include "launch/hands_over.hpp"
-#include "observe/many_streams.hpp"
 #include "reconcile/host_reuse.hpp"
 #include "reconcile/reconcile.hpp"
 #include "reconcile/state.hpp"
@@ -251,11 +249,8 @@ class SingleWriter final : public ControlPlane {
   Settings settings_;  // changed by the constructor alone
   ledger::Ledger& ledger_;
   launch::Launcher& launcher_;
-  launch::HandsOver* const hands_over_ = dynamic_cast<launch::HandsOver*>(&launcher_);  // nullptr: it cannot
   observe::Logs& logs_;
-  observe::ManyStreams* const many_streams_ =
-      dynamic_cast<observe::ManyStreams*>(&logs_);  // nullptr: it cannot
-  Clock& clock_;                                    // to measure what steps take
+  Clock& clock_;  // to measure what steps take
   ControlTime time_;
   Random& random_;
   Notifier commit_due_, reconcile_due_;
@@ -537,17 +532,14 @@ Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) 
         keys.push_back({job->key.region, std::string(reconcile::log_group_of(*job, host)),
                         reconcile::log_stream_of(*job, *job->attempt(), host)});
   if (keys.empty()) return {};
-  if (many_streams_) return many_streams_->ensure_streams(keys);
-  for (const auto& key : keys) TRY(logs_.ensure_stream(key));
-  return {};
+  return logs_.ensure_streams(keys);
 }
 
 Result<void> SingleWriter::start(const Job& job, AttemptId id, const reconcile::Decision& decision) {
   const launch::Gang gang =
       TRY(gang_of(settings_, job, id, time_.now(), time_.offset(), reconcile::may_reuse(job, reuse_queues_)));
   const auto former = decision.after.find(id);
-  if (former != decision.after.end() && hands_over_ && TRY(hands_over_->hand_over(former->second, gang)))
-    return {};
+  if (former != decision.after.end() && TRY(launcher_.hand_over(former->second, gang))) return {};
   return launcher_.ensure(gang);
 }
 

@@ -84,11 +84,17 @@ class Launcher {
   // Kills whatever of the attempt still runs and removes every trace: agents, containers, bridge, namespaces,
   // NAT rules, mounts, cgroups, spool. Harmless when nothing is left.
   virtual Result<void> remove(domain::AttemptId attempt) = 0;
+  // Passes the gang, of one host, to the idle agent of the attempt `from`, which has ended. The agent keeps
+  // everything that the launcher made for `from`; list() then shows it under the gang's attempt, and nothing
+  // under `from`. False: that agent does not wait for another attempt, or this launcher does not support host
+  // reuse, and nothing has changed: ensure() starts the gang. Requires: the gang gets what `from` got.
+  virtual Result<bool> hand_over(domain::AttemptId from, const Gang& gang);
 };
 
 inline Result<void> Launcher::grow(const std::string& kind, uint32_t) {
   return not_found("unknown kind of machine " + kind);
 }
 inline Result<void> Launcher::shrink(const std::string&) { return {}; }
+inline Result<bool> Launcher::hand_over(domain::AttemptId, const Gang&) { return false; }
 
 }  // namespace trainyard::launch

@@ -11,7 +11,6 @@
 #include "observe/catalogue.hpp"
 #include "observe/disk.hpp"
 #include "observe/filter_run.hpp"
-#include "observe/many_streams.hpp"
 #include "observe/stream.hpp"
 
 namespace trainyard::observe {
@@ -35,7 +34,7 @@ Result<void> check_key(const StreamKey& key) {
   return check_name("log stream", key.stream);
 }
 
-class LogDirectory final : public Logs, public ManyStreams {
+class LogDirectory final : public Logs {
  public:
   LogDirectory(std::string segments, std::unique_ptr<Catalogue> catalogue, Clock& clock,
                const LogSettings& settings)

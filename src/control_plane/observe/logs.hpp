@@ -87,6 +87,9 @@ class Logs {
   virtual Result<void> create_stream(const StreamKey& key) = 0;
   // Creates group and stream if they are missing (for the platform's own streams).
   virtual Result<void> ensure_stream(const StreamKey& key) = 0;
+  // Creates all missing groups and streams with one sync, where the storage can: an iteration that starts sixty
+  // hosts waits once, not sixty times. By default one after another.
+  virtual Result<void> ensure_streams(const std::vector<StreamKey>& keys);
   // Durable when it returns. `batch`, if not 0, numbers the batches of one writer from 1. A batch that was
   // appended before is not appended again, since agents repeat batches that were not acknowledged.
   virtual Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events,
@@ -104,6 +107,11 @@ class Logs {
   // Removes events older than the retention in the settings, if there is one. Called periodically.
   virtual Result<void> retire(Instant now) = 0;
 };
+
+inline Result<void> Logs::ensure_streams(const std::vector<StreamKey>& keys) {
+  for (const StreamKey& key : keys) TRY(ensure_stream(key));
+  return {};
+}
 
 struct LogSettings {
   // Older events are removed, and streams without newer ones. Unset: kept forever, as on AWS.

@@ -225,7 +225,7 @@ asio::awaitable<bool> Connection::one_request() {
   head_.peer = peer_;
   continue_expected_ = in_.expects_continue();
 
-  head_.finding = nullptr;
+  head_.finding.reset();
   Handler::Choice choice = decide(server_.handler(), head_);
   exchange_++;
   bool goes_on = false;

@@ -22,6 +22,7 @@
 // with 431, bodies past the handler's limit with 413, and slow ones with 408.
 #pragma once
 
+#include <any>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -53,11 +54,6 @@ class Headers {
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-// The handler's data about a request: passed from choose() to handle() or stream().
-struct Finding {
-  virtual ~Finding() = default;
-};
-
 struct RequestHead {
   std::string method;  // as sent: "GET"
   std::string target;  // as sent, undecoded: "/bucket/a%20b?list-type=2"
@@ -65,7 +61,7 @@ struct RequestHead {
   bool tls = false;
   std::string peer;  // "127.0.0.1:51234"
   std::optional<uint64_t> content_length;
-  std::shared_ptr<Finding> finding = nullptr;  // from choose(); may be null
+  std::any finding = {};  // of the handler's own type, from choose()
 
   std::string_view path() const;   // undecoded, before '?'
   std::string_view query() const;  // undecoded, after '?'; "" when there is none
@@ -135,7 +131,7 @@ class Handler {
     size_t body_bytes_max = 4 << 20;
     std::optional<Response> refusal = std::nullopt;  // answered at once; the body is not read
     std::string tenant = "";                         // counted against the tenant's share of threads
-    std::shared_ptr<Finding> finding = nullptr;      // added to the head
+    std::any finding = {};  // added to the head, for preface(), handle() and stream()
   };
   // Called on an I/O thread: must not block.
   virtual Choice choose(const RequestHead& head) = 0;

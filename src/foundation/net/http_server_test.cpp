@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <netinet/tcp.h>
 
+#include <any>
 #include <atomic>
 #include <future>
 #include <map>
@@ -380,19 +381,17 @@ TEST_F(Http, SlowBodiesOfBlockingRequestsHoldNoThread) {
 }
 
 TEST_F(Http, AFindingGoesFromTheHeadToTheHandler) {
-  struct Found final : Finding {
+  struct Found {
     std::string path;
   };
   handler.on_choose = [](const RequestHead& head) {
-    auto found = std::make_shared<Found>();
-    found->path = head.path();
     Handler::Choice choice;
     if (head.path().starts_with("/stream")) choice.intake = Intake::streamed;
-    choice.finding = std::move(found);
+    choice.finding = Found{std::string(head.path())};
     return choice;
   };
   const auto path_of = [](const RequestHead& head) {
-    const auto* found = dynamic_cast<const Found*>(head.finding.get());
+    const auto* found = std::any_cast<Found>(&head.finding);
     return found ? found->path : "none";
   };
   handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {

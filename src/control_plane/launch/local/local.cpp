@@ -10,7 +10,6 @@
 #include "base/text.hpp"
 #include "containers/container.hpp"
 #include "containers/gpu_memory.hpp"
-#include "launch/hands_over.hpp"
 #include "launch/local/direct.hpp"
 #include "launch/local/known.hpp"
 #include "launch/local/reaper.hpp"
@@ -48,7 +47,7 @@ std::string with_shared_devices(const std::vector<std::string>& cards) {
   return text;
 }
 
-class LocalLauncher final : public Launcher, public HandsOver {
+class LocalLauncher final : public Launcher {
  public:
   LocalLauncher(LocalSettings settings, Places places, networks::Subnet pool, Clock& clock)
       : settings_(std::move(settings)),
