@@ -508,7 +508,7 @@ class Simulation {
     if (settings_.scale_gangs) return false;
     std::vector<domain::Share> hosts;
     for (const auto& group : request.spec.groups)
-      hosts.insert(hosts.end(), group.count, schedule::ask_of(group)->share);
+      hosts.insert(hosts.end(), group.count, schedule::host_request_of(group)->share);
     std::vector<launch::Machine> empty = machines_;
     return !fits(hosts, 0, empty);
   }

@@ -257,7 +257,7 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   objects::S3Settings store;
   store.endpoint = order.objects_endpoint;
   store.region = order.job.region;
-  store.ca_bundle = order.outward.ca_bundle;
+  store.ca_bundle = order.egress_settings.ca_bundle;
   store.keys = [&keys] {
     const auto present = keys.get();
     return present ? signing::Keys{present->access_key_id, present->secret_access_key, present->session_token}

@@ -13,11 +13,11 @@ constexpr int kAttemptsOfObjects = 3;
 
 }  // namespace
 
-std::vector<campaign::Room> rooms_of(const std::vector<launch::Machine>& machines) {
-  std::vector<campaign::Room> rooms;
+std::vector<campaign::MachineCapacity> capacities_of(const std::vector<launch::Machine>& machines) {
+  std::vector<campaign::MachineCapacity> capacities;
   for (const auto& machine : machines)
-    rooms.push_back({machine.name, machine.cpus, machine.memory_bytes, machine.gpus});
-  return rooms;
+    capacities.push_back({machine.name, machine.cpus, machine.memory_bytes, machine.gpus});
+  return capacities;
 }
 
 Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config& config,

@@ -16,7 +16,7 @@
 namespace trainyard::apps {
 
 // The machines of the config, in the form in which a region reports them.
-std::vector<campaign::Room> rooms_of(const std::vector<launch::Machine>& machines);
+std::vector<campaign::MachineCapacity> capacities_of(const std::vector<launch::Machine>& machines);
 
 // Opens the campaigns. `own_endpoint` is this server's. Campaigns are clients of this server, with the rights of the
 // users that started them. It forwards their requests to regions on other servers, also those for data.

@@ -160,7 +160,7 @@ void report_rootless() {
   const std::string missing = containers::why_no_egress();
   log(Level::info, "serve",
       "works as an ordinary user, in namespaces of its own; trainyard doctor says what this withholds",
-      {{"way_out", missing.empty() ? "slirp4netns" : "none: " + missing}});
+      {{"egress", missing.empty() ? "slirp4netns" : "none: " + missing}});
 }
 
 void report_reload(const Result<config::Config>& fresh) {
@@ -234,23 +234,23 @@ struct Storage {
 };
 
 Result<Storage> open_storage(const config::Config& config, const DataDirectory& data,
-                             const ReloadableSettings& reloadable, const CheckRoom& check_room, Clock& clock,
-                             Random& random) {
+                             const ReloadableSettings& reloadable, const CheckDiskSpace& check_disk_space,
+                             Clock& clock, Random& random) {
   Storage storage;
   storage.ledger =
       TRY(ledger::open_sqlite(data.file("ledger.db"), ledger::kCommandsMax, nullptr, control::check_resource)
               .in("opening the ledger"));
   observe::LogSettings log_settings;
   log_settings.retention = config.log_retention;
-  log_settings.check_room = check_room;
+  log_settings.check_disk_space = check_disk_space;
   storage.logs = TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
   storage.metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
   storage.audit = TRY(observe::open_audit_log(data.file("audit"), config.audit).in("opening the audit log"));
-  storage.objects =
-      TRY(open_objects(config, data,
-                       {.check_room = check_room, .quotas = [&] { return reloadable.storage_quotas(); }},
-                       clock, random)
-              .in("opening the object store"));
+  storage.objects = TRY(open_objects(config, data,
+                                     {.check_disk_space = check_disk_space,
+                                      .quotas = [&] { return reloadable.storage_quotas(); }},
+                                     clock, random)
+                            .in("opening the object store"));
   return storage;
 }
 
@@ -302,9 +302,9 @@ Result<void> serve(const ServeOptions& options) {
   Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
   const auto images = all_images(config.images, os::program_directory());
   const DiskReserve reserve(reserve_of(config, data.path()), [&] { return os::free_bytes(data.path()); });
-  const CheckRoom check_room = [&] { return reserve.check(); };
+  const CheckDiskSpace check_disk_space = [&] { return reserve.check(); };
   ReloadableSettings reloadable(config);
-  const Storage storage = TRY(open_storage(config, data, reloadable, check_room, clock, random));
+  const Storage storage = TRY(open_storage(config, data, reloadable, check_disk_space, clock, random));
   observe::Logs& logs = *storage.logs;
   observe::Metrics& metrics = *storage.metrics;
   objects::Objects& objects = *storage.objects;
@@ -316,8 +316,8 @@ Result<void> serve(const ServeOptions& options) {
   TRY(write_image_sources(config, data));
   auto launcher = TRY(launch::make_local(local_settings_of(config, data, reloadable), clock)
                           .in("preparing this machine to launch jobs"));
-  auto control_settings =
-      TRY(control_settings_of(config, data, identity.account, images, reloadable, check_room, clock.now()));
+  auto control_settings = TRY(
+      control_settings_of(config, data, identity.account, images, reloadable, check_disk_space, clock.now()));
   Ending ending;
   LateHandler late_handler(random);
   control_settings.ledger_failed = [&](const std::string& why) {
@@ -338,7 +338,7 @@ Result<void> serve(const ServeOptions& options) {
                          .in("reading the ledger"));
   api::IdentityStore identity_store(*control, TRY(data.sealing_key(random)),
                                     TRY(config_identities(config, identity.account, identity.keys)), random);
-  api::Settings api_settings = api_settings_of(config, identity, images, reloadable, check_room);
+  api::Settings api_settings = api_settings_of(config, identity, images, reloadable, check_disk_space);
   api_settings.identities = [&] { return identity_store.snapshot(); };
   api_settings.key_used = [&](std::string_view key, Instant at, std::string_view region,
                               std::string_view service) {

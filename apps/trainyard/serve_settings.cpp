@@ -84,7 +84,7 @@ launch::LocalSettings local_settings_of(const config::Config& config, const Data
   settings.machines = [&reloadable] { return reloadable.machines(); };
   settings.network_pool = config.network_pool;
   settings.egress = config.egress;
-  settings.names_by_machine = config.outward.name_servers.empty();
+  settings.names_by_machine = config.egress_settings.name_servers.empty();
   settings.egress_of_roles = config.egress_of_roles;
   settings.clear_gpus = config.clear_gpus;
   return settings;
@@ -93,9 +93,9 @@ launch::LocalSettings local_settings_of(const config::Config& config, const Data
 Result<control::Settings> control_settings_of(const config::Config& config, const DataDirectory& data,
                                               const std::string& account, const Images& images,
                                               const ReloadableSettings& reloadable,
-                                              const CheckRoom& check_room, Instant now) {
+                                              const CheckDiskSpace& check_disk_space, Instant now) {
   control::Settings settings;
-  settings.check_room = check_room;
+  settings.check_disk_space = check_disk_space;
   settings.clock = clock_settings(data.file("clock.json"));
   settings.account = account;
   settings.scale_gangs = config.machines.empty();
@@ -108,7 +108,7 @@ Result<control::Settings> control_settings_of(const config::Config& config, cons
   settings.stalled_after = config.stalled_after;
   settings.images = images;
   settings.image_policy = config.image_policy;
-  settings.outward = config.outward;
+  settings.egress_settings = config.egress_settings;
   settings.no_encryption = networks::why_no_tunnel();
   settings.file_systems = config.file_systems;
   settings.volumes = config.volumes;
@@ -121,7 +121,7 @@ Result<control::Settings> control_settings_of(const config::Config& config, cons
 }
 
 api::Settings api_settings_of(const config::Config& config, const Identity& identity, const Images& images,
-                              const ReloadableSettings& reloadable, const CheckRoom& check_room) {
+                              const ReloadableSettings& reloadable, const CheckDiskSpace& check_disk_space) {
   api::Settings settings;
   settings.account = identity.account;
   settings.keys = identity.keys;
@@ -136,11 +136,11 @@ api::Settings api_settings_of(const config::Config& config, const Identity& iden
   settings.quotas = [&reloadable] { return reloadable.quotas(); };
   settings.rate_limits = [&reloadable] { return reloadable.rate_limits(); };
   settings.peers = [&reloadable] { return reloadable.peers(); };
-  settings.check_room = check_room;
+  settings.check_disk_space = check_disk_space;
   settings.remote_regions = config.remote_regions;
   settings.regions = config.regions;
   settings.regions.push_back(config.region);
-  settings.machines = [&reloadable] { return rooms_of(reloadable.machines()); };
+  settings.machines = [&reloadable] { return capacities_of(reloadable.machines()); };
   return settings;
 }
 

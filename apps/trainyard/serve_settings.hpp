@@ -73,11 +73,11 @@ using Images = std::map<std::string, domain::Image>;
 Result<control::Settings> control_settings_of(const config::Config& config, const DataDirectory& data,
                                               const std::string& account, const Images& images,
                                               const ReloadableSettings& reloadable,
-                                              const CheckRoom& check_room, Instant now);
+                                              const CheckDiskSpace& check_disk_space, Instant now);
 
 // Does not set the identities, which are in control's records.
 api::Settings api_settings_of(const config::Config& config, const Identity& identity, const Images& images,
-                              const ReloadableSettings& reloadable, const CheckRoom& check_room);
+                              const ReloadableSettings& reloadable, const CheckDiskSpace& check_disk_space);
 
 net::HttpSettings http_settings_of(const config::Config& config, const Listening& listening);
 

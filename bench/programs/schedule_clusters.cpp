@@ -36,8 +36,8 @@ double cpu_seconds() {
 // The state of a job. Each tick builds a snapshot from these.
 struct Job {
   std::string name;
-  std::vector<Ask> asks;
-  size_t line = 0;
+  std::vector<HostRequest> requests;
+  size_t queue = 0;
   std::string share;
   Choices choices;
   Duration lasts_max{}, lasts{};
@@ -61,11 +61,11 @@ class ClosedLoop {
     }
     limits_ = {{"vCPU of compute environment main", 70'000, 0, "raise its maxvCpus"},
                {"vCPU of compute environment spare", 20'000, 0, "raise its maxvCpus"}};
-    lines_ = {{"training jobs", 1}, {"job queue shared", 1}, {"job queue urgent", 5}};
+    queues_ = {{"training jobs", 1}, {"job queue shared", 1}, {"job queue urgent", 5}};
     FairShare fair{{}, 600s};
     for (int user = 0; user < 50; ++user)
       fair.shares.push_back({"user" + std::to_string(user), 1.0 + user % 3, 0});
-    lines_[1].fair = fair;
+    queues_[1].fair = fair;
   }
 
   void run() {
@@ -116,10 +116,11 @@ class ClosedLoop {
       static constexpr double kCpus[] = {1, 1, 2, 2, 4, 4, 8, 16};
       const double cpus = kCpus[random_.below(8)];
       const uint32_t hosts = random_.chance(10) ? uint32_t(2 + random_.below(7)) : 1;
-      job.asks = {{"ml.m5.large", {cpus, int64_t(cpus) * int64_t(1 + random_.below(4)) * kGib, 0}, hosts}};
-      job.line = random_.below(3);
-      if (job.line == 1) job.share = "user" + std::to_string(random_.below(50));
-      if (job.line > 0) job.choices = job.line == 1 ? shared_ : urgent_;
+      job.requests = {
+          {"ml.m5.large", {cpus, int64_t(cpus) * int64_t(1 + random_.below(4)) * kGib, 0}, hosts}};
+      job.queue = random_.below(3);
+      if (job.queue == 1) job.share = "user" + std::to_string(random_.below(50));
+      if (job.queue > 0) job.choices = job.queue == 1 ? shared_ : urgent_;
       static constexpr Duration kLimits[] = {10s, 20s, 60s};
       job.lasts_max = kLimits[random_.below(3)];
       job.lasts = 100ms * int64_t(1 + random_.below(46));
@@ -141,7 +142,7 @@ class ClosedLoop {
     Snapshot snapshot;
     snapshot.machines = machines_;
     snapshot.limits = limits_;
-    snapshot.lines = lines_;
+    snapshot.queues = queues_;
     snapshot.waiting.reserve(kWaiting);
     snapshot.running.reserve(running_.size());
     for (const auto& [number, unused] : running_) {
@@ -150,19 +151,19 @@ class ClosedLoop {
       running.job = number + 1;
       running.name = job.name;
       running.hosts = job.hosts;
-      running.line = job.line;
+      running.queue = job.queue;
       running.share = job.share;
       if (!job.choices.empty()) running.needs = job.choices.front().needs;
       running.ends_by = job.ends - job.lasts + job.lasts_max;
     }
     for (size_t number = first_; number < jobs_.size(); ++number) {
       const Job& job = jobs_[number];
-      if (job.runs || job.asks.empty()) continue;
+      if (job.runs || job.requests.empty()) continue;
       Waiting& waiting = snapshot.waiting.emplace_back();
       waiting.job = number + 1;
       waiting.name = job.name;
-      waiting.asks = job.asks;
-      waiting.line = job.line;
+      waiting.requests = job.requests;
+      waiting.queue = job.queue;
       waiting.share = job.share;
       waiting.choices = job.choices;
       waiting.lasts_max = job.lasts_max;
@@ -183,7 +184,7 @@ class ClosedLoop {
       running_.emplace(number, true);
     }
     waiting_ -= plan.starts.size();
-    while (first_ < jobs_.size() && (jobs_[first_].runs || jobs_[first_].asks.empty())) ++first_;
+    while (first_ < jobs_.size() && (jobs_[first_].runs || jobs_[first_].requests.empty())) ++first_;
   }
 
   SeededRandom random_{17};
@@ -192,7 +193,7 @@ class ClosedLoop {
   const Choices urgent_{{"main", {{0, 0, true}}}, {"spare", {{1, 0, true}}}};
   std::vector<Machine> machines_;
   std::vector<Limit> limits_;
-  std::vector<Line> lines_;
+  std::vector<Queue> queues_;
   std::vector<Job> jobs_;  // by number; ended jobs are empty
   size_t first_ = 0;       // all jobs before it have started
   std::map<size_t, bool> running_;
@@ -211,12 +212,12 @@ void growth() {
   const Share size{16, 64 * kGib, 0};
   Snapshot snapshot;
   snapshot.limits = {{"vCPU of compute environment box", kCpus, 0, "raise its maxvCpus"}};
-  snapshot.lines = {{"job queue q"}};
+  snapshot.queues = {{"job queue q"}};
   for (domain::JobNumber number = 1; number <= 4096; ++number) {
     Waiting job;
     job.job = number;
     job.name = "job/" + std::to_string(number);
-    job.asks = {{"1 vCPU", {1, 2 * kGib, 0}, 1}};
+    job.requests = {{"1 vCPU", {1, 2 * kGib, 0}, 1}};
     job.choices = {{"box", {{0, 0, true}}}};
     snapshot.waiting.push_back(job);
   }
@@ -300,7 +301,7 @@ void kueue() {
   };
   std::vector<Arrival> arrivals;
   for (int cohort = 0; cohort < kCohorts; ++cohort) {
-    Line line{"cohort " + std::to_string(cohort)};
+    Queue pooled{"cohort " + std::to_string(cohort)};
     for (int queue = 0; queue < kQueues; ++queue) {
       QuotaShare share{"queue " + std::to_string(cohort) + "-" + std::to_string(queue),
                        {{"units", kNominal}},
@@ -308,19 +309,19 @@ void kueue() {
                        true,
                        kBorrowingLimit / kNominal,
                        true};
-      line.quota_shares.push_back(share);
+      pooled.quota_shares.push_back(share);
       for (const Class& each : kClasses)
         for (int i = 0; i < each.count; ++i)
           arrivals.push_back({Instant{} + i * each.every, cohort, queue, &each});
     }
-    cluster.snapshot.lines.push_back(line);
+    cluster.snapshot.queues.push_back(pooled);
   }
   std::ranges::stable_sort(arrivals, {}, &Arrival::at);
   std::vector<const Class*> class_of;
   for (const Arrival& arrival : arrivals) {
     Waiting job;
-    job.asks = {{"unit", {arrival.of->units, 0, 0}, 1}};
-    job.line = size_t(arrival.cohort);
+    job.requests = {{"unit", {arrival.of->units, 0, 0}, 1}};
+    job.queue = size_t(arrival.cohort);
     job.share = "queue " + std::to_string(arrival.cohort) + "-" + std::to_string(arrival.queue);
     job.priority = arrival.of->priority;
     job.demands = {{"units", arrival.of->units}};

@@ -43,8 +43,8 @@ void update_environment(const Services& services, const Context& context,
                         const batch::UpdateComputeEnvironmentRequest& request,
                         Answer<batch::UpdateComputeEnvironmentResponse> answer) {
   const JobKey key = batch_resource_key(context, *request.compute_environment, catalog::kEnvironmentArn);
-  const auto yard = services.control.batch_catalog();
-  const auto* present = yard->environment(key);
+  const auto stored = services.control.batch_catalog();
+  const auto* present = stored->environment(key);
   if (!present)
     return answer(client_exception("the compute environment " + shorten(key.name, 128) + " does not exist"));
   auto environment = environment_of(request, *present);
@@ -97,8 +97,8 @@ void create_queue(const Services& services, const Context& context,
 void update_queue(const Services& services, const Context& context,
                   const batch::UpdateJobQueueRequest& request, Answer<batch::UpdateJobQueueResponse> answer) {
   const JobKey key = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
-  const auto yard = services.control.batch_catalog();
-  const auto* present = yard->queue(key);
+  const auto stored = services.control.batch_catalog();
+  const auto* present = stored->queue(key);
   if (!present)
     return answer(client_exception("the job queue " + shorten(key.name, 128) + " does not exist"));
   auto queue = queue_of(request, *present);
@@ -305,11 +305,11 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
                                                     const batch::DescribeComputeEnvironmentsRequest& request)
                                                     -> Outcome<batch::DescribeComputeEnvironmentsResponse> {
     batch::DescribeComputeEnvironmentsResponse out;
-    const auto yard = services.control.batch_catalog();
+    const auto stored = services.control.batch_catalog();
     const auto jobs = services.control.live_jobs();
     const auto results_max = TRY(results_max_of(request.max_results));
     out.compute_environments = TRY((page_of<batch::ComputeEnvironmentDetail, catalog::ComputeEnvironment>(
-        context, yard->environments,
+        context, stored->environments,
         named_by<catalog::ComputeEnvironment>(request.compute_environments, catalog::kEnvironmentArn),
         results_max, request.next_token.value_or(""), out.next_token,
         [&](const catalog::ComputeEnvironment& batch_resource) -> Outcome<batch::ComputeEnvironmentDetail> {
@@ -344,10 +344,10 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
       [&](const Context& context,
           const batch::DescribeJobQueuesRequest& request) -> Outcome<batch::DescribeJobQueuesResponse> {
         batch::DescribeJobQueuesResponse out;
-        const auto yard = services.control.batch_catalog();
+        const auto stored = services.control.batch_catalog();
         const auto results_max = TRY(results_max_of(request.max_results));
         out.job_queues = TRY((page_of<batch::JobQueueDetail, catalog::JobQueue>(
-            context, yard->queues, named_by<catalog::JobQueue>(request.job_queues, catalog::kQueueArn),
+            context, stored->queues, named_by<catalog::JobQueue>(request.job_queues, catalog::kQueueArn),
             results_max, request.next_token.value_or(""), out.next_token,
             [&](const catalog::JobQueue& batch_resource) -> Outcome<batch::JobQueueDetail> {
               auto detail = TRY(describe(batch_resource, context.principal.account));

@@ -69,8 +69,8 @@ void update_resource(const Services& services, const Context& context,
                      Answer<batch::UpdateConsumableResourceResponse> answer) {
   const JobKey key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
   const auto made = [&]() -> Outcome<ConsumableResource> {
-    const auto yard = services.control.batch_catalog();
-    const ConsumableResource* present = yard->resource(key);
+    const auto stored = services.control.batch_catalog();
+    const ConsumableResource* present = stored->resource(key);
     if (!present) return no_such_resource("consumable resource", key.name);
     ConsumableResource change = *present;
     const std::string operation = request.operation.value_or("SET");
@@ -105,8 +105,8 @@ Outcome<batch::DescribeConsumableResourceResponse> describe_resource(
     const Services& services, const Context& context,
     const batch::DescribeConsumableResourceRequest& request) {
   const JobKey key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
-  const auto yard = services.control.batch_catalog();
-  const ConsumableResource* resource = yard->resource(key);
+  const auto stored = services.control.batch_catalog();
+  const ConsumableResource* resource = stored->resource(key);
   if (!resource) return no_such_resource("consumable resource", key.name);
   const int64_t used = in_use(control::consumed_by(services.control.live_jobs()), *resource);
   batch::DescribeConsumableResourceResponse out;
@@ -148,11 +148,11 @@ Outcome<batch::ListConsumableResourcesResponse> list_resources(
   const auto filters = TRY(filters_of(request.filters, {"CONSUMABLE_RESOURCE_NAME"}));
   const auto patterns = filters.empty() ? std::vector<std::string>() : filters.at("CONSUMABLE_RESOURCE_NAME");
   const auto results_max = TRY(results_max_of(request.max_results));
-  const auto yard = services.control.batch_catalog();
+  const auto stored = services.control.batch_catalog();
   const auto consumed = control::consumed_by(services.control.live_jobs());
   batch::ListConsumableResourcesResponse out;
   out.consumable_resources = TRY((page_of<batch::ConsumableResourceSummary, ConsumableResource>(
-      context, yard->resources,
+      context, stored->resources,
       [&](const ConsumableResource& resource) { return any_matches(patterns, resource.key.name); },
       results_max, request.next_token.value_or(""), out.next_token,
       [&](const ConsumableResource& resource) -> Outcome<batch::ConsumableResourceSummary> {

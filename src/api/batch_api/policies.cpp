@@ -92,9 +92,9 @@ void update_policy(const Services& services, const Context& context,
                    const batch::UpdateSchedulingPolicyRequest& request,
                    Answer<batch::UpdateSchedulingPolicyResponse> answer) {
   const JobKey key = batch_resource_key(context, *request.arn, catalog::kPolicyArn);
-  const auto yard = services.control.batch_catalog();
-  const auto present = yard->policies.find(key);
-  if (present == yard->policies.end()) return answer(no_such_resource("scheduling policy", key.name));
+  const auto stored = services.control.batch_catalog();
+  const auto present = stored->policies.find(key);
+  if (present == stored->policies.end()) return answer(no_such_resource("scheduling policy", key.name));
   // Absent members are left unchanged.
   if (!request.fairshare_policy && !request.quota_share_policy)
     return answer(batch::UpdateSchedulingPolicyResponse{});
@@ -119,11 +119,11 @@ Outcome<batch::DescribeSchedulingPoliciesResponse> describe_policies(
     return client_exception("arns names at most " + std::to_string(kPageMaxBatch));
   batch::DescribeSchedulingPoliciesResponse out;
   out.scheduling_policies.emplace();
-  const auto yard = services.control.batch_catalog();
+  const auto stored = services.control.batch_catalog();
   const auto& shape = element_of(batch::DescribeSchedulingPolicies::shape(), "schedulingPolicies");
   for (const auto& arn : *request.arns) {
-    const auto found = yard->policies.find(batch_resource_key(context, arn, catalog::kPolicyArn));
-    if (found == yard->policies.end()) continue;
+    const auto found = stored->policies.find(batch_resource_key(context, arn, catalog::kPolicyArn));
+    if (found == stored->policies.end()) continue;
     batch::SchedulingPolicyDetail detail;
     TRY(read_words(shape, found->second.request, &detail));
     detail.name = found->first.name;
@@ -138,9 +138,9 @@ Outcome<batch::ListSchedulingPoliciesResponse> list_policies(
     const Services& services, const Context& context, const batch::ListSchedulingPoliciesRequest& request) {
   batch::ListSchedulingPoliciesResponse out;
   const auto results_max = TRY(results_max_of(request.max_results));
-  const auto yard = services.control.batch_catalog();
+  const auto stored = services.control.batch_catalog();
   out.scheduling_policies = TRY((page_of<batch::SchedulingPolicyListingDetail, SchedulingPolicy>(
-      context, yard->policies, [](const SchedulingPolicy&) { return true; }, results_max,
+      context, stored->policies, [](const SchedulingPolicy&) { return true; }, results_max,
       request.next_token.value_or(""), out.next_token,
       [&](const SchedulingPolicy& policy) -> Outcome<batch::SchedulingPolicyListingDetail> {
         batch::SchedulingPolicyListingDetail detail;
@@ -209,8 +209,8 @@ void update_share(const Services& services, const Context& context,
                   const batch::UpdateQuotaShareRequest& request,
                   Answer<batch::UpdateQuotaShareResponse> answer) {
   const JobKey key = batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
-  const auto yard = services.control.batch_catalog();
-  const QuotaShare* present = yard->quota_share(key);
+  const auto stored = services.control.batch_catalog();
+  const QuotaShare* present = stored->quota_share(key);
   if (!present) return answer(no_such_resource("quota share", key.name));
   const auto made = [&]() -> Outcome<QuotaShare> {
     QuotaShare share = *present;
@@ -251,8 +251,8 @@ Result<void> show(const Context& context, const QuotaShare& share, const shapes:
 Outcome<batch::DescribeQuotaShareResponse> describe_share(const Services& services, const Context& context,
                                                           const batch::DescribeQuotaShareRequest& request) {
   const JobKey key = batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
-  const auto yard = services.control.batch_catalog();
-  const QuotaShare* share = yard->quota_share(key);
+  const auto stored = services.control.batch_catalog();
+  const QuotaShare* share = stored->quota_share(key);
   if (!share) return no_such_resource("quota share", key.name);
   batch::DescribeQuotaShareResponse out;
   TRY(show(context, *share, *batch::DescribeQuotaShare::shape().output, out));
@@ -263,13 +263,13 @@ Outcome<batch::DescribeQuotaShareResponse> describe_share(const Services& servic
 Outcome<batch::ListQuotaSharesResponse> list_shares(const Services& services, const Context& context,
                                                     const batch::ListQuotaSharesRequest& request) {
   const JobKey queue = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
-  const auto yard = services.control.batch_catalog();
-  if (!yard->queue(queue)) return no_such_resource("job queue", queue.name);
+  const auto stored = services.control.batch_catalog();
+  if (!stored->queue(queue)) return no_such_resource("job queue", queue.name);
   batch::ListQuotaSharesResponse out;
   const auto results_max = TRY(results_max_of(request.max_results));
   const auto& shape = element_of(batch::ListQuotaShares::shape(), "quotaShares");
   out.quota_shares = TRY((page_of<batch::QuotaShareDetail, QuotaShare>(
-      context, yard->quota_shares, [&](const QuotaShare& share) { return share.queue() == queue.name; },
+      context, stored->quota_shares, [&](const QuotaShare& share) { return share.queue() == queue.name; },
       results_max, request.next_token.value_or(""), out.next_token,
       [&](const QuotaShare& share) -> Outcome<batch::QuotaShareDetail> {
         batch::QuotaShareDetail detail;

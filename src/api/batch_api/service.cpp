@@ -67,8 +67,8 @@ void update_environment(const Services& services, const Context& context,
                         Answer<batch::UpdateServiceEnvironmentResponse> answer) {
   const JobKey key =
       batch_resource_key(context, *request.service_environment, catalog::kServiceEnvironmentArn);
-  const auto yard = services.control.batch_catalog();
-  const ServiceEnvironment* present = yard->service_environment(key);
+  const auto stored = services.control.batch_catalog();
+  const ServiceEnvironment* present = stored->service_environment(key);
   if (!present) return answer(no_such_resource("service environment", key.name));
   const auto made = [&]() -> Outcome<ServiceEnvironment> {
     ServiceEnvironment environment = *present;
@@ -95,11 +95,11 @@ Outcome<batch::DescribeServiceEnvironmentsResponse> describe_environments(
     const Services& services, const Context& context,
     const batch::DescribeServiceEnvironmentsRequest& request) {
   const auto results_max = TRY(results_max_of(request.max_results));
-  const auto yard = services.control.batch_catalog();
+  const auto stored = services.control.batch_catalog();
   const auto& shape = element_of(batch::DescribeServiceEnvironments::shape(), "serviceEnvironments");
   batch::DescribeServiceEnvironmentsResponse out;
   out.service_environments = TRY((page_of<batch::ServiceEnvironmentDetail, ServiceEnvironment>(
-      context, yard->service_environments,
+      context, stored->service_environments,
       named_by<ServiceEnvironment>(request.service_environments, catalog::kServiceEnvironmentArn),
       results_max, request.next_token.value_or(""), out.next_token,
       [&](const ServiceEnvironment& resource) -> Outcome<batch::ServiceEnvironmentDetail> {

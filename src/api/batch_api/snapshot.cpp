@@ -6,7 +6,7 @@
 #include "batch/catalog.hpp"
 #include "batch_api/requests.hpp"
 #include "batch_api/service.hpp"
-#include "reconcile/queue_front.hpp"
+#include "reconcile/queue_head.hpp"
 
 namespace trainyard::api::batch_api {
 namespace {
@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, Usage>> top(const std::map<std::string, Usage
   return shares;
 }
 
-batch::QueueSnapshotUtilizationDetail utilization_of(const catalog::Catalog& yard,
+batch::QueueSnapshotUtilizationDetail utilization_of(const catalog::Catalog& stored,
                                                      const catalog::JobQueue& queue,
                                                      const std::vector<std::shared_ptr<const Job>>& jobs,
                                                      Instant now) {
@@ -69,7 +69,7 @@ batch::QueueSnapshotUtilizationDetail utilization_of(const catalog::Catalog& yar
   batch::QueueSnapshotUtilizationDetail out;
   out.total_capacity_usage = by_unit<batch::QueueSnapshotCapacityUsage>(total);
   out.last_updated_at = to_milliseconds(now);
-  const catalog::SchedulingPolicy* policy = yard.policy_of(queue);
+  const catalog::SchedulingPolicy* policy = stored.policy_of(queue);
   if (!policy) return out;
   if (policy->kind == catalog::SchedulingPolicy::Kind::fair_share) {
     out.fairshare_utilization.emplace();
@@ -101,10 +101,10 @@ std::string arn_in_queue(const Job& job) {
 Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, const Context& context,
                                                      const batch::GetJobQueueSnapshotRequest& request) {
   const JobKey key = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
-  const auto yard = services.control.batch_catalog();
-  const catalog::JobQueue* queue = yard->queue(key);
+  const auto stored = services.control.batch_catalog();
+  const catalog::JobQueue* queue = stored->queue(key);
   if (!queue) return no_such_resource("job queue", key.name);
-  const auto fronts = services.control.fronts();
+  const auto queue_heads = services.control.queue_heads();
   const auto jobs = services.control.live_jobs();
   // A job may have left the queue since the last tick of the scheduler.
   const auto still_there = [&](domain::JobNumber number) -> const Job* {
@@ -117,9 +117,9 @@ Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, c
   batch::GetJobQueueSnapshotResponse out;
   out.front_of_queue.emplace();
   out.front_of_queue->jobs.emplace();
-  out.front_of_queue->last_updated_at = to_milliseconds(fronts->seen + context.clock_offset);
-  if (const auto front = fronts->queues.find(key); front != fronts->queues.end()) {
-    for (const reconcile::FrontJob& each : front->second.jobs) {
+  out.front_of_queue->last_updated_at = to_milliseconds(queue_heads->seen + context.clock_offset);
+  if (const auto queue_head = queue_heads->queues.find(key); queue_head != queue_heads->queues.end()) {
+    for (const reconcile::HeadJob& each : queue_head->second.jobs) {
       const Job* job = still_there(each.job);
       if (!job) continue;
       batch::FrontOfQueueJobSummary summary;
@@ -127,12 +127,12 @@ Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, c
       summary.earliest_time_at_position = to_milliseconds(each.since + context.clock_offset);
       out.front_of_queue->jobs->push_back(std::move(summary));
     }
-    if (!front->second.of_shares.empty()) {
+    if (!queue_head->second.of_shares.empty()) {
       out.front_of_quota_shares.emplace();
       out.front_of_quota_shares->quota_shares.emplace();
-      out.front_of_quota_shares->last_updated_at = to_milliseconds(fronts->seen + context.clock_offset);
+      out.front_of_quota_shares->last_updated_at = to_milliseconds(queue_heads->seen + context.clock_offset);
     }
-    for (const auto& [share, each] : front->second.of_shares) {
+    for (const auto& [share, each] : queue_head->second.of_shares) {
       const Job* job = still_there(each.job);
       if (!job) continue;
       batch::FrontOfQuotaShareJobSummary summary;
@@ -141,7 +141,7 @@ Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, c
       (*out.front_of_quota_shares->quota_shares)[share] = {std::move(summary)};
     }
   }
-  out.queue_utilization = utilization_of(*yard, *queue, jobs, context.now);
+  out.queue_utilization = utilization_of(*stored, *queue, jobs, context.now);
   return out;
 }
 

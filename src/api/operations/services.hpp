@@ -70,9 +70,9 @@ struct Settings {
   std::vector<std::string> regions;  // of this server
   // Returns the current peers.
   std::function<std::vector<policy::Peer>()> peers = [] { return std::vector<policy::Peer>(); };
-  CheckRoom check_room = no_reserve();  // called before a training job is created
+  CheckDiskSpace check_disk_space = no_reserve();  // called before a training job is created
   // Returns the capacity of this server's machines. Unset: campaigns assume that any number of hosts fits.
-  std::function<std::vector<campaign::Room>()> machines;
+  std::function<std::vector<campaign::MachineCapacity>()> machines;
   // Returns the current limits on each principal's requests.
   std::function<policy::RateLimits()> rate_limits = [] { return policy::RateLimits(); };
   // The time before the first blank that keeps a slow S3 request's client connected, and between two of them.

@@ -111,8 +111,8 @@ class Views {
 void create_training_job(const Settings& settings, const Services& services, const Context& context,
                          const sagemaker::CreateTrainingJobRequest& request,
                          Answer<sagemaker::CreateTrainingJobResponse> answer) {
-  if (const auto room = settings.check_room(); !room)
-    return answer(resource_limit_exceeded(room.error().message));
+  if (const auto free_space = settings.check_disk_space(); !free_space)
+    return answer(resource_limit_exceeded(free_space.error().message));
   auto spec = job_spec_of(request, settings.find_image, settings.file_systems);
   if (!spec) return answer(std::move(spec).error());
   if (auto checked = check_shared_directories(settings, context.principal, *spec); !checked)

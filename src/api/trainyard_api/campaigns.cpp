@@ -114,7 +114,7 @@ own::Campaign summary_of(const Settings& settings, const campaign::Described& de
   if (campaign.over())
     for (const auto& row : campaign.rows)
       if (row.ended && (!out.end_time || *out.end_time < *row.ended)) out.end_time = row.ended;
-  set_unless_empty(out.trouble, described.trouble);
+  set_unless_empty(out.trouble, described.last_error);
   out.currency = settings.prices.currency;
   set_unless_empty(out.best_metric, wanted.best);
   out.best_is_highest = wanted.highest;
@@ -210,12 +210,12 @@ Outcome<own::DescribeRegionResponse> describe_region(const Settings& settings, c
   out.region = context.region;
   out.currency = settings.prices.currency;
   out.instance_types.emplace();
-  const auto machines = settings.machines ? settings.machines() : std::vector<campaign::Room>();
+  const auto machines = settings.machines ? settings.machines() : std::vector<campaign::MachineCapacity>();
   std::vector<campaign::Taken> taken;
   std::set<std::string> regions(settings.regions.begin(), settings.regions.end());
   regions.insert(context.region);
   for (const auto& region : regions) TRY(add_taken(services.control, region, taken));
-  const auto left = campaign::rooms_left(machines, taken);
+  const auto left = campaign::capacity_left(machines, taken);
   for (const auto& type : domain::instance_types()) {
     own::InstanceTypeOffer offer;
     offer.instance_type = std::string(type.name);

@@ -23,19 +23,19 @@ size_t count_in(const Map& map, const std::string& region) {
   return size_t(std::ranges::count_if(map, [&](const auto& each) { return each.first.region == region; }));
 }
 
-Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+Result<Resource> changed_one(const Catalog& catalog, const JobDefinition*, ResourceChange how,
                              ComputeEnvironment changed) {
-  const ComputeEnvironment* present = yard.environment(changed.key);
+  const ComputeEnvironment* present = catalog.environment(changed.key);
   if (how == ResourceChange::create) {
     if (present) return conflict("Object already exists");
-    if (count_in(yard.environments, changed.key.region) >= kEnvironmentsMax)
+    if (count_in(catalog.environments, changed.key.region) >= kEnvironmentsMax)
       return invalid("a region has at most " + std::to_string(kEnvironmentsMax) + " compute environments");
     return Resource(std::move(changed));
   }
   if (!present) return not_found("the compute environment " + changed.key.name + " does not exist");
   if (how == ResourceChange::update) return Resource(std::move(changed));
   if (present->enabled) return conflict("Cannot delete, resource must be disabled: " + changed.key.name);
-  for (const auto& [key, queue] : yard.queues)
+  for (const auto& [key, queue] : catalog.queues)
     if (key.region == changed.key.region && !queue.service &&
         std::ranges::find(queue.environments, changed.key.name) != queue.environments.end())
       return conflict("Cannot delete, found existing JobQueue relationship: " + key.name);
@@ -43,9 +43,9 @@ Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, Resource
 }
 
 // Rejects adding or removing a queue's policy. It may be replaced by another policy of the same kind.
-Result<void> check_same_policy(const Catalog& yard, const JobQueue& present, const JobQueue& next) {
-  const SchedulingPolicy* before = yard.policy_of(present);
-  const SchedulingPolicy* after = yard.policy_of(next);
+Result<void> check_same_policy(const Catalog& catalog, const JobQueue& present, const JobQueue& next) {
+  const SchedulingPolicy* before = catalog.policy_of(present);
+  const SchedulingPolicy* after = catalog.policy_of(next);
   if (bool(before) != bool(after))
     return conflict("the scheduling policy of a job queue can be replaced, but not added or removed: " +
                     next.key.name);
@@ -55,32 +55,32 @@ Result<void> check_same_policy(const Catalog& yard, const JobQueue& present, con
   return {};
 }
 
-Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+Result<Resource> changed_one(const Catalog& catalog, const JobDefinition*, ResourceChange how,
                              JobQueue changed) {
-  const JobQueue* present = yard.queue(changed.key);
+  const JobQueue* present = catalog.queue(changed.key);
   if (how == ResourceChange::create && present) return conflict("Object already exists");
   if (how != ResourceChange::create && !present)
     return not_found("the job queue " + changed.key.name + " does not exist");
-  if (how == ResourceChange::create && count_in(yard.queues, changed.key.region) >= kQueuesMax)
+  if (how == ResourceChange::create && count_in(catalog.queues, changed.key.region) >= kQueuesMax)
     return invalid("a region has at most " + std::to_string(kQueuesMax) + " job queues");
   if (how == ResourceChange::remove) {
     if (present->enabled) return conflict("Cannot delete, resource must be disabled: " + changed.key.name);
-    for (const auto& [key, share] : yard.quota_shares)
+    for (const auto& [key, share] : catalog.quota_shares)
       if (key.region == changed.key.region && share.queue() == changed.key.name)
         return conflict("Cannot delete, found existing QuotaShare relationship: " + share.name());
     return Resource(*present);
   }
   for (const std::string& name : changed.environments)
-    if (changed.service ? !yard.service_environment({changed.key.region, name})
-                        : !yard.environment({changed.key.region, name}))
+    if (changed.service ? !catalog.service_environment({changed.key.region, name})
+                        : !catalog.environment({changed.key.region, name}))
       return not_found((changed.service ? "the service environment " : "the compute environment ") + name +
                        " does not exist");
-  if (!changed.policy.empty() && !yard.policy_of(changed))
+  if (!changed.policy.empty() && !catalog.policy_of(changed))
     return not_found("the scheduling policy " + changed.policy + " does not exist");
-  if (!changed.service && yard.policy_of(changed) &&
-      yard.policy_of(changed)->kind == SchedulingPolicy::Kind::quota_shares)
+  if (!changed.service && catalog.policy_of(changed) &&
+      catalog.policy_of(changed)->kind == SchedulingPolicy::Kind::quota_shares)
     return invalid("quota shares are for job queues of the type SAGEMAKER_TRAINING: " + changed.key.name);
-  if (how == ResourceChange::update) TRY(check_same_policy(yard, *present, changed));
+  if (how == ResourceChange::update) TRY(check_same_policy(catalog, *present, changed));
   return Resource(std::move(changed));
 }
 
@@ -103,62 +103,62 @@ Result<void> check_presence(const std::map<JobKey, Kind>& all, ResourceChange ho
   return {};
 }
 
-Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+Result<Resource> changed_one(const Catalog& catalog, const JobDefinition*, ResourceChange how,
                              SchedulingPolicy changed) {
-  TRY(check_presence(yard.policies, how, changed.key, "scheduling policy", kPoliciesMax));
-  if (how == ResourceChange::update && yard.policies.at(changed.key).kind != changed.kind)
+  TRY(check_presence(catalog.policies, how, changed.key, "scheduling policy", kPoliciesMax));
+  if (how == ResourceChange::update && catalog.policies.at(changed.key).kind != changed.kind)
     return invalid("a fairsharePolicy cannot become a quotaSharePolicy, nor the reverse: " +
                    changed.key.name);
   if (how != ResourceChange::remove) return Resource(std::move(changed));
-  for (const auto& [key, queue] : yard.queues)
+  for (const auto& [key, queue] : catalog.queues)
     if (key.region == changed.key.region && queue.policy == changed.key.name)
       return conflict("Cannot delete, found existing JobQueue relationship: " + key.name);
-  return Resource(yard.policies.at(changed.key));
+  return Resource(catalog.policies.at(changed.key));
 }
 
-Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+Result<Resource> changed_one(const Catalog& catalog, const JobDefinition*, ResourceChange how,
                              ServiceEnvironment changed) {
-  TRY(check_presence(yard.service_environments, how, changed.key, "service environment",
+  TRY(check_presence(catalog.service_environments, how, changed.key, "service environment",
                      kServiceEnvironmentsMax));
   if (how != ResourceChange::remove) return Resource(std::move(changed));
-  const ServiceEnvironment& present = yard.service_environments.at(changed.key);
+  const ServiceEnvironment& present = catalog.service_environments.at(changed.key);
   if (present.enabled) return conflict("Cannot delete, resource must be disabled: " + changed.key.name);
-  for (const auto& [key, queue] : yard.queues)
+  for (const auto& [key, queue] : catalog.queues)
     if (key.region == changed.key.region && queue.service &&
         std::ranges::find(queue.environments, changed.key.name) != queue.environments.end())
       return conflict("Cannot delete, found existing JobQueue relationship: " + key.name);
   return Resource(present);
 }
 
-Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+Result<Resource> changed_one(const Catalog& catalog, const JobDefinition*, ResourceChange how,
                              QuotaShare changed) {
-  const JobQueue* queue = yard.queue({changed.key.region, changed.queue()});
+  const JobQueue* queue = catalog.queue({changed.key.region, changed.queue()});
   if (!queue) return not_found("the job queue " + changed.queue() + " does not exist");
-  const SchedulingPolicy* policy = yard.policy_of(*queue);
+  const SchedulingPolicy* policy = catalog.policy_of(*queue);
   if (!policy || policy->kind != SchedulingPolicy::Kind::quota_shares)
     return invalid("the job queue " + changed.queue() + " has no scheduling policy with a quotaSharePolicy");
-  const auto of_queue = std::ranges::count_if(yard.quota_shares, [&](const auto& each) {
+  const auto of_queue = std::ranges::count_if(catalog.quota_shares, [&](const auto& each) {
     return each.first.region == changed.key.region && each.second.queue() == changed.queue();
   });
-  if (how == ResourceChange::create && !yard.quota_share(changed.key) &&
+  if (how == ResourceChange::create && !catalog.quota_share(changed.key) &&
       size_t(of_queue) >= kQuotaSharesOfQueueMax)
     return invalid("a job queue has at most " + std::to_string(kQuotaSharesOfQueueMax) + " quota shares");
-  TRY(check_presence(yard.quota_shares, how, changed.key, "quota share",
+  TRY(check_presence(catalog.quota_shares, how, changed.key, "quota share",
                      kQueuesMax * kQuotaSharesOfQueueMax));
   if (how != ResourceChange::remove) return Resource(std::move(changed));
-  const QuotaShare& present = yard.quota_shares.at(changed.key);
+  const QuotaShare& present = catalog.quota_shares.at(changed.key);
   if (present.enabled) return conflict("Cannot delete, resource must be disabled: " + changed.key.name);
   return Resource(present);
 }
 
-Result<Resource> changed_one(const Catalog& yard, const JobDefinition*, ResourceChange how,
+Result<Resource> changed_one(const Catalog& catalog, const JobDefinition*, ResourceChange how,
                              ConsumableResource changed) {
-  TRY(check_presence(yard.resources, how, changed.key, "consumable resource", kConsumableResourcesMax));
+  TRY(check_presence(catalog.resources, how, changed.key, "consumable resource", kConsumableResourcesMax));
   if (how != ResourceChange::remove && (changed.total < 0 || changed.total > kCountedMax))
     return invalid("the total quantity of " + changed.key.name + " must be between 0 and " +
                    std::to_string(kCountedMax) + ", not " + std::to_string(changed.total));
   if (how == ResourceChange::create) return Resource(std::move(changed));
-  const ConsumableResource& present = yard.resources.at(changed.key);
+  const ConsumableResource& present = catalog.resources.at(changed.key);
   if (how == ResourceChange::remove) return Resource(present);
   return Resource(TRY(updated(present, changed)));
 }
@@ -182,12 +182,12 @@ const ServiceEnvironment* Catalog::service_environment(const JobKey& key) const 
 const QuotaShare* Catalog::quota_share(const JobKey& key) const { return find_in(quota_shares, key); }
 const ConsumableResource* Catalog::resource(const JobKey& key) const { return find_in(resources, key); }
 
-Result<Resource> changed(const Catalog& yard, const JobDefinition* last, ResourceChange how,
+Result<Resource> changed(const Catalog& catalog, const JobDefinition* last, ResourceChange how,
                          Resource changed) {
-  return std::visit([&](auto& each) { return changed_one(yard, last, how, std::move(each)); }, changed);
+  return std::visit([&](auto& each) { return changed_one(catalog, last, how, std::move(each)); }, changed);
 }
 
-void put(Catalog& yard, ResourceChange how, const Resource& changed) {
+void put(Catalog& catalog, ResourceChange how, const Resource& changed) {
   const auto place = [&](auto& map, const auto& each) {
     if (how == ResourceChange::remove)
       map.erase(each.key);
@@ -195,23 +195,23 @@ void put(Catalog& yard, ResourceChange how, const Resource& changed) {
       map.insert_or_assign(each.key, each);
   };
   if (const auto* environment = std::get_if<ComputeEnvironment>(&changed))
-    place(yard.environments, *environment);
-  if (const auto* queue = std::get_if<JobQueue>(&changed)) place(yard.queues, *queue);
-  if (const auto* policy = std::get_if<SchedulingPolicy>(&changed)) place(yard.policies, *policy);
+    place(catalog.environments, *environment);
+  if (const auto* queue = std::get_if<JobQueue>(&changed)) place(catalog.queues, *queue);
+  if (const auto* policy = std::get_if<SchedulingPolicy>(&changed)) place(catalog.policies, *policy);
   if (const auto* service = std::get_if<ServiceEnvironment>(&changed))
-    place(yard.service_environments, *service);
-  if (const auto* share = std::get_if<QuotaShare>(&changed)) place(yard.quota_shares, *share);
-  if (const auto* resource = std::get_if<ConsumableResource>(&changed)) place(yard.resources, *resource);
+    place(catalog.service_environments, *service);
+  if (const auto* share = std::get_if<QuotaShare>(&changed)) place(catalog.quota_shares, *share);
+  if (const auto* resource = std::get_if<ConsumableResource>(&changed)) place(catalog.resources, *resource);
 }
 
-Duration decay_of(const Catalog& yard, const JobKey& queue) {
+Duration decay_of(const Catalog& catalog, const JobKey& queue) {
   if (queue.name.empty()) return kDecayOfOthers;
-  const JobQueue* found = yard.queue(queue);
-  const SchedulingPolicy* policy = found ? yard.policy_of(*found) : nullptr;
+  const JobQueue* found = catalog.queue(queue);
+  const SchedulingPolicy* policy = found ? catalog.policy_of(*found) : nullptr;
   return std::chrono::seconds(policy ? policy->decay() : kDecaySecondsDefault);
 }
 
-Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const JobSpec& spec) {
+Result<void> check_fits_queue(const Catalog& catalog, const JobQueue& queue, const JobSpec& spec) {
   const std::string& name = queue.key.name;
   const QueueOptions& wanted = *spec.queue;
   if (!queue.enabled) return invalid("the job queue " + name + " is disabled and does not accept jobs");
@@ -221,7 +221,7 @@ Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const 
   if (spec.contract == Contract::plain && queue.service)
     return invalid("the job queue " + name +
                    " is of the type SAGEMAKER_TRAINING and accepts service jobs only");
-  const SchedulingPolicy* policy = yard.policy_of(queue);
+  const SchedulingPolicy* policy = catalog.policy_of(queue);
   const bool fair = policy && policy->kind == SchedulingPolicy::Kind::fair_share;
   const bool quotas = policy && policy->kind == SchedulingPolicy::Kind::quota_shares;
   if (fair && wanted.share.empty())
@@ -237,13 +237,13 @@ Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const 
                    " has none");
   if (quotas) {
     const QuotaShare* share =
-        yard.quota_share({queue.key.region, quota_share_name(name, wanted.quota_share)});
+        catalog.quota_share({queue.key.region, quota_share_name(name, wanted.quota_share)});
     if (!share) return invalid("the quota share " + wanted.quota_share + " does not exist");
     if (!share->enabled)
       return invalid("the quota share " + wanted.quota_share + " is disabled and does not accept jobs");
   }
   for (const Consumption& each : wanted.consumes)
-    if (!yard.resource({queue.key.region, each.resource}))
+    if (!catalog.resource({queue.key.region, each.resource}))
       return invalid("the consumable resource " + each.resource + " does not exist");
   return {};
 }

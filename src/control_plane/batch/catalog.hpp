@@ -91,18 +91,18 @@ enum class ResourceChange { create, update, remove };
 // Returns the resource after the change. `last` is the last revision of the definition, or nullptr. A definition is
 // created with the next revision. It is never removed; an update makes it inactive.
 // Errors: with a message for the client: conflict (exists, in use, not disabled), not_found, invalid (too many).
-Result<Resource> changed(const Catalog& yard, const JobDefinition* last, ResourceChange how,
+Result<Resource> changed(const Catalog& catalog, const JobDefinition* last, ResourceChange how,
                          Resource resource);
 // Puts the resource that changed() returned into the catalog; definitions are not part of it.
-void put(Catalog& yard, ResourceChange how, const Resource& resource);
+void put(Catalog& catalog, ResourceChange how, const Resource& resource);
 
 // Returns the decay time of the usage of the queue's shares; for the empty key, that of jobs without a queue.
-Duration decay_of(const Catalog& yard, const domain::JobKey& queue);
+Duration decay_of(const Catalog& catalog, const domain::JobKey& queue);
 
 // Checks that a job may be submitted to that queue. Requires: spec.queue.
 // Errors: invalid, with a message for the client: the queue is disabled or of another type, its scheduling policy needs
 // other members of the request, or a consumed resource does not exist.
-Result<void> check_fits_queue(const Catalog& yard, const JobQueue& queue, const domain::JobSpec& spec);
+Result<void> check_fits_queue(const Catalog& catalog, const JobQueue& queue, const domain::JobSpec& spec);
 
 std::string_view kind_of(const Resource&);  // "job_queue"
 const domain::JobKey& key_of(const Resource&);

@@ -25,13 +25,13 @@ JobQueue queue(const std::string& name, std::vector<std::string> environments, b
 }
 
 TEST(Catalog, WhatIsInUseOrEnabledIsNotRemoved) {
-  Catalog yard;
-  put(yard, ResourceChange::create, environment("on"));
-  put(yard, ResourceChange::create, environment("off", false));
-  put(yard, ResourceChange::create, environment("used", false));
-  put(yard, ResourceChange::create, queue("q", {"used"}));
+  Catalog catalog;
+  put(catalog, ResourceChange::create, environment("on"));
+  put(catalog, ResourceChange::create, environment("off", false));
+  put(catalog, ResourceChange::create, environment("used", false));
+  put(catalog, ResourceChange::create, queue("q", {"used"}));
   const auto why = [&](ResourceChange how, Resource resource) {
-    const auto done = changed(yard, nullptr, how, std::move(resource));
+    const auto done = changed(catalog, nullptr, how, std::move(resource));
     return done ? std::string("done") : done.error().message;
   };
   EXPECT_EQ(why(ResourceChange::create, environment("on")), "Object already exists");
@@ -46,9 +46,9 @@ TEST(Catalog, WhatIsInUseOrEnabledIsNotRemoved) {
   EXPECT_EQ(why(ResourceChange::update, queue("q", {"on"})), "done");
   EXPECT_EQ(why(ResourceChange::update, queue("p", {"on"})), "the job queue p does not exist");
   EXPECT_EQ(why(ResourceChange::remove, queue("q", {})), "Cannot delete, resource must be disabled: q");
-  put(yard, ResourceChange::update, queue("q", {"used"}, false));
+  put(catalog, ResourceChange::update, queue("q", {"used"}, false));
   EXPECT_EQ(why(ResourceChange::remove, queue("q", {})), "done");
-  put(yard, ResourceChange::remove, queue("q", {}));
+  put(catalog, ResourceChange::remove, queue("q", {}));
   EXPECT_EQ(why(ResourceChange::remove, environment("used")), "done");
 }
 

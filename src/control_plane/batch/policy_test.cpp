@@ -50,8 +50,8 @@ ConsumableResource licences(int64_t total) {
   return made;
 }
 
-std::string why(const Catalog& yard, ResourceChange how, Resource resource) {
-  const auto done = changed(yard, nullptr, how, std::move(resource));
+std::string why(const Catalog& catalog, ResourceChange how, Resource resource) {
+  const auto done = changed(catalog, nullptr, how, std::move(resource));
   return done ? "done" : done.error().message;
 }
 
@@ -85,65 +85,68 @@ TEST(SchedulingPolicy, NoShareMayMatchTwoPatterns) {
 
 TEST(Catalog, AQueuesPolicyIsReplacedByItsKindOnly) {
   using Kind = SchedulingPolicy::Kind;
-  Catalog yard;
-  put(yard, ResourceChange::create, service_environment("there"));
-  put(yard, ResourceChange::create, policy("fair"));
-  put(yard, ResourceChange::create, policy("fair2"));
-  put(yard, ResourceChange::create, policy("quotas", Kind::quota_shares));
-  EXPECT_EQ(why(yard, ResourceChange::create, queue("q", "none")),
+  Catalog catalog;
+  put(catalog, ResourceChange::create, service_environment("there"));
+  put(catalog, ResourceChange::create, policy("fair"));
+  put(catalog, ResourceChange::create, policy("fair2"));
+  put(catalog, ResourceChange::create, policy("quotas", Kind::quota_shares));
+  EXPECT_EQ(why(catalog, ResourceChange::create, queue("q", "none")),
             "the scheduling policy none does not exist");
-  EXPECT_EQ(why(yard, ResourceChange::create, queue("q", "fair")), "done");
-  put(yard, ResourceChange::create, queue("q", "fair"));
-  put(yard, ResourceChange::create, queue("plain"));
-  EXPECT_EQ(why(yard, ResourceChange::update, queue("q", "fair2")), "done");
-  EXPECT_NE(why(yard, ResourceChange::update, queue("q", "quotas")).find("cannot replace"),
+  EXPECT_EQ(why(catalog, ResourceChange::create, queue("q", "fair")), "done");
+  put(catalog, ResourceChange::create, queue("q", "fair"));
+  put(catalog, ResourceChange::create, queue("plain"));
+  EXPECT_EQ(why(catalog, ResourceChange::update, queue("q", "fair2")), "done");
+  EXPECT_NE(why(catalog, ResourceChange::update, queue("q", "quotas")).find("cannot replace"),
             std::string::npos);
-  EXPECT_NE(why(yard, ResourceChange::update, queue("q")).find("not added or removed"), std::string::npos);
-  EXPECT_NE(why(yard, ResourceChange::update, queue("plain", "fair")).find("not added or removed"),
+  EXPECT_NE(why(catalog, ResourceChange::update, queue("q")).find("not added or removed"), std::string::npos);
+  EXPECT_NE(why(catalog, ResourceChange::update, queue("plain", "fair")).find("not added or removed"),
             std::string::npos);
-  EXPECT_NE(why(yard, ResourceChange::update, policy("fair", Kind::quota_shares)).find("cannot become"),
+  EXPECT_NE(why(catalog, ResourceChange::update, policy("fair", Kind::quota_shares)).find("cannot become"),
             std::string::npos);
-  EXPECT_EQ(why(yard, ResourceChange::remove, policy("fair")),
+  EXPECT_EQ(why(catalog, ResourceChange::remove, policy("fair")),
             "Cannot delete, found existing JobQueue relationship: q");
-  EXPECT_EQ(why(yard, ResourceChange::remove, policy("fair2")), "done");
-  EXPECT_EQ(why(yard, ResourceChange::create, policy("fair")), "Object already exists");
-  EXPECT_EQ(why(yard, ResourceChange::remove, policy("none")), "the scheduling policy none does not exist");
+  EXPECT_EQ(why(catalog, ResourceChange::remove, policy("fair2")), "done");
+  EXPECT_EQ(why(catalog, ResourceChange::create, policy("fair")), "Object already exists");
+  EXPECT_EQ(why(catalog, ResourceChange::remove, policy("none")),
+            "the scheduling policy none does not exist");
 }
 
 TEST(Catalog, ServiceEnvironmentsAreForServiceQueues) {
-  Catalog yard;
-  EXPECT_EQ(why(yard, ResourceChange::create, queue("q")), "the service environment there does not exist");
-  put(yard, ResourceChange::create, service_environment("there"));
-  put(yard, ResourceChange::create, queue("q"));
-  EXPECT_EQ(why(yard, ResourceChange::remove, service_environment("there")),
+  Catalog catalog;
+  EXPECT_EQ(why(catalog, ResourceChange::create, queue("q")), "the service environment there does not exist");
+  put(catalog, ResourceChange::create, service_environment("there"));
+  put(catalog, ResourceChange::create, queue("q"));
+  EXPECT_EQ(why(catalog, ResourceChange::remove, service_environment("there")),
             "Cannot delete, resource must be disabled: there");
-  put(yard, ResourceChange::update, service_environment("there", false));
-  EXPECT_EQ(why(yard, ResourceChange::remove, service_environment("there")),
+  put(catalog, ResourceChange::update, service_environment("there", false));
+  EXPECT_EQ(why(catalog, ResourceChange::remove, service_environment("there")),
             "Cannot delete, found existing JobQueue relationship: q");
-  put(yard, ResourceChange::remove, queue("q"));
-  EXPECT_EQ(why(yard, ResourceChange::remove, service_environment("there")), "done");
+  put(catalog, ResourceChange::remove, queue("q"));
+  EXPECT_EQ(why(catalog, ResourceChange::remove, service_environment("there")), "done");
 }
 
 TEST(Catalog, QuotaSharesArePartsOfTheirQueue) {
-  Catalog yard;
-  put(yard, ResourceChange::create, service_environment("there"));
-  put(yard, ResourceChange::create, policy("quotas", SchedulingPolicy::Kind::quota_shares));
-  put(yard, ResourceChange::create, queue("plain"));
-  put(yard, ResourceChange::create, queue("q", "quotas", false));
-  EXPECT_EQ(why(yard, ResourceChange::create, quota_share("none", "a")), "the job queue none does not exist");
-  EXPECT_EQ(why(yard, ResourceChange::create, quota_share("plain", "a")),
+  Catalog catalog;
+  put(catalog, ResourceChange::create, service_environment("there"));
+  put(catalog, ResourceChange::create, policy("quotas", SchedulingPolicy::Kind::quota_shares));
+  put(catalog, ResourceChange::create, queue("plain"));
+  put(catalog, ResourceChange::create, queue("q", "quotas", false));
+  EXPECT_EQ(why(catalog, ResourceChange::create, quota_share("none", "a")),
+            "the job queue none does not exist");
+  EXPECT_EQ(why(catalog, ResourceChange::create, quota_share("plain", "a")),
             "the job queue plain has no scheduling policy with a quotaSharePolicy");
   for (size_t i = 0; i < kQuotaSharesOfQueueMax; ++i)
-    put(yard, ResourceChange::create, quota_share("q", "share" + std::to_string(i)));
-  EXPECT_EQ(why(yard, ResourceChange::create, quota_share("q", "a")),
+    put(catalog, ResourceChange::create, quota_share("q", "share" + std::to_string(i)));
+  EXPECT_EQ(why(catalog, ResourceChange::create, quota_share("q", "a")),
             "a job queue has at most 20 quota shares");
-  EXPECT_EQ(why(yard, ResourceChange::create, quota_share("q", "share1")), "Object already exists");
-  EXPECT_EQ(why(yard, ResourceChange::update, quota_share("q", "a")), "the quota share q/a does not exist");
-  EXPECT_EQ(why(yard, ResourceChange::remove, quota_share("q", "share1")),
+  EXPECT_EQ(why(catalog, ResourceChange::create, quota_share("q", "share1")), "Object already exists");
+  EXPECT_EQ(why(catalog, ResourceChange::update, quota_share("q", "a")),
+            "the quota share q/a does not exist");
+  EXPECT_EQ(why(catalog, ResourceChange::remove, quota_share("q", "share1")),
             "Cannot delete, resource must be disabled: q/share1");
-  put(yard, ResourceChange::update, quota_share("q", "share1", false));
-  EXPECT_EQ(why(yard, ResourceChange::remove, quota_share("q", "share1")), "done");
-  EXPECT_EQ(why(yard, ResourceChange::remove, queue("q")),
+  put(catalog, ResourceChange::update, quota_share("q", "share1", false));
+  EXPECT_EQ(why(catalog, ResourceChange::remove, quota_share("q", "share1")), "done");
+  EXPECT_EQ(why(catalog, ResourceChange::remove, queue("q")),
             "Cannot delete, found existing QuotaShare relationship: share0");
   EXPECT_EQ(quota_share("q", "a").queue(), "q");
   EXPECT_EQ(quota_share("q", "a").name(), "a");
@@ -206,10 +209,10 @@ TEST(Catalog, WhatDecidesSurvivesItsRecord) {
     const auto read = resource_from_json(kind_of(resource), to_json(resource));
     ASSERT_TRUE(read) << kind_of(resource);
     EXPECT_EQ(to_json(*read), to_json(resource));
-    Catalog yard;
-    put(yard, ResourceChange::update, resource);
-    EXPECT_EQ(yard.policies.size() + yard.quota_shares.size() + yard.service_environments.size() +
-                  yard.resources.size() + yard.queues.size(),
+    Catalog catalog;
+    put(catalog, ResourceChange::update, resource);
+    EXPECT_EQ(catalog.policies.size() + catalog.quota_shares.size() + catalog.service_environments.size() +
+                  catalog.resources.size() + catalog.queues.size(),
               1u);
   }
   EXPECT_FALSE(policy_from_json({{"kind", "unfair"}}));
@@ -217,20 +220,20 @@ TEST(Catalog, WhatDecidesSurvivesItsRecord) {
 }
 
 TEST(ConsumableResource, ATotalStaysWithinItsLimitHoweverItIsReached) {
-  Catalog yard;
+  Catalog catalog;
   ConsumableResource resource;
   resource.key = {"eu-west-1", "licences"};
   for (const int64_t total : {int64_t{-1}, kCountedMax + 1, INT64_MAX}) {
     resource.total = total;
-    EXPECT_FALSE(changed(yard, nullptr, ResourceChange::create, resource)) << total;
+    EXPECT_FALSE(changed(catalog, nullptr, ResourceChange::create, resource)) << total;
   }
   resource.total = kCountedMax;
-  ASSERT_TRUE(changed(yard, nullptr, ResourceChange::create, resource));
-  put(yard, ResourceChange::create, resource);
+  ASSERT_TRUE(changed(catalog, nullptr, ResourceChange::create, resource));
+  put(catalog, ResourceChange::create, resource);
   for (const int64_t add : {int64_t{1}, INT64_MAX, -kCountedMax - 1, INT64_MIN}) {
     ConsumableResource change = resource;
     change.add = add;
-    EXPECT_FALSE(changed(yard, nullptr, ResourceChange::update, change)) << add;
+    EXPECT_FALSE(changed(catalog, nullptr, ResourceChange::update, change)) << add;
   }
 }
 

@@ -397,9 +397,10 @@ TEST(Region, ReadsAJobsReport) {
 
 TEST(Capacity, AHostLiesOnOneMachine) {
   const domain::InstanceType type{"ml.x", 2, 8, 1};
-  const std::vector<Room> machines{{"m1", 5, int64_t(64) << 30, 4}, {"m2", 2, int64_t(7) << 30, 4}};
+  const std::vector<MachineCapacity> machines{{"m1", 5, int64_t(64) << 30, 4},
+                                              {"m2", 2, int64_t(7) << 30, 4}};
   EXPECT_EQ(hosts_that_fit(machines, type), 2);
-  EXPECT_EQ(hosts_that_fit(rooms_left(machines, {{"m1", 2, 0, 1}, {"gone", 9, 0, 0}}), type), 1);
+  EXPECT_EQ(hosts_that_fit(capacity_left(machines, {{"m1", 2, 0, 1}, {"gone", 9, 0, 0}}), type), 1);
 }
 
 TEST(Watch, AnObjectBecomesARow) {

@@ -7,10 +7,10 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "campaign/catalogue_words.hpp"
+#include "campaign/campaign_table.hpp"
+#include "campaign/catalogue_schema.hpp"
 #include "campaign/followers.hpp"
 #include "campaign/region.hpp"
-#include "campaign/yard.hpp"
 
 namespace trainyard::campaign {
 namespace {
@@ -34,31 +34,31 @@ class FollowedCampaigns final : public Campaigns {
         catalogue_(std::move(catalogue)),
         clock_(clock),
         random_(random),
-        yard_(*store_) {}
+        table_(*store_) {}
 
   ~FollowedCampaigns() override {
-    yard_.end();
+    table_.end();
     for (std::thread* thread : {&starter_, &keeper_})
       if (thread->joinable()) thread->join();
     for (auto& thread : followers_) thread.join();  // the starter, which adds to them, has ended
   }
 
   Result<void> start() {
-    TRY(yard_.load());
+    TRY(table_.load());
     starter_ = std::thread([this] {
       do {
         start_followers();
-      } while (yard_.wait(kThreadsWaiter, kThreadsInterval));
+      } while (table_.wait(kThreadsWaiter, kThreadsInterval));
     });
     keeper_ = std::thread([this] {
       Keeper keeper(
-          settings_, yard_, *catalogue_, clock_,
+          settings_, table_, *catalogue_, clock_,
           [this](const Definition& definition, const Principal& by) { return answer(definition, by); },
           [this](const Definition& definition, const Principal& by) { return facts(definition, by); });
       Duration rest{};
       do {
         rest = keeper.turn();
-      } while (yard_.wait(kKeeperWaiter, rest));
+      } while (table_.wait(kKeeperWaiter, rest));
     });
     return {};
   }
@@ -76,23 +76,23 @@ class FollowedCampaigns final : public Campaigns {
       return invalid("the query has no rows: there is nothing to do");
     Campaign campaign{definition, clock_.now(), {}, std::move(planned.rows), random_.hex(kIdBytes), by};
     TRY(check_regions(campaign.rows));
-    TRY(yard_.add(std::move(campaign), settings_.live_campaigns_max));
-    yard_.wake(kThreadsWaiter);
-    yard_.wake(kKeeperWaiter);
+    TRY(table_.add(std::move(campaign), settings_.live_campaigns_max));
+    table_.wake(kThreadsWaiter);
+    table_.wake(kKeeperWaiter);
     wake_regions();
     return describe(definition.name);
   }
 
-  Result<Described> describe(const std::string& name) override { return described(TRY(yard_.find(name))); }
+  Result<Described> describe(const std::string& name) override { return described(TRY(table_.find(name))); }
 
   std::vector<Described> list() override {
     std::vector<Described> all;
-    for (auto& campaign : yard_.list()) all.push_back(described(std::move(campaign)));
+    for (auto& campaign : table_.list()) all.push_back(described(std::move(campaign)));
     return all;
   }
 
   Result<Described> stop(const std::string& name) override {
-    TRY(yard_.stop(name, clock_.now(), ""));
+    TRY(table_.stop(name, clock_.now(), ""));
     wake_regions();
     return describe(name);
   }
@@ -105,30 +105,30 @@ class FollowedCampaigns final : public Campaigns {
 
   Result<int64_t> change(const std::string& sql) override {
     const int64_t changed = TRY(catalogue_->change(sql));
-    yard_.wake(kKeeperWaiter);
+    table_.wake(kKeeperWaiter);
     return changed;
   }
 
   void object_created(const std::string& bucket, const std::string& key) override {
-    if (yard_.watches(bucket, key)) yard_.wake(kKeeperWaiter);
+    if (table_.watches(bucket, key)) table_.wake(kKeeperWaiter);
   }
 
  private:
   void wake_regions() {
-    for (const auto& region : yard_.busy_regions()) {
-      yard_.wake(region_waiter(region));
-      yard_.wake(copy_waiter(region));
+    for (const auto& region : table_.busy_regions()) {
+      table_.wake(region_waiter(region));
+      table_.wake(copy_waiter(region));
     }
   }
 
   Described described(Campaign campaign) {
     Described out;
     out.comparison = compare(campaign.definition.face, campaign.rows);
-    const auto states = yard_.regions();
+    const auto states = table_.regions();
     for (const Row& row : campaign.rows)
       if (const auto found = states.find(row.region); found != states.end())
         out.regions[row.region] = found->second;
-    out.trouble = yard_.trouble(campaign.definition.name);
+    out.last_error = table_.last_error(campaign.definition.name);
     out.campaign = std::move(campaign);
     return out;
   }
@@ -149,7 +149,7 @@ class FollowedCampaigns final : public Campaigns {
   }
 
   Result<void> check_regions(const std::vector<Row>& rows) const {
-    std::set<std::string> regions = yard_.busy_regions();
+    std::set<std::string> regions = table_.busy_regions();
     for (const Row& row : rows) {
       TRY(check_region(row.region));
       regions.insert(row.region);
@@ -236,7 +236,7 @@ class FollowedCampaigns final : public Campaigns {
                    "cost DOUBLE PRECISION", "metrics TEXT"},
                   {}};
     if (mentions(sql, rows.name))
-      for (const Campaign& campaign : may_describe(yard_.list(), by))
+      for (const Campaign& campaign : may_describe(table_.list(), by))
         for (const Row& row : campaign.rows)
           if (rows.rows.size() < kRowsProvidedMax)
             rows.rows.push_back({campaign.definition.name, row.number, row.label, row.region,
@@ -255,14 +255,14 @@ class FollowedCampaigns final : public Campaigns {
 
   // Called on the starter's thread only.
   void start_followers() {
-    for (const auto& region : yard_.busy_regions()) {
+    for (const auto& region : table_.busy_regions()) {
       if (!followed_.insert(region).second) continue;
       followers_.emplace_back([this, region] {
-        RegionFollower follower(region, settings_, yard_, clock_);
+        RegionFollower follower(region, settings_, table_, clock_);
         repeat(region_waiter(region), [&] { return follower.turn(); });
       });
       followers_.emplace_back([this, region] {
-        CopyFollower follower(region, settings_, yard_, clock_);
+        CopyFollower follower(region, settings_, table_, clock_);
         repeat(copy_waiter(region), [&] { return follower.turn(); });
       });
     }
@@ -270,7 +270,7 @@ class FollowedCampaigns final : public Campaigns {
 
   template <class Turn>
   void repeat(const std::string& waiter, const Turn& turn) {
-    while (yard_.wait(waiter, turn())) {
+    while (table_.wait(waiter, turn())) {
     }
   }
 
@@ -279,7 +279,7 @@ class FollowedCampaigns final : public Campaigns {
   const std::unique_ptr<Catalogue> catalogue_;
   Clock& clock_;
   Random& random_;
-  Yard yard_;
+  CampaignTable table_;
   std::set<std::string> followed_;      // confined to the starter
   std::vector<std::thread> followers_;  // confined to the starter, until it has ended
   std::thread starter_, keeper_;

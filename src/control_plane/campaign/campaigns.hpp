@@ -67,7 +67,7 @@ struct Described {
   Campaign campaign;
   Comparison comparison;
   std::map<std::string, RegionState> regions;
-  std::string trouble;  // of a standing campaign: why its query or its watched prefix cannot be read
+  std::string last_error;  // of a standing campaign: why its query or its watched prefix cannot be read
 };
 
 class Campaigns {

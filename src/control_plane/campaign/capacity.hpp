@@ -11,7 +11,7 @@
 
 namespace trainyard::campaign {
 
-struct Room {
+struct MachineCapacity {
   std::string machine;
   double cpus = 0;
   int64_t memory_bytes = 0;
@@ -19,11 +19,12 @@ struct Room {
 };
 
 // The share of a machine that jobs hold.
-using Taken = Room;
+using Taken = MachineCapacity;
 
 // The machines minus the shares that jobs hold; shares on machines that are gone are ignored.
-std::vector<Room> rooms_left(std::vector<Room> machines, const std::vector<Taken>& taken);
+std::vector<MachineCapacity> capacity_left(std::vector<MachineCapacity> machines,
+                                           const std::vector<Taken>& taken);
 // Each host is on one machine.
-int64_t hosts_that_fit(const std::vector<Room>& rooms, const domain::InstanceType& type);
+int64_t hosts_that_fit(const std::vector<MachineCapacity>& capacities, const domain::InstanceType& type);
 
 }  // namespace trainyard::campaign

@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "campaign/catalogue.hpp"
-#include "campaign/catalogue_words.hpp"
+#include "campaign/catalogue_schema.hpp"
 
 namespace trainyard::campaign {
 namespace {

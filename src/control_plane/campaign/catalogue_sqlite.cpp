@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "campaign/catalogue.hpp"
-#include "campaign/catalogue_words.hpp"
+#include "campaign/catalogue_schema.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::campaign {

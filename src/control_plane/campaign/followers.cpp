@@ -23,7 +23,7 @@ Duration RegionFollower::turn() {
   std::erase_if(clients_, [&](const auto& one) {
     return clock_.monotonic() - one.second.at >= settings_.client_lifetime;
   });
-  for (const Work& work : yard_.work_of(region_)) {
+  for (const Work& work : table_.work_of(region_)) {
     auto followed = follow(work);
     if (!followed && followed.error().kind == Kind::denied) {
       log(Level::warning, "campaign", "a campaign's principal was denied a request",
@@ -31,12 +31,12 @@ Duration RegionFollower::turn() {
       followed = end_denied(work, followed.error());
     }
     if (followed) {
-      yard_.note_region(region_, {}, clock_.now());
+      table_.note_region(region_, {}, clock_.now());
       continue;
     }
     log(Level::warning, "campaign", "a region cannot be followed just now",
         {{"region", region_}, {"campaign", work.definition.name}, {"why", followed.error().message}});
-    yard_.note_region(region_, followed.error(), clock_.now());
+    table_.note_region(region_, followed.error(), clock_.now());
     return settings_.lost_interval;
   }
   return settings_.turn_interval;
@@ -55,9 +55,9 @@ Result<client::Client*> RegionFollower::client_of(const Principal& principal) {
 // see or stop its jobs is over: its jobs are left as they are.
 Result<void> RegionFollower::end_denied(const Work& work, const Error& denial) {
   const std::string& name = work.definition.name;
-  if (!work.stopping) return yard_.stop(name, clock_.now(), reason_of(denial));
+  if (!work.stopping) return table_.stop(name, clock_.now(), reason_of(denial));
   for (const Row& row : work.rows) {
-    const auto changed = yard_.change(name, row.number, true, [&](Row& now) {
+    const auto changed = table_.change(name, row.number, true, [&](Row& now) {
       const bool asked = now.state == RowState::submitting || now.state == RowState::running;
       now.state = RowState::stopped;
       now.reason = reason_of(denial) + (asked ? "; its job is left as it is" : "");
@@ -81,7 +81,7 @@ Result<void> RegionFollower::follow(const Work& work) {
   std::vector<std::pair<RowState, Row>> changed;
   for (const Move& move : moves)
     if (move.changed) changed.emplace_back(before.at(move.row.number), move.row);
-  const auto taken = TRY(yard_.put(work.definition.name, changed));
+  const auto taken = TRY(table_.put(work.definition.name, changed));
   for (const Move& move : moves)
     if (!move.changed || taken.count(move.row.number)) TRY(act(work, client, move));
   return {};
@@ -157,34 +157,34 @@ Result<void> RegionFollower::act(const Work& work, client::Client& client, const
   const auto id = submit(client, work.definition, work.id, move.row);
   if (id) {
     return id->empty() ? ok()
-                       : yard_.change(name, move.row.number, true, [&](Row& row) { row.job_id = *id; });
+                       : table_.change(name, move.row.number, true, [&](Row& row) { row.job_id = *id; });
   }
   const Error& why = id.error();
   // The next query shows if it arrived.
   if (why.kind == Kind::unavailable || why.kind == Kind::exhausted) return why;
-  TRY(yard_.change(name, move.row.number, true, [&](Row& row) {
+  TRY(table_.change(name, move.row.number, true, [&](Row& row) {
     row.state = RowState::failed;
     row.reason = "refused: " + why.message;
     row.ended = clock_.now();
   }));
-  return why.kind == Kind::denied ? yard_.stop(name, clock_.now(), reason_of(why)) : ok();
+  return why.kind == Kind::denied ? table_.stop(name, clock_.now(), reason_of(why)) : ok();
 }
 
 // -- copies
 
 Duration CopyFollower::turn() {
-  for (const Work& work : yard_.work_of(region_)) {
+  for (const Work& work : table_.work_of(region_)) {
     if (work.stopping) continue;
     for (const Row& row : work.rows) {
       if (row.state != RowState::waiting && row.state != RowState::copying) continue;
       const auto copied = copy(work, row);
-      if (yard_.ended()) return settings_.lost_interval;
+      if (table_.ended()) return settings_.lost_interval;
       if (copied || copied.error().kind == Kind::cancelled) continue;
       log(Level::warning, "campaign", "a copy broke off",
           {{"campaign", work.definition.name}, {"row", row.label}, {"why", copied.error().message}});
       const Kind kind = copied.error().kind;
       const bool hopeless = kind == Kind::not_found || kind == Kind::invalid || kind == Kind::denied;
-      (void)yard_.change(work.definition.name, row.number, true, [&](Row& now) {
+      (void)table_.change(work.definition.name, row.number, true, [&](Row& now) {
         now.reason = copied.error().message;
         if (!hopeless) return;
         now.state = RowState::failed;
@@ -192,7 +192,7 @@ Duration CopyFollower::turn() {
       });
       if (!hopeless) return settings_.lost_interval;
       if (kind == Kind::denied) {
-        (void)yard_.stop(work.definition.name, clock_.now(), reason_of(copied.error()));
+        (void)table_.stop(work.definition.name, clock_.now(), reason_of(copied.error()));
         break;
       }
     }
@@ -202,7 +202,7 @@ Duration CopyFollower::turn() {
 
 Result<void> CopyFollower::copy(const Work& work, const Row& row) {
   const std::string& name = work.definition.name;
-  TRY(yard_.change(name, row.number, true, [&](Row& now) {
+  TRY(table_.change(name, row.number, true, [&](Row& now) {
     now.state = RowState::copying;
     now.status = "Copying";
   }));
@@ -211,7 +211,7 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
   auto saved = clock_.monotonic();
   const int64_t moved_before = row.bytes_moved;
   const auto note = [&](const CopyProgress& progress, bool durably, RowState state) {
-    return yard_.change(name, row.number, durably, [&](Row& now) {
+    return table_.change(name, row.number, durably, [&](Row& now) {
       now.state = state;
       now.bytes_total = progress.bytes_total;
       now.bytes_copied = progress.bytes_copied;
@@ -223,7 +223,7 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
   };
   const auto moved = [&](const CopyProgress& progress) {
     // Bytes moved cannot be determined again, unlike existing objects: a kill loses those of one interval.
-    const bool ends = yard_.ended();
+    const bool ends = table_.ended();
     const bool due = ends || clock_.monotonic() - saved >= settings_.save_interval;
     if (due) saved = clock_.monotonic();
     return note(progress, due, RowState::copying) && !ends;
@@ -231,30 +231,30 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
   const auto progress = TRY(copy_objects({*source, row.data, row.data_region},
                                          {*target, row.copy_to, row.region}, settings_.copy, moved));
   TRY(note(progress, true, RowState::ready));
-  yard_.wake("region " + region_);
+  table_.wake("region " + region_);
   return {};
 }
 
 // -- standing campaigns
 
 Duration Keeper::turn() {
-  for (const Campaign& campaign : yard_.list()) {
+  for (const Campaign& campaign : table_.list()) {
     if (campaign.stopped) continue;
-    std::string trouble;
+    std::string last_error;
     for (const Watch& watch : campaign.definition.watches)
-      if (const auto looked = look_at(campaign, watch); !looked) trouble = looked.error().message;
-    if (campaign.definition.standing && trouble.empty())
-      if (const auto asked = ask_again(campaign); !asked) trouble = asked.error().message;
-    if (!trouble.empty() && trouble != yard_.trouble(campaign.definition.name))
+      if (const auto looked = look_at(campaign, watch); !looked) last_error = looked.error().message;
+    if (campaign.definition.standing && last_error.empty())
+      if (const auto asked = ask_again(campaign); !asked) last_error = asked.error().message;
+    if (!last_error.empty() && last_error != table_.last_error(campaign.definition.name))
       log(Level::warning, "campaign", "a standing campaign cannot go on just now",
-          {{"campaign", campaign.definition.name}, {"why", trouble}});
-    yard_.note_trouble(campaign.definition.name, trouble);
+          {{"campaign", campaign.definition.name}, {"why", last_error}});
+    table_.set_last_error(campaign.definition.name, last_error);
   }
   return settings_.watch_interval;
 }
 
 Result<void> Keeper::stop_denied(const Campaign& campaign, const Error& denial) {
-  TRY(yard_.stop(campaign.definition.name, clock_.now(), reason_of(denial)));
+  TRY(table_.stop(campaign.definition.name, clock_.now(), reason_of(denial)));
   return denial;
 }
 
@@ -286,7 +286,7 @@ Result<void> Keeper::look_at(const Campaign& campaign, const Watch& watch) {
       known_.insert(mark);
     }
     query.start_after = page.next;
-  } while (!query.start_after.empty() && !yard_.ended());
+  } while (!query.start_after.empty() && !table_.ended());
   return {};
 }
 
@@ -306,8 +306,8 @@ Result<void> Keeper::ask_again(const Campaign& campaign) {
     return exhausted("a campaign has at most " + std::to_string(kRowsMax) + " rows: start another one");
   auto plan = TRY(make_plan(definition, answered, facts_(definition, campaign.started_by),
                             int64_t(campaign.rows.size()) + 1));
-  TRY(yard_.add_rows(definition.name, std::move(plan.rows)));
-  yard_.wake("threads");
+  TRY(table_.add_rows(definition.name, std::move(plan.rows)));
+  table_.wake("threads");
   return {};
 }
 

@@ -10,16 +10,16 @@
 #include <set>
 #include <string>
 
+#include "campaign/campaign_table.hpp"
 #include "campaign/campaigns.hpp"
-#include "campaign/yard.hpp"
 
 namespace trainyard::campaign {
 
 // Follows one region: queries its jobs, decides, stores, acts.
 class RegionFollower {
  public:
-  RegionFollower(std::string region, const Settings& settings, Yard& yard, Clock& clock)
-      : region_(std::move(region)), settings_(settings), yard_(yard), clock_(clock) {}
+  RegionFollower(std::string region, const Settings& settings, CampaignTable& table, Clock& clock)
+      : region_(std::move(region)), settings_(settings), table_(table), clock_(clock) {}
   // Returns how long to rest before the next iteration.
   Duration turn();
 
@@ -34,7 +34,7 @@ class RegionFollower {
 
   const std::string region_;
   const Settings& settings_;
-  Yard& yard_;
+  CampaignTable& table_;
   Clock& clock_;
   struct Opened {
     std::unique_ptr<client::Client> client;
@@ -48,8 +48,8 @@ class RegionFollower {
 // Copies data to one region, row by row.
 class CopyFollower {
  public:
-  CopyFollower(std::string region, const Settings& settings, Yard& yard, Clock& clock)
-      : region_(std::move(region)), settings_(settings), yard_(yard), clock_(clock) {}
+  CopyFollower(std::string region, const Settings& settings, CampaignTable& table, Clock& clock)
+      : region_(std::move(region)), settings_(settings), table_(table), clock_(clock) {}
   Duration turn();
 
  private:
@@ -57,7 +57,7 @@ class CopyFollower {
 
   const std::string region_;
   const Settings& settings_;
-  Yard& yard_;
+  CampaignTable& table_;
   Clock& clock_;
 };
 
@@ -67,9 +67,10 @@ class Keeper {
  public:
   using Plan = std::function<Result<Answered>(const Definition&, const Principal&)>;
   using Facts = std::function<campaign::Facts(const Definition&, const Principal&)>;
-  Keeper(const Settings& settings, Yard& yard, Catalogue& catalogue, Clock& clock, Plan answer, Facts facts)
+  Keeper(const Settings& settings, CampaignTable& table, Catalogue& catalogue, Clock& clock, Plan answer,
+         Facts facts)
       : settings_(settings),
-        yard_(yard),
+        table_(table),
         catalogue_(catalogue),
         clock_(clock),
         answer_(std::move(answer)),
@@ -84,7 +85,7 @@ class Keeper {
   Result<void> stop_denied(const Campaign& campaign, const Error& denial);
 
   const Settings& settings_;
-  Yard& yard_;
+  CampaignTable& table_;
   Catalogue& catalogue_;
   Clock& clock_;
   const Plan answer_;

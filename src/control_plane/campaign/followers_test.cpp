@@ -101,13 +101,13 @@ class Followers : public testing::Test {
       row.request = campaign.definition.request;
       campaign.rows.push_back(row);
     }
-    ASSERT_TRUE(yard_->add(std::move(campaign), 1));
+    ASSERT_TRUE(table_->add(std::move(campaign), 1));
   }
   // Drops the state in memory; the stored state comes back.
   void restart() {
-    yard_.emplace(*store_);
-    ASSERT_TRUE(yard_->load());
-    follower_.emplace("a", settings_, *yard_, clock_);
+    table_.emplace(*store_);
+    ASSERT_TRUE(table_->load());
+    follower_.emplace("a", settings_, *table_, clock_);
   }
   // "running", "failed: why"
   std::string after_turns(int turns) {
@@ -115,7 +115,7 @@ class Followers : public testing::Test {
     return row_text(0);
   }
   std::string row_text(size_t index) {
-    const Row row = yard_->find("streets")->rows[index];
+    const Row row = table_->find("streets")->rows[index];
     return std::string(to_string(row.state)) + (row.reason.empty() ? "" : ": " + row.reason);
   }
 
@@ -127,7 +127,7 @@ class Followers : public testing::Test {
   Region region_;
   Settings settings_;
   std::unique_ptr<Store> store_ = *Store::open(":memory:");
-  std::optional<Yard> yard_;
+  std::optional<CampaignTable> table_;
   std::optional<RegionFollower> follower_;
 };
 
@@ -144,10 +144,10 @@ TEST_F(Followers, AJobOfAnotherIsNeitherReadNorStopped) {
     run(kTraining, "mine");
     EXPECT_EQ(after_turns(2),
               "failed: refused: the name is taken by a job that is not this campaign's, streets-1");
-    const Row row = yard_->find("streets")->rows[0];
+    const Row row = table_->find("streets")->rows[0];
     EXPECT_TRUE(row.metrics.empty());
     EXPECT_EQ(row.cost, 0);
-    ASSERT_TRUE(yard_->stop("streets", clock_.now(), ""));
+    ASSERT_TRUE(table_->stop("streets", clock_.now(), ""));
     after_turns(2);
     EXPECT_EQ(region_.training[0]["Status"], "InProgress");
   }
@@ -157,7 +157,7 @@ TEST_F(Followers, StoppedBeforeItIsSeenWhoseTheJobIs) {
   region_.training = {{{"Name", "streets-1"}, {"Status", "InProgress"}}};
   run(kTraining, "mine");
   after_turns(1);
-  ASSERT_TRUE(yard_->stop("streets", clock_.now(), ""));
+  ASSERT_TRUE(table_->stop("streets", clock_.now(), ""));
   EXPECT_TRUE(after_turns(1).starts_with("stopped: refused"));
   EXPECT_EQ(region_.training[0]["Status"], "InProgress");
 }
@@ -180,7 +180,7 @@ TEST_F(Followers, KilledBetweenAskingAndWritingDownItKnowsItsOwn) {
     EXPECT_EQ(after_turns(2), "running");
     EXPECT_EQ(region_.training.size() + region_.batch.size(), 4u);
     if (job == kBatch) {
-      EXPECT_EQ(yard_->find("streets")->rows[0].job_id, "id-3");
+      EXPECT_EQ(table_->find("streets")->rows[0].job_id, "id-3");
       EXPECT_EQ(region_.batch[3]["tags"], (Json{{kCampaignTag, "mine"}, {"x", "y"}}));
     }
   }
@@ -200,7 +200,7 @@ TEST_F(Followers, ARequestThatIsDeniedStopsTheCampaignWithThatAsItsReason) {
     EXPECT_TRUE(region_.training.empty() && region_.batch.empty());
     // The state is the same after the server was killed.
     restart();
-    const Campaign campaign = *yard_->find("streets");
+    const Campaign campaign = *table_->find("streets");
     EXPECT_TRUE(campaign.over());
     EXPECT_EQ(campaign.stop_reason, "AccessDenied: " + refusal);
     EXPECT_EQ(campaign.started_by, ann_);
@@ -226,12 +226,12 @@ TEST_F(Followers, WithoutTheRightToLookOrStopTheJobsAreLeftAsTheyAre) {
     EXPECT_EQ(after_turns(2), "running");
     region_.denied_operations = {operation};
     if (std::string_view(operation) == "StopTrainingJob") {
-      ASSERT_TRUE(yard_->stop("streets", clock_.now(), ""));
+      ASSERT_TRUE(table_->stop("streets", clock_.now(), ""));
     }
     const std::string refusal = std::string("User: ann is not authorized to perform: ") + operation;
     EXPECT_EQ(after_turns(3), "stopped: AccessDenied: " + refusal + "; its job is left as it is");
     EXPECT_TRUE(row_text(1).starts_with("stopped")) << row_text(1);
-    EXPECT_TRUE(yard_->find("streets")->over());
+    EXPECT_TRUE(table_->find("streets")->over());
     EXPECT_EQ(region_.training[0]["Status"], "InProgress");
     EXPECT_EQ(region_.training.size(), 1u);
   }

@@ -55,8 +55,8 @@ struct Candidate {
   int64_t hosts = 1;
   double price_per_hour = -1;
   double copy_price_per_gib = 0;
-  double cost = -1;                   // of job and copy; below 0: not known
-  std::optional<int64_t> room, most;  // hosts that could start now, and ever; nothing: unlimited
+  double cost = -1;                        // of job and copy; below 0: not known
+  std::optional<int64_t> hosts_now, most;  // hosts that could start now, and ever; nothing: unlimited
 };
 
 class Planner {
@@ -155,7 +155,7 @@ class Planner {
   void add_prices(const Row& row, Candidate& candidate) const {
     const auto region = facts_.regions.find(candidate.region);
     if (region == facts_.regions.end()) return;
-    if (!region->second.known) candidate.room = 0;
+    if (!region->second.known) candidate.hosts_now = 0;
     const auto found = region->second.offers.find(candidate.instance_type);
     if (found == region->second.offers.end()) return;
     const Offer& offer = found->second;
@@ -172,7 +172,7 @@ class Planner {
     }
     const auto taken = taken_.find({candidate.region, candidate.instance_type});
     const int64_t gone = taken == taken_.end() ? 0 : taken->second;
-    if (offer.hosts_free) candidate.room = std::max<int64_t>(0, *offer.hosts_free - gone);
+    if (offer.hosts_free) candidate.hosts_now = std::max<int64_t>(0, *offer.hosts_free - gone);
     candidate.most = offer.hosts_total;
   }
 
@@ -185,8 +185,8 @@ class Planner {
     taken_[{candidate.region, candidate.instance_type}] += candidate.hosts;
   }
 
-  static bool fits(const std::optional<int64_t>& room, const Candidate& candidate) {
-    return !room || *room >= candidate.hosts;
+  static bool fits(const std::optional<int64_t>& hosts_now, const Candidate& candidate) {
+    return !hosts_now || *hosts_now >= candidate.hosts;
   }
 
   // The first among equals: the data's own region, then by name.
@@ -198,7 +198,8 @@ class Planner {
     }
     std::vector<const Candidate*> possible;
     for (const auto& one : candidates)
-      if (fits(one.most, one) && (rule != Rule::capacity || fits(one.room, one))) possible.push_back(&one);
+      if (fits(one.most, one) && (rule != Rule::capacity || fits(one.hosts_now, one)))
+        possible.push_back(&one);
     if (possible.empty()) {
       row.why = rule == Rule::capacity ? "no region has free capacity now: it waits where the data is"
                                        : "no region is large enough: it waits where the data is";

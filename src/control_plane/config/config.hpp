@@ -60,7 +60,7 @@ struct Config {
   domain::ImagePolicy image_policy;  // for images that are not in `images`
   std::vector<domain::RegistryLogin> registry_logins;
   uint64_t images_bytes_max = uint64_t{100} << 30;  // of unpacked images; unused ones beyond it are removed
-  domain::Outward outward;
+  domain::EgressSettings egress_settings;
   domain::FileSystems file_systems;
   domain::FileSystems volumes;       // by the path in requests for Batch's jobs
   std::vector<std::string> devices;  // device files that jobs may use

@@ -48,12 +48,12 @@ Result<void> read_server(Table table, Config& config) {
 
 Result<void> read_jobs_network(Table table, Config& config) {
   TRY(table.read("pool", config.network_pool));
-  TRY(table.read("name_servers", config.outward.name_servers));
-  TRY(table.read("http_proxy", config.outward.http_proxy));
-  TRY(table.read("https_proxy", config.outward.https_proxy));
-  TRY(table.read("no_proxy", config.outward.no_proxy));
-  TRY(table.read("ca_bundle", config.outward.ca_bundle));
-  TRY(table.read("package_index", config.outward.package_index));
+  TRY(table.read("name_servers", config.egress_settings.name_servers));
+  TRY(table.read("http_proxy", config.egress_settings.http_proxy));
+  TRY(table.read("https_proxy", config.egress_settings.https_proxy));
+  TRY(table.read("no_proxy", config.egress_settings.no_proxy));
+  TRY(table.read("ca_bundle", config.egress_settings.ca_bundle));
+  TRY(table.read("package_index", config.egress_settings.package_index));
   TRY(read_egress(table, config.egress.rules));
   int64_t connections_max = config.egress.connections_max;
   TRY(table.read("connections_per_job_max", connections_max));
@@ -83,10 +83,10 @@ Result<void> read_network(Table& root, Config& config) {
 
 std::vector<networks::EgressService> services_of(const Config& config) {
   std::string resolvers;
-  for (const auto& server : config.outward.name_servers) resolvers += "nameserver " + server + "\n";
+  for (const auto& server : config.egress_settings.name_servers) resolvers += "nameserver " + server + "\n";
   auto services = networks::name_servers_of(resolvers);
-  std::vector<std::string> urls = {config.outward.http_proxy, config.outward.https_proxy,
-                                   config.outward.package_index};
+  std::vector<std::string> urls = {config.egress_settings.http_proxy, config.egress_settings.https_proxy,
+                                   config.egress_settings.package_index};
   if (config.objects) urls.push_back(config.objects->endpoint);
   for (const auto& url : urls)
     if (const auto service = networks::service_of_url(url)) services.push_back(*service);

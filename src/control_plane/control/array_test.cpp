@@ -319,7 +319,7 @@ TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
   ASSERT_TRUE(yard.create(b));
   EXPECT_EQ(yard.find("a")->wait_reason, "waits for 1 job that it depends on");
   EXPECT_EQ(yard.find("b")->wait_reason, "waits for the children of job/mnist (a) that its own depend on");
-  EXPECT_TRUE(yard.control->fronts()->queues.empty()) << "neither is ready to run";
+  EXPECT_TRUE(yard.control->queue_heads()->queues.empty()) << "neither is ready to run";
   yard.exit("first", 0);
   EXPECT_EQ(yard.find("b")->children_made, 3u);
   EXPECT_EQ(yard.find("b")->wait_reason, "");

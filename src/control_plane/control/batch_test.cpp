@@ -269,7 +269,7 @@ TEST(Batch, ReplayRebuildsTheJobs) {
     ASSERT_TRUE(kept);
     EXPECT_EQ(to_json(replay.jobs.at(kept->number)), to_json(*kept)) << id;
   }
-  EXPECT_TRUE(replay.yard.queue({kRegion, "q"}));
+  EXPECT_TRUE(replay.catalog.queue({kRegion, "q"}));
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class SingleWriter final : public ControlPlane {
     const size_t count = jobs.size();
     live_.put(std::move(jobs));
     const auto resources = TRY(ledger_.resources().in("loading queues and environments"));
-    yard_.put(TRY(catalog_of(resources).in("loading queues and environments")));
+    catalog_.put(TRY(catalog_of(resources).in("loading queues and environments")));
     records_.put(std::make_shared<const domain::Records>(TRY(ledger_.records().in("loading records"))));
     const auto usages = TRY(ledger_.usages().in("loading what shares have used"));
     usages_.put({usages.begin(), usages.end()});
@@ -73,7 +73,7 @@ class SingleWriter final : public ControlPlane {
 
   void create_job(NewJob request, Answer answer) override {
     if (const auto fits = admit(request.spec); !fits) return answer(fits.error());
-    if (const auto room = settings_.check_room(); !room) return answer(room.error());
+    if (const auto free_space = settings_.check_disk_space(); !free_space) return answer(free_space.error());
     reconcile::Create create;
     create.job.key = request.key;
     create.job.account = settings_.account;
@@ -165,11 +165,11 @@ class SingleWriter final : public ControlPlane {
 
   std::vector<std::shared_ptr<const Job>> live_jobs() override { return live_.all(); }
 
-  std::shared_ptr<const reconcile::Fronts> fronts() override { return fronts_.get(); }
+  std::shared_ptr<const reconcile::QueueHeads> queue_heads() override { return queue_heads_.get(); }
 
   Duration clock_offset() override { return time_.offset(); }
 
-  std::shared_ptr<const batch::Catalog> batch_catalog() override { return yard_.get(); }
+  std::shared_ptr<const batch::Catalog> batch_catalog() override { return catalog_.get(); }
   std::shared_ptr<const domain::Records> records() override { return records_.get(); }
 
   Result<std::vector<batch::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
@@ -198,7 +198,7 @@ class SingleWriter final : public ControlPlane {
       return invalid("the job requests " + std::to_string(spec.hosts()) +
                      " hosts, and the network pool of this server holds gangs of at most " +
                      std::to_string(hosts_max));
-    for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::ask_of(group));
+    for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::host_request_of(group));
     TRY(domain::check_images(settings_.image_policy, settings_.images, spec));
     for (const std::string_view name : domain::deprecated_images(spec))
       if (!deprecated_image_logged_.exchange(true))
@@ -241,7 +241,7 @@ class SingleWriter final : public ControlPlane {
   Result<void> start(const Job& job, AttemptId id, const reconcile::Decision& decision);
   Result<void> make_streams(const std::vector<AttemptId>& attempts);
   std::shared_ptr<const Job> job_in(AttemptId attempt) const;
-  const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const batch::Catalog>& yard);
+  const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const batch::Catalog>& catalog);
   void remember_leaving(const std::vector<launch::Agent>& agents);
   void look_up_awaited(reconcile::Snapshot& snapshot);
   std::chrono::nanoseconds reconcile();
@@ -261,10 +261,10 @@ class SingleWriter final : public ControlPlane {
 
   Live live_;
   Recent recent_;
-  Yard yard_;
+  SharedCatalog catalog_;
   RecordsKept records_;
   UsagesKept usages_;
-  reconcile::FrontsSeen fronts_;
+  reconcile::SharedQueueHeads queue_heads_;
 
   // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
   // truth.
@@ -299,7 +299,7 @@ void SingleWriter::commit_step() {
   }
   if (taken.empty()) return;
   const Instant now = time_.now();
-  Group group(ledger_, live_, usages_, yard_.get(), records_.get(), now, time_.offset());
+  Group group(ledger_, live_, usages_, catalog_.get(), records_.get(), now, time_.offset());
   std::vector<Result<std::shared_ptr<const Job>>> results;
   results.reserve(taken.size());
   for (Waiting& waiting : taken) results.push_back(group.add(waiting));
@@ -315,7 +315,7 @@ void SingleWriter::commit_step() {
   }
   const std::vector<std::shared_ptr<const Job>> changed = group.changed();
   live_.put(changed);
-  if (group.changed_resources()) yard_.put(group.yard());
+  if (group.changed_resources()) catalog_.put(group.catalog());
   if (group.changed_records()) records_.put(group.records());
   usages_.put(group.changed_usages());
 
@@ -374,15 +374,15 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   snapshot.clock_offset = time_.offset();
   remember_leaving(snapshot.agents);
   snapshot.jobs = live_.all();
-  snapshot.yard = yard_.get();
+  snapshot.catalog = catalog_.get();
   look_up_awaited(snapshot);
   for (const JobNumber array : reconcile::those_to_count(snapshot.jobs))
     if (const auto job = live_.kept(array))
       if (const auto counts = count_children(*job))
         snapshot.child_failed.emplace(array, counts->in(domain::Stage::failed) > 0);
-  snapshot.fronts = *fronts_.get();
+  snapshot.queue_heads = *queue_heads_.get();
   snapshot.launch_failures = launch_failures_;
-  snapshot.reuse_queues = reuse_queues(snapshot.yard);
+  snapshot.reuse_queues = reuse_queues(snapshot.catalog);
   snapshot.usages = usages_.all();
   snapshot.quotas = settings_.quotas();
   const reconcile::Timeout timeout{.launch = settings_.launch_timeout,
@@ -393,7 +393,8 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
                                    .growth = settings_.growth};
   const reconcile::Decision decision =
       reconcile::decide(snapshot, {.scale_gangs = settings_.scale_gangs}, timeout, settings_.spot, now);
-  fronts_.put(reconcile::next_fronts(snapshot.fronts, snapshot.jobs, *snapshot.yard, decision.waits, now));
+  queue_heads_.put(reconcile::next_queue_heads(snapshot.queue_heads, snapshot.jobs, *snapshot.catalog,
+                                               decision.waits, now));
   idle_since_ = decision.idle_since;
   auto took = clock_.monotonic() - began;
   took += carry_out(decision, now);
@@ -505,15 +506,15 @@ void SingleWriter::submit(reconcile::Command command) {
 
 // The queues whose tag allows host reuse; looked up again when tags or queues have changed.
 const std::set<domain::JobKey>& SingleWriter::reuse_queues(
-    const std::shared_ptr<const batch::Catalog>& yard) {
+    const std::shared_ptr<const batch::Catalog>& catalog) {
   const uint64_t change = tag_changes_;
-  if (reuse_as_of_ == std::pair(change, yard)) return reuse_queues_;
+  if (reuse_as_of_ == std::pair(change, catalog)) return reuse_queues_;
   reuse_queues_.clear();
-  for (const auto& [key, queue] : yard->queues) {
+  for (const auto& [key, queue] : catalog->queues) {
     const auto tags = ledger_.tags(batch::arn_of(settings_.account, key.region, batch::kQueueArn, key.name));
     if (tags && reconcile::asks_for_reuse(*tags)) reuse_queues_.insert(key);
   }
-  reuse_as_of_ = {change, yard};
+  reuse_as_of_ = {change, catalog};
   return reuse_queues_;
 }
 

@@ -42,7 +42,7 @@
 #include "ledger/ledger.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
-#include "reconcile/queue_front.hpp"
+#include "reconcile/queue_head.hpp"
 #include "reconcile/spot.hpp"
 #include "schedule/growth.hpp"
 
@@ -56,8 +56,8 @@ struct Settings {
   std::string account;
   std::map<std::string, domain::Image>
       images;  // what TrainingImage names stand for, in addition to oci: and containers-storage:
-  domain::ImagePolicy image_policy;  // which of the others jobs may run
-  domain::Outward outward;           // the egress of jobs
+  domain::ImagePolicy image_policy;        // which of the others jobs may run
+  domain::EgressSettings egress_settings;  // the egress of jobs
   domain::FileSystems file_systems;
   domain::FileSystems volumes;         // directories that Batch jobs may mount, by the path in their requests
   domain::PosixUsers posix_users;      // the users that jobs use both with
@@ -88,7 +88,7 @@ struct Settings {
   std::string objects_endpoint;    // "http://127.0.0.1:4566", or the external one
   ClockSettings clock;
   // Called before a job is created; its error is the answer (base/disk_reserve.hpp).
-  CheckRoom check_room = no_reserve();
+  CheckDiskSpace check_disk_space = no_reserve();
   // Called by commit_step when the ledger takes no more commits (ledger.hpp, failure): the process must end
   // and be restarted. Must not block.
   std::function<void(const std::string& why)> ledger_failed = [](const std::string&) {};
@@ -170,7 +170,7 @@ class Control {
   // The jobs in memory, by number: jobs that are not over, and those that still hold something.
   virtual std::vector<std::shared_ptr<const domain::Job>> live_jobs() = 0;
   // The front of each queue, as of the last iteration of reconcile; never nullptr.
-  virtual std::shared_ptr<const reconcile::Fronts> fronts() = 0;
+  virtual std::shared_ptr<const reconcile::QueueHeads> queue_heads() = 0;
   // The wall clock minus control's time (control_time.hpp).
   virtual Duration clock_offset() = 0;
   // Counts an array's children by status, including those that were not created yet.

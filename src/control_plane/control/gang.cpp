@@ -77,7 +77,7 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   order.wire_address = settings.wire_address;
   order.api_address = settings.api_address;
   order.objects_endpoint = settings.objects_endpoint;
-  order.outward = settings.outward;
+  order.egress_settings = settings.egress_settings;
   for (const auto& channel : job.spec.channels) {
     if (!channel.file_system) continue;
     const auto found = settings.file_systems.find(channel.file_system->id);

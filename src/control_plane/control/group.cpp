@@ -86,14 +86,14 @@ Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
 }
 
 Group::Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-             std::shared_ptr<const batch::Catalog> yard, std::shared_ptr<const domain::Records> records,
+             std::shared_ptr<const batch::Catalog> catalog, std::shared_ptr<const domain::Records> records,
              Instant now, Duration clock_offset)
     : ledger_(ledger),
       live_(live),
       kept_usages_(usages),
       now_(now),
       clock_offset_(clock_offset),
-      yard_(std::move(yard)),
+      catalog_(std::move(catalog)),
       records_(std::move(records)),
       last_number_(ledger.last_job_number()),
       last_sequence_(ledger.last_sequence()) {}
@@ -208,9 +208,9 @@ Result<void> Group::take_place(reconcile::Create& create, const JobKey& key) {
 
 // Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not of its size.
 Result<void> Group::put_into_queue(Job& created) {
-  const batch::JobQueue* queue = yard_->queue({created.key.region, created.spec.queue->name});
+  const batch::JobQueue* queue = catalog_->queue({created.key.region, created.spec.queue->name});
   if (!queue) return invalid("the job queue " + created.spec.queue->name + " does not exist");
-  TRY(batch::check_fits_queue(*yard_, *queue, created.spec));
+  TRY(batch::check_fits_queue(*catalog_, *queue, created.spec));
   const auto add = [](std::vector<JobNumber>& numbers, JobNumber number) {
     if (std::ranges::find(numbers, number) == numbers.end()) numbers.push_back(number);
   };
@@ -274,14 +274,14 @@ Group::Found Group::change_resource(Waiting& waiting) {
     if (const auto found = definitions_.find(key); found != definitions_.end()) last = &found->second;
   }
   reconcile::Change change =
-      TRY(reconcile::apply({nullptr, nullptr, yard_.get(), last}, waiting.command, now_));
+      TRY(reconcile::apply({nullptr, nullptr, catalog_.get(), last}, waiting.command, now_));
   remember(waiting.command);
   if (auto* definition = std::get_if<batch::JobDefinition>(&*change.resource);
       definition && change_of.how == batch::ResourceChange::create)
     definitions_.insert_or_assign(definition->key, *definition);
-  auto next_cluster = std::make_shared<batch::Catalog>(*yard_);
+  auto next_cluster = std::make_shared<batch::Catalog>(*catalog_);
   batch::put(*next_cluster, change_of.how, *change.resource);
-  yard_ = std::move(next_cluster);
+  catalog_ = std::move(next_cluster);
   batch_.resources.push_back({record_of(*change.resource), change_of.how == batch::ResourceChange::remove});
   // Another queue of that name begins without usage.
   if (change_of.how == batch::ResourceChange::remove &&
@@ -309,7 +309,7 @@ Group::Found Group::change_records(const Waiting& waiting) {
 Result<void> Group::use_up(const Job& placed) {
   if (!placed.spec.queue) return {};
   for (const domain::Consumption& each : placed.spec.queue->consumes) {
-    const batch::ConsumableResource* resource = yard_->resource({placed.key.region, each.resource});
+    const batch::ConsumableResource* resource = catalog_->resource({placed.key.region, each.resource});
     if (!resource || resource->replenishable) continue;
     batch::ConsumableResource change = *resource;
     // The total may have been lowered since the scheduler read it.
@@ -326,7 +326,7 @@ void Group::account(const Job* before, const Job& after) {
   if (!share) return;
   const auto here = usages_.find(*share);
   const auto present = here != usages_.end() ? here->second : kept_usages_.find(*share);
-  auto usage = domain::usage_after(present, before, after, batch::decay_of(*yard_, share->queue));
+  auto usage = domain::usage_after(present, before, after, batch::decay_of(*catalog_, share->queue));
   if (!usage) return;
   if (!present) forget_usages(share->queue, false);
   usages_[*share] = *usage;
@@ -334,7 +334,7 @@ void Group::account(const Job* before, const Job& after) {
 
 // All of a line's, or those that have faded to nothing: so they are as many as are in use, whatever shares are called.
 void Group::forget_usages(const JobKey& queue, bool all) {
-  const Duration decay = batch::decay_of(*yard_, queue);
+  const Duration decay = batch::decay_of(*catalog_, queue);
   for (const auto& [share, usage] : kept_usages_.of(queue))
     if (all || (!usages_.contains(share) && domain::is_nothing(usage, decay, now_)))
       usages_[share] = std::nullopt;

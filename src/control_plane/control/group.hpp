@@ -61,7 +61,7 @@ Result<std::vector<domain::Job>> kept_children(ledger::Ledger& ledger, const dom
 class Group {
  public:
   Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-        std::shared_ptr<const batch::Catalog> yard, std::shared_ptr<const domain::Records> records,
+        std::shared_ptr<const batch::Catalog> catalog, std::shared_ptr<const domain::Records> records,
         Instant now, Duration clock_offset);
 
   // The command's job after it. Nothing when there is none (tags).
@@ -77,7 +77,7 @@ class Group {
   const std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>>& changed_usages() const {
     return batch_.usages;
   }
-  const std::shared_ptr<const batch::Catalog>& yard() const { return yard_; }
+  const std::shared_ptr<const batch::Catalog>& catalog() const { return catalog_; }
   bool changed_records() const { return !batch_.records.empty(); }
   const std::shared_ptr<const domain::Records>& records() const { return records_; }
 
@@ -109,7 +109,7 @@ class Group {
   std::map<domain::JobKey, domain::JobNumber> created_;
   std::map<std::string, std::vector<domain::Tag>> tags_;
   std::map<domain::ShareKey, std::optional<domain::Usage>> usages_;
-  std::shared_ptr<const batch::Catalog> yard_;
+  std::shared_ptr<const batch::Catalog> catalog_;
   std::shared_ptr<const domain::Records> records_;
   std::map<domain::JobKey, batch::JobDefinition> definitions_;  // the last revisions of those that it made
   domain::JobNumber last_number_;

@@ -18,7 +18,7 @@
 #include "domain/job.hpp"
 #include "domain/record.hpp"
 #include "domain/usage.hpp"
-#include "reconcile/queue_front.hpp"
+#include "reconcile/queue_head.hpp"
 #include "schedule/plan.hpp"
 
 namespace trainyard::control {
@@ -106,7 +106,7 @@ class Live {
     if (reason == reasons_.end()) return found->second;
     auto job = std::make_shared<domain::Job>(*found->second);
     const std::string& sentence = reason->second.reason.str();
-    const std::string_view code = job->spec.queue ? reconcile::wait_code(reason->second.lack) : "";
+    const std::string_view code = job->spec.queue ? reconcile::wait_code(reason->second.cause) : "";
     job->wait_reason = code.empty() ? sentence : std::string(code) + " - " + sentence;
     std::string& message = job->transitions.back().message;
     message = job->attempts.empty() ? sentence : message + "; " + sentence;
@@ -179,21 +179,21 @@ class UsagesKept {
 };
 
 // The queues and environments. Threads: guarded by its own lock; a catalog that get() returned never changes.
-class Yard {
+class SharedCatalog {
  public:
   std::shared_ptr<const batch::Catalog> get() const {
     const std::lock_guard lock(mutex_);
-    return yard_;
+    return catalog_;
   }
-  void put(std::shared_ptr<const batch::Catalog> yard) {
+  void put(std::shared_ptr<const batch::Catalog> catalog) {
     const std::lock_guard lock(mutex_);
-    yard_ = std::move(yard);
+    catalog_ = std::move(catalog);
   }
-  void put(batch::Catalog yard) { put(std::make_shared<const batch::Catalog>(std::move(yard))); }
+  void put(batch::Catalog catalog) { put(std::make_shared<const batch::Catalog>(std::move(catalog))); }
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const batch::Catalog> yard_ = std::make_shared<batch::Catalog>();  // guarded by mutex_
+  std::shared_ptr<const batch::Catalog> catalog_ = std::make_shared<batch::Catalog>();  // guarded by mutex_
 };
 
 // The documents of front ends. Threads: guarded by its own lock; records that get() returned never change.

@@ -188,7 +188,7 @@ class KeptLauncher final : public launch::Launcher {
 struct Replay {
   std::map<domain::JobNumber, domain::Job> jobs;
   std::map<std::string, std::vector<domain::Tag>> tags;
-  batch::Catalog yard;
+  batch::Catalog catalog;
   domain::Records records;
   domain::Usages usages;  // including usage that has decayed to nothing
 
@@ -209,9 +209,9 @@ struct Replay {
     if (const auto* make = std::get_if<reconcile::MakeChildren>(&command))
       for (auto job = jobs.upper_bound(make->array); job != jobs.end(); ++job) made.insert(job->first);
     const reconcile::Change change =
-        TRY(reconcile::apply(
-                {subject ? &*subject : nullptr, set ? &tags[set->arn] : nullptr, &yard, last, made, &records},
-                command, record.at)
+        TRY(reconcile::apply({subject ? &*subject : nullptr, set ? &tags[set->arn] : nullptr, &catalog, last,
+                              made, &records},
+                             command, record.at)
                 .in("command " + std::to_string(record.sequence) + ", " + record.kind));
     if (change.nothing())
       return internal("command " + std::to_string(record.sequence) + ", " + record.kind +
@@ -222,7 +222,7 @@ struct Replay {
     if (change.records) records = *change.records;
     if (change.tags) tags[change.tags->first] = change.tags->second;
     if (!change.resource) return {};
-    batch::put(yard, definition->how, *change.resource);
+    batch::put(catalog, definition->how, *change.resource);
     if (definition->how == batch::ResourceChange::remove)
       std::erase_if(usages, [&](const auto& each) {
         return std::holds_alternative<batch::JobQueue>(*change.resource) &&
@@ -240,7 +240,7 @@ struct Replay {
     const auto present = usages.find(*share);
     if (const auto usage =
             domain::usage_after(present == usages.end() ? std::nullopt : std::optional(present->second),
-                                before, after, batch::decay_of(yard, share->queue)))
+                                before, after, batch::decay_of(catalog, share->queue)))
       usages[*share] = *usage;
   }
 

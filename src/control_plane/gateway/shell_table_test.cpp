@@ -12,7 +12,7 @@ class StoppedClock final : public Clock {
 };
 
 // One link, which records everything that is sent down.
-struct Yard {
+struct Fixture {
   StoppedClock clock;
   bool linked = true;
   std::vector<wire::Message> down;
@@ -36,23 +36,23 @@ struct Yard {
 };
 
 TEST(ShellTable, CarriesFramesBothWaysUntilTheEnd) {
-  Yard yard;
-  const auto shell = yard.open();
+  Fixture fixture;
+  const auto shell = fixture.open();
   ASSERT_TRUE(shell);
-  EXPECT_EQ(std::get<wire::OpenShell>(yard.down.front()).command, std::vector<std::string>{"ls"});
+  EXPECT_EQ(std::get<wire::OpenShell>(fixture.down.front()).command, std::vector<std::string>{"ls"});
   ASSERT_TRUE(shell->take(wire::encode_shell(wire::ShellInput{"keys"})));
-  EXPECT_EQ(std::get<wire::ShellInput>(yard.last_down()).bytes, "keys");
-  ASSERT_TRUE(yard.up(wire::ShellOutput{"shown"}));
+  EXPECT_EQ(std::get<wire::ShellInput>(fixture.last_down()).bytes, "keys");
+  ASSERT_TRUE(fixture.up(wire::ShellOutput{"shown"}));
   EXPECT_EQ(shell->give(), wire::encode_shell(wire::ShellOutput{"shown"}));
-  ASSERT_TRUE(yard.up(wire::ShellEnded{3, ""}));
+  ASSERT_TRUE(fixture.up(wire::ShellEnded{3, ""}));
   EXPECT_FALSE(shell->over());
   EXPECT_EQ(shell->give(), wire::encode_shell(wire::ShellEnded{3, ""}));
   EXPECT_TRUE(shell->over());
 }
 
 TEST(ShellTable, WhoTypesMayNotSendMoreThanThereIsRoomFor) {
-  Yard yard;
-  const auto shell = yard.open();
+  Fixture fixture;
+  const auto shell = fixture.open();
   const std::string frame = wire::encode_shell(wire::ShellInput{std::string(wire::kShellBytesMax, 'x')});
   size_t sent = 0;
   while (sent + wire::kShellBytesMax <= wire::kShellWindowBytes) {
@@ -63,54 +63,54 @@ TEST(ShellTable, WhoTypesMayNotSendMoreThanThereIsRoomFor) {
 }
 
 TEST(ShellTable, AnAgentMayNotEither) {
-  Yard yard;
-  const auto shell = yard.open();
+  Fixture fixture;
+  const auto shell = fixture.open();
   const wire::ShellOutput output{std::string(wire::kShellBytesMax, 'x')};
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(yard.up(output));
-  EXPECT_EQ(yard.up(output).error().kind, Kind::corrupt);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(fixture.up(output));
+  EXPECT_EQ(fixture.up(output).error().kind, Kind::corrupt);
   ASSERT_TRUE(shell->take(wire::encode_shell(wire::ShellCredit{wire::kShellBytesMax})));
-  EXPECT_TRUE(yard.up(output));
+  EXPECT_TRUE(fixture.up(output));
 }
 
 TEST(ShellTable, NobodySaysWhatOnlyTheOtherSays) {
-  Yard yard;
-  const auto shell = yard.open();
-  EXPECT_EQ(yard.up(wire::ShellInput{"x"}).error().kind, Kind::corrupt);
+  Fixture fixture;
+  const auto shell = fixture.open();
+  EXPECT_EQ(fixture.up(wire::ShellInput{"x"}).error().kind, Kind::corrupt);
   EXPECT_EQ(shell->take(wire::encode_shell(wire::ShellOutput{"x"})).error().kind, Kind::corrupt);
   EXPECT_EQ(shell->take(wire::encode_shell(wire::ShellCredit{1})).error().kind, Kind::corrupt);
 }
 
 TEST(ShellTable, AnotherHostsLinkReachesNoShell) {
-  Yard yard;
-  const auto shell = yard.open(7);
-  EXPECT_TRUE(yard.up(wire::ShellOutput{"x"}, 8));
+  Fixture fixture;
+  const auto shell = fixture.open(7);
+  EXPECT_TRUE(fixture.up(wire::ShellOutput{"x"}, 8));
   EXPECT_EQ(shell->give(), "");
 }
 
 TEST(ShellTable, EndsWithItsLink) {
-  Yard yard;
-  const auto shell = yard.open();
-  yard.table.link_closed(7);
+  Fixture fixture;
+  const auto shell = fixture.open();
+  fixture.table.link_closed(7);
   EXPECT_NE(shell->give().find("the host is gone"), std::string::npos);
   EXPECT_TRUE(shell->over());
 }
 
 TEST(ShellTable, TellsTheAgentWhenNobodyTypesAnyMore) {
-  Yard yard;
-  yard.open().reset();
-  EXPECT_TRUE(std::holds_alternative<wire::ShellEnded>(yard.last_down()));
-  EXPECT_TRUE(yard.up(wire::ShellOutput{"late"}));
+  Fixture fixture;
+  fixture.open().reset();
+  EXPECT_TRUE(std::holds_alternative<wire::ShellEnded>(fixture.last_down()));
+  EXPECT_TRUE(fixture.up(wire::ShellOutput{"late"}));
 }
 
 TEST(ShellTable, HasALimit) {
-  Yard yard;
+  Fixture fixture;
   std::vector<std::unique_ptr<Shell>> shells;
-  for (size_t i = 0; i < kShellsOfServerMax; ++i) shells.push_back(yard.open());
-  EXPECT_EQ(yard.table.open(7, {}).error().kind, Kind::exhausted);
+  for (size_t i = 0; i < kShellsOfServerMax; ++i) shells.push_back(fixture.open());
+  EXPECT_EQ(fixture.table.open(7, {}).error().kind, Kind::exhausted);
   shells.pop_back();
-  EXPECT_TRUE(yard.open());
-  yard.linked = false;
-  EXPECT_FALSE(yard.open());
+  EXPECT_TRUE(fixture.open());
+  fixture.linked = false;
+  EXPECT_FALSE(fixture.open());
 }
 
 }  // namespace

@@ -91,7 +91,8 @@ class LogDirectory final : public Logs {
   }
 
   Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events, uint64_t batch) override {
-    if (!events.empty()) TRY(settings_.check_room());  // the number of an empty batch is stored in any case
+    if (!events.empty())
+      TRY(settings_.check_disk_space());  // the number of an empty batch is stored in any case
     return TRY(stream(key))->append(events, batch, clock_.now());
   }
 

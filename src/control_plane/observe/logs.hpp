@@ -117,7 +117,7 @@ struct LogSettings {
   // Older events are removed, and streams without newer ones. Unset: kept forever, as on AWS.
   std::optional<Duration> retention;
   // Called before each append of events, which returns its error (base/disk_reserve.hpp).
-  CheckRoom check_room = no_reserve();
+  CheckDiskSpace check_disk_space = no_reserve();
   // Size of a segment, which is one file: small enough to remove old events in steps, large enough that a
   // gigabyte has only 16 files.
   uint64_t segment_bytes = 64 << 20;

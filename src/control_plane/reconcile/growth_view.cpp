@@ -8,7 +8,7 @@
 namespace trainyard::reconcile {
 std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKind>& kinds,
                                             const std::vector<launch::Machine>& machines,
-                                            const batch::Catalog* yard) {
+                                            const batch::Catalog* catalog) {
   std::vector<schedule::MachineKind> views;
   for (const launch::MachineKind& kind : kinds) {
     schedule::MachineKind view;
@@ -19,8 +19,8 @@ std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKin
     view.coming = kind.coming;
     views.push_back(std::move(view));
   }
-  if (!yard) return views;
-  for (const auto& [key, environment] : yard->environments) {
+  if (!catalog) return views;
+  for (const auto& [key, environment] : catalog->environments) {
     if (!environment.enabled) continue;
     const auto kind = std::ranges::find_if(views, [&, &types = environment.instance_types](const auto& view) {
       return schedule::may_be_made_for(types, view.name);

@@ -22,7 +22,7 @@ namespace trainyard::reconcile {
 // The catalog is nullptr when there are no environments.
 std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKind>& kinds,
                                             const std::vector<launch::Machine>& machines,
-                                            const batch::Catalog* yard);
+                                            const batch::Catalog* catalog);
 
 using IdleSince = std::map<std::string, Instant>;  // by machine
 

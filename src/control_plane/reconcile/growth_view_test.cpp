@@ -17,23 +17,23 @@ launch::Machine machine(const std::string& name, const std::string& kind) {
   return machine;
 }
 
-batch::Catalog yard_of(double least, double desired, std::vector<std::string> types) {
-  batch::Catalog yard;
+batch::Catalog catalog_of(double least, double desired, std::vector<std::string> types) {
+  batch::Catalog catalog;
   batch::ComputeEnvironment environment;
   environment.key = {"eu-west-1", "e"};
   environment.cpus_max = 64;
   environment.cpus_min = least;
   environment.cpus_desired = desired;
   environment.instance_types = std::move(types);
-  put(yard, batch::ResourceChange::create, environment);
-  return yard;
+  put(catalog, batch::ResourceChange::create, environment);
+  return catalog;
 }
 
 TEST(GrowthView, KindsAreWhatTheLauncherHasAndEnvironmentsWish) {
   const std::vector<launch::Machine> machines{machine("a", "c5.4xlarge"), machine("b", ""),
                                               machine("c", "c5.4xlarge")};
-  auto yard = yard_of(16, 32, {"p3", "c5"});
-  const auto kinds = kinds_of({kLarge, kGpu}, machines, &yard);
+  auto catalog = catalog_of(16, 32, {"p3", "c5"});
+  const auto kinds = kinds_of({kLarge, kGpu}, machines, &catalog);
   ASSERT_EQ(kinds.size(), 2u);
   EXPECT_EQ(kinds[0].machines, 2u);
   EXPECT_EQ(kinds[0].coming, 2u);
@@ -41,11 +41,11 @@ TEST(GrowthView, KindsAreWhatTheLauncherHasAndEnvironmentsWish) {
   EXPECT_EQ(kinds[0].cpus_min, 16) << "the first kind that it names";
   EXPECT_EQ(kinds[0].cpus_desired, 32);
   EXPECT_EQ(kinds[1].cpus_min, 0);
-  yard = yard_of(1000, 0, {"p3.2xlarge"});
-  EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &yard)[1].cpus_min, 32) << "no more than there can be";
-  yard.environments.begin()->second.enabled = false;
-  EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &yard)[1].cpus_min, 0);
-  EXPECT_TRUE(kinds_of({}, machines, &yard).empty());
+  catalog = catalog_of(1000, 0, {"p3.2xlarge"});
+  EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &catalog)[1].cpus_min, 32) << "no more than there can be";
+  catalog.environments.begin()->second.enabled = false;
+  EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &catalog)[1].cpus_min, 0);
+  EXPECT_TRUE(kinds_of({}, machines, &catalog).empty());
 }
 
 TEST(GrowthView, AMachineIsIdleSinceNothingIsOnIt) {

@@ -89,8 +89,8 @@ class Deciding {
     for (Victim& victim : victims(snapshot_.jobs, spot_, now_))
       decision_.commands.push_back(Interrupt{victim.attempt.job, victim.attempt.number, victim.host,
                                              timeout_.spot_notice, std::move(victim.reason)});
-    if (snapshot_.yard)
-      for (Overdue& overdue : overdue_at_heads(snapshot_.fronts, *snapshot_.yard, now_))
+    if (snapshot_.catalog)
+      for (Overdue& overdue : overdue_at_heads(snapshot_.queue_heads, *snapshot_.catalog, now_))
         if (state_of(overdue.job) == JobState::waiting)
           decision_.commands.push_back(Withdraw{overdue.job, overdue.how, std::move(overdue.reason)});
     remove_strangers();
@@ -206,8 +206,8 @@ class Deciding {
   void look_after(const Job& job) {
     if (job.finished()) return;
     if (job.is_array()) look_after_children(job);
-    if (job.state == JobState::stopping || !snapshot_.yard) return;
-    if (!snapshot_.yard->queue({job.key.region, job.spec.queue->name}))
+    if (job.state == JobState::stopping || !snapshot_.catalog) return;
+    if (!snapshot_.catalog->queue({job.key.region, job.spec.queue->name}))
       return withdraw(job, Withdrawn::queue_deleted,
                       "the job queue " + job.spec.queue->name + " was deleted");
     if (const Job* array = job.parent != 0 ? job_of(job.parent) : nullptr;
@@ -331,16 +331,16 @@ class Deciding {
   }
 
   void place() {
-    ScheduleView view(snapshot_.machines, snapshot_.yard.get(), snapshot_.usages, snapshot_.quotas,
+    ScheduleView view(snapshot_.machines, snapshot_.catalog.get(), snapshot_.usages, snapshot_.quotas,
                       {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_);
     for (const auto& job : snapshot_.jobs) guard(*job, [&] { show(*job, view); });
     for (const Job* job : kept_)
       if (!holds(*job)) view.keep(*job);  // the remains of its attempt go first
-    schedule::Snapshot yard = view.take();
-    yard.clock_offset = snapshot_.clock_offset;
-    schedule::Plan plan = plan_of(yard);
-    tell_what_may_be_made(yard, plan);
-    grow_and_shrink(yard, plan);
+    schedule::Snapshot cluster = view.take();
+    cluster.clock_offset = snapshot_.clock_offset;
+    schedule::Plan plan = plan_of(cluster);
+    consider_growth(cluster, plan);
+    grow_and_shrink(cluster, plan);
     for (schedule::Start& start : plan.starts) {
       Place place;
       place.job = start.job;
@@ -384,19 +384,19 @@ class Deciding {
 
   // If the planner fails, it is tried with each waiting job alone; those on which it fails again are at
   // fault, and the others are planned without them.
-  schedule::Plan plan_of(const schedule::Snapshot& yard) {
+  schedule::Plan plan_of(const schedule::Snapshot& cluster) {
     try {
-      return planner_(yard, policy_, now_);
+      return planner_(cluster, policy_, now_);
     } catch (const std::exception& fault) {
-      return plan_without_culprits(yard, fault.what());
+      return plan_without_culprits(cluster, fault.what());
     }
   }
 
-  schedule::Plan plan_without_culprits(const schedule::Snapshot& yard, const std::string& fault) {
-    schedule::Snapshot others = yard;
+  schedule::Plan plan_without_culprits(const schedule::Snapshot& cluster, const std::string& fault) {
+    schedule::Snapshot others = cluster;
     others.waiting.clear();
-    for (const schedule::Waiting& waiting : yard.waiting) {
-      schedule::Snapshot alone = yard;
+    for (const schedule::Waiting& waiting : cluster.waiting) {
+      schedule::Snapshot alone = cluster;
       alone.waiting = {waiting};
       try {
         planner_(alone, policy_, now_);
@@ -419,31 +419,31 @@ class Deciding {
   bool on_spot(const schedule::Start& start) const {
     const Job* job = start.environment.empty() ? nullptr : job_of(start.job);
     const ComputeEnvironment* environment =
-        job ? snapshot_.yard->environment({job->key.region, start.environment}) : nullptr;
+        job ? snapshot_.catalog->environment({job->key.region, start.environment}) : nullptr;
     return environment && environment->spot;
   }
 
   // A job that fits no present machine waits for capacity only, if machines that would hold it can be added.
-  void tell_what_may_be_made(const schedule::Snapshot& yard, schedule::Plan& plan) const {
+  void consider_growth(const schedule::Snapshot& cluster, schedule::Plan& plan) const {
     if (snapshot_.kinds.empty()) return;
-    const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.yard.get());
+    const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.catalog.get());
     for (schedule::Wait& wait : plan.waits) {
-      if (wait.lack != schedule::Lack::machine) continue;
-      const auto job = std::ranges::lower_bound(yard.waiting, wait.job, {}, &schedule::Waiting::job);
-      if (schedule::could_be_made(*job, kinds)) wait.lack = schedule::Lack::room;
+      if (wait.cause != schedule::WaitCause::machine) continue;
+      const auto job = std::ranges::lower_bound(cluster.waiting, wait.job, {}, &schedule::Waiting::job);
+      if (schedule::could_be_made(*job, kinds)) wait.cause = schedule::WaitCause::capacity;
     }
   }
 
   // Requests totals, so that it may be repeated.
-  void grow_and_shrink(const schedule::Snapshot& yard, const schedule::Plan& plan) {
+  void grow_and_shrink(const schedule::Snapshot& cluster, const schedule::Plan& plan) {
     if (snapshot_.kinds.empty()) return;
-    const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.yard.get());
-    decision_.idle_since = idle_since(snapshot_.idle_since, snapshot_.machines, yard, plan, now_);
+    const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.catalog.get());
+    decision_.idle_since = idle_since(snapshot_.idle_since, snapshot_.machines, cluster, plan, now_);
     std::vector<schedule::IdleMachine> idle;
     for (const launch::Machine& machine : snapshot_.machines)
       if (const auto since = decision_.idle_since.find(machine.name); since != decision_.idle_since.end())
         idle.push_back({machine.name, machine.kind, since->second});
-    const schedule::Growth growth = schedule::plan_growth(yard, plan, kinds, idle, timeout_.growth, now_);
+    const schedule::Growth growth = schedule::plan_growth(cluster, plan, kinds, idle, timeout_.growth, now_);
     for (const schedule::Growth::More& more : growth.grow) {
       const auto kind = std::ranges::find(kinds, more.kind, &schedule::MachineKind::name);
       if (kind != kinds.end() && more.count > 0)

@@ -21,7 +21,7 @@
 #include "domain/usage.hpp"
 #include "launch/launcher.hpp"
 #include "reconcile/growth_view.hpp"
-#include "reconcile/queue_front.hpp"
+#include "reconcile/queue_head.hpp"
 #include "reconcile/spot.hpp"
 #include "reconcile/state.hpp"
 #include "schedule/plan.hpp"
@@ -34,12 +34,12 @@ struct Snapshot {
   std::vector<std::shared_ptr<const domain::Job>> jobs;
   std::vector<launch::Agent> agents;
   std::vector<launch::Machine> machines;
-  std::shared_ptr<const batch::Catalog> yard;  // nullptr: without queues and environments
+  std::shared_ptr<const batch::Catalog> catalog;  // nullptr: without queues and environments
   // How jobs ended that others depend on and that are not among `jobs`.
   std::map<domain::JobNumber, domain::JobState> ended;
   // For those_to_count(jobs): true if one of their children has failed.
   std::map<domain::JobNumber, bool> child_failed;
-  Fronts fronts;  // of the last iteration
+  QueueHeads queue_heads;  // of the last iteration
   // Attempts that the launcher could not start at its last try, and why.
   std::map<domain::AttemptId, Error> launch_failures;
   // Queues whose hosts may serve one job after another (host_reuse.hpp).

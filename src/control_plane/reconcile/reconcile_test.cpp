@@ -194,12 +194,12 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
 
 // Two jobs of a queue that allows host reuse: the first is over, the second was placed.
 TEST(Reuse, AHostThatIsIdleIsGivenToOneThatMayFollow) {
-  auto yard = std::make_shared<batch::Catalog>();
+  auto catalog = std::make_shared<batch::Catalog>();
   batch::JobQueue queue;
   queue.key = {"us-east-1", "quick"};
-  yard->queues[queue.key] = queue;
+  catalog->queues[queue.key] = queue;
   Snapshot snapshot;
-  snapshot.yard = yard;
+  snapshot.catalog = catalog;
   snapshot.machines = {{"box-1", 8, int64_t{32} << 30}};
   for (uint64_t number = 1; number <= 3; number++) {
     auto job = a_job(number == 1 ? HostState::finished : HostState::placed, HostState::placed);

@@ -70,19 +70,19 @@ bool is_leaving(const Job& job, const Attempt& attempt) {
 
 }  // namespace
 
-ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const Catalog* yard,
+ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const Catalog* catalog,
                            const Usages& usages, const std::vector<InstanceQuota>& quotas,
                            Surroundings surroundings, Instant now)
-    : yard_(yard), usages_(usages), quotas_(quotas), surroundings_(surroundings), now_(now) {
+    : catalog_(catalog), usages_(usages), quotas_(quotas), surroundings_(surroundings), now_(now) {
   for (const launch::Machine& machine : machines)
     snapshot_.machines.push_back(
         {machine.name, {machine.cpus, machine.memory_bytes, machine.gpus}, machine.place});
-  schedule::Line others;
+  schedule::Queue others;
   others.name = "training jobs";
   others.priority = schedule::kPriorityOfOthers;
   others.fair.emplace();
   others.fair->decay = kDecayOfOthers;
-  snapshot_.lines.push_back(std::move(others));
+  snapshot_.queues.push_back(std::move(others));
   shares_.emplace_back();
 }
 
@@ -94,7 +94,7 @@ size_t ScheduleView::add_limit(std::string name, double total, std::string remed
 std::optional<size_t> ScheduleView::compute_environment(const JobKey& key) {
   if (const auto found = compute_environments_.find(key); found != compute_environments_.end())
     return found->second;
-  const batch::ComputeEnvironment* environment = yard_ ? yard_->environment(key) : nullptr;
+  const batch::ComputeEnvironment* environment = catalog_ ? catalog_->environment(key) : nullptr;
   if (!environment) return std::nullopt;
   Environment view{key.name, {}, {}, environment->instance_types};
   if (environment->cpus_max > 0)
@@ -108,7 +108,7 @@ std::optional<size_t> ScheduleView::compute_environment(const JobKey& key) {
 std::optional<size_t> ScheduleView::service_environment(const JobKey& key) {
   if (const auto found = service_environments_.find(key); found != service_environments_.end())
     return found->second;
-  const ServiceEnvironment* environment = yard_ ? yard_->service_environment(key) : nullptr;
+  const ServiceEnvironment* environment = catalog_ ? catalog_->service_environment(key) : nullptr;
   if (!environment) return std::nullopt;
   Environment view{key.name, {}, {}, {}};
   for (const CapacityLimit& limit : environment->limits) {
@@ -123,7 +123,7 @@ std::optional<size_t> ScheduleView::service_environment(const JobKey& key) {
 
 std::optional<size_t> ScheduleView::consumable(const JobKey& key) {
   if (const auto found = consumables_.find(key); found != consumables_.end()) return found->second;
-  const ConsumableResource* resource = yard_ ? yard_->resource(key) : nullptr;
+  const ConsumableResource* resource = catalog_ ? catalog_->resource(key) : nullptr;
   if (!resource) return std::nullopt;
   const size_t limit =
       add_limit("consumable resource " + key.name, double(resource->total), "raise its total quantity");
@@ -142,57 +142,58 @@ std::optional<size_t> ScheduleView::quota(const Job& job, const std::string& ins
   return found->second;
 }
 
-schedule::Line ScheduleView::line_of(const JobQueue& queue, const std::vector<size_t>& environments) const {
-  schedule::Line line;
-  line.name = "job queue " + queue.key.name;
-  line.priority = queue.priority;
-  const SchedulingPolicy* policy = yard_->policy_of(queue);
-  if (!policy) return line;
+schedule::Queue ScheduleView::scheduler_queue(const JobQueue& queue,
+                                              const std::vector<size_t>& environments) const {
+  schedule::Queue scheduled;
+  scheduled.name = "job queue " + queue.key.name;
+  scheduled.priority = queue.priority;
+  const SchedulingPolicy* policy = catalog_->policy_of(queue);
+  if (!policy) return scheduled;
   if (policy->kind == SchedulingPolicy::Kind::quota_shares) {
     // Shares of one queue are adjacent: their names begin with the queue's.
     const std::string begins = quota_share_name(queue.key.name, "");
-    for (auto share = yard_->quota_shares.lower_bound({queue.key.region, begins});
-         share != yard_->quota_shares.end() && share->first.region == queue.key.region &&
+    for (auto share = catalog_->quota_shares.lower_bound({queue.key.region, begins});
+         share != catalog_->quota_shares.end() && share->first.region == queue.key.region &&
          share->first.name.starts_with(begins);
          ++share)
-      line.quota_shares.push_back(quota_share_of(share->second));
-    return line;
+      scheduled.quota_shares.push_back(quota_share_of(share->second));
+    return scheduled;
   }
-  line.fair.emplace();
-  line.fair->decay = std::chrono::seconds(policy->decay());
-  line.fair->reservation = double(policy->reservation_percent) / 100;
+  scheduled.fair.emplace();
+  scheduled.fair->decay = std::chrono::seconds(policy->decay());
+  scheduled.fair->reservation = double(policy->reservation_percent) / 100;
   for (const size_t environment : environments)
-    if (const auto cpus = environments_[environment].cpus) line.fair->reserves.push_back(*cpus);
-  return line;
+    if (const auto cpus = environments_[environment].cpus) scheduled.fair->reserves.push_back(*cpus);
+  return scheduled;
 }
 
-ScheduleView::Queue* ScheduleView::queue_of(const Job& job) {
+ScheduleView::QueueView* ScheduleView::queue_view_of(const Job& job) {
   const JobKey key{job.key.region, job.spec.queue->name};
   if (const auto found = queues_.find(key); found != queues_.end()) return &found->second;
-  const JobQueue* queue = yard_ ? yard_->queue(key) : nullptr;
+  const JobQueue* queue = catalog_ ? catalog_->queue(key) : nullptr;
   if (!queue) return nullptr;
-  Queue view;
+  QueueView view;
   view.queue = queue;
   for (const std::string& name : queue->environments) {
     const JobKey environment{key.region, name};
-    const batch::ComputeEnvironment* compute = queue->service ? nullptr : yard_->environment(environment);
-    const ServiceEnvironment* service = queue->service ? yard_->service_environment(environment) : nullptr;
+    const batch::ComputeEnvironment* compute = queue->service ? nullptr : catalog_->environment(environment);
+    const ServiceEnvironment* service = queue->service ? catalog_->service_environment(environment) : nullptr;
     if ((compute && compute->enabled) || (service && service->enabled))
       view.environments.push_back(queue->service ? *service_environment(environment)
                                                  : *compute_environment(environment));
   }
-  view.line = snapshot_.lines.size();
-  snapshot_.lines.push_back(line_of(*queue, view.environments));
+  view.index = snapshot_.queues.size();
+  snapshot_.queues.push_back(scheduler_queue(*queue, view.environments));
   shares_.emplace_back();
   return &queues_.emplace(key, std::move(view)).first->second;
 }
 
 // Sets the name of the job's share in the queue, and remembers that the share exists.
-void ScheduleView::stand_in_line(const Job& job, size_t line, std::string& share) {
-  if (snapshot_.lines[line].fair) {
+void ScheduleView::join_queue(const Job& job, size_t index, std::string& share) {
+  if (snapshot_.queues[index].fair) {
     share = job.spec.queue ? job.spec.queue->share : job.spec.principal;
-    shares_[line].try_emplace(share, 0);
-  } else if (!snapshot_.lines[line].quota_shares.empty()) {
+    shares_[index].try_emplace(share, 0);
+  } else if (!snapshot_.queues[index].quota_shares.empty()) {
     share = job.spec.queue->quota_share;
   }
 }
@@ -220,25 +221,25 @@ void ScheduleView::hold(const Job& job) {
   running.ends_by = ends_by(job);
   const Instances instances = job.spec.contract == Contract::plain ? Instances() : instances_of(job.spec);
   need_quota(job, instances, running.needs);
-  const Queue* queue = job.spec.queue ? queue_of(job) : nullptr;
+  const QueueView* queue = job.spec.queue ? queue_view_of(job) : nullptr;
   if (job.spec.queue && job.spec.contract == Contract::training && !attempt.environment.empty())
     if (const auto environment = service_environment({job.key.region, attempt.environment}))
       need_instances(environments_[*environment], instances, running.needs);
   if (job.spec.queue)
     for (const Consumption& each : job.spec.queue->consumes) {
       const JobKey key{job.key.region, each.resource};
-      const ConsumableResource* resource = yard_ ? yard_->resource(key) : nullptr;
+      const ConsumableResource* resource = catalog_ ? catalog_->resource(key) : nullptr;
       // What is not replenishable was taken from the total when the attempt began.
       if (resource && resource->replenishable)
         running.needs.push_back({*consumable(key), double(each.quantity), false, false});
     }
   if (!job.spec.queue || queue) {
-    running.line = queue ? queue->line : kLineOfOthers;
-    stand_in_line(job, *running.line, running.share);
-    if (const auto& fair = snapshot_.lines[*running.line].fair)
-      shares_[*running.line][running.share] +=
+    running.queue = queue ? queue->index : kQueueOfOthers;
+    join_queue(job, *running.queue, running.share);
+    if (const auto& fair = snapshot_.queues[*running.queue].fair)
+      shares_[*running.queue][running.share] +=
           used_since(cpus_of(attempt), running.started, fair->decay, now_);
-    if (!snapshot_.lines[*running.line].quota_shares.empty()) {
+    if (!snapshot_.queues[*running.queue].quota_shares.empty()) {
       running.demands = demands_of(instances);
       running.gives_way = !running.leaving;
     }
@@ -274,12 +275,13 @@ Result<void> ScheduleView::need_consumables(const Job& job, std::vector<schedule
     if (!limit)
       return invalid("waits for the consumable resource " + each.resource +
                      ", which does not exist any more");
-    needs.push_back({*limit, double(each.quantity), false, !yard_->resource(key)->replenishable});
+    needs.push_back({*limit, double(each.quantity), false, !catalog_->resource(key)->replenishable});
   }
   return {};
 }
 
-Result<schedule::Choices> ScheduleView::choices_of(const Job& job, Queue& queue, const Instances& instances,
+Result<schedule::Choices> ScheduleView::choices_of(const Job& job, QueueView& queue,
+                                                   const Instances& instances,
                                                    const std::vector<schedule::Need>& anywhere) {
   const bool as_others = instances.empty() && anywhere.empty();
   if (as_others && !queue.choices.empty()) return queue.choices;
@@ -302,14 +304,15 @@ Result<schedule::Choices> ScheduleView::choices_of(const Job& job, Queue& queue,
   return invalid("waits for a compute environment: none of job queue " + name + " is enabled");
 }
 
-Result<schedule::Ask> ScheduleView::ask_of(const InstanceGroup& group) {
-  if (group.share) return schedule::ask_of(group);
-  auto found = asks_.find(group.instance_type);
-  if (found == asks_.end())
-    found = asks_.emplace(group.instance_type, TRY(schedule::ask_for(group.instance_type))).first;
-  schedule::Ask ask = found->second;
-  ask.count = group.count;
-  return ask;
+Result<schedule::HostRequest> ScheduleView::host_request_of(const InstanceGroup& group) {
+  if (group.share) return schedule::host_request_of(group);
+  auto found = requests_.find(group.instance_type);
+  if (found == requests_.end())
+    found =
+        requests_.emplace(group.instance_type, TRY(schedule::host_request_for(group.instance_type))).first;
+  schedule::HostRequest request = found->second;
+  request.count = group.count;
+  return request;
 }
 
 Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
@@ -317,27 +320,27 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
   waiting.job = job.number;
   waiting.name = job_title(job);
   waiting.pools = std::move(pools);
-  waiting.asks.reserve(job.spec.groups.size());
-  for (const InstanceGroup& group : job.spec.groups) waiting.asks.push_back(TRY(ask_of(group)));
+  waiting.requests.reserve(job.spec.groups.size());
+  for (const InstanceGroup& group : job.spec.groups) waiting.requests.push_back(TRY(host_request_of(group)));
   waiting.priority = job.priority();
   if (const auto left = run_left(job)) waiting.lasts_max = surroundings_.launch + *left + after_run(job);
   const Instances instances = job.spec.contract == Contract::plain ? Instances() : instances_of(job.spec);
   std::vector<schedule::Need> anywhere;
   need_quota(job, instances, anywhere);
-  waiting.line = kLineOfOthers;
+  waiting.queue = kQueueOfOthers;
   if (job.spec.queue) {
-    Queue* queue = queue_of(job);
+    QueueView* queue = queue_view_of(job);
     if (!queue) return invalid("its job queue is not there any more");
     TRY(need_consumables(job, anywhere));
     waiting.choices = TRY(choices_of(job, *queue, instances, anywhere));
-    waiting.line = queue->line;
-    if (!snapshot_.lines[queue->line].quota_shares.empty()) waiting.demands = demands_of(instances);
+    waiting.queue = queue->index;
+    if (!snapshot_.queues[queue->index].quota_shares.empty()) waiting.demands = demands_of(instances);
   } else if (!anywhere.empty()) {
     waiting.choices = {{"", std::move(anywhere)}};
   }
-  stand_in_line(job, waiting.line, waiting.share);
+  join_queue(job, waiting.queue, waiting.share);
   CHECK(snapshot_.waiting.empty() || snapshot_.waiting.back().job < job.number,
-        "jobs stand in line in the order of their numbers");
+        "jobs join their queue in the order of their numbers");
   snapshot_.waiting.push_back(std::move(waiting));
   return {};
 }
@@ -376,9 +379,9 @@ std::optional<Instant> ScheduleView::ends_by(const Job& job) const {
 }
 
 // The shares of the queue: those with jobs in it, and those with recent usage.
-void ScheduleView::tell_shares(size_t line, const JobKey& queue, const SchedulingPolicy* policy) {
-  schedule::FairShare& fair = *snapshot_.lines[line].fair;
-  std::map<std::string, double>& used = shares_[line];
+void ScheduleView::set_shares(size_t index, const JobKey& queue, const SchedulingPolicy* policy) {
+  schedule::FairShare& fair = *snapshot_.queues[index].fair;
+  std::map<std::string, double>& used = shares_[index];
   double ended_cpu_seconds = 0, ended_cpus = 0;
   for (auto past = usages_.lower_bound({queue, ""}); past != usages_.end() && past->first.queue == queue;
        ++past)
@@ -396,9 +399,9 @@ void ScheduleView::tell_shares(size_t line, const JobKey& queue, const Schedulin
 }
 
 schedule::Snapshot ScheduleView::take() {
-  tell_shares(kLineOfOthers, {}, nullptr);
+  set_shares(kQueueOfOthers, {}, nullptr);
   for (const auto& [key, queue] : queues_)
-    if (snapshot_.lines[queue.line].fair) tell_shares(queue.line, key, yard_->policy_of(*queue.queue));
+    if (snapshot_.queues[queue.index].fair) set_shares(queue.index, key, catalog_->policy_of(*queue.queue));
   return std::move(snapshot_);
 }
 

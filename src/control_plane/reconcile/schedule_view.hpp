@@ -39,7 +39,7 @@ struct Surroundings {
 class ScheduleView {
  public:
   // Lifetime: all arguments outlive the view. The catalog is nullptr when there are no queues.
-  ScheduleView(const std::vector<launch::Machine>& machines, const batch::Catalog* yard,
+  ScheduleView(const std::vector<launch::Machine>& machines, const batch::Catalog* catalog,
                const domain::Usages& usages, const std::vector<domain::InstanceQuota>& quotas,
                Surroundings surroundings, Instant now);
 
@@ -63,51 +63,52 @@ class ScheduleView {
     std::vector<std::pair<std::string, size_t>> units;  // of a service environment: unit -> limit
     std::vector<std::string> instance_types;            // of a compute environment
   };
-  struct Queue {
+  struct QueueView {
     const batch::JobQueue* queue = nullptr;
-    size_t line = 0;
+    size_t index = 0;
     std::vector<size_t> environments;  // that are enabled, in the queue's order
     schedule::Choices choices = {};    // of its jobs that need only vCPU
   };
   using Instances = std::map<std::string, int64_t>;  // by type
 
-  Queue* queue_of(const domain::Job& job);
-  schedule::Line line_of(const batch::JobQueue& queue, const std::vector<size_t>& environments) const;
+  QueueView* queue_view_of(const domain::Job& job);
+  schedule::Queue scheduler_queue(const batch::JobQueue& queue,
+                                  const std::vector<size_t>& environments) const;
   std::optional<size_t> compute_environment(const domain::JobKey& key);
   std::optional<size_t> service_environment(const domain::JobKey& key);
   std::optional<size_t> consumable(const domain::JobKey& key);
   std::optional<size_t> quota(const domain::Job& job, const std::string& instance_type);
   size_t add_limit(std::string name, double total, std::string remedy, bool environments = false);
-  void stand_in_line(const domain::Job& job, size_t line, std::string& share);
-  void tell_shares(size_t line, const domain::JobKey& queue, const batch::SchedulingPolicy* policy);
+  void join_queue(const domain::Job& job, size_t index, std::string& share);
+  void set_shares(size_t index, const domain::JobKey& queue, const batch::SchedulingPolicy* policy);
   void need_instances(const Environment& environment, const Instances& instances,
                       std::vector<schedule::Need>& needs) const;
   void need_quota(const domain::Job& job, const Instances& instances, std::vector<schedule::Need>& needs);
   Result<void> need_consumables(const domain::Job& job, std::vector<schedule::Need>& needs);
-  Result<schedule::Choices> choices_of(const domain::Job& job, Queue& queue, const Instances& instances,
+  Result<schedule::Choices> choices_of(const domain::Job& job, QueueView& queue, const Instances& instances,
                                        const std::vector<schedule::Need>& anywhere);
-  Result<schedule::Ask> ask_of(const domain::InstanceGroup& group);
+  Result<schedule::HostRequest> host_request_of(const domain::InstanceGroup& group);
   std::optional<Duration> run_left(const domain::Job& job) const;
   Duration after_run(const domain::Job& job) const;
   std::optional<Instant> ends_by(const domain::Job& job) const;
 
-  const batch::Catalog* yard_;
+  const batch::Catalog* catalog_;
   const domain::Usages& usages_;
   const std::vector<domain::InstanceQuota>& quotas_;
   const Surroundings surroundings_;
   const Instant now_;
   schedule::Snapshot snapshot_;
-  std::map<domain::JobKey, Queue> queues_;
+  std::map<domain::JobKey, QueueView> queues_;
   std::vector<Environment> environments_;
   std::map<domain::JobKey, size_t> compute_environments_, service_environments_;
   std::map<domain::JobKey, size_t> consumables_;
   std::map<std::tuple<std::string, std::string, std::string>, std::optional<size_t>> quota_limits_;
-  std::unordered_map<std::string, schedule::Ask> asks_;  // of one host, by instance type
+  std::unordered_map<std::string, schedule::HostRequest> requests_;  // of one host, by instance type
   // By queue: its shares and their usage. Only of queues with fair share.
   std::vector<std::map<std::string, double>> shares_;
 };
 
 // The queue of training jobs that name none.
-inline constexpr size_t kLineOfOthers = 0;
+inline constexpr size_t kQueueOfOthers = 0;
 
 }  // namespace trainyard::reconcile

@@ -21,31 +21,31 @@ constexpr Surroundings kSurroundings{5min, 2min, 60min};
 
 // A cluster with a queue of containers ("q", in the compute environment "box"), one of service jobs
 // ("training", in the service environment "instances") and licences.
-Catalog yard_of(std::vector<CapacityLimit> limits = {}, int64_t licences = 2, bool replenishable = true) {
-  Catalog yard;
+Catalog catalog_of(std::vector<CapacityLimit> limits = {}, int64_t licences = 2, bool replenishable = true) {
+  Catalog catalog;
   ComputeEnvironment box;
   box.key = {kRegion, "box"};
   box.cpus_max = 16;
-  put(yard, ResourceChange::create, box);
+  put(catalog, ResourceChange::create, box);
   ServiceEnvironment instances;
   instances.key = {kRegion, "instances"};
   instances.limits = std::move(limits);
-  put(yard, ResourceChange::create, instances);
+  put(catalog, ResourceChange::create, instances);
   JobQueue queue;
   queue.key = {kRegion, "q"};
   queue.priority = 7;
   queue.environments = {"box"};
-  put(yard, ResourceChange::create, queue);
+  put(catalog, ResourceChange::create, queue);
   queue.key.name = "training";
   queue.service = true;
   queue.environments = {"instances"};
-  put(yard, ResourceChange::create, queue);
+  put(catalog, ResourceChange::create, queue);
   ConsumableResource resource;
   resource.key = {kRegion, "licences"};
   resource.total = licences;
   resource.replenishable = replenishable;
-  put(yard, ResourceChange::create, resource);
-  return yard;
+  put(catalog, ResourceChange::create, resource);
+  return catalog;
 }
 
 std::shared_ptr<Job> training_job(JobNumber number, uint32_t hosts = 1, const std::string& who = "owner") {
@@ -90,13 +90,13 @@ void run(Job& job, Duration ago = 60s, double cpus = 2) {
 }
 
 struct View {
-  Catalog yard = yard_of();
+  Catalog catalog = catalog_of();
   std::vector<launch::Machine> machines{{"box-1", 64, int64_t{256} << 30, 0, {}, "", "room-1/rack-2"}};
   Usages usages;
   std::vector<InstanceQuota> quotas;
 
   schedule::Snapshot of(const std::vector<std::shared_ptr<Job>>& jobs) {
-    ScheduleView view(machines, &yard, usages, quotas, kSurroundings, kNow);
+    ScheduleView view(machines, &catalog, usages, quotas, kSurroundings, kNow);
     for (const auto& job : jobs) {
       if (job->attempt()) view.hold(*job);
       if (job->state == JobState::waiting)
@@ -132,12 +132,12 @@ TEST(ScheduleView, MachinesHaveTheirPlaces) {
 
 TEST(ScheduleView, EachQueueIsALineAndTrainingJobsOfNoQueueAreOne) {
   const auto snapshot = View().of({training_job(1), container(2, 1), service_job(3, 1), container(4, 1)});
-  ASSERT_EQ(snapshot.lines.size(), 3u);
+  ASSERT_EQ(snapshot.queues.size(), 3u);
   ASSERT_EQ(snapshot.waiting.size(), 4u);
-  EXPECT_EQ(snapshot.waiting[0].line, kLineOfOthers);
-  EXPECT_EQ(snapshot.lines[snapshot.waiting[1].line].name, "job queue q");
-  EXPECT_EQ(snapshot.lines[snapshot.waiting[1].line].priority, 7);
-  EXPECT_EQ(snapshot.waiting[1].line, snapshot.waiting[3].line);
+  EXPECT_EQ(snapshot.waiting[0].queue, kQueueOfOthers);
+  EXPECT_EQ(snapshot.queues[snapshot.waiting[1].queue].name, "job queue q");
+  EXPECT_EQ(snapshot.queues[snapshot.waiting[1].queue].priority, 7);
+  EXPECT_EQ(snapshot.waiting[1].queue, snapshot.waiting[3].queue);
   EXPECT_EQ(snapshot.waiting[1].choices.front().environment, "box");
 }
 
@@ -148,8 +148,8 @@ TEST(ScheduleView, WhoCreatedTrainingJobsSharesTheirLineAlike) {
   auto running = training_job(1, 1, "alice");
   run(*running, 60s, 2);
   const auto snapshot = view.of({running, training_job(2, 1, "alice"), training_job(3, 1, "carol")});
-  ASSERT_TRUE(snapshot.lines[kLineOfOthers].fair);
-  const auto& shares = snapshot.lines[kLineOfOthers].fair->shares;
+  ASSERT_TRUE(snapshot.queues[kQueueOfOthers].fair);
+  const auto& shares = snapshot.queues[kQueueOfOthers].fair->shares;
   ASSERT_EQ(shares.size(), 3u) << "who has used next to nothing is not there";
   EXPECT_EQ(shares[0].name, "alice");
   EXPECT_NEAR(shares[0].usage, 120, 0.1) << "what runs counts until now";
@@ -168,23 +168,23 @@ TEST(ScheduleView, AFairShareQueueHasItsWeightsAndItsReservation) {
   policy.decay_seconds = 100;
   policy.reservation_percent = 25;
   policy.weights = {{"red*", 0.25}};
-  put(view.yard, ResourceChange::create, policy);
-  view.yard.queues.at({kRegion, "q"}).policy = "fair";
+  put(view.catalog, ResourceChange::create, policy);
+  view.catalog.queues.at({kRegion, "q"}).policy = "fair";
   view.usages[{{kRegion, "q"}, "blue"}] = {1000, kNow - 100s};
   view.usages[{{kRegion, "other"}, "blue"}] = {5000, kNow};
   auto job = container(1, 1);
   job->spec.queue->share = "red7";
   job->spec.queue->priority = 5;
   const auto snapshot = view.of({job});
-  const auto& line = snapshot.lines[snapshot.waiting.at(0).line];
-  ASSERT_TRUE(line.fair);
-  EXPECT_EQ(line.fair->decay, 100s);
-  EXPECT_EQ(line.fair->reservation, 0.25);
-  ASSERT_EQ(line.fair->reserves.size(), 1u);
-  EXPECT_EQ(snapshot.limits[line.fair->reserves[0]].name, "vCPU of compute environment box");
-  ASSERT_EQ(line.fair->shares.size(), 2u);
-  EXPECT_NEAR(line.fair->shares[0].usage, 1000 / std::exp(1), 1e-6) << "faded";
-  EXPECT_EQ(line.fair->shares[1].weight, 0.25);
+  const auto& scheduled = snapshot.queues[snapshot.waiting.at(0).queue];
+  ASSERT_TRUE(scheduled.fair);
+  EXPECT_EQ(scheduled.fair->decay, 100s);
+  EXPECT_EQ(scheduled.fair->reservation, 0.25);
+  ASSERT_EQ(scheduled.fair->reserves.size(), 1u);
+  EXPECT_EQ(snapshot.limits[scheduled.fair->reserves[0]].name, "vCPU of compute environment box");
+  ASSERT_EQ(scheduled.fair->shares.size(), 2u);
+  EXPECT_NEAR(scheduled.fair->shares[0].usage, 1000 / std::exp(1), 1e-6) << "faded";
+  EXPECT_EQ(scheduled.fair->shares[1].weight, 0.25);
   EXPECT_EQ(snapshot.waiting[0].share, "red7");
   EXPECT_EQ(snapshot.waiting[0].priority, 5);
 }
@@ -194,25 +194,25 @@ TEST(ScheduleView, AQueueOfQuotaSharesHasThoseOfItsOwn) {
   SchedulingPolicy policy;
   policy.key = {kRegion, "quotas"};
   policy.kind = SchedulingPolicy::Kind::quota_shares;
-  put(view.yard, ResourceChange::create, policy);
-  view.yard.queues.at({kRegion, "training"}).policy = "quotas";
+  put(view.catalog, ResourceChange::create, policy);
+  view.catalog.queues.at({kRegion, "training"}).policy = "quotas";
   QuotaShare share;
   share.key = {kRegion, "training/red"};
   share.limits = {{"ml.m5.large", 3}};
   share.strategy = QuotaShare::Strategy::lend_and_borrow;
   share.borrow_percent = 50;
-  put(view.yard, ResourceChange::create, share);
+  put(view.catalog, ResourceChange::create, share);
   share.key.name = "training-two/blue";
-  put(view.yard, ResourceChange::create, share);
+  put(view.catalog, ResourceChange::create, share);
   auto running = service_job(1, 2), waits = service_job(2, 1);
   running->spec.queue->quota_share = waits->spec.queue->quota_share = "red";
   run(*running);
   const auto snapshot = view.of({running, waits});
-  const auto& line = snapshot.lines[snapshot.waiting.at(0).line];
-  ASSERT_EQ(line.quota_shares.size(), 1u) << "and nobody else's";
-  EXPECT_EQ(line.quota_shares[0].name, "red");
-  EXPECT_TRUE(line.quota_shares[0].lends && line.quota_shares[0].borrows);
-  EXPECT_EQ(line.quota_shares[0].borrow_max, 0.5);
+  const auto& scheduled = snapshot.queues[snapshot.waiting.at(0).queue];
+  ASSERT_EQ(scheduled.quota_shares.size(), 1u) << "and nobody else's";
+  EXPECT_EQ(scheduled.quota_shares[0].name, "red");
+  EXPECT_TRUE(scheduled.quota_shares[0].lends && scheduled.quota_shares[0].borrows);
+  EXPECT_EQ(scheduled.quota_shares[0].borrow_max, 0.5);
   EXPECT_EQ(snapshot.running.at(0).share, "red");
   EXPECT_TRUE(snapshot.running[0].gives_way);
   EXPECT_EQ(snapshot.running[0].job, 1u);
@@ -267,7 +267,7 @@ TEST(ScheduleView, EndsAreKnownWhereRunTimesAreLimited) {
 
 TEST(ScheduleView, InstancesAreCountedOverAllThatHoldThem) {
   View view;
-  view.yard = yard_of({{std::string(kInstancesUnit), 4}});
+  view.catalog = catalog_of({{std::string(kInstancesUnit), 4}});
   auto running = service_job(1, 3);
   run(*running);
   const std::string reason = view.plan({running, service_job(3, 2)});
@@ -282,7 +282,7 @@ TEST(ScheduleView, InstancesAreCountedOverAllThatHoldThem) {
 
 TEST(ScheduleView, WhatCanNeverBeSaysWhatToRaise) {
   View view;
-  view.yard = yard_of({{"ml.m5.large", 2}});
+  view.catalog = catalog_of({{"ml.m5.large", 2}});
   EXPECT_NE(view.plan({service_job(1, 3)}).find("raise its maxCapacity"), std::string::npos);
   EXPECT_EQ(view.plan({service_job(1, 3), service_job(2, 2)}), "in instances") << "and holds nobody back";
   EXPECT_NE(view.plan({container(1, 17)}).find("raise its maxvCpus"), std::string::npos);
@@ -290,10 +290,10 @@ TEST(ScheduleView, WhatCanNeverBeSaysWhatToRaise) {
 
 TEST(ScheduleView, WithoutAnEnabledEnvironmentNobodyStandsInLine) {
   View view;
-  view.yard.service_environments.begin()->second.enabled = false;
+  view.catalog.service_environments.begin()->second.enabled = false;
   EXPECT_EQ(view.plan({service_job(1, 1)}),
             "waits for a service environment: none of job queue training is there and enabled");
-  view.yard.environments.begin()->second.enabled = false;
+  view.catalog.environments.begin()->second.enabled = false;
   EXPECT_EQ(view.plan({container(1, 1)}), "waits for a compute environment: none of job queue q is enabled");
 }
 
@@ -309,14 +309,14 @@ TEST(ScheduleView, LicencesComeBackAndOthersOvertakeWhoWaitsForThem) {
   EXPECT_EQ(view.plan({running, container(2, 1, 2), container(3, 1)}), "in box");
   EXPECT_NE(view.plan({container(5, 1, 3)}).find("raise its total quantity"), std::string::npos);
   EXPECT_EQ(view.plan({container(6, 1, 2)}), "in box");
-  view.yard.resources.clear();
+  view.catalog.resources.clear();
   EXPECT_EQ(view.plan({container(6, 1, 2)}),
             "waits for the consumable resource licences, which does not exist any more");
 }
 
 TEST(ScheduleView, WhatIsUsedUpWasTakenAtTheStart) {
   View view;
-  view.yard = yard_of({}, 2, false);
+  view.catalog = catalog_of({}, 2, false);
   auto running = container(1, 1, 7);
   run(*running);
   const auto snapshot = view.of({running, container(2, 1, 2)});

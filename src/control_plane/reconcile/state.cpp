@@ -138,9 +138,10 @@ class Applying {
   }
 
   Result<Change> on(const ChangeResource& command) {
-    CHECK(subject_.yard, "the writer passes the catalog to a change of resources");
+    CHECK(subject_.catalog, "the writer passes the catalog to a change of resources");
     Change change;
-    change.resource = TRY(batch::changed(*subject_.yard, subject_.definition, command.how, command.resource));
+    change.resource =
+        TRY(batch::changed(*subject_.catalog, subject_.definition, command.how, command.resource));
     return change;
   }
 

@@ -156,7 +156,7 @@ using Command =
 struct Subject {
   const domain::Job* job = nullptr;
   const std::vector<domain::Tag>* tags = nullptr;  // of the arn that is named
-  const batch::Catalog* yard = nullptr;
+  const batch::Catalog* catalog = nullptr;
   const batch::JobDefinition* definition = nullptr;  // the last revision of the one that is named
   std::set<domain::JobNumber> made_before =
       {};  // of the children to make, those that are jobs of their own already

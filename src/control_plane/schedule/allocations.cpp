@@ -14,7 +14,7 @@ Allocations::Allocations(const Snapshot& snapshot, Instant now) {
   };
   for (const Running& running : snapshot.running) {
     Allocation allocation{&running.name, &running.needs, &running.demands, &running};
-    if (running.line) allocation.line = uint32_t(*running.line);
+    if (running.queue) allocation.queue = uint32_t(*running.queue);
     allocation.share = &running.share;
     allocation.ends = not_before_now(running.ends_by);
     hold(allocation, running.hosts);
@@ -54,7 +54,7 @@ const std::vector<uint32_t>& Allocations::by_end() {
 void Allocations::start(const Waiting& waiting, const Choice* choice, const Gang& gang, const Layout& layout,
                         std::optional<Instant> ends) {
   Allocation allocation{&waiting.name, choice ? &choice->needs : nullptr, &waiting.demands};
-  allocation.line = uint32_t(waiting.line);
+  allocation.queue = uint32_t(waiting.queue);
   allocation.share = &waiting.share;
   allocation.ends = ends;
   allocation.cpus = gang.cpus;
@@ -72,7 +72,7 @@ void Allocations::take_over(size_t pool, const Waiting& waiting, const Choice* c
   allocation.holder = &waiting.name;
   allocation.needs = choice ? &choice->needs : nullptr;
   allocation.demands = &waiting.demands;
-  allocation.line = uint32_t(waiting.line);
+  allocation.queue = uint32_t(waiting.queue);
   allocation.share = &waiting.share;
   allocation.ends = ends;
   by_end_.clear();

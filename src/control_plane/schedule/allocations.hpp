@@ -25,7 +25,7 @@ struct Allocation {
   const std::vector<Need>* needs = nullptr;      // of limits; nullptr: none
   const std::vector<Demand>* demands = nullptr;  // of a quota share; nullptr: none
   const Running* running = nullptr;              // nullptr: a pool, or a job that this plan starts
-  std::optional<uint32_t> line;
+  std::optional<uint32_t> queue;
   const std::string* share = nullptr;  // of the queue
   double cpus = 0;
   std::optional<Instant> ends;  // at the latest, never before now

@@ -9,33 +9,33 @@ class Count {
   Count(const Gang& gang, const FreeCapacity& now) {
     for (const Group& group : gang.groups) {
       bool known = false;
-      for (Asked& asked : asked_)
-        if (same(asked.share, group.share)) {
-          asked.lacks += group.count;
+      for (Requested& requested : requested_)
+        if (same(requested.share, group.share)) {
+          requested.missing += group.count;
           known = true;
         }
-      if (!known) asked_.push_back({group.share, group.count});
+      if (!known) requested_.push_back({group.share, group.count});
     }
-    for (Asked& asked : asked_) asked.lacks -= now.capacity(asked.share);
+    for (Requested& requested : requested_) requested.missing -= now.capacity(requested.share);
   }
   void changed(const Share& before, const Share& after) {
-    for (Asked& asked : asked_)
-      asked.lacks += times_within(asked.share, before) - times_within(asked.share, after);
+    for (Requested& requested : requested_)
+      requested.missing += times_within(requested.share, before) - times_within(requested.share, after);
   }
   // Each group fits by itself; for equal hosts this suffices.
   bool enough() const {
-    for (const Asked& asked : asked_)
-      if (asked.lacks > 0) return false;
+    for (const Requested& requested : requested_)
+      if (requested.missing > 0) return false;
     return true;
   }
-  bool even() const { return asked_.size() == 1; }
+  bool even() const { return requested_.size() == 1; }
 
  private:
-  struct Asked {
+  struct Requested {
     Share share;
-    int64_t lacks = 0;
+    int64_t missing = 0;
   };
-  std::vector<Asked> asked_;
+  std::vector<Requested> requested_;
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ TestCluster::Work some_work(SeededRandom& random, Instant arrives) {
 TestCluster some_cluster(SeededRandom& random, size_t jobs) {
   TestCluster cluster;
   cluster.snapshot.machines = some_machines(random);
-  cluster.snapshot.lines = {{"training jobs"}};
+  cluster.snapshot.queues = {{"training jobs"}};
   Instant at = kNow;
   for (size_t i = 0; i < jobs; ++i) {
     cluster.add(some_work(random, at));
@@ -79,7 +79,7 @@ TEST(Cluster, TheFirstStartsAsIfNoJobWereBehindIt) {
     const auto run = [&](size_t behind) {
       TestCluster cluster;
       cluster.snapshot.machines = drawn.snapshot.machines;
-      cluster.snapshot.lines = drawn.snapshot.lines;
+      cluster.snapshot.queues = drawn.snapshot.queues;
       std::optional<domain::JobNumber> first;
       cluster.on_plan = [&](const TestCluster&, const Plan& plan) {
         if (!first && !plan.waits.empty()) first = plan.waits[0].job;
@@ -120,7 +120,7 @@ TEST(Cluster, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
   for (const bool ends_known : {true, false}) {
     TestCluster cluster;
     for (int m = 0; m < 4; ++m) cluster.snapshot.machines.push_back(machine("box-" + std::to_string(m), 4));
-    cluster.snapshot.lines = {{"training jobs"}};
+    cluster.snapshot.queues = {{"training jobs"}};
     for (int i = 0; i < 600; ++i) {
       TestCluster::Work work{job(1, i == 100 ? 4 : 1, i == 100 ? 4 : 1), 10s, kNow + 500ms * i};
       work.job.name.clear();
@@ -141,12 +141,12 @@ TEST(Cluster, SharesGetTheirPartOverALongRun) {
     SeededRandom random(seed);
     TestCluster cluster;
     for (int m = 0; m < 12; ++m) cluster.snapshot.machines.push_back(machine("box-" + std::to_string(m), 16));
-    cluster.snapshot.lines = {{"job queue q"}};
+    cluster.snapshot.queues = {{"job queue q"}};
     const std::map<std::string, double> weights = {{"a", 1}, {"b", 0.5}, {"c", 0.25}};
-    cluster.snapshot.lines[0].fair = FairShare{};
-    cluster.snapshot.lines[0].fair->decay = 600s;
+    cluster.snapshot.queues[0].fair = FairShare{};
+    cluster.snapshot.queues[0].fair->decay = 600s;
     for (const auto& [name, weight] : weights)
-      cluster.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
+      cluster.snapshot.queues[0].fair->shares.push_back({name, weight, 0});
     // Each share always has waiting jobs: a's are small and long, b's large and short, c's of all kinds.
     const std::map<std::string, std::pair<uint64_t, Duration>> kinds = {
         {"a", {1, 120s}}, {"b", {8, 20s}}, {"c", {4, 60s}}};
@@ -179,11 +179,11 @@ TEST(Cluster, SharesGetTheirPartOverALongRun) {
 TEST(Cluster, SharesOfTwoSlotsGetTheirPartFromTheStart) {
   TestCluster cluster;
   cluster.snapshot.machines = {machine("box", 2)};
-  cluster.snapshot.lines = {{"job queue q"}};
-  cluster.snapshot.lines[0].fair = FairShare{};
-  cluster.snapshot.lines[0].fair->decay = 600s;
+  cluster.snapshot.queues = {{"job queue q"}};
+  cluster.snapshot.queues[0].fair = FairShare{};
+  cluster.snapshot.queues[0].fair->decay = 600s;
   for (const auto& [name, weight] : {std::pair("much", 1.0), std::pair("little", 3.0)}) {
-    cluster.snapshot.lines[0].fair->shares.push_back({name, weight, 0});
+    cluster.snapshot.queues[0].fair->shares.push_back({name, weight, 0});
     for (int i = 0; i < 60; ++i) {
       TestCluster::Work work{job(1, 1, 1), 300ms, kNow};
       work.job.name.clear();
@@ -206,7 +206,8 @@ TEST(Cluster, NothingIsAllocatedTwice) {
                                {"vCPU of compute environment large", double(8 + random.below(24))},
                                {"consumable resource licences", double(2 + random.below(6))}};
     cluster.notice = 1s * int64_t(random.below(3));
-    Line fair{"job queue fair", int64_t(random.below(2))}, quota{"job queue quota", int64_t(random.below(2))};
+    Queue fair{"job queue fair", int64_t(random.below(2))},
+        quota{"job queue quota", int64_t(random.below(2))};
     fair.fair = FairShare{{{"a", 0.5}, {"b", 1}}, 100s, random.chance(2) ? 0.3 : 0, {0}};
     for (const char* name : {"a", "b", "c"}) {
       QuotaShare share{name, {{"vcpu", double(4 + random.below(6))}}};
@@ -216,16 +217,16 @@ TEST(Cluster, NothingIsAllocatedTwice) {
       share.preempts_within = random.chance(2);
       quota.quota_shares.push_back(share);
     }
-    cluster.snapshot.lines = {{"training jobs"}, fair, quota};
+    cluster.snapshot.queues = {{"training jobs"}, fair, quota};
     Instant at = kNow;
     for (int i = 0; i < 80; ++i) {
       TestCluster::Work work = some_work(random, at);
       Waiting& job = work.job;
       if (random.chance(3)) job.lasts_max.reset();
-      job.line = random.below(3);
+      job.queue = random.below(3);
       job.priority = int64_t(random.below(3));
-      if (job.line > 0) job.share = std::string(1, char('a' + random.below(3)));
-      if (job.line == 2) job.demands = {{"vcpu", job.asks[0].share.cpus * job.asks[0].count}};
+      if (job.queue > 0) job.share = std::string(1, char('a' + random.below(3)));
+      if (job.queue == 2) job.demands = {{"vcpu", job.requests[0].share.cpus * job.requests[0].count}};
       if (random.chance(2)) job.choices = {{"small", {{0, 0, true}}}, {"large", {{1, 0, true}, {2, 1}}}};
       cluster.add(work);
       if (random.chance(2)) at += some_time(random, 10s);
@@ -252,13 +253,13 @@ TEST(Cluster, LentCapacityComesBack) {
     TestCluster cluster;
     cluster.snapshot.machines = {machine("box-1", 1'000)};
     cluster.notice = 2s;
-    Line line{"job queue q"};
+    Queue queue{"job queue q"};
     for (const char* name : {"a", "b", "c"}) {
       QuotaShare share{name, {{"instances", 8}}};
       share.lends = share.borrows = true;
-      line.quota_shares.push_back(share);
+      queue.quota_shares.push_back(share);
     }
-    cluster.snapshot.lines = {line};
+    cluster.snapshot.queues = {queue};
     Instant at = kNow;
     for (int i = 0; i < 100; ++i) {
       TestCluster::Work work{job(1, 1, 1), some_time(random, 600s), at};

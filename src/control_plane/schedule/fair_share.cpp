@@ -7,12 +7,12 @@
 
 namespace trainyard::schedule {
 
-size_t active_shares(const Snapshot& snapshot, size_t line) {
+size_t active_shares(const Snapshot& snapshot, size_t queue) {
   std::unordered_set<std::string_view> active;
   for (const Running& running : snapshot.running)
-    if (running.line == line) active.insert(running.share);
+    if (running.queue == queue) active.insert(running.share);
   for (const Waiting& waiting : snapshot.waiting)
-    if (waiting.line == line) active.insert(waiting.share);
+    if (waiting.queue == queue) active.insert(waiting.share);
   return active.size();
 }
 
@@ -30,21 +30,21 @@ double hold_seconds(const FairShare& fair) {
 
 }  // namespace
 
-FairOrder::FairOrder(const Snapshot& snapshot, size_t line, std::vector<uint32_t> jobs)
-    : hold_seconds_(hold_seconds(*snapshot.lines[line].fair)) {
+FairOrder::FairOrder(const Snapshot& snapshot, size_t queue, std::vector<uint32_t> jobs)
+    : hold_seconds_(hold_seconds(*snapshot.queues[queue].fair)) {
   std::unordered_map<std::string_view, size_t> by_name;
   const auto share_of = [&](std::string_view name) -> Share& {
     const auto [found, is_new] = by_name.try_emplace(name, shares_.size());
     if (is_new) shares_.emplace_back();
     return shares_[found->second];
   };
-  for (const FairShare::Share& share : snapshot.lines[line].fair->shares) {
+  for (const FairShare::Share& share : snapshot.queues[queue].fair->shares) {
     Share& its = share_of(share.name);
     its.weight = share.weight;
     its.had = share.usage;
   }
   for (const Running& running : snapshot.running) {
-    if (running.line != line) continue;
+    if (running.queue != queue) continue;
     Share& its = share_of(running.share);
     for (const Placement& host : running.hosts) its.had += host.share.cpus * hold_seconds_;
   }

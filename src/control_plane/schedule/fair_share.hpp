@@ -20,14 +20,14 @@
 namespace trainyard::schedule {
 
 // Shares of the queue with waiting or running jobs.
-size_t active_shares(const Snapshot& snapshot, size_t line);
+size_t active_shares(const Snapshot& snapshot, size_t queue);
 // The part of its limits that a queue keeps for inactive shares: 0.5 keeps a half while one share is active,
 // a quarter while two are.
 double kept_part(const FairShare& fair, size_t active);
 
 class FairOrder final : public QueueOrder {
  public:
-  FairOrder(const Snapshot& snapshot, size_t line, std::vector<uint32_t> jobs);
+  FairOrder(const Snapshot& snapshot, size_t queue, std::vector<uint32_t> jobs);
   std::optional<uint32_t> next() override;
   void pop() override;
   void started(double cpus) override;

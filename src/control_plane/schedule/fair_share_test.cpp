@@ -11,8 +11,8 @@ using namespace test;
 
 Snapshot fair_cluster(double cpus, std::vector<FairShare::Share> shares) {
   Snapshot snapshot = cluster({machine("box-1", cpus)}, {}, {});
-  snapshot.lines = {{"job queue q"}};
-  snapshot.lines[0].fair = FairShare{std::move(shares), 600s};
+  snapshot.queues = {{"job queue q"}};
+  snapshot.queues[0].fair = FairShare{std::move(shares), 600s};
   return snapshot;
 }
 void wait(Snapshot& snapshot, const std::string& share, double cpus, int64_t priority = 0) {
@@ -43,7 +43,7 @@ TEST(FairShare, StartsOfThePlanCountAtOnce) {
 TEST(FairShare, RunningJobsCount) {
   Snapshot snapshot = fair_cluster(3, {});
   snapshot.running = {running("training-job/x", "box-1", 2)};
-  snapshot.running[0].line = 0;
+  snapshot.running[0].queue = 0;
   snapshot.running[0].share = "a";
   wait(snapshot, "a", 1);
   wait(snapshot, "b", 1);
@@ -61,8 +61,8 @@ TEST(FairShare, WithinAShareHigherPriorityGoesFirst) {
 TEST(FairShare, PartIsKeptForSharesThatAreNotActive) {
   Snapshot snapshot = fair_cluster(100, {});
   snapshot.limits = {{"vCPU of compute environment box", 8, 0, "raise its maxvCpus"}};
-  snapshot.lines[0].fair->reservation = 0.5;
-  snapshot.lines[0].fair->reserves = {0};
+  snapshot.queues[0].fair->reservation = 0.5;
+  snapshot.queues[0].fair->reserves = {0};
   for (int i = 0; i < 8; ++i) wait(snapshot, "a", 1);
   for (Waiting& waiting : snapshot.waiting) waiting.choices = {{"box", {{0, 0, true}}}};
   EXPECT_EQ(started(snapshot).size(), 4u);
@@ -73,7 +73,7 @@ TEST(FairShare, PartIsKeptForSharesThatAreNotActive) {
   snapshot.waiting[7].share = "b";
   EXPECT_EQ(started(snapshot).size(), 6u);
   snapshot.waiting = {snapshot.waiting[0]};
-  snapshot.waiting[0].asks[0].share.cpus = 5;
+  snapshot.waiting[0].requests[0].share.cpus = 5;
   EXPECT_EQ(reason(snapshot, 1),
             "needs 5 vCPU of compute environment box, which has at most 8, of which 4 are kept for shares "
             "that are not "

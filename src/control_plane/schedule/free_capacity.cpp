@@ -96,21 +96,22 @@ const FreeCapacity::Capacity& FreeCapacity::capacities(const Share& share) {
 std::vector<uint32_t> FreeCapacity::nearest(const Gang& gang) {
   std::vector<uint32_t> found;
   if (topology_.flat()) return found;
-  std::vector<std::pair<Share, int64_t>> asked;
+  std::vector<std::pair<Share, int64_t>> requested;
   for (const Group& group : gang.groups) {
-    const auto known = std::ranges::find_if(asked, [&](auto& each) { return same(each.first, group.share); });
-    if (known == asked.end())
-      asked.emplace_back(group.share, group.count);
+    const auto known =
+        std::ranges::find_if(requested, [&](auto& each) { return same(each.first, group.share); });
+    if (known == requested.end())
+      requested.emplace_back(group.share, group.count);
     else
       known->second += group.count;
   }
   for (uint32_t place = 1; place < topology_.all().size(); ++place) found.push_back(place);
-  for (const auto& [share, count] : asked) {
+  for (const auto& [share, count] : requested) {
     const auto& by_place = capacities(share).by_place;
     std::erase_if(found, [&, least = count](uint32_t place) { return by_place[place] < least; });
   }
   if (found.empty()) return found;
-  const auto& by_place = capacities(asked.front().first).by_place;
+  const auto& by_place = capacities(requested.front().first).by_place;
   std::ranges::sort(found, [&](uint32_t a, uint32_t b) {
     const auto& one = topology_.all()[a];
     const auto& other = topology_.all()[b];

@@ -27,7 +27,7 @@ std::vector<Machine> two_rows() {
                                "row-" + std::to_string(m / 8) + "/rack-" + std::to_string(m / 4)));
   return machines;
 }
-struct Yard {
+struct Fixture {
   std::vector<Machine> machines = two_rows();
   Topology topology{machines};
   std::vector<Share> free = totals(machines);
@@ -39,7 +39,7 @@ struct Yard {
 using Machines = std::set<uint32_t>;
 
 TEST(FreeCapacity, AGangGoesWhereItIsNearestAndTheFullest) {
-  Yard cluster;
+  Fixture cluster;
   cluster.free[5].cpus = cluster.free[8].cpus = cluster.free[9].cpus = 0;
   EXPECT_EQ(cluster.place(gang(2, 4)), (Machines{10, 11})) << "a rack that has just that";
   EXPECT_EQ(cluster.place(gang(3, 4)), (Machines{4, 6, 7}));
@@ -50,7 +50,7 @@ TEST(FreeCapacity, AGangGoesWhereItIsNearestAndTheFullest) {
 }
 
 TEST(FreeCapacity, AGangGoesOnFewMachines) {
-  Yard cluster;
+  Fixture cluster;
   cluster.free[3].cpus = 2;
   EXPECT_EQ(cluster.place(gang(2, 1)), Machines{3}) << "one holds it: where the least is left";
   EXPECT_EQ(cluster.place(gang(4, 1)), Machines{0});
@@ -58,7 +58,7 @@ TEST(FreeCapacity, AGangGoesOnFewMachines) {
 }
 
 TEST(FreeCapacity, UnlikeHostsGoToOnePlaceAsWell) {
-  Yard cluster;
+  Fixture cluster;
   cluster.free[0].cpus = cluster.free[1].cpus = 1;
   EXPECT_EQ(cluster.place({{{share(4), 2}, {share(1), 2}}, 4, 10, ""}), (Machines{0, 1, 2, 3}));
 }
@@ -66,17 +66,17 @@ TEST(FreeCapacity, UnlikeHostsGoToOnePlaceAsWell) {
 TEST(FreeCapacity, KeepsCountOfWhatChanges) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SeededRandom random(seed);
-    Yard cluster;
+    Fixture cluster;
     FreeCapacity capacity(cluster.topology, cluster.free);
     for (int step = 0; step < 50; ++step) {
-      const Gang asked = gang(uint32_t(1 + random.below(8)), double(1 + random.below(4)));
-      const auto kept = capacity.place(asked),
-                 fresh = FreeCapacity(cluster.topology, capacity.all()).place(asked);
+      const Gang requested = gang(uint32_t(1 + random.below(8)), double(1 + random.below(4)));
+      const auto kept = capacity.place(requested),
+                 fresh = FreeCapacity(cluster.topology, capacity.all()).place(requested);
       ASSERT_EQ(kept, fresh) << "seed " << seed;
       int64_t could = 0;
-      for (const Share& free : capacity.all()) could += times_within(asked.groups[0].share, free);
-      EXPECT_EQ(kept.has_value(), could >= asked.hosts) << "seed " << seed;
-      EXPECT_EQ(capacity.capacity(asked.groups[0].share), could);
+      for (const Share& free : capacity.all()) could += times_within(requested.groups[0].share, free);
+      EXPECT_EQ(kept.has_value(), could >= requested.hosts) << "seed " << seed;
+      EXPECT_EQ(capacity.capacity(requested.groups[0].share), could);
       const auto changed = uint32_t(random.below(16));
       capacity.set(changed, share(double(random.below(5)), 100));
     }

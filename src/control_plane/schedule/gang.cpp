@@ -22,16 +22,17 @@ Share Gang::share_of(uint32_t host) const {
   CHECK(false, "host is an index of the gang");
 }
 
-Gang gang_of(const std::vector<Ask>& asks, const std::vector<Machine>& machines, const Policy& policy) {
+Gang gang_of(const std::vector<HostRequest>& requests, const std::vector<Machine>& machines,
+             const Policy& policy) {
   Gang gang;
   Share sum;
-  for (const Ask& ask : asks) {
-    gang.groups.push_back({ask.share, ask.count});
-    gang.hosts = saturating_add(gang.hosts, ask.count);
-    sum.cpus += ask.share.cpus * ask.count;
+  for (const HostRequest& request : requests) {
+    gang.groups.push_back({request.share, request.count});
+    gang.hosts = saturating_add(gang.hosts, request.count);
+    sum.cpus += request.share.cpus * request.count;
     sum.memory_bytes =
-        saturating_add(sum.memory_bytes, saturating_mul<int64_t>(ask.share.memory_bytes, ask.count));
-    sum.gpus = saturating_add(sum.gpus, saturating_mul<int64_t>(ask.share.gpus, ask.count));
+        saturating_add(sum.memory_bytes, saturating_mul<int64_t>(request.share.memory_bytes, request.count));
+    sum.gpus = saturating_add(sum.gpus, saturating_mul<int64_t>(request.share.gpus, request.count));
   }
   gang.cpus = sum.cpus;
   if (!policy.scale_gangs || machines.size() != 1 || within(sum, machines.front().total)) return gang;
@@ -49,7 +50,7 @@ Gang gang_of(const std::vector<Ask>& asks, const std::vector<Machine>& machines,
       group.share.gpus = std::min(group.share.gpus, machine.total.gpus / hosts);
     gang.cpus += group.share.cpus * group.count;
   }
-  gang.note = scaled_note(machine, asks, gang.groups);
+  gang.note = scaled_note(machine, requests, gang.groups);
   return gang;
 }
 

@@ -32,6 +32,7 @@ struct Gang {
 using Layout = std::vector<uint32_t>;
 
 // Sums up the request, scaled down where the policy says so.
-Gang gang_of(const std::vector<Ask>& asks, const std::vector<Machine>& machines, const Policy& policy);
+Gang gang_of(const std::vector<HostRequest>& requests, const std::vector<Machine>& machines,
+             const Policy& policy);
 
 }  // namespace trainyard::schedule

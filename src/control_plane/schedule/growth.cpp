@@ -48,7 +48,7 @@ class GrowthPlanner {
 
   // Opens slots for the waiting jobs, in their order.
   void grow_for(const Plan& plan) {
-    const Kinds alike = kinds_of(snapshot_.waiting, snapshot_.lines);
+    const Kinds alike = kinds_of(snapshot_.waiting, snapshot_.queues);
     std::vector<bool> hopeless(alike.kinds.size());
     for (const Wait& wait : plan.waits) {
       const auto job = std::ranges::lower_bound(snapshot_.waiting, wait.job, {}, &Waiting::job);
@@ -146,10 +146,10 @@ class GrowthPlanner {
 
   // False: no machine that could be added would let it start.
   bool grow_for(const Waiting& job) {
-    const Gang gang = gang_of(job.asks, snapshot_.machines, {});
+    const Gang gang = gang_of(job.requests, snapshot_.machines, {});
     if (job.choices.empty()) return grow_for(gang, {});
     for (const Choice& choice : job.choices) {
-      if (!limits_.obstacles(choice, job.line, gang.cpus, std::nullopt).empty()) continue;
+      if (!limits_.obstacles(choice, job.queue, gang.cpus, std::nullopt).empty()) continue;
       if (!grow_for(gang, choice.instance_types)) continue;
       limits_.take(choice, gang.cpus, std::nullopt);
       return true;
@@ -224,10 +224,10 @@ bool may_be_made_for(const std::vector<std::string>& instance_types, const std::
 
 bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds) {
   const auto holds_all = [&](const std::vector<std::string>& instance_types) {
-    return std::ranges::all_of(job.asks, [&](const Ask& ask) {
+    return std::ranges::all_of(job.requests, [&](const HostRequest& request) {
       return std::ranges::any_of(kinds, [&](const MachineKind& kind) {
         return may_be_made_for(instance_types, kind.name) &&
-               kind.total.cpus <= kind.cpus_max + kRoundingCpus && within(ask.share, kind.total);
+               kind.total.cpus <= kind.cpus_max + kRoundingCpus && within(request.share, kind.total);
       });
     });
   };

@@ -127,7 +127,7 @@ TEST(Growth, AnIncompleteGangKeepsNoMachine) {
   EXPECT_TRUE(shrunk({job(1, 3, 4)}).empty()) << "it needs one more, which comes";
   EXPECT_EQ(shrunk({job(1, 4, 4)}), both) << "all that there can be are too few";
   Waiting choosy = job(1, 2, 4);
-  choosy.asks.push_back({"ml.large", share(16), 1});
+  choosy.requests.push_back({"ml.large", share(16), 1});
   choosy.choices = {{"first", {}, {"small"}}, {"second", {}, {"small"}}};
   EXPECT_EQ(shrunk({choosy}), both) << "of no choice";
 }

@@ -17,8 +17,8 @@ struct Hash {
   void add(std::string_view text) { add(uint64_t(std::hash<std::string_view>()(text))); }
 };
 
-bool same_asks(const Waiting& a, const Waiting& b) {
-  return std::ranges::equal(a.asks, b.asks, [](const Ask& x, const Ask& y) {
+bool same_requests(const Waiting& a, const Waiting& b) {
+  return std::ranges::equal(a.requests, b.requests, [](const HostRequest& x, const HostRequest& y) {
     return x.count == y.count && same(x.share, y.share) && x.instance_type == y.instance_type;
   });
 }
@@ -37,26 +37,26 @@ bool same_choices(const Choices& a, const Choices& b) {
 }
 
 bool same_kind(const Waiting& a, const Waiting& b, bool shares_differ) {
-  return a.line == b.line && (!shares_differ || a.share == b.share) && same_asks(a, b) &&
+  return a.queue == b.queue && (!shares_differ || a.share == b.share) && same_requests(a, b) &&
          same_choices(a.choices, b.choices) &&
          std::ranges::equal(a.demands, b.demands, [](const Demand& x, const Demand& y) {
            return x.amount == y.amount && x.unit == y.unit;
          });
 }
 
-uint64_t hash_of_asks(const Waiting& waiting) {
+uint64_t hash_of_requests(const Waiting& waiting) {
   Hash hash;
-  for (const Ask& ask : waiting.asks) {
-    hash.add(ask.share.cpus);
-    hash.add(uint64_t(ask.share.memory_bytes));
-    hash.add(uint64_t(ask.share.gpus) << 32 | ask.count);
+  for (const HostRequest& request : waiting.requests) {
+    hash.add(request.share.cpus);
+    hash.add(uint64_t(request.share.memory_bytes));
+    hash.add(uint64_t(request.share.gpus) << 32 | request.count);
   }
   return hash.value;
 }
 
-uint64_t hash_of(const Waiting& waiting, bool shares_differ, uint64_t asks) {
-  Hash hash{asks};
-  hash.add(uint64_t(waiting.line));
+uint64_t hash_of(const Waiting& waiting, bool shares_differ, uint64_t requests) {
+  Hash hash{requests};
+  hash.add(uint64_t(waiting.queue));
   if (shares_differ) hash.add(std::string_view(waiting.share));
   for (const Choice& choice : waiting.choices)
     for (const Need& need : choice.needs) {
@@ -106,25 +106,25 @@ class Table {
 
 }  // namespace
 
-Kinds kinds_of(const std::vector<Waiting>& waiting, const std::vector<Line>& lines) {
+Kinds kinds_of(const std::vector<Waiting>& waiting, const std::vector<Queue>& queues) {
   Kinds found;
   found.kind_of.reserve(waiting.size());
   Table kinds, shapes;
   for (uint32_t i = 0; i < waiting.size(); ++i) {
     const Waiting& job = waiting[i];
-    const bool shares_differ = !lines[job.line].quota_shares.empty();
+    const bool shares_differ = !queues[job.queue].quota_shares.empty();
     // Children of an array are adjacent.
     if (i > 0 && same_kind(waiting[i - 1], job, shares_differ)) {
       found.kind_of.push_back(found.kind_of.back());
       continue;
     }
-    const uint64_t asks = hash_of_asks(job);
+    const uint64_t requests = hash_of_requests(job);
     const uint32_t kind = kinds.find_or_add(
-        hash_of(job, shares_differ, asks), uint32_t(found.kinds.size()),
+        hash_of(job, shares_differ, requests), uint32_t(found.kinds.size()),
         [&](uint32_t known) { return same_kind(waiting[found.kinds[known].like], job, shares_differ); });
     if (kind == found.kinds.size()) {
-      const uint32_t shape = shapes.find_or_add(asks, uint32_t(found.shapes.size()), [&](uint32_t known) {
-        return same_asks(waiting[found.shapes[known]], job);
+      const uint32_t shape = shapes.find_or_add(requests, uint32_t(found.shapes.size()), [&](uint32_t known) {
+        return same_requests(waiting[found.shapes[known]], job);
       });
       if (shape == found.shapes.size()) found.shapes.push_back(i);
       found.kinds.push_back({i, shape});

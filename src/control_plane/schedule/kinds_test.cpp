@@ -10,8 +10,8 @@ namespace {
 
 using namespace test;
 
-std::vector<Line> some_lines() {
-  Line shared{"job queue q"};
+std::vector<Queue> some_queues() {
+  Queue shared{"job queue q"};
   shared.quota_shares = {{"red", {{"vcpu", 8}}}, {"blue", {{"vcpu", 8}}}};
   return {{"training jobs"}, shared};
 }
@@ -19,7 +19,7 @@ std::vector<Line> some_lines() {
 TEST(Kinds, WhatMakesADifference) {
   const Waiting first = job(1, 2, 4, 8);
   const auto alike = [&](Waiting other) {
-    const Kinds found = kinds_of({first, other}, some_lines());
+    const Kinds found = kinds_of({first, other}, some_queues());
     return std::pair(found.kind_of[0] == found.kind_of[1], found.shapes.size() == 1);
   };
   Waiting other = first;
@@ -29,16 +29,16 @@ TEST(Kinds, WhatMakesADifference) {
   other.priority = 7;
   other.share = "someone";
   EXPECT_EQ(alike(other), std::pair(true, true)) << "in a line without quota shares";
-  other.line = 1;
+  other.queue = 1;
   EXPECT_EQ(alike(other), std::pair(false, true));
   other = first;
   other.choices = {{"box", {{0, 1}}}};
   EXPECT_EQ(alike(other), std::pair(false, true));
   other = first;
-  other.asks[0].count = 3;
+  other.requests[0].count = 3;
   EXPECT_EQ(alike(other), std::pair(false, false));
   other = first;
-  other.asks[0].instance_type = "ml.other";
+  other.requests[0].instance_type = "ml.other";
   EXPECT_EQ(alike(other), std::pair(false, false)) << "it is named in sentences";
 }
 
@@ -48,13 +48,13 @@ TEST(Kinds, JobsOfAKindFindEachOther) {
   std::vector<Waiting> waiting;
   for (domain::JobNumber number = 1; number <= 5'000; ++number)
     waiting.push_back(job(number, 1 + uint32_t(random.below(10)), double(random.below(100))));
-  const Kinds found = kinds_of(waiting, some_lines());
+  const Kinds found = kinds_of(waiting, some_queues());
   EXPECT_LE(found.kinds.size(), 1'000u);
   EXPECT_GT(found.kinds.size(), 900u);
   for (size_t i = 0; i < waiting.size(); ++i) {
     const Waiting& like = waiting[found.kinds[found.kind_of[i]].like];
-    EXPECT_EQ(like.asks[0].count, waiting[i].asks[0].count);
-    EXPECT_EQ(like.asks[0].share.cpus, waiting[i].asks[0].share.cpus);
+    EXPECT_EQ(like.requests[0].count, waiting[i].requests[0].count);
+    EXPECT_EQ(like.requests[0].share.cpus, waiting[i].requests[0].share.cpus);
   }
 }
 

@@ -21,12 +21,12 @@ class Search {
   }
 
   std::optional<Layout> run() {
-    Share asked, there;
-    for (const Share& share : shares_) asked = plus(asked, share);
+    Share requested, there;
+    for (const Share& share : shares_) requested = plus(requested, share);
     for (const Share& capacity : free_)
       there = plus(there, {std::max(0.0, capacity.cpus), std::max<int64_t>(0, capacity.memory_bytes),
                            std::max<int64_t>(0, capacity.gpus)});
-    if (!within(asked, there) || !place(0)) return std::nullopt;
+    if (!within(requested, there) || !place(0)) return std::nullopt;
     return at_;
   }
 

@@ -30,35 +30,35 @@ bool for_good(const Choice& choice, size_t limit) {
 }  // namespace
 
 Limits::Limits(const Snapshot& snapshot, const Allocations& allocations)
-    : snapshot_(snapshot), claims_(snapshot.limits.size()), kept_(snapshot.lines.size()) {
+    : snapshot_(snapshot), claims_(snapshot.limits.size()), kept_(snapshot.queues.size()) {
   for (const Limit& limit : snapshot.limits) free_.push_back(limit.total - limit.used_besides);
   for (const Allocation& allocation : allocations.all())
     if (allocation.needs)
       for (const Need& need : *allocation.needs) free_[need.limit] -= amount_of(need, allocation.cpus);
 
-  for (size_t line = 0; line < snapshot.lines.size(); ++line) {
-    const auto& fair = snapshot.lines[line].fair;
+  for (size_t queue = 0; queue < snapshot.queues.size(); ++queue) {
+    const auto& fair = snapshot.queues[queue].fair;
     if (!fair || fair->reservation <= 0 || fair->reserves.empty()) continue;
-    const double part = kept_part(*fair, active_shares(snapshot, line));
+    const double part = kept_part(*fair, active_shares(snapshot, queue));
     for (const size_t limit : fair->reserves)
-      kept_[line].emplace_back(limit, part * snapshot.limits[limit].total);
+      kept_[queue].emplace_back(limit, part * snapshot.limits[limit].total);
   }
 }
 
-double Limits::kept(size_t line, size_t limit) const {
-  for (const auto& [its, amount] : kept_[line])
+double Limits::kept(size_t queue, size_t limit) const {
+  for (const auto& [its, amount] : kept_[queue])
     if (its == limit) return amount;
   return 0;
 }
 
-std::vector<Limits::Obstacle> Limits::obstacles(const Choice& choice, size_t line, double cpus,
+std::vector<Limits::Obstacle> Limits::obstacles(const Choice& choice, size_t queue, double cpus,
                                                 std::optional<Instant> ends) const {
   std::vector<Obstacle> found;
   for (size_t i = 0; i < choice.needs.size(); ++i) {
     const auto amount = all_of_limit(choice, i, cpus);
     if (!amount || *amount <= 0) continue;
     const size_t limit = choice.needs[i].limit;
-    const double kept = this->kept(line, limit), needs = *amount - kRoundingAmount;
+    const double kept = this->kept(queue, limit), needs = *amount - kRoundingAmount;
     if (needs > snapshot_.limits[limit].total - kept)
       found.push_back({Obstacle::What::too_small, limit, *amount, kept});
     else if (delays_reservation(choice, limit, needs, ends))
@@ -86,7 +86,7 @@ void Limits::take(const Choice& choice, double cpus, std::optional<Instant> ends
   }
 }
 
-bool Limits::reserve(const Choice& choice, size_t line, double cpus, const std::string& to,
+bool Limits::reserve(const Choice& choice, size_t queue, double cpus, const std::string& to,
                      const std::string& reason, std::optional<Instant> at,
                      const std::vector<double>& free_then) {
   bool reserved = false;
@@ -94,20 +94,20 @@ bool Limits::reserve(const Choice& choice, size_t line, double cpus, const std::
     const auto amount = all_of_limit(choice, i, cpus);
     auto& claim = claims_[choice.needs[i].limit];
     if (!amount || *amount <= 0 || claim) continue;
-    claim = Claim{&to, reason, at, free_then[i] - kept(line, choice.needs[i].limit) - *amount};
+    claim = Claim{&to, reason, at, free_then[i] - kept(queue, choice.needs[i].limit) - *amount};
     reserved = true;
   }
   return reserved;
 }
 
-std::optional<Instant> Limits::earliest(const Choice& choice, size_t line, double cpus,
+std::optional<Instant> Limits::earliest(const Choice& choice, size_t queue, double cpus,
                                         Allocations& allocations, std::vector<double>& free_then) const {
   std::vector<double> needs(choice.needs.size());
   free_then.assign(choice.needs.size(), 0);
   for (size_t i = 0; i < needs.size(); ++i) {
     free_then[i] = free_[choice.needs[i].limit];
     needs[i] =
-        all_of_limit(choice, i, cpus).value_or(0) + kept(line, choice.needs[i].limit) - kRoundingAmount;
+        all_of_limit(choice, i, cpus).value_or(0) + kept(queue, choice.needs[i].limit) - kRoundingAmount;
   }
   const std::vector<double> free_now = free_then;
   const auto fits = [&] {
@@ -131,11 +131,11 @@ std::optional<Instant> Limits::earliest(const Choice& choice, size_t line, doubl
   return std::nullopt;
 }
 
-bool Limits::fits_without(const Choice& choice, size_t line, double cpus, std::optional<Instant> ends,
+bool Limits::fits_without(const Choice& choice, size_t queue, double cpus, std::optional<Instant> ends,
                           const Allocations& allocations, const std::vector<uint32_t>& ended) const {
   for (size_t i = 0; i < choice.needs.size(); ++i) {
     const size_t limit = choice.needs[i].limit;
-    double free = free_[limit] - kept(line, limit);
+    double free = free_[limit] - kept(queue, limit);
     for (const uint32_t index : ended) {
       const Allocation& allocation = allocations.all()[index];
       if (!allocation.needs) continue;

@@ -41,24 +41,24 @@ class Limits {
   double free(size_t index) const { return free_[index]; }
   const std::optional<Claim>& claim(size_t index) const { return claims_[index]; }
   // The part of the limit that the queue keeps for inactive shares.
-  double kept(size_t line, size_t limit) const;
+  double kept(size_t queue, size_t limit) const;
 
   // For a job of this queue that ends at `ends`. Empty: it may take what it needs.
-  std::vector<Obstacle> obstacles(const Choice& choice, size_t line, double cpus,
+  std::vector<Obstacle> obstacles(const Choice& choice, size_t queue, double cpus,
                                   std::optional<Instant> ends) const;
   void take(const Choice& choice, double cpus, std::optional<Instant> ends);
 
   // Reserves what the choice needs, at the instant `at`, for a waiting job. An earlier reservation stays.
   // `free_then`: by need, what is free at that instant. False: nothing was reserved.
-  bool reserve(const Choice& choice, size_t line, double cpus, const std::string& to,
+  bool reserve(const Choice& choice, size_t queue, double cpus, const std::string& to,
                const std::string& reason, std::optional<Instant> at, const std::vector<double>& free_then);
   // The earliest instant at which everything that the choice needs is free, by the ends of running jobs, and
   // what is free then.
-  std::optional<Instant> earliest(const Choice& choice, size_t line, double cpus, Allocations& allocations,
+  std::optional<Instant> earliest(const Choice& choice, size_t queue, double cpus, Allocations& allocations,
                                   std::vector<double>& free_then) const;
 
   // True if everything that the choice needs would be free without these allocations.
-  bool fits_without(const Choice& choice, size_t line, double cpus, std::optional<Instant> ends,
+  bool fits_without(const Choice& choice, size_t queue, double cpus, std::optional<Instant> ends,
                     const Allocations& allocations, const std::vector<uint32_t>& ended) const;
 
  private:

@@ -55,16 +55,16 @@ TEST(Limits, AWaitHasItsCause) {
   for (Limit& limit : snapshot.limits) limit.environments = true;
   snapshot.waiting = {queued(1, 9, {0}), queued(2, 3, {0}), queued(3, 3, {0}),
                       job(4, 1, 99),     job(5, 1, 15),     job(6, 1, 15)};
-  std::map<domain::JobNumber, Lack> lacks;
-  for (const Wait& wait : plan(snapshot, {}, kNow).waits) lacks[wait.job] = wait.lack;
-  EXPECT_EQ(lacks, (std::map<domain::JobNumber, Lack>{{1, Lack::environment},
-                                                      {2, Lack::other},
-                                                      {3, Lack::other},
-                                                      {4, Lack::machine},
-                                                      {5, Lack::room},
-                                                      {6, Lack::room}}));
+  std::map<domain::JobNumber, WaitCause> causes;
+  for (const Wait& wait : plan(snapshot, {}, kNow).waits) causes[wait.job] = wait.cause;
+  EXPECT_EQ(causes, (std::map<domain::JobNumber, WaitCause>{{1, WaitCause::environment},
+                                                            {2, WaitCause::other},
+                                                            {3, WaitCause::other},
+                                                            {4, WaitCause::machine},
+                                                            {5, WaitCause::capacity},
+                                                            {6, WaitCause::capacity}}));
   snapshot.limits[0].environments = false;
-  EXPECT_EQ(plan(snapshot, {}, kNow).waits.front().lack, Lack::other) << "a licence is no environment";
+  EXPECT_EQ(plan(snapshot, {}, kNow).waits.front().cause, WaitCause::other) << "a licence is no environment";
 }
 
 TEST(Limits, TheReservationOfALimitIsKept) {

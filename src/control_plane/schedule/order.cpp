@@ -8,16 +8,16 @@
 namespace trainyard::schedule {
 
 JobOrder::JobOrder(const Snapshot& snapshot, const Quotas& quotas) : snapshot_(snapshot) {
-  std::vector<std::vector<uint32_t>> jobs(snapshot.lines.size());
-  for (uint32_t i = 0; i < snapshot.waiting.size(); ++i) jobs[snapshot.waiting[i].line].push_back(i);
-  for (size_t line = 0; line < jobs.size(); ++line) {
-    if (!snapshot.lines[line].quota_shares.empty())
-      orders_.push_back(std::make_unique<QuotaOrder>(snapshot, line, std::move(jobs[line]), quotas));
-    else if (snapshot.lines[line].fair)
-      orders_.push_back(std::make_unique<FairOrder>(snapshot, line, std::move(jobs[line])));
+  std::vector<std::vector<uint32_t>> jobs(snapshot.queues.size());
+  for (uint32_t i = 0; i < snapshot.waiting.size(); ++i) jobs[snapshot.waiting[i].queue].push_back(i);
+  for (size_t queue = 0; queue < jobs.size(); ++queue) {
+    if (!snapshot.queues[queue].quota_shares.empty())
+      orders_.push_back(std::make_unique<QuotaOrder>(snapshot, queue, std::move(jobs[queue]), quotas));
+    else if (snapshot.queues[queue].fair)
+      orders_.push_back(std::make_unique<FairOrder>(snapshot, queue, std::move(jobs[queue])));
     else
-      orders_.push_back(std::make_unique<SubmissionOrder>(std::move(jobs[line])));
-    last_ = line;
+      orders_.push_back(std::make_unique<SubmissionOrder>(std::move(jobs[queue])));
+    last_ = queue;
     put_back();
   }
 }
@@ -25,7 +25,7 @@ JobOrder::JobOrder(const Snapshot& snapshot, const Quotas& quotas) : snapshot_(s
 void JobOrder::put_back() {
   if (!last_) return;
   if (const auto next = orders_[*last_]->next())
-    candidates_.push({snapshot_.lines[*last_].priority, *next, *last_});
+    candidates_.push({snapshot_.queues[*last_].priority, *next, *last_});
   last_.reset();
 }
 
@@ -34,8 +34,8 @@ std::optional<uint32_t> JobOrder::next() {
   if (candidates_.empty()) return std::nullopt;
   const Candidate candidate = candidates_.top();
   candidates_.pop();
-  last_ = candidate.line;
-  orders_[candidate.line]->pop();
+  last_ = candidate.queue;
+  orders_[candidate.queue]->pop();
   return candidate.job;
 }
 

@@ -67,7 +67,7 @@ class JobOrder {
   struct Candidate {
     int64_t priority = 0;
     uint32_t job = 0;
-    size_t line = 0;
+    size_t queue = 0;
     bool operator<(const Candidate& other) const {  // the greatest goes first
       return priority != other.priority ? priority < other.priority : job > other.job;
     }

@@ -12,18 +12,18 @@ using namespace test;
 
 TEST(JobOrder, QueuesGoByPriorityThenSubmission) {
   Snapshot snapshot = cluster({machine("box-1", 4)}, {}, {job(1, 1, 2), job(2, 1, 2), job(3, 1, 2)});
-  snapshot.lines = {{"training jobs", 1}, {"job queue urgent", 9}};
-  snapshot.waiting[1].line = snapshot.waiting[2].line = 1;
+  snapshot.queues = {{"training jobs", 1}, {"job queue urgent", 9}};
+  snapshot.waiting[1].queue = snapshot.waiting[2].queue = 1;
   EXPECT_EQ(started(snapshot), (Numbers{2, 3}));
-  snapshot.lines[1].priority = 1;
+  snapshot.queues[1].priority = 1;
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
 }
 
 TEST(JobOrder, WaitsAreInTheOrderOfJobs) {
   Snapshot snapshot = cluster({machine("box-1", 4)}, {running("training-job/x", "box-1", 4)},
                               {job(1, 1, 1), job(2, 1, 1), job(3, 1, 2)});
-  snapshot.lines = {{"training jobs", 1}, {"job queue urgent", 9}};
-  snapshot.waiting[2].line = 1;
+  snapshot.queues = {{"training jobs", 1}, {"job queue urgent", 9}};
+  snapshot.waiting[2].queue = 1;
   const Plan found = plan(snapshot, {}, kNow);
   ASSERT_EQ(found.waits.size(), 3u);
   EXPECT_EQ(found.waits[0].job, 3u);

@@ -68,31 +68,33 @@ std::string all_of(const Share& share) {
 }
 
 // Adjacent requests with the same text, with the sum of their counts.
-std::vector<std::pair<std::string, uint32_t>> counted(const std::vector<Ask>& asks,
-                                                      const std::function<std::string(const Ask&)>& show) {
+std::vector<std::pair<std::string, uint32_t>> counted(
+    const std::vector<HostRequest>& requests, const std::function<std::string(const HostRequest&)>& show) {
   std::vector<std::pair<std::string, uint32_t>> counts;
-  for (const Ask& ask : asks) {
-    std::string shown = show(ask);
+  for (const HostRequest& request : requests) {
+    std::string shown = show(request);
     if (counts.empty() || counts.back().first != shown)
-      counts.emplace_back(std::move(shown), ask.count);
+      counts.emplace_back(std::move(shown), request.count);
     else
-      counts.back().second += ask.count;
+      counts.back().second += request.count;
   }
   return counts;
 }
 
-std::string machines_to_add(const std::vector<Ask>& unplaced) {
+std::string machines_to_add(const std::vector<HostRequest>& unplaced) {
   std::string text;
-  for (const auto& [size, count] : counted(unplaced, [](const Ask& ask) { return all_of(ask.share); }))
+  for (const auto& [size, count] :
+       counted(unplaced, [](const HostRequest& request) { return all_of(request.share); }))
     text += (text.empty() ? "add " : " and ") + std::to_string(count) +
             (count == 1 ? " machine" : " machines") + " with at least " + size + (count == 1 ? "" : " each");
   return text;
 }
 
 // "ml.m5.4xlarge x 2 and ml.c5.xlarge"
-std::string types(const std::vector<Ask>& asks) {
+std::string types(const std::vector<HostRequest>& requests) {
   std::string text;
-  for (const auto& [type, count] : counted(asks, [](const Ask& ask) { return ask.instance_type; }))
+  for (const auto& [type, count] :
+       counted(requests, [](const HostRequest& request) { return request.instance_type; }))
     text += (text.empty() ? "" : " and ") + type + (count == 1 ? "" : " x " + std::to_string(count));
   return text;
 }
@@ -146,7 +148,7 @@ std::string capacity_reason(const Gang& gang, int64_t capacity) {
          " (each needs " + all_of(gang.groups.front().share) + ")";
 }
 
-std::string too_large_reason(size_t placed, const std::vector<Ask>& unplaced,
+std::string too_large_reason(size_t placed, const std::vector<HostRequest>& unplaced,
                              const std::vector<Machine>& machines) {
   const std::string add = machines_to_add(unplaced);
   if (machines.empty()) return "no machine to run on: " + add;
@@ -162,7 +164,7 @@ std::string too_large_reason(size_t placed, const std::vector<Ask>& unplaced,
     return "needs " + all_of(unplaced.front().share) +
            " on one machine, and no machine has all of it: " + add;
   size_t hosts = placed;
-  for (const Ask& ask : unplaced) hosts += ask.count;
+  for (const HostRequest& request : unplaced) hosts += request.count;
   return "needs capacity for " + std::to_string(hosts) +
          " hosts, and all machines together have capacity for " + std::to_string(placed) + " of them: " + add;
 }
@@ -237,19 +239,19 @@ std::string starts_by(Instant at) { return "; starts by " + latest(at); }
 
 std::string free_by(Instant at) { return "; it is free by " + latest(at); }
 
-std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
+std::string scaled_note(const Machine& machine, const std::vector<HostRequest>& requested,
                         const std::vector<Group>& given) {
   Share sum;
   uint32_t hosts = 0;
-  for (const Ask& ask : asked) {
-    hosts += ask.count;
-    sum.cpus += ask.share.cpus * ask.count;
-    sum.memory_bytes += ask.share.memory_bytes * ask.count;
-    sum.gpus += ask.share.gpus * ask.count;
+  for (const HostRequest& request : requested) {
+    hosts += request.count;
+    sum.cpus += request.share.cpus * request.count;
+    sum.memory_bytes += request.share.memory_bytes * request.count;
+    sum.gpus += request.share.gpus * request.count;
   }
   const Share& first = given.front().share;
   const bool scaled =
-      first.cpus < asked.front().share.cpus || first.memory_bytes < asked.front().share.memory_bytes;
+      first.cpus < requested.front().share.cpus || first.memory_bytes < requested.front().share.memory_bytes;
   std::string note;
   if (scaled) {
     const std::string part = hosts == 1 ? "the host gets the whole machine"
@@ -259,8 +261,8 @@ std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
       return number(std::floor(amount(share, Resource::memory) * 10) / 10, 1) + " GiB";
     };
     note = "this machine has " + number(machine.total.cpus, 3) + " vCPU and " + gib(machine.total) + "; " +
-           types(asked) + " requires " + number(sum.cpus, 3) + " vCPU and " + gib(sum) + ": " + part + ": " +
-           number(rounded_down(first.cpus), 3) + " vCPU, " + gib(first);
+           types(requested) + " requires " + number(sum.cpus, 3) + " vCPU and " + gib(sum) + ": " + part +
+           ": " + number(rounded_down(first.cpus), 3) + " vCPU, " + gib(first);
   }
   int64_t given_gpus = 0;
   for (const Group& group : given) given_gpus += group.share.gpus * group.count;
@@ -269,7 +271,7 @@ std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
     const std::string gpus = machine.total.gpus == 0 ? "no GPU"
                                                      : std::to_string(machine.total.gpus) +
                                                            (machine.total.gpus == 1 ? " GPU" : " GPUs");
-    note += (note.empty() ? "this machine has " : "It has ") + gpus + "; " + types(asked) + " requires " +
+    note += (note.empty() ? "this machine has " : "It has ") + gpus + "; " + types(requested) + " requires " +
             std::to_string(sum.gpus) + ": " +
             (given_gpus == 0 ? std::string("it runs without")
                              : "it runs with " + std::to_string(given_gpus) + " over its hosts");

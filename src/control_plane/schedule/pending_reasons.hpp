@@ -40,7 +40,7 @@ std::string capacity_reason(const Gang& gang, int64_t capacity);
 
 // "needs 32 GiB of memory on one machine, the largest has 16: add 1 machine with at least 8 vCPU and 32 GiB
 // of memory". `placed` hosts of the gang would fit on empty machines, `unplaced` would not.
-std::string too_large_reason(size_t placed, const std::vector<Ask>& unplaced,
+std::string too_large_reason(size_t placed, const std::vector<HostRequest>& unplaced,
                              const std::vector<Machine>& machines);
 
 // "waits for 2 more vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it never fits,
@@ -64,7 +64,7 @@ std::string free_by(Instant at);
 
 // "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 requires 32 vCPU and 128 GiB: each host gets 1/2
 // of the machine: 1 vCPU, 11.7 GiB". `given` is what the hosts of each request get.
-std::string scaled_note(const Machine& machine, const std::vector<Ask>& asked,
+std::string scaled_note(const Machine& machine, const std::vector<HostRequest>& requested,
                         const std::vector<Group>& given);
 
 inline constexpr size_t kHoldersMax = 5;        // named in a reason, which stays readable

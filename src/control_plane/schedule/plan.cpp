@@ -46,19 +46,19 @@ class Planner {
         empty_(topology_, totals(snapshot.machines)),
         limits_(snapshot, allocations_),
         quotas_(snapshot, allocations_),
-        kinds_(kinds_of(snapshot.waiting, snapshot.lines)),
+        kinds_(kinds_of(snapshot.waiting, snapshot.queues)),
         order_(snapshot, quotas_),
         found_(kinds_.kinds.size()),
         pool_taken_(snapshot.pools.size()) {
     for (const uint32_t first : kinds_.shapes)
-      shapes_.push_back({gang_of(snapshot.waiting[first].asks, snapshot.machines, policy)});
+      shapes_.push_back({gang_of(snapshot.waiting[first].requests, snapshot.machines, policy)});
   }
 
   Plan run() {
     plan_.waits.reserve(snapshot_.waiting.size());
     while (const auto next = order_.next()) {
       const Waiting& job = snapshot_.waiting[*next];
-      const bool borrows = quotas_.concern(job.line) && quotas_.would_borrow(job);
+      const bool borrows = quotas_.concern(job.queue) && quotas_.would_borrow(job);
       const size_t starts = plan_.starts.size();
       decide(*next);
       if (borrows && plan_.starts.size() == starts) quotas_.borrower_waits(job);
@@ -77,12 +77,12 @@ class Planner {
     bool may_fit = false;  // fits into empty machines and its limits
     std::optional<Duration> waits_from = {};
     SharedText sentence = {};
-    Lack lack = Lack::other;
+    WaitCause cause = WaitCause::other;
   };
   // The reason why a job would have to wait forever.
   struct NeverFits {
     std::string reason;
-    Lack lack = Lack::other;
+    WaitCause cause = WaitCause::other;
   };
 
   static constexpr Duration kAnyTime = Duration::min();
@@ -93,15 +93,16 @@ class Planner {
     const Duration lasts = job.lasts_max.value_or(kForever);
     if (!job.pools.empty() && take_pool(index)) return;
     KindResult& found = found_[kinds_.kind_of[index]];
-    if (found.waits_from && lasts >= *found.waits_from) return wait(job, found.sentence, found.lack);
+    if (found.waits_from && lasts >= *found.waits_from) return wait(job, found.sentence, found.cause);
 
     Shape& shape = shape_of(index);
     if (!found.may_fit) {
       if (auto never = why_never(job, shape))
-        return wait(index, kAnyTime, std::move(never->reason), never->lack);
+        return wait(index, kAnyTime, std::move(never->reason), never->cause);
       found.may_fit = true;
     }
-    if (reservation_ && !in_time(ends(job)) && order_.leads()) return wait(job, behind_first(), Lack::room);
+    if (reservation_ && !in_time(ends(job)) && order_.leads())
+      return wait(job, behind_first(), WaitCause::capacity);
     if (auto reason = why_no_quota(job, shape.gang)) return wait(index, lasts, *std::move(reason));
     std::string reason;
     const Choice* choice = nullptr;
@@ -116,8 +117,8 @@ class Planner {
     if (reservation_) {
       found.waits_from = shape.fits_now ? lasts : kAnyTime;
       found.sentence = behind_first();
-      found.lack = Lack::room;
-      return wait(job, found.sentence, found.lack);
+      found.cause = WaitCause::capacity;
+      return wait(job, found.sentence, found.cause);
     }
     order_.first_waits();
     reserve(job, shape.gang, choice);
@@ -146,7 +147,7 @@ class Planner {
     for (const Choice& choice : job.choices) {
       std::string reason;
       bool its_own = false;
-      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, shape.gang.cpus, ends(job))) {
+      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.queue, shape.gang.cpus, ends(job))) {
         if (each.what != Limits::Obstacle::What::too_small) continue;
         reason += (reason.empty() ? "" : "; ") + limit_reason(limits_, each);
         its_own |= limits_.limit(each.limit).environments;
@@ -158,10 +159,11 @@ class Planner {
       reasons += (reasons.empty() ? "" : "; ") + reason;
       environments &= its_own;
     }
-    if (!reasons.empty()) return NeverFits{reasons, environments ? Lack::environment : Lack::other};
+    if (!reasons.empty()) return NeverFits{reasons, environments ? WaitCause::environment : WaitCause::other};
     if (!shape.fits_empty) shape.fits_empty = empty_.place(shape.gang).has_value();
     if (*shape.fits_empty) return std::nullopt;
-    return NeverFits{schedule::why_never(job.asks, shape.gang, snapshot_.machines, empty_), Lack::machine};
+    return NeverFits{schedule::why_never(job.requests, shape.gang, snapshot_.machines, empty_),
+                     WaitCause::machine};
   }
 
   std::optional<std::string> why_no_quota(const Waiting& job, const Gang& gang) {
@@ -183,7 +185,7 @@ class Planner {
   bool choose(const Waiting& job, const Gang& gang, const Choice*& choice, std::string& reason) const {
     if (job.choices.empty()) return true;
     for (const Choice& each : job.choices) {
-      const auto obstacles = limits_.obstacles(each, job.line, gang.cpus, ends(job));
+      const auto obstacles = limits_.obstacles(each, job.queue, gang.cpus, ends(job));
       if (obstacles.empty()) {
         choice = &each;
         return true;
@@ -202,14 +204,14 @@ class Planner {
     std::optional<Instant> soonest;
     for (const Choice& choice : job.choices) {
       bool full = false, never = false;
-      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.line, gang.cpus, ends(job))) {
+      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.queue, gang.cpus, ends(job))) {
         full |= each.what == Limits::Obstacle::What::full;
         never |= each.what == Limits::Obstacle::What::too_small;
       }
       if (!full || never) continue;
       std::vector<double> free_then;
-      const auto at = limits_.earliest(choice, job.line, gang.cpus, allocations_, free_then);
-      if (!limits_.reserve(choice, job.line, gang.cpus, job.name, reason, at, free_then)) continue;
+      const auto at = limits_.earliest(choice, job.queue, gang.cpus, allocations_, free_then);
+      if (!limits_.reserve(choice, job.queue, gang.cpus, job.name, reason, at, free_then)) continue;
       first = true;
       if (at && *at > now_) soonest = std::min(soonest.value_or(*at), *at);
     }
@@ -226,7 +228,7 @@ class Planner {
     if (choice) {
       std::vector<double> free_now;
       for (const Need& need : choice->needs) free_now.push_back(limits_.free(need.limit));
-      limits_.reserve(*choice, job.line, gang.cpus, job.name, its_reason_, reservation_->at, free_now);
+      limits_.reserve(*choice, job.queue, gang.cpus, job.name, its_reason_, reservation_->at, free_now);
     }
     quotas_.reserve(job, reservation_->at);
     quota_reasons_[&job.name] = its_reason_;
@@ -239,9 +241,9 @@ class Planner {
     // A job that waits before it for something else might start first.
     if (none_waits_ && reservation_->at && *reservation_->at > now_)
       plan_.waits.push_back({job.job, its_reason_ + starts_by(*reservation_->at + snapshot_.clock_offset),
-                             reservation_->at, Lack::room});
+                             reservation_->at, WaitCause::capacity});
     else
-      plan_.waits.push_back({job.job, its_reason_, {}, Lack::room});
+      plan_.waits.push_back({job.job, its_reason_, {}, WaitCause::capacity});
   }
 
   // Preempts running jobs for this job, or finds that enough are already ending. Nothing: preemption is not
@@ -350,15 +352,15 @@ class Planner {
     if (reservation_) spare_capacity_->set(machine, least_of(free, reservation_->spare[machine]));
   }
 
-  void wait(uint32_t index, Duration from, std::string reason, Lack lack = Lack::other) {
+  void wait(uint32_t index, Duration from, std::string reason, WaitCause cause = WaitCause::other) {
     KindResult& found = found_[kinds_.kind_of[index]];
     found.waits_from = std::min(from, found.waits_from.value_or(from));
     found.sentence = std::move(reason);
-    found.lack = lack;
-    wait(snapshot_.waiting[index], found.sentence, lack);
+    found.cause = cause;
+    wait(snapshot_.waiting[index], found.sentence, cause);
   }
-  void wait(const Waiting& job, const SharedText& reason, Lack lack) {
-    plan_.waits.push_back({job.job, reason, {}, lack});
+  void wait(const Waiting& job, const SharedText& reason, WaitCause cause) {
+    plan_.waits.push_back({job.job, reason, {}, cause});
   }
 
   const Snapshot& snapshot_;
@@ -394,17 +396,18 @@ Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now) {
   return Planner(snapshot, policy, now).run();
 }
 
-Result<Ask> ask_of(const domain::InstanceGroup& group) {
-  Ask ask{group.instance_type, {}, group.count};
-  ask.share = group.share ? *group.share : TRY(ask_for(group.instance_type)).share;
-  return ask;
+Result<HostRequest> host_request_of(const domain::InstanceGroup& group) {
+  HostRequest request{group.instance_type, {}, group.count};
+  request.share = group.share ? *group.share : TRY(host_request_for(group.instance_type)).share;
+  return request;
 }
 
-Result<Ask> ask_for(std::string_view instance_type) {
+Result<HostRequest> host_request_for(std::string_view instance_type) {
   const auto type = domain::find_instance_type(instance_type);
   if (!type) return invalid("the size of instance type '" + shorten(instance_type, 60) + "' is not known");
-  return Ask{std::string(instance_type),
-             {double(type->cpus), int64_t(type->memory_gib * 1024 * 1024 * 1024), int64_t(type->gpus)}};
+  return HostRequest{
+      std::string(instance_type),
+      {double(type->cpus), int64_t(type->memory_gib * 1024 * 1024 * 1024), int64_t(type->gpus)}};
 }
 
 }  // namespace trainyard::schedule

@@ -104,7 +104,7 @@ struct Demand {
 // Jobs of no queue are as urgent as those of a queue of this priority.
 inline constexpr int64_t kPriorityOfOthers = 1;
 
-struct Line {
+struct Queue {
   std::string name;  // as users see it: "job queue nightly"
   int64_t priority = kPriorityOfOthers;
   std::optional<FairShare> fair = {};
@@ -144,7 +144,7 @@ class Choices {
 // -- jobs
 
 // A number of equal hosts of a gang.
-struct Ask {
+struct HostRequest {
   std::string instance_type;
   domain::Share share;  // of each
   uint32_t count = 1;
@@ -158,9 +158,9 @@ struct Placement {
 struct Waiting {
   domain::JobNumber job = 0;
   std::string name;                           // as users see it: "training-job/mnist"
-  std::vector<Ask> asks;                      // hosts in the order of their index
+  std::vector<HostRequest> requests;          // hosts in the order of their index
   std::vector<domain::JobNumber> pools = {};  // that it may take over, best first
-  size_t line = 0;                            // index in Snapshot::lines
+  size_t queue = 0;                           // index in Snapshot::lines
   std::string share = {};                     // of a queue with fair share, or the name of a quota share
   int64_t priority = 0;                       // among the jobs of its share: higher first
   Choices choices = {};                       // none: it may be placed anywhere and needs nothing else
@@ -173,7 +173,7 @@ struct Running {
   domain::JobNumber job = 0;  // 0: cannot be preempted
   std::string name;
   std::vector<Placement> hosts;
-  std::optional<size_t> line = {};
+  std::optional<size_t> queue = {};
   std::string share = {};
   int64_t priority = 0;
   std::vector<Need> needs = {};
@@ -194,7 +194,7 @@ struct Pool {
 struct Snapshot {
   std::vector<Machine> machines;
   std::vector<Limit> limits = {};
-  std::vector<Line> lines = {};  // at least one if jobs wait
+  std::vector<Queue> queues = {};  // at least one if jobs wait
   std::vector<Running> running = {};
   std::vector<Waiting> waiting = {};  // by job, ascending
   std::vector<Pool> pools = {};
@@ -218,9 +218,9 @@ struct Start {  // one placement per host of the gang: all or none
 };
 
 // What a waiting job needs in order to start.
-enum class Lack {
+enum class WaitCause {
   other,        // its position at a limit or quota, or something that no machine provides
-  room,         // capacity that others use or have reserved
+  capacity,     // capacity that others use or have reserved
   machine,      // more than the empty machines have
   environment,  // more than the maximum of each of its environments
 };
@@ -229,7 +229,7 @@ struct Wait {  // shown to the user as is
   domain::JobNumber job = 0;
   SharedText reason;  // ends with the latest start, where known
   std::optional<Instant> starts_by = {};
-  Lack lack = Lack::other;
+  WaitCause cause = WaitCause::other;
 };
 
 // A running job that is preempted for a waiting one. It will wait again.
@@ -254,7 +254,7 @@ inline constexpr size_t kLayoutStepsMax = 20'000;
 Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now);
 
 // The request of one host of this type. Errors: invalid, for an unknown type.
-Result<Ask> ask_for(std::string_view instance_type);
-Result<Ask> ask_of(const domain::InstanceGroup& group);  // with its count
+Result<HostRequest> host_request_for(std::string_view instance_type);
+Result<HostRequest> host_request_of(const domain::InstanceGroup& group);  // with its count
 
 }  // namespace trainyard::schedule

@@ -88,7 +88,7 @@ class PreemptionSearch {
     Set all = view_.leaving;
     all.insert(all.end(), ended.begin(), ended.end());
     return std::ranges::any_of(job_.choices, [&](const Choice& choice) {
-      return view_.limits.fits_without(choice, job_.line, gang_.cpus, view_.ends, view_.allocations, all);
+      return view_.limits.fits_without(choice, job_.queue, gang_.cpus, view_.ends, view_.allocations, all);
     });
   }
 

@@ -56,7 +56,7 @@ TEST_F(Seeds, NothingIsOverPromisedAndEachJobAppearsOnce) {
     for (const Running& each : snapshot.running) use(each.hosts[0].machine, each.hosts[0].share);
     for (const Start& start : found.starts) {
       ++seen[start.job];
-      EXPECT_EQ(start.hosts.size(), snapshot.waiting[start.job - 1].asks[0].count) << "seed " << seed;
+      EXPECT_EQ(start.hosts.size(), snapshot.waiting[start.job - 1].requests[0].count) << "seed " << seed;
       for (const Placement& placement : start.hosts) use(placement.machine, placement.share);
     }
     for (const Machine& each : snapshot.machines) {
@@ -103,14 +103,14 @@ TEST_F(Seeds, AGangOfUnlikeHostsStartsWhereverThatCanBe) {
       left.push_back(snapshot.machines.back().total);
     }
     Waiting gang = job(1, 1, 1);
-    gang.asks.clear();
+    gang.requests.clear();
     for (uint64_t groups = 1 + random.below(4); groups > 0; --groups) {
-      const Ask ask{
+      const HostRequest request{
           "ml.some",
           {double(1 + random.below(5)), int64_t(1 + random.below(5)) * kGib, int64_t(random.below(2))}};
-      gang.asks.push_back(ask);
-      gang.asks.back().count = uint32_t(1 + random.below(2));
-      hosts.insert(hosts.end(), gang.asks.back().count, ask.share);
+      gang.requests.push_back(request);
+      gang.requests.back().count = uint32_t(1 + random.below(2));
+      hosts.insert(hosts.end(), gang.requests.back().count, request.share);
     }
     snapshot.waiting = {gang};
     const bool could = fits(hosts, 0, left);

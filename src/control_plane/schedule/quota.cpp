@@ -7,31 +7,32 @@
 
 namespace trainyard::schedule {
 
-Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations) : lines_(snapshot.lines.size()) {
-  for (size_t l = 0; l < lines_.size(); ++l) {
-    Line& line = lines_[l];
-    for (const QuotaShare& share : snapshot.lines[l].quota_shares)
+Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations) : queues_(snapshot.queues.size()) {
+  for (size_t l = 0; l < queues_.size(); ++l) {
+    Queue& queue = queues_[l];
+    for (const QuotaShare& share : snapshot.queues[l].quota_shares)
       for (const QuotaShare::Quota& quota : share.quotas)
-        if (std::ranges::find(line.units, quota.unit) == line.units.end()) line.units.push_back(quota.unit);
-    for (const QuotaShare& share : snapshot.lines[l].quota_shares) {
-      line.by_name.emplace(share.name, line.shares.size());
-      Share& made = line.shares.emplace_back();
+        if (std::ranges::find(queue.units, quota.unit) == queue.units.end())
+          queue.units.push_back(quota.unit);
+    for (const QuotaShare& share : snapshot.queues[l].quota_shares) {
+      queue.by_name.emplace(share.name, queue.shares.size());
+      Share& made = queue.shares.emplace_back();
       made.is = &share;
-      made.capacity.resize(line.units.size());
-      made.used.resize(line.units.size());
-      for (size_t unit = 0; unit < line.units.size(); ++unit)
+      made.capacity.resize(queue.units.size());
+      made.used.resize(queue.units.size());
+      for (size_t unit = 0; unit < queue.units.size(); ++unit)
         for (const QuotaShare::Quota& quota : share.quotas)
-          if (quota.unit == line.units[unit]) made.capacity[unit] = quota.capacity;
+          if (quota.unit == queue.units[unit]) made.capacity[unit] = quota.capacity;
       made.reserved = made.used;
     }
   }
   for (const Allocation& allocation : allocations.all()) {
-    if (!allocation.line || !allocation.demands || !concern(*allocation.line)) continue;
-    Line& line = lines_[*allocation.line];
-    const auto share = line.by_name.find(*allocation.share);
-    if (share == line.by_name.end()) continue;
-    Share& its = line.shares[share->second];
-    const Amounts amounts = Quotas::amounts(line, *allocation.demands);
+    if (!allocation.queue || !allocation.demands || !concern(*allocation.queue)) continue;
+    Queue& queue = queues_[*allocation.queue];
+    const auto share = queue.by_name.find(*allocation.share);
+    if (share == queue.by_name.end()) continue;
+    Share& its = queue.shares[share->second];
+    const Amounts amounts = Quotas::amounts(queue, *allocation.demands);
     for (size_t unit = 0; unit < amounts.size(); ++unit) {
       its.used[unit] += amounts[unit];
       if (!allocation.running || !allocation.running->leaving) its.reserved[unit] += amounts[unit];
@@ -39,24 +40,24 @@ Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations) : lines
   }
 }
 
-const Quotas::Share* Quotas::share_of(const Line& line, std::string_view name) const {
-  const auto found = line.by_name.find(name);
-  return found == line.by_name.end() ? nullptr : &line.shares[found->second];
+const Quotas::Share* Quotas::share_of(const Queue& queue, std::string_view name) const {
+  const auto found = queue.by_name.find(name);
+  return found == queue.by_name.end() ? nullptr : &queue.shares[found->second];
 }
 
-Quotas::Amounts Quotas::amounts(const Line& line, const std::vector<Demand>& demands) {
-  Amounts amounts(line.units.size());
+Quotas::Amounts Quotas::amounts(const Queue& queue, const std::vector<Demand>& demands) {
+  Amounts amounts(queue.units.size());
   for (const Demand& demand : demands)
-    for (size_t unit = 0; unit < line.units.size(); ++unit)
-      if (line.units[unit] == demand.unit) amounts[unit] += demand.amount;
+    for (size_t unit = 0; unit < queue.units.size(); ++unit)
+      if (queue.units[unit] == demand.unit) amounts[unit] += demand.amount;
   return amounts;
 }
 
 // The most that the share may ever have beyond its own.
-double Quotas::borrowable(const Line& line, const Share& its, size_t unit) {
+double Quotas::borrowable(const Queue& queue, const Share& its, size_t unit) {
   if (!its.is->borrows) return 0;
   double lent = 0;
-  for (const Share& other : line.shares)
+  for (const Share& other : queue.shares)
     if (&other != &its && other.is->name != its.is->name && other.is->lends)
       lent += other.capacity[unit].value_or(0);
   if (its.is->borrow_max) lent = std::min(lent, *its.is->borrow_max * *its.capacity[unit]);
@@ -64,40 +65,40 @@ double Quotas::borrowable(const Line& line, const Share& its, size_t unit) {
 }
 
 bool Quotas::would_borrow(const Waiting& job) const {
-  const Line& line = lines_[job.line];
-  const Share* its = share_of(line, job.share);
+  const Queue& queue = queues_[job.queue];
+  const Share* its = share_of(queue, job.share);
   if (!its) return false;
-  const Amounts amounts = Quotas::amounts(line, job.demands);
+  const Amounts amounts = Quotas::amounts(queue, job.demands);
   bool beyond = false;
   for (size_t unit = 0; unit < amounts.size(); ++unit) {
     if (amounts[unit] <= 0 || !its->capacity[unit]) continue;
     const double own = *its->capacity[unit] + kRoundingAmount;
-    if (amounts[unit] > own + borrowable(line, *its, unit)) return false;
+    if (amounts[unit] > own + borrowable(queue, *its, unit)) return false;
     beyond |= its->used[unit] + amounts[unit] > own;
   }
   return beyond;
 }
 
 void Quotas::borrower_waits(const Waiting& job) {
-  Line& line = lines_[job.line];
-  if (const auto found = line.by_name.find(job.share); found != line.by_name.end())
-    line.shares[found->second].borrower_waits = true;
+  Queue& queue = queues_[job.queue];
+  if (const auto found = queue.by_name.find(job.share); found != queue.by_name.end())
+    queue.shares[found->second].borrower_waits = true;
 }
 
 bool Quotas::behind_borrower(const Waiting& job) const {
-  const Share* its = share_of(lines_[job.line], job.share);
+  const Share* its = share_of(queues_[job.queue], job.share);
   return its && its->borrower_waits;
 }
 
-std::optional<Quotas::Obstacle> Quotas::check(const Line& line, const std::vector<Share>& shares,
+std::optional<Quotas::Obstacle> Quotas::check(const Queue& queue, const std::vector<Share>& shares,
                                               const Share& its, const Amounts& amounts, Book book) const {
   for (size_t unit = 0; unit < amounts.size(); ++unit) {
     if (amounts[unit] <= 0 || !its.capacity[unit]) continue;
     const double own = *its.capacity[unit], then = of(its, book)[unit] + amounts[unit];
-    const double more = borrowable(line, its, unit);
+    const double more = borrowable(queue, its, unit);
     const auto obstacle = [&](Obstacle::What what) {
-      return Obstacle{
-          what, line.units[unit], amounts[unit], its.used[unit], own, more, then > own + kRoundingAmount};
+      return Obstacle{what, queue.units[unit],           amounts[unit], its.used[unit], own,
+                      more, then > own + kRoundingAmount};
     };
     if (amounts[unit] > own + more + kRoundingAmount) return obstacle(Obstacle::What::too_small);
     if (then > own + more + kRoundingAmount) return obstacle(Obstacle::What::full);
@@ -107,7 +108,7 @@ std::optional<Quotas::Obstacle> Quotas::check(const Line& line, const std::vecto
       const double held = of(other, book)[unit] + (&other == &its ? amounts[unit] : 0);
       const double over = held - *other.capacity[unit];
       // The reservations of a share may exceed what it could have at once with what it holds now.
-      if (over > 0) beyond += std::min(over, borrowable(line, other, unit));
+      if (over > 0) beyond += std::min(over, borrowable(queue, other, unit));
       if (over < 0 && other.is->lends) idle -= over;
     }
     if (beyond > idle + kRoundingAmount) return obstacle(Obstacle::What::full);
@@ -116,23 +117,23 @@ std::optional<Quotas::Obstacle> Quotas::check(const Line& line, const std::vecto
 }
 
 std::optional<Quotas::Obstacle> Quotas::obstacle(const Waiting& job, std::optional<Instant> ends) const {
-  const Line& line = lines_[job.line];
-  if (line.shares.empty()) return std::nullopt;
-  const Share* its = share_of(line, job.share);
+  const Queue& queue = queues_[job.queue];
+  if (queue.shares.empty()) return std::nullopt;
+  const Share* its = share_of(queue, job.share);
   if (!its) return Obstacle{Obstacle::What::no_share};
-  const Amounts amounts = Quotas::amounts(line, job.demands);
-  if (auto now = check(line, line.shares, *its, amounts, Book::used)) return now;
-  if (!line.never && (!line.reserved_at || (ends && *ends <= *line.reserved_at))) return std::nullopt;
-  auto then = check(line, line.shares, *its, amounts, Book::reserved);
+  const Amounts amounts = Quotas::amounts(queue, job.demands);
+  if (auto now = check(queue, queue.shares, *its, amounts, Book::used)) return now;
+  if (!queue.never && (!queue.reserved_at || (ends && *ends <= *queue.reserved_at))) return std::nullopt;
+  auto then = check(queue, queue.shares, *its, amounts, Book::reserved);
   if (then) then->what = Obstacle::What::reserved;
   return then;
 }
 
 void Quotas::take(const Waiting& job) {
-  Line& line = lines_[job.line];
-  if (line.shares.empty()) return;
-  Share& its = line.shares[line.by_name.at(job.share)];
-  const Amounts amounts = Quotas::amounts(line, job.demands);
+  Queue& queue = queues_[job.queue];
+  if (queue.shares.empty()) return;
+  Share& its = queue.shares[queue.by_name.at(job.share)];
+  const Amounts amounts = Quotas::amounts(queue, job.demands);
   for (size_t unit = 0; unit < amounts.size(); ++unit) {
     its.used[unit] += amounts[unit];
     its.reserved[unit] += amounts[unit];
@@ -140,56 +141,56 @@ void Quotas::take(const Waiting& job) {
 }
 
 void Quotas::reserve(const Waiting& job, std::optional<Instant> at) {
-  Line& line = lines_[job.line];
-  const auto found = line.by_name.find(job.share);
-  if (found == line.by_name.end() || line.shares[found->second].first) return;
-  Share& its = line.shares[found->second];
+  Queue& queue = queues_[job.queue];
+  const auto found = queue.by_name.find(job.share);
+  if (found == queue.by_name.end() || queue.shares[found->second].first) return;
+  Share& its = queue.shares[found->second];
   its.first = &job.name;
-  const Amounts amounts = Quotas::amounts(line, job.demands);
+  const Amounts amounts = Quotas::amounts(queue, job.demands);
   for (size_t unit = 0; unit < amounts.size(); ++unit) its.reserved[unit] += amounts[unit];
-  line.never |= !at;
-  if (at) line.reserved_at = std::min(*at, line.reserved_at.value_or(*at));
+  queue.never |= !at;
+  if (at) queue.reserved_at = std::min(*at, queue.reserved_at.value_or(*at));
 }
 
 const std::string* Quotas::first_of(const Waiting& job) const {
-  const Share* its = share_of(lines_[job.line], job.share);
+  const Share* its = share_of(queues_[job.queue], job.share);
   return its ? its->first : nullptr;
 }
 
 std::optional<Instant> Quotas::earliest(const Waiting& job, Allocations& allocations) const {
-  const Line& line = lines_[job.line];
-  const auto found = line.by_name.find(job.share);
-  if (found == line.by_name.end()) return std::nullopt;
-  std::vector<Share> shares = line.shares;
-  const Amounts amounts = Quotas::amounts(line, job.demands);
+  const Queue& queue = queues_[job.queue];
+  const auto found = queue.by_name.find(job.share);
+  if (found == queue.by_name.end()) return std::nullopt;
+  std::vector<Share> shares = queue.shares;
+  const Amounts amounts = Quotas::amounts(queue, job.demands);
   const auto& order = allocations.by_end();
   for (size_t next = 0; next < order.size();) {
     const Instant at = *allocations.all()[order[next]].ends;
     bool changed = false;
     for (; next < order.size() && *allocations.all()[order[next]].ends == at; ++next) {
       const Allocation& allocation = allocations.all()[order[next]];
-      if (allocation.line != job.line || !allocation.demands) continue;
-      const auto share = line.by_name.find(*allocation.share);
-      if (share == line.by_name.end()) continue;
-      const Amounts back = Quotas::amounts(line, *allocation.demands);
+      if (allocation.queue != job.queue || !allocation.demands) continue;
+      const auto share = queue.by_name.find(*allocation.share);
+      if (share == queue.by_name.end()) continue;
+      const Amounts back = Quotas::amounts(queue, *allocation.demands);
       for (size_t unit = 0; unit < back.size(); ++unit) shares[share->second].used[unit] -= back[unit];
       changed = true;
     }
-    if (changed && !check(line, shares, shares[found->second], amounts, Book::used)) return at;
+    if (changed && !check(queue, shares, shares[found->second], amounts, Book::used)) return at;
   }
   return std::nullopt;
 }
 
 bool Quotas::may_be_preempted(const Allocation& allocation, const Waiting& to) const {
   if (!allocation.running || !allocation.running->gives_way || allocation.running->leaving ||
-      allocation.line != to.line || allocation.running->job == 0)
+      allocation.queue != to.queue || allocation.running->job == 0)
     return false;
-  const Line& line = lines_[to.line];
-  const Share* its = share_of(line, *allocation.share);
+  const Queue& queue = queues_[to.queue];
+  const Share* its = share_of(queue, *allocation.share);
   if (!its) return false;
   if (*allocation.share == to.share)
     return its->is->preempts_within && allocation.running->priority < to.priority;
-  return holds_beyond(*its, amounts(line, *allocation.demands));
+  return holds_beyond(*its, amounts(queue, *allocation.demands));
 }
 
 bool Quotas::holds_beyond(const Share& its, const Amounts& amounts) {
@@ -202,10 +203,10 @@ bool Quotas::holds_beyond(const Share& its, const Amounts& amounts) {
 bool Quotas::beyond_without(const Allocations& allocations, uint32_t index, std::span<const uint32_t> ended,
                             const Waiting& to) const {
   const Allocation& allocation = allocations.all()[index];
-  const Line& line = lines_[*allocation.line];
-  const auto shares = without(line, allocations, ended);
-  const Share& its = shares[line.by_name.at(*allocation.share)];
-  const Amounts back = amounts(line, *allocation.demands);
+  const Queue& queue = queues_[*allocation.queue];
+  const auto shares = without(queue, allocations, ended);
+  const Share& its = shares[queue.by_name.at(*allocation.share)];
+  const Amounts back = amounts(queue, *allocation.demands);
   if (!holds_beyond(its, back)) return false;
   if (!its.is->preempts_within || allocation.running->priority < to.priority) return true;
   for (size_t unit = 0; unit < back.size(); ++unit)
@@ -215,14 +216,14 @@ bool Quotas::beyond_without(const Allocations& allocations, uint32_t index, std:
   return true;
 }
 
-std::vector<Quotas::Share> Quotas::without(const Line& line, const Allocations& allocations,
+std::vector<Quotas::Share> Quotas::without(const Queue& queue, const Allocations& allocations,
                                            std::span<const uint32_t> ended) const {
-  std::vector<Share> shares = line.shares;
+  std::vector<Share> shares = queue.shares;
   for (const uint32_t index : ended) {
     const Allocation& allocation = allocations.all()[index];
-    const auto share = line.by_name.find(*allocation.share);
-    if (share == line.by_name.end()) continue;
-    const Amounts back = amounts(line, *allocation.demands);
+    const auto share = queue.by_name.find(*allocation.share);
+    if (share == queue.by_name.end()) continue;
+    const Amounts back = amounts(queue, *allocation.demands);
     for (size_t unit = 0; unit < back.size(); ++unit) shares[share->second].reserved[unit] -= back[unit];
   }
   return shares;
@@ -230,20 +231,21 @@ std::vector<Quotas::Share> Quotas::without(const Line& line, const Allocations& 
 
 bool Quotas::fits_without(const Waiting& job, const Allocations& allocations,
                           std::span<const uint32_t> ended) const {
-  const Line& line = lines_[job.line];
-  const auto shares = without(line, allocations, ended);
-  return !check(line, shares, shares[line.by_name.at(job.share)], amounts(line, job.demands), Book::reserved);
+  const Queue& queue = queues_[job.queue];
+  const auto shares = without(queue, allocations, ended);
+  return !check(queue, shares, shares[queue.by_name.at(job.share)], amounts(queue, job.demands),
+                Book::reserved);
 }
 
 bool Quotas::own_without(const Waiting& job, const Allocations& allocations,
                          std::span<const uint32_t> ended) const {
-  const Line& line = lines_[job.line];
-  const auto shares = without(line, allocations, ended);
+  const Queue& queue = queues_[job.queue];
+  const auto shares = without(queue, allocations, ended);
   const auto found =
-      check(line, shares, shares[line.by_name.at(job.share)], amounts(line, job.demands), Book::reserved);
+      check(queue, shares, shares[queue.by_name.at(job.share)], amounts(queue, job.demands), Book::reserved);
   if (found) return false;
-  const Share& its = shares[line.by_name.at(job.share)];
-  const Amounts needs = amounts(line, job.demands);
+  const Share& its = shares[queue.by_name.at(job.share)];
+  const Amounts needs = amounts(queue, job.demands);
   for (size_t unit = 0; unit < needs.size(); ++unit)
     if (needs[unit] > 0 && its.capacity[unit] &&
         its.reserved[unit] + needs[unit] > *its.capacity[unit] + kRoundingAmount)
@@ -254,9 +256,9 @@ bool Quotas::own_without(const Waiting& job, const Allocations& allocations,
 void Quotas::leave(const Allocations& allocations, std::span<const uint32_t> ended) {
   for (const uint32_t index : ended) {
     const Allocation& allocation = allocations.all()[index];
-    Line& line = lines_[*allocation.line];
-    Share& its = line.shares[line.by_name.at(*allocation.share)];
-    const Amounts back = amounts(line, *allocation.demands);
+    Queue& queue = queues_[*allocation.queue];
+    Share& its = queue.shares[queue.by_name.at(*allocation.share)];
+    const Amounts back = amounts(queue, *allocation.demands);
     for (size_t unit = 0; unit < back.size(); ++unit) its.reserved[unit] -= back[unit];
   }
 }

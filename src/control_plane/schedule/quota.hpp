@@ -36,7 +36,7 @@ class Quotas {
 
   Quotas(const Snapshot& snapshot, const Allocations& allocations);
 
-  bool concern(size_t line) const { return !lines_[line].shares.empty(); }
+  bool concern(size_t queue) const { return !queues_[queue].shares.empty(); }
   // The job would have to borrow, and may.
   bool would_borrow(const Waiting& job) const;
   // Nothing: the job may take its quota. `ends`: its latest end.
@@ -80,7 +80,7 @@ class Quotas {
     const std::string* first = nullptr;  // the job that has the reservation
     bool borrower_waits = false;
   };
-  struct Line {
+  struct Queue {
     std::vector<std::string_view> units;
     std::vector<Share> shares;
     std::unordered_map<std::string_view, size_t> by_name;
@@ -90,8 +90,8 @@ class Quotas {
   using Amounts = std::vector<double>;  // by unit
   enum class Book { used, reserved };
 
-  const Share* share_of(const Line& line, std::string_view name) const;
-  static Amounts amounts(const Line& line, const std::vector<Demand>& demands);
+  const Share* share_of(const Queue& queue, std::string_view name) const;
+  static Amounts amounts(const Queue& queue, const std::vector<Demand>& demands);
   static std::vector<double>& of(Share& share, Book book) {
     return book == Book::used ? share.used : share.reserved;
   }
@@ -99,14 +99,14 @@ class Quotas {
     return book == Book::used ? share.used : share.reserved;
   }
   // Counts in that book. Nothing: the amounts fit.
-  std::optional<Obstacle> check(const Line& line, const std::vector<Share>& shares, const Share& its,
+  std::optional<Obstacle> check(const Queue& queue, const std::vector<Share>& shares, const Share& its,
                                 const Amounts& amounts, Book book) const;
-  static double borrowable(const Line& line, const Share& its, size_t unit);
+  static double borrowable(const Queue& queue, const Share& its, size_t unit);
   static bool holds_beyond(const Share& its, const Amounts& amounts);
-  std::vector<Share> without(const Line& line, const Allocations& allocations,
+  std::vector<Share> without(const Queue& queue, const Allocations& allocations,
                              std::span<const uint32_t> ended) const;
 
-  std::vector<Line> lines_;
+  std::vector<Queue> queues_;
 };
 
 }  // namespace trainyard::schedule

@@ -14,7 +14,7 @@ namespace trainyard::schedule {
 class QuotaOrder final : public QueueOrder {
  public:
   // Requires: all outlive it.
-  QuotaOrder(const Snapshot& snapshot, size_t line, std::vector<uint32_t> jobs, const Quotas& quotas);
+  QuotaOrder(const Snapshot& snapshot, size_t queue, std::vector<uint32_t> jobs, const Quotas& quotas);
   std::optional<uint32_t> next() override;
   void pop() override;
   void started(double cpus) override;

@@ -15,7 +15,7 @@ Snapshot red_and_blue() {
   Snapshot snapshot = cluster({machine("box-1", 1'000)}, {}, {});
   QuotaShare red{"red", {{"instances", 10}}}, blue{"blue", {{"instances", 10}}};
   red.lends = red.borrows = blue.lends = blue.borrows = true;
-  snapshot.lines = {{"job queue q", 1, {}, {red, blue}}};
+  snapshot.queues = {{"job queue q", 1, {}, {red, blue}}};
   return snapshot;
 }
 void wait(Snapshot& snapshot, const std::string& share, double instances, int64_t priority = 0) {
@@ -29,7 +29,7 @@ void run(Snapshot& snapshot, domain::JobNumber number, const std::string& share,
          int64_t priority = 0) {
   Running made = running("training-job/" + std::to_string(number), "box-1", 1);
   made.job = number;
-  made.line = 0;
+  made.queue = 0;
   made.share = share;
   made.priority = priority;
   made.demands = {{"instances", instances}};
@@ -45,16 +45,16 @@ TEST(Quota, IdleCapacityIsLentAndBorrowed) {
   EXPECT_EQ(
       reason(snapshot, 3),
       "waits for 11 more instances of quota share red (needs 5, 16 of its 10 are used, and may borrow 10)");
-  snapshot.lines[0].quota_shares[1].lends = false;
+  snapshot.queues[0].quota_shares[1].lends = false;
   EXPECT_EQ(started(snapshot), Numbers{1}) << "blue keeps its own";
-  snapshot.lines[0].quota_shares[1].lends = true;
-  snapshot.lines[0].quota_shares[0].borrows = false;
+  snapshot.queues[0].quota_shares[1].lends = true;
+  snapshot.queues[0].quota_shares[0].borrows = false;
   EXPECT_EQ(started(snapshot), Numbers{1}) << "red does not borrow";
 }
 
 TEST(Quota, NotMoreThanItsBorrowMax) {
   Snapshot snapshot = red_and_blue();
-  snapshot.lines[0].quota_shares[0].borrow_max = 0.5;
+  snapshot.queues[0].quota_shares[0].borrow_max = 0.5;
   for (const double instances : {10.0, 4.0, 16.0}) wait(snapshot, "red", instances);
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
   EXPECT_EQ(reason(snapshot, 3),
@@ -63,7 +63,7 @@ TEST(Quota, NotMoreThanItsBorrowMax) {
 
 TEST(Quota, WithinAShareHigherPriorityGoesFirst) {
   Snapshot snapshot = red_and_blue();
-  snapshot.lines[0].quota_shares[0].borrows = false;
+  snapshot.queues[0].quota_shares[0].borrows = false;
   for (const int64_t priority : {1, 9, 5}) wait(snapshot, "red", 5, priority);
   EXPECT_EQ(started(snapshot), (Numbers{2, 3}));
 }
@@ -77,7 +77,7 @@ TEST(Quota, OwnedCapacityGoesBeforeBorrowed) {
 
 TEST(Quota, TheFirstJobOfAShareHasAReservation) {
   Snapshot snapshot = red_and_blue();
-  for (QuotaShare& share : snapshot.lines[0].quota_shares) share.borrows = false;
+  for (QuotaShare& share : snapshot.queues[0].quota_shares) share.borrows = false;
   run(snapshot, 900, "red", 4);
   wait(snapshot, "red", 8);
   wait(snapshot, "red", 2);
@@ -146,12 +146,12 @@ TEST(Quota, NoJobIsPreemptedInVain) {
 
 TEST(Quota, LowerPriorityOfTheSameShareIsPreempted) {
   Snapshot snapshot = red_and_blue();
-  for (QuotaShare& share : snapshot.lines[0].quota_shares) share.borrows = share.lends = false;
+  for (QuotaShare& share : snapshot.queues[0].quota_shares) share.borrows = share.lends = false;
   run(snapshot, 900, "red", 5, 1);
   run(snapshot, 901, "red", 5, 7);
   wait(snapshot, "red", 5, 7);
   EXPECT_TRUE(preempted(snapshot).empty());
-  snapshot.lines[0].quota_shares[0].preempts_within = true;
+  snapshot.queues[0].quota_shares[0].preempts_within = true;
   EXPECT_EQ(preempted(snapshot), Numbers{900});
   EXPECT_EQ(plan(snapshot, {}, kNow).preemptions[0].reason,
             "training-job/a of quota share red is more urgent");
@@ -161,7 +161,7 @@ TEST(Quota, LowerPriorityOfTheSameShareIsPreempted) {
 
 TEST(Quota, ABorrowerReclaimsNothing) {
   Snapshot snapshot = red_and_blue();
-  snapshot.lines[0].quota_shares.push_back({"green", {{"instances", 10}}, true, true});
+  snapshot.queues[0].quota_shares.push_back({"green", {{"instances", 10}}, true, true});
   run(snapshot, 900, "red", 15);
   run(snapshot, 901, "green", 10);
   run(snapshot, 902, "green", 5);

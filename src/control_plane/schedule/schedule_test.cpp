@@ -114,10 +114,10 @@ TEST(Plan, AReasonStaysReadable) {
 // Placing host by host, the largest first, leaves no capacity for the last; another layout does.
 TEST(Plan, FindsALayoutWherePlacingHostByHostFails) {
   Waiting gang = job(1, 1, 1);
-  gang.asks.clear();
+  gang.requests.clear();
   for (const auto& [cpus, gib] :
        {std::pair{4.0, 2.0}, std::pair{2.0, 8.0}, std::pair{3.0, 3.0}, std::pair{3.0, 7.0}})
-    gang.asks.push_back({"ml.some", share(cpus, gib)});
+    gang.requests.push_back({"ml.some", share(cpus, gib)});
   const Plan found = plan(cluster({machine("box-1", 6, 10), machine("box-2", 6, 10)}, {}, {gang}), {}, kNow);
   ASSERT_EQ(found.starts.size(), 1u) << (found.waits.empty() ? "" : found.waits[0].reason);
 }
@@ -150,8 +150,8 @@ TEST(Plan, SharesOnRemovedMachinesAreIgnored) {
 
 Waiting typed(domain::JobNumber number, uint32_t hosts, const std::string& type) {
   Waiting waiting = job(number, hosts, 1);
-  waiting.asks = {*ask_for(type)};
-  waiting.asks[0].count = hosts;
+  waiting.requests = {*host_request_for(type)};
+  waiting.requests[0].count = hosts;
   return waiting;
 }
 
@@ -201,18 +201,19 @@ TEST(Scaling, GpusAreWholeOrNone) {
 }
 
 TEST(AskFor, UnknownTypesAreInvalid) {
-  EXPECT_EQ(ask_for("ml.c5.xlarge")->share.memory_bytes, 8 * kGib);
-  EXPECT_EQ(ask_for("ml.zz.xlarge").error().message, "the size of instance type 'ml.zz.xlarge' is not known");
+  EXPECT_EQ(host_request_for("ml.c5.xlarge")->share.memory_bytes, 8 * kGib);
+  EXPECT_EQ(host_request_for("ml.zz.xlarge").error().message,
+            "the size of instance type 'ml.zz.xlarge' is not known");
 }
 
 TEST(AskFor, AHostMayRequestItsOwnSize) {
   domain::InstanceGroup group{"default", "2 vCPU", 3, share(2, 1, 1)};
-  EXPECT_EQ(ask_of(group)->share.gpus, 1);
-  EXPECT_EQ(ask_of(group)->count, 3u);
+  EXPECT_EQ(host_request_of(group)->share.gpus, 1);
+  EXPECT_EQ(host_request_of(group)->count, 3u);
   group.share.reset();
-  EXPECT_FALSE(ask_of(group));
+  EXPECT_FALSE(host_request_of(group));
   group.instance_type = "ml.m5.large";
-  EXPECT_EQ(ask_of(group)->share.cpus, 2);
+  EXPECT_EQ(host_request_of(group)->share.cpus, 2);
 }
 
 }  // namespace

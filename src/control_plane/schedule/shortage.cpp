@@ -78,8 +78,8 @@ std::string why_no_capacity(const Gang& gang, const std::vector<Machine>& machin
   return shortage_reason(shortages);
 }
 
-std::string why_never(const std::vector<Ask>& asks, const Gang& gang, const std::vector<Machine>& machines,
-                      const FreeCapacity& empty) {
+std::string why_never(const std::vector<HostRequest>& requests, const Gang& gang,
+                      const std::vector<Machine>& machines, const FreeCapacity& empty) {
   FreeCapacity capacity = empty;
   size_t placed = 0;
   std::vector<uint32_t> unplaced(gang.groups.size());
@@ -96,12 +96,12 @@ std::string why_never(const std::vector<Ask>& asks, const Gang& gang, const std:
       ++placed;
     }
   }
-  std::vector<Ask> lacking;
-  for (size_t g = 0; g < asks.size(); ++g)
-    if (unplaced[g] > 0) lacking.push_back({asks[g].instance_type, gang.groups[g].share, unplaced[g]});
+  std::vector<HostRequest> missing;
+  for (size_t g = 0; g < requests.size(); ++g)
+    if (unplaced[g] > 0) missing.push_back({requests[g].instance_type, gang.groups[g].share, unplaced[g]});
   // Placed one after the other they all fit; together they do not.
-  if (lacking.empty()) return capacity_reason(gang, gang.hosts);
-  return too_large_reason(placed, lacking, machines);
+  if (missing.empty()) return capacity_reason(gang, gang.hosts);
+  return too_large_reason(placed, missing, machines);
 }
 
 }  // namespace trainyard::schedule

@@ -17,8 +17,8 @@ std::string why_no_capacity(const Gang& gang, const std::vector<Machine>& machin
                             FreeCapacity& empty, const Allocations& allocations);
 
 // Requires: empty machines do not hold the gang.
-std::string why_never(const std::vector<Ask>& asks, const Gang& gang, const std::vector<Machine>& machines,
-                      const FreeCapacity& empty);
+std::string why_never(const std::vector<HostRequest>& requests, const Gang& gang,
+                      const std::vector<Machine>& machines, const FreeCapacity& empty);
 
 // Pairs of host and machine that are examined to name the shortage machine by machine: a millisecond. Larger
 // gangs get the number of hosts that lack capacity.

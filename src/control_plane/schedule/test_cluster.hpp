@@ -29,7 +29,7 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
   std::vector<double> limits;
   for (const Limit& limit : snapshot.limits) limits.push_back(limit.total - limit.used_besides);
   std::vector<std::map<std::string, std::map<std::string, double>>> quota(
-      snapshot.lines.size());  // share, unit
+      snapshot.queues.size());  // share, unit
 
   const auto use = [&](const std::vector<Placement>& hosts) {
     double cpus = 0;
@@ -45,9 +45,9 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
   };
   for (const Running& running : snapshot.running) {
     need(running.needs, use(running.hosts));
-    if (running.line)
+    if (running.queue)
       for (const Demand& demand : running.demands)
-        quota[*running.line][running.share][demand.unit] += demand.amount;
+        quota[*running.queue][running.share][demand.unit] += demand.amount;
   }
   std::unordered_map<domain::JobNumber, const Waiting*> waiting;
   for (const Waiting& job : snapshot.waiting) waiting[job.job] = &job;
@@ -60,13 +60,13 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
     const Waiting& job = *found->second;
     waiting.erase(found);
     size_t hosts = 0;
-    for (const Ask& ask : job.asks) hosts += ask.count;
+    for (const HostRequest& request : job.requests) hosts += request.count;
     if (hosts != start.hosts.size()) return job.name + " is torn";
     const double cpus = use(start.hosts);
     const auto choice = std::ranges::find(job.choices, start.environment, &Choice::environment);
     if (choice != job.choices.end()) need(choice->needs, cpus);
     if (choice == job.choices.end() && !job.choices.empty()) return job.name + " is in no environment";
-    for (const Demand& demand : job.demands) quota[job.line][job.share][demand.unit] += demand.amount;
+    for (const Demand& demand : job.demands) quota[job.queue][job.share][demand.unit] += demand.amount;
   }
   for (const Wait& wait : plan.waits) {
     if (waiting.erase(wait.job) != 1) return "job " + std::to_string(wait.job) + " is there twice";
@@ -79,11 +79,11 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
   for (size_t i = 0; i < limits.size(); ++i)
     if (limits[i] < -kRounding) return snapshot.limits[i].name + " is overcommitted";
 
-  for (size_t line = 0; line < snapshot.lines.size(); ++line) {
+  for (size_t queue = 0; queue < snapshot.queues.size(); ++queue) {
     std::map<std::string, double> beyond, idle;  // by unit
-    for (const QuotaShare& share : snapshot.lines[line].quota_shares)
+    for (const QuotaShare& share : snapshot.queues[queue].quota_shares)
       for (const QuotaShare::Quota& each : share.quotas) {
-        const double over = quota[line][share.name][each.unit] - each.capacity;
+        const double over = quota[queue][share.name][each.unit] - each.capacity;
         if (over > kRounding && !share.borrows) return "quota share " + share.name + " has more than its own";
         if (over > kRounding && share.borrow_max && over > *share.borrow_max * each.capacity + kRounding)
           return "quota share " + share.name + " has borrowed too much";
@@ -178,11 +178,11 @@ class TestCluster {
     for (const Running& running : snapshot.running)
       for (const Placement& host : running.hosts) held[running.share] += host.share.cpus;
     for (const auto& [share, cpus] : held) had_[share] += cpus * seconds;
-    for (Line& line : snapshot.lines) {
-      if (!line.fair) continue;
-      const double window = std::chrono::duration<double>(line.fair->decay).count();
+    for (Queue& queue : snapshot.queues) {
+      if (!queue.fair) continue;
+      const double window = std::chrono::duration<double>(queue.fair->decay).count();
       const double kept = std::exp(-seconds / window);
-      for (FairShare::Share& share : line.fair->shares)
+      for (FairShare::Share& share : queue.fair->shares)
         share.usage = share.usage * kept + held[share.name] * window * (1 - kept);
     }
     now_ = next;
@@ -198,10 +198,10 @@ class TestCluster {
         again_.push_back(running.job);
       else
         record.ended = now_;
-      if (running.line && snapshot.lines[*running.line].fair) {
+      if (running.queue && snapshot.queues[*running.queue].fair) {
         ++ended_;
         ran_ += now_ - running.started;
-        snapshot.lines[*running.line].fair->lasts = ran_ / ended_;
+        snapshot.queues[*running.queue].fair->lasts = ran_ / ended_;
       }
       for (const Need& need : running.needs)
         if (need.for_good) snapshot.limits[need.limit].used_besides += need.amount;
@@ -247,7 +247,7 @@ class TestCluster {
       running.job = start.job;
       running.name = job.name;
       running.hosts = start.hosts;
-      running.line = job.line;
+      running.queue = job.queue;
       running.share = job.share;
       running.priority = job.priority;
       for (const Choice& choice : job.choices)

@@ -28,7 +28,7 @@ inline Waiting job(domain::JobNumber number, uint32_t hosts, double cpus, double
   Waiting waiting;
   waiting.job = number;
   waiting.name = name_of(number);
-  waiting.asks = {{"ml.some", share(cpus, gib, gpus), hosts}};
+  waiting.requests = {{"ml.some", share(cpus, gib, gpus), hosts}};
   return waiting;
 }
 inline Running running(const std::string& name, const std::string& machine, double cpus, double gib = 1,
@@ -45,7 +45,7 @@ inline Snapshot cluster(std::vector<Machine> machines, std::vector<Running> runn
   snapshot.machines = std::move(machines);
   snapshot.running = std::move(running);
   snapshot.waiting = std::move(waiting);
-  snapshot.lines = {{"training jobs"}};
+  snapshot.queues = {{"training jobs"}};
   return snapshot;
 }
 

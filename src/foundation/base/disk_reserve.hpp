@@ -34,8 +34,8 @@ class DiskReserve {
 };
 
 // DiskReserve::check() as a function, which modules call before they store new data.
-using CheckRoom = std::function<Result<void>()>;
-inline CheckRoom no_reserve() {
+using CheckDiskSpace = std::function<Result<void>()>;
+inline CheckDiskSpace no_reserve() {
   return [] { return ok(); };
 }
 

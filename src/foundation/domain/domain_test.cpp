@@ -282,8 +282,9 @@ TEST(Image, JsonRoundTrips) {
   const Image image{Image::Kind::oci, "/images/a:latest", {{"/opt/x", "/srv/x"}}, {"train"}, {{"A", "1"}}};
   EXPECT_EQ(to_json(*image_from_json(to_json(image))), to_json(image));
   EXPECT_FALSE(image_from_json({{"kind", "floppy"}}));
-  const Outward outward{{"10.0.0.1"}, "http://p", "http://q", "localhost", "/ca.pem", "http://index"};
-  EXPECT_EQ(to_json(*outward_from_json(to_json(outward))), to_json(outward));
+  const EgressSettings egress_settings{{"10.0.0.1"}, "http://p", "http://q",
+                                       "localhost",  "/ca.pem",  "http://index"};
+  EXPECT_EQ(to_json(*egress_settings_from_json(to_json(egress_settings))), to_json(egress_settings));
 }
 
 TEST(Image, NamesAreResolved) {

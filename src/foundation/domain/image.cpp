@@ -180,23 +180,23 @@ Result<Image> resolve_image(const std::map<std::string, Image>& images, const st
                  "), nor oci:PATH:TAG, nor containers-storage:NAME, nor HOST/NAME:TAG of a registry");
 }
 
-Json to_json(const Outward& outward) {
-  return {{"name_servers", outward.name_servers}, {"http_proxy", outward.http_proxy},
-          {"https_proxy", outward.https_proxy},   {"no_proxy", outward.no_proxy},
-          {"ca_bundle", outward.ca_bundle},       {"package_index", outward.package_index}};
+Json to_json(const EgressSettings& egress_settings) {
+  return {{"name_servers", egress_settings.name_servers}, {"http_proxy", egress_settings.http_proxy},
+          {"https_proxy", egress_settings.https_proxy},   {"no_proxy", egress_settings.no_proxy},
+          {"ca_bundle", egress_settings.ca_bundle},       {"package_index", egress_settings.package_index}};
 }
 
-Result<Outward> outward_from_json(const Json& json) {
-  Outward outward;
+Result<EgressSettings> egress_settings_from_json(const Json& json) {
+  EgressSettings egress_settings;
   Fields fields(json, "outward");
-  fields.read("name_servers", outward.name_servers)
-      .read("http_proxy", outward.http_proxy)
-      .read("https_proxy", outward.https_proxy)
-      .read("no_proxy", outward.no_proxy)
-      .read("ca_bundle", outward.ca_bundle)
-      .read("package_index", outward.package_index);
+  fields.read("name_servers", egress_settings.name_servers)
+      .read("http_proxy", egress_settings.http_proxy)
+      .read("https_proxy", egress_settings.https_proxy)
+      .read("no_proxy", egress_settings.no_proxy)
+      .read("ca_bundle", egress_settings.ca_bundle)
+      .read("package_index", egress_settings.package_index);
   TRY(fields.result());
-  return outward;
+  return egress_settings;
 }
 
 }  // namespace trainyard::domain

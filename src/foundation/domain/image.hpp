@@ -54,14 +54,14 @@ const std::string* find_image_key(const std::map<std::string, Image>& images, st
 Result<Image> resolve_image(const std::map<std::string, Image>& images, const std::string& name);
 
 // The config's settings with which jobs reach the internet. Empty members are not set.
-struct Outward {
+struct EgressSettings {
   std::vector<std::string> name_servers;
   std::string http_proxy, https_proxy, no_proxy;
   std::string ca_bundle;      // a file of the machine, mounted in the container and set for its clients
   std::string package_index;  // URL for pip
 };
 
-Json to_json(const Outward&);
-Result<Outward> outward_from_json(const Json&);
+Json to_json(const EgressSettings&);
+Result<EgressSettings> egress_settings_from_json(const Json&);
 
 }  // namespace trainyard::domain

@@ -53,7 +53,7 @@ class Directory final : public Objects {
         lock_(std::move(lock)),
         clock_(clock),
         random_(random),
-        check_room_(settings.check_room),
+        check_disk_space_(settings.check_disk_space),
         disk_(settings.faults),
         use_(settings.quotas ? settings.quotas
                              : [none = std::make_shared<const StorageQuotas>()] { return none; }),
@@ -211,7 +211,7 @@ class Directory final : public Objects {
     TRY(check_key(key));
     TRY(check_options(options));
     TRY(ContentCheck::make(options));
-    TRY(check_room_());
+    TRY(check_disk_space_());
     TRY(check_writable());
     const std::string id = random_.hex(16);
     const std::string made = temporary_path();
@@ -472,11 +472,11 @@ class Directory final : public Objects {
     TRY(check_key(key));
     TRY(check_options(options));
     TRY(check_writable());
-    TRY(check_room_());
+    TRY(check_disk_space_());
     auto check = TRY(ContentCheck::make(options));
     auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
     return std::unique_ptr<Writer>(new FileWriter(clock_, key, options, std::move(check), std::move(file),
-                                                  std::move(install), check_room_, std::move(charge)));
+                                                  std::move(install), check_disk_space_, std::move(charge)));
   }
 
   // Unique while the directory is open; files of earlier processes were removed when it was opened.
@@ -517,7 +517,7 @@ class Directory final : public Objects {
   const os::FileLock lock_;
   Clock& clock_;
   Random& random_;
-  const CheckRoom check_room_;
+  const CheckDiskSpace check_disk_space_;
   const os::Disk disk_;
   StorageUse use_;
   std::atomic<uint64_t> broken_reads_ = 0;

@@ -29,7 +29,7 @@ namespace trainyard::objects {
 // process has it open), invalid (written by a newer version), and those of files.
 struct DirectorySettings {
   // Called before each put and part, and after each kRoomCheckBytes of one; its error ends the put.
-  CheckRoom check_room = no_reserve();
+  CheckDiskSpace check_disk_space = no_reserve();
   FindStorageQuotas quotas = nullptr;  // unset: none. Called before each write
   FileFaults* faults = nullptr;        // for tests; outlives the objects
 };

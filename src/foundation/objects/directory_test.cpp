@@ -163,7 +163,7 @@ TEST_F(DirectoryTest, ABrokenFileFailsNoListingAndNoStart) {
 TEST_F(DirectoryTest, BelowTheReservePutsAreRefusedAndRemovalsAreNot) {
   uint64_t free = 2000 << 20;
   const DiskReserve reserve(100 << 20, [&] { return Result<uint64_t>(free); });
-  objects_ = *open_directory(path(), clock_, random_, {.check_room = [&] { return reserve.check(); }});
+  objects_ = *open_directory(path(), clock_, random_, {.check_disk_space = [&] { return reserve.check(); }});
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
   ASSERT_TRUE(write_all(*objects_, "bucket", "first", "x"));
   auto writer = *objects_->put("bucket", "large");

@@ -181,7 +181,7 @@ std::string encode_order(const Order& order) {
                   {"api_address", order.api_address},
                   {"objects_endpoint", order.objects_endpoint},
                   {"image", to_json(order.image)},
-                  {"outward", to_json(order.outward)},
+                  {"outward", to_json(order.egress_settings)},
                   {"file_systems", order.file_systems},
                   {"variables", order.variables},
                   {"log_stream", order.log_stream},
@@ -223,7 +223,7 @@ Result<Order> decode_order(std::string_view bytes) {
       .read("api_address", order.api_address)
       .read("objects_endpoint", order.objects_endpoint)
       .read("image", order.image, domain::image_from_json)
-      .read("outward", order.outward, domain::outward_from_json)
+      .read("outward", order.egress_settings, domain::egress_settings_from_json)
       .read("file_systems", order.file_systems)
       .read("variables", order.variables)
       .read("log_stream", order.log_stream)

@@ -188,7 +188,7 @@ struct Order {
   std::string api_address;   // "127.0.0.1:PORT" of the server's one port, to which the in-job relay connects
   std::string objects_endpoint;  // URL of the object store for the agent itself: "http://127.0.0.1:PORT"
   domain::Image image;           // the resolved spec.image
-  domain::Outward outward;
+  domain::EgressSettings egress_settings;
   std::map<std::string, std::string> file_systems;  // of the channels: id -> directory
   std::map<std::string, std::string> variables;     // that the job's API adds to its container's
   std::string log_stream;                           // "<job>/algo-1-1763631900"

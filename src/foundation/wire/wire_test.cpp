@@ -285,7 +285,7 @@ Order an_order() {
   order.api_address = "127.0.0.1:4566";
   order.objects_endpoint = "http://127.0.0.1:4566";
   order.image = {domain::Image::Kind::machine, "", {{"/a", "/b"}}, {"train"}, {{"A", "1"}}};
-  order.outward.name_servers = {"1.1.1.1"};
+  order.egress_settings.name_servers = {"1.1.1.1"};
   order.file_systems = {{"fs-1", "/srv/shared"}};
   order.best_effort_isolation = true;
   order.shared_user_id = 1000;

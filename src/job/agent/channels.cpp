@@ -126,7 +126,8 @@ Result<Downloaded> download_channel(objects::Objects& objects, const domain::Cha
     done.bytes = saturating_add(done.bytes, download.bytes);
   }
   done.files = downloads.size();
-  if (const auto free_bytes = directory.free_bytes()) TRY(check_room(downloads, *free_bytes, "the channel"));
+  if (const auto free_bytes = directory.free_bytes())
+    TRY(check_disk_space(downloads, *free_bytes, "the channel"));
   auto fetched = fetch_all(objects, downloads, directory, interruption);
   if (!fetched) return std::move(fetched).error();
   return done;

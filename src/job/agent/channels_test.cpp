@@ -198,11 +198,11 @@ TEST_F(DownloadTest, AnInterruptionEndsIt) {
   EXPECT_EQ(download(channel_of("s3://data/in")).error().kind, Kind::cancelled);
 }
 
-TEST(CheckRoom, AddsDeclaredLengths) {
+TEST(CheckDiskSpace, AddsDeclaredLengths) {
   const auto check = [](const std::vector<uint64_t>& lengths, uint64_t free_bytes) {
     std::vector<Download> downloads;
     for (const uint64_t length : lengths) downloads.push_back({"b", "k", "k", length, "e"});
-    const auto checked = check_room(downloads, free_bytes, "s3://b/");
+    const auto checked = check_disk_space(downloads, free_bytes, "s3://b/");
     EXPECT_TRUE(checked || checked.error().kind == Kind::exhausted);
     return checked ? "" : checked.error().message;
   };

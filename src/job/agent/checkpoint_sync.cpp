@@ -105,7 +105,7 @@ Result<void> CheckpointSync::restore(const Interruption& interruption) {
     if (hidden) tell_once(download.path, "there are also files below it");
     return hidden;
   });
-  if (const auto free_bytes = tree.free_bytes()) TRY(check_room(downloads, *free_bytes, uri()));
+  if (const auto free_bytes = tree.free_bytes()) TRY(check_disk_space(downloads, *free_bytes, uri()));
   TRY(fetch_all(objects_, downloads, tree, interruption));
   std::set<std::string> directories;
   for (const auto& download : downloads) {

@@ -81,8 +81,8 @@ Result<std::vector<Piece>> prepare(const std::vector<Download>& downloads, const
 
 }  // namespace
 
-Result<void> check_room(const std::vector<Download>& downloads, uint64_t free_bytes,
-                        const std::string& what) {
+Result<void> check_disk_space(const std::vector<Download>& downloads, uint64_t free_bytes,
+                              const std::string& what) {
   uint64_t bytes = 0;
   for (const auto& download : downloads) {
     if (download.bytes > objects::kObjectBytesMax)

@@ -36,7 +36,8 @@ struct Download {
 
 // Checks that all of them fit on a disk with so many free bytes; `what` names them for the user. Errors: exhausted:
 // they do not fit, or a length exceeds kObjectBytesMax.
-Result<void> check_room(const std::vector<Download>& downloads, uint64_t free_bytes, const std::string& what);
+Result<void> check_disk_space(const std::vector<Download>& downloads, uint64_t free_bytes,
+                              const std::string& what);
 
 // Lists everything below the prefix, in order of keys. Errors also: exhausted, past kListedObjectsMax.
 Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,

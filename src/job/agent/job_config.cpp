@@ -91,20 +91,20 @@ std::map<std::string, std::string> container_environment(
   for (const auto& [name, value] : image_environment) unless_requested(name, value);
   for (const auto* given : {&order.variables, &own})
     for (const auto& [name, value] : *given) variables[name] = value;
-  const auto& outward = order.outward;
+  const auto& egress_settings = order.egress_settings;
   // curl reads only the lower-case names, others only the upper-case ones.
-  unless_requested("http_proxy", outward.http_proxy);
-  unless_requested("HTTP_PROXY", outward.http_proxy);
-  unless_requested("https_proxy", outward.https_proxy);
-  unless_requested("HTTPS_PROXY", outward.https_proxy);
-  if (!outward.http_proxy.empty() || !outward.https_proxy.empty()) {
+  unless_requested("http_proxy", egress_settings.http_proxy);
+  unless_requested("HTTP_PROXY", egress_settings.http_proxy);
+  unless_requested("https_proxy", egress_settings.https_proxy);
+  unless_requested("HTTPS_PROXY", egress_settings.https_proxy);
+  if (!egress_settings.http_proxy.empty() || !egress_settings.https_proxy.empty()) {
     std::string direct = std::string("localhost,127.0.0.1,") + kLinkLocalAddress;
     for (const auto& host : config.hosts) direct += "," + host;
-    if (!outward.no_proxy.empty()) direct += "," + outward.no_proxy;
+    if (!egress_settings.no_proxy.empty()) direct += "," + egress_settings.no_proxy;
     unless_requested("no_proxy", direct);
     unless_requested("NO_PROXY", direct);
   }
-  unless_requested("PIP_INDEX_URL", outward.package_index);
+  unless_requested("PIP_INDEX_URL", egress_settings.package_index);
   unless_requested(kMetricFilesVariable, std::string(contract::kBase) + "/" + kMetricFilesDirectory);
   if (!endpoint.ca_bundle.empty()) {
     for (const char* name : {"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "PIP_CERT"}) {
@@ -146,10 +146,10 @@ std::string address_in(std::string_view host_table, std::string_view name) {
   return "";
 }
 
-std::string resolver_file(const domain::Outward& outward, std::string_view of_machine,
+std::string resolver_file(const domain::EgressSettings& egress_settings, std::string_view of_machine,
                           std::string_view through) {
   std::string text;
-  for (const auto& server : outward.name_servers) text += "nameserver " + server + "\n";
+  for (const auto& server : egress_settings.name_servers) text += "nameserver " + server + "\n";
   if (!text.empty()) return text;
   if (!through.empty()) text = "nameserver " + std::string(through) + "\n";
   for (const auto line : split(of_machine, '\n')) {

@@ -25,7 +25,7 @@ std::string hosts_file(std::string_view host_table);
 // Returns the address of a name in a host table; "" if it is missing.
 std::string address_in(std::string_view host_table, std::string_view name);
 // `through`: a name server that forwards to the machine's; "" = there is none.
-std::string resolver_file(const domain::Outward& outward, std::string_view of_machine,
+std::string resolver_file(const domain::EgressSettings& egress_settings, std::string_view of_machine,
                           std::string_view through = {});
 
 }  // namespace trainyard::agent

@@ -27,8 +27,8 @@ TEST(JobConfig, HostsAreCountedOverAllGroups) {
 
 TEST(JobConfig, TheRequestsEnvironmentOverridesImageAndEgress) {
   auto order = order_of_two();
-  order.outward.http_proxy = "http://proxy:3128";
-  order.outward.package_index = "http://pip/simple";
+  order.egress_settings.http_proxy = "http://proxy:3128";
+  order.egress_settings.package_index = "http://pip/simple";
   order.spec.environment = {{"PATH", "/mine"}, {"PIP_INDEX_URL", "http://my/simple"}};
   const auto variables = container_environment(order, {}, {{"PATH", "/image"}, {"HOME", "/home/image"}});
   EXPECT_EQ(variables.at("PATH"), "/mine");
@@ -54,9 +54,9 @@ TEST(JobConfig, HostsAndResolver) {
             "nameserver 10.0.0.1\nsearch x\n");
   EXPECT_EQ(resolver_file({}, "nameserver 127.0.0.53\nnameserver 10.0.0.1\nsearch x\n", "198.18.255.3"),
             "nameserver 198.18.255.3\nsearch x\n");
-  domain::Outward outward;
-  outward.name_servers = {"9.9.9.9"};
-  EXPECT_EQ(resolver_file(outward, "nameserver 10.0.0.1\n"), "nameserver 9.9.9.9\n");
+  domain::EgressSettings egress_settings;
+  egress_settings.name_servers = {"9.9.9.9"};
+  EXPECT_EQ(resolver_file(egress_settings, "nameserver 10.0.0.1\n"), "nameserver 9.9.9.9\n");
 }
 
 TEST(Endpoints, CredentialsAreAnsweredByPathAndToken) {

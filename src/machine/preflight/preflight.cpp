@@ -307,7 +307,7 @@ Examination forwarding() {
 }
 
 // For an ordinary user: jobs' egress.
-Examination way_out() {
+Examination egress() {
   const char* remedy = "allow this user /dev/net/tun (udev: KERNEL==\"tun\", MODE=\"0666\")";
   if (!os::on_path("slirp4netns"))
     return {"egress", State::limited,
@@ -450,7 +450,7 @@ std::vector<Examination> examine_machine(const std::string& data_directory) {
   findings.push_back(bridges());
   findings.push_back(firewall());
   if (containers::in_rootless_sandbox()) {
-    findings.push_back(way_out());
+    findings.push_back(egress());
   } else {
     findings.push_back(foreign_forwarding());
     findings.push_back(forwarding());

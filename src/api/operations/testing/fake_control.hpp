@@ -34,7 +34,7 @@ class PlainControl final : public control::Control {
   ledger::JobPage page;
   std::vector<control::Interruption> interruptions;
   std::vector<int64_t> kept_alive;
-  trainyard::batch::Catalog yard;
+  trainyard::batch::Catalog catalog;
   std::shared_ptr<const domain::Records> kept_records = std::make_shared<const domain::Records>();
   std::map<domain::JobKey, std::vector<trainyard::batch::JobDefinition>> definitions_of;  // newest first
   bool hold = false;
@@ -81,9 +81,9 @@ class PlainControl final : public control::Control {
   void change_resource(control::ResourceRequest wish, control::ResourceAnswer answer) override {
     const domain::JobKey key = trainyard::batch::key_of(wish.resource);
     const auto* last = definitions_of.contains(key) ? &definitions_of[key].front() : nullptr;
-    auto resource = trainyard::batch::changed(yard, last, wish.how, std::move(wish.resource));
+    auto resource = trainyard::batch::changed(catalog, last, wish.how, std::move(wish.resource));
     if (!resource) return answer(resource.error());
-    trainyard::batch::put(yard, wish.how, *resource);
+    trainyard::batch::put(catalog, wish.how, *resource);
     if (const auto* definition = std::get_if<trainyard::batch::JobDefinition>(&*resource)) {
       auto& revisions = definitions_of[key];
       std::erase_if(revisions, [&](const auto& each) { return each.revision == definition->revision; });
@@ -105,13 +105,15 @@ class PlainControl final : public control::Control {
       if (job->live()) all.push_back(job);
     return all;
   }
-  std::shared_ptr<const reconcile::Fronts> fronts() override { return std::make_shared<reconcile::Fronts>(); }
+  std::shared_ptr<const reconcile::QueueHeads> queue_heads() override {
+    return std::make_shared<reconcile::QueueHeads>();
+  }
   Duration clock_offset() override { return {}; }
   void prioritise_job(domain::JobKey key, int64_t, control::Answer answer) override {
     stop_job(std::move(key), std::move(answer));
   }
   std::shared_ptr<const trainyard::batch::Catalog> batch_catalog() override {
-    return std::make_shared<trainyard::batch::Catalog>(yard);
+    return std::make_shared<trainyard::batch::Catalog>(catalog);
   }
   Result<std::vector<trainyard::batch::JobDefinition>> definitions(
       const ledger::DefinitionQuery& query) override {

@@ -56,21 +56,21 @@ class FileWriter final : public Writer {
   using Install = std::function<Result<void>(const std::string& file)>;
 
   FileWriter(Clock& clock, std::string key, PutOptions options, ContentCheck check, TemporaryFile file,
-             Install install, CheckRoom check_room, StorageUse::Charge charge)
+             Install install, CheckDiskSpace check_disk_space, StorageUse::Charge charge)
       : clock_(clock),
         key_(std::move(key)),
         options_(std::move(options)),
         content_check_(std::move(check)),
         file_(std::move(file)),
         install_(std::move(install)),
-        check_room_(std::move(check_room)),
+        check_disk_space_(std::move(check_disk_space)),
         charge_(std::move(charge)),
         charged_bytes_(options_.bytes.value_or(0)) {}
 
   Result<void> write(std::span<const char> bytes) override {
     unchecked_bytes_ += bytes.size();
     if (unchecked_bytes_ >= kRoomCheckBytes) {
-      TRY(check_room_());
+      TRY(check_disk_space_());
       unchecked_bytes_ = 0;
     }
     // Charges bytes beyond the declared length.
@@ -112,7 +112,7 @@ class FileWriter final : public Writer {
   ContentCheck content_check_;
   TemporaryFile file_;
   const Install install_;
-  const CheckRoom check_room_;
+  const CheckDiskSpace check_disk_space_;
   uint64_t unchecked_bytes_ = 0;  // written since the last check_room_()
   StorageUse::Charge charge_;     // of the file
   uint64_t charged_bytes_, written_bytes_ = 0;

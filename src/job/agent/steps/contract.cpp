@@ -30,10 +30,11 @@ Result<void> write_all_files(StepContext& context) {
     context.variables[std::string(contract::kMainAddressVariable)] =
         address_in(table, domain::host_name(*main));
   const auto of_machine = os::read_file("/etc/resolv.conf");
-  const std::string resolver = context.order.spec.network_isolation
-                                   ? ""
-                                   : resolver_file(context.order.outward, of_machine ? *of_machine : "",
-                                                   context.world.egress.name_server);
+  const std::string resolver =
+      context.order.spec.network_isolation
+          ? ""
+          : resolver_file(context.order.egress_settings, of_machine ? *of_machine : "",
+                          context.world.egress.name_server);
   return os::write_file(context.path("etc/resolv.conf"), resolver);
 }
 

@@ -68,8 +68,8 @@ containers::ContainerSpec container_spec(StepContext& context) {
   spec.mounts.insert(spec.mounts.end(), context.mounts.begin(), context.mounts.end());
   spec.mounts.push_back(bound(context.path("etc/hosts"), "/etc/hosts", false));
   spec.mounts.push_back(bound(context.path("etc/resolv.conf"), "/etc/resolv.conf", false));
-  if (!order.outward.ca_bundle.empty()) {
-    spec.mounts.push_back(bound(order.outward.ca_bundle, kCaInside, true));
+  if (!order.egress_settings.ca_bundle.empty()) {
+    spec.mounts.push_back(bound(order.egress_settings.ca_bundle, kCaInside, true));
     endpoint.ca_bundle = kCaInside;
   }
   spec.arguments =

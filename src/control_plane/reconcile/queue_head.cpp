@@ -1,4 +1,4 @@
-#include "reconcile/queue_front.hpp"
+#include "reconcile/queue_head.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -11,16 +11,16 @@ namespace {
 using domain::Job;
 using domain::JobKey;
 using domain::JobNumber;
-using schedule::Lack;
+using schedule::WaitCause;
 
-constexpr std::pair<Lack, std::string_view> kCodes[] = {
-    {Lack::room, "CAPACITY:INSUFFICIENT_INSTANCE_CAPACITY"},
-    {Lack::machine, "MISCONFIGURATION:JOB_RESOURCE_REQUIREMENT"},
-    {Lack::environment, "MISCONFIGURATION:COMPUTE_ENVIRONMENT_MAX_RESOURCE"}};
+constexpr std::pair<WaitCause, std::string_view> kCodes[] = {
+    {WaitCause::capacity, "CAPACITY:INSUFFICIENT_INSTANCE_CAPACITY"},
+    {WaitCause::machine, "MISCONFIGURATION:JOB_RESOURCE_REQUIREMENT"},
+    {WaitCause::environment, "MISCONFIGURATION:COMPUTE_ENVIRONMENT_MAX_RESOURCE"}};
 
 struct Standing {
   const Job* job = nullptr;
-  Lack lack = Lack::other;
+  WaitCause cause = WaitCause::other;
 };
 
 // The jobs that are ready to run, by queue, in the order of `waits`.
@@ -49,66 +49,69 @@ std::map<JobKey, std::vector<Standing>> by_queue(const std::vector<std::shared_p
       key = &found->first;
       queue = &found->second;
     }
-    if (queue->size() < kFrontScanMax) queue->push_back({&job, wait.lack});
+    if (queue->size() < kHeadScanMax) queue->push_back({&job, wait.cause});
   }
   return queues;
 }
 
 // Keeps the start time of an entry that has not changed.
-FrontJob front_job(const FrontJob* before, const Standing& standing, Instant now) {
-  FrontJob front{standing.job->number, now, standing.lack, now};
-  if (!before || before->job != front.job) return front;
-  front.since = before->since;
-  if (before->lack == front.lack) front.lacks_since = before->lacks_since;
-  return front;
+HeadJob head_job(const HeadJob* before, const Standing& standing, Instant now) {
+  HeadJob queue_head{standing.job->number, now, standing.cause, now};
+  if (!before || before->job != queue_head.job) return queue_head;
+  queue_head.since = before->since;
+  if (before->cause == queue_head.cause) queue_head.cause_since = before->cause_since;
+  return queue_head;
 }
 
 }  // namespace
 
-std::string_view wait_code(Lack lack) {
-  const auto found = std::ranges::find(kCodes, lack, &std::pair<Lack, std::string_view>::first);
+std::string_view wait_code(WaitCause cause) {
+  const auto found = std::ranges::find(kCodes, cause, &std::pair<WaitCause, std::string_view>::first);
   return found == std::end(kCodes) ? "" : found->second;
 }
 
-Fronts next_fronts(const Fronts& before, const std::vector<std::shared_ptr<const Job>>& jobs,
-                   const batch::Catalog& yard, const std::vector<schedule::Wait>& waits, Instant now) {
-  Fronts fronts;
-  fronts.seen = now;
+QueueHeads next_queue_heads(const QueueHeads& before, const std::vector<std::shared_ptr<const Job>>& jobs,
+                            const batch::Catalog& catalog, const std::vector<schedule::Wait>& waits,
+                            Instant now) {
+  QueueHeads queue_heads;
+  queue_heads.seen = now;
   for (auto& [key, waiting] : by_queue(jobs, waits)) {
-    const batch::JobQueue* queue = yard.queue(key);
+    const batch::JobQueue* queue = catalog.queue(key);
     if (!queue || queue->policy.empty())
       std::ranges::sort(waiting, {}, [](const Standing& each) { return each.job->number; });
     const auto last = before.queues.find(key);
-    const QueueFront* was = last == before.queues.end() ? nullptr : &last->second;
-    QueueFront& front = fronts.queues[key];
+    const QueueHead* was = last == before.queues.end() ? nullptr : &last->second;
+    QueueHead& queue_head = queue_heads.queues[key];
     for (size_t place = 0; place < waiting.size(); ++place) {
-      if (place < kFrontJobsMax)
-        front.jobs.push_back(
-            front_job(was && place < was->jobs.size() ? &was->jobs[place] : nullptr, waiting[place], now));
+      if (place < kHeadJobsMax)
+        queue_head.jobs.push_back(
+            head_job(was && place < was->jobs.size() ? &was->jobs[place] : nullptr, waiting[place], now));
       const std::string& share = waiting[place].job->spec.queue->quota_share;
-      if (share.empty() || front.of_shares.contains(share)) continue;
-      const FrontJob* first = nullptr;
+      if (share.empty() || queue_head.of_shares.contains(share)) continue;
+      const HeadJob* first = nullptr;
       if (was)
         if (const auto found = was->of_shares.find(share); found != was->of_shares.end())
           first = &found->second;
-      front.of_shares[share] = front_job(first, waiting[place], now);
+      queue_head.of_shares[share] = head_job(first, waiting[place], now);
     }
   }
-  return fronts;
+  return queue_heads;
 }
 
-std::vector<Overdue> overdue_at_heads(const Fronts& fronts, const batch::Catalog& yard, Instant now) {
+std::vector<Overdue> overdue_at_heads(const QueueHeads& queue_heads, const batch::Catalog& catalog,
+                                      Instant now) {
   std::vector<Overdue> overdue;
-  for (const auto& [key, front] : fronts.queues) {
-    const batch::JobQueue* queue = yard.queue(key);
-    if (!queue || queue->wait_limits.empty() || front.jobs.empty()) continue;
-    const FrontJob& head = front.jobs.front();
+  for (const auto& [key, queue_head] : queue_heads.queues) {
+    const batch::JobQueue* queue = catalog.queue(key);
+    if (!queue || queue->wait_limits.empty() || queue_head.jobs.empty()) continue;
+    const HeadJob& head = queue_head.jobs.front();
     const batch::WaitLimit* over = nullptr;
     for (const batch::WaitLimit& limit : queue->wait_limits) {
-      const bool coded = std::ranges::find(kCodes, limit.reason,
-                                           &std::pair<Lack, std::string_view>::second) != std::end(kCodes);
-      if (coded && limit.reason != wait_code(head.lack)) continue;
-      const Instant since = coded ? head.lacks_since : head.since;
+      const bool coded =
+          std::ranges::find(kCodes, limit.reason, &std::pair<WaitCause, std::string_view>::second) !=
+          std::end(kCodes);
+      if (coded && limit.reason != wait_code(head.cause)) continue;
+      const Instant since = coded ? head.cause_since : head.since;
       if (now - since < std::chrono::seconds(limit.seconds_max)) continue;
       if (!over || limit.seconds_max < over->seconds_max) over = &limit;
     }

@@ -30,9 +30,9 @@ struct Work {
   std::vector<Row> rows;
 };
 
-class Yard {
+class CampaignTable {
  public:
-  explicit Yard(Store& store) : store_(store) {}
+  explicit CampaignTable(Store& store) : store_(store) {}
   Result<void> load();
 
   Result<void> add(Campaign campaign, size_t live_max);
@@ -55,8 +55,8 @@ class Yard {
 
   void note_region(const std::string& region, const std::optional<Error>& fault, Instant now);
   std::map<std::string, RegionState> regions() const;
-  void note_trouble(const std::string& campaign, const std::string& trouble);
-  std::string trouble(const std::string& campaign) const;
+  void set_last_error(const std::string& campaign, const std::string& last_error);
+  std::string last_error(const std::string& campaign) const;
 
   // -- waking: each waiter has a name
   void wake(const std::string& waiter);
@@ -73,7 +73,7 @@ class Yard {
   std::condition_variable changed_;
   std::map<std::string, Campaign> campaigns_;  // guarded by mutex_, as all members below
   std::map<std::string, RegionState> regions_;
-  std::map<std::string, std::string> troubles_;
+  std::map<std::string, std::string> last_errors_;
   std::set<std::string> woken_;
   bool ended_ = false;
 };

@@ -20,34 +20,36 @@
 
 namespace trainyard::reconcile {
 
-struct FrontJob {
+struct HeadJob {
   domain::JobNumber job = 0;
   Instant since;  // at this position
-  schedule::Lack lack = schedule::Lack::other;
-  Instant lacks_since;  // at this position, with the same cause
+  schedule::WaitCause cause = schedule::WaitCause::other;
+  Instant cause_since;  // at this position, with the same cause
 };
 
-struct QueueFront {
-  std::vector<FrontJob> jobs;                 // at most kFrontJobsMax, the next one first
-  std::map<std::string, FrontJob> of_shares;  // the first of each quota share
+struct QueueHead {
+  std::vector<HeadJob> jobs;                 // at most kFrontJobsMax, the next one first
+  std::map<std::string, HeadJob> of_shares;  // the first of each quota share
 };
 
-struct Fronts {
-  std::map<domain::JobKey, QueueFront> queues;  // of queues with waiting jobs
+struct QueueHeads {
+  std::map<domain::JobKey, QueueHead> queues;  // of queues with waiting jobs
   Instant seen;
 };
 
-inline constexpr size_t kFrontJobsMax = 100;     // of a queue, as AWS shows
-inline constexpr size_t kFrontScanMax = 20'000;  // of a queue: so many hold the first of each quota share
+inline constexpr size_t kHeadJobsMax = 100;     // of a queue, as AWS shows
+inline constexpr size_t kHeadScanMax = 20'000;  // of a queue: so many hold the first of each quota share
 
 // The code that AWS writes before the reason for which a job is RUNNABLE, and by which
 // jobStateTimeLimitActions name it; "" where AWS has none.
-std::string_view wait_code(schedule::Lack lack);
+std::string_view wait_code(schedule::WaitCause cause);
 
 // `waits`: the next job first. The order counts within a queue that has a policy, since others go in the
 // order of submission. Requires: `jobs` is ordered by number.
-Fronts next_fronts(const Fronts& before, const std::vector<std::shared_ptr<const domain::Job>>& jobs,
-                   const batch::Catalog& yard, const std::vector<schedule::Wait>& waits, Instant now);
+QueueHeads next_queue_heads(const QueueHeads& before,
+                            const std::vector<std::shared_ptr<const domain::Job>>& jobs,
+                            const batch::Catalog& catalog, const std::vector<schedule::Wait>& waits,
+                            Instant now);
 
 // A job that has been at the head of its queue for longer than the queue allows. A limit whose reason is one
 // of AWS's codes is for jobs that wait with that code, any other for all.
@@ -56,23 +58,24 @@ struct Overdue {
   domain::Withdrawn how = domain::Withdrawn::cancelled;
   std::string reason;
 };
-std::vector<Overdue> overdue_at_heads(const Fronts& fronts, const batch::Catalog& yard, Instant now);
+std::vector<Overdue> overdue_at_heads(const QueueHeads& queue_heads, const batch::Catalog& catalog,
+                                      Instant now);
 
-class FrontsSeen {
+class SharedQueueHeads {
  public:
-  std::shared_ptr<const Fronts> get() const {
+  std::shared_ptr<const QueueHeads> get() const {
     const std::lock_guard lock(mutex_);
-    return fronts_;
+    return queue_heads_;
   }
-  void put(Fronts fronts) {
-    auto next = std::make_shared<const Fronts>(std::move(fronts));
+  void put(QueueHeads queue_heads) {
+    auto next = std::make_shared<const QueueHeads>(std::move(queue_heads));
     const std::lock_guard lock(mutex_);
-    fronts_ = std::move(next);
+    queue_heads_ = std::move(next);
   }
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const Fronts> fronts_ = std::make_shared<const Fronts>();  // guarded by mutex_
+  std::shared_ptr<const QueueHeads> queue_heads_ = std::make_shared<const QueueHeads>();  // guarded by mutex_
 };
 
 }  // namespace trainyard::reconcile

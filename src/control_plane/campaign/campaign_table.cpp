@@ -1,10 +1,10 @@
-#include "campaign/yard.hpp"
+#include "campaign/campaign_table.hpp"
 
 #include <algorithm>
 
 namespace trainyard::campaign {
 
-Result<void> Yard::load() {
+Result<void> CampaignTable::load() {
   auto all = TRY(store_.load());
   const std::lock_guard lock(mutex_);
   for (auto& campaign : all) {
@@ -14,7 +14,7 @@ Result<void> Yard::load() {
   return {};
 }
 
-Result<void> Yard::add(Campaign campaign, size_t live_max) {
+Result<void> CampaignTable::add(Campaign campaign, size_t live_max) {
   const std::lock_guard lock(mutex_);
   const std::string name = campaign.definition.name;
   if (campaigns_.count(name)) return conflict("campaign '" + name + "' already exists");
@@ -28,19 +28,19 @@ Result<void> Yard::add(Campaign campaign, size_t live_max) {
   return {};
 }
 
-Campaign* Yard::find_locked(const std::string& name) {
+Campaign* CampaignTable::find_locked(const std::string& name) {
   const auto found = campaigns_.find(name);
   return found == campaigns_.end() ? nullptr : &found->second;
 }
 
-Result<Campaign> Yard::find(const std::string& name) const {
+Result<Campaign> CampaignTable::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = campaigns_.find(name);
   if (found == campaigns_.end()) return not_found("campaign '" + name + "' not found");
   return found->second;
 }
 
-std::vector<Campaign> Yard::list() const {
+std::vector<Campaign> CampaignTable::list() const {
   std::vector<Campaign> all;
   {
     const std::lock_guard lock(mutex_);
@@ -50,7 +50,7 @@ std::vector<Campaign> Yard::list() const {
   return all;
 }
 
-Result<void> Yard::stop(const std::string& name, Instant now, const std::string& reason) {
+Result<void> CampaignTable::stop(const std::string& name, Instant now, const std::string& reason) {
   const std::lock_guard lock(mutex_);
   Campaign* campaign = find_locked(name);
   if (!campaign) return not_found("campaign '" + name + "' not found");
@@ -61,7 +61,7 @@ Result<void> Yard::stop(const std::string& name, Instant now, const std::string&
   return {};
 }
 
-std::vector<Work> Yard::work_of(const std::string& region) const {
+std::vector<Work> CampaignTable::work_of(const std::string& region) const {
   const std::lock_guard lock(mutex_);
   std::vector<Work> all;
   for (const auto& [name, campaign] : campaigns_) {
@@ -74,7 +74,7 @@ std::vector<Work> Yard::work_of(const std::string& region) const {
   return all;
 }
 
-std::set<std::string> Yard::busy_regions() const {
+std::set<std::string> CampaignTable::busy_regions() const {
   const std::lock_guard lock(mutex_);
   std::set<std::string> regions;
   for (const auto& [name, campaign] : campaigns_)
@@ -83,7 +83,7 @@ std::set<std::string> Yard::busy_regions() const {
   return regions;
 }
 
-bool Yard::watches(const std::string& bucket, const std::string& key) const {
+bool CampaignTable::watches(const std::string& bucket, const std::string& key) const {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, campaign] : campaigns_)
     if (!campaign.stopped)
@@ -93,8 +93,8 @@ bool Yard::watches(const std::string& bucket, const std::string& key) const {
   return false;
 }
 
-Result<std::set<int64_t>> Yard::put(const std::string& campaign,
-                                    const std::vector<std::pair<RowState, Row>>& rows) {
+Result<std::set<int64_t>> CampaignTable::put(const std::string& campaign,
+                                             const std::vector<std::pair<RowState, Row>>& rows) {
   const std::lock_guard lock(mutex_);
   Campaign* found = find_locked(campaign);
   if (!found) return not_found("campaign '" + campaign + "' not found");
@@ -111,8 +111,8 @@ Result<std::set<int64_t>> Yard::put(const std::string& campaign,
   return numbers;
 }
 
-Result<void> Yard::change(const std::string& campaign, int64_t number, bool durably,
-                          const std::function<void(Row&)>& change) {
+Result<void> CampaignTable::change(const std::string& campaign, int64_t number, bool durably,
+                                   const std::function<void(Row&)>& change) {
   const std::lock_guard lock(mutex_);
   Campaign* found = find_locked(campaign);
   if (!found) return not_found("campaign '" + campaign + "' not found");
@@ -124,7 +124,7 @@ Result<void> Yard::change(const std::string& campaign, int64_t number, bool dura
   return {};
 }
 
-Result<void> Yard::add_rows(const std::string& campaign, std::vector<Row> rows) {
+Result<void> CampaignTable::add_rows(const std::string& campaign, std::vector<Row> rows) {
   const std::lock_guard lock(mutex_);
   Campaign* found = find_locked(campaign);
   if (!found) return not_found("campaign '" + campaign + "' not found");
@@ -133,7 +133,7 @@ Result<void> Yard::add_rows(const std::string& campaign, std::vector<Row> rows) 
   return {};
 }
 
-void Yard::note_region(const std::string& region, const std::optional<Error>& fault, Instant now) {
+void CampaignTable::note_region(const std::string& region, const std::optional<Error>& fault, Instant now) {
   const std::lock_guard lock(mutex_);
   RegionState& state = regions_[region];
   if (!fault) {
@@ -145,23 +145,23 @@ void Yard::note_region(const std::string& region, const std::optional<Error>& fa
   state.why_not = fault->message;
 }
 
-std::map<std::string, RegionState> Yard::regions() const {
+std::map<std::string, RegionState> CampaignTable::regions() const {
   const std::lock_guard lock(mutex_);
   return regions_;
 }
 
-void Yard::note_trouble(const std::string& campaign, const std::string& trouble) {
+void CampaignTable::set_last_error(const std::string& campaign, const std::string& last_error) {
   const std::lock_guard lock(mutex_);
-  troubles_[campaign] = trouble;
+  last_errors_[campaign] = last_error;
 }
 
-std::string Yard::trouble(const std::string& campaign) const {
+std::string CampaignTable::last_error(const std::string& campaign) const {
   const std::lock_guard lock(mutex_);
-  const auto found = troubles_.find(campaign);
-  return found == troubles_.end() ? "" : found->second;
+  const auto found = last_errors_.find(campaign);
+  return found == last_errors_.end() ? "" : found->second;
 }
 
-void Yard::wake(const std::string& waiter) {
+void CampaignTable::wake(const std::string& waiter) {
   {
     const std::lock_guard lock(mutex_);
     woken_.insert(waiter);
@@ -169,7 +169,7 @@ void Yard::wake(const std::string& waiter) {
   changed_.notify_all();
 }
 
-void Yard::end() {
+void CampaignTable::end() {
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -177,14 +177,14 @@ void Yard::end() {
   changed_.notify_all();
 }
 
-bool Yard::wait(const std::string& waiter, Duration longest) {
+bool CampaignTable::wait(const std::string& waiter, Duration longest) {
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, longest, [&] { return ended_ || woken_.count(waiter) > 0; });
   woken_.erase(waiter);
   return !ended_;
 }
 
-bool Yard::ended() const {
+bool CampaignTable::ended() const {
   const std::lock_guard lock(mutex_);
   return ended_;
 }

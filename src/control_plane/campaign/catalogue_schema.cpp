@@ -1,4 +1,4 @@
-#include "campaign/catalogue_words.hpp"
+#include "campaign/catalogue_schema.hpp"
 
 #include "base/text.hpp"
 #include "campaign/catalogue.hpp"
