@@ -2,7 +2,7 @@
 //
 //   project published             the curves that others published, on their links and with their algorithms
 //   project ours                  our plans on the same machines, with up to ten thousand ranks
-//   project allreduce HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES
+//   project allreduce HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND REDUCE_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES
 //                                 one operation between hosts of one rank, which run.py fits and measures
 //
 // Prints one JSON object per line. Every assumption is in a table below with its source, and is printed.
@@ -26,7 +26,7 @@ struct Machine {
   int ranks;
   LinkCosts local;
   LinkCosts between;
-  double fold_seconds_per_byte;
+  double reduce_seconds_per_byte;
 };
 // 25 Gbit/s with RDMA; PCIe between the GPUs.
 constexpr Machine p100_roce{"4 x P100, 25 Gbit/s RoCE", 4, {10e-6, 1 / 10e9}, {10e-6, 1 / 2.9e9}, 1 / 300e9};
@@ -41,7 +41,7 @@ Cluster cluster_of(const Machine& machine, int ranks) {
   cluster.hosts = hosts_of(ranks, machine.ranks);
   cluster.local = machine.local;
   cluster.between = machine.between;
-  cluster.fold_seconds_per_byte = machine.fold_seconds_per_byte;
+  cluster.reduce_seconds_per_byte = machine.reduce_seconds_per_byte;
   return cluster;
 }
 
@@ -153,7 +153,7 @@ int allreduce(char** arguments) {
   cluster.hosts = hosts_of(std::atoi(arguments[0]), 1);
   const auto bytes = size_t(std::atoll(arguments[1]));
   cluster.between = {std::atof(arguments[3]) / 1e6, 1 / std::atof(arguments[4])};
-  cluster.fold_seconds_per_byte = 1 / std::atof(arguments[5]);
+  cluster.reduce_seconds_per_byte = 1 / std::atof(arguments[5]);
   cluster.message_seconds = std::atof(arguments[6]) / 1e6;
   cluster.processors = std::atoi(arguments[7]);
   cluster.burst_bytes = std::atof(arguments[8]);
@@ -176,6 +176,6 @@ int main(int count, char** arguments) {
   if (what == "allreduce" && count == 11) return allreduce(arguments + 2);
   std::fprintf(stderr,
                "usage: project published | ours | allreduce HOSTS BYTES PLAN LATENCY_US BYTES_PER_SECOND "
-               "FOLD_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES\n");
+               "REDUCE_BYTES_PER_SECOND MESSAGE_US PROCESSORS BURST_BYTES\n");
   return 2;
 }

@@ -421,14 +421,14 @@ Result<Costs> measure(Transport& transport) {
     double best = 1;
     for (int i = 0; i < large_rounds; ++i) {
       const auto began = std::chrono::steady_clock::now();
-      fold(Type::f32, Reduction::sum, reinterpret_cast<std::byte*>(a.data()), operands, a.size());
+      reduce_values(Type::f32, Reduction::sum, reinterpret_cast<std::byte*>(a.data()), operands, a.size());
       best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
     }
-    costs.fold_seconds_per_byte = best / double(large_bytes / 2);
+    costs.reduce_seconds_per_byte = best / double(large_bytes / 2);
   }
   double numbers[] = {costs.local.latency_seconds, costs.local.seconds_per_byte,
                       costs.between.latency_seconds, costs.between.seconds_per_byte,
-                      costs.fold_seconds_per_byte};
+                      costs.reduce_seconds_per_byte};
   for (double& number : numbers) number = to_power_of_two(number);
 
   plan::Plan plan;

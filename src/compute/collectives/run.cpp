@@ -106,8 +106,8 @@ bool Run::carry_out(const plan::Step& step) {
     case Action::take:
       transport_.take(rank_of(step.peer), tag_of(tag_, plan_, step), {output_of(step.range), bytes});
       return true;
-    case Action::fold:
-      return fold(step);
+    case Action::reduce:
+      return reduce_values(step);
   }
   return true;
 }
@@ -147,13 +147,14 @@ void Run::combine(std::byte* out, const plan::Step& step) {
     workspace_.places.push_back(place);
   }
   if (workspace_.given.empty())
-    return collectives::fold(buffers_.type, buffers_.reduction, out, operands, step.range.size(), divisor);
+    return collectives::reduce_values(buffers_.type, buffers_.reduction, out, operands, step.range.size(),
+                                      divisor);
   given_ = step.range;
   const size_t block = given_block_bytes / element_bytes_;
   for (size_t begin = 0; begin < step.range.size(); begin += block) {
     const size_t size = std::min(block, step.range.size() - begin);
     const size_t bytes = size * element_bytes_;
-    collectives::fold(buffers_.type, buffers_.reduction, out, operands, size, divisor);
+    collectives::reduce_values(buffers_.type, buffers_.reduction, out, operands, size, divisor);
     for (std::byte*& place : workspace_.places) {
       std::memcpy(place, out, bytes);
       place += bytes;
@@ -163,7 +164,7 @@ void Run::combine(std::byte* out, const plan::Step& step) {
   }
 }
 
-bool Run::fold(const plan::Step& step) {
+bool Run::reduce_values(const plan::Step& step) {
   std::byte* const out = output_of(step.range);
   if (aside_ != nullptr) {
     if (!transport_.all_sent()) return false;

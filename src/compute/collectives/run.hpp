@@ -62,7 +62,7 @@ class Run {
   void begin_round();
   // Return false when the step must wait.
   bool carry_out(const plan::Step& step);
-  bool fold(const plan::Step& step);
+  bool reduce_values(const plan::Step& step);
   void send(const plan::Step& step);
   // Reduces into the output of this rank, and into the memory that peers lent for the result.
   void combine(std::byte* out, const plan::Step& step);

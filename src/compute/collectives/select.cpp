@@ -58,7 +58,7 @@ size_t chunk_bytes_for(Operation operation, Algorithm algorithm, const Placement
 
 // Sending to all ranks is one copy in shared memory, and one per rank over a network.
 double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ranks, bool shared,
-                  const LinkCosts& link, double fold) {
+                  const LinkCosts& link, double reduce_seconds) {
   if (ranks == 1) return 0;
   plan::Plan shape;
   shape.operation = operation;
@@ -83,7 +83,7 @@ double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ra
     sent += bytes * (algorithm == Algorithm::one_shot ? others * 1.25 : 2 * others / double(ranks));
   }
   return messages * link.latency_seconds + sent * link.seconds_per_byte +
-         double(cost.elements_folded) * scale * fold;
+         double(cost.elements_reduced) * scale * reduce_seconds;
 }
 
 std::string in_words(double seconds) {
@@ -136,7 +136,7 @@ std::pair<double, Algorithm> between_hosts(double bytes, const Placement& place,
   std::pair<double, Algorithm> best{std::numeric_limits<double>::infinity(), Algorithm::ring};
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::halving_doubling}) {
     const double seconds = seconds_on(Operation::allreduce, algorithm, bytes, place.hosts, false,
-                                      costs.between, costs.fold_seconds_per_byte);
+                                      costs.between, costs.reduce_seconds_per_byte);
     best = std::min(best, {seconds, algorithm}, [](auto& a, auto& b) { return a.first < b.first; });
   }
   return best;
@@ -148,18 +148,19 @@ double modelled_seconds(Operation operation, Algorithm algorithm, size_t bytes, 
                         const Costs& costs) {
   const Placement place(hosts);
   const auto size = double(bytes);
-  const double fold = costs.fold_seconds_per_byte;
+  const double reduce_seconds = costs.reduce_seconds_per_byte;
   if (algorithm != Algorithm::hierarchical) {
     const bool shared = place.hosts == 1;
     return seconds_on(operation, algorithm, size, place.ranks, shared, shared ? costs.local : costs.between,
-                      fold) *
+                      reduce_seconds) *
            // The ranks of a host share its network link.
            (shared || algorithm == Algorithm::ring ? 1.0 : double(place.local));
   }
   return seconds_on(Operation::reduce_scatter, Algorithm::direct, size, place.local, true, costs.local,
-                    fold) +
+                    reduce_seconds) +
          between_hosts(size, place, costs).first +
-         seconds_on(Operation::all_gather, Algorithm::direct, size, place.local, true, costs.local, fold);
+         seconds_on(Operation::all_gather, Algorithm::direct, size, place.local, true, costs.local,
+                    reduce_seconds);
 }
 
 Table Table::made_from(const Costs& costs, std::span<const int> hosts) {

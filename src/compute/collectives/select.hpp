@@ -26,7 +26,7 @@ struct LinkCosts {
 struct Costs {
   LinkCosts local{0.5e-6, 1 / 16e9};    // shared memory: one copy
   LinkCosts between{15e-6, 1 / 2.5e9};  // a network, or TCP over loopback
-  double fold_seconds_per_byte = 1 / 20e9;
+  double reduce_seconds_per_byte = 1 / 20e9;
 };
 
 struct Choice {

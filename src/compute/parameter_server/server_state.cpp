@@ -22,8 +22,8 @@ std::vector<float> reduced(const std::vector<const std::vector<float>*>& operand
   std::vector<float> sum(operands[0]->size());
   std::vector<const std::byte*> bytes;
   for (const auto* each : operands) bytes.push_back(reinterpret_cast<const std::byte*>(each->data()));
-  collectives::fold(collectives::Type::f32, collectives::Reduction::sum,
-                    reinterpret_cast<std::byte*>(sum.data()), bytes, sum.size());
+  collectives::reduce_values(collectives::Type::f32, collectives::Reduction::sum,
+                             reinterpret_cast<std::byte*>(sum.data()), bytes, sum.size());
   return sum;
 }
 

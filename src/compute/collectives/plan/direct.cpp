@@ -51,7 +51,7 @@ void send_inputs(const Plan& plan, size_t index, Steps& steps) {
   // Each rank begins with another peer, so that not all send to the same rank at once.
   for (int k = 1; k < plan.ranks; ++k) {
     const int peer = around(plan.rank + k, plan.ranks);
-    const Use use = plan.operation == Operation::allreduce ? Use::lent : Use::folded;
+    const Use use = plan.operation == Operation::allreduce ? Use::lent : Use::reduced;
     add_send(steps, peer, part_of(plan, index, peer), use, true);
   }
 }
@@ -61,7 +61,7 @@ void combine_own(const Plan& plan, size_t index, Steps& steps) {
   for (int peer = 0; peer < plan.ranks; ++peer) {
     if (peer != plan.rank) add_receive(steps, peer, own);
   }
-  add_fold(steps, own, plan.ranks - 1, plan.rank, plan.finishes, true);
+  add_reduction(steps, own, plan.ranks - 1, plan.rank, plan.finishes, true);
 }
 
 void take_results(const Plan& plan, size_t index, Steps& steps) {

@@ -88,10 +88,10 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   const bool last = round + 1 == halving_doubling::rounds(plan);
   if (first || last) {
     if (plan.rank >= 2 * all.left_over) return;
-    if (first && seat < 0) add_send(steps, plan.rank - 1, everything, Use::folded);
+    if (first && seat < 0) add_send(steps, plan.rank - 1, everything, Use::reduced);
     if (first && seat >= 0) {
       add_receive(steps, plan.rank + 1, everything);
-      add_fold(steps, everything, 1, 1, false);
+      add_reduction(steps, everything, 1, 1, false);
     }
     if (last && seat < 0) add_take(steps, plan.rank - 1, everything);
     if (last && seat >= 0) add_send(steps, plan.rank + 1, everything, Use::taken);
@@ -103,9 +103,9 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
     const int peer_seat = seat ^ 1 << turn;
     const int peer = all.rank_of(peer_seat);
     const Range kept = held(plan, seat, turn + 1);
-    add_send(steps, peer, held(plan, peer_seat, turn + 1), Use::folded);
+    add_send(steps, peer, held(plan, peer_seat, turn + 1), Use::reduced);
     add_receive(steps, peer, kept);
-    add_fold(steps, kept, 1, 1, plan.finishes && turn + 1 == all.bits);
+    add_reduction(steps, kept, 1, 1, plan.finishes && turn + 1 == all.bits);
   } else {
     const int undone = 2 * all.bits - 1 - turn;
     const int peer_seat = seat ^ 1 << undone;
@@ -128,7 +128,7 @@ Expression expression(const Plan& plan, size_t element) {
 Cost cost(const Plan& plan) {
   const Seats all = seats(plan.ranks);
   size_t sent = 0;
-  size_t folded = 0;
+  size_t reduced = 0;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const int seat = all.seat_of(rank);
     if (seat < 0) continue;
@@ -146,11 +146,11 @@ Cost cost(const Plan& plan) {
       added += plan.elements;
     }
     sent = std::max(sent, own);
-    folded = std::max(folded, added);
+    reduced = std::max(reduced, added);
   }
   return {2 * size_t(all.bits) + (all.left_over > 0 ? 2 : 0),
           std::max(sent, all.left_over > 0 ? plan.elements : 0), 2 * size_t(plan.ranks - 1) * plan.elements,
-          folded};
+          reduced};
 }
 
 }  // namespace trainyard::collectives::plan::halving_doubling

@@ -39,14 +39,14 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
     return;
   }
   if (plan.operation == Operation::reduce && plan.rank != plan.root)
-    return add_send(steps, plan.root, part, Use::folded, true);
-  if (plan.operation == Operation::allreduce) add_send(steps, everyone, part, Use::folded, true);
+    return add_send(steps, plan.root, part, Use::reduced, true);
+  if (plan.operation == Operation::allreduce) add_send(steps, everyone, part, Use::reduced, true);
   for (int peer = 0; peer < plan.ranks; ++peer) {
     if (peer != plan.rank) add_receive(steps, peer, part);
   }
   // When input and output are the same buffer, values that others still read must not be overwritten.
   const bool guarded = plan.operation == Operation::allreduce;
-  add_fold(steps, part, plan.ranks - 1, plan.rank, plan.finishes, true, guarded);
+  add_reduction(steps, part, plan.ranks - 1, plan.rank, plan.finishes, true, guarded);
 }
 
 Cost cost(const Plan& plan) {

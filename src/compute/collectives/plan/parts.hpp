@@ -20,8 +20,8 @@ Range chunk(Range range, size_t chunk_elements, size_t index);
 void add_send(Steps& steps, int peer, Range range, Use use, bool from_input = false);
 void add_receive(Steps& steps, int peer, Range range);
 void add_take(Steps& steps, int peer, Range range);
-void add_fold(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input = false,
-              bool guarded = false);
+void add_reduction(Steps& steps, Range range, int operands, int before_ours, bool last,
+                   bool from_input = false, bool guarded = false);
 
 // The rounds, steps and costs of each algorithm. A comment above its code explains the algorithm.
 namespace one_shot {

@@ -92,16 +92,16 @@ void add_send(Steps& steps, int peer, Range range, Use use, bool from_input) {
   if (range.size() > 0) steps.push_back({Action::send, from_input, false, false, use, 0, peer, range});
 }
 void add_receive(Steps& steps, int peer, Range range) {
-  if (range.size() > 0) steps.push_back({Action::receive, false, false, false, Use::folded, 0, peer, range});
+  if (range.size() > 0) steps.push_back({Action::receive, false, false, false, Use::reduced, 0, peer, range});
 }
 void add_take(Steps& steps, int peer, Range range) {
   if (range.size() > 0) steps.push_back({Action::take, false, false, false, Use::taken, 0, peer, range});
 }
-void add_fold(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input,
-              bool guarded) {
+void add_reduction(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input,
+                   bool guarded) {
   if (range.size() > 0)
     steps.push_back(
-        {Action::fold, from_input, last, guarded, Use::taken, uint16_t(operands), before_ours, range});
+        {Action::reduce, from_input, last, guarded, Use::taken, uint16_t(operands), before_ours, range});
 }
 
 uint64_t message_number(const Plan& plan, const Step& step) {

@@ -55,16 +55,16 @@ enum class Action : uint8_t {
   send,     // sends `range` to `peer`, or to all other ranks
   receive,  // receives `range` of `peer` and keeps it for a reduction of the same round
   take,     // receives `range` of `peer` into the output
-  fold,     // reduces the own value of `range` with the oldest `operands` kept values
+  reduce,   // reduces the own value of `range` with the oldest `operands` kept values
 };
 
 inline constexpr int everyone = -1;
 
 // The use that the receiver makes of a message.
 enum class Use : uint8_t {
-  taken,   // it takes the elements unchanged
-  folded,  // it reduces them with others
-  lent     // it reduces them, and may write the result over them, since the sender takes that result
+  taken,    // it takes the elements unchanged
+  reduced,  // it reduces them with others
+  lent      // it reduces them, and may write the result over them, since the sender takes that result
 };
 
 // Sends never wait for each other; a reduction waits for its operands. At the end of a round all of its messages have
@@ -153,7 +153,7 @@ struct Cost {
   size_t latencies = 0;      // messages that depend on each other
   size_t elements_sent = 0;  // by the rank that sends most
   size_t elements_sent_by_all = 0;
-  size_t elements_folded = 0;  // received values, by the rank that reduces most
+  size_t elements_reduced = 0;  // received values, by the rank that reduces most
 };
 Cost cost(const Plan& plan);
 

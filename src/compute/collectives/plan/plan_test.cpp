@@ -222,7 +222,7 @@ TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
             for (const plan::Step& step : steps) {
               for (size_t member = 0; member < stage.team.size(); ++member) {
                 const int peer = stage.team[member];
-                if (step.action == plan::Action::fold || host_of[size_t(peer)] == host_of[size_t(rank)])
+                if (step.action == plan::Action::reduce || host_of[size_t(peer)] == host_of[size_t(rank)])
                   continue;
                 if (step.peer != plan::everyone && step.peer != int(member)) continue;
                 const bool sends = step.action == plan::Action::send;
@@ -370,7 +370,7 @@ TEST(Messages, of_one_operation_between_two_ranks_are_told_apart_and_come_in_the
         Steps steps;
         for (size_t round = 0; round < rounds(plan); ++round) add_round(plan, round, steps);
         for (const plan::Step& step : steps) {
-          if (step.action == plan::Action::fold) continue;
+          if (step.action == plan::Action::reduce) continue;
           const uint64_t number = message_number(plan, step);
           if (step.action != plan::Action::send) {
             received[{step.peer, rank}].push_back(number);
@@ -395,8 +395,8 @@ TEST(Messages, of_one_operation_between_two_ranks_are_told_apart_and_come_in_the
 // -- costs
 
 struct Counted {
-  std::vector<size_t> sent;    // by rank
-  std::vector<size_t> folded;  // by rank
+  std::vector<size_t> sent;              // by rank
+  std::vector<size_t> elements_reduced;  // by rank
   size_t latencies = 0;
 };
 
@@ -428,8 +428,8 @@ Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
           if (queue.empty()) break;
           now[index] = std::max(now[index], queue.front());
           queue.pop_front();
-        } else if (step.action == plan::Action::fold) {
-          counted.folded[index] += step.range.size() * step.operands;
+        } else if (step.action == plan::Action::reduce) {
+          counted.elements_reduced[index] += step.range.size() * step.operands;
         }
         moved = true;
       }
@@ -454,7 +454,8 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
         EXPECT_EQ(cost.elements_sent_by_all, all) << name_of(one, ranks, elements);
         EXPECT_EQ(cost.elements_sent, *std::max_element(counted.sent.begin(), counted.sent.end()))
             << name_of(one, ranks, elements);
-        EXPECT_EQ(cost.elements_folded, *std::max_element(counted.folded.begin(), counted.folded.end()))
+        EXPECT_EQ(cost.elements_reduced,
+                  *std::max_element(counted.elements_reduced.begin(), counted.elements_reduced.end()))
             << name_of(one, ranks, elements);
         // When nothing is empty or split into chunks, the latencies are exact.
         if (one.chunk_elements == 0 && elements >= size_t(ranks) && !has_blocks(one.operation)) {

@@ -37,7 +37,7 @@ constexpr size_t ahead_max = 2;
 struct Turn {
   int sent;      // index of the piece
   int received;  // index of the piece
-  bool folds;
+  bool reduces;
   bool last;
 };
 
@@ -75,14 +75,14 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   for (size_t sent = round == 0 ? 0 : round + ahead; sent < sends_end; ++sent) {
     const Turn turn = turn_of(plan, int(sent / cut));
     add_send(steps, around(plan.rank + 1, plan.ranks), part(turn.sent, sent),
-             turn.folds ? Use::folded : Use::taken);
+             turn.reduces ? Use::reduced : Use::taken);
   }
   const Turn turn = turn_of(plan, int(round / cut));
   const Range received = part(turn.received, round);
   const int previous = around(plan.rank - 1, plan.ranks);
-  if (turn.folds) {
+  if (turn.reduces) {
     add_receive(steps, previous, received);
-    add_fold(steps, received, 1, 1, turn.last && plan.finishes);
+    add_reduction(steps, received, 1, 1, turn.last && plan.finishes);
   } else {
     add_take(steps, previous, received);
   }

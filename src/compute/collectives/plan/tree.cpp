@@ -53,9 +53,9 @@ void add_reduce(const Plan& plan, Range part, Steps& steps) {
   for (int span = 1 << levels(plan.ranks); span >= smallest; span /= 2) {
     if (distance + span >= plan.ranks) continue;
     add_receive(steps, around(plan.rank + span, plan.ranks), part);
-    add_fold(steps, part, 1, 1, plan.finishes && distance == 0 && span == 1);
+    add_reduction(steps, part, 1, 1, plan.finishes && distance == 0 && span == 1);
   }
-  if (own > 0) add_send(steps, around(plan.rank - own, plan.ranks), part, Use::folded);
+  if (own > 0) add_send(steps, around(plan.rank - own, plan.ranks), part, Use::reduced);
 }
 
 void add_broadcast(const Plan& plan, Range part, Steps& steps) {

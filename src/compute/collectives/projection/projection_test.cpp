@@ -27,7 +27,7 @@ Cluster network_of(int ranks, double latency, double bytes_per_second) {
   cluster.hosts = hosts_of(ranks, 1);
   cluster.between = {latency, 1 / bytes_per_second};
   cluster.message_seconds = 0;
-  cluster.fold_seconds_per_byte = 0;
+  cluster.reduce_seconds_per_byte = 0;
   return cluster;
 }
 
@@ -62,9 +62,9 @@ TEST(Replay, OfDirectSendsAsLittleAsTheRing) {
   }
 }
 
-TEST(Replay, FoldsBehindTheWireWhenPiecesAreCut) {
+TEST(Replay, ReducesBehindTheWireWhenPiecesAreCut) {
   auto cluster = network_of(2, 0, gigabit);
-  cluster.fold_seconds_per_byte = 0.5 / gigabit;
+  cluster.reduce_seconds_per_byte = 0.5 / gigabit;
   const size_t bytes = 8 << 20;
   const double wire = double(bytes) / gigabit;  // each direction carries 2 (n-1)/n of it
   const double whole = allreduce_seconds(choice_of(Algorithm::ring), bytes, cluster);
@@ -117,7 +117,7 @@ TEST(Replay, SharesAHostsProcessorsBetweenItsRanks) {
   Cluster cluster;
   cluster.hosts = hosts_of(4, 4);
   cluster.local = {0, 1e-9};
-  cluster.fold_seconds_per_byte = 1e-9;
+  cluster.reduce_seconds_per_byte = 1e-9;
   const auto choice = choice_of(Algorithm::direct, 256 << 10);
   cluster.processors = 4;
   const double alone = allreduce_seconds(choice, 4 << 20, cluster);

@@ -205,11 +205,11 @@ class Replay {
       case Action::take:
         rank.taken.push_back(ask(rank, rank_of(rank, step.peer), bytes));
         return true;
-      case Action::fold:
+      case Action::reduce:
         for (size_t k = 0; k < step.operands; ++k)
           if (!arrived(rank, rank.kept[k])) return false;
         rank.kept.erase(rank.kept.begin(), rank.kept.begin() + step.operands);
-        occupy_processor(index, rank, double(bytes) * step.operands * cluster_.fold_seconds_per_byte);
+        occupy_processor(index, rank, double(bytes) * step.operands * cluster_.reduce_seconds_per_byte);
         return true;
     }
     return true;

@@ -28,12 +28,12 @@ struct Cluster {
   // The bytes that an idle shaped link passes at once, in each direction, before its rate applies; 0: none.
   double burst_bytes = 0;
   double message_seconds = 1e-6;  // processor time of the sender for each message over the network
-  double fold_seconds_per_byte = 1 / 20e9;
+  double reduce_seconds_per_byte = 1 / 20e9;
   // The number of copies and reductions that a host does at the same time; 0: one per rank.
   int processors = 0;
 
   // Returns the costs from which a table chooses plans.
-  Costs costs() const { return {local, between, fold_seconds_per_byte}; }
+  Costs costs() const { return {local, between, reduce_seconds_per_byte}; }
 };
 
 // Returns the hosts of `ranks` ranks with `local` ranks each; the last host may have fewer.

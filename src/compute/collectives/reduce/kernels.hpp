@@ -16,8 +16,8 @@
 namespace trainyard::collectives {
 namespace {
 
-using KernelFold = void (*)(std::byte* out, const std::byte* const* operands, size_t count, size_t elements,
-                            int divisor);
+using KernelReduce = void (*)(std::byte* out, const std::byte* const* operands, size_t count, size_t elements,
+                              int divisor);
 
 // Small enough that a block of float32 values stays in the first-level cache, large enough to amortise the
 // loops around it.
@@ -97,8 +97,8 @@ Integer divided(Integer value, int divisor) {
 }
 
 template <class Number, class Combine, bool divides>
-void fold_same(std::byte* out_bytes, const std::byte* const* operands, size_t count, size_t elements,
-               int divisor) {
+void reduce_same(std::byte* out_bytes, const std::byte* const* operands, size_t count, size_t elements,
+                 int divisor) {
   auto* out = reinterpret_cast<Number*>(out_bytes);
   const auto* first = reinterpret_cast<const Number*>(operands[0]);
   if (count == 2) {
@@ -126,8 +126,8 @@ void fold_same(std::byte* out_bytes, const std::byte* const* operands, size_t co
 // -- types that are combined as float32
 
 template <class Format, class Combine, bool divides>
-void fold_wide(std::byte* out_bytes, const std::byte* const* operands, size_t count, size_t elements,
-               int divisor) {
+void reduce_wide(std::byte* out_bytes, const std::byte* const* operands, size_t count, size_t elements,
+                 int divisor) {
   using Narrow = typename Format::Narrow;
   auto* out = reinterpret_cast<Narrow*>(out_bytes);
   if constexpr (Format::one_by_one) {
@@ -196,62 +196,62 @@ struct Eights {
 // -- the choice of a loop
 
 template <class Number, class Unsigned>
-KernelFold integers_by(Reduction reduction) {
+KernelReduce integers_by(Reduction reduction) {
   using Wrap = Wrapping<Number, Unsigned>;
   switch (reduction) {
     case Reduction::sum:
-      return fold_same<Number, typename Wrap::template By<Sum>, false>;
+      return reduce_same<Number, typename Wrap::template By<Sum>, false>;
     case Reduction::average:
-      return fold_same<Number, typename Wrap::template By<Sum>, true>;
+      return reduce_same<Number, typename Wrap::template By<Sum>, true>;
     case Reduction::minimum:
-      return fold_same<Number, Minimum, false>;
+      return reduce_same<Number, Minimum, false>;
     case Reduction::maximum:
-      return fold_same<Number, Maximum, false>;
+      return reduce_same<Number, Maximum, false>;
     case Reduction::bits_and:
-      return fold_same<Number, BitsAnd, false>;
+      return reduce_same<Number, BitsAnd, false>;
     case Reduction::bits_or:
-      return fold_same<Number, BitsOr, false>;
+      return reduce_same<Number, BitsOr, false>;
     case Reduction::bits_xor:
-      return fold_same<Number, BitsXor, false>;
+      return reduce_same<Number, BitsXor, false>;
     default:
-      return fold_same<Number, typename Wrap::template By<Product>, false>;
+      return reduce_same<Number, typename Wrap::template By<Product>, false>;
   }
 }
 
 template <class Number>
-KernelFold floats_by(Reduction reduction) {
+KernelReduce floats_by(Reduction reduction) {
   switch (reduction) {
     case Reduction::sum:
-      return fold_same<Number, Sum, false>;
+      return reduce_same<Number, Sum, false>;
     case Reduction::average:
-      return fold_same<Number, Sum, true>;
+      return reduce_same<Number, Sum, true>;
     case Reduction::minimum:
-      return fold_same<Number, Minimum, false>;
+      return reduce_same<Number, Minimum, false>;
     case Reduction::maximum:
-      return fold_same<Number, Maximum, false>;
+      return reduce_same<Number, Maximum, false>;
     default:
-      return fold_same<Number, Product, false>;
+      return reduce_same<Number, Product, false>;
   }
 }
 
 template <class Format>
-KernelFold wide_by(Reduction reduction) {
+KernelReduce wide_by(Reduction reduction) {
   switch (reduction) {
     case Reduction::sum:
-      return fold_wide<Format, Sum, false>;
+      return reduce_wide<Format, Sum, false>;
     case Reduction::average:
-      return fold_wide<Format, Sum, true>;
+      return reduce_wide<Format, Sum, true>;
     case Reduction::minimum:
-      return fold_wide<Format, Minimum, false>;
+      return reduce_wide<Format, Minimum, false>;
     case Reduction::maximum:
-      return fold_wide<Format, Maximum, false>;
+      return reduce_wide<Format, Maximum, false>;
     default:
-      return fold_wide<Format, Product, false>;
+      return reduce_wide<Format, Product, false>;
   }
 }
 
 template <class Halves>
-KernelFold kernel_for(Type type, Reduction reduction) {
+KernelReduce kernel_for(Type type, Reduction reduction) {
   switch (type) {
     case Type::f64:
       return floats_by<double>(reduction);
@@ -276,10 +276,10 @@ KernelFold kernel_for(Type type, Reduction reduction) {
     case Type::u8:
       return integers_by<uint8_t, uint32_t>(reduction);
     default:
-      if (reduction == Reduction::bits_xor) return fold_same<uint8_t, Xor, false>;
+      if (reduction == Reduction::bits_xor) return reduce_same<uint8_t, Xor, false>;
       return reduction == Reduction::sum || reduction == Reduction::maximum || reduction == Reduction::bits_or
-                 ? fold_same<uint8_t, Or, false>
-                 : fold_same<uint8_t, And, false>;
+                 ? reduce_same<uint8_t, Or, false>
+                 : reduce_same<uint8_t, And, false>;
   }
 }
 

@@ -17,8 +17,8 @@ struct PlainHalves {
 
 }  // namespace
 
-void fold_plain(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
-                size_t count, size_t elements, int divisor) {
+void reduce_plain(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
+                  size_t count, size_t elements, int divisor) {
   kernel_for<PlainHalves>(type, reduction)(out, operands, count, elements, divisor);
 }
 

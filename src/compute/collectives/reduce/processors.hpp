@@ -11,8 +11,8 @@
 
 namespace trainyard::collectives {
 
-void fold_plain(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
-                size_t count, size_t elements, int divisor);
+void reduce_plain(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
+                  size_t count, size_t elements, int divisor);
 
 void widen_plain(Type type, const std::byte* narrow, float* wide, size_t elements);
 void narrow_plain(Type type, const float* wide, std::byte* narrow, size_t elements);

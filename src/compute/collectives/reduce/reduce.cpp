@@ -48,9 +48,9 @@ std::string_view to_string(Reduction reduction) {
   return names[size_t(reduction)];
 }
 
-void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
-          size_t elements, int divisor) {
-  static const auto best = runnable_kernels().back().fold;
+void reduce_values(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
+                   size_t elements, int divisor) {
+  static const auto best = runnable_kernels().back().reduce_values;
   CHECK(!operands.empty(), "something is combined");
   CHECK(exists(type, reduction), "there is such a reduction of this type");
   if (divisor == 0 && reduction == Reduction::average) reduction = Reduction::sum;  // a later step divides
@@ -99,7 +99,7 @@ void scale(Type type, std::byte* data, size_t elements, double factor) {
 }
 
 std::vector<Kernels> runnable_kernels() {
-  std::vector<Kernels> kernels{{"plain", fold_plain, widen_plain, narrow_plain}};
+  std::vector<Kernels> kernels{{"plain", reduce_plain, widen_plain, narrow_plain}};
   add_kernels_of_this_processor(kernels);
   return kernels;
 }

@@ -19,8 +19,8 @@ namespace trainyard::collectives {
 // If divisor > 0, the result is divided by it before it is rounded (the last step of an average).
 // Requires: at least one operand; each holds `elements` values; out may be one of the operands, else it
 // overlaps none of them.
-void fold(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
-          size_t elements, int divisor = 0);
+void reduce_values(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
+                   size_t elements, int divisor = 0);
 
 // data[i] *= factor. Floats of 32 bits and fewer are multiplied as float32, by the factor rounded to float32.
 // Integers are multiplied as doubles and truncated towards zero. A product outside of 64 bits becomes the
@@ -33,11 +33,11 @@ void widen(Type type, const std::byte* narrow, float* wide, size_t elements);
 void narrow(Type type, const float* wide, std::byte* narrow, size_t elements);
 
 // A set of kernels for one kind of processor. runnable_kernels() returns those that this processor can run, the
-// plain ones first; fold() uses the last.
+// plain ones first; reduce_values() uses the last.
 struct Kernels {
   std::string_view name;
-  void (*fold)(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
-               size_t operands_count, size_t elements, int divisor);
+  void (*reduce_values)(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
+                        size_t operands_count, size_t elements, int divisor);
   void (*widen)(Type type, const std::byte* narrow, float* wide, size_t elements);
   void (*narrow)(Type type, const float* wide, std::byte* narrow, size_t elements);
 };

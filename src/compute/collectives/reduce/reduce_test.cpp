@@ -57,14 +57,14 @@ TEST(Kernels, all_give_the_bits_of_the_reference) {
                                                      [&](size_t) { return expression; });
             const int divisor = Reduction(reduction) == Reduction::average ? operands : 0;
             Bytes out(expected.size());
-            kernels.fold(Type(type), Reduction(reduction), out.data(), pointers(inputs).data(),
-                         size_t(operands), elements, divisor);
+            kernels.reduce_values(Type(type), Reduction(reduction), out.data(), pointers(inputs).data(),
+                                  size_t(operands), elements, divisor);
             ASSERT_EQ(out, expected) << kernels.name << " " << to_string(Type(type)) << " "
                                      << to_string(Reduction(reduction)) << " of " << operands << " x "
                                      << elements;
             // In place: out is the second operand.
-            kernels.fold(Type(type), Reduction(reduction), inputs[1].data(), pointers(inputs).data(),
-                         size_t(operands), elements, divisor);
+            kernels.reduce_values(Type(type), Reduction(reduction), inputs[1].data(), pointers(inputs).data(),
+                                  size_t(operands), elements, divisor);
             ASSERT_EQ(inputs[1], expected) << kernels.name << " in place";
           }
         }
@@ -105,7 +105,7 @@ TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no
           const auto expected =
               reference::reduced(type, reduction, given, [&](size_t) { return expression; });
           Bytes out(expected.size());
-          kernels.fold(type, reduction, out.data(), pointers(given).data(), count, elements, 0);
+          kernels.reduce_values(type, reduction, out.data(), pointers(given).data(), count, elements, 0);
           ASSERT_EQ(out, expected) << kernels.name << " " << to_string(type) << " " << to_string(reduction)
                                    << " of " << count;
           if (count > 2) continue;
@@ -142,8 +142,8 @@ TEST(Kernels, every_f16_and_bf16_survives_beside_zero) {
       for (size_t i = 0; i < all.size(); ++i) all[i] = uint16_t(i);
       const std::byte* operands[] = {reinterpret_cast<const std::byte*>(all.data()),
                                      reinterpret_cast<const std::byte*>(zeros.data())};
-      kernels.fold(type, Reduction::sum, reinterpret_cast<std::byte*>(out.data()), operands, 2, all.size(),
-                   0);
+      kernels.reduce_values(type, Reduction::sum, reinterpret_cast<std::byte*>(out.data()), operands, 2,
+                            all.size(), 0);
       const uint16_t infinity = type == Type::f16 ? 0x7c00 : 0x7f80;
       const uint16_t quiet = type == Type::f16 ? 0x200 : 0x40;
       for (size_t i = 0; i < all.size(); ++i) {
@@ -167,8 +167,8 @@ TEST(Kernels, rounding_to_f16_is_the_same_everywhere) {
     std::vector<uint16_t> out(a.size());
     const std::byte* operands[] = {reinterpret_cast<const std::byte*>(a.data()),
                                    reinterpret_cast<const std::byte*>(b.data())};
-    kernels.fold(Type::f16, Reduction::product, reinterpret_cast<std::byte*>(out.data()), operands, 2,
-                 a.size(), 0);
+    kernels.reduce_values(Type::f16, Reduction::product, reinterpret_cast<std::byte*>(out.data()), operands,
+                          2, a.size(), 0);
     for (uint16_t& bits : out) bits = is_nan(bits) ? 0x7e00 : bits;  // all NaN count as equal
     if (expected.empty()) expected = out;
     ASSERT_EQ(out, expected) << kernels.name;

@@ -1,7 +1,7 @@
 #include <immintrin.h>
 
 #include "collectives/reduce/kernels.hpp"
-#include "collectives/reduce/x86/folds.hpp"
+#include "collectives/reduce/x86/reductions.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -30,8 +30,8 @@ struct WideHalves {
 
 }  // namespace
 
-void fold_avx512(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
-                 size_t count, size_t elements, int divisor) {
+void reduce_avx512(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
+                   size_t count, size_t elements, int divisor) {
   kernel_for<WideHalves>(type, reduction)(out, operands, count, elements, divisor);
 }
 

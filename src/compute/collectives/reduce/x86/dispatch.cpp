@@ -1,7 +1,7 @@
 #include <cpuid.h>
 
 #include "collectives/reduce/processors.hpp"
-#include "collectives/reduce/x86/folds.hpp"
+#include "collectives/reduce/x86/reductions.hpp"
 
 namespace trainyard::collectives {
 
@@ -18,12 +18,12 @@ bool converts_halves() {
 
 void add_kernels_of_this_processor(std::vector<Kernels>& kernels) {
   if (!__builtin_cpu_supports("avx2") || !converts_halves()) return;
-  kernels.push_back({"avx2", fold_avx2, widen_avx2, narrow_avx2});
+  kernels.push_back({"avx2", reduce_avx2, widen_avx2, narrow_avx2});
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")) {
     return;
   }
-  kernels.push_back({"avx512", fold_avx512, widen_avx512, narrow_avx512});
+  kernels.push_back({"avx512", reduce_avx512, widen_avx512, narrow_avx512});
 }
 
 void relax_core() { __builtin_ia32_pause(); }

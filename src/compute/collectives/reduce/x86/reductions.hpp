@@ -9,10 +9,10 @@
 
 namespace trainyard::collectives {
 
-void fold_avx2(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands, size_t count,
-               size_t elements, int divisor);
-void fold_avx512(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
+void reduce_avx2(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
                  size_t count, size_t elements, int divisor);
+void reduce_avx512(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
+                   size_t count, size_t elements, int divisor);
 void widen_avx2(Type type, const std::byte* narrow, float* wide, size_t elements);
 void narrow_avx2(Type type, const float* wide, std::byte* narrow, size_t elements);
 void widen_avx512(Type type, const std::byte* narrow, float* wide, size_t elements);
