@@ -2,19 +2,18 @@
 
 #include "base/check.hpp"
 #include "base/log.hpp"
-#include "containers/rootless_sandbox.hpp"
 
 namespace trainyard::launch {
 
 bool DirectGate::enter(const networks::Egress& egress) {
   const std::lock_guard lock(mutex_);
   // In a rootless sandbox each network's rules name the machine's own addresses, which change.
-  if (impossible_ || containers::in_rootless_sandbox()) return false;
+  if (impossible_ || system_.in_rootless_sandbox()) return false;
   const bool changed = !made_ || firewall_.egress != egress;
   // Checked each time: a flush of the machine's rules removes ours with them.
-  if (changed || !networks::has_firewall_table(firewall_.table)) {
+  if (changed || !system_.has_firewall_table(firewall_.table)) {
     firewall_.egress = egress;
-    if (const auto made = networks::make_firewall(firewall_); !made) {
+    if (const auto made = system_.make_firewall(firewall_); !made) {
       impossible_ = true;
       log(Level::warning, "launch", "gangs of one host get bridges: " + made.error().message);
       return false;
@@ -34,7 +33,7 @@ Result<void> DirectGate::leave(size_t networks) {
   const std::lock_guard lock(mutex_);
   CHECK(networks <= networks_, "who leaves has entered");
   networks_ -= networks;
-  return networks_ > 0 ? ok() : networks::remove_firewall_tables({firewall_.table});
+  return networks_ > 0 ? ok() : system_.remove_firewall_tables({firewall_.table});
 }
 
 }  // namespace trainyard::launch

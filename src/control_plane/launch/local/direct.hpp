@@ -8,13 +8,15 @@
 #include <mutex>
 
 #include "base/result.hpp"
+#include "launch/local/local_system.hpp"
 #include "networks/network.hpp"
 
 namespace trainyard::launch {
 
 class DirectGate {
  public:
-  explicit DirectGate(networks::DirectFirewall firewall) : firewall_(std::move(firewall)) {}
+  DirectGate(LocalSystem& system, networks::DirectFirewall firewall)
+      : system_(system), firewall_(std::move(firewall)) {}
 
   // Counts one more network, and makes the firewall with those rules if needed. False: it cannot be made;
   // nothing is counted.
@@ -26,6 +28,7 @@ class DirectGate {
   const networks::DirectFirewall& firewall() const { return firewall_; }
 
  private:
+  LocalSystem& system_;
   networks::DirectFirewall firewall_;
   std::mutex mutex_;
   size_t networks_ = 0;      // guarded by mutex_

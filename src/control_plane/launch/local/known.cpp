@@ -1,16 +1,11 @@
 #include "launch/local/known.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <filesystem>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "containers/container.hpp"
 #include "launch/local/local.hpp"
-#include "os/files.hpp"
-#include "os/mounts.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -32,23 +27,16 @@ constexpr const char* kTakenFile = "taken";
 constexpr int64_t kIdleVersionMin = 2;
 constexpr size_t kIdleBytesMax = 20;
 
-Result<void> rename(const std::string& from, const std::string& to) {
-  std::error_code error;
-  std::filesystem::rename(from, to, error);
-  if (error) return from_errno("renaming to " + to, error.value());
-  return ok();
-}
-
 // Written under another name and renamed: a reader sees it whole. Not synced: after a power cut no agent is
 // left.
-Result<void> write_whole(const std::string& path, const std::string& text) {
+Result<void> write_whole(Files& files, const std::string& path, const std::string& text) {
   const std::string beside = path + ".new";
-  TRY(os::write_file(beside, text, 0600));
-  return rename(beside, path);
+  TRY(files.write(beside, text, 0600));
+  return files.rename(beside, path);
 }
 
-std::optional<ProcessIdentity> read_agent(const std::string& directory) {
-  const auto text = os::read_file(directory + "/" + kAgentFile, kRecordBytesMax);
+std::optional<ProcessIdentity> read_agent(Files& files, const std::string& directory) {
+  const auto text = files.read(directory + "/" + kAgentFile, kRecordBytesMax);
   if (!text) return {};
   const auto json = parse_json(*text);
   if (!json) return {};
@@ -57,19 +45,19 @@ std::optional<ProcessIdentity> read_agent(const std::string& directory) {
   return ProcessIdentity{pid_t(*process), uint64_t(*started)};
 }
 
-Result<Record> read_record(const std::string& attempt_directory) {
-  const std::string text = TRY(os::read_file(attempt_directory + "/" + kRecordFile, kRecordBytesMax));
+Result<Record> read_record(Files& files, const std::string& attempt_directory) {
+  const std::string text = TRY(files.read(attempt_directory + "/" + kRecordFile, kRecordBytesMax));
   return record_from_json(TRY(parse_json(text)));
 }
 
 // Kills all processes that carry the attempt's mark.
-Result<void> kill_marked(const std::string& attempt_directory) {
+Result<void> kill_marked(os::Processes& processes, const std::string& attempt_directory) {
   for (int pass = 0; pass < kKillPassesMax; pass++) {
     bool found = false;
-    for (const auto& [identity, value] : os::find_marked(kAttemptVariable)) {
+    for (const auto& [identity, value] : processes.find_marked(kAttemptVariable)) {
       if (value != attempt_directory) continue;
       found = true;
-      TRY(os::kill_and_wait(identity, kKillMax));
+      TRY(processes.kill_and_wait(identity, kKillMax));
     }
     if (!found) return ok();
   }
@@ -78,22 +66,22 @@ Result<void> kill_marked(const std::string& attempt_directory) {
 
 // True if all its agents have ended after they had undone everything: then nothing runs, and nothing is
 // mounted.
-bool left_in_order(const KnownAttempt& known) {
+bool left_in_order(const LocalParts& parts, const KnownAttempt& known) {
   for (size_t i = 0; i < known.agents.size(); i++)
-    if (!known.agents[i].started || os::is_alive(known.agents[i].identity) ||
-        !os::exists(known.host(i) + "/" + kLeftFile))
+    if (!known.agents[i].started || parts.processes.is_alive(known.agents[i].identity) ||
+        !parts.files.exists(known.host(i) + "/" + kLeftFile))
       return false;
   return true;
 }
 
 // Takes the agent of that directory, if it waits. True: it is ours now.
-bool take_agent(const std::string& directory) {
-  return std::rename((directory + "/" + kIdleFile).c_str(), (directory + "/" + kTakenFile).c_str()) == 0;
+bool take_agent(Files& files, const std::string& directory) {
+  return bool(files.rename(directory + "/" + kIdleFile, directory + "/" + kTakenFile));
 }
 
 // True if the agent of that directory waits for an order, and supports everything in a present one.
-bool waits_for_orders(const std::string& directory) {
-  const auto text = os::read_file(directory + "/" + kIdleFile, kIdleBytesMax);
+bool waits_for_orders(Files& files, const std::string& directory) {
+  const auto text = files.read(directory + "/" + kIdleFile, kIdleBytesMax);
   if (!text) return false;
   const auto version = parse_int(*text);
   return version && *version >= kIdleVersionMin;
@@ -103,34 +91,34 @@ bool waits_for_orders(const std::string& directory) {
 // is put in its place. So the next record without the order, or next to `taken`, belongs to an agent that was
 // taken; the order without `taken` to one that was not. The agent removes the order before `taken`, so
 // `taken` is looked for first.
-Result<void> settle_handing_over(const std::string& attempt_directory, const std::string& host_directory) {
+Result<void> settle_handing_over(Files& files, const std::string& attempt_directory,
+                                 const std::string& host_directory) {
   const std::string next_record = host_directory + "/" + kNextRecordFile;
   const std::string order = host_directory + "/" + kNextFile;
-  const bool taken = os::exists(host_directory + "/" + kTakenFile);
-  const bool undone = !taken && os::exists(order);
-  if (os::exists(next_record)) {
+  const bool taken = files.exists(host_directory + "/" + kTakenFile);
+  const bool undone = !taken && files.exists(order);
+  if (files.exists(next_record)) {
     if (undone)
-      TRY(os::remove_all(next_record));
+      TRY(files.remove_all(next_record));
     else
-      TRY(rename(next_record, attempt_directory + "/" + kRecordFile));
+      TRY(files.rename(next_record, attempt_directory + "/" + kRecordFile));
   }
-  if (undone) TRY(os::remove_all(order));
+  if (undone) TRY(files.remove_all(order));
   return ok();
 }
 
 }  // namespace
 
-Result<Places> places_of(const std::string& data_directory, const std::string& run_directory) {
-  std::error_code error;
-  const auto resolved = std::filesystem::canonical(data_directory, error);
-  if (error) return from_errno("looking at " + data_directory, error.value());
-  return Places{resolved.string(), server_mark(resolved.string()), run_directory};
+Result<Places> places_of(const std::string& data_directory, const std::string& run_directory,
+                         const LocalParts& parts) {
+  const std::string resolved = TRY(parts.system.resolve(data_directory));
+  return Places{resolved, server_mark(resolved), run_directory};
 }
 
-bool KnownAgent::is_alive() {
+bool KnownAgent::is_alive(os::Processes& processes) {
   if (ended) return false;
-  if (!watch) watch.emplace(identity);
-  ended = !watch->is_alive();
+  if (!watch) watch = processes.watch(identity);
+  ended = !watch();
   return !ended;
 }
 
@@ -142,93 +130,97 @@ bool KnownAttempt::any_started() const {
   return std::any_of(agents.begin(), agents.end(), [](const auto& agent) { return agent.started; });
 }
 
-Result<void> write_record(const std::string& attempt_directory, const Record& record) {
-  return write_whole(attempt_directory + "/" + kRecordFile, dump(to_json(record)));
+Result<void> write_record(const LocalParts& parts, const std::string& attempt_directory,
+                          const Record& record) {
+  return write_whole(parts.files, attempt_directory + "/" + kRecordFile, dump(to_json(record)));
 }
 
-Result<void> write_agent(const std::string& host_directory, const ProcessIdentity& identity) {
-  return write_whole(host_directory + "/" + kAgentFile,
+Result<void> write_agent(const LocalParts& parts, const std::string& host_directory,
+                         const ProcessIdentity& identity) {
+  return write_whole(parts.files, host_directory + "/" + kAgentFile,
                      dump({{"process", identity.process}, {"started", identity.started}}));
 }
 
-Result<KnownAttempt> load_attempt(const std::string& attempt_directory) {
-  TRY(settle_handing_over(attempt_directory, attempt_directory + "/0"));
-  auto record = TRY(read_record(attempt_directory));
+Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& attempt_directory) {
+  TRY(settle_handing_over(parts.files, attempt_directory, attempt_directory + "/0"));
+  auto record = TRY(read_record(parts.files, attempt_directory));
   KnownAttempt known{attempt_directory, std::move(record)};
   known.agents.resize(known.record.network.hosts.size());
   std::optional<std::vector<os::MarkedProcess>> marked;
   for (size_t i = 0; i < known.agents.size(); i++) {
     KnownAgent& agent = known.agents[i];
     const std::string directory = known.host(i);
-    if (const auto identity = read_agent(directory)) {
+    if (const auto identity = read_agent(parts.files, directory)) {
       agent = {true, false, *identity};
       continue;
     }
-    if (!os::exists(directory)) continue;
-    if (!marked) marked = os::find_marked(kHostVariable);
+    if (!parts.files.exists(directory)) continue;
+    if (!marked) marked = parts.processes.find_marked(kHostVariable);
     for (const auto& [identity, value] : *marked) {
       // The agent is older than the processes that it started.
       if (value == directory && (!agent.started || identity.started < agent.identity.started))
         agent = {true, false, identity};
     }
     if (agent.started) {
-      TRY(write_agent(directory, agent.identity));
-    } else if (os::exists(directory + "/alive")) {
+      TRY(write_agent(parts, directory, agent.identity));
+    } else if (parts.files.exists(directory + "/alive")) {
       agent.started = true;  // it ran, and has ended
     }
   }
   return known;
 }
 
-Result<bool> hand_over(KnownAttempt& known, const domain::AttemptId& attempt, const std::string& token,
-                       const std::string& order) {
+Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known, const domain::AttemptId& attempt,
+                       const std::string& token, const std::string& order) {
   const std::string directory = known.host(0);
-  if (!waits_for_orders(directory)) return false;
+  if (!waits_for_orders(parts.files, directory)) return false;
   Record next = known.record;
   next.attempt = attempt;
   next.token = token;
   const std::string next_record = directory + "/" + kNextRecordFile;
-  TRY(write_whole(directory + "/" + kNextFile, order));
-  TRY(write_whole(next_record, dump(to_json(next))));
-  if (take_agent(directory)) {
+  TRY(write_whole(parts.files, directory + "/" + kNextFile, order));
+  TRY(write_whole(parts.files, next_record, dump(to_json(next))));
+  if (take_agent(parts.files, directory)) {
     known.record = std::move(next);
     // The agent has the order in any case; the next server puts the record in its place.
-    if (const auto put = rename(next_record, known.directory + "/" + kRecordFile); !put)
+    if (const auto put = parts.files.rename(next_record, known.directory + "/" + kRecordFile); !put)
       log(Level::error, "launch", "writing down who was handed an agent", {{"why", put.error().message}});
     return true;
   }
-  TRY(os::remove_all(next_record));
-  TRY(os::remove_all(directory + "/" + kNextFile));
+  TRY(parts.files.remove_all(next_record));
+  TRY(parts.files.remove_all(directory + "/" + kNextFile));
   return false;
 }
 
 bool Marked::may_run(const std::string& attempt_directory, uint64_t before) {
   if (looks_ <= before) {
     values_.clear();
-    for (auto& [identity, value] : os::find_marked(kAttemptVariable)) values_.insert(std::move(value));
+    for (auto& [identity, value] : processes_.find_marked(kAttemptVariable)) values_.insert(std::move(value));
     looks_++;
   }
   return values_.contains(attempt_directory);
 }
 
-Result<void> remove_from_machine(const std::string& attempt_directory, const KnownAttempt* known,
-                                 Marked* marked) {
-  if (known && left_in_order(*known)) return ok();
+Result<void> remove_from_machine(const LocalParts& parts, const std::string& attempt_directory,
+                                 const KnownAttempt* known, Marked* marked) {
+  if (known && left_in_order(parts, *known)) return ok();
   if (known)
     for (const auto& agent : known->agents)
-      if (agent.started && agent.identity.process > 0) TRY(os::kill_and_wait(agent.identity, kKillMax));
+      if (agent.started && agent.identity.process > 0)
+        TRY(parts.processes.kill_and_wait(agent.identity, kKillMax));
   const auto gone_since = known && marked ? known->gone_since.value_or(marked->looks()) : 0;
-  if (!marked || marked->may_run(attempt_directory, gone_since)) TRY(kill_marked(attempt_directory));
-  if (const auto names = os::list_directory(attempt_directory))
+  if (!marked || marked->may_run(attempt_directory, gone_since))
+    TRY(kill_marked(parts.processes, attempt_directory));
+  if (const auto names = parts.files.list_directory(attempt_directory))
     for (const auto& name : *names)
-      if (name != kRecordFile) TRY(containers::remove_containers_in(attempt_directory + "/" + name));
-  return os::unmount_below(attempt_directory);
+      if (name != kRecordFile) TRY(parts.system.remove_containers_in(attempt_directory + "/" + name));
+  return parts.system.unmount_below(attempt_directory);
 }
 
-Result<void> remove_files(const std::string& attempt_directory) {
-  if (const auto names = os::list_directory(attempt_directory))
+Result<void> remove_files(const LocalParts& parts, const std::string& attempt_directory) {
+  if (const auto names = parts.files.list_directory(attempt_directory))
     for (const auto& name : *names)
-      if (name != kRecordFile) TRY(os::remove_all(attempt_directory + "/" + name));
+      if (name != kRecordFile) TRY(parts.files.remove_all(attempt_directory + "/" + name));
   return ok();
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,8 +14,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "launch/local/local_system.hpp"
 #include "launch/local/plan.hpp"
-#include "os/files.hpp"
 #include "os/process_identity.hpp"
 
 namespace trainyard::launch {
@@ -33,15 +34,16 @@ struct Places {
   std::string attempt(const domain::AttemptId& id) const { return attempts() + "/" + id.text(); }
   std::string namespaces() const { return run_directory + "/" + mark; }
 };
-Result<Places> places_of(const std::string& data_directory, const std::string& run_directory);
+Result<Places> places_of(const std::string& data_directory, const std::string& run_directory,
+                         const LocalParts& parts);
 
 // The known state of one host's agent.
 struct KnownAgent {
   bool started = false, ended = false;
-  os::ProcessIdentity identity;  // invalid for one that was started and about which nothing is known
-  std::optional<os::ProcessWatch> watch = {};  // from the first query on
+  os::ProcessIdentity identity;      // invalid for one that was started and about which nothing is known
+  std::function<bool()> watch = {};  // from the first query on
   // An agent that has ended does not live again.
-  bool is_alive();
+  bool is_alive(os::Processes& processes);
 };
 
 struct KnownAttempt {
@@ -60,37 +62,41 @@ struct KnownAttempt {
   std::string host(size_t index) const { return directory + "/" + std::to_string(index); }
 };
 
-Result<void> write_record(const std::string& attempt_directory, const Record& record);
-Result<void> write_agent(const std::string& host_directory, const os::ProcessIdentity& identity);
+Result<void> write_record(const LocalParts& parts, const std::string& attempt_directory,
+                          const Record& record);
+Result<void> write_agent(const LocalParts& parts, const std::string& host_directory,
+                         const os::ProcessIdentity& identity);
 // Reads what a former server left: the record, and each host's agent. An agent that was started in the
 // instant before that server died is not recorded; it is found by its mark. An unfinished host reuse is
 // completed where the agent was taken, and undone otherwise.
-Result<KnownAttempt> load_attempt(const std::string& attempt_directory);
+Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& attempt_directory);
 
 // Passes the order to the gang's one agent, which has ended its job. False: it does not wait for an order, or
 // belongs to a release that would not obey all of it, and nothing has changed. Requires: one host.
-Result<bool> hand_over(KnownAttempt& known, const domain::AttemptId& attempt, const std::string& token,
-                       const std::string& order);
+Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known, const domain::AttemptId& attempt,
+                       const std::string& token, const std::string& order);
 
 // Looks for processes with our marks in all of /proc, which takes some milliseconds: one look serves for all
 // attempts whose agents had ended before it. Only a marked process starts another.
 class Marked {
  public:
+  explicit Marked(os::Processes& processes) : processes_(processes) {}
   // The number of looks so far.
   uint64_t looks() const { return looks_; }
   // True if a process of the attempt may still run, by a look after the first `before`.
   bool may_run(const std::string& attempt_directory, uint64_t before);
 
  private:
+  os::Processes& processes_;
   uint64_t looks_ = 0;
   std::set<std::string> values_;
 };
 
 // Removes everything on the machine that is not in the attempt's directory, except its network. `known`:
 // nullptr, or the attempt.
-Result<void> remove_from_machine(const std::string& attempt_directory, const KnownAttempt* known,
-                                 Marked* marked = nullptr);
+Result<void> remove_from_machine(const LocalParts& parts, const std::string& attempt_directory,
+                                 const KnownAttempt* known, Marked* marked = nullptr);
 // Removes the attempt's directory, the record last: until then a later server knows what to remove.
-Result<void> remove_files(const std::string& attempt_directory);
+Result<void> remove_files(const LocalParts& parts, const std::string& attempt_directory);
 
 }  // namespace trainyard::launch

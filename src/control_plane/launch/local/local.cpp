@@ -1,39 +1,25 @@
 #include "launch/local/local.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <set>
 #include <thread>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "containers/container.hpp"
 #include "containers/gpu_memory.hpp"
 #include "launch/local/direct.hpp"
 #include "launch/local/known.hpp"
 #include "launch/local/reaper.hpp"
-#include "os/files.hpp"
-#include "os/process.hpp"
+#include "launch/local/stepped_launcher.hpp"
+#include "launch/local/strays.hpp"
 #include "preflight/preflight.hpp"
 
 namespace trainyard::launch {
 namespace {
 
-using os::ProcessIdentity;
-
-// Two servers of one machine choose networks one after the other; each holds the lock for some 20 ms.
-constexpr Duration kLockWaitMax = 10s;
-constexpr const char* kResolverFile = "/etc/resolv.conf";
-constexpr size_t kResolverBytesMax = 64 << 10;  // some lines
-constexpr const char* kOwnerFile = "data-directory";
 // The path by which an agent opens the namespace that is its standard input.
 constexpr const char* kNamespaceOfInput = "/proc/self/fd/0";
-
-Result<os::FileLock> lock_networks(const std::string& run_directory) {
-  TRY(os::make_directories(run_directory, 0755));
-  return os::FileLock::take_within(run_directory + "/lock", kLockWaitMax);
-}
 
 // Adds the devices that all GPUs of a machine share, for NVIDIA's.
 std::string with_shared_devices(const std::vector<std::string>& cards) {
@@ -47,34 +33,38 @@ std::string with_shared_devices(const std::vector<std::string>& cards) {
   return text;
 }
 
-class LocalLauncher final : public Launcher {
+class LocalLauncher final : public SteppedLauncher {
  public:
-  LocalLauncher(LocalSettings settings, Places places, networks::Subnet pool, Clock& clock)
-      : settings_(std::move(settings)),
+  LocalLauncher(LocalSettings settings, Places places, networks::Subnet pool, Clock& clock,
+                const LocalParts& parts)
+      : parts_(parts),
+        settings_(std::move(settings)),
         places_(std::move(places)),
         pool_(pool),
         next_address_(pool.base),
-        gate_(direct_firewall(places_.mark, pool)),
-        reaper_(clock),
+        gate_(parts.system, direct_firewall(places_.mark, pool)),
+        reaper_(
+            clock, [this](const auto& networks) { return parts_.system.remove_networks(networks); }, {},
+            parts.own_threads),
         direct_reaper_(
             clock,
             [this](const auto& networks) -> Result<void> {
-              TRY(networks::remove_networks(networks));
+              TRY(parts_.system.remove_networks(networks));
               return gate_.leave(networks.size());
             },
-            kDirectPace) {}
+            kDirectPace, parts.own_threads) {}
 
   // Loads what a former server left.
   Result<void> load() {
-    TRY(os::make_directories(places_.attempts(), 0700));
-    for (const auto& name : TRY(os::list_directory(places_.attempts()))) {
+    TRY(parts_.files.make_directories(places_.attempts(), 0700));
+    for (const auto& name : TRY(parts_.files.list_directory(places_.attempts()))) {
       const auto id = domain::parse_attempt_id(name);
       const std::string directory = places_.attempts() + "/" + name;
       if (!id) {
         log(Level::warning, "launch", "not an attempt's directory, left alone", {{"path", directory}});
         continue;
       }
-      auto known = load_attempt(directory);
+      auto known = load_attempt(parts_, directory);
       if (known && known->any_started()) {
         if (known->record.network.direct()) gate_.found(1);
         // The record counts: a reused agent may have another attempt.
@@ -91,9 +81,9 @@ class LocalLauncher final : public Launcher {
       // again.
       log(Level::info, "launch", "an attempt that was cut off while it was made or removed is removed",
           {{"attempt", name}, {"why", known ? "no agent of it was started" : known.error().message}});
-      TRY(remove_from_machine(directory, known ? &*known : nullptr));
-      if (known) TRY(networks::remove_network(known->record.network));
-      TRY(os::remove_all(directory));
+      TRY(remove_from_machine(parts_, directory, known ? &*known : nullptr));
+      if (known) TRY(parts_.system.remove_networks({known->record.network}));
+      TRY(parts_.files.remove_all(directory));
     }
     return remove_strays();
   }
@@ -118,7 +108,7 @@ class LocalLauncher final : public Launcher {
       TRY(remove(gang.attempt));
     }
     // The attempt was removed, and is wanted again: its directory is about to go.
-    if (os::exists(places_.attempt(gang.attempt))) drain();
+    if (parts_.files.exists(places_.attempt(gang.attempt))) drain();
     auto started = start(gang);
     if (!started && started.error().kind == Kind::exhausted && !waiting().empty()) {
       // Addresses that will be free in a moment.
@@ -129,7 +119,7 @@ class LocalLauncher final : public Launcher {
     if (started) return started;
     auto removed = remove(gang.attempt);
     drain();
-    if (removed) removed = os::remove_all(places_.attempt(gang.attempt));
+    if (removed) removed = parts_.files.remove_all(places_.attempt(gang.attempt));
     if (!removed)
       log(Level::error, "launch", "removing what could not be started: " + removed.error().message,
           {{"attempt", gang.attempt.text()}});
@@ -142,7 +132,8 @@ class LocalLauncher final : public Launcher {
       bool any_alive = false;
       for (size_t i = 0; i < known.agents.size(); i++) {
         if (!known.agents[i].started) continue;
-        agents.push_back({id, known.record.token, domain::HostIndex(i), known.agents[i].is_alive()});
+        agents.push_back(
+            {id, known.record.token, domain::HostIndex(i), known.agents[i].is_alive(parts_.processes)});
         any_alive |= agents.back().alive;
       }
       if (!any_alive && known.complete() && !known.gone_since) known.gone_since = marked_.looks();
@@ -155,8 +146,9 @@ class LocalLauncher final : public Launcher {
     if (found == attempts_.end() || found->second.agents.size() != 1 || gang.members.size() != 1 ||
         attempts_.contains(gang.attempt))
       return false;
-    if (!found->second.agents[0].is_alive()) return false;
-    if (!TRY(launch::hand_over(found->second, gang.attempt, gang.token, gang.members[0].order))) return false;
+    if (!found->second.agents[0].is_alive(parts_.processes)) return false;
+    if (!TRY(launch::hand_over(parts_, found->second, gang.attempt, gang.token, gang.members[0].order)))
+      return false;
     auto moved = attempts_.extract(found);
     moved.key() = gang.attempt;
     attempts_.insert(std::move(moved));
@@ -167,21 +159,27 @@ class LocalLauncher final : public Launcher {
     const auto found = attempts_.find(attempt);
     if (found == attempts_.end()) return ok();  // what is not known is not there, or waits for the reaper
     const std::string directory = found->second.directory;
-    TRY(remove_from_machine(directory, &found->second, &marked_).in("removing attempt " + attempt.text()));
-    TRY(remove_files(directory));
+    TRY(remove_from_machine(parts_, directory, &found->second, &marked_)
+            .in("removing attempt " + attempt.text()));
+    TRY(remove_files(parts_, directory));
     const auto& network = found->second.record.network;
     // Its namespace goes with the others of its round: the kernel takes as long for all of them as for one.
-    (network.direct() ? direct_reaper_ : reaper_).take(network, [directory, held = found->second.held] {
-      if (auto removed = os::remove_all(directory); !removed)
+    (network.direct() ? direct_reaper_ : reaper_).take(network, [this, directory, held = found->second.held] {
+      if (auto removed = parts_.files.remove_all(directory); !removed)
         log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
     });
     attempts_.erase(found);
     return ok();
   }
 
+  void work() override {
+    reaper_.work();
+    direct_reaper_.work();
+  }
+
   ~LocalLauncher() override {
     drain();
-    if (attempts_.empty()) (void)os::remove_all(places_.namespaces());
+    if (attempts_.empty()) (void)parts_.files.remove_all(places_.namespaces());
   }
 
  private:
@@ -231,25 +229,24 @@ class LocalLauncher final : public Launcher {
   networks::Egress present_egress() const {
     networks::Egress egress = settings_.egress;
     if (!settings_.names_by_machine) return egress;
-    std::string text = "nameserver " + containers::rootless_sandbox_name_server() + "\n";
-    if (const auto of_machine = os::read_file(kResolverFile, kResolverBytesMax)) text += *of_machine;
-    for (const auto& server : networks::name_servers_of(text)) egress.services.push_back(server);
+    for (const auto& server : parts_.system.name_servers()) egress.services.push_back(server);
     return egress;
   }
 
   Result<void> start(const Gang& gang) {
     const NetworkReaper::Start start(reaper_), direct_start(direct_reaper_);
     const std::string directory = places_.attempt(gang.attempt);
-    TRY(os::make_directories(directory, 0700));
+    TRY(parts_.files.make_directories(directory, 0700));
     KnownAttempt known{directory, {}};
     {
       // Until the bridge has its address, other servers cannot see that the subnet is taken; and until the
       // owner is recorded, a sweep would remove it as an orphan.
-      const auto lock = TRY(lock_networks(places_.run_directory));
-      TRY(os::make_directories(places_.namespaces(), 0700));
-      if (const std::string owner = places_.namespaces() + "/" + kOwnerFile; !os::exists(owner))
-        TRY(os::write_file(owner, places_.data, 0600));
-      auto taken = TRY(networks::networks_in_use());
+      TRY(parts_.files.make_directories(places_.run_directory, 0755));
+      const auto lock = TRY(parts_.system.lock_networks(places_.run_directory));
+      TRY(parts_.files.make_directories(places_.namespaces(), 0700));
+      if (const std::string owner = places_.namespaces() + "/" + kOwnerFile; !parts_.files.exists(owner))
+        TRY(parts_.files.write(owner, places_.data, 0600));
+      auto taken = TRY(parts_.system.networks_in_use());
       auto egress = with_own_networks(present_egress(), taken, pool_);
       for (const auto& [id, other] : attempts_) taken.push_back(other.record.network.subnet);
       for (const auto& subnet : waiting()) taken.push_back(subnet);
@@ -274,8 +271,8 @@ class LocalLauncher final : public Launcher {
       known.agents.resize(gang.members.size());
       if (request.direct) known.held = std::make_shared<os::File>();
       attempts_[gang.attempt] = known;
-      TRY(write_record(directory, known.record));
-      auto namespaces = TRY(networks::make_network(known.record.network));
+      TRY(write_record(parts_, directory, known.record));
+      auto namespaces = TRY(parts_.system.make_network(known.record.network));
       if (request.direct) *known.held = std::move(namespaces[0]);
     }
     return start_agents(gang, attempts_[gang.attempt]);
@@ -289,9 +286,9 @@ class LocalLauncher final : public Launcher {
       if (known.agents[i].started) continue;
       const std::string directory = known.host(i);
       const networks::PrivateHost& host = known.record.network.hosts[i];
-      TRY(os::make_directories(directory, 0700));
-      TRY(os::write_file(directory + "/order.json", gang.members[i].order, 0600));
-      TRY(os::write_file(directory + "/hosts", table, 0644));
+      TRY(parts_.files.make_directories(directory, 0700));
+      TRY(parts_.files.write(directory + "/order.json", gang.members[i].order, 0600));
+      TRY(parts_.files.write(directory + "/hosts", table, 0644));
       auto environment = settings_.agent_environment;
       environment[kAttemptVariable] = attempt_directory;
       environment[kHostVariable] = directory;
@@ -317,13 +314,12 @@ class LocalLauncher final : public Launcher {
         command.emplace_back("--devices");
         command.push_back(with_shared_devices(known.record.gpus[i]));
       }
-      const pid_t process = TRY(os::start_detached(command, environment, directory + "/agent.log",
-                                                   containers::in_rootless_sandbox(),
-                                                   known.held ? known.held->descriptor() : -1));
-      const auto identity = os::identify(process);
       // One that has ended already counts as started.
-      known.agents[i] = {true, false, identity.value_or(ProcessIdentity{process, 0})};
-      TRY(write_agent(directory, known.agents[i].identity));
+      known.agents[i] = {true, false,
+                         TRY(parts_.processes.start({command, environment, directory + "/agent.log",
+                                                     parts_.system.in_rootless_sandbox(),
+                                                     known.held ? known.held->descriptor() : -1}))};
+      TRY(write_agent(parts_, directory, known.agents[i].identity));
     }
     return ok();
   }
@@ -331,93 +327,26 @@ class LocalLauncher final : public Launcher {
   // Removes what bears our mark and belongs to no known attempt.
   Result<void> remove_strays();
 
+  const LocalParts parts_;
   const LocalSettings settings_;
   const Places places_;
   const networks::Subnet pool_;
   networks::Address
       next_address_;  // subnets are used in rotation: late packets for an old gang do not reach a new one
   std::map<domain::AttemptId, KnownAttempt> attempts_;
-  Marked marked_;
+  Marked marked_{parts_.processes};
   DirectGate gate_;
   NetworkReaper reaper_, direct_reaper_;
 };
-
-// Names on this machine that belong to one server's attempts.
-struct InUse {
-  std::set<std::string> links, tables, namespace_files;
-  void add(const networks::PrivateNetwork& network, const networks::DirectFirewall& firewall) {
-    links.insert(network.bridge);
-    tables.insert(network.direct() ? firewall.table : network.table);
-    for (const auto& host : network.hosts) {
-      links.insert(host.link);
-      namespace_files.insert(host.namespace_file);
-    }
-  }
-};
-
-// Removes links, tables and namespaces that bear `mark` and are not in use. Returns what was removed.
-Result<std::vector<std::string>> remove_unused(const std::string& run_directory, const std::string& mark,
-                                               const InUse& used) {
-  std::vector<std::string> said;
-  const std::string folder = run_directory + "/" + mark;
-  if (const auto names = os::list_directory(folder))
-    for (const auto& name : *names) {
-      const std::string path = folder + "/" + name;
-      if (name == kOwnerFile || used.namespace_files.contains(path)) continue;
-      TRY(networks::remove_namespace_file(path));
-      said.push_back("network namespace " + path);
-    }
-  std::vector<std::string> links;
-  for (const auto prefix : {networks::kLinkPrefix, networks::kBridgePrefix, networks::kDirectPrefix})
-    for (const auto& name : networks::links_named(std::string(prefix) + mark))
-      if (!used.links.contains(name)) links.push_back(name);
-  TRY(networks::remove_links(links));
-  for (const auto& name : links) said.push_back("interface " + name);
-  if (!os::on_path("nft")) return said;
-  std::vector<std::string> tables;
-  for (const auto& name :
-       TRY(networks::firewall_tables_named(std::string(networks::kTablePrefix) + mark + "_")))
-    if (!used.tables.contains(name)) tables.push_back(name);
-  TRY(networks::remove_firewall_tables(tables));
-  for (const auto& name : tables) said.push_back("firewall table " + name);
-  return said;
-}
 
 Result<void> LocalLauncher::remove_strays() {
   InUse used;
   for (const auto& [id, known] : attempts_) used.add(known.record.network, gate_.firewall());
   for (const auto& what :
-       TRY(remove_unused(places_.run_directory, places_.mark, used).in("removing what a crash left")))
+       TRY(remove_unused(parts_, places_.run_directory, places_.mark, used).in("removing what a crash left")))
     log(Level::warning, "launch", "removed what a crash left", {{"what", what}});
-  if (attempts_.empty()) (void)os::remove_all(places_.namespaces());
+  if (attempts_.empty()) (void)parts_.files.remove_all(places_.namespaces());
   return ok();
-}
-
-bool is_mark(std::string_view text) {
-  return text.size() == 6 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// Marks of all servers that left something on this machine.
-Result<std::set<std::string>> marks_in_sight(const std::string& run_directory) {
-  std::set<std::string> marks;
-  if (const auto names = os::list_directory(run_directory))
-    for (const auto& name : *names)
-      if (is_mark(name)) marks.insert(name);
-  for (const auto prefix : {networks::kLinkPrefix, networks::kBridgePrefix, networks::kDirectPrefix})
-    for (const auto& name : networks::links_named(prefix))
-      if (name.size() > prefix.size() + 6 && is_mark(std::string_view(name).substr(prefix.size(), 6)))
-        marks.insert(name.substr(prefix.size(), 6));
-  if (os::on_path("nft"))
-    for (const auto& name : TRY(networks::firewall_tables_named(networks::kTablePrefix))) {
-      const auto rest = std::string_view(name).substr(networks::kTablePrefix.size());
-      if (rest.size() > 7 && rest[6] == '_' && is_mark(rest.substr(0, 6)))
-        marks.insert(std::string(rest.substr(0, 6)));
-    }
-  return marks;
-}
-
-void append(std::vector<std::string>& all, std::vector<std::string> more) {
-  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 }  // namespace
@@ -426,14 +355,21 @@ Result<int64_t> gang_hosts_max(const std::string& network_pool, bool encrypted) 
   return gang_hosts_max(TRY(networks::parse_subnet(network_pool).in("network_pool")), encrypted);
 }
 
-Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock& clock) {
+Result<std::unique_ptr<SteppedLauncher>> make_local_over(const LocalSettings& settings, Clock& clock,
+                                                         const LocalParts& parts) {
   const networks::Subnet pool = TRY(networks::parse_subnet(settings.network_pool).in("network_pool"));
   if (pool.prefix < 8) return invalid("network_pool " + pool.text() + " is larger than a /8");
-  TRY(os::make_directories(settings.data_directory, 0700));
+  TRY(parts.files.make_directories(settings.data_directory, 0700));
   auto launcher = std::make_unique<LocalLauncher>(
-      settings, TRY(places_of(settings.data_directory, settings.run_directory)), pool, clock);
+      settings, TRY(places_of(settings.data_directory, settings.run_directory, parts)), pool, clock, parts);
   TRY(launcher->load().in("finding what runs"));
-  if (os::on_path("nft")) {
+  return std::unique_ptr<SteppedLauncher>(std::move(launcher));
+}
+
+Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Clock& clock) {
+  const LocalParts parts = machine_parts();
+  auto launcher = TRY(make_local_over(settings, clock, parts));
+  if (parts.system.has_firewall()) {
     const auto opened = networks::let_through_foreign_forwarding();
     if (opened && *opened)
       log(Level::info, "launch",
@@ -444,55 +380,7 @@ Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Cloc
 }
 
 Result<std::vector<std::string>> sweep(const std::string& data_directory, const std::string& run_directory) {
-  std::vector<std::string> said;
-  std::string own_mark;
-  InUse used;
-  // One server sweeps at a time, and no gang of another server is being made.
-  std::optional<os::FileLock> lock;
-  if (os::exists(run_directory)) {
-    auto taken = lock_networks(run_directory);
-    if (!taken && taken.error().kind != Kind::denied) return std::move(taken).error();
-    if (taken) lock = std::move(*taken);  // otherwise it belongs to another user, with its contents
-  }
-  if (!data_directory.empty() && os::exists(data_directory)) {
-    const Places places = TRY(places_of(data_directory, run_directory));
-    own_mark = places.mark;
-    const auto names = os::list_directory(places.attempts());
-    for (const auto& name : names ? *names : std::vector<std::string>()) {
-      const std::string directory = places.attempts() + "/" + name;
-      if (!domain::parse_attempt_id(name)) continue;
-      auto known = load_attempt(directory);
-      const bool lives =
-          known && std::any_of(known->agents.begin(), known->agents.end(), [](const auto& agent) {
-            return agent.started && os::is_alive(agent.identity);
-          });
-      if (lives) {
-        used.add(known->record.network, direct_firewall(own_mark, known->record.network.pool));
-        continue;
-      }
-      TRY(remove_from_machine(directory, known ? &*known : nullptr));
-      if (known) TRY(networks::remove_network(known->record.network));
-    }
-    append(said, TRY(remove_unused(run_directory, own_mark, used)));
-  }
-  // Agents whose directory is gone end first; then their containers have no parent.
-  for (const auto& [identity, value] : os::find_marked(kAttemptVariable)) {
-    if (os::exists(value)) continue;
-    TRY(os::kill_and_wait(identity, kKillMax));
-    said.push_back("process " + std::to_string(identity.process) + " of " + value);
-  }
-  for (const auto& name : TRY(containers::sweep_containers())) said.push_back("container " + name);
-  for (const auto& mark : TRY(marks_in_sight(run_directory))) {
-    if (mark == own_mark) continue;
-    const auto owner = os::read_file(run_directory + "/" + mark + "/" + kOwnerFile, 64 << 10);
-    if (owner && os::exists(*owner)) continue;
-    append(said, TRY(remove_unused(run_directory, mark, InUse())));
-    TRY(os::remove_all(run_directory + "/" + mark));
-  }
-  // The next server that needs them adds them again.
-  if (os::on_path("nft") && networks::links_named(networks::kBridgePrefix).empty())
-    TRY(networks::stop_foreign_forwarding());
-  return said;
+  return sweep_over(data_directory, run_directory, machine_parts());
 }
 
 }  // namespace trainyard::launch

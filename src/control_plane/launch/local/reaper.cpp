@@ -6,8 +6,10 @@
 
 namespace trainyard::launch {
 
-NetworkReaper::NetworkReaper(Clock& clock, Remove remove, ReaperPace pace)
-    : clock_(clock), remove_(std::move(remove)), pace_(pace), thread_([this] { run(); }) {}
+NetworkReaper::NetworkReaper(Clock& clock, Remove remove, ReaperPace pace, bool own_thread)
+    : clock_(clock), remove_(std::move(remove)), pace_(pace) {
+  if (own_thread) thread_ = std::thread([this] { run(); });
+}
 
 NetworkReaper::~NetworkReaper() {
   {
@@ -15,7 +17,10 @@ NetworkReaper::~NetworkReaper() {
     stopped_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable())
+    thread_.join();
+  else
+    drain();
 }
 
 void NetworkReaper::take(networks::PrivateNetwork network, std::function<void()> then) {
@@ -54,6 +59,12 @@ void NetworkReaper::drain() {
   drains_++;
   const uint64_t begun = rounds_;
   changed_.notify_all();
+  if (!thread_.joinable()) {
+    while (!items_.empty() && round(lock)) {
+    }
+    drains_--;
+    return;
+  }
   // A round may have begun before the last item came; the next one includes it.
   changed_.wait(lock, [&] { return items_.empty() || rounds_ >= begun + 2; });
   drains_--;
@@ -71,6 +82,11 @@ std::chrono::nanoseconds NetworkReaper::due() const {
   return std::max(std::min(quiet, latest), not_before_);
 }
 
+void NetworkReaper::work() {
+  std::unique_lock lock(mutex_);
+  if (!items_.empty() && due() <= clock_.monotonic()) (void)round(lock);
+}
+
 void NetworkReaper::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -84,35 +100,40 @@ void NetworkReaper::run() {
       changed_.wait_for(lock, when - now);
       continue;
     }
-    const size_t count = in_haste() || !pace_.one_by_one ? items_.size() : 1;
-    one_may_go_ = false;
-    std::vector<networks::PrivateNetwork> networks;
-    for (size_t i = 0; i < count; i++) networks.push_back(items_[i].network);
-    lock.unlock();
-    const auto removed = remove_(networks);
-    if (!removed)
-      log(Level::error, "launch",
-          "networks of gangs that are over cannot be removed: " + removed.error().message);
-    if (removed)
-      for (size_t i = 0; i < count; i++) {
-        // Other threads only append meanwhile, which may move the items: taken out under the lock.
-        std::function<void()> then;
-        {
-          const std::lock_guard again(mutex_);
-          then = std::move(items_[i].then);
-        }
-        if (then) then();
-      }
-    lock.lock();
-    if (removed)
-      items_.erase(items_.begin(), items_.begin() + ptrdiff_t(count));
-    else
-      not_before_ = clock_.monotonic() + kRetryPause;
-    rounds_++;
-    changed_.notify_all();
+    const bool removed = round(lock);
     // The next server finds what cannot be removed here.
     if (!removed && stopped_) return;
   }
+}
+
+bool NetworkReaper::round(std::unique_lock<std::mutex>& lock) {
+  const size_t count = in_haste() || !pace_.one_by_one ? items_.size() : 1;
+  one_may_go_ = false;
+  std::vector<networks::PrivateNetwork> networks;
+  for (size_t i = 0; i < count; i++) networks.push_back(items_[i].network);
+  lock.unlock();
+  const auto removed = remove_(networks);
+  if (!removed)
+    log(Level::error, "launch",
+        "networks of gangs that are over cannot be removed: " + removed.error().message);
+  if (removed)
+    for (size_t i = 0; i < count; i++) {
+      // Other threads only append meanwhile, which may move the items: taken out under the lock.
+      std::function<void()> then;
+      {
+        const std::lock_guard again(mutex_);
+        then = std::move(items_[i].then);
+      }
+      if (then) then();
+    }
+  lock.lock();
+  if (removed)
+    items_.erase(items_.begin(), items_.begin() + ptrdiff_t(count));
+  else
+    not_before_ = clock_.monotonic() + kRetryPause;
+  rounds_++;
+  changed_.notify_all();
+  return bool(removed);
 }
 
 }  // namespace trainyard::launch

@@ -7,8 +7,8 @@
 // starts have been quiet for a while; where one start follows another, one network goes after each: until the
 // next start, the job has to run.
 //
-// Threads: callable from anywhere; works on a thread of its own. Errors: a network that cannot be removed is
-// logged and retried.
+// Threads: callable from anywhere; works on a thread of its own, or in work(). Errors: a network that cannot be
+// removed is logged and retried.
 #pragma once
 
 #include <chrono>
@@ -42,7 +42,9 @@ class NetworkReaper {
   static constexpr Duration kRetryPause = 1s;
 
   using Remove = std::function<Result<void>(const std::vector<networks::PrivateNetwork>&)>;
-  explicit NetworkReaper(Clock& clock, Remove remove = networks::remove_networks, ReaperPace pace = {});
+  // Without a thread, all removals happen in work(), drain() and the destructor.
+  explicit NetworkReaper(Clock& clock, Remove remove = networks::remove_networks, ReaperPace pace = {},
+                         bool own_thread = true);
   ~NetworkReaper();  // pending removals are completed first
 
   // `then` is called, on the reaper's thread, once it is gone.
@@ -61,6 +63,8 @@ class NetworkReaper {
   std::vector<networks::Subnet> waiting() const;
   // Returns once no removal is pending, or the last try has failed. All pending networks are removed at once.
   void drain();
+  // Does one round of removals if one is due. Requires: it has no thread.
+  void work();
 
  private:
   struct Item {
@@ -69,6 +73,8 @@ class NetworkReaper {
     std::chrono::nanoseconds since;
   };
   void run();
+  // Removes what is to go now. Returns false if that failed. Requires: lock holds mutex_, and something waits.
+  bool round(std::unique_lock<std::mutex>& lock);
   // All are removed, regardless of starts. Requires: mutex_ is held.
   bool in_haste() const { return stopped_ || drains_ > 0; }
   // When to begin, by the monotonic clock, as far as is known now. Requires: mutex_ is held.
@@ -87,7 +93,7 @@ class NetworkReaper {
   int drains_ = 0;                          // guarded by mutex_
   uint64_t rounds_ = 0;                     // guarded by mutex_
   bool stopped_ = false;                    // guarded by mutex_
-  std::thread thread_;
+  std::thread thread_;                      // none: work() is called
 };
 
 }  // namespace trainyard::launch

@@ -1,0 +1,64 @@
+// LocalSystem is what the local launcher changes on its machine besides files and processes: networks, firewalls,
+// containers, mounts. An interface, so that tests and sim/ can fail or end the launcher between any two steps.
+//
+// Threads: callable from anywhere. Errors: as the functions of networks, containers and os that have the same names.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.hpp"
+#include "base/result.hpp"
+#include "networks/network.hpp"
+#include "os/files.hpp"
+#include "os/processes.hpp"
+
+namespace trainyard::launch {
+
+class LocalSystem {
+ public:
+  virtual ~LocalSystem() = default;
+
+  // The path with all links resolved.
+  virtual Result<std::string> resolve(const std::string& path) = 0;
+
+  // Waits for the servers of this machine that are choosing a network. Held until the result is destroyed.
+  virtual Result<std::shared_ptr<void>> lock_networks(const std::string& run_directory) = 0;
+  virtual Result<std::vector<networks::Subnet>> networks_in_use() = 0;
+  virtual Result<std::vector<os::File>> make_network(const networks::PrivateNetwork& network) = 0;
+  virtual Result<void> remove_networks(const std::vector<networks::PrivateNetwork>& networks) = 0;
+  virtual std::vector<std::string> links_named(std::string_view prefix) = 0;
+  virtual Result<void> remove_links(const std::vector<std::string>& names) = 0;
+  virtual Result<void> remove_namespace_file(const std::string& path) = 0;
+
+  // True if this machine has firewall tables at all.
+  virtual bool has_firewall() = 0;
+  virtual Result<void> make_firewall(const networks::DirectFirewall& firewall) = 0;
+  virtual bool has_firewall_table(const std::string& name) = 0;
+  virtual Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) = 0;
+  virtual Result<void> remove_firewall_tables(const std::vector<std::string>& names) = 0;
+  virtual Result<void> stop_foreign_forwarding() = 0;
+  // The name servers that this machine uses.
+  virtual std::vector<networks::EgressService> name_servers() = 0;
+
+  virtual bool in_rootless_sandbox() = 0;
+  virtual Result<void> remove_containers_in(const std::string& directory) = 0;
+  virtual Result<std::vector<std::string>> sweep_containers() = 0;
+  virtual Result<void> unmount_below(const std::string& directory) = 0;
+};
+
+// What the launcher acts on. Lifetime: all outlive the launcher.
+struct LocalParts {
+  Files& files;
+  os::Processes& processes;
+  LocalSystem& system;
+  // Networks are removed on threads of the launcher's own; false: in work() of stepped_launcher.hpp.
+  bool own_threads = true;
+};
+
+// The parts of this machine. They live as long as the program.
+LocalParts machine_parts();
+
+}  // namespace trainyard::launch
