@@ -43,7 +43,7 @@ class Processes {
 };
 
 // The processes of this machine.
-class MachineProcesses final : public Processes {
+class MachineProcesses : public Processes {
  public:
   Result<ProcessIdentity> start(const DetachedProgram& program) override;
   bool is_alive(const ProcessIdentity& identity) override;

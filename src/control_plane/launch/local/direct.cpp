@@ -32,8 +32,9 @@ void DirectGate::found(size_t networks) {
 Result<void> DirectGate::leave(size_t networks) {
   const std::lock_guard lock(mutex_);
   CHECK(networks <= networks_, "who leaves has entered");
+  const auto removed = networks == networks_ ? system_.remove_firewall_tables({firewall_.table}) : ok();
   networks_ -= networks;
-  return networks_ > 0 ? ok() : system_.remove_firewall_tables({firewall_.table});
+  return removed;
 }
 
 }  // namespace trainyard::launch

@@ -35,19 +35,31 @@ Result<void> write_whole(Files& files, const std::string& path, const std::strin
   return files.rename(beside, path);
 }
 
-std::optional<ProcessIdentity> read_agent(Files& files, const std::string& directory) {
-  const auto text = files.read(directory + "/" + kAgentFile, kRecordBytesMax);
-  if (!text) return {};
+// Nothing: the file is missing. Errors: unavailable, when it is there and cannot be read.
+Result<std::optional<std::string>> read_if_there(Files& files, const std::string& path) {
+  auto text = files.read(path, kRecordBytesMax);
+  if (text) return std::optional(*std::move(text));
+  if (text.error().kind == Kind::not_found) return std::optional<std::string>();
+  return unavailable(text.error().message);
+}
+
+// Nothing: it is missing or torn.
+Result<std::optional<ProcessIdentity>> read_agent(Files& files, const std::string& directory) {
+  const std::optional<ProcessIdentity> none;
+  const auto text = TRY(read_if_there(files, directory + "/" + kAgentFile));
+  if (!text) return none;
   const auto json = parse_json(*text);
-  if (!json) return {};
+  if (!json) return none;
   const auto process = int_at(*json, "process"), started = int_at(*json, "started");
-  if (!process || !started) return {};
-  return ProcessIdentity{pid_t(*process), uint64_t(*started)};
+  if (!process || !started) return none;
+  return std::optional(ProcessIdentity{pid_t(*process), uint64_t(*started)});
 }
 
 Result<Record> read_record(Files& files, const std::string& attempt_directory) {
-  const std::string text = TRY(files.read(attempt_directory + "/" + kRecordFile, kRecordBytesMax));
-  return record_from_json(TRY(parse_json(text)));
+  const std::string path = attempt_directory + "/" + kRecordFile;
+  const auto text = TRY(read_if_there(files, path));
+  if (!text) return not_found(path + " is missing");
+  return record_from_json(TRY(parse_json(*text)));
 }
 
 // Kills all processes that carry the attempt's mark.
@@ -142,7 +154,9 @@ Result<void> write_agent(const LocalParts& parts, const std::string& host_direct
 }
 
 Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& attempt_directory) {
-  TRY(settle_handing_over(parts.files, attempt_directory, attempt_directory + "/0"));
+  if (const auto settled = settle_handing_over(parts.files, attempt_directory, attempt_directory + "/0");
+      !settled)
+    return unavailable(settled.error().message);
   auto record = TRY(read_record(parts.files, attempt_directory));
   KnownAttempt known{attempt_directory, std::move(record)};
   known.agents.resize(known.record.network.hosts.size());
@@ -150,11 +164,10 @@ Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& at
   for (size_t i = 0; i < known.agents.size(); i++) {
     KnownAgent& agent = known.agents[i];
     const std::string directory = known.host(i);
-    if (const auto identity = read_agent(parts.files, directory)) {
+    if (const auto identity = TRY(read_agent(parts.files, directory))) {
       agent = {true, false, *identity};
       continue;
     }
-    if (!parts.files.exists(directory)) continue;
     if (!marked) marked = parts.processes.find_marked(kHostVariable);
     for (const auto& [identity, value] : *marked) {
       // The agent is older than the processes that it started.
@@ -162,12 +175,23 @@ Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& at
         agent = {true, false, identity};
     }
     if (agent.started) {
-      TRY(write_agent(parts, directory, agent.identity));
+      // The next server finds it by its mark again.
+      if (const auto written = write_agent(parts, directory, agent.identity); !written)
+        log(Level::warning, "launch", "recording an agent that runs: " + written.error().message);
     } else if (parts.files.exists(directory + "/alive")) {
       agent.started = true;  // it ran, and has ended
     }
   }
   return known;
+}
+
+std::set<domain::HostIndex> running_hosts(const LocalParts& parts, const std::string& attempt_directory) {
+  const std::string start = attempt_directory + "/";
+  std::set<domain::HostIndex> hosts;
+  for (const auto& [identity, value] : parts.processes.find_marked(kHostVariable))
+    if (value.starts_with(start))
+      if (const auto host = parse_int(value.substr(start.size()))) hosts.insert(domain::HostIndex(*host));
+  return hosts;
 }
 
 Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known, const domain::AttemptId& attempt,

@@ -68,8 +68,12 @@ Result<void> write_agent(const LocalParts& parts, const std::string& host_direct
                          const os::ProcessIdentity& identity);
 // Reads what a former server left: the record, and each host's agent. An agent that was started in the
 // instant before that server died is not recorded; it is found by its mark. An unfinished host reuse is
-// completed where the agent was taken, and undone otherwise.
+// completed where the agent was taken, and undone otherwise. Errors: not_found (no record), invalid (a torn
+// one), conflict (one of a later release), unavailable (what is there cannot be read: try again).
 Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& attempt_directory);
+
+// The hosts of which a process runs, by its mark.
+std::set<domain::HostIndex> running_hosts(const LocalParts& parts, const std::string& attempt_directory);
 
 // Passes the order to the gang's one agent, which has ended its job. False: it does not wait for an order, or
 // belongs to a release that would not obey all of it, and nothing has changed. Requires: one host.

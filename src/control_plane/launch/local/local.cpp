@@ -1,9 +1,9 @@
 #include "launch/local/local.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -47,44 +47,44 @@ class LocalLauncher final : public SteppedLauncher {
             clock, [this](const auto& networks) { return parts_.system.remove_networks(networks); }, {},
             parts.own_threads),
         direct_reaper_(
-            clock,
-            [this](const auto& networks) -> Result<void> {
-              TRY(parts_.system.remove_networks(networks));
-              return gate_.leave(networks.size());
-            },
+            clock, [this](const auto& networks) { return parts_.system.remove_networks(networks); },
             kDirectPace, parts.own_threads) {}
 
   // Loads what a former server left.
   Result<void> load() {
     TRY(parts_.files.make_directories(places_.attempts(), 0700));
+    std::map<std::string, std::optional<KnownAttempt>> ended;  // by directory; nothing: without a record
     for (const auto& name : TRY(parts_.files.list_directory(places_.attempts()))) {
-      const auto id = domain::parse_attempt_id(name);
       const std::string directory = places_.attempts() + "/" + name;
-      if (!id) {
+      if (!domain::parse_attempt_id(name)) {
         log(Level::warning, "launch", "not an attempt's directory, left alone", {{"path", directory}});
         continue;
       }
       auto known = load_attempt(parts_, directory);
       if (known && known->any_started()) {
-        if (known->record.network.direct()) gate_.found(1);
-        // The record counts: a reused agent may have another attempt.
-        const auto attempt = known->record.attempt;
-        attempts_.emplace(attempt, std::move(*known));
+        adopt(*std::move(known));
         continue;
       }
       // Its agents may run, and only a server that can read the record can end them properly.
       if (!known && known.error().kind == Kind::conflict)
         return std::move(known).error().in(directory + "/" + kRecordFile);
-      // Its record is missing or unreadable: before it was written nothing had been made, and if it was lost
-      // later, what it named is found by name below. Or none of its agents is known: it was interrupted while
-      // it was made, which ensure() does again from nothing, or while it was removed, which is not requested
-      // again.
+      const std::string why = known ? "no agent of it was started" : known.error().message;
+      if (!known && known.error().kind == Kind::unavailable && !running_hosts(parts_, directory).empty()) {
+        log(Level::error, "launch", "an attempt that runs cannot be read, and is read again later",
+            {{"attempt", name}, {"why", why}});
+        unreadable_.insert(directory);
+        gate_.found(1);  // it may have no bridge
+        continue;
+      }
+      // Its record is missing or torn: before it was written nothing had been made, and if it was lost
+      // later, what it named is found by name below. Or none of its agents is known: it was interrupted
+      // while it was made, which ensure() does again from nothing, or while it was removed, which is not
+      // requested again.
       log(Level::info, "launch", "an attempt that was cut off while it was made or removed is removed",
-          {{"attempt", name}, {"why", known ? "no agent of it was started" : known.error().message}});
-      TRY(remove_from_machine(parts_, directory, known ? &*known : nullptr));
-      if (known) TRY(parts_.system.remove_networks({known->record.network}));
-      TRY(parts_.files.remove_all(directory));
+          {{"attempt", name}, {"why", why}});
+      ended[directory] = known ? std::optional(*std::move(known)) : std::nullopt;
     }
+    for (auto& [directory, known] : ended) TRY(remove_ended(directory, known ? &*known : nullptr));
     return remove_strays();
   }
 
@@ -96,6 +96,7 @@ class LocalLauncher final : public SteppedLauncher {
 
   Result<void> ensure(const Gang& gang) override {
     if (gang.members.empty()) return invalid("a gang without members");
+    TRY(check_readable(gang.attempt));
     if (const auto found = attempts_.find(gang.attempt); found != attempts_.end()) {
       KnownAttempt& known = found->second;
       if (known.record.token != gang.token)
@@ -108,7 +109,7 @@ class LocalLauncher final : public SteppedLauncher {
       TRY(remove(gang.attempt));
     }
     // The attempt was removed, and is wanted again: its directory is about to go.
-    if (parts_.files.exists(places_.attempt(gang.attempt))) drain();
+    if (is_removing(places_.attempt(gang.attempt))) drain();
     auto started = start(gang);
     if (!started && started.error().kind == Kind::exhausted && !waiting().empty()) {
       // Addresses that will be free in a moment.
@@ -117,9 +118,11 @@ class LocalLauncher final : public SteppedLauncher {
       started = start(gang);
     }
     if (started) return started;
-    auto removed = remove(gang.attempt);
+    const auto removed = remove(gang.attempt);
     drain();
-    if (removed) removed = parts_.files.remove_all(places_.attempt(gang.attempt));
+    // Until its network is gone, the record says what to remove.
+    if (const std::string directory = places_.attempt(gang.attempt); removed && !is_removing(directory))
+      remove_rest(directory);
     if (!removed)
       log(Level::error, "launch", "removing what could not be started: " + removed.error().message,
           {{"attempt", gang.attempt.text()}});
@@ -128,6 +131,10 @@ class LocalLauncher final : public SteppedLauncher {
 
   std::vector<Agent> list() override {
     std::vector<Agent> agents;
+    read_again();
+    for (const auto& directory : unreadable_)
+      for (const auto host : running_hosts(parts_, directory))
+        agents.push_back({attempt_of(directory), "", host, true});
     for (auto& [id, known] : attempts_) {
       bool any_alive = false;
       for (size_t i = 0; i < known.agents.size(); i++) {
@@ -156,18 +163,14 @@ class LocalLauncher final : public SteppedLauncher {
   }
 
   Result<void> remove(domain::AttemptId attempt) override {
+    TRY(check_readable(attempt));
     const auto found = attempts_.find(attempt);
     if (found == attempts_.end()) return ok();  // what is not known is not there, or waits for the reaper
     const std::string directory = found->second.directory;
     TRY(remove_from_machine(parts_, directory, &found->second, &marked_)
             .in("removing attempt " + attempt.text()));
     TRY(remove_files(parts_, directory));
-    const auto& network = found->second.record.network;
-    // Its namespace goes with the others of its round: the kernel takes as long for all of them as for one.
-    (network.direct() ? direct_reaper_ : reaper_).take(network, [this, directory, held = found->second.held] {
-      if (auto removed = parts_.files.remove_all(directory); !removed)
-        log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
-    });
+    give_to_reaper(found->second);
     attempts_.erase(found);
     return ok();
   }
@@ -179,12 +182,105 @@ class LocalLauncher final : public SteppedLauncher {
 
   ~LocalLauncher() override {
     drain();
-    if (attempts_.empty()) (void)parts_.files.remove_all(places_.namespaces());
+    if (attempts_.empty() && unreadable_.empty()) (void)parts_.files.remove_all(places_.namespaces());
   }
 
  private:
   // Networks without a bridge are removed many at a time: the kernel waits once for all of them.
   static constexpr ReaperPace kDirectPace{150ms, 400ms, 64, false};
+
+  void adopt(KnownAttempt known) {
+    if (known.record.network.direct()) gate_.found(1);
+    // The record counts: a reused agent may have another attempt.
+    const auto attempt = known.record.attempt;
+    attempts_.emplace(attempt, std::move(known));
+  }
+  // Removes an attempt of a former server, of which nothing runs.
+  Result<void> remove_ended(const std::string& directory, KnownAttempt* known) {
+    TRY(remove_from_machine(parts_, directory, known));
+    const bool others = known && std::ranges::any_of(attempts_, [&](const auto& other) {
+                          return other.second.record.network.subnet.overlaps(known->record.network.subnet);
+                        });
+    if (known && !others && unreadable_.empty()) {
+      if (known->record.network.direct()) gate_.found(1);
+      give_to_reaper(*known);
+      return ok();
+    }
+    // The network is unknown, or may belong to another attempt by now; otherwise remove_strays() finds it.
+    remove_rest(directory);
+    return ok();
+  }
+  // Removes the directory of an attempt without a network; later, if that fails.
+  void remove_rest(const std::string& directory) {
+    const auto removed = parts_.files.remove_all(directory);
+    if (removed) return;
+    log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
+    {
+      const std::lock_guard lock(removing_mutex_);
+      removing_.insert(directory);
+    }
+    reaper_.take_rest([this, directory]() -> Result<void> {
+      TRY(parts_.files.remove_all(directory));
+      const std::lock_guard lock(removing_mutex_);
+      removing_.erase(directory);
+      return ok();
+    });
+  }
+  // Has the network removed, and then the directory. The addresses stay taken until the record is gone,
+  // which would otherwise make a later server remove the network that has them next. The namespace goes
+  // with the others of its round: the kernel takes as long for all of them as for one.
+  void give_to_reaper(const KnownAttempt& known) {
+    {
+      const std::lock_guard lock(removing_mutex_);
+      removing_.insert(known.directory);
+    }
+    const bool direct = known.record.network.direct();
+    (direct ? direct_reaper_ : reaper_)
+        .take(known.record.network,
+              [this, direct, directory = known.directory, held = known.held]() -> Result<void> {
+                TRY(parts_.files.remove_all(directory));
+                if (direct) leave_gate();
+                const std::lock_guard lock(removing_mutex_);
+                removing_.erase(directory);
+                return ok();
+              });
+  }
+  bool is_removing(const std::string& directory) const {
+    const std::lock_guard lock(removing_mutex_);
+    return removing_.contains(directory);
+  }
+  void leave_gate() {
+    if (const auto left = gate_.leave(1); !left)
+      log(Level::warning, "launch", "removing the firewall of gangs of one host: " + left.error().message);
+  }
+
+  static domain::AttemptId attempt_of(const std::string& directory) {
+    return *domain::parse_attempt_id(directory.substr(directory.rfind('/') + 1));
+  }
+  Result<void> check_readable(const domain::AttemptId& attempt) const {
+    if (!unreadable_.contains(places_.attempt(attempt))) return ok();
+    return unavailable("the record of attempt " + attempt.text() +
+                       " cannot be read, and is read again later");
+  }
+  // Reads again what could not be read when the server started.
+  void read_again() {
+    if (unreadable_.empty()) return;
+    for (const std::string& directory : std::set(unreadable_)) {
+      auto known = load_attempt(parts_, directory);
+      const bool runs = !running_hosts(parts_, directory).empty();
+      if (!known && runs) continue;
+      if (known && known->any_started()) {
+        log(Level::info, "launch", "an attempt can be read again", {{"path", directory}});
+        adopt(*std::move(known));
+      } else if (const auto removed = remove_ended(directory, known ? &*known : nullptr); !removed) {
+        log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
+        continue;
+      }
+      unreadable_.erase(directory);
+      leave_gate();
+    }
+    if (const auto removed = remove_strays(); !removed) log(Level::error, "launch", removed.error().message);
+  }
 
   void drain() {
     reaper_.drain();
@@ -210,6 +306,9 @@ class LocalLauncher final : public SteppedLauncher {
   }
   // Assigns GPUs of its machine to each member.
   Result<std::vector<std::vector<std::string>>> gpus_for(const Gang& gang) {
+    if (!unreadable_.empty() &&
+        std::ranges::any_of(gang.members, [](const Member& member) { return member.share.gpus > 0; }))
+      return unavailable("which GPUs are assigned is unknown until all records of attempts can be read");
     std::vector<GpuRequest> requests;
     const auto offered = all_machines();
     for (const auto& member : gang.members) {
@@ -236,6 +335,8 @@ class LocalLauncher final : public SteppedLauncher {
   Result<void> start(const Gang& gang) {
     const NetworkReaper::Start start(reaper_), direct_start(direct_reaper_);
     const std::string directory = places_.attempt(gang.attempt);
+    // Its late removal would take what is made now.
+    if (is_removing(directory)) return unavailable("what its former start left cannot be removed yet");
     TRY(parts_.files.make_directories(directory, 0700));
     KnownAttempt known{directory, {}};
     {
@@ -334,12 +435,16 @@ class LocalLauncher final : public SteppedLauncher {
   networks::Address
       next_address_;  // subnets are used in rotation: late packets for an old gang do not reach a new one
   std::map<domain::AttemptId, KnownAttempt> attempts_;
+  std::set<std::string> unreadable_;  // directories of attempts that run, and whose record cannot be read
   Marked marked_{parts_.processes};
+  mutable std::mutex removing_mutex_;
+  std::set<std::string> removing_;  // guarded by removing_mutex_; directories that the reapers will remove
   DirectGate gate_;
   NetworkReaper reaper_, direct_reaper_;
 };
 
 Result<void> LocalLauncher::remove_strays() {
+  if (!unreadable_.empty()) return ok();  // their names are unknown
   InUse used;
   for (const auto& [id, known] : attempts_) used.add(known.record.network, gate_.firewall());
   for (const auto& what :

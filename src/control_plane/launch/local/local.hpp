@@ -21,6 +21,10 @@
 // GPUs are handed out whole, by device file; the record says which host has which. What a gang leaves goes at
 // once, but for its network, which the reaper takes (reaper.hpp); record and addresses stay until it is gone.
 //
+// A record that cannot be read when the server starts, on a failing disk, is read again at each list(). Until
+// then its agents run on; list() shows them under the attempt of their directory without a token, and ensure()
+// and remove() of that attempt are unavailable, as are GPUs, whose owners are unknown.
+//
 // A gang whose start was interrupted by our own death is completed by ensure(): from nothing when no agent
 // had been started, else by starting the missing ones. Until then list() shows those that were started.
 #pragma once

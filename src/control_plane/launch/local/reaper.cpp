@@ -1,6 +1,7 @@
 #include "launch/local/reaper.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/log.hpp"
 
@@ -23,10 +24,18 @@ NetworkReaper::~NetworkReaper() {
     drain();
 }
 
-void NetworkReaper::take(networks::PrivateNetwork network, std::function<void()> then) {
+void NetworkReaper::take(networks::PrivateNetwork network, std::function<Result<void>()> then) {
   {
     const std::lock_guard lock(mutex_);
-    items_.push_back({std::move(network), std::move(then), clock_.monotonic()});
+    items_.push_back({std::move(network), std::move(then), false, clock_.monotonic()});
+  }
+  changed_.notify_all();
+}
+
+void NetworkReaper::take_rest(std::function<Result<void>()> then) {
+  {
+    const std::lock_guard lock(mutex_);
+    items_.push_back({{}, std::move(then), true, clock_.monotonic()});
   }
   changed_.notify_all();
 }
@@ -50,7 +59,8 @@ NetworkReaper::Start::~Start() {
 std::vector<networks::Subnet> NetworkReaper::waiting() const {
   const std::lock_guard lock(mutex_);
   std::vector<networks::Subnet> subnets;
-  for (const auto& item : items_) subnets.push_back(item.network.subnet);
+  for (const auto& item : items_)
+    if (!item.network.hosts.empty()) subnets.push_back(item.network.subnet);
   return subnets;
 }
 
@@ -109,31 +119,36 @@ void NetworkReaper::run() {
 bool NetworkReaper::round(std::unique_lock<std::mutex>& lock) {
   const size_t count = in_haste() || !pace_.one_by_one ? items_.size() : 1;
   one_may_go_ = false;
-  std::vector<networks::PrivateNetwork> networks;
-  for (size_t i = 0; i < count; i++) networks.push_back(items_[i].network);
+  // Other threads only append meanwhile, which may move the items: what is needed is copied.
+  const std::vector<Item> items(items_.begin(), items_.begin() + ptrdiff_t(count));
   lock.unlock();
-  const auto removed = remove_(networks);
+  std::vector<networks::PrivateNetwork> networks;
+  for (const Item& item : items)
+    if (!item.removed) networks.push_back(item.network);
+  const auto removed = networks.empty() ? ok() : remove_(networks);
   if (!removed)
     log(Level::error, "launch",
         "networks of gangs that are over cannot be removed: " + removed.error().message);
-  if (removed)
-    for (size_t i = 0; i < count; i++) {
-      // Other threads only append meanwhile, which may move the items: taken out under the lock.
-      std::function<void()> then;
-      {
-        const std::lock_guard again(mutex_);
-        then = std::move(items_[i].then);
-      }
-      if (then) then();
-    }
+  std::vector<bool> done(count, false);
+  for (size_t i = 0; i < count && removed; i++) {
+    const auto finished = items[i].then ? items[i].then() : ok();
+    done[i] = bool(finished);
+    if (!finished)
+      log(Level::error, "launch", "removing what is left of an attempt: " + finished.error().message);
+  }
   lock.lock();
-  if (removed)
-    items_.erase(items_.begin(), items_.begin() + ptrdiff_t(count));
-  else
-    not_before_ = clock_.monotonic() + kRetryPause;
+  // What failed goes to the end, where it does not hold up the others.
+  for (size_t i = 0; i < count; i++) {
+    if (done[i]) continue;
+    items_.push_back(items[i]);
+    items_.back().removed |= bool(removed);
+  }
+  items_.erase(items_.begin(), items_.begin() + ptrdiff_t(count));
+  const bool all = std::ranges::all_of(done, std::identity());
+  if (!all) not_before_ = clock_.monotonic() + kRetryPause;
   rounds_++;
   changed_.notify_all();
-  return bool(removed);
+  return all;
 }
 
 }  // namespace trainyard::launch

@@ -47,8 +47,11 @@ class NetworkReaper {
                          bool own_thread = true);
   ~NetworkReaper();  // pending removals are completed first
 
-  // `then` is called, on the reaper's thread, once it is gone.
-  void take(networks::PrivateNetwork network, std::function<void()> then);
+  // `then` is called, on the reaper's thread, once it is gone, and again after a pause as long as it fails:
+  // until it has succeeded, the addresses are taken.
+  void take(networks::PrivateNetwork network, std::function<Result<void>()> then);
+  // As take(), of something without a network.
+  void take_rest(std::function<Result<void>()> then);
   // Held while a gang's network is made.
   class Start {
    public:
@@ -69,7 +72,8 @@ class NetworkReaper {
  private:
   struct Item {
     networks::PrivateNetwork network;
-    std::function<void()> then;
+    std::function<Result<void>()> then;
+    bool removed = false;  // the network: `then` is missing
     std::chrono::nanoseconds since;
   };
   void run();

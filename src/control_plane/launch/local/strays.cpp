@@ -75,11 +75,51 @@ Result<std::vector<std::string>> remove_unused(const LocalParts& parts, const st
   return said;
 }
 
+namespace {
+
+// Sweeps what belongs to the server of that data directory, which does not run.
+Result<std::vector<std::string>> sweep_own(const Places& places, const LocalParts& parts) {
+  InUse used;
+  const auto names = parts.files.list_directory(places.attempts());
+  std::vector<networks::Subnet> subnets;  // of living gangs
+  std::vector<networks::PrivateNetwork> ended;
+  bool all_known = true;
+  for (const auto& name : names ? *names : std::vector<std::string>()) {
+    const std::string directory = places.attempts() + "/" + name;
+    if (!domain::parse_attempt_id(name)) continue;
+    auto known = load_attempt(parts, directory);
+    const bool lives =
+        known && std::any_of(known->agents.begin(), known->agents.end(), [&](const auto& agent) {
+          return agent.started && parts.processes.is_alive(agent.identity);
+        });
+    if (lives) {
+      used.add(known->record.network, direct_firewall(places.mark, known->record.network.pool));
+      subnets.push_back(known->record.network.subnet);
+      continue;
+    }
+    // Its agents are left alone, with everything whose owner is therefore unknown.
+    if (!known && known.error().kind == Kind::unavailable && !running_hosts(parts, directory).empty()) {
+      all_known = false;
+      continue;
+    }
+    TRY(remove_from_machine(parts, directory, known ? &*known : nullptr));
+    if (known) ended.push_back(known->record.network);
+  }
+  if (!all_known) return std::vector<std::string>();
+  // A record that was left behind may name what belongs to a living gang by now.
+  std::erase_if(ended, [&](const auto& network) {
+    return std::ranges::any_of(subnets, [&](const auto& used) { return used.overlaps(network.subnet); });
+  });
+  if (!ended.empty()) TRY(parts.system.remove_networks(ended));
+  return remove_unused(parts, places.run_directory, places.mark, used);
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
                                             const std::string& run_directory, const LocalParts& parts) {
   std::vector<std::string> said;
   std::string own_mark;
-  InUse used;
   // One server sweeps at a time, and no gang of another server is being made.
   std::shared_ptr<void> lock;
   if (parts.files.exists(run_directory)) {
@@ -90,23 +130,7 @@ Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
   if (!data_directory.empty() && parts.files.exists(data_directory)) {
     const Places places = TRY(places_of(data_directory, run_directory, parts));
     own_mark = places.mark;
-    const auto names = parts.files.list_directory(places.attempts());
-    for (const auto& name : names ? *names : std::vector<std::string>()) {
-      const std::string directory = places.attempts() + "/" + name;
-      if (!domain::parse_attempt_id(name)) continue;
-      auto known = load_attempt(parts, directory);
-      const bool lives =
-          known && std::any_of(known->agents.begin(), known->agents.end(), [&](const auto& agent) {
-            return agent.started && parts.processes.is_alive(agent.identity);
-          });
-      if (lives) {
-        used.add(known->record.network, direct_firewall(own_mark, known->record.network.pool));
-        continue;
-      }
-      TRY(remove_from_machine(parts, directory, known ? &*known : nullptr));
-      if (known) TRY(parts.system.remove_networks({known->record.network}));
-    }
-    append(said, TRY(remove_unused(parts, run_directory, own_mark, used)));
+    append(said, TRY(sweep_own(places, parts)));
   }
   // Agents whose directory is gone end first; then their containers have no parent.
   for (const auto& [identity, value] : parts.processes.find_marked(kAttemptVariable)) {
@@ -119,6 +143,7 @@ Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
     if (mark == own_mark) continue;
     const auto owner = parts.files.read(run_directory + "/" + mark + "/" + kOwnerFile, 64 << 10);
     if (owner && parts.files.exists(*owner)) continue;
+    if (!owner && owner.error().kind != Kind::not_found) continue;  // it may live
     append(said, TRY(remove_unused(parts, run_directory, mark, InUse())));
     TRY(parts.files.remove_all(run_directory + "/" + mark));
   }
