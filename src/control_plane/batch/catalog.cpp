@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/json_record.hpp"
 #include "base/text.hpp"
-#include "domain/json_fields.hpp"
 #include "domain/limits.hpp"
 #include "domain/usage.hpp"
 
@@ -256,86 +256,48 @@ const JobKey& key_of(const Resource& changed) {
 
 namespace {
 
-Json to_json(const WaitLimit& limit) {
-  return {{"seconds_max", limit.seconds_max}, {"terminate", limit.terminate}, {"reason", limit.reason}};
-}
-Result<WaitLimit> wait_limit_from_json(const Json& json) {
-  WaitLimit limit;
-  TRY(Fields(json, "wait_limit")
-          .read("seconds_max", limit.seconds_max)
-          .read("terminate", limit.terminate)
-          .read("reason", limit.reason)
-          .result());
-  return limit;
-}
+constexpr auto kWaitLimit = json_record<WaitLimit>("wait_limit", [](auto& side, auto& limit) {
+  side("seconds_max", limit.seconds_max);
+  side("terminate", limit.terminate);
+  side("reason", limit.reason);
+});
 
-Json to_json(const ComputeEnvironment& environment) {
-  return {{"key", to_json(environment.key)},
-          {"request", environment.request},
-          {"enabled", environment.enabled},
-          {"cpus_max", environment.cpus_max},
-          {"cpus_min", environment.cpus_min},
-          {"cpus_desired", environment.cpus_desired},
-          {"instance_types", environment.instance_types},
-          {"spot", environment.spot}};
-}
-Result<ComputeEnvironment> environment_from_json(const Json& json) {
-  ComputeEnvironment changed;
-  TRY(Fields(json, "compute_environment")
-          .read("key", changed.key, job_key_from_json)
-          .read("enabled", changed.enabled)
-          .read("cpus_max", changed.cpus_max)
-          .read("cpus_min", changed.cpus_min)
-          .read("cpus_desired", changed.cpus_desired)
-          .read("instance_types", changed.instance_types)
-          .read("spot", changed.spot)
-          .read("request", changed.request)
-          .result());
-  return changed;
-}
+constexpr auto kEnvironment =
+    json_record<ComputeEnvironment>("compute_environment", [](auto& side, auto& environment) {
+      side("key", environment.key, job_key_from_json);
+      side("enabled", environment.enabled);
+      side("cpus_max", environment.cpus_max);
+      side("cpus_min", environment.cpus_min);
+      side("cpus_desired", environment.cpus_desired);
+      side("instance_types", environment.instance_types);
+      side("spot", environment.spot);
+      side("request", environment.request);
+    });
 
-Json to_json(const JobQueue& queue) {
-  Json json{{"key", to_json(queue.key)},
-            {"request", queue.request},
-            {"enabled", queue.enabled},
-            {"priority", queue.priority},
-            {"environments", queue.environments}};
-  if (queue.service) json["service"] = true;
-  if (!queue.policy.empty()) json["policy"] = queue.policy;
-  for (const WaitLimit& limit : queue.wait_limits) json["wait_limits"].push_back(to_json(limit));
-  return json;
-}
-Result<JobQueue> queue_from_json(const Json& json) {
-  JobQueue changed;
-  TRY(Fields(json, "job_queue")
-          .read("key", changed.key, job_key_from_json)
-          .read("enabled", changed.enabled)
-          .read("priority", changed.priority)
-          .read("environments", changed.environments)
-          .read("service", changed.service)
-          .read("policy", changed.policy)
-          .read("wait_limits", changed.wait_limits, wait_limit_from_json)
-          .read("request", changed.request)
-          .result());
-  return changed;
-}
+constexpr auto kQueue = json_record<JobQueue>("job_queue", [](auto& side, auto& queue) {
+  side("key", queue.key, job_key_from_json);
+  side("enabled", queue.enabled);
+  side("priority", queue.priority);
+  side("environments", queue.environments);
+  side.if_set("service", queue.service);
+  side.if_set("policy", queue.policy);
+  side.if_set("wait_limits", queue.wait_limits, kWaitLimit);
+  side("request", queue.request);
+});
 
-Json to_json(const JobDefinition& definition) {
-  return {{"key", to_json(definition.key)},
-          {"request", definition.request},
-          {"revision", definition.revision},
-          {"active", definition.active}};
-}
-Result<JobDefinition> definition_from_json(const Json& json) {
-  JobDefinition changed;
-  TRY(Fields(json, "job_definition")
-          .read("key", changed.key, job_key_from_json)
-          .read("revision", changed.revision)
-          .read("active", changed.active)
-          .read("request", changed.request)
-          .result());
-  return changed;
-}
+constexpr auto kDefinition = json_record<JobDefinition>("job_definition", [](auto& side, auto& definition) {
+  side("key", definition.key, job_key_from_json);
+  side("revision", definition.revision);
+  side("active", definition.active);
+  side("request", definition.request);
+});
+
+Json to_json(const ComputeEnvironment& environment) { return kEnvironment.write(environment); }
+Json to_json(const JobQueue& queue) { return kQueue.write(queue); }
+Json to_json(const JobDefinition& definition) { return kDefinition.write(definition); }
+Result<ComputeEnvironment> environment_from_json(const Json& json) { return kEnvironment.read(json); }
+Result<JobQueue> queue_from_json(const Json& json) { return kQueue.read(json); }
+Result<JobDefinition> definition_from_json(const Json& json) { return kDefinition.read(json); }
 
 template <class Kind, Result<Kind> (*read)(const Json&)>
 Result<Resource> read_as(const Json& json) {

@@ -1,11 +1,11 @@
 #include "batch/policy.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/arithmetic.hpp"
+#include "base/enum_table.hpp"
+#include "base/json_record.hpp"
 #include "base/text.hpp"
-#include "domain/json_fields.hpp"
 #include "domain/limits.hpp"
 
 namespace trainyard::batch {
@@ -14,19 +14,15 @@ using namespace domain;
 
 namespace {
 
-constexpr std::pair<SchedulingPolicy::Kind, std::string_view> kPolicyKinds[] = {
-    {SchedulingPolicy::Kind::fair_share, "fair_share"},
-    {SchedulingPolicy::Kind::quota_shares, "quota_shares"}};
-constexpr std::pair<QuotaShare::Strategy, std::string_view> kStrategies[] = {
-    {QuotaShare::Strategy::reserve, "RESERVE"},
-    {QuotaShare::Strategy::lend, "LEND"},
-    {QuotaShare::Strategy::lend_and_borrow, "LEND_AND_BORROW"}};
-
-Result<SchedulingPolicy::Kind> parse_kind(std::string_view text) {
-  for (const auto& [kind, name] : kPolicyKinds)
-    if (name == text) return kind;
-  return invalid("unknown kind of scheduling policy '" + shorten(text, 40) + "'");
-}
+constexpr EnumTable<SchedulingPolicy::Kind> kPolicyKinds{
+    "a kind of policy",
+    {{SchedulingPolicy::Kind::fair_share, "fair_share"},
+     {SchedulingPolicy::Kind::quota_shares, "quota_shares"}}};
+constexpr EnumTable<QuotaShare::Strategy> kStrategies{
+    "a way to share",
+    {{QuotaShare::Strategy::reserve, "RESERVE"},
+     {QuotaShare::Strategy::lend, "LEND"},
+     {QuotaShare::Strategy::lend_and_borrow, "LEND_AND_BORROW"}}};
 
 // True if the pattern matches the share. Case counts, unlike in the patterns of retry rules and filters.
 bool stands_for(std::string_view pattern, std::string_view share) {
@@ -35,26 +31,55 @@ bool stands_for(std::string_view pattern, std::string_view share) {
   return share.starts_with(pattern);
 }
 
-Json to_json(const CapacityLimit& limit) { return {{"unit", limit.unit}, {"capacity", limit.capacity}}; }
-Result<CapacityLimit> limit_from_json(const Json& json) {
-  CapacityLimit limit;
-  TRY(Fields(json, "limit").read("unit", limit.unit).read("capacity", limit.capacity).result());
-  return limit;
-}
+constexpr auto kCapacityLimit = json_record<CapacityLimit>("limit", [](auto& side, auto& limit) {
+  side("unit", limit.unit);
+  side("capacity", limit.capacity);
+});
 
-Json to_json(const ShareWeight& each) { return {{"pattern", each.pattern}, {"weight", each.weight}}; }
-Result<ShareWeight> weight_from_json(const Json& json) {
-  ShareWeight each;
-  TRY(Fields(json, "weight").read("pattern", each.pattern).read("weight", each.weight).result());
-  return each;
-}
+constexpr auto kShareWeight = json_record<ShareWeight>("weight", [](auto& side, auto& each) {
+  side("pattern", each.pattern);
+  side("weight", each.weight);
+});
 
-template <class T>
-Json list_of(const std::vector<T>& all) {
-  Json list = Json::array();
-  for (const T& each : all) list.push_back(to_json(each));
-  return list;
-}
+constexpr auto kSchedulingPolicy =
+    json_record<SchedulingPolicy>("scheduling_policy", [](auto& side, auto& policy) {
+      side("key", policy.key, job_key_from_json);
+      side("kind", policy.kind, kPolicyKinds);
+      side("decay_seconds", policy.decay_seconds);
+      side("reservation_percent", policy.reservation_percent);
+      side("weights", policy.weights, kShareWeight);
+      side("request", policy.request);
+    });
+
+constexpr auto kServiceEnvironment =
+    json_record<ServiceEnvironment>("service_environment", [](auto& side, auto& environment) {
+      side("key", environment.key, job_key_from_json);
+      side("enabled", environment.enabled);
+      side("limits", environment.limits, kCapacityLimit);
+      side("request", environment.request);
+    });
+
+constexpr auto kQuotaShare = json_record<QuotaShare>("quota_share", [](auto& side, auto& share) {
+  side("key", share.key, job_key_from_json);
+  side("enabled", share.enabled);
+  side("limits", share.limits, kCapacityLimit);
+  side("strategy", share.strategy, kStrategies);
+  side.if_set("borrow_percent", share.borrow_percent);
+  side("preempts_within", share.preempts_within);
+  side("request", share.request);
+});
+
+constexpr auto kConsumable =
+    json_record<ConsumableResource>("consumable_resource", [](auto& side, auto& resource) {
+      side("key", resource.key, job_key_from_json);
+      side("replenishable", resource.replenishable);
+      side("total", resource.total);
+      side("created", resource.created);
+      side.if_set("tokens", resource.tokens);
+      side.if_set("set", resource.set);
+      side.if_set("add", resource.add);
+      side.if_set("token", resource.token);
+    });
 
 }  // namespace
 
@@ -76,16 +101,8 @@ std::string quota_share_name(std::string_view queue, std::string_view share) {
   return std::string(queue) + "/" + std::string(share);
 }
 
-std::string_view to_string(QuotaShare::Strategy strategy) {
-  return std::ranges::find(kStrategies, strategy, &std::pair<QuotaShare::Strategy, std::string_view>::first)
-      ->second;
-}
-
-Result<QuotaShare::Strategy> parse_strategy(std::string_view text) {
-  for (const auto& [strategy, name] : kStrategies)
-    if (name == text) return strategy;
-  return invalid("unknown sharing strategy '" + shorten(text, 40) + "'");
-}
+std::string_view to_string(QuotaShare::Strategy strategy) { return kStrategies.text(strategy); }
+Result<QuotaShare::Strategy> parse_strategy(std::string_view text) { return kStrategies.parse(text); }
 
 Result<ConsumableResource> updated(ConsumableResource present, const ConsumableResource& change) {
   if (!change.token.empty()) {
@@ -115,98 +132,15 @@ Result<void> check_weights(const std::vector<ShareWeight>& weights) {
   return {};
 }
 
-Json to_json(const SchedulingPolicy& policy) {
-  return {{"key", to_json(policy.key)},
-          {"kind", std::ranges::find(kPolicyKinds, policy.kind,
-                                     &std::pair<SchedulingPolicy::Kind, std::string_view>::first)
-                       ->second},
-          {"decay_seconds", policy.decay_seconds},
-          {"reservation_percent", policy.reservation_percent},
-          {"weights", list_of(policy.weights)},
-          {"request", policy.request}};
-}
-
-Result<SchedulingPolicy> policy_from_json(const Json& json) {
-  SchedulingPolicy policy;
-  TRY(Fields(json, "scheduling_policy")
-          .read("key", policy.key, job_key_from_json)
-          .read("kind", policy.kind, parse_kind)
-          .read("decay_seconds", policy.decay_seconds)
-          .read("reservation_percent", policy.reservation_percent)
-          .read("weights", policy.weights, weight_from_json)
-          .read("request", policy.request)
-          .result());
-  return policy;
-}
-
-Json to_json(const ServiceEnvironment& environment) {
-  return {{"key", to_json(environment.key)},
-          {"enabled", environment.enabled},
-          {"limits", list_of(environment.limits)},
-          {"request", environment.request}};
-}
-
+Json to_json(const SchedulingPolicy& policy) { return kSchedulingPolicy.write(policy); }
+Json to_json(const ServiceEnvironment& environment) { return kServiceEnvironment.write(environment); }
+Json to_json(const QuotaShare& share) { return kQuotaShare.write(share); }
+Json to_json(const ConsumableResource& resource) { return kConsumable.write(resource); }
+Result<SchedulingPolicy> policy_from_json(const Json& json) { return kSchedulingPolicy.read(json); }
 Result<ServiceEnvironment> service_environment_from_json(const Json& json) {
-  ServiceEnvironment environment;
-  TRY(Fields(json, "service_environment")
-          .read("key", environment.key, job_key_from_json)
-          .read("enabled", environment.enabled)
-          .read("limits", environment.limits, limit_from_json)
-          .read("request", environment.request)
-          .result());
-  return environment;
+  return kServiceEnvironment.read(json);
 }
-
-Json to_json(const QuotaShare& share) {
-  Json json{{"key", to_json(share.key)},
-            {"enabled", share.enabled},
-            {"limits", list_of(share.limits)},
-            {"strategy", to_string(share.strategy)},
-            {"preempts_within", share.preempts_within},
-            {"request", share.request}};
-  if (share.borrow_percent) json["borrow_percent"] = *share.borrow_percent;
-  return json;
-}
-
-Result<QuotaShare> quota_share_from_json(const Json& json) {
-  QuotaShare share;
-  TRY(Fields(json, "quota_share")
-          .read("key", share.key, job_key_from_json)
-          .read("enabled", share.enabled)
-          .read("limits", share.limits, limit_from_json)
-          .read("strategy", share.strategy, parse_strategy)
-          .read("borrow_percent", share.borrow_percent)
-          .read("preempts_within", share.preempts_within)
-          .read("request", share.request)
-          .result());
-  return share;
-}
-
-Json to_json(const ConsumableResource& resource) {
-  Json json{{"key", to_json(resource.key)},
-            {"replenishable", resource.replenishable},
-            {"total", resource.total},
-            {"created", to_milliseconds(resource.created)}};
-  if (!resource.tokens.empty()) json["tokens"] = resource.tokens;
-  if (resource.set) json["set"] = *resource.set;
-  if (resource.add != 0) json["add"] = resource.add;
-  if (!resource.token.empty()) json["token"] = resource.token;
-  return json;
-}
-
-Result<ConsumableResource> consumable_from_json(const Json& json) {
-  ConsumableResource resource;
-  TRY(Fields(json, "consumable_resource")
-          .read("key", resource.key, job_key_from_json)
-          .read("replenishable", resource.replenishable)
-          .read("total", resource.total)
-          .read("created", resource.created)
-          .read("tokens", resource.tokens)
-          .read("set", resource.set)
-          .read("add", resource.add)
-          .read("token", resource.token)
-          .result());
-  return resource;
-}
+Result<QuotaShare> quota_share_from_json(const Json& json) { return kQuotaShare.read(json); }
+Result<ConsumableResource> consumable_from_json(const Json& json) { return kConsumable.read(json); }
 
 }  // namespace trainyard::batch

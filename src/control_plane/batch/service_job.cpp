@@ -2,20 +2,28 @@
 
 #include <algorithm>
 
+#include "base/enum_table.hpp"
+
 namespace trainyard::batch {
 
 using namespace domain;
 
 namespace {
 
-constexpr std::string_view kServiceStatuses[] = {"SUBMITTED", "PENDING",  "RUNNABLE",
-                                                 "SCHEDULED", "STARTING", "RUNNING",
-                                                 "SUCCEEDED", "FAILED"};  // in the order of ServiceStatus
+constexpr EnumTable<ServiceStatus> kServiceStatuses{"a status of service jobs",
+                                                    {{ServiceStatus::submitted, "SUBMITTED"},
+                                                     {ServiceStatus::pending, "PENDING"},
+                                                     {ServiceStatus::runnable, "RUNNABLE"},
+                                                     {ServiceStatus::scheduled, "SCHEDULED"},
+                                                     {ServiceStatus::starting, "STARTING"},
+                                                     {ServiceStatus::running, "RUNNING"},
+                                                     {ServiceStatus::succeeded, "SUCCEEDED"},
+                                                     {ServiceStatus::failed, "FAILED"}}};
 constexpr std::string_view kReceived = "Received status from SageMaker:";
 
 }  // namespace
 
-std::string_view to_string(ServiceStatus status) { return kServiceStatuses[size_t(status)]; }
+std::string_view to_string(ServiceStatus status) { return kServiceStatuses.text(status); }
 
 ServiceStatus service_status(const Job& job) {
   switch (job.state) {

@@ -1,6 +1,7 @@
 #include "batch/status.hpp"
 
 #include "base/check.hpp"
+#include "base/enum_table.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "contract/failure_text.hpp"
@@ -16,9 +17,14 @@ constexpr std::string_view kContainerExited = "Essential container in task exite
 constexpr std::string_view kOutOfMemory = "OutOfMemory";
 constexpr size_t kCauseBytesMax = 300;
 constexpr size_t kInstanceDigits = 17;  // hex digits of an instance's id, as AWS
-// In the order of domain::Stage.
-constexpr std::string_view kStatusNames[] = {"SUBMITTED", "PENDING",   "RUNNABLE", "STARTING",
-                                             "RUNNING",   "SUCCEEDED", "FAILED"};
+constexpr EnumTable<Stage> kStatusNames{"a status of jobs",
+                                        {{Stage::submitted, "SUBMITTED"},
+                                         {Stage::pending, "PENDING"},
+                                         {Stage::runnable, "RUNNABLE"},
+                                         {Stage::starting, "STARTING"},
+                                         {Stage::running, "RUNNING"},
+                                         {Stage::succeeded, "SUCCEEDED"},
+                                         {Stage::failed, "FAILED"}}};
 
 // AWS's text has the id of an instance. Here it is derived from the machine's name, so a machine always has the same.
 std::string host_terminated(const std::string& machine) {
@@ -60,7 +66,7 @@ std::string reason_of_stop(const Job& job) {
 
 }  // namespace
 
-std::string_view status_name(Stage stage) { return kStatusNames[size_t(stage)]; }
+std::string_view status_name(Stage stage) { return kStatusNames.text(stage); }
 
 Stage node_status(const Job& job, HostIndex host) {
   CHECK(host < job.spec.hosts(), "the job has such a host");

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/json_record.hpp"
 #include "base/log.hpp"
-#include "domain/json_fields.hpp"
 #include "domain/limits.hpp"
 
 namespace trainyard::control {
@@ -13,31 +13,25 @@ Duration monotonic_of(Clock& clock) { return std::chrono::floor<Duration>(clock.
 
 std::string in_seconds(Duration duration) { return std::to_string(duration.count() / 1000); }
 
+constexpr auto kClockRecord = json_record<ClockRecord>(
+    "clock",
+    [](auto& side, auto& record) {
+      side("boot", record.boot);
+      side("base", record.base);
+      side("offset", record.offset);
+      side("seen", record.seen);
+    },
+    [](const ClockRecord& record) -> Result<void> {
+      for (const Duration each : {record.base, record.offset, record.seen.time_since_epoch()})
+        if (each.count() < -domain::kInstantMillisecondsMax || each.count() > domain::kInstantMillisecondsMax)
+          return invalid("clock: " + std::to_string(each.count()) + " ms is beyond all clocks");
+      return {};
+    });
+
 }  // namespace
 
-Json to_json(const ClockRecord& record) {
-  return {{"boot", record.boot},
-          {"base", record.base.count()},
-          {"offset", record.offset.count()},
-          {"seen", to_milliseconds(record.seen)}};
-}
-
-Result<ClockRecord> clock_record_from_json(const Json& json) {
-  ClockRecord record;
-  int64_t base = 0, offset = 0;
-  TRY(domain::Fields(json, "clock")
-          .read("boot", record.boot)
-          .read("base", base)
-          .read("offset", offset)
-          .read("seen", record.seen)
-          .result());
-  for (const int64_t each : {base, offset, to_milliseconds(record.seen)})
-    if (each < -domain::kInstantMillisecondsMax || each > domain::kInstantMillisecondsMax)
-      return invalid("clock: " + std::to_string(each) + " ms is beyond all clocks");
-  record.base = Duration{base};
-  record.offset = Duration{offset};
-  return record;
-}
+Json to_json(const ClockRecord& record) { return kClockRecord.write(record); }
+Result<ClockRecord> clock_record_from_json(const Json& json) { return kClockRecord.read(json); }
 
 ControlTime::ControlTime(Clock& clock, ClockSettings settings)
     : clock_(clock), settings_(std::move(settings)) {

@@ -4,34 +4,38 @@
 #include <optional>
 #include <tuple>
 
+#include "base/enum_table.hpp"
+#include "base/json_record.hpp"
 #include "base/text.hpp"
 #include "domain/deprecated_images.hpp"
 #include "domain/image_policy.hpp"
-#include "domain/json_fields.hpp"
 
 namespace trainyard::domain {
 namespace {
 
-std::string_view to_string(Image::Kind kind) {
-  switch (kind) {
-    case Image::Kind::machine:
-      return "machine";
-    case Image::Kind::oci:
-      return "oci";
-    case Image::Kind::containers_storage:
-      return "containers-storage";
-    case Image::Kind::registry:
-      return "registry";
-  }
-  return "machine";
-}
+constexpr EnumTable<Image::Kind> kImageKinds{"an image kind",
+                                             {{Image::Kind::machine, "machine"},
+                                              {Image::Kind::oci, "oci"},
+                                              {Image::Kind::containers_storage, "containers-storage"},
+                                              {Image::Kind::registry, "registry"}}};
 
-Result<Image::Kind> parse_image_kind(std::string_view text) {
-  for (const Image::Kind kind :
-       {Image::Kind::machine, Image::Kind::oci, Image::Kind::containers_storage, Image::Kind::registry})
-    if (to_string(kind) == text) return kind;
-  return invalid("'" + shorten(text, 60) + "' is not an image kind");
-}
+constexpr auto kImage = json_record<Image>("image", [](auto& side, auto& image) {
+  side("kind", image.kind, kImageKinds);
+  side("source", image.source);
+  side("mounts", image.mounts);
+  side("entrypoint", image.entrypoint);
+  side("environment", image.environment);
+  side("note", image.note);
+});
+
+constexpr auto kEgressSettings = json_record<EgressSettings>("outward", [](auto& side, auto& settings) {
+  side("name_servers", settings.name_servers);
+  side("http_proxy", settings.http_proxy);
+  side("https_proxy", settings.https_proxy);
+  side("no_proxy", settings.no_proxy);
+  side("ca_bundle", settings.ca_bundle);
+  side("package_index", settings.package_index);
+});
 
 constexpr std::string_view kDocker = "docker://";
 constexpr size_t kKnownShownMax = 12;  // in an error
@@ -90,27 +94,12 @@ std::optional<Image> in_registry(std::string_view name) {
 
 }  // namespace
 
-Json to_json(const Image& image) {
-  return {{"kind", to_string(image.kind)},  {"source", image.source},           {"mounts", image.mounts},
-          {"entrypoint", image.entrypoint}, {"environment", image.environment}, {"note", image.note}};
-}
-
-Result<Image> image_from_json(const Json& json) {
-  Image image;
-  Fields fields(json, "image");
-  fields.read("kind", image.kind, parse_image_kind)
-      .read("source", image.source)
-      .read("mounts", image.mounts)
-      .read("entrypoint", image.entrypoint)
-      .read("environment", image.environment)
-      .read("note", image.note);
-  TRY(fields.result());
-  return image;
-}
+Json to_json(const Image& image) { return kImage.write(image); }
+Result<Image> image_from_json(const Json& json) { return kImage.read(json); }
 
 std::string transport_of(const Image& image) {
   if (image.kind == Image::Kind::registry) return std::string(kDocker) + image.source;
-  return std::string(to_string(image.kind)) + ":" + image.source;
+  return std::string(kImageKinds.text(image.kind)) + ":" + image.source;
 }
 
 bool ImageName::of_aws() const {
@@ -158,7 +147,7 @@ const std::string* find_image_key(const std::map<std::string, Image>& images, st
 Result<Image> resolve_image(const std::map<std::string, Image>& images, const std::string& name) {
   if (const std::string* key = find_image_key(images, name)) return images.at(*key);
   for (const Image::Kind kind : {Image::Kind::oci, Image::Kind::containers_storage}) {
-    const std::string prefix = std::string(to_string(kind)) + ":";
+    const std::string prefix = std::string(kImageKinds.text(kind)) + ":";
     if (!name.starts_with(prefix)) continue;
     if (name.size() == prefix.size()) break;
     Image image;
@@ -180,23 +169,7 @@ Result<Image> resolve_image(const std::map<std::string, Image>& images, const st
                  "), nor oci:PATH:TAG, nor containers-storage:NAME, nor HOST/NAME:TAG of a registry");
 }
 
-Json to_json(const EgressSettings& egress_settings) {
-  return {{"name_servers", egress_settings.name_servers}, {"http_proxy", egress_settings.http_proxy},
-          {"https_proxy", egress_settings.https_proxy},   {"no_proxy", egress_settings.no_proxy},
-          {"ca_bundle", egress_settings.ca_bundle},       {"package_index", egress_settings.package_index}};
-}
-
-Result<EgressSettings> egress_settings_from_json(const Json& json) {
-  EgressSettings egress_settings;
-  Fields fields(json, "outward");
-  fields.read("name_servers", egress_settings.name_servers)
-      .read("http_proxy", egress_settings.http_proxy)
-      .read("https_proxy", egress_settings.https_proxy)
-      .read("no_proxy", egress_settings.no_proxy)
-      .read("ca_bundle", egress_settings.ca_bundle)
-      .read("package_index", egress_settings.package_index);
-  TRY(fields.result());
-  return egress_settings;
-}
+Json to_json(const EgressSettings& settings) { return kEgressSettings.write(settings); }
+Result<EgressSettings> egress_settings_from_json(const Json& json) { return kEgressSettings.read(json); }
 
 }  // namespace trainyard::domain

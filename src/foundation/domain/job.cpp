@@ -5,268 +5,205 @@
 
 #include "base/arithmetic.hpp"
 #include "base/check.hpp"
+#include "base/json_record.hpp"
 #include "base/text.hpp"
-#include "domain/json_fields.hpp"
+#include "domain/channel_names.hpp"
+#include "domain/json_forms.hpp"
 
 namespace trainyard::domain {
 namespace {
 
-std::string_view to_string(InputMode mode) {
-  switch (mode) {
-    case InputMode::file:
-      return "File";
-    case InputMode::pipe:
-      return "Pipe";
-    case InputMode::fast_file:
-      return "FastFile";
-  }
-  return "File";
-}
+// The options of jobs in queues, which are members of the spec.
+struct QueuedForm {
+  using Value = JobSpec;
+  static Json write(const JobSpec& spec) { return queued_json(spec); }
+  static Result<void> read_into(const Json& json, JobSpec& spec) { return read_queued(json, spec); }
+};
+constexpr QueuedForm kQueuedOptions;
 
-Result<InputMode> parse_input_mode(std::string_view text) {
-  for (const InputMode mode : {InputMode::file, InputMode::pipe, InputMode::fast_file})
-    if (to_string(mode) == text) return mode;
-  return invalid("'" + shorten(text, 60) + "' is not an input mode");
-}
+constexpr auto kShare = json_record<Share>("share", [](auto& side, auto& share) {
+  side("cpus", share.cpus);
+  side("memory_bytes", share.memory_bytes);
+  side("gpus", share.gpus);
+});
 
-std::string_view to_string(Distribution distribution) {
-  return distribution == Distribution::sharded_by_s3_key ? "ShardedByS3Key" : "FullyReplicated";
-}
+constexpr auto kTag = json_record<Tag>("tag", [](auto& side, auto& tag) {
+  side("key", tag.key);
+  side("value", tag.value);
+});
 
-Result<Distribution> parse_distribution(std::string_view text) {
-  for (const Distribution each : {Distribution::fully_replicated, Distribution::sharded_by_s3_key})
-    if (to_string(each) == text) return each;
-  return invalid("'" + shorten(text, 60) + "' is not a distribution");
-}
+constexpr auto kJobKey = json_record<JobKey>("key", [](auto& side, auto& key) {
+  side("region", key.region);
+  side("name", key.name);
+});
 
-Json to_json(const Channel&);
-Json to_json(const MetricDefinition&);
-Json to_json(const InstanceGroup&);
-Json to_json(const Host&);
-Json to_json(const Attempt&);
-Json to_json(const Transition&);
+constexpr auto kFileSystem = json_record<FileSystemSource>("file_system", [](auto& side, auto& source) {
+  side("id", source.id);
+  side("type", source.type);
+  side("path", source.path);
+  side("writable", source.writable);
+});
 
-template <class T>
-Json list_json(const std::vector<T>& values) {
-  Json list = Json::array();
-  for (const T& value : values) list.push_back(to_json(value));
-  return list;
-}
+constexpr auto kCheckpoint = json_record<Checkpoint>("checkpoint", [](auto& side, auto& checkpoint) {
+  side("uri", checkpoint.uri);
+  side("path", checkpoint.path);
+});
 
-Json to_json(const FileSystemSource& source) {
-  return {{"id", source.id}, {"type", source.type}, {"path", source.path}, {"writable", source.writable}};
-}
+constexpr auto kChannel = json_record<Channel>("channel", [](auto& side, auto& channel) {
+  side("name", channel.name);
+  side("content_type", channel.content_type);
+  side("input_mode", channel.input_mode, kInputModes);
+  side("compression", channel.compression);
+  side("record_wrapper", channel.record_wrapper);
+  side("s3_data_type", channel.s3_data_type);
+  side("s3_uri", channel.s3_uri);
+  side("distribution", channel.distribution, kDistributions);
+  side.if_set("attribute_names", channel.attribute_names);
+  side.if_set("groups", channel.groups);
+  side.if_set("shuffle_seed", channel.shuffle_seed);
+  side.if_set("file_system", channel.file_system, kFileSystem);
+});
 
-Result<FileSystemSource> file_system_from_json(const Json& json) {
-  FileSystemSource source;
-  Fields fields(json, "file_system");
-  fields.read("id", source.id)
-      .read("type", source.type)
-      .read("path", source.path)
-      .read("writable", source.writable);
-  TRY(fields.result());
-  return source;
-}
+constexpr auto kMetric = json_record<MetricDefinition>("metric", [](auto& side, auto& metric) {
+  side("name", metric.name);
+  side("regex", metric.regex);
+});
 
-Json to_json(const Checkpoint& checkpoint) { return {{"uri", checkpoint.uri}, {"path", checkpoint.path}}; }
+constexpr auto kGroup = json_record<InstanceGroup>("group", [](auto& side, auto& group) {
+  side("name", group.name);
+  side("instance_type", group.instance_type);
+  side("count", group.count);
+  side.if_set("share", group.share, kShare);
+  side.if_set("program", group.program, program_from_json);
+  side.if_set("fittings", group.container_options, container_options_from_json);
+});
 
-Result<Checkpoint> checkpoint_from_json(const Json& json) {
-  Checkpoint checkpoint;
-  TRY(Fields(json, "checkpoint").read("uri", checkpoint.uri).read("path", checkpoint.path).result());
-  return checkpoint;
-}
+constexpr auto kHost = json_record<Host>("host", [](auto& side, auto& host) {
+  side("state", host.state, parse_host_state);
+  side("machine", host.machine);
+  side("share", host.share, kShare);
+  side("facts_applied", host.facts_applied);
+  side.if_set("exit_code", host.exit_code);
+  side.if_set("failure", host.failure);
+  side.if_set("fault", host.fault, parse_fault);
+  side.if_set("staged_model", host.staged_model);
+  side.if_set("address", host.address);
+  side.if_set("stopped", host.stopped, parse_stop_cause);
+  side("state_since", host.state_since);
+});
 
-Json to_json(const Channel& channel) {
-  Json json{{"name", channel.name},
-            {"content_type", channel.content_type},
-            {"input_mode", to_string(channel.input_mode)},
-            {"compression", channel.compression},
-            {"record_wrapper", channel.record_wrapper},
-            {"s3_data_type", channel.s3_data_type},
-            {"s3_uri", channel.s3_uri},
-            {"distribution", to_string(channel.distribution)}};
-  if (!channel.attribute_names.empty()) json["attribute_names"] = channel.attribute_names;
-  if (!channel.groups.empty()) json["groups"] = channel.groups;
-  if (channel.shuffle_seed) json["shuffle_seed"] = *channel.shuffle_seed;
-  if (channel.file_system) json["file_system"] = to_json(*channel.file_system);
-  return json;
-}
+constexpr auto kAttempt = json_record<Attempt>("attempt", [](auto& side, auto& attempt) {
+  side("number", attempt.number);
+  side("token", attempt.token);
+  side("state", attempt.state, parse_attempt_state);
+  side("hosts", attempt.hosts, kHost);
+  side.if_set("first_failed", attempt.first_failed);
+  side.if_set("interruption", attempt.interruption);
+  side.if_set("interrupted", attempt.interrupted);
+  side.when(attempt.interrupted.has_value(), "notice", attempt.notice);
+  side.when(attempt.interrupted && attempt.preempted, "preempted", attempt.preempted);
+  side.if_set("warm_pool", attempt.warm_pool);
+  side.if_set("environment", attempt.environment);
+  side.if_set("spot", attempt.spot);
+  side.if_set("exit_code", attempt.exit_code);
+  side.if_set("failure", attempt.failure);
+  side.if_set("fault", attempt.fault, parse_fault);
+  side.if_set("machine", attempt.machine);
+  side("started", attempt.started);
+  side("training_started", attempt.training_started);
+  side("ended", attempt.ended);
+});
 
-Result<Channel> channel_from_json(const Json& json) {
-  Channel channel;
-  Fields fields(json, "channel");
-  fields.read("name", channel.name)
-      .read("content_type", channel.content_type)
-      .read("input_mode", channel.input_mode, parse_input_mode)
-      .read("compression", channel.compression)
-      .read("record_wrapper", channel.record_wrapper)
-      .read("s3_data_type", channel.s3_data_type)
-      .read("s3_uri", channel.s3_uri)
-      .read("distribution", channel.distribution, parse_distribution)
-      .read("attribute_names", channel.attribute_names)
-      .read("groups", channel.groups)
-      .read("shuffle_seed", channel.shuffle_seed)
-      .read("file_system", channel.file_system, file_system_from_json);
-  TRY(fields.result());
-  return channel;
-}
+constexpr auto kWarmPool = json_record<WarmPool>(
+    "warm_pool",
+    [](auto& side, auto& pool) {
+      side("state", pool.state, parse_warm_pool_state);
+      side("keep_alive_seconds", pool.keep_alive_seconds);
+      side("available", pool.available);
+      side("ended", pool.ended);
+      side.if_set("reused_by", pool.reused_by);
+    },
+    [](const WarmPool& pool) -> Result<void> {
+      if (pool.state == WarmPoolState::available && !pool.available)
+        return invalid("warm_pool.available must say since when");
+      return {};
+    });
 
-Json to_json(const MetricDefinition& metric) { return {{"name", metric.name}, {"regex", metric.regex}}; }
+constexpr auto kTransition = json_record<Transition>("transition", [](auto& side, auto& transition) {
+  side("phase", transition.phase, parse_phase);
+  side("message", transition.message);
+  side("start", transition.start);
+  side("end", transition.end);
+});
 
-Result<MetricDefinition> metric_from_json(const Json& json) {
-  MetricDefinition metric;
-  TRY(Fields(json, "metric").read("name", metric.name).read("regex", metric.regex).result());
-  return metric;
-}
+constexpr auto kSpec = json_record<JobSpec>(
+    "spec",
+    [](auto& side, auto& spec) {
+      side("image", spec.image);
+      side("entrypoint", spec.entrypoint);
+      side("arguments", spec.arguments);
+      side("environment", spec.environment);
+      side("hyperparameters", spec.hyperparameters);
+      side("channels", spec.channels, kChannel);
+      side("metrics", spec.metrics, kMetric);
+      side("groups", spec.groups, kGroup);
+      side.if_set("preferences", spec.preferences, kGroup);
+      side("volume_gib", spec.volume_gib);
+      side.if_set("principal", spec.principal);
+      side("role_arn", spec.role_arn);
+      side("output_uri", spec.output_uri);
+      side("output_kms_key", spec.output_kms_key);
+      side("compress_model", spec.compress_model);
+      side("max_runtime_seconds", spec.max_runtime_seconds);
+      side("spot", spec.spot);
+      side.if_set("max_wait_seconds", spec.max_wait_seconds);
+      side.if_set("max_pending_seconds", spec.max_pending_seconds);
+      side("retries_max", spec.retries_max);
+      side.if_set("checkpoint", spec.checkpoint, kCheckpoint);
+      side("keep_alive_seconds", spec.keep_alive_seconds);
+      side("network_isolation", spec.network_isolation);
+      side("encrypt_traffic", spec.encrypt_traffic);
+      side("request", spec.request);
+      side.when(spec.queue.has_value(), "batch", spec, kQueuedOptions);
+    },
+    [](const JobSpec& spec) -> Result<void> {
+      if (spec.groups.empty()) return invalid("spec.groups must name at least one instance group");
+      return {};
+    });
 
-Json to_json(const InstanceGroup& group) {
-  Json json{{"name", group.name}, {"instance_type", group.instance_type}, {"count", group.count}};
-  if (group.share) json["share"] = to_json(*group.share);
-  if (group.program) json["program"] = to_json(*group.program);
-  if (Json container_options = to_json(group.container_options); !container_options.empty())
-    json["fittings"] = std::move(container_options);
-  return json;
-}
+// All of a job except its spec.
+constexpr auto kProgress = json_record<Job>("job", [](auto& side, auto& job) {
+  side("number", job.number);
+  side("key", job.key, kJobKey);
+  side("account", job.account);
+  side("state", job.state, parse_job_state);
+  side("created", job.created);
+  side("modified", job.modified);
+  side("transitions", job.transitions, kTransition);
+  side("wait_reason", job.wait_reason);
+  side("note", job.note);
+  side("stop_requested", job.stop_requested);
+  side("stop_cause", job.stop_cause, parse_stop_cause);
+  side.if_set("withdrawn", job.withdrawn, parse_withdrawn);
+  side.when(job.withdrawn != Withdrawn::no, "withdrawn_reason", job.withdrawn_reason);
+  side.if_set("awaits", job.awaits, kJobNumberForm);
+  side.if_set("new_priority", job.new_priority);
+  side.if_set("selected", job.selected);
+  side.if_set("parent", job.parent);
+  side.if_set("children_made", job.children_made);
+  side.if_set("awaits_alike", job.awaits_alike, kJobNumberForm);
+  side("attempts", job.attempts, kAttempt);
+  side("failure_reason", job.failure_reason);
+  side("model_uri", job.model_uri);
+  side("output_uri", job.output_uri);
+  side("training_start", job.training_start);
+  side("training_end", job.training_end);
+  side.if_set("warm_pool", job.warm_pool, kWarmPool);
+  side.if_set("clock_offset", job.clock_offset);
+});
 
-Result<InstanceGroup> group_from_json(const Json& json) {
-  InstanceGroup group;
-  Fields fields(json, "group");
-  fields.read("name", group.name)
-      .read("instance_type", group.instance_type)
-      .read("count", group.count)
-      .read("share", group.share, share_from_json)
-      .read("program", group.program, program_from_json)
-      .read("fittings", group.container_options, container_options_from_json);
-  TRY(fields.result());
-  return group;
-}
-
-Json to_json(const Host& host) {
-  Json json{{"state", to_string(host.state)},
-            {"machine", host.machine},
-            {"share", to_json(host.share)},
-            {"facts_applied", host.facts_applied},
-            {"state_since", instant_json(host.state_since)}};
-  if (host.exit_code) json["exit_code"] = *host.exit_code;
-  if (!host.failure.empty()) json["failure"] = host.failure;
-  if (host.fault) json["fault"] = to_string(*host.fault);
-  if (!host.staged_model.empty()) json["staged_model"] = host.staged_model;
-  if (!host.address.empty()) json["address"] = host.address;
-  if (host.stopped != StopCause::none) json["stopped"] = to_string(host.stopped);
-  return json;
-}
-
-Result<Host> host_from_json(const Json& json) {
-  Host host;
-  Fields fields(json, "host");
-  fields.read("state", host.state, parse_host_state)
-      .read("machine", host.machine)
-      .read("share", host.share, share_from_json)
-      .read("facts_applied", host.facts_applied)
-      .read("exit_code", host.exit_code)
-      .read("failure", host.failure)
-      .read("fault", host.fault, parse_fault)
-      .read("staged_model", host.staged_model)
-      .read("address", host.address)
-      .read("stopped", host.stopped, parse_stop_cause)
-      .read("state_since", host.state_since);
-  TRY(fields.result());
-  return host;
-}
-
-Json to_json(const Attempt& attempt) {
-  Json json{{"number", attempt.number},
-            {"token", attempt.token},
-            {"state", to_string(attempt.state)},
-            {"hosts", list_json(attempt.hosts)},
-            {"started", instant_json(attempt.started)},
-            {"training_started", instant_json(attempt.training_started)},
-            {"ended", instant_json(attempt.ended)}};
-  if (attempt.first_failed) json["first_failed"] = *attempt.first_failed;
-  if (!attempt.interruption.empty()) json["interruption"] = attempt.interruption;
-  if (attempt.interrupted) {
-    json["interrupted"] = instant_json(attempt.interrupted);
-    json["notice"] = attempt.notice.count();
-    if (attempt.preempted) json["preempted"] = true;
-  }
-  if (attempt.warm_pool != 0) json["warm_pool"] = attempt.warm_pool;
-  if (!attempt.environment.empty()) json["environment"] = attempt.environment;
-  if (attempt.spot) json["spot"] = true;
-  if (attempt.exit_code) json["exit_code"] = *attempt.exit_code;
-  if (!attempt.failure.empty()) json["failure"] = attempt.failure;
-  if (attempt.fault) json["fault"] = to_string(*attempt.fault);
-  if (!attempt.machine.empty()) json["machine"] = attempt.machine;
-  return json;
-}
-
-Result<Attempt> attempt_from_json(const Json& json) {
-  Attempt attempt;
-  int64_t notice_milliseconds = 0;
-  Fields fields(json, "attempt");
-  fields.read("number", attempt.number)
-      .read("token", attempt.token)
-      .read("state", attempt.state, parse_attempt_state)
-      .read("hosts", attempt.hosts, host_from_json)
-      .read("first_failed", attempt.first_failed)
-      .read("interruption", attempt.interruption)
-      .read("interrupted", attempt.interrupted)
-      .read("notice", notice_milliseconds)
-      .read("preempted", attempt.preempted)
-      .read("warm_pool", attempt.warm_pool)
-      .read("environment", attempt.environment)
-      .read("spot", attempt.spot)
-      .read("exit_code", attempt.exit_code)
-      .read("failure", attempt.failure)
-      .read("fault", attempt.fault, parse_fault)
-      .read("machine", attempt.machine)
-      .read("started", attempt.started)
-      .read("training_started", attempt.training_started)
-      .read("ended", attempt.ended);
-  TRY(fields.result());
-  attempt.notice = Duration{notice_milliseconds};
-  return attempt;
-}
-
-Json to_json(const WarmPool& pool) {
-  Json json{{"state", to_string(pool.state)},
-            {"keep_alive_seconds", pool.keep_alive_seconds},
-            {"available", instant_json(pool.available)},
-            {"ended", instant_json(pool.ended)}};
-  if (!pool.reused_by.empty()) json["reused_by"] = pool.reused_by;
-  return json;
-}
-
-Result<WarmPool> warm_pool_from_json(const Json& json) {
-  WarmPool pool;
-  Fields fields(json, "warm_pool");
-  fields.read("state", pool.state, parse_warm_pool_state)
-      .read("keep_alive_seconds", pool.keep_alive_seconds)
-      .read("available", pool.available)
-      .read("ended", pool.ended)
-      .read("reused_by", pool.reused_by);
-  TRY(fields.result());
-  if (pool.state == WarmPoolState::available && !pool.available)
-    return invalid("warm_pool.available must say since when");
-  return pool;
-}
-
-Json to_json(const Transition& transition) {
-  return {{"phase", to_string(transition.phase)},
-          {"message", transition.message},
-          {"start", instant_json(transition.start)},
-          {"end", instant_json(transition.end)}};
-}
-
-Result<Transition> transition_from_json(const Json& json) {
-  Transition transition;
-  Fields fields(json, "transition");
-  fields.read("phase", transition.phase, parse_phase)
-      .read("message", transition.message)
-      .read("start", transition.start)
-      .read("end", transition.end);
-  TRY(fields.result());
-  return transition;
-}
+constexpr auto kSpecOfJob =
+    json_record<Job>("job", [](auto& side, auto& job) { side("spec", job.spec, kSpec); });
 
 }  // namespace
 
@@ -348,178 +285,30 @@ bool Channel::is_of(const std::string& group) const {
   return groups.empty() || std::find(groups.begin(), groups.end(), group) != groups.end();
 }
 
-Json to_json(const Share& share) {
-  return {{"cpus", share.cpus}, {"memory_bytes", share.memory_bytes}, {"gpus", share.gpus}};
-}
-
-Result<Share> share_from_json(const Json& json) {
-  Share share;
-  Fields fields(json, "share");
-  fields.read("cpus", share.cpus).read("memory_bytes", share.memory_bytes).read("gpus", share.gpus);
-  TRY(fields.result());
-  return share;
-}
-
-Json to_json(const Tag& tag) { return {{"key", tag.key}, {"value", tag.value}}; }
-
-Result<Tag> tag_from_json(const Json& json) {
-  Tag tag;
-  TRY(Fields(json, "tag").read("key", tag.key).read("value", tag.value).result());
-  return tag;
-}
-
 Result<JobNumber> job_number_from_json(const Json& json) {
-  if (!json.is_number_unsigned()) return invalid("a job must be a number");
-  return json.get<JobNumber>();
+  JobNumber number = 0;
+  TRY(kJobNumberForm.read_into(json, number));
+  return number;
 }
 
-Json to_json(const JobKey& key) { return {{"region", key.region}, {"name", key.name}}; }
-
-Result<JobKey> job_key_from_json(const Json& json) {
-  JobKey key;
-  TRY(Fields(json, "key").read("region", key.region).read("name", key.name).result());
-  return key;
-}
-
-Json to_json(const JobSpec& spec) {
-  Json json{{"image", spec.image},
-            {"entrypoint", spec.entrypoint},
-            {"arguments", spec.arguments},
-            {"environment", spec.environment},
-            {"hyperparameters", spec.hyperparameters},
-            {"channels", list_json(spec.channels)},
-            {"metrics", list_json(spec.metrics)},
-            {"groups", list_json(spec.groups)},
-            {"volume_gib", spec.volume_gib},
-            {"role_arn", spec.role_arn},
-            {"output_uri", spec.output_uri},
-            {"output_kms_key", spec.output_kms_key},
-            {"compress_model", spec.compress_model},
-            {"max_runtime_seconds", spec.max_runtime_seconds},
-            {"spot", spec.spot},
-            {"retries_max", spec.retries_max},
-            {"keep_alive_seconds", spec.keep_alive_seconds},
-            {"network_isolation", spec.network_isolation},
-            {"encrypt_traffic", spec.encrypt_traffic},
-            {"request", spec.request}};
-  if (spec.max_wait_seconds) json["max_wait_seconds"] = *spec.max_wait_seconds;
-  if (spec.max_pending_seconds) json["max_pending_seconds"] = *spec.max_pending_seconds;
-  if (spec.checkpoint) json["checkpoint"] = to_json(*spec.checkpoint);
-  if (!spec.preferences.empty()) json["preferences"] = list_json(spec.preferences);
-  if (spec.queue) json["batch"] = queued_json(spec);
-  if (!spec.principal.empty()) json["principal"] = spec.principal;
-  return json;
-}
-
-Result<JobSpec> job_spec_from_json(const Json& json) {
-  JobSpec spec;
-  Json queued;
-  Fields fields(json, "spec");
-  fields.read("image", spec.image)
-      .read("entrypoint", spec.entrypoint)
-      .read("arguments", spec.arguments)
-      .read("environment", spec.environment)
-      .read("hyperparameters", spec.hyperparameters)
-      .read("channels", spec.channels, channel_from_json)
-      .read("metrics", spec.metrics, metric_from_json)
-      .read("groups", spec.groups, group_from_json)
-      .read("preferences", spec.preferences, group_from_json)
-      .read("volume_gib", spec.volume_gib)
-      .read("principal", spec.principal)
-      .read("role_arn", spec.role_arn)
-      .read("output_uri", spec.output_uri)
-      .read("output_kms_key", spec.output_kms_key)
-      .read("compress_model", spec.compress_model)
-      .read("max_runtime_seconds", spec.max_runtime_seconds)
-      .read("spot", spec.spot)
-      .read("max_wait_seconds", spec.max_wait_seconds)
-      .read("max_pending_seconds", spec.max_pending_seconds)
-      .read("retries_max", spec.retries_max)
-      .read("checkpoint", spec.checkpoint, checkpoint_from_json)
-      .read("keep_alive_seconds", spec.keep_alive_seconds)
-      .read("network_isolation", spec.network_isolation)
-      .read("encrypt_traffic", spec.encrypt_traffic)
-      .read("batch", queued)
-      .read("request", spec.request);
-  TRY(fields.result());
-  if (!queued.is_null()) TRY(read_queued(queued, spec).in("spec.batch"));
-  if (spec.groups.empty()) return invalid("spec.groups must name at least one instance group");
-  return spec;
-}
-
+Json to_json(const Share& share) { return kShare.write(share); }
+Json to_json(const Tag& tag) { return kTag.write(tag); }
+Json to_json(const JobKey& key) { return kJobKey.write(key); }
+Json to_json(const JobSpec& spec) { return kSpec.write(spec); }
+Json progress_json(const Job& job) { return kProgress.write(job); }
 Json to_json(const Job& job) {
-  Json json = progress_json(job);
-  json["spec"] = to_json(job.spec);
+  Json json = kProgress.write(job);
+  json["spec"] = kSpec.write(job.spec);
   return json;
 }
 
-Json progress_json(const Job& job) {
-  Json json{{"number", job.number},
-            {"key", to_json(job.key)},
-            {"account", job.account},
-            {"state", to_string(job.state)},
-            {"created", instant_json(job.created)},
-            {"modified", instant_json(job.modified)},
-            {"transitions", list_json(job.transitions)},
-            {"wait_reason", job.wait_reason},
-            {"note", job.note},
-            {"stop_requested", instant_json(job.stop_requested)},
-            {"stop_cause", to_string(job.stop_cause)},
-            {"attempts", list_json(job.attempts)},
-            {"failure_reason", job.failure_reason},
-            {"model_uri", job.model_uri},
-            {"output_uri", job.output_uri},
-            {"training_start", instant_json(job.training_start)},
-            {"training_end", instant_json(job.training_end)}};
-  if (job.clock_offset != Duration{}) json["clock_offset"] = job.clock_offset.count();
-  if (job.warm_pool) json["warm_pool"] = to_json(*job.warm_pool);
-  if (job.withdrawn != Withdrawn::no) {
-    json["withdrawn"] = to_string(job.withdrawn);
-    json["withdrawn_reason"] = job.withdrawn_reason;
-  }
-  if (!job.awaits.empty()) json["awaits"] = job.awaits;
-  if (job.new_priority) json["new_priority"] = *job.new_priority;
-  if (job.selected) json["selected"] = *job.selected;
-  if (job.parent != 0) json["parent"] = job.parent;
-  if (job.children_made > 0) json["children_made"] = job.children_made;
-  if (!job.awaits_alike.empty()) json["awaits_alike"] = job.awaits_alike;
-  return json;
-}
-
+Result<Share> share_from_json(const Json& json) { return kShare.read(json); }
+Result<Tag> tag_from_json(const Json& json) { return kTag.read(json); }
+Result<JobKey> job_key_from_json(const Json& json) { return kJobKey.read(json); }
+Result<JobSpec> job_spec_from_json(const Json& json) { return kSpec.read(json); }
 Result<Job> job_from_json(const Json& json) {
-  Job job;
-  int64_t clock_offset = 0;
-  Fields fields(json, "job");
-  fields.read("number", job.number)
-      .read("key", job.key, job_key_from_json)
-      .read("account", job.account)
-      .read("spec", job.spec, job_spec_from_json)
-      .read("state", job.state, parse_job_state)
-      .read("created", job.created)
-      .read("modified", job.modified)
-      .read("transitions", job.transitions, transition_from_json)
-      .read("wait_reason", job.wait_reason)
-      .read("note", job.note)
-      .read("stop_requested", job.stop_requested)
-      .read("stop_cause", job.stop_cause, parse_stop_cause)
-      .read("withdrawn", job.withdrawn, parse_withdrawn)
-      .read("withdrawn_reason", job.withdrawn_reason)
-      .read("awaits", job.awaits, job_number_from_json)
-      .read("new_priority", job.new_priority)
-      .read("selected", job.selected)
-      .read("parent", job.parent)
-      .read("children_made", job.children_made)
-      .read("awaits_alike", job.awaits_alike, job_number_from_json)
-      .read("attempts", job.attempts, attempt_from_json)
-      .read("failure_reason", job.failure_reason)
-      .read("model_uri", job.model_uri)
-      .read("output_uri", job.output_uri)
-      .read("training_start", job.training_start)
-      .read("training_end", job.training_end)
-      .read("warm_pool", job.warm_pool, warm_pool_from_json)
-      .read("clock_offset", clock_offset);
-  TRY(fields.result());
-  job.clock_offset = Duration{clock_offset};
+  Job job = TRY(kProgress.read(json));
+  TRY(kSpecOfJob.read_into(json, job));
   job.use_selected();
   return job;
 }

@@ -1,11 +1,11 @@
 #include "domain/job_options.hpp"
 
 #include <algorithm>
-#include <utility>
 
+#include "base/enum_table.hpp"
+#include "base/json_record.hpp"
 #include "base/text.hpp"
 #include "domain/job.hpp"
-#include "domain/json_fields.hpp"
 
 namespace trainyard::domain {
 namespace {
@@ -24,51 +24,55 @@ const RetryRule* rule_for(const RetryOptions& retry, const AttemptEnd& end) {
   return rule == retry.rules.end() ? nullptr : &*rule;
 }
 
-Json to_json(const RetryRule& rule) {
-  Json json{{"retry", rule.retry}};
-  if (!rule.status_reason.empty()) json["status_reason"] = rule.status_reason;
-  if (!rule.reason.empty()) json["reason"] = rule.reason;
-  if (!rule.exit_code.empty()) json["exit_code"] = rule.exit_code;
-  return json;
-}
+constexpr auto kRetryRule = json_record<RetryRule>("retry_rule", [](auto& side, auto& rule) {
+  side("retry", rule.retry);
+  side.if_set("status_reason", rule.status_reason);
+  side.if_set("reason", rule.reason);
+  side.if_set("exit_code", rule.exit_code);
+});
 
-Result<RetryRule> retry_rule_from_json(const Json& json) {
-  RetryRule rule;
-  TRY(Fields(json, "retry_rule")
-          .read("retry", rule.retry)
-          .read("status_reason", rule.status_reason)
-          .read("reason", rule.reason)
-          .read("exit_code", rule.exit_code)
-          .result());
-  return rule;
-}
+constexpr auto kConsumption = json_record<Consumption>("consumption", [](auto& side, auto& each) {
+  side("resource", each.resource);
+  side("quantity", each.quantity);
+});
 
-Json to_json(const Consumption& each) { return {{"resource", each.resource}, {"quantity", each.quantity}}; }
+// The name is that of the member of a spec's record.
+constexpr auto kQueued = json_record<JobSpec>("batch", [](auto& side, auto& spec) {
+  if constexpr (kReads<decltype(side)>) spec.queue.emplace();
+  auto& queue = *spec.queue;
+  side("name", spec.display_name);
+  side("queue", queue.name);
+  side("definition", spec.definition);
+  side("attempts_max", spec.retry.attempts_max);
+  side.if_set("retry_rules", spec.retry.rules, kRetryRule);
+  side.if_set("depends_on", spec.depends_on);
+  side.if_set("main_node", spec.main_node);
+  bool training = spec.contract == Contract::training;
+  if constexpr (kReads<decltype(side)>) training = false;
+  side.if_set("service", training);
+  if constexpr (kReads<decltype(side)>) spec.contract = training ? Contract::training : Contract::plain;
+  side.when(training, "service_request", queue.request);
+  side.if_set("share", queue.share);
+  side.if_set("quota_share", queue.quota_share);
+  side.if_set("priority", queue.priority);
+  side.if_set("consumes", queue.consumes, kConsumption);
+  side.if_set("preemptions_max", queue.preemptions_max);
+  side.if_set("array_size", spec.array.size);
+  side.if_set("sequential", spec.array.sequential);
+  side.if_set("depends_on_alike", spec.depends_on_alike);
+});
 
-Result<Consumption> consumption_from_json(const Json& json) {
-  Consumption each;
-  TRY(Fields(json, "consumption").read("resource", each.resource).read("quantity", each.quantity).result());
-  return each;
-}
-
-constexpr std::pair<Withdrawn, std::string_view> kWithdrawn[] = {
-    {Withdrawn::no, "no"},
-    {Withdrawn::cancelled, "cancelled"},
-    {Withdrawn::terminated, "terminated"},
-    {Withdrawn::dependency_failed, "dependency_failed"},
-    {Withdrawn::queue_deleted, "queue_deleted"}};
+constexpr EnumTable<Withdrawn> kWithdrawn{"a way to withdraw a job",
+                                          {{Withdrawn::no, "no"},
+                                           {Withdrawn::cancelled, "cancelled"},
+                                           {Withdrawn::terminated, "terminated"},
+                                           {Withdrawn::dependency_failed, "dependency_failed"},
+                                           {Withdrawn::queue_deleted, "queue_deleted"}}};
 
 }  // namespace
 
-std::string_view to_string(Withdrawn withdrawn) {
-  return std::ranges::find(kWithdrawn, withdrawn, &std::pair<Withdrawn, std::string_view>::first)->second;
-}
-
-Result<Withdrawn> parse_withdrawn(std::string_view text) {
-  for (const auto& [value, name] : kWithdrawn)
-    if (name == text) return value;
-  return invalid("'" + shorten(text, 60) + "' is not a way to withdraw a job");
-}
+std::string_view to_string(Withdrawn withdrawn) { return kWithdrawn.text(withdrawn); }
+Result<Withdrawn> parse_withdrawn(std::string_view text) { return kWithdrawn.parse(text); }
 
 bool matches(std::string_view pattern, std::string_view text) {
   if (!pattern.ends_with('*')) return equals_ignoring_case(pattern, text);
@@ -87,55 +91,7 @@ bool ends_with_interruption(const RetryOptions& retry, const AttemptEnd& end) {
   return rule && !rule->retry && !rule->status_reason.empty();
 }
 
-Json queued_json(const JobSpec& spec) {
-  Json json{{"name", spec.display_name},
-            {"queue", spec.queue->name},
-            {"definition", spec.definition},
-            {"attempts_max", spec.retry.attempts_max}};
-  if (!spec.depends_on.empty()) json["depends_on"] = spec.depends_on;
-  if (spec.main_node) json["main_node"] = *spec.main_node;
-  if (spec.contract == Contract::training) {
-    json["service"] = true;
-    json["service_request"] = spec.queue->request;
-  }
-  if (!spec.queue->share.empty()) json["share"] = spec.queue->share;
-  if (!spec.queue->quota_share.empty()) json["quota_share"] = spec.queue->quota_share;
-  if (spec.queue->priority != 0) json["priority"] = spec.queue->priority;
-  if (spec.queue->preemptions_max) json["preemptions_max"] = *spec.queue->preemptions_max;
-  for (const Consumption& each : spec.queue->consumes) json["consumes"].push_back(to_json(each));
-  if (spec.array.size > 0) json["array_size"] = spec.array.size;
-  if (spec.array.sequential) json["sequential"] = true;
-  if (!spec.depends_on_alike.empty()) json["depends_on_alike"] = spec.depends_on_alike;
-  if (spec.retry.rules.empty()) return json;
-  json["retry_rules"] = Json::array();
-  for (const RetryRule& rule : spec.retry.rules) json["retry_rules"].push_back(to_json(rule));
-  return json;
-}
-
-Result<void> read_queued(const Json& json, JobSpec& spec) {
-  QueueOptions& queue = spec.queue.emplace();
-  bool training = false;
-  TRY(Fields(json, "batch")
-          .read("name", spec.display_name)
-          .read("queue", queue.name)
-          .read("definition", spec.definition)
-          .read("attempts_max", spec.retry.attempts_max)
-          .read("retry_rules", spec.retry.rules, retry_rule_from_json)
-          .read("depends_on", spec.depends_on)
-          .read("main_node", spec.main_node)
-          .read("service", training)
-          .read("service_request", queue.request)
-          .read("share", queue.share)
-          .read("quota_share", queue.quota_share)
-          .read("priority", queue.priority)
-          .read("consumes", queue.consumes, consumption_from_json)
-          .read("preemptions_max", queue.preemptions_max)
-          .read("array_size", spec.array.size)
-          .read("sequential", spec.array.sequential)
-          .read("depends_on_alike", spec.depends_on_alike)
-          .result());
-  spec.contract = training ? Contract::training : Contract::plain;
-  return {};
-}
+Json queued_json(const JobSpec& spec) { return kQueued.write(spec); }
+Result<void> read_queued(const Json& json, JobSpec& spec) { return kQueued.read_into(json, spec); }
 
 }  // namespace trainyard::domain

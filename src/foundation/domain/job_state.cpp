@@ -1,47 +1,46 @@
 #include "domain/job_state.hpp"
 
-#include <array>
-#include <utility>
-
-#include "base/text.hpp"
+#include "base/enum_table.hpp"
 
 namespace trainyard::domain {
 namespace {
 
-// The texts of an enum's values.
-template <class T, size_t n>
-using Names = std::array<std::pair<T, std::string_view>, n>;
-
-constexpr Names<JobState, 6> kJobStates{{{JobState::waiting, "waiting"},
-                                         {JobState::active, "active"},
-                                         {JobState::stopping, "stopping"},
-                                         {JobState::completed, "completed"},
-                                         {JobState::failed, "failed"},
-                                         {JobState::stopped, "stopped"}}};
-constexpr Names<JobEvent, 6> kJobEvents{{{JobEvent::place, "place"},
-                                         {JobEvent::stop, "stop"},
-                                         {JobEvent::complete, "complete"},
-                                         {JobEvent::fail, "fail"},
-                                         {JobEvent::finish_stopped, "finish_stopped"},
-                                         {JobEvent::retry, "retry"}}};
-constexpr Names<AttemptState, 4> kAttemptStates{{{AttemptState::starting, "starting"},
-                                                 {AttemptState::running, "running"},
-                                                 {AttemptState::draining, "draining"},
-                                                 {AttemptState::ended, "ended"}}};
-constexpr Names<AttemptEvent, 4> kAttemptEvents{{{AttemptEvent::run, "run"},
-                                                 {AttemptEvent::drain, "drain"},
-                                                 {AttemptEvent::end, "end"},
-                                                 {AttemptEvent::lose, "lose"}}};
-constexpr Names<HostState, 9> kHostStates{{{HostState::placed, "placed"},
-                                           {HostState::preparing, "preparing"},
-                                           {HostState::downloading, "downloading"},
-                                           {HostState::running, "running"},
-                                           {HostState::draining, "draining"},
-                                           {HostState::uploading, "uploading"},
-                                           {HostState::finished, "finished"},
-                                           {HostState::failed, "failed"},
-                                           {HostState::lost, "lost"}}};
-constexpr Names<Phase, 13> kPhases{{{Phase::starting, "Starting"},
+constexpr EnumTable<JobState> kJobStates{"a job state",
+                                         {{JobState::waiting, "waiting"},
+                                          {JobState::active, "active"},
+                                          {JobState::stopping, "stopping"},
+                                          {JobState::completed, "completed"},
+                                          {JobState::failed, "failed"},
+                                          {JobState::stopped, "stopped"}}};
+constexpr EnumTable<JobEvent> kJobEvents{"a job event",
+                                         {{JobEvent::place, "place"},
+                                          {JobEvent::stop, "stop"},
+                                          {JobEvent::complete, "complete"},
+                                          {JobEvent::fail, "fail"},
+                                          {JobEvent::finish_stopped, "finish_stopped"},
+                                          {JobEvent::retry, "retry"}}};
+constexpr EnumTable<AttemptState> kAttemptStates{"an attempt state",
+                                                 {{AttemptState::starting, "starting"},
+                                                  {AttemptState::running, "running"},
+                                                  {AttemptState::draining, "draining"},
+                                                  {AttemptState::ended, "ended"}}};
+constexpr EnumTable<AttemptEvent> kAttemptEvents{"an attempt event",
+                                                 {{AttemptEvent::run, "run"},
+                                                  {AttemptEvent::drain, "drain"},
+                                                  {AttemptEvent::end, "end"},
+                                                  {AttemptEvent::lose, "lose"}}};
+constexpr EnumTable<HostState> kHostStates{"a host state",
+                                           {{HostState::placed, "placed"},
+                                            {HostState::preparing, "preparing"},
+                                            {HostState::downloading, "downloading"},
+                                            {HostState::running, "running"},
+                                            {HostState::draining, "draining"},
+                                            {HostState::uploading, "uploading"},
+                                            {HostState::finished, "finished"},
+                                            {HostState::failed, "failed"},
+                                            {HostState::lost, "lost"}}};
+constexpr EnumTable<Phase> kPhases{"a phase",
+                                   {{Phase::starting, "Starting"},
                                     {Phase::pending, "Pending"},
                                     {Phase::downloading, "Downloading"},
                                     {Phase::training, "Training"},
@@ -54,36 +53,25 @@ constexpr Names<Phase, 13> kPhases{{{Phase::starting, "Starting"},
                                     {Phase::stopped, "Stopped"},
                                     {Phase::max_runtime_exceeded, "MaxRuntimeExceeded"},
                                     {Phase::max_wait_time_exceeded, "MaxWaitTimeExceeded"}}};
-constexpr Names<StopCause, 8> kStopCauses{{{StopCause::none, "none"},
-                                           {StopCause::user, "user"},
-                                           {StopCause::max_runtime, "max_runtime"},
-                                           {StopCause::max_wait, "max_wait"},
-                                           {StopCause::host_failed, "host_failed"},
-                                           {StopCause::interrupted, "interrupted"},
-                                           {StopCause::max_pending, "max_pending"},
-                                           {StopCause::main_ended, "main_ended"}}};
-constexpr Names<Fault, 4> kFaults{{{Fault::algorithm, "algorithm"},
-                                   {Fault::client, "client"},
-                                   {Fault::internal, "internal"},
-                                   {Fault::lost, "lost"}}};
-constexpr Names<WarmPoolState, 4> kWarmPoolStates{{{WarmPoolState::in_use, "InUse"},
-                                                   {WarmPoolState::available, "Available"},
-                                                   {WarmPoolState::reused, "Reused"},
-                                                   {WarmPoolState::terminated, "Terminated"}}};
-
-template <class T, size_t n>
-std::string_view name_of(const Names<T, n>& names, T value) {
-  for (const auto& [each, name] : names)
-    if (each == value) return name;
-  return "unknown";
-}
-
-template <class T, size_t n>
-Result<T> value_of(const Names<T, n>& names, std::string_view text, std::string_view set) {
-  for (const auto& [each, name] : names)
-    if (name == text) return each;
-  return invalid("'" + shorten(text, 60) + "' is not a " + std::string(set));
-}
+constexpr EnumTable<StopCause> kStopCauses{"a stop cause",
+                                           {{StopCause::none, "none"},
+                                            {StopCause::user, "user"},
+                                            {StopCause::max_runtime, "max_runtime"},
+                                            {StopCause::max_wait, "max_wait"},
+                                            {StopCause::host_failed, "host_failed"},
+                                            {StopCause::interrupted, "interrupted"},
+                                            {StopCause::max_pending, "max_pending"},
+                                            {StopCause::main_ended, "main_ended"}}};
+constexpr EnumTable<Fault> kFaults{"a fault",
+                                   {{Fault::algorithm, "algorithm"},
+                                    {Fault::client, "client"},
+                                    {Fault::internal, "internal"},
+                                    {Fault::lost, "lost"}}};
+constexpr EnumTable<WarmPoolState> kWarmPoolStates{"a state of a warm pool",
+                                                   {{WarmPoolState::in_use, "InUse"},
+                                                    {WarmPoolState::available, "Available"},
+                                                    {WarmPoolState::reused, "Reused"},
+                                                    {WarmPoolState::terminated, "Terminated"}}};
 
 Error illegal(std::string_view resource, std::string_view state, std::string_view event) {
   return conflict("a " + std::string(resource) + " that is " + std::string(state) + " cannot " +
@@ -92,29 +80,21 @@ Error illegal(std::string_view resource, std::string_view state, std::string_vie
 
 }  // namespace
 
-std::string_view to_string(JobState state) { return name_of(kJobStates, state); }
-std::string_view to_string(AttemptState state) { return name_of(kAttemptStates, state); }
-std::string_view to_string(HostState state) { return name_of(kHostStates, state); }
-std::string_view to_string(Phase phase) { return name_of(kPhases, phase); }
-std::string_view to_string(StopCause cause) { return name_of(kStopCauses, cause); }
-std::string_view to_string(Fault fault) { return name_of(kFaults, fault); }
-std::string_view to_string(WarmPoolState state) { return name_of(kWarmPoolStates, state); }
+std::string_view to_string(JobState state) { return kJobStates.text(state); }
+std::string_view to_string(AttemptState state) { return kAttemptStates.text(state); }
+std::string_view to_string(HostState state) { return kHostStates.text(state); }
+std::string_view to_string(Phase phase) { return kPhases.text(phase); }
+std::string_view to_string(StopCause cause) { return kStopCauses.text(cause); }
+std::string_view to_string(Fault fault) { return kFaults.text(fault); }
+std::string_view to_string(WarmPoolState state) { return kWarmPoolStates.text(state); }
 
-Result<JobState> parse_job_state(std::string_view text) { return value_of(kJobStates, text, "job state"); }
-Result<AttemptState> parse_attempt_state(std::string_view text) {
-  return value_of(kAttemptStates, text, "attempt state");
-}
-Result<HostState> parse_host_state(std::string_view text) {
-  return value_of(kHostStates, text, "host state");
-}
-Result<Phase> parse_phase(std::string_view text) { return value_of(kPhases, text, "phase"); }
-Result<StopCause> parse_stop_cause(std::string_view text) {
-  return value_of(kStopCauses, text, "stop cause");
-}
-Result<Fault> parse_fault(std::string_view text) { return value_of(kFaults, text, "fault"); }
-Result<WarmPoolState> parse_warm_pool_state(std::string_view text) {
-  return value_of(kWarmPoolStates, text, "state of a warm pool");
-}
+Result<JobState> parse_job_state(std::string_view text) { return kJobStates.parse(text); }
+Result<AttemptState> parse_attempt_state(std::string_view text) { return kAttemptStates.parse(text); }
+Result<HostState> parse_host_state(std::string_view text) { return kHostStates.parse(text); }
+Result<Phase> parse_phase(std::string_view text) { return kPhases.parse(text); }
+Result<StopCause> parse_stop_cause(std::string_view text) { return kStopCauses.parse(text); }
+Result<Fault> parse_fault(std::string_view text) { return kFaults.parse(text); }
+Result<WarmPoolState> parse_warm_pool_state(std::string_view text) { return kWarmPoolStates.parse(text); }
 
 bool is_final(JobState state) {
   return state == JobState::completed || state == JobState::failed || state == JobState::stopped;
@@ -145,7 +125,7 @@ Result<JobState> next(JobState state, JobEvent event) {
     case JobState::stopped:
       break;
   }
-  return illegal("job", to_string(state), name_of(kJobEvents, event));
+  return illegal("job", to_string(state), kJobEvents.text(event));
 }
 
 Result<AttemptState> next(AttemptState state, AttemptEvent event) {
@@ -155,7 +135,7 @@ Result<AttemptState> next(AttemptState state, AttemptEvent event) {
     if (event == AttemptEvent::drain && state != AttemptState::draining) return AttemptState::draining;
     if (event == AttemptEvent::end && state == AttemptState::draining) return AttemptState::ended;
   }
-  return illegal("attempt", to_string(state), name_of(kAttemptEvents, event));
+  return illegal("attempt", to_string(state), kAttemptEvents.text(event));
 }
 
 Result<HostState> next(HostState from, HostState to) {

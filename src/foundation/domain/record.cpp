@@ -1,6 +1,6 @@
 #include "domain/record.hpp"
 
-#include "domain/json_fields.hpp"
+#include "base/json_record.hpp"
 
 namespace trainyard::domain {
 namespace {
@@ -16,6 +16,12 @@ Result<void> check(const RecordWrite& write) {
                      " bytes");
   return {};
 }
+
+constexpr auto kRecordWrite = json_record<RecordWrite>("record", [](auto& side, auto& write) {
+  side("kind", write.key.first);
+  side("name", write.key.second);
+  side.if_set("document", write.document);
+});
 
 }  // namespace
 
@@ -39,22 +45,7 @@ Result<Records> changed(const Records& records, const std::vector<RecordWrite>& 
   return next;
 }
 
-Json to_json(const RecordWrite& write) {
-  Json json{{"kind", write.key.first}, {"name", write.key.second}};
-  if (write.document) json["document"] = *write.document;
-  return json;
-}
-
-Result<RecordWrite> record_write_from_json(const Json& json) {
-  RecordWrite write;
-  Json document;
-  TRY(Fields(json, "record")
-          .read("kind", write.key.first)
-          .read("name", write.key.second)
-          .read("document", document)
-          .result());
-  if (!document.is_null()) write.document = std::move(document);
-  return write;
-}
+Json to_json(const RecordWrite& write) { return kRecordWrite.write(write); }
+Result<RecordWrite> record_write_from_json(const Json& json) { return kRecordWrite.read(json); }
 
 }  // namespace trainyard::domain

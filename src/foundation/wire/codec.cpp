@@ -6,8 +6,9 @@
 
 #include "base/check.hpp"
 #include "base/fields.hpp"
+#include "base/json_record.hpp"
 #include "base/text.hpp"
-#include "domain/json_fields.hpp"
+#include "domain/json_forms.hpp"
 
 namespace trainyard::wire {
 namespace {
@@ -113,10 +114,35 @@ static_assert(std::is_same_v<std::variant_alternative_t<kKinds, Message>, Unknow
 
 constexpr auto kDescribe = [](auto& side, auto& message) { fields(side, message); };
 
-Result<domain::AttemptId> attempt_id_from_json(const Json& json) {
-  if (!json.is_string()) return invalid("an attempt must be a string");
-  return domain::parse_attempt_id(json.get<std::string>());
-}
+constexpr auto kOrder = json_record<Order>("order", [](auto& side, auto& order) {
+  side("version", order.version);
+  side("attempt", order.attempt, domain::kAttemptIdForm);
+  side("token", order.token);
+  side("host", order.host);
+  side("job", order.job, domain::job_key_from_json);
+  side("job_arn", order.job_arn);
+  side("account", order.account);
+  side("spec", order.spec, domain::job_spec_from_json);
+  side("share", order.share, domain::share_from_json);
+  side("created", order.created);
+  side("issued", order.issued);
+  side("wire_address", order.wire_address);
+  side("api_address", order.api_address);
+  side("objects_endpoint", order.objects_endpoint);
+  side("image", order.image, domain::image_from_json);
+  side("outward", order.egress_settings, domain::egress_settings_from_json);
+  side("file_systems", order.file_systems);
+  side("variables", order.variables);
+  side("log_stream", order.log_stream);
+  side("runtime_left", order.runtime_left);
+  side("stop_grace", order.stop_grace);
+  side("stalled_after_seconds", order.stalled_after_seconds);
+  side("reuse_host", order.reuse_host);
+  side("best_effort_isolation", order.best_effort_isolation);
+  side("shared_user_id", order.shared_user_id);
+  side("shared_group_id", order.shared_group_id);
+  side("wire_version", order.wire_version);
+});
 
 }  // namespace
 
@@ -165,36 +191,7 @@ Hello hello_of(const Order& order) {
   return {std::min(kVersion, order.wire_version), order.attempt, order.host, order.token};
 }
 
-std::string encode_order(const Order& order) {
-  const Json json{{"version", order.version},
-                  {"attempt", order.attempt.text()},
-                  {"token", order.token},
-                  {"host", order.host},
-                  {"job", to_json(order.job)},
-                  {"job_arn", order.job_arn},
-                  {"account", order.account},
-                  {"spec", to_json(order.spec)},
-                  {"share", to_json(order.share)},
-                  {"created", to_milliseconds(order.created)},
-                  {"issued", to_milliseconds(order.issued)},
-                  {"wire_address", order.wire_address},
-                  {"api_address", order.api_address},
-                  {"objects_endpoint", order.objects_endpoint},
-                  {"image", to_json(order.image)},
-                  {"outward", to_json(order.egress_settings)},
-                  {"file_systems", order.file_systems},
-                  {"variables", order.variables},
-                  {"log_stream", order.log_stream},
-                  {"runtime_left", order.runtime_left.count()},
-                  {"stop_grace", order.stop_grace.count()},
-                  {"stalled_after_seconds", order.stalled_after_seconds},
-                  {"reuse_host", order.reuse_host},
-                  {"best_effort_isolation", order.best_effort_isolation},
-                  {"shared_user_id", order.shared_user_id},
-                  {"shared_group_id", order.shared_group_id},
-                  {"wire_version", order.wire_version}};
-  return dump(json, 2) + "\n";
-}
+std::string encode_order(const Order& order) { return dump(kOrder.write(order), 2) + "\n"; }
 
 Result<Order> decode_order(std::string_view bytes) {
   const Json json = TRY(parse_json(bytes).in("reading the order"));
@@ -204,41 +201,9 @@ Result<Order> decode_order(std::string_view bytes) {
                     ", and this agent reads version " + std::to_string(kOrderVersion) +
                     ": start the server and its agents from one release");
   Order order;
-  int64_t runtime_left = 0, stop_grace = order.stop_grace.count();
   order.version = 0;
   order.wire_version = kVersionOldest;
-  domain::Fields fields(json, "order");
-  fields.read("version", order.version)
-      .read("attempt", order.attempt, attempt_id_from_json)
-      .read("token", order.token)
-      .read("host", order.host)
-      .read("job", order.job, domain::job_key_from_json)
-      .read("job_arn", order.job_arn)
-      .read("account", order.account)
-      .read("spec", order.spec, domain::job_spec_from_json)
-      .read("share", order.share, domain::share_from_json)
-      .read("created", order.created)
-      .read("issued", order.issued)
-      .read("wire_address", order.wire_address)
-      .read("api_address", order.api_address)
-      .read("objects_endpoint", order.objects_endpoint)
-      .read("image", order.image, domain::image_from_json)
-      .read("outward", order.egress_settings, domain::egress_settings_from_json)
-      .read("file_systems", order.file_systems)
-      .read("variables", order.variables)
-      .read("log_stream", order.log_stream)
-      .read("runtime_left", runtime_left)
-      .read("stop_grace", stop_grace)
-      .read("stalled_after_seconds", order.stalled_after_seconds)
-      .read("reuse_host", order.reuse_host)
-      .read("best_effort_isolation", order.best_effort_isolation)
-      .read("shared_user_id", order.shared_user_id)
-      .read("shared_group_id", order.shared_group_id)
-      .read("wire_version", order.wire_version);
-  const auto read = fields.result();
-  if (!read) return corrupt(read.error().message);
-  order.runtime_left = Duration{runtime_left};
-  order.stop_grace = Duration{stop_grace};
+  if (const auto read = kOrder.read_into(json, order); !read) return corrupt(read.error().message);
   if (order.version == 0) return corrupt("invalid order: the version is missing");
   if (order.spec.groups.empty()) return corrupt("invalid order: the spec is missing");
   if (order.attempt.job == 0) return corrupt("invalid order: the attempt is missing");

@@ -6,24 +6,10 @@
 #include "agent/endpoints.hpp"
 #include "agent/metric_files.hpp"
 #include "base/text.hpp"
+#include "domain/channel_names.hpp"
 #include "domain/instance_type.hpp"
 
 namespace trainyard::agent {
-namespace {
-
-std::string words(domain::InputMode mode) {
-  switch (mode) {
-    case domain::InputMode::file:
-      return "File";
-    case domain::InputMode::pipe:
-      return "Pipe";
-    case domain::InputMode::fast_file:
-      return "FastFile";
-  }
-  return "File";
-}
-
-}  // namespace
 
 contract::HostConfig host_config(const wire::Order& order) {
   const auto& spec = order.spec;
@@ -53,9 +39,8 @@ contract::HostConfig host_config(const wire::Order& order) {
     contract::ChannelConfig entry;
     entry.name = channel.name;
     entry.content_type = channel.content_type;
-    entry.input_mode = words(channel.input_mode);
-    entry.distribution = channel.distribution == domain::Distribution::sharded_by_s3_key ? "ShardedByS3Key"
-                                                                                         : "FullyReplicated";
+    entry.input_mode = domain::kInputModes.text(channel.input_mode);
+    entry.distribution = domain::kDistributions.text(channel.distribution);
     entry.record_wrapper = channel.record_wrapper;
     entry.compression = channel.compression;
     entry.s3_data_type = channel.s3_data_type;

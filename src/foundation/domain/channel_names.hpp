@@ -1,0 +1,19 @@
+// Defines the texts of a channel's input mode and distribution, as AWS's API, the training contract and stored records
+// write them.
+#pragma once
+
+#include "base/enum_table.hpp"
+#include "domain/job.hpp"
+
+namespace trainyard::domain {
+
+inline constexpr EnumTable<InputMode> kInputModes{
+    "an input mode",
+    {{InputMode::file, "File"}, {InputMode::pipe, "Pipe"}, {InputMode::fast_file, "FastFile"}}};
+
+inline constexpr EnumTable<Distribution> kDistributions{
+    "a distribution",
+    {{Distribution::fully_replicated, "FullyReplicated"},
+     {Distribution::sharded_by_s3_key, "ShardedByS3Key"}}};
+
+}  // namespace trainyard::domain
