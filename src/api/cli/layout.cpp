@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/enum_table.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::cli {
@@ -16,27 +17,15 @@ constexpr size_t kBlocks = 8;
 constexpr const char* kRising[kBlocks] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr const char* kGrowing[kBlocks] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 
-const char* code_of(Paint paint) {
-  switch (paint) {
-    case Paint::none:
-      return "";
-    case Paint::bold:
-      return "1";
-    case Paint::dim:
-      return "2";
-    case Paint::red:
-      return "31";
-    case Paint::green:
-      return "32";
-    case Paint::yellow:
-      return "33";
-    case Paint::blue:
-      return "34";
-    case Paint::cyan:
-      return "36";
-  }
-  return "";
-}
+constexpr EnumTable<Paint> kCodes{"a paint",
+                                  {{Paint::none, ""},
+                                   {Paint::bold, "1"},
+                                   {Paint::dim, "2"},
+                                   {Paint::red, "31"},
+                                   {Paint::green, "32"},
+                                   {Paint::yellow, "33"},
+                                   {Paint::blue, "34"},
+                                   {Paint::cyan, "36"}}};
 
 // Returns the length of a colour sequence at the start of text (ESC [ digits and semicolons m), or 0.
 size_t colour_sequence(std::string_view text) {
@@ -111,7 +100,7 @@ Looks looks_of(const Surroundings& surroundings) {
 
 std::string paint(const Looks& looks, Paint paint, std::string_view text) {
   if (!looks.colours || paint == Paint::none || text.empty()) return std::string(text);
-  return std::string("\033[") + code_of(paint) + "m" + std::string(text) + std::string(kReset);
+  return "\033[" + std::string(kCodes.text(paint)) + "m" + std::string(text) + std::string(kReset);
 }
 
 std::string paint_by_number(const Looks& looks, uint32_t number, std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/enum_table.hpp"
 #include "base/text.hpp"
 #include "protocol/values.hpp"
 
@@ -37,29 +38,16 @@ std::string_view token_name(element_type type) {
   return "";
 }
 
-std::string_view wanted_name(ShapeKind kind) {
-  switch (kind) {
-    case ShapeKind::structure:
-      return "a structure";
-    case ShapeKind::list:
-      return "a List";
-    case ShapeKind::map:
-      return "a Map";
-    case ShapeKind::string:
-      return "a String";
-    case ShapeKind::blob:
-      return "a Blob";
-    case ShapeKind::integer:
-      return "an Integer";
-    case ShapeKind::floating:
-      return "a Float";
-    case ShapeKind::boolean:
-      return "a Boolean";
-    case ShapeKind::timestamp:
-      return "a Timestamp";
-  }
-  return "";
-}
+constexpr EnumTable<ShapeKind> kWanted{"a kind of shape",
+                                       {{ShapeKind::structure, "a structure"},
+                                        {ShapeKind::list, "a List"},
+                                        {ShapeKind::map, "a Map"},
+                                        {ShapeKind::string, "a String"},
+                                        {ShapeKind::blob, "a Blob"},
+                                        {ShapeKind::integer, "an Integer"},
+                                        {ShapeKind::floating, "a Float"},
+                                        {ShapeKind::boolean, "a Boolean"},
+                                        {ShapeKind::timestamp, "a Timestamp"}}};
 
 class Reader {
  public:
@@ -99,7 +87,7 @@ class Reader {
  private:
   static Error mismatch(const Shape& shape, element from) {
     return invalid(std::string(token_name(from.type())) + " can not be converted to " +
-                   std::string(wanted_name(shape.kind)));
+                   std::string(kWanted.text(shape.kind)));
   }
 
   Result<void> structure(const Shape& shape, element from, void* to, int depth) {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/enum_table.hpp"
 #include "collectives/reduce/reduce.hpp"
 #include "gradients/compress/int8.hpp"
 
@@ -13,7 +14,8 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
-constexpr std::string_view names[] = {"f32", "f16", "bf16", "int8"};
+constexpr EnumTable<Coding> codings{
+    "a coding", {{Coding::f32, "f32"}, {Coding::f16, "f16"}, {Coding::bf16, "bf16"}, {Coding::int8, "int8"}}};
 
 // Requires: not int8, which is not an element type.
 collectives::Type type_of(Coding coding) {
@@ -24,12 +26,10 @@ collectives::Type type_of(Coding coding) {
 
 }  // namespace
 
-std::string_view to_string(Coding coding) { return names[size_t(coding)]; }
+std::string_view to_string(Coding coding) { return codings.text(coding); }
 
 Result<Coding> parse_coding(std::string_view name) {
-  for (size_t i = 0; i < std::size(names); ++i) {
-    if (names[i] == name) return Coding(i);
-  }
+  if (const auto coding = codings.find(name)) return *coding;
   return invalid("unknown coding '" + std::string(name) + "': use f32, f16, bf16 or int8");
 }
 

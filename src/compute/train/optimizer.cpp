@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/check.hpp"
+#include "base/enum_table.hpp"
 
 namespace trainyard::train {
 namespace {
@@ -13,15 +14,16 @@ namespace {
 constexpr float kSquaresDecay = 0.999f;  // as published
 constexpr float kSmallest = 1e-8f;       // avoids a division by zero for a parameter without gradients
 
+constexpr EnumTable<Method> kMethods{"an optimizer", {{Method::sgd, "sgd"}, {Method::adam, "adam"}}};
+
 }  // namespace
 
 Result<Method> parse_method(std::string_view name) {
-  if (name == "sgd") return Method::sgd;
-  if (name == "adam") return Method::adam;
+  if (const auto method = kMethods.find(name)) return *method;
   return invalid("unknown optimizer '" + std::string(name) + "': use sgd or adam");
 }
 
-std::string_view to_string(Method method) { return method == Method::sgd ? "sgd" : "adam"; }
+std::string_view to_string(Method method) { return kMethods.text(method); }
 
 Optimizer::Optimizer(OptimizerSettings settings, size_t parameters)
     : settings_(settings),

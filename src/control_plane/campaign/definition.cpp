@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <set>
 
+#include "base/enum_table.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::campaign {
 namespace {
+
+constexpr EnumTable<Rule> kRules{
+    "a rule", {{Rule::data, "data"}, {Rule::cheapest, "cheapest"}, {Rule::capacity, "capacity"}}};
 
 // Reads a table of the definition and notes which keys were read, so that unknown keys can be named.
 class Table {
@@ -111,10 +115,9 @@ Result<Placement> read_placement(const Json& json) {
   TRY(table.read("regions", placement.regions));
   TRY(table.read("copy_to", placement.copy_to));
   TRY(table.nothing_else());
-  bool known = false;
-  for (const Rule one : {Rule::data, Rule::cheapest, Rule::capacity})
-    if (rule == to_string(one)) placement.rule = one, known = true;
+  const auto known = kRules.find(rule);
   if (!known) return table.must_be("rule", "\"data\", \"cheapest\" or \"capacity\"");
+  placement.rule = *known;
   if (!placement.copy_to.empty() && !placement.copy_to.starts_with("s3://"))
     return table.must_be("copy_to", "an s3:// URI");
   return placement;
@@ -171,17 +174,7 @@ Result<void> read_watches(Table& root, Definition& definition) {
 
 }  // namespace
 
-std::string_view to_string(Rule rule) {
-  switch (rule) {
-    case Rule::data:
-      return "data";
-    case Rule::cheapest:
-      return "cheapest";
-    case Rule::capacity:
-      return "capacity";
-  }
-  return "";
-}
+std::string_view to_string(Rule rule) { return kRules.text(rule); }
 
 Result<Definition> read_definition(std::string_view text) {
   if (text.size() > kDefinitionBytesMax)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/enum_table.hpp"
 #include "base/text.hpp"
 #include "policy/policy.hpp"
 
@@ -149,7 +150,10 @@ PolicyUses uses(const Identities& identities, Find find) {
 }  // namespace
 
 std::string_view to_string(EntityKind kind) {
-  return kind == EntityKind::user ? "user" : kind == EntityKind::group ? "group" : "role";
+  static constexpr EnumTable<EntityKind> kKinds{
+      "a kind of entity",
+      {{EntityKind::user, "user"}, {EntityKind::group, "group"}, {EntityKind::role, "role"}}};
+  return kKinds.text(kind);
 }
 
 // -- lookups ------------------------------------------------------------------------------------

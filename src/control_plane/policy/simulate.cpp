@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/enum_table.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "policy/match.hpp"
@@ -134,15 +135,11 @@ std::vector<TextSpan> statement_spans(std::string_view document) {
 }
 
 std::string_view decision_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::allowed:
-      return "allowed";
-    case Verdict::explicitly_denied:
-      return "explicitDeny";
-    case Verdict::implicitly_denied:
-      return "implicitDeny";
-  }
-  return "implicitDeny";
+  static constexpr EnumTable<Verdict> kDecisions{"a decision",
+                                                 {{Verdict::allowed, "allowed"},
+                                                  {Verdict::implicitly_denied, "implicitDeny"},
+                                                  {Verdict::explicitly_denied, "explicitDeny"}}};
+  return kDecisions.text(verdict);
 }
 
 Simulation simulate(const Request& request, const SimulatedPolicies& policies) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/enum_table.hpp"
+
 namespace trainyard::schedule {
 namespace {
 
@@ -25,17 +27,8 @@ std::string number(double value, int digits) {
 double rounded_up(double value) { return std::ceil(value * 1000 - 1e-6) / 1000; }
 double rounded_down(double value) { return std::floor(value * 1000 + 1e-6) / 1000; }
 
-std::string_view unit(Resource resource) {
-  switch (resource) {
-    case Resource::cpus:
-      return "vCPU";
-    case Resource::memory:
-      return "GiB of memory";
-    case Resource::gpus:
-      return "GPU";
-  }
-  return "";
-}
+constexpr EnumTable<Resource> kUnits{
+    "a unit", {{Resource::cpus, "vCPU"}, {Resource::memory, "GiB of memory"}, {Resource::gpus, "GPU"}}};
 
 std::string holders(const Shortage& shortage, Resource resource) {
   std::vector<std::pair<std::string_view, double>> sums;
@@ -60,7 +53,8 @@ std::string all_of(const Share& share) {
   std::vector<std::string> parts;
   for (const Resource resource : kResources)
     if (amount(share, resource) > 0)
-      parts.push_back(number(rounded_up(amount(share, resource)), 3) + " " + std::string(unit(resource)));
+      parts.push_back(number(rounded_up(amount(share, resource)), 3) + " " +
+                      std::string(kUnits.text(resource)));
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i)
     text += (i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ") + parts[i];
@@ -131,7 +125,7 @@ std::string shortage_reason(const std::vector<Shortage>& shortages) {
       // A single missing byte shows as the smallest amount that can be shown.
       const double more = std::max(rounded_up(needs - free), 0.001);
       text += (text.empty() ? "waits for " : "; and for ") + number(more, 3) + " more " +
-              std::string(unit(resource)) + " on machine " + shortage.machine->name + " (needs " +
+              std::string(kUnits.text(resource)) + " on machine " + shortage.machine->name + " (needs " +
               number(rounded_up(needs), 3) + ", " + number(rounded_down(std::max(0.0, free)), 3) + " free)" +
               holders(shortage, resource);
     }
@@ -157,7 +151,7 @@ std::string too_large_reason(size_t placed, const std::vector<HostRequest>& unpl
     for (const Machine& machine : machines) largest = std::max(largest, amount(machine.total, resource));
     const double needs = amount(unplaced.front().share, resource);
     if (needs > largest + 1e-9)
-      return "needs " + number(rounded_up(needs), 3) + " " + std::string(unit(resource)) +
+      return "needs " + number(rounded_up(needs), 3) + " " + std::string(kUnits.text(resource)) +
              " on one machine, the largest has " + number(rounded_down(largest), 3) + ": " + add;
   }
   if (placed == 0)

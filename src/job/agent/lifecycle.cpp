@@ -2,32 +2,30 @@
 
 #include <utility>
 
+#include "base/enum_table.hpp"
+
 namespace trainyard::agent {
 
 using domain::HostState;
 using domain::StopCause;
 
-std::string_view to_string(Stage stage) {
-  switch (stage) {
-    case Stage::prepare:
-      return "prepare";
-    case Stage::pull:
-      return "pull";
-    case Stage::mount:
-      return "mount";
-    case Stage::run:
-      return "run";
-    case Stage::drain:
-      return "drain";
-    case Stage::upload:
-      return "upload";
-    case Stage::report:
-      return "report";
-    case Stage::gone:
-      return "gone";
-  }
-  return "?";
-}
+namespace {
+
+constexpr EnumTable<Stage> kStageNames{"a stage",
+                                       {{Stage::prepare, "prepare"},
+                                        {Stage::pull, "pull"},
+                                        {Stage::mount, "mount"},
+                                        {Stage::run, "run"},
+                                        {Stage::drain, "drain"},
+                                        {Stage::upload, "upload"},
+                                        {Stage::report, "report"},
+                                        {Stage::gone, "gone"}}};
+
+static_assert(kEnumerators<Stage> == kStages);
+
+}  // namespace
+
+std::string_view to_string(Stage stage) { return kStageNames.text(stage); }
 
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/enum_table.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::entry {
@@ -272,23 +273,17 @@ Plan plan_alone(const Settings& settings, const Image& image, Plan plan) {
   return plan;
 }
 
+constexpr EnumTable<Distribution> kDistributions{
+    "a distribution",
+    {{Distribution::none, "none"},
+     {Distribution::mpi, "mpi"},
+     {Distribution::torch, "torch_distributed"},
+     {Distribution::parameter_server, "parameter_server"},
+     {Distribution::mirrored, "multi_worker_mirrored_strategy"}}};
+
 }  // namespace
 
-std::string_view to_string(Distribution distribution) {
-  switch (distribution) {
-    case Distribution::none:
-      return "none";
-    case Distribution::mpi:
-      return "mpi";
-    case Distribution::torch:
-      return "torch_distributed";
-    case Distribution::parameter_server:
-      return "parameter_server";
-    case Distribution::mirrored:
-      return "multi_worker_mirrored_strategy";
-  }
-  return "none";
-}
+std::string_view to_string(Distribution distribution) { return kDistributions.text(distribution); }
 
 Program program_kind(std::string_view program, bool has_setup) {
   if (program.ends_with(".sh")) return Program::command;

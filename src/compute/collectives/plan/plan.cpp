@@ -5,38 +5,30 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/enum_table.hpp"
 #include "collectives/plan/parts.hpp"
 
 namespace trainyard::collectives::plan {
 namespace {
 
-constexpr std::pair<Operation, std::string_view> operation_names[] = {
-    {Operation::allreduce, "allreduce"},   {Operation::reduce_scatter, "reduce_scatter"},
-    {Operation::all_gather, "all_gather"}, {Operation::broadcast, "broadcast"},
-    {Operation::reduce, "reduce"},         {Operation::gather, "gather"},
-    {Operation::scatter, "scatter"},       {Operation::all_to_all, "all_to_all"},
-    {Operation::barrier, "barrier"}};
+constexpr EnumTable<Operation> operations{"an operation",
+                                          {{Operation::allreduce, "allreduce"},
+                                           {Operation::reduce_scatter, "reduce_scatter"},
+                                           {Operation::all_gather, "all_gather"},
+                                           {Operation::broadcast, "broadcast"},
+                                           {Operation::reduce, "reduce"},
+                                           {Operation::gather, "gather"},
+                                           {Operation::scatter, "scatter"},
+                                           {Operation::all_to_all, "all_to_all"},
+                                           {Operation::barrier, "barrier"}}};
 
-constexpr std::pair<Algorithm, std::string_view> algorithm_names[] = {
-    {Algorithm::one_shot, "one_shot"}, {Algorithm::direct, "direct"},
-    {Algorithm::ring, "ring"},         {Algorithm::halving_doubling, "halving_doubling"},
-    {Algorithm::tree, "tree"},         {Algorithm::hierarchical, "hierarchical"}};
-
-template <class Names, class Value>
-std::string_view name_of(const Names& names, Value value) {
-  for (const auto& [known, name] : names) {
-    if (known == value) return name;
-  }
-  return "?";
-}
-
-template <class Value, class Names>
-std::optional<Value> value_named(const Names& names, std::string_view name) {
-  for (const auto& [value, known] : names) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
-}
+constexpr EnumTable<Algorithm> algorithms{"an algorithm",
+                                          {{Algorithm::one_shot, "one_shot"},
+                                           {Algorithm::direct, "direct"},
+                                           {Algorithm::ring, "ring"},
+                                           {Algorithm::halving_doubling, "halving_doubling"},
+                                           {Algorithm::tree, "tree"},
+                                           {Algorithm::hierarchical, "hierarchical"}}};
 
 void check(const Plan& plan) {
   CHECK(plan.ranks > 0 && plan.rank >= 0 && plan.rank < plan.ranks, "a rank is one of the ranks");
@@ -46,14 +38,10 @@ void check(const Plan& plan) {
 
 }  // namespace
 
-std::string_view to_string(Operation operation) { return name_of(operation_names, operation); }
-std::string_view to_string(Algorithm algorithm) { return name_of(algorithm_names, algorithm); }
-std::optional<Operation> operation_named(std::string_view name) {
-  return value_named<Operation>(operation_names, name);
-}
-std::optional<Algorithm> algorithm_named(std::string_view name) {
-  return value_named<Algorithm>(algorithm_names, name);
-}
+std::string_view to_string(Operation operation) { return operations.text(operation); }
+std::string_view to_string(Algorithm algorithm) { return algorithms.text(algorithm); }
+std::optional<Operation> operation_named(std::string_view name) { return operations.find(name); }
+std::optional<Algorithm> algorithm_named(std::string_view name) { return algorithms.find(name); }
 
 Range piece(size_t elements, int part, int parts) {
   CHECK(parts > 0 && part >= 0 && part < parts, "a piece is one of its parts");

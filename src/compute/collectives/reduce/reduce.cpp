@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.hpp"
+#include "base/enum_table.hpp"
 #include "collectives/reduce/processors.hpp"
 
 namespace trainyard::collectives {
@@ -34,19 +35,36 @@ void scale_narrow(std::byte* data, size_t elements, double factor) {
   for (size_t i = 0; i < elements; ++i) numbers[i] = narrow(widen(numbers[i]) * float(factor));
 }
 
+constexpr EnumTable<Type> type_names{"a type",
+                                     {{Type::f64, "f64"},
+                                      {Type::f32, "f32"},
+                                      {Type::f16, "f16"},
+                                      {Type::bf16, "bf16"},
+                                      {Type::f8e4m3, "f8e4m3"},
+                                      {Type::f8e5m2, "f8e5m2"},
+                                      {Type::i64, "i64"},
+                                      {Type::i32, "i32"},
+                                      {Type::i16, "i16"},
+                                      {Type::i8, "i8"},
+                                      {Type::u8, "u8"},
+                                      {Type::boolean, "bool"}}};
+static_assert(kEnumerators<Type> == types_count);
+
+constexpr EnumTable<Reduction> reduction_names{"a reduction",
+                                               {{Reduction::sum, "sum"},
+                                                {Reduction::average, "average"},
+                                                {Reduction::minimum, "minimum"},
+                                                {Reduction::maximum, "maximum"},
+                                                {Reduction::product, "product"},
+                                                {Reduction::bits_and, "bits_and"},
+                                                {Reduction::bits_or, "bits_or"},
+                                                {Reduction::bits_xor, "bits_xor"}}};
+static_assert(kEnumerators<Reduction> == reductions_count);
+
 }  // namespace
 
-std::string_view to_string(Type type) {
-  constexpr std::string_view names[types_count] = {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2",
-                                                   "i64", "i32", "i16", "i8",   "u8",     "bool"};
-  return names[size_t(type)];
-}
-
-std::string_view to_string(Reduction reduction) {
-  constexpr std::string_view names[reductions_count] = {"sum",     "average",  "minimum", "maximum",
-                                                        "product", "bits_and", "bits_or", "bits_xor"};
-  return names[size_t(reduction)];
-}
+std::string_view to_string(Type type) { return type_names.text(type); }
+std::string_view to_string(Reduction reduction) { return reduction_names.text(reduction); }
 
 void reduce_values(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
                    size_t elements, int divisor) {

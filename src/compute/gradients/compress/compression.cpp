@@ -1,11 +1,21 @@
 #include "gradients/compress/compression.hpp"
 
-namespace trainyard::gradients {
+#include "base/enum_table.hpp"
 
-std::string_view to_string(Compression::Kind kind) {
-  constexpr std::string_view names[compressions_count] = {"none", "f16", "bf16", "int8", "low_rank"};
-  return names[size_t(kind)];
-}
+namespace trainyard::gradients {
+namespace {
+
+constexpr EnumTable<Compression::Kind> compressions{"a compression",
+                                                    {{Compression::Kind::none, "none"},
+                                                     {Compression::Kind::f16, "f16"},
+                                                     {Compression::Kind::bf16, "bf16"},
+                                                     {Compression::Kind::int8, "int8"},
+                                                     {Compression::Kind::low_rank, "low_rank"}}};
+static_assert(kEnumerators<Compression::Kind> == compressions_count);
+
+}  // namespace
+
+std::string_view to_string(Compression::Kind kind) { return compressions.text(kind); }
 
 std::string to_string(const Compression& compression) {
   std::string text(to_string(compression.kind));

@@ -1,13 +1,26 @@
 #include "gradients/fusion/request.hpp"
 
-namespace trainyard::gradients {
+#include "base/enum_table.hpp"
 
-std::string_view to_string(Operation operation) {
-  constexpr std::string_view names[operations_count] = {
-      "allreduce",  "adasum",  "all_gather", "broadcast", "reduce_scatter",
-      "all_to_all", "barrier", "join",       "add_set",   "remove_set"};
-  return names[size_t(operation)];
-}
+namespace trainyard::gradients {
+namespace {
+
+constexpr EnumTable<Operation> operations{"an operation",
+                                          {{Operation::allreduce, "allreduce"},
+                                           {Operation::adasum, "adasum"},
+                                           {Operation::all_gather, "all_gather"},
+                                           {Operation::broadcast, "broadcast"},
+                                           {Operation::reduce_scatter, "reduce_scatter"},
+                                           {Operation::all_to_all, "all_to_all"},
+                                           {Operation::barrier, "barrier"},
+                                           {Operation::join, "join"},
+                                           {Operation::add_set, "add_set"},
+                                           {Operation::remove_set, "remove_set"}}};
+static_assert(kEnumerators<Operation> == operations_count);
+
+}  // namespace
+
+std::string_view to_string(Operation operation) { return operations.text(operation); }
 
 uint64_t Signature::row_elements() const {
   uint64_t elements = 1;
