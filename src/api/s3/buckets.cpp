@@ -44,7 +44,7 @@ Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, Identit
   if (!made) {
     // As on S3, creating an existing bucket again in us-east-1 succeeds.
     const auto there = objects.head_bucket(bucket);
-    const bool again = objects::fault_of(made.error()) == objects::fault::kBucketExists && there &&
+    const bool again = made.error().is(objects::Fault::bucket_exists) && there &&
                        there->region == kFirstRegion && context.region == kFirstRegion;
     if (!again) return s3_failure_of(made.error(), bucket, "");
   }

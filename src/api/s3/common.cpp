@@ -7,37 +7,50 @@ namespace {
 
 using namespace objects;
 
-// The part of the message after the fault's word, without the context before it.
-std::string sentence_of(const Error& error, std::string_view word) {
-  const size_t at = error.message.find(word);
-  return error.message.substr(at + word.size() + 2);
+Failure failure_of_fault(Fault fault, const Error& error, std::string_view bucket, std::string_view key) {
+  const std::string cause(error.cause());
+  switch (fault) {
+    case Fault::bucket_missing:
+      return no_such_bucket(bucket);
+    case Fault::key_missing:
+      return no_such_key(key);
+    case Fault::upload_missing:
+      return no_such_upload("");
+    case Fault::bucket_exists:
+      return bucket_already_owned_by_you(bucket);
+    case Fault::bucket_not_empty:
+      return bucket_not_empty(bucket);
+    case Fault::key_exists:
+      return precondition_failed("If-None-Match");
+    case Fault::bad_bucket_name:
+      return invalid_bucket_name(bucket);
+    case Fault::key_too_long:
+      return s3_failure(400, "KeyTooLongError", "Your key is too long");
+    case Fault::bad_range:
+      return invalid_range();
+    case Fault::part_invalid:
+      return invalid_part(
+          "One or more of the specified parts could not be found. The part may not have been uploaded, "
+          "or the specified entity tag may not match the part's entity tag: " +
+          cause);
+    case Fault::part_order:
+      return invalid_part_order();
+    case Fault::part_too_small:
+      return entity_too_small();
+    case Fault::checksum_mismatch:
+      return bad_digest(cause);
+    case Fault::length_mismatch:
+      return incomplete_body();
+    case Fault::quota_exceeded:
+      break;
+  }
+  return s3_failure(403, "QuotaExceeded", "Refused, since " + cause + ".");
 }
 
 }  // namespace
 
 Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_view key) {
-  const std::string_view word = fault_of(error);
-  const auto sentence = [&] { return sentence_of(error, word); };
-  if (word == fault::kBucketMissing) return no_such_bucket(bucket);
-  if (word == fault::kKeyMissing) return no_such_key(key);
-  if (word == fault::kUploadMissing) return no_such_upload("");
-  if (word == fault::kBucketExists) return bucket_already_owned_by_you(bucket);
-  if (word == fault::kBucketNotEmpty) return bucket_not_empty(bucket);
-  if (word == fault::kKeyExists) return precondition_failed("If-None-Match");
-  if (word == fault::kBadBucketName) return invalid_bucket_name(bucket);
-  if (word == fault::kKeyTooLong) return s3_failure(400, "KeyTooLongError", "Your key is too long");
-  if (word == fault::kBadRange) return invalid_range();
-  if (word == fault::kPartInvalid)
-    return invalid_part(
-        "One or more of the specified parts could not be found. The part may not have been uploaded, "
-        "or the specified entity tag may not match the part's entity tag: " +
-        sentence());
-  if (word == fault::kPartOrder) return invalid_part_order();
-  if (word == fault::kPartTooSmall) return entity_too_small();
-  if (word == fault::kChecksumMismatch) return bad_digest(sentence());
-  if (word == fault::kLengthMismatch) return incomplete_body();
-  if (word == fault::kQuotaExceeded)
-    return s3_failure(403, "QuotaExceeded", "Refused, since " + sentence() + ".");
+  if (const auto fault = error.detail.as<Fault>()) return failure_of_fault(*fault, error, bucket, key);
   // S3 has no error for a full disk. Clients would retry a transient error, and send the whole body again.
   if (error.kind == Kind::exhausted)
     return s3_failure(507, "InsufficientStorage", "The server has no space left for it: " + error.message);

@@ -13,7 +13,7 @@ Failure missing_upload(const std::optional<std::string>& id) { return no_such_up
 
 Failure upload_failure(const Error& error, const std::string& bucket, const std::string& key,
                        const std::optional<std::string>& id) {
-  if (objects::fault_of(error) == objects::fault::kUploadMissing) return missing_upload(id);
+  if (error.is(objects::Fault::upload_missing)) return missing_upload(id);
   return s3_failure_of(error, bucket, key);
 }
 

@@ -55,8 +55,8 @@ class Hash final : public Checksum {
 };
 
 Error mismatch(std::string_view algorithm) {
-  return corrupt(std::string(fault::kChecksumMismatch) + ": the " + std::string(algorithm) +
-                 " of the bytes received is not the one given");
+  return corrupt("the " + std::string(algorithm) + " of the bytes received is not the one given",
+                 Fault::checksum_mismatch);
 }
 
 }  // namespace
@@ -129,8 +129,9 @@ void ContentCheck::expect(std::string algorithm, std::string base64) {
 
 Result<ContentCheck::Kept> ContentCheck::finish() {
   if (bytes_declared_ && *bytes_declared_ != bytes_)
-    return corrupt(std::string(fault::kLengthMismatch) + ": " + std::to_string(*bytes_declared_) +
-                   " bytes were announced, " + std::to_string(bytes_) + " came");
+    return corrupt(
+        std::to_string(*bytes_declared_) + " bytes were announced, " + std::to_string(bytes_) + " came",
+        Fault::length_mismatch);
   Kept kept;
   kept.bytes = bytes_;
   const std::string md5 = md5_->finish();

@@ -6,7 +6,7 @@
 namespace trainyard::objects {
 namespace {
 
-Error bad(std::string_view word, const std::string& what) { return invalid(std::string(word) + ": " + what); }
+Error bad(Fault fault, const std::string& what) { return invalid(what, fault); }
 
 std::string unquoted(std::string_view etag) {
   if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
@@ -37,10 +37,10 @@ Result<void> check_part_number(uint32_t part) {
 
 Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uint32_t, PartInfo>& stored,
                           const PutOptions& options, const CompleteOptions& declared) {
-  if (asked.empty()) return bad(fault::kPartInvalid, "an upload needs at least one part");
+  if (asked.empty()) return bad(Fault::part_invalid, "an upload needs at least one part");
   for (size_t i = 1; i < asked.size(); ++i)
     if (asked[i].number <= asked[i - 1].number)
-      return bad(fault::kPartOrder, "part " + std::to_string(asked[i].number) + " comes after part " +
+      return bad(Fault::part_order, "part " + std::to_string(asked[i].number) + " comes after part " +
                                         std::to_string(asked[i - 1].number));
   Joined joined;
   std::string md5s;
@@ -49,19 +49,19 @@ Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uin
     const PartInfo& want = asked[i];
     const std::string name = "part " + std::to_string(want.number);
     const auto found = stored.find(want.number);
-    if (found == stored.end()) return bad(fault::kPartInvalid, name + " was not uploaded");
+    if (found == stored.end()) return bad(Fault::part_invalid, name + " was not uploaded");
     const PartInfo& part = found->second;
     if (unquoted(want.etag) != part.etag)
-      return bad(fault::kPartInvalid, name + " has the ETag " + part.etag + ", not the requested one");
+      return bad(Fault::part_invalid, name + " has the ETag " + part.etag + ", not the requested one");
     for (const auto& [algorithm, base64] : want.checksums) {
       const auto kept = part.checksums.find(algorithm);
       if (kept != part.checksums.end() && kept->second != base64)
-        return bad(fault::kPartInvalid, name + " has another " + algorithm + " than the requested one");
+        return bad(Fault::part_invalid, name + " has another " + algorithm + " than the requested one");
     }
     if (i + 1 < asked.size() && part.bytes < kPartBytesMin)
-      return bad(fault::kPartTooSmall, name + " has " + std::to_string(part.bytes) +
-                                           " bytes; all but the last must have " +
-                                           std::to_string(kPartBytesMin));
+      return bad(Fault::part_too_small, name + " has " + std::to_string(part.bytes) +
+                                            " bytes; all but the last must have " +
+                                            std::to_string(kPartBytesMin));
     md5s += TRY(from_hex(part.etag));
     joined.bytes += part.bytes;
     parts.push_back(part);
@@ -74,13 +74,13 @@ Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uin
     if (!sum.empty()) joined.checksums[algorithm] = std::move(sum);
   }
   if (declared.bytes && *declared.bytes != joined.bytes)
-    return corrupt(std::string(fault::kLengthMismatch) + ": the parts have " + std::to_string(joined.bytes) +
-                   " bytes, " + std::to_string(*declared.bytes) + " were announced");
+    return corrupt("the parts have " + std::to_string(joined.bytes) + " bytes, " +
+                       std::to_string(*declared.bytes) + " were announced",
+                   Fault::length_mismatch);
   for (const auto& [algorithm, base64] : declared.checksums) {
     const auto kept = joined.checksums.find(algorithm);
     if (kept != joined.checksums.end() && kept->second != base64)
-      return corrupt(std::string(fault::kChecksumMismatch) + ": the " + algorithm +
-                     " of the whole is not the one given");
+      return corrupt("the " + algorithm + " of the whole is not the one given", Fault::checksum_mismatch);
   }
   return joined;
 }

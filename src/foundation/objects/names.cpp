@@ -12,15 +12,11 @@ constexpr size_t kHeaderBytesMax = 8 << 10;    // as S3's limit on all headers o
 
 std::string quoted(std::string_view text) { return "'" + shorten(to_utf8(text), 200) + "'"; }
 
-Error with_word(Error (*kind)(std::string, ErrorDetail), std::string_view word, const std::string& what) {
-  return kind(std::string(word) + ": " + what, {});
-}
-
 }  // namespace
 
 Result<void> check_bucket_name(std::string_view bucket) {
   const auto bad = [&](const char* why) {
-    return with_word(invalid, fault::kBadBucketName, "invalid bucket name " + quoted(bucket) + ": " + why);
+    return invalid("invalid bucket name " + quoted(bucket) + ": " + why, Fault::bad_bucket_name);
   };
   const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   if (bucket.size() < 3 || bucket.size() > 63) return bad("it must have 3 to 63 characters");
@@ -41,9 +37,9 @@ Result<void> check_bucket_name(std::string_view bucket) {
 Result<void> check_key(std::string_view key) {
   if (key.empty()) return invalid("invalid key: it must have at least one byte");
   if (key.size() > kKeyBytesMax)
-    return with_word(invalid, fault::kKeyTooLong,
-                     "invalid key: at most " + std::to_string(kKeyBytesMax) + " bytes are allowed, it has " +
-                         std::to_string(key.size()));
+    return invalid("invalid key: at most " + std::to_string(kKeyBytesMax) + " bytes are allowed, it has " +
+                       std::to_string(key.size()),
+                   Fault::key_too_long);
   if (key.find('\0') != key.npos) return invalid("invalid key " + quoted(key) + ": it has a NUL byte");
   if (!is_utf8(key)) return invalid("invalid key " + quoted(key) + ": it must be UTF-8");
   return ok();
@@ -68,32 +64,30 @@ Result<void> check_options(const PutOptions& options) {
 }
 
 Error no_bucket(std::string_view bucket) {
-  return with_word(not_found, fault::kBucketMissing, "bucket " + quoted(bucket) + " not found");
+  return not_found("bucket " + quoted(bucket) + " not found", Fault::bucket_missing);
 }
 Error no_key(std::string_view bucket, std::string_view key) {
-  return with_word(not_found, fault::kKeyMissing,
-                   "key " + quoted(key) + " not found in bucket " + quoted(bucket));
+  return not_found("key " + quoted(key) + " not found in bucket " + quoted(bucket), Fault::key_missing);
 }
 Error no_upload(std::string_view upload_id) {
-  return with_word(not_found, fault::kUploadMissing,
-                   "upload " + quoted(upload_id) + " not found; it may have been completed or aborted");
+  return not_found("upload " + quoted(upload_id) + " not found; it may have been completed or aborted",
+                   Fault::upload_missing);
 }
 Error key_exists(std::string_view bucket, std::string_view key) {
-  return with_word(conflict, fault::kKeyExists,
-                   "key " + quoted(key) + " already exists in bucket " + quoted(bucket));
+  return conflict("key " + quoted(key) + " already exists in bucket " + quoted(bucket), Fault::key_exists);
 }
 Error bucket_exists(std::string_view bucket) {
-  return with_word(conflict, fault::kBucketExists, "bucket " + quoted(bucket) + " already exists");
+  return conflict("bucket " + quoted(bucket) + " already exists", Fault::bucket_exists);
 }
 Error bucket_not_empty(std::string_view bucket) {
-  return with_word(conflict, fault::kBucketNotEmpty, "bucket " + quoted(bucket) + " is not empty");
+  return conflict("bucket " + quoted(bucket) + " is not empty", Fault::bucket_not_empty);
 }
 
 Result<Range> resolve_range(const std::optional<Range>& range, uint64_t bytes) {
   if (!range) return Range{0, bytes - 1, {}};
   const auto bad = [&] {
-    return with_word(invalid, fault::kBadRange,
-                     "the range holds none of the object's " + std::to_string(bytes) + " bytes");
+    return invalid("the range holds none of the object's " + std::to_string(bytes) + " bytes",
+                   Fault::bad_range);
   };
   if (bytes == 0) return bad();
   if (range->from_end) {

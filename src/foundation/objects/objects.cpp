@@ -2,22 +2,33 @@
 
 #include <vector>
 
+#include "base/enum_table.hpp"
 #include "base/text.hpp"
 
 namespace trainyard::objects {
 
-std::string_view fault_of(const Error& error) {
-  static constexpr std::string_view kWords[] = {
-      fault::kBucketMissing,    fault::kKeyMissing,     fault::kUploadMissing, fault::kBucketExists,
-      fault::kBucketNotEmpty,   fault::kKeyExists,      fault::kBadBucketName, fault::kKeyTooLong,
-      fault::kBadRange,         fault::kPartInvalid,    fault::kPartOrder,     fault::kPartTooSmall,
-      fault::kChecksumMismatch, fault::kLengthMismatch, fault::kQuotaExceeded};
-  for (const auto word : kWords) {
-    const size_t at = error.message.find(word);
-    if (at != std::string::npos && error.message.compare(at + word.size(), 2, ": ") == 0) return word;
-  }
-  return "";
-}
+namespace {
+
+constexpr EnumTable<Fault> kFaults{"a fault",
+                                   {{Fault::bucket_missing, "bucket_missing"},
+                                    {Fault::key_missing, "key_missing"},
+                                    {Fault::upload_missing, "upload_missing"},
+                                    {Fault::bucket_exists, "bucket_exists"},
+                                    {Fault::bucket_not_empty, "bucket_not_empty"},
+                                    {Fault::key_exists, "key_exists"},
+                                    {Fault::bad_bucket_name, "bad_bucket_name"},
+                                    {Fault::key_too_long, "key_too_long"},
+                                    {Fault::bad_range, "bad_range"},
+                                    {Fault::part_invalid, "part_invalid"},
+                                    {Fault::part_order, "part_order"},
+                                    {Fault::part_too_small, "part_too_small"},
+                                    {Fault::checksum_mismatch, "checksum_mismatch"},
+                                    {Fault::length_mismatch, "length_mismatch"},
+                                    {Fault::quota_exceeded, "quota_exceeded"}}};
+
+}  // namespace
+
+std::string_view to_string(Fault fault) { return kFaults.text(fault); }
 
 Result<Location> parse_s3_uri(std::string_view uri) {
   constexpr std::string_view kScheme = "s3://";

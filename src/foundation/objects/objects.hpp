@@ -9,9 +9,8 @@
 // time.
 // Errors: not_found (bucket, key, upload), conflict (bucket exists, is not empty), exhausted (disk
 // full), invalid (name, range, parts), unavailable and denied (remote endpoints), corrupt (content
-// does not match the declared checksum or length). Where a kind alone is ambiguous, the message starts
-// with one of the words of `fault` and ": ", which fault_of() returns: "bucket_missing: bucket 'data'
-// not found".
+// does not match the declared checksum or length). Where a kind alone is ambiguous, the error has a Fault
+// as its detail.
 // Lifetime: readers and writers must not outlive their Objects.
 #pragma once
 
@@ -47,26 +46,25 @@ struct ObjectInfo {
   std::string owner = {};  // as given at put; "" of earlier versions, and of remote endpoints
 };
 
-namespace fault {
-inline constexpr std::string_view kBucketMissing = "bucket_missing";     // not_found
-inline constexpr std::string_view kKeyMissing = "key_missing";           // not_found
-inline constexpr std::string_view kUploadMissing = "upload_missing";     // not_found
-inline constexpr std::string_view kBucketExists = "bucket_exists";       // conflict
-inline constexpr std::string_view kBucketNotEmpty = "bucket_not_empty";  // conflict
-inline constexpr std::string_view kKeyExists = "key_exists";             // conflict, with only_if_absent
-inline constexpr std::string_view kBadBucketName = "bad_bucket_name";    // invalid
-inline constexpr std::string_view kKeyTooLong = "key_too_long";          // invalid
-inline constexpr std::string_view kBadRange = "bad_range";               // invalid
-inline constexpr std::string_view kPartInvalid = "part_invalid";         // invalid: missing, or another ETag
-inline constexpr std::string_view kPartOrder = "part_order";             // invalid
-inline constexpr std::string_view kPartTooSmall = "part_too_small";      // invalid
-inline constexpr std::string_view kChecksumMismatch = "checksum_mismatch";  // corrupt
-inline constexpr std::string_view kLengthMismatch = "length_mismatch";      // corrupt
-inline constexpr std::string_view kQuotaExceeded = "quota_exceeded";        // exhausted
-}  // namespace fault
-
-// Returns the word of `fault` in the error; "" if it has none.
-std::string_view fault_of(const Error& error);
+// The details of errors (Error::detail).
+enum class Fault {
+  bucket_missing,     // not_found
+  key_missing,        // not_found
+  upload_missing,     // not_found
+  bucket_exists,      // conflict
+  bucket_not_empty,   // conflict
+  key_exists,         // conflict, with only_if_absent
+  bad_bucket_name,    // invalid
+  key_too_long,       // invalid
+  bad_range,          // invalid
+  part_invalid,       // invalid: missing, or another ETag
+  part_order,         // invalid
+  part_too_small,     // invalid
+  checksum_mismatch,  // corrupt
+  length_mismatch,    // corrupt
+  quota_exceeded,     // exhausted
+};
+std::string_view to_string(Fault fault);
 
 inline constexpr size_t kKeyBytesMax = 1024;        // as S3
 inline constexpr uint32_t kPartsMax = 10'000;       // as S3

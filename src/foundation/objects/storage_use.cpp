@@ -33,8 +33,9 @@ Result<void> check(const std::map<std::string, StorageQuota>& quotas, std::strin
   if (found == quotas.end()) found = quotas.find("*");
   if (found == quotas.end()) return ok();
   const auto refused = [&](const std::string& limit, const std::string& use) {
-    return exhausted(std::string(fault::kQuotaExceeded) + ": the storage quota of the " + std::string(kind) +
-                     " '" + name + "' is " + limit + ", of which " + use + " are in use");
+    return exhausted("the storage quota of the " + std::string(kind) + " '" + name + "' is " + limit +
+                         ", of which " + use + " are in use",
+                     Fault::quota_exceeded);
   };
   const StorageQuota& quota = found->second;
   if (more.bytes > 0 && saturating_add(used.bytes, more.bytes) > quota.bytes)

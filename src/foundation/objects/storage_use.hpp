@@ -4,7 +4,7 @@
 // of running uploads count: a Charge holds the usage of a write until the write is kept or dropped.
 //
 // Threads:  callable from anywhere; one Charge is confined to one thread at a time.
-// Errors:   exhausted, with the word quota_exceeded (objects.hpp).
+// Errors:   exhausted (Fault::quota_exceeded).
 // Lifetime: a StorageUse outlives its charges.
 #pragma once
 

@@ -53,9 +53,7 @@ class StorageUseTest : public DirectoryTest {
   std::shared_ptr<const StorageQuotas> quotas_;
 };
 
-bool is_refused(const Result<void>& result) {
-  return !result && fault_of(result.error()) == fault::kQuotaExceeded;
-}
+bool is_refused(const Result<void>& result) { return !result && result.error().is(Fault::quota_exceeded); }
 
 TEST_F(StorageUseTest, FollowsPutsReplacementsRemovalsAndUploads) {
   ASSERT_TRUE(put("a", 1000));
@@ -107,7 +105,7 @@ TEST_F(StorageUseTest, ABucketsQuotaIsRefusedBeforeTheBytesAndCutOffWithinThem) 
   ASSERT_TRUE(put("a", 900));
   const auto refused = objects_->put("bucket", "b", {.bytes = 101, .owner = "bob"});
   ASSERT_FALSE(refused);
-  EXPECT_EQ(fault_of(refused.error()), fault::kQuotaExceeded);
+  EXPECT_TRUE(refused.error().is(Fault::quota_exceeded));
   EXPECT_NE(refused.error().message.find("the storage quota of the bucket 'bucket' is "), std::string::npos);
   EXPECT_TRUE(is_refused(put("b", 101, "bob", false)));
   EXPECT_EQ(used(), (StoredAmount{900, 1}));

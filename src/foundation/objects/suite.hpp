@@ -41,6 +41,12 @@ struct Maker {
   friend void PrintTo(const Maker& maker, std::ostream* out) { *out << maker.name; }
 };
 
+// "key_missing"; "" for an error without a Fault.
+inline std::string fault_text(const Error& error) {
+  const auto fault = error.detail.as<Fault>();
+  return fault ? std::string(to_string(*fault)) : "";
+}
+
 class ObjectsSuite : public testing::TestWithParam<Maker> {
  protected:
   void SetUp() override {
@@ -58,7 +64,7 @@ class ObjectsSuite : public testing::TestWithParam<Maker> {
   }
   std::string get(const std::string& key) {
     auto bytes = read_all(objects(), "bucket", key, 256 << 20);
-    return bytes ? *bytes : std::string(fault_of(bytes.error()));
+    return bytes ? *bytes : fault_text(bytes.error());
   }
   // Keys and rolled-up prefixes of all pages, one line each, a blank line between pages.
   std::string pages(ListQuery query) {
@@ -82,7 +88,7 @@ class ObjectsSuite : public testing::TestWithParam<Maker> {
 
 inline std::string kind_and_word(const auto& result) {
   if (result) return "ok";
-  return std::string(to_string(result.error().kind)) + " " + std::string(fault_of(result.error()));
+  return std::string(to_string(result.error().kind)) + " " + fault_text(result.error());
 }
 
 inline std::string many_bytes(size_t bytes, uint64_t seed) {

@@ -17,8 +17,7 @@ static_assert(kListedObjectsMax <= UINT32_MAX && data::kManifestBytesMax <= UINT
 
 // Converts an error of the store about a channel's own address, with a text for the user.
 Error in_words(Error error, const objects::Location& location, const std::string& uri) {
-  const auto fault = objects::fault_of(error);
-  if (fault == objects::fault::kKeyMissing) return not_found("object " + uri + " not found");
+  if (error.is(objects::Fault::key_missing)) return not_found("object " + uri + " not found");
   if (error.kind == Kind::not_found)
     return not_found("bucket " + location.bucket + " not found (" + uri + ")");
   return std::move(error).in("reading " + uri);

@@ -9,34 +9,34 @@ namespace {
 struct Meaning {
   std::string_view code;
   Kind kind;
-  std::string_view word;  // of fault; "" = none
+  std::optional<Fault> fault;
 };
 
 constexpr Meaning kMeanings[] = {
-    {"NoSuchBucket", Kind::not_found, fault::kBucketMissing},
-    {"NoSuchKey", Kind::not_found, fault::kKeyMissing},
-    {"NoSuchUpload", Kind::not_found, fault::kUploadMissing},
-    {"BucketAlreadyExists", Kind::conflict, fault::kBucketExists},
-    {"BucketAlreadyOwnedByYou", Kind::conflict, fault::kBucketExists},
-    {"BucketNotEmpty", Kind::conflict, fault::kBucketNotEmpty},
-    {"PreconditionFailed", Kind::conflict, fault::kKeyExists},
-    {"ConditionalRequestConflict", Kind::conflict, ""},
-    {"InvalidBucketName", Kind::invalid, fault::kBadBucketName},
-    {"KeyTooLongError", Kind::invalid, fault::kKeyTooLong},
-    {"InvalidRange", Kind::invalid, fault::kBadRange},
-    {"InvalidPart", Kind::invalid, fault::kPartInvalid},
-    {"InvalidPartOrder", Kind::invalid, fault::kPartOrder},
-    {"EntityTooSmall", Kind::invalid, fault::kPartTooSmall},
-    {"BadDigest", Kind::corrupt, fault::kChecksumMismatch},
-    {"XAmzContentSHA256Mismatch", Kind::corrupt, fault::kChecksumMismatch},
-    {"XAmzContentChecksumMismatch", Kind::corrupt, fault::kChecksumMismatch},
-    {"IncompleteBody", Kind::corrupt, fault::kLengthMismatch},
-    {"AccessDenied", Kind::denied, ""},
-    {"InvalidAccessKeyId", Kind::denied, ""},
-    {"SignatureDoesNotMatch", Kind::denied, ""},
-    {"ExpiredToken", Kind::denied, ""},
-    {"SlowDown", Kind::unavailable, ""},
-    {"RequestTimeout", Kind::unavailable, ""},
+    {"NoSuchBucket", Kind::not_found, Fault::bucket_missing},
+    {"NoSuchKey", Kind::not_found, Fault::key_missing},
+    {"NoSuchUpload", Kind::not_found, Fault::upload_missing},
+    {"BucketAlreadyExists", Kind::conflict, Fault::bucket_exists},
+    {"BucketAlreadyOwnedByYou", Kind::conflict, Fault::bucket_exists},
+    {"BucketNotEmpty", Kind::conflict, Fault::bucket_not_empty},
+    {"PreconditionFailed", Kind::conflict, Fault::key_exists},
+    {"ConditionalRequestConflict", Kind::conflict, {}},
+    {"InvalidBucketName", Kind::invalid, Fault::bad_bucket_name},
+    {"KeyTooLongError", Kind::invalid, Fault::key_too_long},
+    {"InvalidRange", Kind::invalid, Fault::bad_range},
+    {"InvalidPart", Kind::invalid, Fault::part_invalid},
+    {"InvalidPartOrder", Kind::invalid, Fault::part_order},
+    {"EntityTooSmall", Kind::invalid, Fault::part_too_small},
+    {"BadDigest", Kind::corrupt, Fault::checksum_mismatch},
+    {"XAmzContentSHA256Mismatch", Kind::corrupt, Fault::checksum_mismatch},
+    {"XAmzContentChecksumMismatch", Kind::corrupt, Fault::checksum_mismatch},
+    {"IncompleteBody", Kind::corrupt, Fault::length_mismatch},
+    {"AccessDenied", Kind::denied, {}},
+    {"InvalidAccessKeyId", Kind::denied, {}},
+    {"SignatureDoesNotMatch", Kind::denied, {}},
+    {"ExpiredToken", Kind::denied, {}},
+    {"SlowDown", Kind::unavailable, {}},
+    {"RequestTimeout", Kind::unavailable, {}},
 };
 
 Kind kind_of_status(int status) {
@@ -66,14 +66,10 @@ Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
   for (const auto& meaning : kMeanings) {
     if (meaning.code != code) continue;
     refusal.error.kind = meaning.kind;
-    if (!meaning.word.empty())
-      refusal.error.message = std::string(meaning.word) + ": " + refusal.error.message;
+    if (meaning.fault) refusal.error.detail = *meaning.fault;
   }
-  if (code.empty() && answer.status == 416)
-    refusal.error.message = std::string(fault::kBadRange) + ": " + refusal.error.message;
-  if (code.empty() && answer.status == 412) {
-    refusal.error.message = std::string(fault::kKeyExists) + ": " + refusal.error.message;
-  }
+  if (code.empty() && answer.status == 416) refusal.error.detail = Fault::bad_range;
+  if (code.empty() && answer.status == 412) refusal.error.detail = Fault::key_exists;
   // The clock may have been set between signing and checking; the retry is signed again.
   refusal.not_done = answer.status == 503 || answer.status == 429 || code == "RequestTimeTooSkewed";
   // Expired temporary keys may have been renewed by the next call for keys.
