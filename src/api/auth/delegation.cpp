@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kTextBytesMax = 2048;  // of each text, as in session tokens
 
 constexpr EnumTable<PrincipalKind> kKinds{
-    "a kind of principal",
+    "kind of principal",
     {{PrincipalKind::owner, "owner"}, {PrincipalKind::user, "user"}, {PrincipalKind::session, "session"}}};
 
 Result<void> check_session(const RoleSession& session) {

@@ -17,7 +17,7 @@ constexpr size_t kBlocks = 8;
 constexpr const char* kRising[kBlocks] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr const char* kGrowing[kBlocks] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 
-constexpr EnumTable<Paint> kCodes{"a paint",
+constexpr EnumTable<Paint> kCodes{"paint",
                                   {{Paint::none, ""},
                                    {Paint::bold, "1"},
                                    {Paint::dim, "2"},

@@ -38,7 +38,7 @@ std::string_view token_name(element_type type) {
   return "";
 }
 
-constexpr EnumTable<ShapeKind> kWanted{"a kind of shape",
+constexpr EnumTable<ShapeKind> kWanted{"kind of shape",
                                        {{ShapeKind::structure, "a structure"},
                                         {ShapeKind::list, "a List"},
                                         {ShapeKind::map, "a Map"},

@@ -15,7 +15,7 @@ static_assert(std::endian::native == std::endian::little,
 namespace {
 
 constexpr EnumTable<Coding> codings{
-    "a coding", {{Coding::f32, "f32"}, {Coding::f16, "f16"}, {Coding::bf16, "bf16"}, {Coding::int8, "int8"}}};
+    "coding", {{Coding::f32, "f32"}, {Coding::f16, "f16"}, {Coding::bf16, "bf16"}, {Coding::int8, "int8"}}};
 
 // Requires: not int8, which is not an element type.
 collectives::Type type_of(Coding coding) {

@@ -14,7 +14,7 @@ namespace {
 constexpr float kSquaresDecay = 0.999f;  // as published
 constexpr float kSmallest = 1e-8f;       // avoids a division by zero for a parameter without gradients
 
-constexpr EnumTable<Method> kMethods{"an optimizer", {{Method::sgd, "sgd"}, {Method::adam, "adam"}}};
+constexpr EnumTable<Method> kMethods{"optimizer", {{Method::sgd, "sgd"}, {Method::adam, "adam"}}};
 
 }  // namespace
 

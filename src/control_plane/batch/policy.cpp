@@ -15,11 +15,11 @@ using namespace domain;
 namespace {
 
 constexpr EnumTable<SchedulingPolicy::Kind> kPolicyKinds{
-    "a kind of policy",
+    "kind of scheduling policy",
     {{SchedulingPolicy::Kind::fair_share, "fair_share"},
      {SchedulingPolicy::Kind::quota_shares, "quota_shares"}}};
 constexpr EnumTable<QuotaShare::Strategy> kStrategies{
-    "a way to share",
+    "sharing strategy",
     {{QuotaShare::Strategy::reserve, "RESERVE"},
      {QuotaShare::Strategy::lend, "LEND"},
      {QuotaShare::Strategy::lend_and_borrow, "LEND_AND_BORROW"}}};

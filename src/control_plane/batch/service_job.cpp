@@ -10,7 +10,7 @@ using namespace domain;
 
 namespace {
 
-constexpr EnumTable<ServiceStatus> kServiceStatuses{"a status of service jobs",
+constexpr EnumTable<ServiceStatus> kServiceStatuses{"status of service jobs",
                                                     {{ServiceStatus::submitted, "SUBMITTED"},
                                                      {ServiceStatus::pending, "PENDING"},
                                                      {ServiceStatus::runnable, "RUNNABLE"},

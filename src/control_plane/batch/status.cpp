@@ -17,7 +17,7 @@ constexpr std::string_view kContainerExited = "Essential container in task exite
 constexpr std::string_view kOutOfMemory = "OutOfMemory";
 constexpr size_t kCauseBytesMax = 300;
 constexpr size_t kInstanceDigits = 17;  // hex digits of an instance's id, as AWS
-constexpr EnumTable<Stage> kStatusNames{"a status of jobs",
+constexpr EnumTable<Stage> kStatusNames{"status of jobs",
                                         {{Stage::submitted, "SUBMITTED"},
                                          {Stage::pending, "PENDING"},
                                          {Stage::runnable, "RUNNABLE"},

@@ -10,7 +10,7 @@ namespace trainyard::campaign {
 namespace {
 
 constexpr EnumTable<Rule> kRules{
-    "a rule", {{Rule::data, "data"}, {Rule::cheapest, "cheapest"}, {Rule::capacity, "capacity"}}};
+    "rule", {{Rule::data, "data"}, {Rule::cheapest, "cheapest"}, {Rule::capacity, "capacity"}}};
 
 // Reads a table of the definition and notes which keys were read, so that unknown keys can be named.
 class Table {

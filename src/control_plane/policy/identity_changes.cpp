@@ -151,7 +151,7 @@ PolicyUses uses(const Identities& identities, Find find) {
 
 std::string_view to_string(EntityKind kind) {
   static constexpr EnumTable<EntityKind> kKinds{
-      "a kind of entity",
+      "kind of entity",
       {{EntityKind::user, "user"}, {EntityKind::group, "group"}, {EntityKind::role, "role"}}};
   return kKinds.text(kind);
 }

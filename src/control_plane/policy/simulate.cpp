@@ -135,7 +135,7 @@ std::vector<TextSpan> statement_spans(std::string_view document) {
 }
 
 std::string_view decision_name(Verdict verdict) {
-  static constexpr EnumTable<Verdict> kDecisions{"a decision",
+  static constexpr EnumTable<Verdict> kDecisions{"decision",
                                                  {{Verdict::allowed, "allowed"},
                                                   {Verdict::implicitly_denied, "implicitDeny"},
                                                   {Verdict::explicitly_denied, "explicitDeny"}}};

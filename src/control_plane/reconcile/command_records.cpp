@@ -106,7 +106,7 @@ constexpr auto kStopAwaiting = json_record<StopAwaiting>("stop_awaiting", [](aut
   side("awaited", command.awaited);
 });
 
-constexpr EnumTable<ResourceChange> kChanges{"a change of a resource",
+constexpr EnumTable<ResourceChange> kChanges{"change of a resource",
                                              {{ResourceChange::create, "create"},
                                               {ResourceChange::update, "update"},
                                               {ResourceChange::remove, "remove"}}};

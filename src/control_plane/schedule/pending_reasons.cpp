@@ -28,7 +28,7 @@ double rounded_up(double value) { return std::ceil(value * 1000 - 1e-6) / 1000; 
 double rounded_down(double value) { return std::floor(value * 1000 + 1e-6) / 1000; }
 
 constexpr EnumTable<Resource> kUnits{
-    "a unit", {{Resource::cpus, "vCPU"}, {Resource::memory, "GiB of memory"}, {Resource::gpus, "GPU"}}};
+    "unit", {{Resource::cpus, "vCPU"}, {Resource::memory, "GiB of memory"}, {Resource::gpus, "GPU"}}};
 
 std::string holders(const Shortage& shortage, Resource resource) {
   std::vector<std::pair<std::string_view, double>> sums;

@@ -5,7 +5,7 @@
 namespace trainyard {
 
 Error unknown_text(std::string_view text, std::string_view set) {
-  return invalid("'" + shorten(text, 60) + "' is not " + std::string(set));
+  return invalid("unknown " + std::string(set) + " '" + shorten(text, 60) + "'");
 }
 
 }  // namespace trainyard

@@ -1,9 +1,9 @@
 // EnumTable is the one table of an enum's texts, from which both directions are derived: to text and from text.
 //
 //   enum class State { waiting, active };
-//   constexpr EnumTable<State> kStates{"a state", {{State::waiting, "waiting"}, {State::active, "active"}}};
+//   constexpr EnumTable<State> kStates{"state", {{State::waiting, "waiting"}, {State::active, "active"}}};
 //   kStates.text(State::active)   // "active"
-//   kStates.parse("lost")         // invalid: 'lost' is not a state
+//   kStates.parse("lost")         // invalid: unknown state 'lost'
 //
 // A table that lacks an enumerator, or lists the enumerators in another order, does not compile. The compiler's names of
 // values tell how many enumerators there are; their values are 0, 1, 2, ..
@@ -53,7 +53,7 @@ constexpr std::array<E, kEnumerators<E>> enumerators() {
   return all;
 }
 
-// Makes invalid: "'TEXT' is not a state".
+// Makes invalid: "unknown state 'TEXT'".
 Error unknown_text(std::string_view text, std::string_view set);
 
 template <class E>
@@ -64,7 +64,7 @@ class EnumTable {
     std::string_view text;
   };
 
-  // `set` names the enum in errors: "a state".
+  // `set` names the enum in errors: "state".
   consteval EnumTable(std::string_view set, const Entry (&entries)[kEnumerators<E>]) : set_(set) {
     for (size_t i = 0; i < kEnumerators<E>; ++i) {
       if (entries[i].value != static_cast<E>(i)) throw "the table must list all enumerators, in their order";

@@ -7,7 +7,7 @@ namespace {
 
 enum class Planet { venus, earth, mars };
 constexpr EnumTable<Planet> kPlanets{
-    "a planet", {{Planet::venus, "VENUS"}, {Planet::earth, "EARTH"}, {Planet::mars, "MARS"}}};
+    "planet", {{Planet::venus, "VENUS"}, {Planet::earth, "EARTH"}, {Planet::mars, "MARS"}}};
 
 enum class Moon : unsigned char { small };
 
@@ -27,7 +27,7 @@ TEST(EnumTable, NamesTheSetInErrors) {
   const auto unknown = kPlanets.parse("pluto");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().kind, Kind::invalid);
-  EXPECT_EQ(unknown.error().message, "'pluto' is not a planet");
+  EXPECT_EQ(unknown.error().message, "unknown planet 'pluto'");
   EXPECT_LT(kPlanets.parse(std::string(1000, 'x')).error().message.size(), 100U);
 }
 

@@ -6,7 +6,7 @@ namespace trainyard {
 namespace {
 
 enum class Fruit { none, apple, pear };
-constexpr EnumTable<Fruit> kFruits{"a fruit",
+constexpr EnumTable<Fruit> kFruits{"fruit",
                                    {{Fruit::none, "none"}, {Fruit::apple, "Apple"}, {Fruit::pear, "Pear"}}};
 
 struct Basket {
@@ -127,8 +127,8 @@ TEST(JsonRecord, NamesRecordMemberAndValueOfAFault) {
       {{{"doors", Json::array({1})}}, "shop.doors must be a list of strings, not [1]"},
       {{{"signs", {{"a", 1}}}}, "shop.signs must be an object of strings, not {\"a\":1}"},
       {{{"best", 1}}, "shop.best must be a string, not 1"},
-      {{{"best", "plum"}}, "shop.best: 'plum' is not a fruit"},
-      {{{"worst", "plum"}}, "shop.worst: 'plum' is not a fruit"},
+      {{{"best", "plum"}}, "shop.best: unknown fruit 'plum'"},
+      {{{"worst", "plum"}}, "shop.worst: unknown fruit 'plum'"},
       {{{"baskets", 1}}, "shop.baskets must be a list, not 1"},
       {{{"baskets", Json::array({{{"count", 4'294'967'296}}})}},
        "shop.baskets: basket.count must be below 2^32, not 4294967296"},

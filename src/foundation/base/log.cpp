@@ -23,7 +23,7 @@ State& state() {
 }
 
 constexpr EnumTable<Level> kLevels{
-    "a level",
+    "level",
     {{Level::debug, "debug"}, {Level::info, "info"}, {Level::warning, "warning"}, {Level::error, "error"}}};
 
 // Quotes values with blanks or control characters, so that an event is always one line.

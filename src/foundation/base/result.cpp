@@ -12,7 +12,7 @@ namespace trainyard {
 
 namespace {
 
-constexpr EnumTable<Kind> kKinds{"a kind of error",
+constexpr EnumTable<Kind> kKinds{"kind of error",
                                  {{Kind::invalid, "invalid"},
                                   {Kind::denied, "denied"},
                                   {Kind::not_found, "not_found"},

@@ -8,11 +8,10 @@
 namespace trainyard::domain {
 
 inline constexpr EnumTable<InputMode> kInputModes{
-    "an input mode",
-    {{InputMode::file, "File"}, {InputMode::pipe, "Pipe"}, {InputMode::fast_file, "FastFile"}}};
+    "input mode", {{InputMode::file, "File"}, {InputMode::pipe, "Pipe"}, {InputMode::fast_file, "FastFile"}}};
 
 inline constexpr EnumTable<Distribution> kDistributions{
-    "a distribution",
+    "distribution",
     {{Distribution::fully_replicated, "FullyReplicated"},
      {Distribution::sharded_by_s3_key, "ShardedByS3Key"}}};
 

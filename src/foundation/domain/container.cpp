@@ -12,7 +12,7 @@ constexpr std::string_view kLimits[] = {"as",      "core",     "cpu",        "da
                                         "memlock", "msgqueue", "nice",       "nofile", "nproc", "rss",
                                         "rtprio",  "rttime",   "sigpending", "stack"};
 constexpr EnumTable<VolumeKind> kKinds{
-    "a kind of volume",
+    "kind of volume",
     {{VolumeKind::shared, "shared"}, {VolumeKind::own, "own"}, {VolumeKind::memory, "memory"}}};
 
 constexpr auto kVolume = json_record<Volume>("volume", [](auto& side, auto& volume) {

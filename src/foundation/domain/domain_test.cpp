@@ -225,7 +225,7 @@ TEST(Job, WrongMembersAreNamed) {
   Json json = to_json(a_job());
   json["attempts"][0]["hosts"][0]["state"] = "asleep";
   EXPECT_EQ(job_from_json(json).error().message,
-            "job.attempts: attempt.hosts: host.state: 'asleep' is not a host state");
+            "job.attempts: attempt.hosts: host.state: unknown host state 'asleep'");
   json = to_json(a_job());
   json["number"] = -1;
   EXPECT_EQ(job_from_json(json).error().message,

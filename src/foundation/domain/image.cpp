@@ -13,7 +13,7 @@
 namespace trainyard::domain {
 namespace {
 
-constexpr EnumTable<Image::Kind> kImageKinds{"an image kind",
+constexpr EnumTable<Image::Kind> kImageKinds{"image kind",
                                              {{Image::Kind::machine, "machine"},
                                               {Image::Kind::oci, "oci"},
                                               {Image::Kind::containers_storage, "containers-storage"},

@@ -62,7 +62,7 @@ constexpr auto kQueued = json_record<JobSpec>("batch", [](auto& side, auto& spec
   side.if_set("depends_on_alike", spec.depends_on_alike);
 });
 
-constexpr EnumTable<Withdrawn> kWithdrawn{"a way to withdraw a job",
+constexpr EnumTable<Withdrawn> kWithdrawn{"way to withdraw a job",
                                           {{Withdrawn::no, "no"},
                                            {Withdrawn::cancelled, "cancelled"},
                                            {Withdrawn::terminated, "terminated"},

@@ -9,7 +9,7 @@ namespace trainyard::objects {
 
 namespace {
 
-constexpr EnumTable<Fault> kFaults{"a fault",
+constexpr EnumTable<Fault> kFaults{"fault",
                                    {{Fault::bucket_missing, "bucket_missing"},
                                     {Fault::key_missing, "key_missing"},
                                     {Fault::upload_missing, "upload_missing"},

@@ -11,7 +11,7 @@ using domain::StopCause;
 
 namespace {
 
-constexpr EnumTable<Stage> kStageNames{"a stage",
+constexpr EnumTable<Stage> kStageNames{"stage",
                                        {{Stage::prepare, "prepare"},
                                         {Stage::pull, "pull"},
                                         {Stage::mount, "mount"},

@@ -274,7 +274,7 @@ Plan plan_alone(const Settings& settings, const Image& image, Plan plan) {
 }
 
 constexpr EnumTable<Distribution> kDistributions{
-    "a distribution",
+    "distribution",
     {{Distribution::none, "none"},
      {Distribution::mpi, "mpi"},
      {Distribution::torch, "torch_distributed"},

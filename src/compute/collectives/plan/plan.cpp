@@ -11,7 +11,7 @@
 namespace trainyard::collectives::plan {
 namespace {
 
-constexpr EnumTable<Operation> operations{"an operation",
+constexpr EnumTable<Operation> operations{"operation",
                                           {{Operation::allreduce, "allreduce"},
                                            {Operation::reduce_scatter, "reduce_scatter"},
                                            {Operation::all_gather, "all_gather"},
@@ -22,7 +22,7 @@ constexpr EnumTable<Operation> operations{"an operation",
                                            {Operation::all_to_all, "all_to_all"},
                                            {Operation::barrier, "barrier"}}};
 
-constexpr EnumTable<Algorithm> algorithms{"an algorithm",
+constexpr EnumTable<Algorithm> algorithms{"algorithm",
                                           {{Algorithm::one_shot, "one_shot"},
                                            {Algorithm::direct, "direct"},
                                            {Algorithm::ring, "ring"},

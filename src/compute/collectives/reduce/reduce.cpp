@@ -35,7 +35,7 @@ void scale_narrow(std::byte* data, size_t elements, double factor) {
   for (size_t i = 0; i < elements; ++i) numbers[i] = narrow(widen(numbers[i]) * float(factor));
 }
 
-constexpr EnumTable<Type> type_names{"a type",
+constexpr EnumTable<Type> type_names{"type",
                                      {{Type::f64, "f64"},
                                       {Type::f32, "f32"},
                                       {Type::f16, "f16"},
@@ -50,7 +50,7 @@ constexpr EnumTable<Type> type_names{"a type",
                                       {Type::boolean, "bool"}}};
 static_assert(kEnumerators<Type> == types_count);
 
-constexpr EnumTable<Reduction> reduction_names{"a reduction",
+constexpr EnumTable<Reduction> reduction_names{"reduction",
                                                {{Reduction::sum, "sum"},
                                                 {Reduction::average, "average"},
                                                 {Reduction::minimum, "minimum"},

@@ -5,7 +5,7 @@
 namespace trainyard::gradients {
 namespace {
 
-constexpr EnumTable<Compression::Kind> compressions{"a compression",
+constexpr EnumTable<Compression::Kind> compressions{"compression",
                                                     {{Compression::Kind::none, "none"},
                                                      {Compression::Kind::f16, "f16"},
                                                      {Compression::Kind::bf16, "bf16"},

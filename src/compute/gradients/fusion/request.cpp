@@ -5,7 +5,7 @@
 namespace trainyard::gradients {
 namespace {
 
-constexpr EnumTable<Operation> operations{"an operation",
+constexpr EnumTable<Operation> operations{"operation",
                                           {{Operation::allreduce, "allreduce"},
                                            {Operation::adasum, "adasum"},
                                            {Operation::all_gather, "all_gather"},
