@@ -11,24 +11,24 @@
 namespace trainyard::collectives::plan {
 namespace {
 
-constexpr EnumTable<Operation> operations{"operation",
-                                          {{Operation::allreduce, "allreduce"},
-                                           {Operation::reduce_scatter, "reduce_scatter"},
-                                           {Operation::all_gather, "all_gather"},
-                                           {Operation::broadcast, "broadcast"},
-                                           {Operation::reduce, "reduce"},
-                                           {Operation::gather, "gather"},
-                                           {Operation::scatter, "scatter"},
-                                           {Operation::all_to_all, "all_to_all"},
-                                           {Operation::barrier, "barrier"}}};
+constexpr EnumTable<Operation> operation_names{"operation",
+                                               {{Operation::allreduce, "allreduce"},
+                                                {Operation::reduce_scatter, "reduce_scatter"},
+                                                {Operation::all_gather, "all_gather"},
+                                                {Operation::broadcast, "broadcast"},
+                                                {Operation::reduce, "reduce"},
+                                                {Operation::gather, "gather"},
+                                                {Operation::scatter, "scatter"},
+                                                {Operation::all_to_all, "all_to_all"},
+                                                {Operation::barrier, "barrier"}}};
 
-constexpr EnumTable<Algorithm> algorithms{"algorithm",
-                                          {{Algorithm::one_shot, "one_shot"},
-                                           {Algorithm::direct, "direct"},
-                                           {Algorithm::ring, "ring"},
-                                           {Algorithm::halving_doubling, "halving_doubling"},
-                                           {Algorithm::tree, "tree"},
-                                           {Algorithm::hierarchical, "hierarchical"}}};
+constexpr EnumTable<Algorithm> algorithm_names{"algorithm",
+                                               {{Algorithm::one_shot, "one_shot"},
+                                                {Algorithm::direct, "direct"},
+                                                {Algorithm::ring, "ring"},
+                                                {Algorithm::halving_doubling, "halving_doubling"},
+                                                {Algorithm::tree, "tree"},
+                                                {Algorithm::hierarchical, "hierarchical"}}};
 
 void check(const Plan& plan) {
   CHECK(plan.ranks > 0 && plan.rank >= 0 && plan.rank < plan.ranks, "a rank is one of the ranks");
@@ -38,10 +38,10 @@ void check(const Plan& plan) {
 
 }  // namespace
 
-std::string_view to_string(Operation operation) { return operations.text(operation); }
-std::string_view to_string(Algorithm algorithm) { return algorithms.text(algorithm); }
-std::optional<Operation> operation_named(std::string_view name) { return operations.find(name); }
-std::optional<Algorithm> algorithm_named(std::string_view name) { return algorithms.find(name); }
+std::string_view to_string(Operation operation) { return operation_names.text(operation); }
+std::string_view to_string(Algorithm algorithm) { return algorithm_names.text(algorithm); }
+std::optional<Operation> operation_named(std::string_view name) { return operation_names.find(name); }
+std::optional<Algorithm> algorithm_named(std::string_view name) { return algorithm_names.find(name); }
 
 Range piece(size_t elements, int part, int parts) {
   CHECK(parts > 0 && part >= 0 && part < parts, "a piece is one of its parts");
