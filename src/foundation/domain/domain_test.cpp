@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/enum_table.hpp"
 #include "domain/image.hpp"
 #include "domain/instance_type.hpp"
 #include "domain/job.hpp"
@@ -8,11 +9,6 @@ namespace trainyard::domain {
 namespace {
 
 using std::optional;
-
-constexpr JobState kJobStates[] = {JobState::waiting,   JobState::active, JobState::stopping,
-                                   JobState::completed, JobState::failed, JobState::stopped};
-constexpr JobEvent kJobEvents[] = {JobEvent::place, JobEvent::stop,           JobEvent::complete,
-                                   JobEvent::fail,  JobEvent::finish_stopped, JobEvent::retry};
 
 TEST(JobState, EveryPairOfStateAndEvent) {
   using S = JobState;
@@ -28,7 +24,7 @@ TEST(JobState, EveryPairOfStateAndEvent) {
   };
   for (size_t s = 0; s < 6; ++s)
     for (size_t e = 0; e < 6; ++e) {
-      const auto found = next(kJobStates[s], kJobEvents[e]);
+      const auto found = next(enumerators<JobState>()[s], enumerators<JobEvent>()[e]);
       EXPECT_EQ(bool(found), expected[s][e].has_value()) << s << " " << e;
       if (found)
         EXPECT_EQ(*found, *expected[s][e]) << s << " " << e;
@@ -41,9 +37,6 @@ TEST(JobState, EveryPairOfStateAndEvent) {
 TEST(AttemptState, EveryPairOfStateAndEvent) {
   using S = AttemptState;
   const optional<S> no;
-  const S states[] = {S::starting, S::running, S::draining, S::ended};
-  const AttemptEvent events[] = {AttemptEvent::run, AttemptEvent::drain, AttemptEvent::end,
-                                 AttemptEvent::lose};
   const optional<S> expected[4][4] = {
       {S::running, S::draining, no, S::ended},
       {no, S::draining, no, S::ended},
@@ -52,7 +45,7 @@ TEST(AttemptState, EveryPairOfStateAndEvent) {
   };
   for (size_t s = 0; s < 4; ++s)
     for (size_t e = 0; e < 4; ++e) {
-      const auto found = next(states[s], events[e]);
+      const auto found = next(enumerators<S>()[s], enumerators<AttemptEvent>()[e]);
       EXPECT_EQ(bool(found), expected[s][e].has_value()) << s << " " << e;
       if (found)
         EXPECT_EQ(*found, *expected[s][e]) << s << " " << e;
@@ -63,24 +56,29 @@ TEST(AttemptState, EveryPairOfStateAndEvent) {
 
 TEST(HostState, ForwardOnlyAndFinalForEver) {
   using S = HostState;
-  const S states[] = {S::placed,    S::preparing, S::downloading, S::running, S::draining,
-                      S::uploading, S::finished,  S::failed,      S::lost};
-  for (size_t from = 0; from < 9; ++from)
-    for (size_t to = 0; to < 9; ++to) {
-      const bool legal = from < 6 && to > from;
-      EXPECT_EQ(bool(next(states[from], states[to])), legal) << from << " -> " << to;
+  for (const S from : enumerators<S>())
+    for (const S to : enumerators<S>()) {
+      const bool legal = from < S::finished && to > from;
+      EXPECT_EQ(bool(next(from, to)), legal) << to_string(from) << " -> " << to_string(to);
     }
 }
 
+template <class E>
+void expect_texts_round_trip(Result<E> (*parse)(std::string_view)) {
+  for (const E each : enumerators<E>()) EXPECT_EQ(*parse(to_string(each)), each) << to_string(each);
+  EXPECT_EQ(to_string(static_cast<E>(kEnumerators<E>)), "unknown");
+}
+
 TEST(States, NamesRoundTrip) {
-  for (int i = 0; i < 6; ++i) EXPECT_EQ(*parse_job_state(to_string(JobState(i))), JobState(i));
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(*parse_attempt_state(to_string(AttemptState(i))), AttemptState(i));
-  for (int i = 0; i < 9; ++i) EXPECT_EQ(*parse_host_state(to_string(HostState(i))), HostState(i));
-  for (int i = 0; i < 13; ++i) EXPECT_EQ(*parse_phase(to_string(Phase(i))), Phase(i));
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(*parse_stop_cause(to_string(StopCause(i))), StopCause(i));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(*parse_fault(to_string(Fault(i))), Fault(i));
-  for (int i = 0; i < 4; ++i)
-    EXPECT_EQ(*parse_warm_pool_state(to_string(WarmPoolState(i))), WarmPoolState(i));
+  expect_texts_round_trip(parse_job_state);
+  expect_texts_round_trip(parse_attempt_state);
+  expect_texts_round_trip(parse_host_state);
+  expect_texts_round_trip(parse_phase);
+  expect_texts_round_trip(parse_stop_cause);
+  expect_texts_round_trip(parse_fault);
+  expect_texts_round_trip(parse_warm_pool_state);
+  expect_texts_round_trip(parse_withdrawn);
+  EXPECT_EQ(to_string(Fault::lost), "lost");
   EXPECT_FALSE(parse_phase("training"));
   EXPECT_EQ(to_string(Phase::max_runtime_exceeded), "MaxRuntimeExceeded");
 }
