@@ -193,17 +193,15 @@ class Simulation {
 
   // Commits a job that was never planned, as by a server that died while it planned the job.
   void plant_job_of_an_earlier_version() {
-    reconcile::Create create;
-    create.job = job_of_an_earlier_version(world_.now());
-    create.arn = control::job_arn(create.job);
+    const reconcile::CreateJob create = job_of_an_earlier_version();
     const auto made = reconcile::apply({}, create, world_.now());
     World::check(bool(made), "the job of an earlier version cannot be created");
-    checkers_.allow_failure(create.job.number, "its hosts are beyond all limits");
+    checkers_.allow_failure(create.number, "its hosts are beyond all limits");
     ledger_.plant({{{1, world_.now(), "create", reconcile::body_of(create)}}, {*made->job}, {}});
   }
 
   void hostile_user_arrives() {
-    for (const control::NewJob& job : some_extreme_jobs(world_))
+    for (const control::CreateJob& job : some_extreme_jobs(world_))
       world_.after(world_.between(0ms, 150s), [this, job] {
         ask([this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
             [job](const Result<Job>& answer) {
@@ -217,7 +215,7 @@ class Simulation {
 
   void users_arrive() {
     for (uint64_t n = 3 + world_.random.below(9); n > 0; --n) {
-      control::NewJob job;
+      control::CreateJob job;
       job.key = {"us-east-1", "job-" + std::to_string(n)};
       job.spec.image = "machine";
       job.spec.principal = world_.random.chance(2) ? "alice" : "bob";
@@ -260,13 +258,13 @@ class Simulation {
 
   // Submits service jobs, and arrays of Batch that may depend on earlier ones.
   void arrays_arrive() {
-    for (const control::NewJob& job : some_service_jobs(world_, resources_)) {
+    for (const control::CreateJob& job : some_service_jobs(world_, resources_)) {
       submissions_.push_back(job);
       world_.after(world_.between(0ms, 120s), [this, job] { create_in_queue(job); });
       if (world_.random.chance(6))
         world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
     }
-    for (const control::NewJob& job : some_arrays(world_, resources_)) {
+    for (const control::CreateJob& job : some_arrays(world_, resources_)) {
       submissions_.push_back(job);
       world_.after(world_.between(0ms, 60s), [this, job] { create_in_queue(job); });
       if (world_.random.chance(4))
@@ -279,7 +277,7 @@ class Simulation {
   }
 
   // Creates the job when its queue and the jobs on which it depends exist.
-  void create_in_queue(const control::NewJob& job) {
+  void create_in_queue(const control::CreateJob& job) {
     const auto there = [&](const std::string& id) { return checkers_.jobs().contains({job.key.region, id}); };
     const bool has_queues = resources_made_.size() == resources_.in_order.size();
     if (has_queues && std::ranges::all_of(job.spec.depends_on, there) &&
@@ -324,7 +322,7 @@ class Simulation {
     });
   }
 
-  void create(const control::NewJob& job) {
+  void create(const control::CreateJob& job) {
     ask([this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
         [this, job](const Result<Job>& answer) {
           if (answer) {
@@ -477,7 +475,7 @@ class Simulation {
   // Stops the jobs that would run or wait forever; then everything must end.
   void finish() {
     in_server([this] { checkers_.every_wait_has_a_reason(*control_); });
-    for (const control::NewJob& request : submissions_) {
+    for (const control::CreateJob& request : submissions_) {
       const auto number = checkers_.jobs().find(request.key);
       if (number == checkers_.jobs().end()) continue;
       const Job* job = checkers_.durable(number->second);
@@ -504,7 +502,7 @@ class Simulation {
   }
 
   // A gang that is too large for all machines together waits until machines are added, and none are added here.
-  bool too_large(const control::NewJob& request) const {
+  bool too_large(const control::CreateJob& request) const {
     if (settings_.scale_gangs) return false;
     std::vector<domain::Share> hosts;
     for (const auto& group : request.spec.groups)
@@ -539,7 +537,7 @@ class Simulation {
   control::test::MemoryLogs logs_;
   control::test::MemoryMetrics metrics_;
   control::Settings settings_;
-  std::vector<control::NewJob> submissions_;
+  std::vector<control::CreateJob> submissions_;
   const Resources resources_;
 
   std::unique_ptr<control::ControlPlane> control_;

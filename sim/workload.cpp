@@ -76,10 +76,10 @@ Resources some_resources(World& world) {
   return resources;
 }
 
-std::vector<control::NewJob> some_service_jobs(World& world, const Resources& resources) {
-  std::vector<control::NewJob> jobs;
+std::vector<control::CreateJob> some_service_jobs(World& world, const Resources& resources) {
+  std::vector<control::CreateJob> jobs;
   for (uint64_t n = resources.training ? 2 + world.random.below(6) : 0; n > 0; --n) {
-    control::NewJob job;
+    control::CreateJob job;
     job.key = {kRegion, "service-" + std::to_string(n)};
     job.spec.image = "machine";
     job.spec.groups = {{"homogeneousCluster", "ml.t3.medium", uint32_t(1 + world.random.below(2))}};
@@ -96,11 +96,11 @@ std::vector<control::NewJob> some_service_jobs(World& world, const Resources& re
   return jobs;
 }
 
-std::vector<control::NewJob> some_extreme_jobs(World& world) {
+std::vector<control::CreateJob> some_extreme_jobs(World& world) {
   constexpr int64_t kExtremes[] = {-1, INT32_MIN, INT64_MIN, int64_t{1} << 50, INT64_MAX};
-  std::vector<control::NewJob> jobs;
+  std::vector<control::CreateJob> jobs;
   for (uint64_t n = 1 + world.random.below(6); n > 0; --n) {
-    control::NewJob job;
+    control::CreateJob job;
     job.key = {kRegion, "extreme-" + std::to_string(n)};
     job.spec.image = "machine";
     job.spec.principal = kHostileUser;
@@ -135,8 +135,8 @@ std::vector<control::NewJob> some_extreme_jobs(World& world) {
   return jobs;
 }
 
-domain::Job job_of_an_earlier_version(Instant created) {
-  domain::Job job;
+reconcile::CreateJob job_of_an_earlier_version() {
+  reconcile::CreateJob job;
   job.number = 1;
   job.key = {kRegion, "poison"};
   job.account = "123456789012";
@@ -144,14 +144,14 @@ domain::Job job_of_an_earlier_version(Instant created) {
   job.spec.principal = kHostileUser;
   job.spec.groups = {
       {"a", "ml.t3.medium", INT32_MAX}, {"b", "ml.t3.medium", INT32_MAX}, {"c", "ml.t3.medium", 2}};
-  job.created = job.modified = created;
+  job.arn = control::job_arn(job.account, job.key);
   return job;
 }
 
-std::vector<control::NewJob> some_arrays(World& world, const Resources& resources) {
-  std::vector<control::NewJob> arrays;
+std::vector<control::CreateJob> some_arrays(World& world, const Resources& resources) {
+  std::vector<control::CreateJob> arrays;
   for (uint64_t n = world.random.below(4); n > 0; --n) {
-    control::NewJob job;
+    control::CreateJob job;
     job.key = {"us-east-1", "array-" + std::to_string(n)};
     job.spec.image = "machine";
     job.spec.groups = {{"default", "1 vCPU", 1, domain::Share{1, int64_t{1} << 30, 0}}};
@@ -165,7 +165,7 @@ std::vector<control::NewJob> some_arrays(World& world, const Resources& resource
     job.spec.array.size = uint32_t(2 + world.random.below(2) * world.random.below(8));
     job.spec.retry.attempts_max = uint32_t(1 + world.random.below(3));
     job.spec.array.sequential = world.random.chance(4);
-    for (const control::NewJob& other : arrays) {
+    for (const control::CreateJob& other : arrays) {
       if (world.random.chance(4)) job.spec.depends_on.push_back(other.key.name);
       if (other.spec.array.size == job.spec.array.size && world.random.chance(2))
         job.spec.depends_on_alike.push_back(other.key.name);

@@ -19,15 +19,15 @@ struct Resources {
 Resources some_resources(World& world);
 
 // Draws arrays of Batch, none or a few, in the order of their submission: each may depend on earlier ones.
-std::vector<control::NewJob> some_arrays(World& world, const Resources& resources);
+std::vector<control::CreateJob> some_arrays(World& world, const Resources& resources);
 // Draws service jobs, none when no queue accepts them. Each fits into its quota share.
-std::vector<control::NewJob> some_service_jobs(World& world, const Resources& resources);
+std::vector<control::CreateJob> some_service_jobs(World& world, const Resources& resources);
 
 // Draws jobs of a hostile user: each has a number, or a sum of numbers, that must be rejected.
 inline constexpr const char* kHostileUser = "mallory";
-std::vector<control::NewJob> some_extreme_jobs(World& world);
+std::vector<control::CreateJob> some_extreme_jobs(World& world);
 // Returns a job as a version without overflow checks committed it: its host count is 0 in 32 bits. It must fail
 // without affecting other jobs.
-domain::Job job_of_an_earlier_version(Instant created);
+reconcile::CreateJob job_of_an_earlier_version();
 
 }  // namespace trainyard::sim

@@ -54,13 +54,13 @@ Outcome<catalog::JobDefinition> find_definition(const Services& services, const 
   return std::move(found.front());
 }
 
-Outcome<control::NewJob> new_job(const Services& services, const Context& context,
-                                 const batch::SubmitJobRequest& request, const std::string& id,
-                                 const Settings& settings) {
+Outcome<control::CreateJob> new_job(const Services& services, const Context& context,
+                                    const batch::SubmitJobRequest& request, const std::string& id,
+                                    const Settings& settings) {
   const std::string& account = context.principal.account;
   const auto definition = TRY(find_definition(services, context, *request.job_definition));
   const std::string queue(catalog::name_in_arn(*request.job_queue, catalog::kQueueArn));
-  control::NewJob job;
+  control::CreateJob job;
   job.key = {context.region, id};
   job.spec = TRY(batch_spec_of(request, definition, queue, context.region, account, id, settings));
   job.spec.principal = context.principal.name;

@@ -16,8 +16,8 @@ using domain::WarmPoolState;
 using test::Yard;
 using Lines = std::vector<std::string>;
 
-NewJob spot(const std::string& name, uint32_t hosts = 1) {
-  NewJob job = Yard::job(name, hosts);
+CreateJob spot(const std::string& name, uint32_t hosts = 1) {
+  CreateJob job = Yard::job(name, hosts);
   job.spec.spot = true;
   job.spec.max_wait_seconds = 3600;
   return job;
@@ -169,7 +169,7 @@ TEST(Retry, ALostHostOfASpotJobIsAnInterruption) {
 
 TEST(Retry, OthersAsOftenAsTheyAskedFor) {
   Yard yard;
-  NewJob job = Yard::job("a");
+  CreateJob job = Yard::job("a");
   job.spec.retries_max = 1;
   ASSERT_TRUE(yard.create(job));
   yard.walk("a", 0, HostState::running);
@@ -186,7 +186,7 @@ TEST(Retry, OthersAsOftenAsTheyAskedFor) {
 
 TEST(Retry, WhatIsTheUsersIsNotTriedAgain) {
   Yard yard;
-  NewJob job = spot("a");
+  CreateJob job = spot("a");
   job.spec.retries_max = 5;
   ASSERT_TRUE(yard.create(job));
   yard.walk("a", 0, HostState::running);
@@ -296,7 +296,7 @@ TEST(Retry, EachAttemptHasItsOwnLogStreams) {
 
 TEST(Times, MaxRuntimeCountsWhatRan) {
   Yard yard;
-  NewJob job = spot("a");
+  CreateJob job = spot("a");
   job.spec.max_runtime_seconds = 100;
   ASSERT_TRUE(yard.create(job));
   yard.walk("a", 0, HostState::running);
@@ -315,7 +315,7 @@ TEST(Times, MaxRuntimeCountsWhatRan) {
 
 TEST(Times, AnAgentThatSawToTheTimeIsBelieved) {
   Yard yard;
-  NewJob job = Yard::job("a");
+  CreateJob job = Yard::job("a");
   job.spec.max_runtime_seconds = 100;
   ASSERT_TRUE(yard.create(job));
   yard.walk("a", 0, HostState::running);
@@ -332,7 +332,7 @@ TEST(Times, AnAgentThatSawToTheTimeIsBelieved) {
 TEST(Times, ASpotJobWaitsNoLongerThanItMay) {
   Yard yard;
   ASSERT_TRUE(yard.create(Yard::job("b", 1, "ml.m5.2xlarge")));
-  NewJob job = spot("a");
+  CreateJob job = spot("a");
   job.spec.max_runtime_seconds = job.spec.max_wait_seconds.emplace(60);
   ASSERT_TRUE(yard.create(job));
   yard.clock.advance(60s);
@@ -347,7 +347,7 @@ TEST(Times, ASpotJobWaitsNoLongerThanItMay) {
 TEST(Times, AJobPendsNoLongerThanItMay) {
   Yard yard;
   ASSERT_TRUE(yard.create(Yard::job("b", 1, "ml.m5.2xlarge")));
-  NewJob job = Yard::job("a");
+  CreateJob job = Yard::job("a");
   job.spec.max_pending_seconds = 1800;
   ASSERT_TRUE(yard.create(job));
   yard.clock.advance(1800s);
@@ -358,8 +358,8 @@ TEST(Times, AJobPendsNoLongerThanItMay) {
 
 // -- warm pools
 
-NewJob kept(const std::string& name, int64_t seconds = 600) {
-  NewJob job = Yard::job(name, 1, "ml.m5.2xlarge");
+CreateJob kept(const std::string& name, int64_t seconds = 600) {
+  CreateJob job = Yard::job(name, 1, "ml.m5.2xlarge");
   job.spec.role_arn = "arn:aws:iam::123456789012:role/r";
   job.spec.keep_alive_seconds = seconds;
   return job;
@@ -386,7 +386,7 @@ TEST(WarmPool, IsHeldThenReusedThenGivenBack) {
   EXPECT_EQ(pool(yard, "a").state, WarmPoolState::available);
   yard.restart();
   EXPECT_EQ(pool(yard, "a").state, WarmPoolState::available);
-  NewJob other = kept("b", 0);
+  CreateJob other = kept("b", 0);
   other.spec.role_arn = "arn:aws:iam::123456789012:role/other";
   ASSERT_TRUE(yard.create(other));
   EXPECT_EQ(
@@ -431,7 +431,7 @@ TEST(WarmPool, NothingIsKeptOfALostHostOrOfNone) {
   yard.run();
   EXPECT_EQ(yard.find("a")->state, JobState::failed);
   EXPECT_EQ(pool(yard, "a").state, WarmPoolState::terminated);
-  NewJob nowhere = kept("b");
+  CreateJob nowhere = kept("b");
   nowhere.spec.groups[0].instance_type = "ml.m5.24xlarge";
   ASSERT_TRUE(yard.create(nowhere));
   ASSERT_TRUE(yard.stop("b"));

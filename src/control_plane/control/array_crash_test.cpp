@@ -72,7 +72,7 @@ class Story {
   void submit() {
     if (wishes_ == kWishesMax) return;
     const std::string id = "array-" + std::to_string(++wishes_);
-    NewJob wish = BatchCluster::batch_job(id);
+    CreateJob wish = BatchCluster::batch_job(id);
     wish.spec.array.size = random_.chance(6) ? 300 : uint32_t(2 + random_.below(2) * random_.below(9));
     wish.spec.retry.attempts_max = uint32_t(1 + random_.below(2));
     wish.spec.array.sequential = random_.chance(3);

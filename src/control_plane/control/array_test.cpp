@@ -18,8 +18,8 @@ using test::BatchCluster;
 
 class ArrayCluster : public BatchCluster {
  public:
-  static NewJob array_job(const std::string& id, uint32_t size, double cpus = 1) {
-    NewJob job = batch_job(id, cpus);
+  static CreateJob array_job(const std::string& id, uint32_t size, double cpus = 1) {
+    CreateJob job = batch_job(id, cpus);
     job.spec.array.size = size;
     return job;
   }
@@ -85,7 +85,7 @@ TEST(Arrays, OneChildThatFailsFailsTheArrayOnceAllAreOver) {
 
 TEST(Arrays, EachChildIsTriedAgainByItself) {
   ArrayCluster yard;
-  NewJob job = yard.array_job("a", 2);
+  CreateJob job = yard.array_job("a", 2);
   job.spec.retry.attempts_max = 2;
   ASSERT_TRUE(yard.create(job));
   yard.exit("a:0", 7);
@@ -215,7 +215,7 @@ TEST(Arrays, CancelLeavesWhatRunsAndTerminateMayFollow) {
 TEST(Arrays, AnArrayAwaitsWholeJobsAndIsAwaitedWhole) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.batch_job("first")));
-  NewJob array = yard.array_job("a", 2);
+  CreateJob array = yard.array_job("a", 2);
   array.spec.depends_on = {"first"};
   ASSERT_TRUE(yard.create(array));
   ASSERT_TRUE(yard.create(yard.batch_job("last", 1, "q", {"a"})));
@@ -235,7 +235,7 @@ TEST(Arrays, AnArrayAwaitsWholeJobsAndIsAwaitedWhole) {
 TEST(Arrays, AnArrayWhoseDependencyFailsFailsWithAllItsChildren) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.batch_job("first")));
-  NewJob array = yard.array_job("a", 2);
+  CreateJob array = yard.array_job("a", 2);
   array.spec.depends_on = {"first"};
   ASSERT_TRUE(yard.create(array));
   yard.exit("first", 1);
@@ -247,7 +247,7 @@ TEST(Arrays, AnArrayWhoseDependencyFailsFailsWithAllItsChildren) {
 
 TEST(Arrays, SequentialChildrenRunOneAfterAnother) {
   ArrayCluster yard;
-  NewJob array = yard.array_job("a", 3);
+  CreateJob array = yard.array_job("a", 3);
   array.spec.array.sequential = true;
   ASSERT_TRUE(yard.create(array));
   EXPECT_EQ(yard.counts("a"), "PENDING 2, STARTING 1");
@@ -262,7 +262,7 @@ TEST(Arrays, SequentialChildrenRunOneAfterAnother) {
 
 TEST(Arrays, OfASequenceTheRestFailsWithTheFirstThatDoes) {
   ArrayCluster yard;
-  NewJob array = yard.array_job("a", 2'000);
+  CreateJob array = yard.array_job("a", 2'000);
   array.spec.array.sequential = true;
   ASSERT_TRUE(yard.create(array));
   EXPECT_LE(yard.live_children("a"), reconcile::kChildrenAwaitingMax + 1);
@@ -276,7 +276,7 @@ TEST(Arrays, OfASequenceTheRestFailsWithTheFirstThatDoes) {
 TEST(Arrays, ChildByChildEachAwaitsItsOwn) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.array_job("a", 3)));
-  NewJob array = yard.array_job("b", 3);
+  CreateJob array = yard.array_job("b", 3);
   array.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(yard.create(array));
   EXPECT_EQ(yard.counts("b"), "PENDING 3");
@@ -301,7 +301,7 @@ TEST(Arrays, ChildByChildWorksOnArraysThatAreOver) {
   ASSERT_TRUE(yard.withdraw("a", Withdrawn::terminated, "enough"));
   yard.exit("a:1", 143);
   ASSERT_EQ(yard.status("a"), "FAILED");
-  NewJob array = yard.array_job("b", 300);
+  CreateJob array = yard.array_job("b", 300);
   array.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(yard.create(array));
   for (int turn = 0; turn < 4; ++turn) yard.run();
@@ -311,10 +311,10 @@ TEST(Arrays, ChildByChildWorksOnArraysThatAreOver) {
 TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.batch_job("first")));
-  NewJob a = yard.array_job("a", 3);
+  CreateJob a = yard.array_job("a", 3);
   a.spec.depends_on = {"first"};
   ASSERT_TRUE(yard.create(a));
-  NewJob b = yard.array_job("b", 3);
+  CreateJob b = yard.array_job("b", 3);
   b.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(yard.create(b));
   EXPECT_EQ(yard.find("a")->wait_reason, "waits for 1 job that it depends on");
@@ -329,7 +329,7 @@ TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
 TEST(Arrays, NoChildIsMadeBeforeThoseThatItAwaits) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.array_job("a", 5'000, 4)));
-  NewJob array = yard.array_job("b", 5'000, 4);
+  CreateJob array = yard.array_job("b", 5'000, 4);
   array.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(yard.create(array));
   EXPECT_EQ(yard.find("b")->children_made, yard.find("a")->children_made);
@@ -341,7 +341,7 @@ TEST(Arrays, OnlyAnArrayOfTheSameSizeIsAwaitedChildByChild) {
   ASSERT_TRUE(yard.create(yard.array_job("a", 3)));
   ASSERT_TRUE(yard.create(yard.batch_job("one")));
   const auto refusal = [&](const std::string& on) {
-    NewJob array = yard.array_job("b", 4);
+    CreateJob array = yard.array_job("b", 4);
     array.spec.depends_on_alike = {on};
     return yard.create(array).error().message;
   };
@@ -384,7 +384,7 @@ TEST(Arrays, ReplayRebuildsTheTables) {
   ASSERT_TRUE(yard.withdraw("a:298", Withdrawn::cancelled, "not this one"));
   yard.exit("a:0", 0);
   yard.exit("a:1", 3);
-  NewJob array = yard.array_job("b", 300);
+  CreateJob array = yard.array_job("b", 300);
   array.spec.depends_on_alike = {"a"};
   array.spec.array.sequential = true;
   ASSERT_TRUE(yard.create(array));

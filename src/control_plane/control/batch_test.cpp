@@ -84,7 +84,7 @@ TEST(Batch, WhoseDependencyFailsFailsToo) {
 
 TEST(Batch, AFailureIsTriedAgainAsOftenAsAskedAndEachAttemptIsKept) {
   BatchCluster yard;
-  NewJob job = yard.batch_job("a");
+  CreateJob job = yard.batch_job("a");
   job.spec.retry.attempts_max = 3;
   job.spec.retry.rules = {{"", "", "9", false}};
   ASSERT_TRUE(yard.create(job));
@@ -100,7 +100,7 @@ TEST(Batch, AFailureIsTriedAgainAsOftenAsAskedAndEachAttemptIsKept) {
 
 TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
   BatchCluster yard;
-  NewJob job = yard.batch_job("a");
+  CreateJob job = yard.batch_job("a");
   job.spec.max_runtime_seconds = 60;
   job.spec.retry.attempts_max = 3;
   ASSERT_TRUE(yard.create(job));
@@ -125,7 +125,7 @@ TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
 TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReasonSaysExit) {
   BatchCluster yard;
   const auto interrupted = [&](const std::string& id, std::vector<domain::RetryRule> rules) {
-    NewJob job = yard.batch_job(id);
+    CreateJob job = yard.batch_job(id);
     job.spec.retry.rules = std::move(rules);
     EXPECT_TRUE(yard.create(job));
     yard.walk(id, 0, HostState::running);
@@ -225,7 +225,7 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   yard.add_queue("cheap", {"spot"}, 1);
   for (const auto& [name, queue, attempts] :
        {std::tuple{"once", "cheap", 1u}, {"twice", "cheap", 2u}, {"sure", "q", 1u}}) {
-    NewJob job = yard.batch_job(name, 1, queue);
+    CreateJob job = yard.batch_job(name, 1, queue);
     job.spec.retry.attempts_max = attempts;
     ASSERT_TRUE(yard.create(std::move(job)));
     yard.walk(name, 0, HostState::running);

@@ -71,16 +71,14 @@ class SingleWriter final : public ControlPlane {
 
   // -- commands
 
-  void create_job(NewJob request, Answer answer) override {
-    if (const auto fits = admit(request.spec); !fits) return answer(fits.error());
+  void create_job(CreateJob job, Answer answer) override {
+    if (const auto fits = admit(job.spec); !fits) return answer(fits.error());
     if (const auto free_space = settings_.check_disk_space(); !free_space) return answer(free_space.error());
-    reconcile::Create create;
-    create.job.key = request.key;
-    create.job.account = settings_.account;
-    create.job.spec = std::move(request.spec);
-    create.arn = job_arn(create.job);
-    create.tags = std::move(request.tags);
-    enqueue({std::move(create), std::move(request.key), by_value(std::move(answer)), {}});
+    job.account = settings_.account;
+    job.arn = job_arn(job.account, job.key, job.spec.contract);
+    job.awaits.clear();
+    job.awaits_alike.clear();
+    enqueue({std::move(job), {}, by_value(std::move(answer)), {}});
   }
 
   void stop_job(domain::JobKey key, Answer answer) override {
@@ -436,13 +434,13 @@ void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
 
 // Adds the note of an image to the status of its job, for as long as it runs.
 reconcile::Command SingleWriter::with_image_note(reconcile::Command command) const {
-  reconcile::Place* place = std::get_if<reconcile::Place>(&command);
-  const auto job = place ? live_.find(place->job) : nullptr;
+  auto* start = std::get_if<reconcile::StartAttempt>(&command);
+  const auto job = start ? live_.find(start->job) : nullptr;
   const auto image =
       job ? domain::resolve_image(settings_.images, job->spec.image) : Result<domain::Image>(domain::Image());
   if (!image || image->note.empty()) return command;
-  if (!place->note.empty()) place->note += place->note.ends_with('.') ? " " : ". ";
-  place->note += image->note;
+  if (!start->note.empty()) start->note += start->note.ends_with('.') ? " " : ". ";
+  start->note += image->note;
   return command;
 }
 
@@ -490,7 +488,7 @@ bool SingleWriter::resize(const reconcile::Decision& decision) {
 }
 
 void SingleWriter::submit(reconcile::Command command) {
-  if (auto* place = std::get_if<reconcile::Place>(&command)) place->token = random_.hex(kTokenBytes);
+  if (auto* start = std::get_if<reconcile::StartAttempt>(&command)) start->token = random_.hex(kTokenBytes);
   const std::string kind(reconcile::kind_of(command));
   enqueue({std::move(command),
            {},

@@ -42,6 +42,7 @@
 #include "ledger/ledger.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
+#include "reconcile/create_job.hpp"
 #include "reconcile/queue_head.hpp"
 #include "reconcile/spot.hpp"
 #include "schedule/growth.hpp"
@@ -94,12 +95,7 @@ struct Settings {
   std::function<void(const std::string& why)> ledger_failed = [](const std::string&) {};
 };
 
-// The API's request to create a job; control adds number, account, times.
-struct NewJob {
-  domain::JobKey key;
-  domain::JobSpec spec;
-  std::vector<domain::Tag> tags;
-};
+using reconcile::CreateJob;
 
 // The options of an interruption.
 struct Interruption {
@@ -144,7 +140,7 @@ class Control {
   virtual ~Control() = default;
 
   // -- commands: answered once durable
-  virtual void create_job(NewJob job, Answer answer) = 0;
+  virtual void create_job(CreateJob job, Answer answer) = 0;
   virtual void stop_job(domain::JobKey key, Answer answer) = 0;
   // Its attempt ends, with the checkpoints that it has saved, and the next one follows when there is
   // capacity.
@@ -216,6 +212,7 @@ Result<std::unique_ptr<ControlPlane>> make_control(Settings settings, ledger::Le
 // The ARN of a training job.
 std::string job_arn(const std::string& account, const domain::JobKey& key);
 // The ARN of any job.
+std::string job_arn(const std::string& account, const domain::JobKey& key, domain::Contract contract);
 std::string job_arn(const domain::Job& job);
 
 }  // namespace trainyard::control

@@ -138,7 +138,7 @@ TEST(Control, AStopBeforeTheLauncherCouldStartItEndsTheJob) {
 
 TEST(Control, MaxRuntimeCountsFromTraining) {
   Yard yard;
-  NewJob job = Yard::job("a");
+  CreateJob job = Yard::job("a");
   job.spec.max_runtime_seconds = 60;
   ASSERT_TRUE(yard.create(job));
   yard.clock.advance(300s);
@@ -181,7 +181,7 @@ TEST(Control, RefusesWhatCannotBe) {
   ASSERT_TRUE(yard.create(Yard::job("a")));
   EXPECT_EQ(yard.create(Yard::job("a")).error().kind, Kind::conflict);
   EXPECT_EQ(yard.create(Yard::job("b", 1, "ml.zz.large")).error().kind, Kind::invalid);
-  NewJob job = Yard::job("c");
+  CreateJob job = Yard::job("c");
   job.spec.image = "debian";
   EXPECT_EQ(yard.create(job).error().kind, Kind::invalid);
   yard.settings.backlog_commands_max = 0;
@@ -245,7 +245,7 @@ TEST(Control, AnImageThatWasNotChosenSaysSo) {
   stand_in.note = "The job runs on this machine's own system.";
   yard.settings.images["pytorch-training"] = stand_in;
   yard.restart();
-  NewJob job = Yard::job("a");
+  CreateJob job = Yard::job("a");
   job.spec.image = "763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0";
   ASSERT_TRUE(yard.create(std::move(job)));
   EXPECT_EQ(yard.find("a")->note, stand_in.note);
@@ -253,7 +253,7 @@ TEST(Control, AnImageThatWasNotChosenSaysSo) {
 
 TEST(Control, TagsAreMergedAndRemoved) {
   Yard yard;
-  NewJob job = Yard::job("a");
+  CreateJob job = Yard::job("a");
   job.tags = {{"team", "red"}, {"cost", "1"}};
   ASSERT_TRUE(yard.create(job));
   const std::string arn = job_arn("123456789012", job.key);
@@ -314,7 +314,7 @@ TEST(Control, WaitingReasonsOfAJobAreObeyedByAddingAMachine) {
 // The tables are what replaying the commands yields.
 TEST(Control, ReplayRebuildsTheTables) {
   Yard yard;
-  NewJob first = Yard::job("a", 2);
+  CreateJob first = Yard::job("a", 2);
   first.tags = {{"k", "v"}};
   ASSERT_TRUE(yard.create(first));
   ASSERT_TRUE(yard.create(Yard::job("b", 1, "ml.m5.2xlarge")));

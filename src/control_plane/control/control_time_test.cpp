@@ -186,7 +186,7 @@ struct JumpingCluster {
       control->commit_step();
     }
   }
-  void create(NewJob job) {
+  void create(CreateJob job) {
     control->create_job(std::move(job),
                         [](const Result<domain::Job>& made) { ASSERT_TRUE(made) << made.error().message; });
     run();
@@ -211,8 +211,8 @@ struct JumpingCluster {
   }
 };
 
-NewJob limited(const std::string& name) {
-  NewJob job = Yard::job(name);
+CreateJob limited(const std::string& name) {
+  CreateJob job = Yard::job(name);
   job.spec.spot = true;
   job.spec.max_runtime_seconds = 600;
   job.spec.max_wait_seconds = 1200;
@@ -243,7 +243,7 @@ TEST_P(ClockJump, EndsNoJobThatRuns) {
 TEST_P(ClockJump, EndsNoJobThatWaits) {
   JumpingCluster yard;
   yard.create(Yard::job("holds", 1, "ml.m5.2xlarge"));
-  NewJob job = limited("a");
+  CreateJob job = limited("a");
   job.spec.groups[0].instance_type = "ml.m5.2xlarge";
   job.spec.max_pending_seconds = 900;
   yard.create(job);
@@ -276,7 +276,7 @@ TEST_P(ClockJump, BillsWhatPassed) {
 
 TEST_P(ClockJump, KeepsWarmHostsForTheirTime) {
   JumpingCluster yard;
-  NewJob job = Yard::job("a");
+  CreateJob job = Yard::job("a");
   job.spec.keep_alive_seconds = 600;
   yard.create(job);
   yard.walk("a", HostState::finished);

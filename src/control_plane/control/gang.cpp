@@ -103,7 +103,7 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
       order.variables = batch::variables_of(job, attempt, host);
     order.share = attempt.hosts[host].share;
     order.log_stream = reconcile::log_stream_of(job, attempt, host);
-    gang.members.push_back({attempt.hosts[host].machine, order.share, wire::encode_order(order)});
+    gang.members.push_back({{attempt.hosts[host].machine, order.share}, wire::encode_order(order)});
   }
   return gang;
 }
@@ -112,9 +112,11 @@ std::string job_arn(const std::string& account, const domain::JobKey& key) {
   return "arn:aws:sagemaker:" + key.region + ":" + account + ":training-job/" + key.name;
 }
 
-std::string job_arn(const domain::Job& job) {
-  if (job.spec.contract == domain::Contract::training) return job_arn(job.account, job.key);
-  return batch::arn_of(job.account, job.key.region, batch::kJobArn, job.key.name);
+std::string job_arn(const std::string& account, const domain::JobKey& key, domain::Contract contract) {
+  if (contract == domain::Contract::training) return job_arn(account, key);
+  return batch::arn_of(account, key.region, batch::kJobArn, key.name);
 }
+
+std::string job_arn(const domain::Job& job) { return job_arn(job.account, job.key, job.spec.contract); }
 
 }  // namespace trainyard::control

@@ -126,8 +126,8 @@ Group::Found Group::add(Waiting& waiting) {
   std::shared_ptr<const Job> subject;
   std::vector<domain::Tag> present_tags;
   std::set<JobNumber> before;
-  if (auto* create = std::get_if<reconcile::Create>(&waiting.command)) {
-    TRY(take_place(*create, *waiting.key));
+  if (auto* create = std::get_if<reconcile::CreateJob>(&waiting.command)) {
+    TRY(take_place(*create));
   } else if (auto* set = std::get_if<reconcile::SetTags>(&waiting.command)) {
     const auto found = tags_.find(set->arn);
     present_tags = found != tags_.end() ? found->second : TRY(ledger_.tags(set->arn));
@@ -151,13 +151,13 @@ Group::Found Group::add(Waiting& waiting) {
   for (Job& child : change.children) keep(std::move(child));
   if (!change.job) return subject;
   const JobNumber number = change.job->number;
-  if (std::holds_alternative<reconcile::Create>(waiting.command)) {
+  if (std::holds_alternative<reconcile::CreateJob>(waiting.command)) {
     last_number_ = domain::last_number_of(*change.job);
     created_[change.job->key] = number;
   }
   account(subject.get(), *change.job);
   keep(*std::move(change.job));
-  if (std::holds_alternative<reconcile::Place>(waiting.command)) TRY(use_up(*jobs_[number]));
+  if (std::holds_alternative<reconcile::StartAttempt>(waiting.command)) TRY(use_up(*jobs_[number]));
   return jobs_[number];
 }
 
@@ -197,17 +197,17 @@ std::vector<std::shared_ptr<const Job>> Group::changed() const {
 }
 
 // Its name, its number, its place in a queue.
-Result<void> Group::take_place(reconcile::Create& create, const JobKey& key) {
-  const auto taken = job(key);
-  if (taken) return conflict("a job named " + key.name + " exists already");
+Result<void> Group::take_place(CreateJob& create) {
+  const auto taken = job(create.key);
+  if (taken) return conflict("a job named " + create.key.name + " exists already");
   if (taken.error().kind != Kind::not_found) return taken.error();
-  create.job.number = last_number_ + 1;
-  create.job.clock_offset = clock_offset_;
-  return create.job.spec.queue ? put_into_queue(create.job) : Result<void>();
+  create.number = last_number_ + 1;
+  create.clock_offset = clock_offset_;
+  return create.spec.queue ? put_into_queue(create) : Result<void>();
 }
 
 // Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not of its size.
-Result<void> Group::put_into_queue(Job& created) {
+Result<void> Group::put_into_queue(CreateJob& created) {
   const batch::JobQueue* queue = catalog_->queue({created.key.region, created.spec.queue->name});
   if (!queue) return invalid("the job queue " + created.spec.queue->name + " does not exist");
   TRY(batch::check_fits_queue(*catalog_, *queue, created.spec));
@@ -222,7 +222,7 @@ Result<void> Group::put_into_queue(Job& created) {
 }
 
 // The number of a job that `created` depends on.
-Result<JobNumber> Group::number_of(const Job& created, const std::string& id, bool child_by_child) {
+Result<JobNumber> Group::number_of(const CreateJob& created, const std::string& id, bool child_by_child) {
   const auto found = job(JobKey{created.key.region, id});
   if (!found && found.error().kind != Kind::not_found) return found.error();
   if (!found || !(*found)->spec.queue) return invalid("the job " + id + " that it depends on does not exist");

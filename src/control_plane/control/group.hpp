@@ -85,9 +85,9 @@ class Group {
   using Found = Result<std::shared_ptr<const domain::Job>>;
   Found job(domain::JobNumber number);
   Found job(const domain::JobKey& key);
-  Result<void> take_place(reconcile::Create& create, const domain::JobKey& key);
-  Result<void> put_into_queue(domain::Job& created);
-  Result<domain::JobNumber> number_of(const domain::Job& created, const std::string& id, bool child_by_child);
+  Result<void> take_place(CreateJob& create);
+  Result<void> put_into_queue(CreateJob& created);
+  Result<domain::JobNumber> number_of(const CreateJob& created, const std::string& id, bool child_by_child);
   Result<std::set<domain::JobNumber>> made_before(const domain::Job& array,
                                                   const reconcile::MakeChildren& make);
   Result<reconcile::Change> apply_alone(const reconcile::Subject& subject, reconcile::Command& command) const;

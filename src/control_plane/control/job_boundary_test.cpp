@@ -59,7 +59,7 @@ TEST(JobBoundary, ALedgerThatHoldsAnImpossibleJobStarts) {
 
 TEST(JobBoundary, ImpossibleNumbersAreNotCommitted) {
   Yard yard;
-  NewJob job = Yard::job("a", 2147483647);
+  CreateJob job = Yard::job("a", 2147483647);
   job.spec.groups.push_back(job.spec.groups.front());
   job.spec.groups.push_back({"c", "ml.m5.large", 2});
   const auto made = yard.create(job);
@@ -75,7 +75,7 @@ TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
   yard.restart();
   EXPECT_EQ(yard.create(Yard::job("a", 14)).error().message,
             "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
-  NewJob encrypted = Yard::job("b", 6);
+  CreateJob encrypted = Yard::job("b", 6);
   encrypted.spec.encrypt_traffic = true;
   EXPECT_EQ(yard.create(encrypted).error().message,
             "the job requests 6 hosts, and the network pool of this server holds gangs of at most 5");
@@ -108,7 +108,7 @@ TEST(JobBoundary, TheJobThatThePlannerFailsOnFailsAlone) {
   const auto& failed = std::get<reconcile::Fail>(decision.commands[0]);
   EXPECT_EQ(failed.job, 1u);
   EXPECT_EQ(failed.reason, "the job cannot be planned: std::bad_alloc");
-  EXPECT_EQ(std::get<reconcile::Place>(decision.commands[1]).job, 2u);
+  EXPECT_EQ(std::get<reconcile::StartAttempt>(decision.commands[1]).job, 2u);
 }
 
 TEST(JobBoundary, APlannerThatFailsOnNoJobAloneStartsNoneAndSaysWhy) {

@@ -21,8 +21,8 @@ bool soon(Condition condition) {
   return false;
 }
 
-NewJob a_job(const std::string& name) {
-  NewJob job;
+CreateJob a_job(const std::string& name) {
+  CreateJob job;
   job.key = {"us-east-1", name};
   job.spec.image = "machine";
   job.spec.groups = {{"homogeneousCluster", "ml.t3.medium", 1}};

@@ -24,7 +24,7 @@ class Nodes : public BatchCluster {
     settings.volumes["/fsx"] = {"/srv/fsx", "", "", false};
     settings.images["other"] = {};
     restart();
-    NewJob nodes = job("n");
+    CreateJob nodes = job("n");
     nodes.spec.queue.emplace();
     nodes.spec.contract = domain::Contract::plain;
     nodes.spec.queue->name = "q";

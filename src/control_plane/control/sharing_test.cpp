@@ -28,8 +28,8 @@ class SharedCluster : public BatchCluster {
     queue.policy = "weights";
     ASSERT_TRUE(change(ResourceChange::create, queue));
   }
-  static NewJob shared_job(const std::string& id, const std::string& share, int64_t priority = 0) {
-    NewJob job = batch_job(id, 1, "fair");
+  static CreateJob shared_job(const std::string& id, const std::string& share, int64_t priority = 0) {
+    CreateJob job = batch_job(id, 1, "fair");
     job.spec.queue->share = share;
     job.spec.queue->priority = priority;
     return job;
@@ -57,8 +57,8 @@ class SharedCluster : public BatchCluster {
       ASSERT_TRUE(change(ResourceChange::create, share));
     }
   }
-  static NewJob service_job(const std::string& id, const std::string& share, uint32_t hosts = 1) {
-    NewJob job = Yard::job(id, hosts);
+  static CreateJob service_job(const std::string& id, const std::string& share, uint32_t hosts = 1) {
+    CreateJob job = Yard::job(id, hosts);
     job.spec.queue.emplace();
     job.spec.display_name = id;
     job.spec.queue->name = "training";
@@ -161,7 +161,7 @@ TEST(Sharing, WhatWasUsedSurvivesTheServer) {
 TEST(Sharing, UsersShareTheMachinesAlike) {
   BatchCluster yard;
   const auto of = [](const std::string& name, const std::string& who) {
-    NewJob job = test::Yard::job(name, 1, "ml.m5.2xlarge");
+    CreateJob job = test::Yard::job(name, 1, "ml.m5.2xlarge");
     job.spec.principal = who;
     return job;
   };
@@ -215,7 +215,7 @@ TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
   yard.launcher.the_machines[0].cpus = 64;
   yard.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
   yard.add_quota_queue();
-  NewJob job = SharedCluster::service_job("red", "red", 4);
+  CreateJob job = SharedCluster::service_job("red", "red", 4);
   job.spec.queue->preemptions_max = 0;
   ASSERT_TRUE(yard.create(job));
   for (domain::HostIndex host = 0; host < 4; ++host) yard.walk("red", host, test::HostState::running);

@@ -43,17 +43,17 @@ class BatchCluster : public Yard {
     ASSERT_TRUE(change(batch::ResourceChange::create, queue_of(name, std::move(environments), priority)));
   }
 
-  static NewJob batch_job(const std::string& id, double cpus = 1, const std::string& queue = "q",
-                          std::vector<std::string> depends_on = {}) {
-    NewJob job = job_of(id);
+  static CreateJob batch_job(const std::string& id, double cpus = 1, const std::string& queue = "q",
+                             std::vector<std::string> depends_on = {}) {
+    CreateJob job = job_of(id);
     job.spec.groups = {{"default", "vCPU", 1, domain::Share{cpus, 64 << 20, 0}}};
     job.spec.max_runtime_seconds = batch::kRuntimeSecondsMax;
     job.spec.queue->name = queue;
     job.spec.depends_on = std::move(depends_on);
     return job;
   }
-  static NewJob job_of(const std::string& id) {
-    NewJob job = Yard::job(id);
+  static CreateJob job_of(const std::string& id) {
+    CreateJob job = Yard::job(id);
     job.spec.queue.emplace();
     job.spec.contract = domain::Contract::plain;
     job.spec.display_name = "mnist";

@@ -46,15 +46,15 @@ class Yard {
     control->commit_step();
   }
 
-  static NewJob job(const std::string& name, uint32_t hosts = 1, const std::string& type = "ml.m5.large") {
-    NewJob job;
+  static CreateJob job(const std::string& name, uint32_t hosts = 1, const std::string& type = "ml.m5.large") {
+    CreateJob job;
     job.key = {"us-east-1", name};
     job.spec.image = "machine";
     job.spec.groups = {{"homogeneousCluster", type, hosts}};
     return job;
   }
 
-  Result<domain::Job> create(NewJob job) {
+  Result<domain::Job> create(CreateJob job) {
     Result<domain::Job> result = internal("not answered");
     control->create_job(std::move(job), [&](Result<domain::Job> answer) { result = std::move(answer); });
     run();

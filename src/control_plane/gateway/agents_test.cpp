@@ -66,7 +66,7 @@ class AgentsTest : public testing::Test {
         },
         caps);
     events = agents->events();
-    control::NewJob job;
+    control::CreateJob job;
     job.key = {"us-east-1", "a"};
     job.spec.image = "machine";
     job.spec.groups = {{"homogeneousCluster", "ml.m5.large", 2}};
@@ -145,7 +145,7 @@ class NodesTest : public AgentsTest {
     queue.key = {"us-east-1", "q"};
     queue.environments = {"box"};
     control->change_resource({batch::ResourceChange::create, queue}, [](const auto&) {});
-    control::NewJob job;
+    control::CreateJob job;
     job.key = {"us-east-1", "nodes"};
     job.spec.image = "machine";
     job.spec.groups = {{"0:2", "vCPU", 3, domain::Share{0.5, 64 << 20, 0}}};

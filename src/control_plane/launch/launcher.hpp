@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "domain/job.hpp"
+#include "domain/placement.hpp"
 
 namespace trainyard::launch {
 
@@ -40,10 +40,8 @@ struct MachineKind {
   uint32_t machines_max = 0;  // at once
 };
 
-// One member of a gang to start.
-struct Member {
-  std::string machine;
-  domain::Share share;
+// One host of a gang to start.
+struct Member : domain::Placement {
   std::string order;  // bytes of the order file, opaque here
 };
 

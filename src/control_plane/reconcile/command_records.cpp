@@ -13,16 +13,15 @@ namespace {
 using namespace batch;
 using namespace domain;
 
-constexpr auto kCreate = json_record<Create>("create", [](auto& side, auto& create) {
-  auto& job = create.job;
-  side("number", job.number);
-  side("key", job.key, job_key_from_json);
-  side("account", job.account);
-  side("spec", job.spec, job_spec_from_json);
+constexpr auto kCreate = json_record<CreateJob>("create", [](auto& side, auto& create) {
+  side("number", create.number);
+  side("key", create.key, job_key_from_json);
+  side("account", create.account);
+  side("spec", create.spec, job_spec_from_json);
   side("arn", create.arn);
-  side.if_set("awaits", job.awaits, kJobNumberForm);
-  side.if_set("awaits_alike", job.awaits_alike, kJobNumberForm);
-  side.if_set("clock_offset", job.clock_offset);
+  side.if_set("awaits", create.awaits, kJobNumberForm);
+  side.if_set("awaits_alike", create.awaits_alike, kJobNumberForm);
+  side.if_set("clock_offset", create.clock_offset);
   side("tags", create.tags, tag_from_json);
 });
 
@@ -34,18 +33,18 @@ constexpr auto kSetTags = json_record<SetTags>("tags", [](auto& side, auto& set)
   side("remove_keys", set.remove_keys);
 });
 
-constexpr auto kPlaceAt = json_record<Place::At>("place", [](auto& side, auto& at) {
-  side("machine", at.machine);
-  side("share", at.share, share_from_json);
+constexpr auto kPlacement = json_record<Placement>("place", [](auto& side, auto& placement) {
+  side("machine", placement.machine);
+  side("share", placement.share, share_from_json);
 });
-constexpr auto kPlace = json_record<Place>("place", [](auto& side, auto& place) {
-  side("job", place.job);
-  side("token", place.token);
-  side("hosts", place.hosts, kPlaceAt);
-  side("note", place.note);
-  side.if_set("warm_pool", place.warm_pool);
-  side.if_set("environment", place.environment);
-  side.if_set("spot", place.spot);
+constexpr auto kStart = json_record<StartAttempt>("place", [](auto& side, auto& start) {
+  side("job", start.job);
+  side("token", start.token);
+  side("hosts", start.hosts, kPlacement);
+  side("note", start.note);
+  side.if_set("warm_pool", start.pool);
+  side.if_set("environment", start.environment);
+  side.if_set("spot", start.spot);
 });
 
 constexpr auto kFact = json_record<Fact>("fact", [](auto& side, auto& command) {
@@ -176,7 +175,7 @@ constexpr Form kForms[] = {
     form<0, kCreate>("create"),
     form<1, kStop>("stop"),
     form<2, kSetTags>("tags"),
-    form<3, kPlace>("place"),
+    form<3, kStart>("place"),
     form<4, kFact>("fact"),
     form<5, kLose>("lose"),
     form<6, kExpire>("expire"),

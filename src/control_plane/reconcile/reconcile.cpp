@@ -342,15 +342,8 @@ class Deciding {
     consider_growth(cluster, plan);
     grow_and_shrink(cluster, plan);
     for (schedule::Start& start : plan.starts) {
-      Place place;
-      place.job = start.job;
-      for (schedule::Placement& each : start.hosts)
-        place.hosts.push_back({std::move(each.machine), each.share});
-      place.note = std::move(start.note);
-      place.warm_pool = start.pool;
-      place.spot = on_spot(start);
-      place.environment = std::move(start.environment);
-      decision_.commands.push_back(std::move(place));
+      const bool spot = on_spot(start);
+      decision_.commands.push_back(StartAttempt{std::move(start), {}, spot});
     }
     for (schedule::Preemption& preemption : plan.preemptions)
       if (const Job* job = job_of(preemption.job); job && job->attempt())

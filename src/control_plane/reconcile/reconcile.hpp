@@ -72,7 +72,7 @@ struct Timeout {
 };
 
 struct Decision {
-  std::vector<Command> commands;  // Place has no token yet: control draws one
+  std::vector<Command> commands;  // StartAttempt has no token yet: control draws one
   std::vector<schedule::Wait> waits;
   std::vector<domain::AttemptId> ensure;
   // For each: the ended attempt whose host it may have, if that still waits for one.

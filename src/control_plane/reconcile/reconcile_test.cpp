@@ -52,7 +52,7 @@ std::string words(const Decision& decision) {
       std::string hosts;
       for (const auto host : lose->hosts) hosts += " " + std::to_string(host);
       add("lose" + hosts + " (" + std::string(to_string(lose->fault)) + ": " + lose->reason + ")");
-    } else if (const auto* place = std::get_if<Place>(&command)) {
+    } else if (const auto* place = std::get_if<StartAttempt>(&command)) {
       add("place " + std::to_string(place->job) + " on " + place->hosts[0].machine);
     } else {
       add(std::string(kind_of(command)));

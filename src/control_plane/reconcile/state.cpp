@@ -29,6 +29,18 @@ Result<Attempt*> attempt_of(Job& job, AttemptId id) {
   return &job.attempts.back();
 }
 
+Job made_of(const CreateJob& create) {
+  Job job;
+  job.number = create.number;
+  job.key = create.key;
+  job.account = create.account;
+  job.spec = create.spec;
+  job.clock_offset = create.clock_offset;
+  job.awaits = create.awaits;
+  job.awaits_alike = create.awaits_alike;
+  return job;
+}
+
 class Applying {
  public:
   Applying(const Subject& subject, Instant at) : subject_(subject), at_(at) {
@@ -37,10 +49,11 @@ class Applying {
     at_ = std::max(job_.own_time(at), job_.modified);
   }
 
-  Result<Change> on(const Create& create) {
+  Result<Change> on(const CreateJob& create) {
     CHECK(!subject_.job, "the writer has looked whether the name is taken");
-    Change change{create.job, {}};
-    at_ = create.job.own_time(at_);
+    Change change;
+    change.job = made_of(create);
+    at_ = change.job->own_time(at_);
     change.job->created = change.job->modified = at_;
     if (const int64_t keep = change.job->spec.keep_alive_seconds; keep > 0)
       change.job->warm_pool = WarmPool{WarmPoolState::in_use, keep, {}, {}, {}};
@@ -175,19 +188,19 @@ class Applying {
     return change;
   }
 
-  Result<Change> on(const Place& place) {
+  Result<Change> on(const StartAttempt& start) {
     if (job_.state != JobState::waiting || job_.is_array()) return Change{};
     move(job_.state, JobEvent::place);
     Attempt attempt;
     attempt.number = uint32_t(job_.attempts.size()) + 1;
-    attempt.token = place.token;
+    attempt.token = start.token;
     attempt.started = at_;
-    attempt.warm_pool = place.warm_pool;
-    attempt.environment = place.environment;
-    attempt.spot = place.spot;
-    if (place.warm_pool != 0 && !job_.warm_pool) job_.warm_pool.emplace();
+    attempt.warm_pool = start.pool;
+    attempt.environment = start.environment;
+    attempt.spot = start.spot;
+    if (start.pool != 0 && !job_.warm_pool) job_.warm_pool.emplace();
     if (!job_.attempts.empty()) job_.attempts.back().hosts.clear();
-    for (const Place::At& each : place.hosts) {
+    for (const Placement& each : start.hosts) {
       Host host;
       host.machine = each.machine;
       host.share = each.share;
@@ -195,7 +208,7 @@ class Applying {
       attempt.hosts.push_back(std::move(host));
     }
     job_.attempts.push_back(std::move(attempt));
-    job_.note = place.note;
+    job_.note = start.note;
     enter(job_, Phase::starting, kPreparing, at_);
     return changed();
   }
@@ -415,7 +428,7 @@ class Applying {
 
 Result<Change> apply(const Subject& subject, const Command& command, Instant at) {
   const bool of_no_job =
-      std::holds_alternative<Create>(command) || std::holds_alternative<SetTags>(command) ||
+      std::holds_alternative<CreateJob>(command) || std::holds_alternative<SetTags>(command) ||
       std::holds_alternative<ChangeResource>(command) || std::holds_alternative<ChangeRecords>(command);
   if (!subject.job && !of_no_job) return not_found("job not found");
   Applying applying(subject, at);
@@ -424,10 +437,10 @@ Result<Change> apply(const Subject& subject, const Command& command, Instant at)
 
 std::optional<JobNumber> job_of(const Command& command) {
   struct Number {
-    std::optional<JobNumber> operator()(const Create& c) const { return c.job.number; }
+    std::optional<JobNumber> operator()(const CreateJob& c) const { return c.number; }
     std::optional<JobNumber> operator()(const StopJob& c) const { return c.job; }
     std::optional<JobNumber> operator()(const SetTags&) const { return std::nullopt; }
-    std::optional<JobNumber> operator()(const Place& c) const { return c.job; }
+    std::optional<JobNumber> operator()(const StartAttempt& c) const { return c.job; }
     std::optional<JobNumber> operator()(const Fact& c) const { return c.attempt.job; }
     std::optional<JobNumber> operator()(const Lose& c) const { return c.attempt.job; }
     std::optional<JobNumber> operator()(const Expire& c) const { return c.job; }

@@ -20,15 +20,11 @@
 #include "domain/job.hpp"
 #include "domain/record.hpp"
 #include "ledger/ledger.hpp"
+#include "reconcile/create_job.hpp"
+#include "schedule/plan.hpp"
 #include "wire/messages.hpp"
 
 namespace trainyard::reconcile {
-
-struct Create {
-  domain::Job job;  // with number, key, account, spec and clock_offset
-  std::string arn;
-  std::vector<domain::Tag> tags;
-};
 
 struct StopJob {
   domain::JobNumber job = 0;
@@ -40,19 +36,10 @@ struct SetTags {
   std::vector<std::string> remove_keys;
 };
 
-// A waiting job gets machines for its next attempt.
-struct Place {
-  domain::JobNumber job = 0;
-  std::string token;
-  struct At {
-    std::string machine;
-    domain::Share share;
-  };
-  std::vector<At> hosts;
-  std::string note;
-  domain::JobNumber warm_pool = 0;  // the job whose kept hosts these are; 0: none
-  std::string environment = {};     // the compute environment that they count for; "": none
-  bool spot = false;                // the environment has spot machines
+// A waiting job gets machines for its next attempt, as the plan says.
+struct StartAttempt : schedule::Start {
+  std::string token = {};  // of the attempt
+  bool spot = false;       // the environment has spot machines
 };
 
 // A report of a host's agent.
@@ -147,9 +134,9 @@ struct ChangeRecords {
   std::optional<uint64_t> expected = {};  // Records::version as the caller saw it; not kept in the ledger
 };
 
-using Command =
-    std::variant<Create, StopJob, SetTags, Place, Fact, Lose, Expire, Interrupt, KeepAlive, EndPool, Withdraw,
-                 StopAwaiting, ChangeResource, MakeChildren, FinishArray, Prioritise, Fail, ChangeRecords>;
+using Command = std::variant<CreateJob, StopJob, SetTags, StartAttempt, Fact, Lose, Expire, Interrupt,
+                             KeepAlive, EndPool, Withdraw, StopAwaiting, ChangeResource, MakeChildren,
+                             FinishArray, Prioritise, Fail, ChangeRecords>;
 
 // The state that a command concerns, before the command; nothing where there is none. A child that was not
 // created yet is passed as its array would create it (domain::child_of).

@@ -38,7 +38,7 @@
 #include "base/result.hpp"
 #include "base/shared_text.hpp"
 #include "base/time.hpp"
-#include "domain/job.hpp"
+#include "domain/placement.hpp"
 
 namespace trainyard::schedule {
 
@@ -150,10 +150,7 @@ struct HostRequest {
   uint32_t count = 1;
 };
 
-struct Placement {
-  std::string machine;
-  domain::Share share;
-};
+using domain::Placement;
 
 struct Waiting {
   domain::JobNumber job = 0;

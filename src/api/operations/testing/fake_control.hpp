@@ -40,7 +40,7 @@ class PlainControl final : public control::Control {
   bool hold = false;
   std::vector<std::function<void()>> held;
 
-  void create_job(control::NewJob job, control::Answer answer) override {
+  void create_job(control::CreateJob job, control::Answer answer) override {
     run([this, job = std::move(job), answer = std::move(answer)] {
       if (jobs.contains(job.key)) return answer(conflict("taken"));
       domain::Job made;

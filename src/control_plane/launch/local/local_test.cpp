@@ -91,7 +91,7 @@ class LocalLauncher : public testing::Test {
     Gang gang;
     gang.attempt = {job, 1};
     gang.token = "token" + std::to_string(job);
-    for (size_t i = 0; i < hosts; i++) gang.members.push_back({"box", {}, "order " + std::to_string(i)});
+    for (size_t i = 0; i < hosts; i++) gang.members.push_back({{"box", {}}, "order " + std::to_string(i)});
     return gang;
   }
   // Kills them with all processes that they start meanwhile.
