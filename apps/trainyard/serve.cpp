@@ -338,7 +338,7 @@ Result<void> serve(const ServeOptions& options) {
                          .in("reading the ledger"));
   api::IdentityStore identity_store(*control, TRY(data.sealing_key(random)),
                                     TRY(config_identities(config, identity.account, identity.keys)), random);
-  api::Settings api_settings = api_settings_of(config, identity, images, reloadable, check_disk_space);
+  api::Settings api_settings = api_settings_of(config, identity, *control, reloadable, check_disk_space);
   api_settings.identities = [&] { return identity_store.snapshot(); };
   api_settings.key_used = [&](std::string_view key, Instant at, std::string_view region,
                               std::string_view service) {

@@ -120,13 +120,14 @@ Result<control::Settings> control_settings_of(const config::Config& config, cons
   return settings;
 }
 
-api::Settings api_settings_of(const config::Config& config, const Identity& identity, const Images& images,
-                              const ReloadableSettings& reloadable, const CheckDiskSpace& check_disk_space) {
+api::Settings api_settings_of(const config::Config& config, const Identity& identity,
+                              control::Control& control, const ReloadableSettings& reloadable,
+                              const CheckDiskSpace& check_disk_space) {
   api::Settings settings;
   settings.account = identity.account;
   settings.keys = identity.keys;
   settings.temporary_key_secret = identity.temporary_key_secret;
-  settings.find_image = [&images](const std::string& name) { return domain::resolve_image(images, name); };
+  settings.find_image = [&control](const std::string& name) { return control.find_image(name); };
   settings.file_systems = config.file_systems;
   settings.volumes = config.volumes;
   settings.devices = config.devices;

@@ -75,9 +75,10 @@ Result<control::Settings> control_settings_of(const config::Config& config, cons
                                               const ReloadableSettings& reloadable,
                                               const CheckDiskSpace& check_disk_space, Instant now);
 
-// Does not set the identities, which are in control's records.
-api::Settings api_settings_of(const config::Config& config, const Identity& identity, const Images& images,
-                              const ReloadableSettings& reloadable, const CheckDiskSpace& check_disk_space);
+// Does not set the identities, which are in control's records. Lifetime: `control` outlives the settings.
+api::Settings api_settings_of(const config::Config& config, const Identity& identity,
+                              control::Control& control, const ReloadableSettings& reloadable,
+                              const CheckDiskSpace& check_disk_space);
 
 net::HttpSettings http_settings_of(const config::Config& config, const Listening& listening);
 

@@ -15,6 +15,7 @@
 #include "batch/catalog.hpp"
 #include "control/gang.hpp"
 #include "control/group.hpp"
+#include "control/image_resolver.hpp"
 #include "control/live.hpp"
 #include "control/resource_records.hpp"
 #include "domain/deprecated_images.hpp"
@@ -150,6 +151,10 @@ class SingleWriter final : public ControlPlane {
     return std::shared_ptr<const Job>(std::make_shared<Job>(TRY(find_kept(ledger_, number))));
   }
 
+  Result<domain::Image> find_image(const std::string& name) override {
+    return TRY(images_.resolve(name))->image;
+  }
+
   Result<domain::ChildCounts> count_children(const Job& array) override {
     return count_kept_children(ledger_, array);
   }
@@ -197,7 +202,9 @@ class SingleWriter final : public ControlPlane {
                      " hosts, and the network pool of this server holds gangs of at most " +
                      std::to_string(hosts_max));
     for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::host_request_of(group));
-    TRY(domain::check_images(settings_.image_policy, settings_.images, spec));
+    for (const domain::InstanceGroup& group : spec.groups)
+      if (group.program) TRY(admit_image(group.program->image, spec.role_arn));
+    TRY(admit_image(spec.image, spec.role_arn));
     for (const std::string_view name : domain::deprecated_images(spec))
       if (!deprecated_image_logged_.exchange(true))
         log(Level::warning, "control", "jobs use a deprecated image name",
@@ -206,6 +213,11 @@ class SingleWriter final : public ControlPlane {
       return invalid("EnableInterContainerTrafficEncryption is not to be had here: " +
                      settings_.no_encryption);
     return {};
+  }
+
+  Result<void> admit_image(const std::string& name, const std::string& role_arn) const {
+    const auto resolved = TRY(images_.resolve(name));
+    return resolved->configured ? ok() : check_image(settings_.image_policy, resolved->image, name, role_arn);
   }
 
   static std::function<void(Result<std::shared_ptr<const Job>>)> by_value(Answer answer) {
@@ -245,6 +257,7 @@ class SingleWriter final : public ControlPlane {
   std::chrono::nanoseconds reconcile();
 
   Settings settings_;  // changed by the constructor alone
+  mutable ImageResolver images_{settings_.images};
   ledger::Ledger& ledger_;
   launch::Launcher& launcher_;
   observe::Logs& logs_;
@@ -436,11 +449,11 @@ void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
 reconcile::Command SingleWriter::with_image_note(reconcile::Command command) const {
   auto* start = std::get_if<reconcile::StartAttempt>(&command);
   const auto job = start ? live_.find(start->job) : nullptr;
-  const auto image =
-      job ? domain::resolve_image(settings_.images, job->spec.image) : Result<domain::Image>(domain::Image());
-  if (!image || image->note.empty()) return command;
+  if (!job) return command;
+  const auto resolved = images_.resolve(job->spec.image);
+  if (!resolved || (*resolved)->image.note.empty()) return command;
   if (!start->note.empty()) start->note += start->note.ends_with('.') ? " " : ". ";
-  start->note += image->note;
+  start->note += (*resolved)->image.note;
   return command;
 }
 
@@ -535,8 +548,8 @@ Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) 
 }
 
 Result<void> SingleWriter::start(const Job& job, AttemptId id, const reconcile::Decision& decision) {
-  const launch::Gang gang =
-      TRY(gang_of(settings_, job, id, time_.now(), time_.offset(), reconcile::may_reuse(job, reuse_queues_)));
+  const launch::Gang gang = TRY(gang_of(settings_, images_, job, id, time_.now(), time_.offset(),
+                                        reconcile::may_reuse(job, reuse_queues_)));
   const auto former = decision.after.find(id);
   if (former != decision.after.end() && TRY(launcher_.hand_over(former->second, gang))) return {};
   return launcher_.ensure(gang);

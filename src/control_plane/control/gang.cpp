@@ -21,18 +21,18 @@ Duration ran_before(const Job& job) {
 }
 
 // Replaces the spec's program by that of the host's group, and removes what other groups run.
-Result<void> name_program(const Settings& settings, const Job& job, domain::HostIndex host,
-                          wire::Order& order) {
+Result<void> name_program(const Settings& settings, ImageResolver& images, const Job& job,
+                          domain::HostIndex host, wire::Order& order) {
   const domain::InstanceGroup& group = job.spec.group(host);
   const domain::Program of_all{job.spec.image, job.spec.arguments, job.spec.environment};
   const domain::Program& program = group.program ? *group.program : of_all;
   order.spec.image = program.image;
   order.spec.arguments = program.arguments;
   order.spec.environment = program.environment;
-  auto image = domain::resolve_image(settings.images, order.spec.image);
-  if (!image && job.spec.contract == domain::Contract::plain)
-    return invalid(std::string(contract::kCannotPull) + image.error().message);
-  order.image = TRY(std::move(image));
+  const auto resolved = images.resolve(order.spec.image);
+  if (!resolved && job.spec.contract == domain::Contract::plain)
+    return invalid(std::string(contract::kCannotPull) + resolved.error().message);
+  order.image = TRY(resolved)->image;
   for (size_t i = 0; i < job.spec.groups.size(); ++i) {
     order.spec.groups[i].program.reset();
     const bool own = &job.spec.groups[i] == &group;
@@ -56,8 +56,8 @@ Result<void> name_program(const Settings& settings, const Job& job, domain::Host
 
 }  // namespace
 
-Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId id, Instant now,
-                             Duration clock_offset, bool reuse_host) {
+Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, const Job& job, AttemptId id,
+                             Instant now, Duration clock_offset, bool reuse_host) {
   const domain::Attempt& attempt = *job.attempt();
   launch::Gang gang;
   gang.attempt = id;
@@ -98,7 +98,7 @@ Result<launch::Gang> gang_of(const Settings& settings, const Job& job, AttemptId
   order.shared_group_id = posix_user.group_id;
   for (domain::HostIndex host = 0; host < attempt.hosts.size(); ++host) {
     order.host = host;
-    TRY(name_program(settings, job, host, order));
+    TRY(name_program(settings, images, job, host, order));
     if (job.spec.contract == domain::Contract::plain)
       order.variables = batch::variables_of(job, attempt, host);
     order.share = attempt.hosts[host].share;

@@ -181,7 +181,8 @@ TEST(Multinode, AVolumeThatTheConfigHasNoMoreIsSaid) {
   Nodes yard;
   const auto job = yard.find("n");
   yard.settings.volumes.clear();
-  const auto gang = gang_of(yard.settings, *job, {job->number, 1}, yard.clock.now());
+  ImageResolver images(yard.settings.images);
+  const auto gang = gang_of(yard.settings, images, *job, {job->number, 1}, yard.clock.now());
   ASSERT_FALSE(gang);
   EXPECT_NE(gang.error().message.find("/fsx, which is wanted at /fsx, is not in the config's [volumes]"),
             std::string::npos);

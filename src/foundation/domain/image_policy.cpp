@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "domain/job.hpp"
 
 namespace trainyard::domain {
 namespace {
@@ -74,10 +73,8 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
   return at == pattern.size();
 }
 
-Result<void> check_image(const ImagePolicy& policy, const std::map<std::string, Image>& images,
-                         const std::string& name, const std::string& role_arn) {
-  const Image image = TRY(resolve_image(images, name));
-  if (find_image_key(images, name)) return ok();
+Result<void> check_image(const ImagePolicy& policy, const Image& image, const std::string& name,
+                         const std::string& role_arn) {
   if (image.kind == Image::Kind::oci && policy.oci_directories)
     TRY(check_directory(*policy.oci_directories, image));
   if (!policy.allow) return ok();
@@ -92,13 +89,6 @@ Result<void> check_image(const ImagePolicy& policy, const std::map<std::string, 
   }
   return denied("image '" + shorten(name, 200) + "' is not allowed for the role '" + shorten(role_arn, 200) +
                 "': the server's config allows it " + listed(allowed));
-}
-
-Result<void> check_images(const ImagePolicy& policy, const std::map<std::string, Image>& images,
-                          const JobSpec& spec) {
-  for (const InstanceGroup& group : spec.groups)
-    if (group.program) TRY(check_image(policy, images, group.program->image, spec.role_arn));
-  return check_image(policy, images, spec.image, spec.role_arn);
 }
 
 }  // namespace trainyard::domain

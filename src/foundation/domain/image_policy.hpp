@@ -4,7 +4,6 @@
 // Threads: pure. Errors: denied, with the allowed images.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,8 +12,6 @@
 #include "domain/image.hpp"
 
 namespace trainyard::domain {
-
-struct JobSpec;
 
 struct ImageRule {
   // '*' stands for any text. "ghcr.io/team/*", "yard.lan:5000/train" (all its tags), "containers-storage:localhost/*".
@@ -27,14 +24,10 @@ struct ImagePolicy {
   std::optional<std::vector<std::string>> oci_directories;  // unset: anywhere on the machine
 };
 
-// Checks that a job with that role may run the image. Images that match a key of `images` (see resolve_image()) are
-// always allowed. Errors also: invalid, for a name that resolve_image() rejects.
-Result<void> check_image(const ImagePolicy& policy, const std::map<std::string, Image>& images,
-                         const std::string& name, const std::string& role_arn);
-
-// Checks all images of a job: its own, and those of its groups' programs.
-Result<void> check_images(const ImagePolicy& policy, const std::map<std::string, Image>& images,
-                          const JobSpec& spec);
+// Checks that a job with that role may run the image that `name` stands for. Requires: `name` matches no key of the
+// configuration's images (see find_image_key()); those are always allowed.
+Result<void> check_image(const ImagePolicy& policy, const Image& image, const std::string& name,
+                         const std::string& role_arn);
 
 // True if the text matches the pattern, in which '*' stands for any text, also empty. It backtracks to the last star
 // only, so it takes O(pattern x text) steps.

@@ -8,9 +8,7 @@ namespace {
 const std::string kRole = "arn:aws:iam::123456789012:role/team/Trainer";
 
 bool allows(const ImagePolicy& policy, const std::string& name, const std::string& role = kRole) {
-  std::map<std::string, Image> images;
-  images["named"] = {};
-  const auto checked = check_image(policy, images, name, role);
+  const auto checked = check_image(policy, *resolve_image({}, name), name, role);
   if (!checked) {
     EXPECT_EQ(checked.error().kind, Kind::denied) << checked.error().message;
   }
@@ -18,8 +16,7 @@ bool allows(const ImagePolicy& policy, const std::string& name, const std::strin
 }
 
 TEST(ImagePolicy, WithoutRulesEveryImageIsAllowed) {
-  for (const char* name :
-       {"named", "ghcr.io/a/b:1", "oci:/images/a:latest", "containers-storage:localhost/a"})
+  for (const char* name : {"ghcr.io/a/b:1", "oci:/images/a:latest", "containers-storage:localhost/a"})
     EXPECT_TRUE(allows({}, name)) << name;
 }
 
@@ -30,7 +27,6 @@ TEST(ImagePolicy, PatternsNameImages) {
     const char* name;
     bool allowed;
   } cases[] = {
-      {"named", true},
       {"ghcr.io/team/a:1", true},
       {"docker://ghcr.io/team/a", true},
       {"ghcr.io/team/a/b@sha256:0000000000000000000000000000000000000000000000000000000000000000", true},
@@ -60,11 +56,11 @@ TEST(ImagePolicy, RulesAreForRoles) {
   EXPECT_TRUE(allows(policy, "ghcr.io/c/x"));
   EXPECT_FALSE(allows(policy, "ghcr.io/a/x", ""));
   EXPECT_FALSE(allows(policy, "ghcr.io/a/x", "arn:aws:iam::123456789012:role/Trainer2"));
-  const auto refused = check_image(policy, {}, "ghcr.io/b/x", kRole);
+  const auto refused = check_image(policy, *resolve_image({}, "ghcr.io/b/x"), "ghcr.io/b/x", kRole);
   EXPECT_EQ(refused.error().message, "image 'ghcr.io/b/x' is not allowed for the role '" + kRole +
                                          "': the server's config allows it ghcr.io/a/*, ghcr.io/c/*");
   EXPECT_FALSE(allows({std::vector<ImageRule>(), {}}, "ghcr.io/a/x"))
-      << "an empty list allows the named ones alone";
+      << "an empty list allows the images of the configuration alone";
 }
 
 TEST(ImagePolicy, LayoutsLieBelowTheDirectories) {

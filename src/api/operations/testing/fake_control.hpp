@@ -99,6 +99,7 @@ class PlainControl final : public control::Control {
     answer(kept_records);
   }
   std::shared_ptr<const domain::Records> records() override { return kept_records; }
+  Result<domain::Image> find_image(const std::string&) override { return domain::Image(); }
   std::vector<std::shared_ptr<const domain::Job>> live_jobs() override {
     std::vector<std::shared_ptr<const domain::Job>> all;
     for (const auto& [key, job] : jobs)

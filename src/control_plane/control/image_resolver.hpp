@@ -1,0 +1,39 @@
+// ImageResolver finds what the names of images stand for: once per name, at the admission of the first job that
+// uses it. Later steps of a job (the note of its attempt, the orders of its hosts) get the same answer.
+//
+// The answer is kept in memory only, as it has paths of this machine: after a restart the config counts as it is
+// then.
+//
+// Threads: callable from anywhere. Private to this module.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/result.hpp"
+#include "domain/image.hpp"
+
+namespace trainyard::control {
+
+struct ResolvedImage {
+  domain::Image image;
+  bool configured = false;  // the name matches a key of the config's images
+};
+
+class ImageResolver {
+ public:
+  // Lifetime: `images` outlives it.
+  explicit ImageResolver(const std::map<std::string, domain::Image>& images) : images_(images) {}
+
+  // Errors: invalid, with the accepted forms; these are not kept.
+  Result<std::shared_ptr<const ResolvedImage>> resolve(const std::string& name);
+
+ private:
+  const std::map<std::string, domain::Image>& images_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const ResolvedImage>> resolved_;  // by name; guarded by mutex_
+};
+
+}  // namespace trainyard::control
