@@ -1,61 +1,29 @@
 """A rank over libtrainyard_collectives by ctypes, as any program that is not C++ would be one.
 
 collectives_rank.py DOES LIBRARY RANK RANKS PORT SECRET DEADLINE_MS ENCRYPT     DOES is `sum`,
-`old` or `forever`
+`old`, `meet` or `forever`
 """
 
 import ctypes
+import os
 import sys
 from typing import Any
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-class Join(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("rank", ctypes.c_int),
-        ("ranks", ctypes.c_int),
-        ("hosts", ctypes.POINTER(ctypes.c_char_p)),
-        ("ports", ctypes.POINTER(ctypes.c_uint16)),
-        ("secret", ctypes.c_char_p),
-        ("join_deadline_ms", ctypes.c_int64),
-        ("silence_max_ms", ctypes.c_int64),
-        ("deterministic", ctypes.c_int),
-        ("plans", ctypes.c_char_p),
-        ("encrypt", ctypes.c_int),
-        ("sockets_per_peer", ctypes.c_int),
-        ("timeline", ctypes.c_int),
-    ]
+from tests.system import capi_declarations as capi
 
-
-class Call(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("operation", ctypes.c_int),
-        ("type", ctypes.c_int),
-        ("input", ctypes.c_void_p),
-        ("output", ctypes.c_void_p),
-        ("input_count", ctypes.c_size_t),
-        ("output_count", ctypes.c_size_t),
-        ("reduction", ctypes.c_int),
-        ("prescale", ctypes.c_double),
-        ("root", ctypes.c_int),
-        ("counts", ctypes.c_void_p),
-        ("received_counts", ctypes.c_void_p),
-        ("name", ctypes.c_char_p),
-    ]
-
-
-ALLREDUCE, BARRIER, F32, U8, SUM, BITS_OR = 0, 8, 1, 10, 0, 6
 does, library_path, rank_text, ranks_text, port_text, secret, deadline_ms, encrypt = sys.argv[1:]
 rank, ranks, port = int(rank_text), int(ranks_text), int(port_text)
 library = ctypes.CDLL(library_path)
+capi.declare(library)
 why = ctypes.create_string_buffer(1024)
 
 
-def join(fields_of: int = ctypes.sizeof(Join), plans: bytes | None = None) -> ctypes.c_void_p:
+def join(fields_of: int = ctypes.sizeof(capi.Join), plans: bytes | None = None) -> ctypes.c_void_p:
     hosts = (ctypes.c_char_p * ranks)(*[b"127.0.0.1"] * ranks)
     ports = (ctypes.c_uint16 * ranks)(*[port + each for each in range(ranks)])
-    given = Join(
+    given = capi.Join(
         fields_of,
         rank,
         ranks,
@@ -77,16 +45,35 @@ def join(fields_of: int = ctypes.sizeof(Join), plans: bytes | None = None) -> ct
     return group
 
 
+def join_at(rendezvous: bytes | None, from_launcher: int, secret: bytes | None) -> ctypes.c_void_p:
+    given = capi.Join(
+        size=ctypes.sizeof(capi.Join),
+        rank=-1 if from_launcher else rank,
+        ranks=0 if from_launcher else ranks,
+        secret=secret,
+        join_deadline_ms=int(deadline_ms),
+        silence_max_ms=30000,
+        deterministic=1,
+        rendezvous=rendezvous,
+        from_launcher=from_launcher,
+    )
+    group = ctypes.c_void_p()
+    kind = library.trainyard_group_join(ctypes.byref(given), ctypes.byref(group), why)
+    if kind:
+        sys.exit(f"{kind} {why.value.decode()}")
+    return group
+
+
 def call(
     operation: int,
     buffer: ctypes.Array,
     count: int,
-    type: int = F32,
-    reduction: int = SUM,
+    type: int = capi.TRAINYARD_F32,
+    reduction: int = capi.TRAINYARD_SUM,
     output_count: int | None = None,
-) -> Call:
-    return Call(
-        ctypes.sizeof(Call),
+) -> capi.Call:
+    return capi.Call(
+        ctypes.sizeof(capi.Call),
         operation,
         type,
         ctypes.addressof(buffer),
@@ -121,7 +108,7 @@ def sum_once() -> None:
         library.trainyard_group_rank(group) == rank and library.trainyard_group_size(group) == ranks
     )
     values = (ctypes.c_float * 1000)(*[float(rank + 1)] * 1000)
-    one = call(ALLREDUCE, values, 1000)
+    one = call(capi.TRAINYARD_ALLREDUCE, values, 1000)
     good(library.trainyard_group_run(group, ctypes.byref(one), why))
     assert values[999] == ranks * (ranks + 1) / 2
 
@@ -133,14 +120,18 @@ def sum_once() -> None:
     flags = (ctypes.c_uint8 * 3)(1 << rank, 0, 128)
     good(
         library.trainyard_group_run(
-            group, ctypes.byref(call(ALLREDUCE, flags, 3, U8, BITS_OR)), why
+            group,
+            ctypes.byref(
+                call(capi.TRAINYARD_ALLREDUCE, flags, 3, capi.TRAINYARD_U8, capi.TRAINYARD_BITS_OR)
+            ),
+            why,
         )
     )
     assert list(flags) == [(1 << ranks) - 1, 0, 128], "the last of the reductions is there too"
 
     assert (
         library.trainyard_group_run(
-            group, ctypes.byref(call(ALLREDUCE, values, 1000, output_count=999)), why
+            group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 1000, output_count=999)), why
         )
         == 1
     )
@@ -149,11 +140,15 @@ def sum_once() -> None:
     ), why.value
     assert (
         library.trainyard_group_run(
-            group, ctypes.byref(call(ALLREDUCE, values, 1000, reduction=8)), why
+            group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 1000, reduction=8)), why
         )
         == 1
     )
-    good(library.trainyard_group_run(group, ctypes.byref(call(BARRIER, values, 0)), why))
+    good(
+        library.trainyard_group_run(
+            group, ctypes.byref(call(capi.TRAINYARD_BARRIER, values, 0)), why
+        )
+    )
 
     assert b"allreduce of gradients" in text_of(library.trainyard_group_timeline, group)
 
@@ -183,17 +178,46 @@ def sum_once() -> None:
     good(library.trainyard_group_split(group, rank % 2, ctypes.byref(part), why))
     assert library.trainyard_group_size(part) == (ranks + 1 - rank % 2) // 2
     table = text_of(library.trainyard_group_table, part)
-    assert b"allreduce=tree:0-64K  # asked for" in table, table
+    assert b"allreduce=tree:0-64K  # requested" in table, table
     library.trainyard_group_free(part)
     library.trainyard_group_free(group)
 
 
 def old_program() -> None:
     """Compiled before the options grew: it knows those up to `plans`."""
-    group = join(Join.encrypt.offset)
+    group = join(capi.Join.encrypt.offset)
     values = (ctypes.c_float * 10)(*[1.0] * 10)
-    good(library.trainyard_group_run(group, ctypes.byref(call(ALLREDUCE, values, 10)), why))
+    good(
+        library.trainyard_group_run(
+            group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 10)), why
+        )
+    )
     library.trainyard_group_free(group)
+
+
+def sum_after_meeting() -> None:
+    """Knows where rank 0 listens, as the launcher does, and no list of addresses."""
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks))
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port + ranks))
+    place = f"127.0.0.1:{port}".encode()
+    for given in ((place, 0, secret.encode()), (None, 1, None)):
+        group = join_at(*given)
+        assert library.trainyard_group_rank(group) == rank
+        values = (ctypes.c_float * 10)(*[1.0] * 10)
+        good(
+            library.trainyard_group_run(
+                group, ctypes.byref(call(capi.TRAINYARD_ALLREDUCE, values, 10)), why
+            )
+        )
+        assert list(values) == [float(ranks)] * 10
+        library.trainyard_group_free(group)
+    wrong = capi.Join(size=ctypes.sizeof(capi.Join), rank=0, ranks=2, rendezvous=b"nowhere")
+    group = ctypes.c_void_p()
+    assert library.trainyard_group_join(ctypes.byref(wrong), ctypes.byref(group), why) == 1
+    assert b"trainyard_join.rendezvous" in why.value and b"HOST:PORT" in why.value, why.value
+    wrong.rendezvous = None
+    assert library.trainyard_group_join(ctypes.byref(wrong), ctypes.byref(group), why) == 1
+    assert b"no hosts and no rendezvous" in why.value, why.value
 
 
 def sum_for_ever() -> None:
@@ -213,7 +237,7 @@ def sum_for_ever() -> None:
         if shared
         else (ctypes.c_float * count)()
     )
-    one = call(ALLREDUCE, values, count)
+    one = call(capi.TRAINYARD_ALLREDUCE, values, count)
     rounds = 0
     while not library.trainyard_group_run(group, ctypes.byref(one), why):
         rounds += 1
@@ -224,4 +248,4 @@ def sum_for_ever() -> None:
     sys.stdin.read()
 
 
-{"sum": sum_once, "old": old_program, "forever": sum_for_ever}[does]()
+{"sum": sum_once, "old": old_program, "meet": sum_after_meeting, "forever": sum_for_ever}[does]()

@@ -41,7 +41,7 @@ def ranks(
     ]
 
 
-@pytest.mark.parametrize("does", ["sum", "old"])
+@pytest.mark.parametrize("does", ["sum", "old", "meet"])
 def test_ranks_join_and_sum_through_the_c_interface(does: str) -> None:
     processes = ranks(3, ["same"] * 3, does)
     said = [process.communicate(timeout=SECONDS_MAX)[0] for process in processes]

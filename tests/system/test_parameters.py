@@ -11,8 +11,10 @@ SECONDS_MAX = 60
 
 SHARED = """
 import ctypes, sys
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p, sizeof
+from ctypes import byref, c_char_p, c_double, c_float, c_int, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p, sizeof
+from tests.system import capi_declarations as capi
 library = ctypes.CDLL(sys.argv[1])
+capi.declare(library)
 rank, ranks, port = int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 why = ctypes.create_string_buffer(1024)
 hosts = (c_char_p * ranks)(*[b"127.0.0.1"] * ranks)
@@ -26,19 +28,11 @@ def ok(kind):
 PARAMETERS = (
     SHARED
     + """
-class Join(Structure):
-    _fields_ = [("size", c_size_t), ("rank", c_int), ("ranks", c_int), ("hosts", POINTER(c_char_p)), ("ports", POINTER(c_uint16)), ("secret", c_char_p),
-                ("join_deadline_ms", c_int64), ("silence_max_ms", c_int64), ("deterministic", c_int), ("plans", c_char_p)]
-class Table(Structure):
-    _fields_ = [("size", c_size_t), ("name", c_char_p), ("rows", c_uint64), ("width", c_uint32), ("rule", c_int), ("learning_rate", c_float), ("momentum", c_float)]
-class Service(Structure):
-    _fields_ = [("size", c_size_t), ("tables", POINTER(Table)), ("tables_count", c_size_t), ("servers", POINTER(c_int)), ("servers_count", c_size_t),
-                ("consistency", c_int), ("staleness", c_uint64)]
 
 group = c_void_p()
-ok(library.trainyard_group_join(byref(Join(sizeof(Join), rank, ranks, hosts, ports, b"secret", 30000, 30000, 1, None)), byref(group), why))
-tables = (Table * 2)(Table(sizeof(Table), b"rows", 1000, 4, 0, 0.0, 0.0), Table(sizeof(Table), b"bias", 3, 1, 1, 0.5, 0.0))
-service = Service(sizeof(Service), tables, 2, (c_int * 1)(0), 1, 0, 0)
+ok(library.trainyard_group_join(byref(capi.Join(sizeof(capi.Join), rank, ranks, hosts, ports, b"secret", 30000, 30000, 1, None)), byref(group), why))
+tables = (capi.Table * 2)(capi.Table(sizeof(capi.Table), b"rows", 1000, 4, 0, 0.0, 0.0), capi.Table(sizeof(capi.Table), b"bias", 3, 1, 1, 0.5, 0.0))
+service = capi.Service(sizeof(capi.Service), tables, 2, (c_int * 1)(0), 1, 0, 0)
 if rank == 0:
     ok(library.trainyard_serve(group, byref(service), why))
 else:
@@ -66,23 +60,15 @@ library.trainyard_group_free(group)
 REGIONS = (
     SHARED
     + """
-class Join(Structure):
-    _fields_ = [("size", c_size_t), ("region", c_int), ("regions", c_int), ("hosts", POINTER(c_char_p)), ("ports", POINTER(c_uint16)), ("secret", c_char_p),
-                ("learning_rate", c_float), ("momentum", c_float), ("coding", c_char_p), ("charter", c_char_p), ("regions_min", c_int),
-                ("join_deadline_ms", c_int64), ("round_patience_ms", c_int64), ("encrypt", c_int)]
-class Round(Structure):
-    _fields_ = [("number", c_uint64), ("regions", c_int), ("adopted", c_int)]
 
-library.trainyard_regions_round.restype = c_uint64
-library.trainyard_regions_charter.restype = c_char_p
 regions, parameters = c_void_p(), (c_float * 4)(8, 8, 8, 8)
-join = Join(sizeof(Join), rank, ranks, hosts, ports, b"secret", 1.0, 0.0, b"f32", b"three rounds", 0, 30000, 30000, 1)
+join = capi.RegionsJoin(sizeof(capi.RegionsJoin), rank, ranks, hosts, ports, b"secret", 1.0, 0.0, b"f32", b"three rounds", 0, 30000, 30000, 1)
 ok(library.trainyard_regions_open(byref(join), parameters, c_size_t(4), byref(regions), why))
 assert library.trainyard_regions_charter(regions) == b"three rounds"
 while library.trainyard_regions_round(regions) < 3:
     for i in range(4):
         parameters[i] -= 1 + rank
-    round = Round()
+    round = capi.Round()
     ok(library.trainyard_regions_average(regions, parameters, c_size_t(4), c_double(1), byref(round), why))
     assert (round.regions, round.adopted) == (ranks, 0)
 assert list(parameters) == [8 - 3 * 1.5] * 4, list(parameters)
@@ -102,6 +88,7 @@ def play(program: str, count: int) -> None:
             [sys.executable, "-c", program, LIBRARY, str(rank), str(count), str(port)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": ROOT},
             text=True,
         )
         for rank in range(count)

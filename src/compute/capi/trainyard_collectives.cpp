@@ -3,11 +3,16 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <string_view>
 
 #include "capi/conversion.hpp"
 #include "collectives/group.hpp"
+#include "collectives/launch.hpp"
 #include "collectives/plan/plan.hpp"
 #include "collectives/select.hpp"
 
@@ -58,6 +63,62 @@ Result<collectives::Call> call_from(const trainyard_group* group, const trainyar
   return call;
 }
 
+constexpr const char* resourceconfig_path = "/opt/ml/input/config/resourceconfig.json";
+
+Result<collectives::Launch> launch_from_environment() {
+  std::optional<collectives::Hosts> hosts;
+  if (std::ifstream file(resourceconfig_path); file) {
+    std::ostringstream text;
+    text << file.rdbuf();
+    hosts = TRY(collectives::read_hosts(text.str()));
+  }
+  return collectives::read_launch(
+      [](std::string_view name) -> std::optional<std::string> {
+        const char* value = std::getenv(std::string(name).c_str());
+        return value ? std::optional<std::string>(value) : std::nullopt;
+      },
+      hosts);
+}
+
+Result<collectives::Launch> launch_from(const trainyard_join& join) {
+  collectives::Launch launch;
+  if (join.from_launcher) return launch_from_environment();
+  if (join.ranks < 1 || join.rank < 0 || join.rank >= join.ranks)
+    return invalid("invalid trainyard_join: rank " + std::to_string(join.rank) + " of " +
+                   std::to_string(join.ranks));
+  launch.rank = join.rank;
+  launch.ranks = join.ranks;
+  if (join.rendezvous) {
+    TRY(collectives::set_meeting(launch, join.rendezvous).in("trainyard_join.rendezvous"));
+  } else if (join.ranks > 1) {
+    return invalid("trainyard_join has no hosts and no rendezvous: set one of the two, or from_launcher");
+  }
+  return launch;
+}
+
+Result<std::unique_ptr<collectives::Group>> join_from(const trainyard_join& join) {
+  collectives::TcpOptions options;
+  if (join.secret) options.shared_value = join.secret;
+  if (join.join_deadline_ms > 0) options.join_deadline = Duration(join.join_deadline_ms);
+  if (join.silence_max_ms > 0) options.silence_max = Duration(join.silence_max_ms);
+  options.group.deterministic = join.deterministic != 0;
+  options.group.timeline = join.timeline != 0;
+  if (join.plans) options.group.plans = join.plans;
+  options.encrypt = join.encrypt != 0;
+  if (join.sockets_per_peer != 0) options.sockets_per_peer = join.sockets_per_peer;
+  if (!join.hosts) {
+    auto launch = TRY(launch_from(join));
+    if (join.sockets_per_peer != 0) launch.sockets_per_peer.reset();
+    return collectives::join(launch, std::move(options));
+  }
+  if (join.rendezvous || join.from_launcher)
+    return invalid("trainyard_join has hosts, and also a rendezvous or from_launcher: set one of them");
+  for (int rank = 0; rank < join.ranks; ++rank)
+    options.endpoints.push_back({join.hosts[rank], join.ports[rank]});
+  options.rank = join.rank;
+  return collectives::join_over_tcp(std::move(options));
+}
+
 char* text_for_c(const std::string& text) {
   auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
   if (copy) std::memcpy(copy, text.c_str(), text.size() + 1);
@@ -78,20 +139,7 @@ trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group
         why);
   trainyard_join all{};
   std::memcpy(&all, given, given->size);
-  const trainyard_join* const join = &all;
-  collectives::TcpOptions options;
-  for (int rank = 0; rank < join->ranks; ++rank)
-    options.endpoints.push_back({join->hosts[rank], join->ports[rank]});
-  options.rank = join->rank;
-  if (join->secret) options.shared_value = join->secret;
-  if (join->join_deadline_ms > 0) options.join_deadline = Duration(join->join_deadline_ms);
-  if (join->silence_max_ms > 0) options.silence_max = Duration(join->silence_max_ms);
-  options.group.deterministic = join->deterministic != 0;
-  options.group.timeline = join->timeline != 0;
-  if (join->plans) options.group.plans = join->plans;
-  options.encrypt = join->encrypt != 0;
-  if (join->sockets_per_peer != 0) options.sockets_per_peer = join->sockets_per_peer;
-  auto joined = collectives::join_over_tcp(std::move(options));
+  auto joined = join_from(all);
   if (!joined) return report(joined.error(), why);
   *group = new trainyard_group{*std::move(joined)};
   return TRAINYARD_OK;

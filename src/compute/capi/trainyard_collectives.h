@@ -2,7 +2,7 @@
 //
 //   trainyard_group* group;
 //   char why[TRAINYARD_ERROR_BYTES];
-//   trainyard_join join = {.size = sizeof join, .rank = 0, .ranks = 2, .hosts = hosts, .ports = ports, .secret = "s"};
+//   trainyard_join join = {.size = sizeof join, .rank = 0, .ranks = 2, .rendezvous = "algo-1:7829", .secret = "s"};
 //   if (trainyard_group_join(&join, &group, why) != TRAINYARD_OK) ...
 //   trainyard_call call = {.size = sizeof call, .operation = TRAINYARD_ALLREDUCE, .type = TRAINYARD_F32,
 //                          .input = gradients, .output = gradients, .input_count = n, .output_count = n};
@@ -84,7 +84,7 @@ typedef struct {
   size_t size;  // sizeof this struct
   int rank;
   int ranks;
-  const char* const* hosts;  // by rank: names or addresses
+  const char* const* hosts;  // by rank: names or addresses; null: the ranks find each other at `rendezvous`
   const uint16_t* ports;     // by rank
   const char* secret;        // of the group; may be null
   int64_t join_deadline_ms;  // 0: the default of the library
@@ -94,6 +94,13 @@ typedef struct {
   int encrypt;           // 1: TLS between ranks that share no memory, with the secret as its key
   int sockets_per_peer;  // for large messages; 0: one
   int timeline;          // 1: record what trainyard_group_timeline returns
+  // Equal on all ranks: HOST:PORT at which rank 0 listens, or the absolute path of a folder that all ranks see and no
+  // other run uses. The host of each rank is found out. Null with `hosts`, or for one rank alone.
+  const char* rendezvous;
+  // 1: rank, ranks and rendezvous are those of the launcher (torchrun, mpirun, SageMaker, TRAINYARD_RANK ..), and so are
+  // these members when they are null or 0: secret, encrypt, sockets_per_peer. collectives/launch.hpp lists the
+  // environment variables.
+  int from_launcher;
 } trainyard_join;
 
 // One operation, with the buffers that it needs on this rank. Without `counts`, all blocks are equal or as even as possible:

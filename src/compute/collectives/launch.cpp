@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/fnv.hpp"
-#include "base/json.hpp"
 #include "base/text.hpp"
 #include "collectives/transport/tcp/meeting.hpp"
 
@@ -38,38 +37,34 @@ Result<Endpoint> endpoint_from(std::string_view text) {
   return Endpoint{std::string(host), uint16_t(port)};
 }
 
-struct Hosts {
-  std::vector<std::string> names;
-  int current = 0;
+struct Launcher {
+  const char *name, *rank, *ranks, *local_rank, *local_ranks;
+  // The ranks may lack: other programs set a variable of this name too.
+  bool needs_both = false;
 };
-
-Result<Hosts> hosts_from(std::string_view resourceconfig_json) {
-  const Json config = TRY(parse_json(resourceconfig_json).in("resourceconfig.json"));
-  if (!config.is_object() || !config.contains("hosts") || !config["hosts"].is_array() ||
-      !config.contains("current_host") || !config["current_host"].is_string()) {
-    return invalid("resourceconfig.json: hosts or current_host is missing");
-  }
-  Hosts hosts;
-  for (const Json& host : config["hosts"]) {
-    if (!host.is_string()) return invalid("resourceconfig.json: hosts must be a list of strings");
-    hosts.names.push_back(host.get<std::string>());
-  }
-  const auto place =
-      std::find(hosts.names.begin(), hosts.names.end(), config["current_host"].get<std::string>());
-  if (place == hosts.names.end()) return invalid("resourceconfig.json: current_host is not in hosts");
-  hosts.current = int(place - hosts.names.begin());
-  return hosts;
-}
+constexpr Launcher launchers[] = {
+    {"TRAINYARD_RANK", "TRAINYARD_RANK", "TRAINYARD_RANKS", "TRAINYARD_LOCAL_RANK", "TRAINYARD_LOCAL_RANKS"},
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", true},
+};
+// Variables that differ between the runs on one machine, the best first.
+constexpr const char* run_names[] = {"TRAINYARD_SECRET", "TRAINING_JOB_ARN", "TORCHELASTIC_RUN_ID",
+                                     "PMIX_NAMESPACE",   "PMI_JOBID",        "OMPI_MCA_ess_base_jobid"};
 
 // Derives a port of this machine from the name of a run.
 uint16_t port_for(std::string_view run) { return uint16_t(20000 + fnv1a(run) % 20000); }
 
-}  // namespace
+Result<void> read_local(const Variables& variables, const char* rank, const char* ranks, Launch& launch) {
+  if (!variables(rank) || !variables(ranks)) return ok();
+  launch.local_rank = TRY(number(variables, rank));
+  launch.local_ranks = TRY(number(variables, ranks));
+  return ok();
+}
 
-Result<Launch> read_launch(const Variables& variables, std::string_view resourceconfig_json) {
-  Launch launch;
-  for (const std::string_view name :
-       {"TRAINYARD_SECRET", "TRAINING_JOB_ARN", "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE", "PMI_JOBID"}) {
+Result<void> read_security(const Variables& variables, Launch& launch) {
+  for (const char* name : run_names) {
     if (const auto value = variables(name); value && launch.secret.empty()) launch.secret = *value;
   }
   launch.secret = launch.secret.substr(0, TcpOptions::shared_value_bytes_max);
@@ -77,66 +72,100 @@ Result<Launch> read_launch(const Variables& variables, std::string_view resource
   if (launch.encrypt && variables("TRAINYARD_SECRET").value_or("").empty())
     return invalid("TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: the other identifiers of a run are not secret");
   if (variables("TRAINYARD_SOCKETS")) launch.sockets_per_peer = TRY(number(variables, "TRAINYARD_SOCKETS"));
+  return ok();
+}
 
-  std::optional<Hosts> hosts;
-  if (!resourceconfig_json.empty()) hosts = TRY(hosts_from(resourceconfig_json));
+Result<void> read_horovodrun(const Variables& variables, Launch& launch) {
+  launch.told_by = "horovodrun";
+  launch.secret = variables("TRAINYARD_SECRET").value_or("");
+  launch.elastic = variables("HOROVOD_ELASTIC") == "1";
+  const int port = TRY(number(variables, "HOROVOD_GLOO_RENDEZVOUS_PORT"));
+  launch.service = Endpoint{*variables("HOROVOD_GLOO_RENDEZVOUS_ADDR"), uint16_t(port)};
+  launch.rank = launch.elastic ? -1 : TRY(number(variables, "HOROVOD_RANK"));
+  launch.ranks = launch.elastic ? 0 : TRY(number(variables, "HOROVOD_SIZE"));
+  if (launch.elastic) return ok();
+  launch.local_rank = TRY(number(variables, "HOROVOD_LOCAL_RANK"));
+  launch.local_ranks = TRY(number(variables, "HOROVOD_LOCAL_SIZE"));
+  return ok();
+}
 
-  bool local = false;  // all ranks are on this machine
-  if (variables("TRAINYARD_RANK")) {
-    launch.told_by = "TRAINYARD_RANK";
-    launch.rank = TRY(number(variables, "TRAINYARD_RANK"));
-    launch.ranks = TRY(number(variables, "TRAINYARD_RANKS"));
-  } else if (variables("OMPI_COMM_WORLD_RANK")) {
-    launch.told_by = "Open MPI";
-    launch.rank = TRY(number(variables, "OMPI_COMM_WORLD_RANK"));
-    launch.ranks = TRY(number(variables, "OMPI_COMM_WORLD_SIZE"));
-    local = variables("OMPI_COMM_WORLD_LOCAL_SIZE") == variables("OMPI_COMM_WORLD_SIZE");
-  } else if (variables("PMI_RANK")) {
-    launch.told_by = "MPICH";
-    launch.rank = TRY(number(variables, "PMI_RANK"));
-    launch.ranks = TRY(number(variables, "PMI_SIZE"));
-    local = variables("MPI_LOCALNRANKS") == variables("PMI_SIZE");
-  } else if (variables("RANK") && variables("WORLD_SIZE")) {
-    launch.told_by = "torchrun";
-    launch.rank = TRY(number(variables, "RANK"));
-    launch.ranks = TRY(number(variables, "WORLD_SIZE"));
-  } else if (hosts) {
-    launch.told_by = "resourceconfig.json";
-    launch.rank = hosts->current;
-    launch.ranks = int(hosts->names.size());
-  } else {
-    launch.told_by = "no launcher: a single rank";
-    return launch;
-  }
-  if (launch.ranks < 1 || launch.rank >= launch.ranks) {
+Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& hosts, Launch& launch) {
+  for (const Launcher& each : launchers) {
+    if (!variables(each.rank) || (each.needs_both && !variables(each.ranks))) continue;
+    launch.told_by = each.name;
+    launch.rank = TRY(number(variables, each.rank));
+    launch.ranks = TRY(number(variables, each.ranks));
+    TRY(read_local(variables, each.local_rank, each.local_ranks, launch));
+    if (launch.ranks >= 1 && launch.rank < launch.ranks) return ok();
     return invalid(launch.told_by + " sets rank " + std::to_string(launch.rank) + " of " +
                    std::to_string(launch.ranks));
   }
-  if (launch.ranks == 1) return launch;
+  launch.told_by = hosts ? "resourceconfig.json" : "no launcher: a single rank";
+  launch.local_rank = 0;
+  launch.local_ranks = 1;
+  if (!hosts) return ok();
+  launch.rank = hosts->current;
+  launch.ranks = int(hosts->names.size());
+  return ok();
+}
 
-  if (const auto meeting = variables("TRAINYARD_MEETING")) {
-    if (meeting->starts_with('/')) {
-      launch.folder = *meeting;
-    } else {
-      launch.meeting = TRY(endpoint_from(*meeting).in("TRAINYARD_MEETING"));
-    }
+Result<void> read_meeting(const Variables& variables, const std::optional<Hosts>& hosts, Ports ports,
+                          Launch& launch) {
+  if (const auto meeting = variables("TRAINYARD_MEETING"); meeting && !meeting->empty()) {
+    TRY(set_meeting(launch, *meeting).in("TRAINYARD_MEETING"));
   } else if (const auto master = variables("MASTER_ADDR")) {
-    const int port = variables("MASTER_PORT") ? TRY(number(variables, "MASTER_PORT")) : int(meeting_port) - 1;
-    if (port >= 65535) return invalid("MASTER_PORT must be below 65535: the port after it is used too");
-    launch.meeting = Endpoint{*master, uint16_t(port + 1)};
+    const bool has_port = variables("MASTER_PORT").has_value();
+    const int port = has_port ? TRY(number(variables, "MASTER_PORT")) + ports.after_master_port : ports.hosts;
+    if (port > 65535)
+      return invalid("MASTER_PORT must leave ports after it, which are used too: " + std::to_string(port) +
+                     " is above 65535");
+    launch.meeting = Endpoint{*master, uint16_t(port)};
   } else if (hosts) {
-    launch.meeting = Endpoint{hosts->names[0], meeting_port};
-  } else if (local) {
+    launch.meeting = Endpoint{hosts->names[0], ports.hosts};
+  } else if (launch.local_ranks == launch.ranks) {
     launch.meeting = Endpoint{"127.0.0.1", port_for(launch.secret)};
   } else {
-    return invalid(launch.told_by + " started " + std::to_string(launch.ranks) +
-                   " ranks, but the address of their rendezvous is unknown: set TRAINYARD_MEETING to "
-                   "HOST:PORT of rank 0");
+    return invalid(
+        launch.told_by + " started " + std::to_string(launch.ranks) +
+        " ranks, but the address of their rendezvous is unknown: set TRAINYARD_MEETING to HOST:PORT of "
+        "rank 0, or to a folder of this run that all ranks see");
   }
+  return ok();
+}
+
+}  // namespace
+
+Result<void> set_meeting(Launch& launch, std::string_view place) {
+  if (place.starts_with('/')) {
+    launch.folder = place;
+  } else {
+    launch.meeting = TRY(endpoint_from(place));
+  }
+  return ok();
+}
+
+Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts, Ports ports) {
+  Launch launch;
+  TRY(read_security(variables, launch));
+  if (variables("HOROVOD_GLOO_RENDEZVOUS_ADDR")) {
+    TRY(read_horovodrun(variables, launch));
+    return launch;
+  }
+  TRY(read_ranks(variables, hosts, launch));
+  if (launch.ranks == 1) {
+    launch.local_rank = 0;
+    launch.local_ranks = 1;
+    return launch;
+  }
+  TRY(read_meeting(variables, hosts, ports, launch));
   return launch;
 }
 
 Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
+  if (launch.service && launch.ranks != 1)
+    return invalid(
+        "horovodrun gives places to programs of horovod only: set TRAINYARD_RANK, TRAINYARD_RANKS and "
+        "TRAINYARD_MEETING, and unset HOROVOD_GLOO_RENDEZVOUS_ADDR");
   options.rank = launch.rank;
   if (options.shared_value.empty()) options.shared_value = launch.secret;
   options.encrypt = options.encrypt || launch.encrypt;

@@ -18,6 +18,13 @@ Variables from(std::map<std::string, std::string> values) {
   };
 }
 
+Result<Launch> launch_of(std::map<std::string, std::string> values, std::string_view resourceconfig,
+                         Ports ports = collectives_ports) {
+  std::optional<Hosts> hosts;
+  if (!resourceconfig.empty()) hosts = TRY(read_hosts(resourceconfig));
+  return read_launch(from(std::move(values)), hosts, ports);
+}
+
 const char* const two_hosts =
     R"({"current_host": "algo-2", "hosts": ["algo-1", "algo-2"], "network_interface_name": "eth0"})";
 
@@ -115,7 +122,7 @@ TEST(ReadLaunch, what_launchers_say) {
       {"one rank needs no place", {{"RANK", "0"}, {"WORLD_SIZE", "1"}}, "", 0, 1, "", ""},
   };
   for (const Row& row : rows) {
-    const auto launch = read_launch(from(row.variables), row.config);
+    const auto launch = launch_of(row.variables, row.config);
     ASSERT_TRUE(launch) << row.about << ": " << launch.error().message;
     EXPECT_EQ(launch->rank, row.rank) << row.about;
     EXPECT_EQ(launch->ranks, row.ranks) << row.about;
@@ -126,6 +133,50 @@ TEST(ReadLaunch, what_launchers_say) {
       meeting.replace(meeting.rfind(':'), std::string::npos, ":*");
     EXPECT_EQ(meeting, row.meeting) << row.about;
   }
+}
+
+TEST(ReadLaunch, reads_what_horovod_needs) {
+  const std::map<std::string, std::string> open_mpi = {{"OMPI_COMM_WORLD_RANK", "3"},
+                                                       {"OMPI_COMM_WORLD_SIZE", "4"},
+                                                       {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  auto variables = open_mpi;
+  auto launch = launch_of(variables, two_hosts, horovod_ports);
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->local_rank, 1);
+  EXPECT_EQ(launch->local_ranks, 2);
+  EXPECT_EQ(launch->meeting->port, 7828);
+  variables.insert({{"MASTER_ADDR", "one"}, {"MASTER_PORT", "7777"}, {"OMPI_MCA_ess_base_jobid", "run"}});
+  launch = launch_of(variables, two_hosts, horovod_ports);
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->meeting->port, 7780);
+  EXPECT_EQ(launch->secret, "run");
+  // horovodrun overrides all others.
+  variables.insert({{"HOROVOD_GLOO_RENDEZVOUS_ADDR", "head"},
+                    {"HOROVOD_GLOO_RENDEZVOUS_PORT", "99"},
+                    {"HOROVOD_RANK", "0"},
+                    {"HOROVOD_SIZE", "2"},
+                    {"HOROVOD_LOCAL_RANK", "0"},
+                    {"HOROVOD_LOCAL_SIZE", "1"}});
+  launch = launch_of(variables, "", horovod_ports);
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->service->host + ":" + std::to_string(launch->service->port), "head:99");
+  EXPECT_EQ(launch->ranks, 2);
+  EXPECT_EQ(launch->local_ranks, 1);
+  EXPECT_EQ(launch->secret, "");
+  EXPECT_EQ(join(*launch).error().kind, Kind::invalid);
+  variables["HOROVOD_ELASTIC"] = "1";
+  launch = launch_of(variables, "", horovod_ports);
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_TRUE(launch->elastic);
+  EXPECT_EQ(launch->rank, -1);
+}
+
+TEST(ReadLaunch, ranks_that_share_a_machine_need_no_address) {
+  const auto launch =
+      launch_of({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}}, "");
+  ASSERT_TRUE(launch) << launch.error().message;
+  EXPECT_EQ(launch->meeting->host, "127.0.0.1");
 }
 
 TEST(ReadLaunch, says_which_variable_is_wrong) {
@@ -144,7 +195,7 @@ TEST(ReadLaunch, says_which_variable_is_wrong) {
       {{}, R"({"current_host": "algo-9", "hosts": ["algo-1"]})", "is not in hosts"},
   };
   for (const auto& row : rows) {
-    const auto launch = read_launch(from(row.variables), row.config);
+    const auto launch = launch_of(row.variables, row.config);
     ASSERT_FALSE(launch) << row.why;
     EXPECT_EQ(launch.error().kind, Kind::invalid) << launch.error().message;
     EXPECT_NE(launch.error().message.find(row.why), std::string::npos) << launch.error().message;

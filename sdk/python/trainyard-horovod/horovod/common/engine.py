@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import trainyard
 
+from horovod.common._declarations import (
+    TRAINYARD_ENGINE_VERSION,
+    Options,
+    Request,
+    Seat,
+    declare,
+)
 from horovod.common.exceptions import HorovodInternalError
 
-VERSION = 4  # of engine.h
+__all__ = ["Engine", "Options", "Request", "Seat", "library", "said"]
+
+VERSION = TRAINYARD_ENGINE_VERSION
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(trainyard.__file__)), "_engine.so")
 _INSTALL = (
     "pip install --force-reinstall --no-cache-dir ./sdk/python ./sdk/python/trainyard-horovod (in a"
@@ -29,100 +37,7 @@ SUM, AVERAGE, MINIMUM, MAXIMUM, PRODUCT = range(5)
 ALLREDUCE, ADASUM, ALL_GATHER, BROADCAST, REDUCE_SCATTER, ALL_TO_ALL, BARRIER = range(7)
 INT8, LOW_RANK = 3, 4
 
-_text = ctypes.c_char_p
-_int = ctypes.c_int32
-_long = ctypes.c_int64
-_size = ctypes.c_uint64
-_real = ctypes.c_double
-_pointer = ctypes.c_void_p
-
-
-Functions = Mapping[str, tuple[Any, list[Any]]]  # name -> (what it returns, what it takes)
-
-
-class Options(ctypes.Structure):
-    _fields_ = [
-        ("rank", _int),
-        ("ranks", _int),
-        ("meeting_host", _text),
-        ("meeting_port", _int),
-        ("folder", _text),
-        ("member", _pointer),
-        ("secret", _text),
-        ("encrypt", _int),
-        ("sockets_per_peer", _int),
-        ("join_ms", _long),
-        ("silence_ms", _long),
-        ("plans", _text),
-        ("deterministic", _int),
-        ("said", _text),
-        ("fusion_bytes", _size),
-        ("cycle_us", ctypes.c_uint32),
-        ("cache_entries", ctypes.c_uint32),
-        ("stall_report_ms", _long),
-        ("stall_fail_ms", _long),
-        ("reproducible", _int),
-        ("autotune", _int),
-        ("autotune_log", _text),
-    ]
-
-
-class Request(ctypes.Structure):
-    _fields_ = [
-        ("name", _text),
-        ("operation", _int),
-        ("type", _int),
-        ("reduction", _int),
-        ("root", _int),
-        ("set", _int),
-        ("priority", _int),
-        ("compression", _int),
-        ("compression_rank", _int),
-        ("input", _pointer),
-        ("output", _pointer),
-        ("input_count", _size),
-        ("output_count", _size),
-        ("dimensions", _int),
-        ("splits_count", _int),
-        ("shape", ctypes.POINTER(_size)),
-        ("splits", ctypes.POINTER(_size)),
-        ("prescale", _real),
-        ("postscale", _real),
-    ]
-
-
-class Seat(ctypes.Structure):
-    _fields_ = [
-        ("generation", _size),
-        ("rank", _int),
-        ("ranks", _int),
-        ("local_rank", _int),
-        ("local_ranks", _int),
-    ]
-
-
-_FUNCTIONS: Functions = {
-    "engine_error": (_text, []),
-    "engine_join": (_pointer, [ctypes.POINTER(Options)]),
-    "engine_leave": (None, [_pointer]),
-    "engine_rank": (_int, [_pointer]),
-    "engine_ranks": (_int, [_pointer]),
-    "engine_host_of": (_int, [_pointer, _int]),
-    "engine_heard": (_text, [_pointer, _int]),
-    "engine_submit": (_int, [_pointer, ctypes.POINTER(Request), _int, ctypes.POINTER(_long)]),
-    "engine_join_ranks": (_long, [_pointer, _int]),
-    "engine_done": (_int, [_pointer, _long]),
-    "engine_wait": (_int, [_pointer, _long]),
-    "engine_last": (_int, [_pointer, _long]),
-    "engine_rows": (_int, [_pointer, _long, ctypes.POINTER(_size), _int]),
-    "engine_kept_bytes": (_size, [_pointer, _long]),
-    "engine_take": (_int, [_pointer, _long, _pointer, _size]),
-    "engine_forget": (None, [_pointer, _long]),
-    "engine_add_set": (_int, [_pointer, ctypes.POINTER(_int), _int]),
-    "engine_remove_set": (_int, [_pointer, _int]),
-    "engine_timeline_start": (_int, [_pointer, _text, _int]),
-    "engine_timeline_stop": (_int, [_pointer]),
-}
+_int, _long, _size = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
 _loaded: ctypes.CDLL | None = None
 
 
@@ -135,8 +50,7 @@ def _check_version(here: int) -> None:
         )
 
 
-def library(functions: Functions | None = None) -> ctypes.CDLL:
-    """`functions`: of another header, to be declared."""
+def library() -> ctypes.CDLL:
     global _loaded
     if _loaded is None:
         try:
@@ -147,16 +61,9 @@ def library(functions: Functions | None = None) -> ctypes.CDLL:
                 f" for one kind of processor and system. Install it again: {_INSTALL}"
             ) from failure
         _check_version(loaded.engine_version())
-        _declare(loaded, _FUNCTIONS)
+        declare(loaded)
         _loaded = loaded
-    _declare(_loaded, functions or {})
     return _loaded
-
-
-def _declare(loaded: ctypes.CDLL, functions: Functions) -> None:
-    for name, (result, arguments) in functions.items():
-        function = getattr(loaded, name)
-        function.restype, function.argtypes = result, arguments
 
 
 def said() -> str:

@@ -11,19 +11,12 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.common.launch import Launch
 
 _text, _int, _long, _pointer = ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
-_FUNCTIONS: engines.Functions = {
-    "member_connect": (_pointer, [_text, _int, _text, _text, _text, _int]),
-    "member_leave": (None, [_pointer]),
-    "member_next": (_int, [_pointer, _text, _long, ctypes.POINTER(engines.Seat)]),
-    "member_changed": (_int, [_pointer]),
-    "member_done": (None, [_pointer]),
-}
 _member: Member | None = None
 
 
 class Member:
     def __init__(self, launch: Launch) -> None:
-        self._library = engines.library(_FUNCTIONS)
+        self._library = engines.library()
         host = os.environ.get("HOROVOD_HOSTNAME", "localhost")
         name = (
             os.environ.get("TRAINYARD_MEMBER")

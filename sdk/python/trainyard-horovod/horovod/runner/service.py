@@ -9,26 +9,6 @@ from horovod.common import engine as engines
 
 CAME, SEATED, DONE, LOST, DISMISSED = range(1, 6)
 _text, _int, _long, _pointer = ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p
-_FUNCTIONS: engines.Functions = {
-    "service_start": (_pointer, [_text, _int, _text, _int, _int, _long, _int]),
-    "service_stop": (None, [_pointer]),
-    "service_port": (_int, [_pointer]),
-    "service_expect": (None, [_pointer, _text]),
-    "service_gone": (None, [_pointer, _text, _text]),
-    "service_host": (None, [_pointer, _text, _int]),
-    "service_next": (
-        _int,
-        [
-            _pointer,
-            _long,
-            ctypes.POINTER(_text),
-            ctypes.POINTER(_text),
-            ctypes.POINTER(ctypes.c_uint64),
-            ctypes.POINTER(_int),
-        ],
-    ),
-    "service_missing": (_text, [_pointer]),
-}
 
 
 class Event(NamedTuple):
@@ -51,7 +31,7 @@ class Service:
         settle_seconds: float,
         generations_max: int = 0,
     ) -> None:
-        self._library = engines.library(_FUNCTIONS)
+        self._library = engines.library()
         self._service = self._library.service_start(
             address.encode(),
             0,

@@ -1,0 +1,195 @@
+"""Writes Python's ctypes declarations of the C headers. Run after a header changed; tests/tidy
+compares.
+
+    declare.py          writes the files of OUTPUTS
+    declare.py --check  ends with 1 and names the files that are not current
+
+A struct becomes a class (engine_options: Options), a constant of an enum or a number that is
+defined a constant, a function a row of FUNCTIONS: what it returns, and what it takes. Pointers to
+structs that a header does not define are opaque. A `char*` that is not const is memory of the
+caller, or to be freed by it, so it stays an address.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CAPI = "src/compute/capi/trainyard_"
+# generated file: (prefixes that classes lose, headers)
+OUTPUTS = {
+    "sdk/python/trainyard-horovod/horovod/common/_declarations.py": (
+        ("engine_",),
+        ("sdk/python/engine/engine.h", "sdk/python/engine/elastic.h"),
+    ),
+    "tests/system/capi_declarations.py": (
+        ("trainyard_",),
+        (f"{CAPI}collectives.h", f"{CAPI}parameters.h", f"{CAPI}regions.h"),
+    ),
+}
+PLAIN = {
+    "int": "c_int",
+    "float": "c_float",
+    "double": "c_double",
+    "size_t": "c_size_t",
+    **{f"{u}int{n}_t": f"c_{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)},
+}
+
+
+class Unknown(ValueError):
+    """A header has what this script does not know."""
+
+
+def without_comments(text: str) -> str:
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+    return re.sub(r"\bTRAINYARD_PUBLIC\b|__attribute__\(\(.*?\)\)\)?", " ", text)
+
+
+class Header:
+    """The declarations of several headers, in their order."""
+
+    def __init__(self, prefixes: tuple[str, ...], texts: list[str]) -> None:
+        self.prefixes = prefixes
+        self.constants: list[tuple[str, int]] = []
+        self.structs: dict[str, list[tuple[str, str]]] = {}
+        self.enums: set[str] = set()
+        self.functions: dict[str, tuple[str, list[str]]] = {}
+        for text in texts:
+            for name, value in re.findall(r"^#define (\w+) (\d+)$", text, re.M):
+                self.constants.append((name, int(value)))
+            self._read(re.sub(r"^\s*#.*$", "", without_comments(text), flags=re.M))
+
+    def _read(self, text: str) -> None:
+        # structs and enums first, in their order: functions take them
+        blocks = re.compile(r"typedef\s+(struct|enum)\s*\{(.*?)\}\s*(\w+)\s*;", re.S)
+        for kind, body, name in blocks.findall(text):
+            if kind == "enum":
+                self._enum(name, body)
+            else:
+                self.structs[name] = list(self._members(body))
+        text = blocks.sub("", text)
+        text = re.sub(r'extern\s+"C"\s*\{|typedef\s+struct\s+\w+\s+\w+\s*;', "", text)
+        for result, name, taken in re.findall(r"([\w\s*]+?)(\w+)\s*\(([^()]*)\)\s*;", text):
+            arguments = [] if taken.strip() == "void" else taken.split(",")
+            takes = [self._type(re.sub(r"\w+\s*$", "", each)) for each in arguments]
+            self.functions[name] = (self._type(result), takes)
+
+    def _enum(self, name: str, body: str) -> None:
+        self.enums.add(name)
+        value = 0
+        for each in body.split(","):
+            constant, _, given = (part.strip() for part in each.partition("="))
+            if not constant:
+                continue
+            value = int(given) if given else value
+            self.constants.append((constant, value))
+            value += 1
+
+    def _members(self, body: str) -> Iterator[tuple[str, str]]:
+        for line in body.split(";"):
+            if not line.strip():
+                continue
+            first, *more = line.split(",")
+            found = re.fullmatch(r"\s*(.*?[\s*])(\w+)\s*", first, re.S)
+            if not found:
+                raise Unknown(f"a member of a struct: {line.strip()}")
+            yield found[2], self._type(found[1])
+            for each in more:  # int32_t rank, ranks;
+                yield each.strip(), self._type(found[1])
+
+    def _type(self, text: str) -> str:
+        words = re.sub(r"\bconst\b", "", text).replace("*", " * ").split()
+        base, stars = words[0], words.count("*")
+        if len(words) != 1 + stars:
+            raise Unknown(f"a type: {text.strip()}")
+        if base == "void" and stars == 0:
+            return "None"
+        if base == "char" and stars > 0:
+            const = text.lstrip().startswith("const")
+            made, stars = f"ctypes.c_{'char' if const else 'void'}_p", stars - 1
+        elif base in PLAIN:
+            made = f"ctypes.{PLAIN[base]}"
+        elif base in self.enums:
+            made = "ctypes.c_int"
+        elif base in self.structs:
+            made = self.class_of(base)
+        elif stars > 0:  # opaque
+            made, stars = "ctypes.c_void_p", stars - 1
+        else:
+            raise Unknown(f"a type: {text.strip()}")
+        for _ in range(stars):
+            made = f"ctypes.POINTER({made})"
+        return made
+
+    def class_of(self, name: str) -> str:
+        for prefix in self.prefixes:
+            name = name.removeprefix(prefix)
+        return "".join(word.capitalize() for word in name.split("_"))
+
+    def python(self, headers: tuple[str, ...]) -> str:
+        lines = [
+            '"""Declarations in ctypes, which sdk/python/declare.py generates: do not edit.',
+            "",
+            *headers,
+            '"""',
+            "",
+            "from __future__ import annotations",
+            "",
+            "import ctypes",
+            "from typing import Any",
+            "",
+        ]
+        lines += [f"{name} = {value}" for name, value in self.constants]
+        for name, members in self.structs.items():
+            lines += ["", "", f"class {self.class_of(name)}(ctypes.Structure):", "    _fields_ = ["]
+            lines += [f'        ("{member}", {kind}),' for member, kind in members]
+            lines += ["    ]"]
+        lines += ["", "", "# name: what it returns, and what it takes"]
+        lines += ["FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {"]
+        for name, (result, takes) in self.functions.items():
+            lines += [f'    "{name}": (', f"        {result},"]
+            if takes:
+                lines += ["        [", *(f"            {each}," for each in takes), "        ],"]
+            else:
+                lines += ["        [],"]
+            lines += ["    ),"]
+        lines += [
+            "}",
+            "",
+            "",
+            "def declare(library: ctypes.CDLL) -> None:",
+            "    for name, (result, takes) in FUNCTIONS.items():",
+            "        function = getattr(library, name)",
+            "        function.restype, function.argtypes = result, takes",
+            "",
+        ]
+        return "\n".join(lines)
+
+
+def generated(output: str) -> str:
+    prefixes, headers = OUTPUTS[output]
+    texts = [(ROOT / header).read_text(encoding="utf-8") for header in headers]
+    return Header(prefixes, texts).python(headers)
+
+
+def main() -> int:
+    outdated = [
+        output
+        for output in OUTPUTS
+        if not (ROOT / output).exists()
+        or (ROOT / output).read_text(encoding="utf-8") != generated(output)
+    ]
+    if "--check" in sys.argv:
+        for output in outdated:
+            print(f"{output} is not current: run sdk/python/declare.py")
+        return 1 if outdated else 0
+    for output in outdated:
+        (ROOT / output).write_text(generated(output), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
