@@ -430,11 +430,11 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
     return {bar(looks, part, kBarWidth) + digits, paint_of_load(part * 100)};
   };
   // Hosts that do not fit on the terminal are only counted.
-  const size_t room = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
+  const size_t rows_max = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
   size_t left_out = 0;
   for (const auto& job : jobs)
     for (const auto& host : job.hosts) {
-      if (rows.size() >= room) {
+      if (rows.size() >= rows_max) {
         ++left_out;
         continue;
       }

@@ -61,15 +61,15 @@ int width_of(uint32_t point) {
 }
 
 // Shrinks the columns that may be cut, the widest first, until all columns fit.
-std::vector<int> widths_that_fit(const std::vector<Column>& columns, std::vector<int> widths, int room) {
-  if (room <= 0) return widths;
+std::vector<int> widths_that_fit(const std::vector<Column>& columns, std::vector<int> widths, int width_max) {
+  if (width_max <= 0) return widths;
   const auto total = [&] {
     int sum = 0, shown = 0;
     for (const int width : widths)
       if (width > 0) sum += width, ++shown;
     return sum + kGap * std::max(0, shown - 1);
   };
-  while (total() > room) {
+  while (total() > width_max) {
     size_t widest = columns.size();
     for (size_t i = 0; i < columns.size(); ++i)
       if (columns[i].width_min > 0 && widths[i] > columns[i].width_min &&

@@ -21,8 +21,8 @@ constexpr Duration connect_retry_max = 50ms;   // the longest delay after a host
 constexpr Duration connect_attempt_max = 3s;   // then resolves the name again: the address may have changed
 constexpr Duration address_attempt_max =
     1s;  // where there are more addresses: longer than the way round the earth
-constexpr Duration stranger_hello_max = 10s;  // then an unauthenticated peer is disconnected
-constexpr size_t strangers_max = 256;         // connections without a proof yet; further ones wait
+constexpr Duration unauthenticated_hello_max = 10s;  // then an unauthenticated peer is disconnected
+constexpr size_t unauthenticated_max = 256;          // connections without a proof yet; further ones wait
 
 void tune(int descriptor) {
   const auto set = [descriptor](int level, int name, int value) {
@@ -108,7 +108,8 @@ void Contacts::add_events(std::vector<pollfd>& events) const {
     const bool writes = (contact.ours && !contact.connected) || contact.wire.greeting_wants_to_write();
     events.push_back({contact.wire.descriptor(), short(writes ? POLLOUT : POLLIN), 0});
   }
-  if (listener_ && strangers() < strangers_max) events.push_back({listener_.descriptor(), POLLIN, 0});
+  if (listener_ && unauthenticated() < unauthenticated_max)
+    events.push_back({listener_.descriptor(), POLLIN, 0});
 }
 
 Duration Contacts::sleep_max() const {
@@ -121,12 +122,12 @@ Duration Contacts::sleep_max() const {
   return at_most;
 }
 
-size_t Contacts::strangers() const {
+size_t Contacts::unauthenticated() const {
   return size_t(std::count_if(contacts_.begin(), contacts_.end(), [](const Contact& c) { return !c.ours; }));
 }
 
-std::optional<Contacts::Trouble> Contacts::begin_attempts() {
-  std::optional<Trouble> trouble;
+std::optional<Contacts::PeerError> Contacts::begin_attempts() {
+  std::optional<PeerError> peer_error;
   for (Attempt& attempt : attempts_) {
     if (attempt.under_way || SteadyClock::now() < attempt.next) continue;
     const size_t addresses = hosts_of(options_.endpoints[size_t(attempt.peer)]).size();
@@ -136,7 +137,7 @@ std::optional<Contacts::Trouble> Contacts::begin_attempts() {
       attempt.pause = std::min(attempt.pause * 2, connect_retry_max);
     Socket socket = begin_connecting(attempt);
     if (!socket) {
-      if (!trouble) trouble = trouble_of(attempt);
+      if (!peer_error) peer_error = peer_error_of(attempt);
       continue;
     }
     attempt.under_way = true;
@@ -150,7 +151,7 @@ std::optional<Contacts::Trouble> Contacts::begin_attempts() {
         SteadyClock::now() + (attempt.last_failures.size() > 1 ? address_attempt_max : connect_attempt_max);
     contacts_.push_back(std::move(contact));
   }
-  return trouble;
+  return peer_error;
 }
 
 Socket Contacts::begin_connecting(Attempt& attempt) {
@@ -172,22 +173,22 @@ Socket Contacts::begin_connecting(Attempt& attempt) {
 
 void Contacts::accept_all() {
   // Accepts all pending connections: 64 ranks may connect at the same time.
-  while (listener_ && strangers() < strangers_max) {
+  while (listener_ && unauthenticated() < unauthenticated_max) {
     Socket socket(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
     tune(socket.descriptor());
     Contact contact;
     contact.wire = Wire(std::move(socket));
     contact.connected = true;
-    contact.until = SteadyClock::now() + stranger_hello_max;
+    contact.until = SteadyClock::now() + unauthenticated_hello_max;
     if (key_) contact.wire.encrypt(*key_, TlsSide::accepts);
     contacts_.push_back(std::move(contact));
   }
 }
 
 // A contact that has proved its membership becomes a link. A failed contact is closed. The others stay.
-std::optional<Contacts::Trouble> Contacts::advance(std::vector<Proved>& proved) {
-  std::optional<Trouble> trouble = begin_attempts();
+std::optional<Contacts::PeerError> Contacts::advance(std::vector<Proved>& proved) {
+  std::optional<PeerError> peer_error = begin_attempts();
   accept_all();
   std::vector<Contact> still;
   for (Contact& contact : std::exchange(contacts_, {})) {
@@ -203,22 +204,22 @@ std::optional<Contacts::Trouble> Contacts::advance(std::vector<Proved>& proved) 
     }
     // A computing rank may be slow to answer. Before all ranks have joined, the address may have moved to
     // another host.
-    const bool patient = contact.ours && contact.connected && all_have_come_;
-    if (heard && (patient || SteadyClock::now() < contact.until)) {
+    const bool may_be_slow = contact.ours && contact.connected && all_have_come_;
+    if (heard && (may_be_slow || SteadyClock::now() < contact.until)) {
       still.push_back(std::move(contact));
       continue;
     }
     if (!contact.ours) continue;  // an unauthenticated peer, or a rank that will connect again
     auto found = failed(
         contact, heard ? unavailable("it is reachable, but does not answer") : std::move(heard).error());
-    if (found && !trouble) trouble = std::move(found);
+    if (found && !peer_error) peer_error = std::move(found);
   }
   contacts_.insert(contacts_.end(), std::make_move_iterator(still.begin()),
                    std::make_move_iterator(still.end()));
-  return trouble;
+  return peer_error;
 }
 
-std::optional<Contacts::Trouble> Contacts::failed(const Contact& contact, Error error) {
+std::optional<Contacts::PeerError> Contacts::failed(const Contact& contact, Error error) {
   const auto attempt = std::find_if(attempts_.begin(), attempts_.end(), [&](const Attempt& each) {
     return each.peer == contact.peer && each.socket == contact.socket && each.probe == contact.probe;
   });
@@ -227,17 +228,18 @@ std::optional<Contacts::Trouble> Contacts::failed(const Contact& contact, Error 
   auto& failures = attempt->last_failures;
   failures[(attempt->tries - 1) % failures.size()] = error.message;
   // One of several addresses may be that of another host here. With a single address, the peer itself is wrong.
-  if (error.kind != Kind::unavailable && failures.size() == 1) return Trouble{contact.peer, std::move(error)};
-  return trouble_of(*attempt);
+  if (error.kind != Kind::unavailable && failures.size() == 1)
+    return PeerError{contact.peer, std::move(error)};
+  return peer_error_of(*attempt);
 }
 
-std::optional<Contacts::Trouble> Contacts::trouble_of(const Attempt& attempt) const {
+std::optional<Contacts::PeerError> Contacts::peer_error_of(const Attempt& attempt) const {
   const auto& failures = attempt.last_failures;
-  const bool nobody = std::all_of(failures.begin(), failures.end(), [](const std::string& each) {
+  const bool all_refused = std::all_of(failures.begin(), failures.end(), [](const std::string& each) {
     return each == std::strerror(ECONNREFUSED);
   });
-  if (!nobody || !all_have_come_) return std::nullopt;
-  return Trouble{attempt.peer, unavailable("its address no longer accepts connections")};
+  if (!all_refused || !all_have_come_) return std::nullopt;
+  return PeerError{attempt.peer, unavailable("its address no longer accepts connections")};
 }
 
 // Returns true when the peer has proved its membership. Errors: unavailable, when another attempt may help.

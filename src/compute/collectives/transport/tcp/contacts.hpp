@@ -4,7 +4,7 @@
 // The later of two ranks connects, and the earlier one listens. On each connection, inside TLS when the group
 // is encrypted, both sides send a hello and then a proof that they know the secret of the group. The side that
 // connected sends first. So an unauthenticated peer learns only that a port is used by a rank, and costs at
-// most its descriptor for stranger_hello_max.
+// most its descriptor for unauthenticated_hello_max.
 //
 // A rank may have several addresses (hosts on different networks): they are tried in sequence.
 //
@@ -33,7 +33,7 @@ class Contacts {
     int socket;  // index of the socket to that peer
     Wire wire;
   };
-  struct Trouble {
+  struct PeerError {
     int peer;
     Error error;
   };
@@ -55,7 +55,7 @@ class Contacts {
   // Returns how long poll may sleep before an attempt is due.
   Duration sleep_max() const;
   // Makes progress on all connections without blocking. Appends those that are established to `proved`.
-  std::optional<Trouble> advance(std::vector<Proved>& proved);
+  std::optional<PeerError> advance(std::vector<Proved>& proved);
 
   // Describes why there is no connection to a peer yet.
   std::string last_failure(int peer) const;
@@ -102,17 +102,17 @@ class Contacts {
   };
 
   void accept_all();
-  std::optional<Trouble> begin_attempts();
+  std::optional<PeerError> begin_attempts();
   // Starts to connect to the next address. Returns an empty socket when that failed at once.
   Socket begin_connecting(Attempt& attempt);
   // Returns an error when the failures mean that the peer is lost.
-  std::optional<Trouble> trouble_of(const Attempt& attempt) const;
+  std::optional<PeerError> peer_error_of(const Attempt& attempt) const;
   Result<bool> hear(Contact& contact);
   Result<bool> finish_connecting(Contact& contact);
   Result<void> answer_hello(Contact& contact);
-  std::optional<Trouble> failed(const Contact& contact, Error error);
+  std::optional<PeerError> failed(const Contact& contact, Error error);
   Hello fresh_hello(const Contact& contact) const;
-  size_t strangers() const;
+  size_t unauthenticated() const;
 
   const TcpOptions& options_;
   const std::shared_ptr<const TlsKey>

@@ -41,7 +41,7 @@ class Rendezvous {
       if (wanted(peer)) contacts_->want(peer, 0);
     }
     while (!complete()) {
-      if (late()) return nobody_came();
+      if (late()) return missing_ranks();
       if (auto came = look(); !came) return std::move(came).error();
     }
     auto transport =
@@ -70,7 +70,7 @@ class Rendezvous {
     return true;
   }
 
-  Error nobody_came() {
+  Error missing_ranks() {
     std::string missing;
     int first = -1;
     for (int peer = 0; peer < ranks(); ++peer) {
@@ -91,12 +91,12 @@ class Rendezvous {
     contacts_->add_events(events);
     TRY(wait(events, contacts_->sleep_max()));
     std::vector<Contacts::Proved> proved;
-    const auto trouble = contacts_->advance(proved);
+    const auto peer_error = contacts_->advance(proved);
     // A rank that connects twice has lost its first connection; the second one counts.
     for (auto& each : proved) {
       if (each.socket == 0) wires_[size_t(each.peer)] = std::move(each.wire);
     }
-    if (trouble) return Error(trouble->error).in(name_of(trouble->peer));
+    if (peer_error) return Error(peer_error->error).in(name_of(peer_error->peer));
     return ok();
   }
 

@@ -194,7 +194,7 @@ size_t TcpTransport::expect(int peer, Expected expected) {
 Result<void> TcpTransport::meet_contacts() {
   contacts_due_ = false;
   std::vector<Contacts::Proved> proved;
-  auto trouble = contacts_->advance(proved);
+  auto peer_error = contacts_->advance(proved);
   for (auto& each : proved) {
     Stream& stream = links_[size_t(each.peer)].streams[size_t(each.socket)];
     // A rank that connects twice has lost its first connection, unless that one was used.
@@ -203,8 +203,8 @@ Result<void> TcpTransport::meet_contacts() {
     busy_.push_back(each.peer);
     progressed();
   }
-  if (!trouble) return ok();
-  trouble->error.message = name(trouble->peer) + " is lost: " + trouble->error.message;
+  if (!peer_error) return ok();
+  peer_error->error.message = name(peer_error->peer) + " is lost: " + peer_error->error.message;
   // Other ranks may know the first cause.
   std::vector<Fault> faults;
   for (int peer = 0; peer < size(); ++peer) {
@@ -213,7 +213,7 @@ Result<void> TcpTransport::meet_contacts() {
       if (auto fault = pull(peer, stream)) faults.push_back(*std::move(fault));
     }
   }
-  faults.insert(faults.begin(), Fault{trouble->peer, std::move(trouble->error), false});
+  faults.insert(faults.begin(), Fault{peer_error->peer, std::move(peer_error->error), false});
   return blame(std::move(faults));
 }
 
