@@ -508,7 +508,7 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
   const Stage stage{stage_path()};
   const Json filter = TRY(
       make_system_call_filter(TRY(system_call_profile()), machine_architecture(), container_capabilities()));
-  TRY(make_bundle(spec, system, stage, {}, filter));  // checks the spec first
+  TRY(check_container(spec, system));
   TRY(os::make_directories(spec.directory, 0700));
   TRY(make_stage());
 
@@ -529,15 +529,15 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
   for (;;) {
     remove_what_we_made(spec.directory, layer_directory_of(spec));
     if (kind == RootKind::copy) TRY(copy_image(spec.image_root, spec.directory));
-    const auto bundle = TRY(make_bundle(spec, system, stage, ids.range, filter));
-    const ChildPlan plan = TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids.range,
-                                         ids.user_namespace.descriptor(), ids.identity_namespaces));
     TRY(os::make_directories(runtime_root(), 0700));
     TRY(os::remove_all(runtime_root() + "/" + name));  // of a killed predecessor
     if (kind == RootKind::overlay)
       for (const char* layer : {kUpperDirectory, kWorkDirectory})
         TRY(os::make_directories(layer_directory_of(spec) + "/" + layer, 0755));
+    const Bundle bundle = make_bundle(spec, system, stage, ids.range, filter);
     TRY(os::write_file(spec.directory + "/" + kConfigFile, dump(bundle.config), 0600));
+    const ChildPlan plan = TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids.range,
+                                         ids.user_namespace.descriptor(), ids.identity_namespaces));
     const os::File process_pipe = TRY(make_process_pipe(spec.directory));
     auto forked = TRY(fork_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
     if (forked.failure) {

@@ -76,7 +76,7 @@ Json id_mappings(const IdRange& ids, const std::vector<uint32_t>& pieces) {
   return mappings;
 }
 
-Result<void> check(const ContainerSpec& spec) {
+Result<void> check_paths(const ContainerSpec& spec) {
   if (spec.id.empty() ||
       spec.id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
           std::string::npos ||
@@ -95,6 +95,10 @@ Result<void> check(const ContainerSpec& spec) {
   for (const auto* path : {&spec.directory, &spec.layer_directory, &spec.image_root})
     if (path->find_first_of(",:\\") != std::string::npos)
       return invalid("invalid path " + *path + ": it must not contain ',', ':' or '\\'");
+  return ok();
+}
+
+Result<void> check_process(const ContainerSpec& spec) {
   if (spec.arguments.empty() || spec.arguments[0].empty())
     return invalid("a container needs a program to run");
   if (!is_clean_absolute(spec.working_directory))
@@ -108,6 +112,14 @@ Result<void> check(const ContainerSpec& spec) {
     if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos ||
         value.find('\0') != std::string::npos)
       return invalid("invalid environment variable (name or value): " + shorten(name, 80));
+  for (const auto& limit : spec.limits)
+    if (!resource_of(limit.name) || limit.soft > limit.hard)
+      return invalid("invalid limit " + shorten(limit.name, 40) + ": " + std::to_string(limit.soft) +
+                     " and " + std::to_string(limit.hard) + "");
+  return ok();
+}
+
+Result<void> check_mounts(const ContainerSpec& spec, const std::vector<SystemEntry>& system) {
   for (const auto& each : spec.mounts)
     if (!is_clean_absolute(each.destination) || each.destination == "/" ||
         (!each.source.empty() && !is_clean_absolute(each.source)))
@@ -116,11 +128,24 @@ Result<void> check(const ContainerSpec& spec) {
   for (const auto& device : spec.devices)
     if (!lies_below(device, "/dev") || !is_clean_absolute(device))
       return invalid("invalid device file: " + device);
-  for (const auto& limit : spec.limits)
-    if (!resource_of(limit.name) || limit.soft > limit.hard)
-      return invalid("invalid limit " + shorten(limit.name, 40) + ": " + std::to_string(limit.soft) +
-                     " and " + std::to_string(limit.hard) + "");
+  if (!spec.image_root.empty()) return ok();
+  // The runtime makes missing mount points, and would make them on the machine itself.
+  for (const auto& entry : system)
+    for (const auto& wanted : spec.mounts)
+      if (lies_below(wanted.destination, entry.path))
+        return invalid("invalid mount at " + wanted.destination + " of this machine: " + entry.path +
+                       (entry.kind == SystemEntry::Kind::link ? " is a link of its system"
+                                                              : " is part of its read-only system"));
   return ok();
+}
+
+// The share of the container's memory that a tmpfs may use.
+uint64_t part_of_memory(const ContainerSpec& spec, uint64_t divisor) {
+  const uint64_t part = spec.memory_bytes > 0
+                            ? std::max(kTmpfsBytesLeast, uint64_t(spec.memory_bytes) / divisor)
+                            : kTmpfsBytesUnlimited;
+  // The root and /tmp share the bytes that the job may write.
+  return spec.scratch_bytes_max ? std::min(part, spec.scratch_bytes_max / 2) : part;
 }
 
 }  // namespace
@@ -239,18 +264,9 @@ std::string tmpfs_limits(uint64_t bytes) {
   return "size=" + std::to_string(bytes) + "," + files_limit(bytes);
 }
 
-Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
-                           const Stage& stage, const std::optional<IdRange>& ids, const Json& filter) {
-  TRY(check(spec));
-  Bundle bundle;
-  const uint64_t memory = spec.memory_bytes > 0 ? uint64_t(spec.memory_bytes) : 0;
-  const auto part_of_memory = [&](uint64_t divisor) {
-    const uint64_t part = memory ? std::max(kTmpfsBytesLeast, memory / divisor) : kTmpfsBytesUnlimited;
-    // The root and /tmp share the bytes that the job may write.
-    return spec.scratch_bytes_max ? std::min(part, spec.scratch_bytes_max / 2) : part;
-  };
-  bundle.root_bytes = part_of_memory(4);
+namespace {
 
+Json mounts_of(const ContainerSpec& spec, const Stage& stage, const std::optional<IdRange>& ids) {
   const auto replaced = [&](std::string_view destination) {
     return std::any_of(spec.mounts.begin(), spec.mounts.end(),
                        [&](const Mount& m) { return m.destination == destination; });
@@ -270,17 +286,7 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
     mounts.push_back(mount("/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", "ro"}));
   else
     mounts.push_back(mount("/sys", "none", stage.sys(), {"bind"}));
-  if (spec.image_root.empty()) {
-    bundle.root = root_steps(system);
-    // The runtime makes missing mount points, and would make them on the machine itself.
-    for (const auto& entry : system)
-      for (const auto& wanted : spec.mounts)
-        if (lies_below(wanted.destination, entry.path))
-          return invalid("invalid mount at " + wanted.destination + " of this machine: " + entry.path +
-                         (entry.kind == SystemEntry::Kind::link ? " is a link of its system"
-                                                                : " is part of its read-only system"));
-  }
-  if (!replaced("/tmp")) mounts.push_back(tmpfs("/tmp", part_of_memory(2)));
+  if (!replaced("/tmp")) mounts.push_back(tmpfs("/tmp", part_of_memory(spec, 2)));
   // Staged mounts have their options already.
   for (size_t i = 0; i < spec.mounts.size(); i++) {
     const Mount& each = spec.mounts[i];
@@ -291,16 +297,14 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
   }
   for (size_t i = 0; i < spec.devices.size(); i++)
     mounts.push_back(mount(spec.devices[i], "none", stage.device(i), {"bind"}));
+  return mounts;
+}
 
+Json process_of(const ContainerSpec& spec, bool user_namespace) {
   Json environment = Json::array();
   for (const auto& [name, value] : spec.environment) environment.push_back(name + "=" + value);
   if (!spec.environment.contains("PATH"))
     environment.push_back("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-
-  Json namespaces =
-      Json::array({{{"type", "mount"}}, {{"type", "uts"}}, {{"type", "pid"}}, {{"type", "ipc"}}});
-  if (spec.network_namespace.empty()) namespaces.push_back({{"type", "network"}});
-  if (ids) namespaces.push_back({{"type", "user"}});
 
   const Json none = Json::array();
   Json limits = none;
@@ -309,62 +313,85 @@ Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEn
   for (const auto& limit : spec.limits)
     limits.push_back(
         {{"type", "RLIMIT_" + in_capitals(limit.name)}, {"hard", limit.hard}, {"soft", limit.soft}});
-  const Json given = ids ? Json(container_capabilities()) : none;
+  const Json given = user_namespace ? Json(container_capabilities()) : none;
   // Users other than root get none at first, as with other runtimes.
   const Json effective = spec.user_id == 0 ? given : none;
-  bundle.config = {
-      {"ociVersion", "1.0.2"},
-      {"process",
-       {{"terminal", false},
-        {"user", {{"uid", spec.user_id}, {"gid", spec.group_id}}},
-        {"args", spec.arguments},
-        {"env", environment},
-        {"cwd", spec.working_directory},
-        {"capabilities",
-         {{"bounding", given},
-          {"effective", effective},
-          {"inheritable", none},
-          {"permitted", effective},
-          {"ambient", none}}},
-        // A machine may forbid raising limits, so none is raised unless requested: the container has ours.
-        {"rlimits", limits},
-        {"noNewPrivileges", true},
-        {"oomScoreAdj", kOutOfMemoryScore}}},
-      {"root", {{"path", stage.root()}, {"readonly", spec.read_only_root}}},
-      {"hostname", spec.hostname},
-      {"mounts", mounts},
-      {"linux",
-       {{"namespaces", namespaces},
-        {"rootfsPropagation", "private"},
-        {"seccomp", filter},
-        {"maskedPaths",
-         {"/proc/acpi",
-          "/proc/asound",
-          "/proc/kcore",
-          "/proc/keys",
-          "/proc/key-users",
-          "/proc/latency_stats",
-          "/proc/timer_list",
-          "/proc/timer_stats",
-          "/proc/sched_debug",
-          "/proc/scsi",
-          "/proc/pressure",
-          "/proc/kallsyms",
-          "/proc/kmsg",
-          "/proc/vmallocinfo",
-          "/proc/config.gz",
-          "/sys/firmware",
-          "/sys/kernel",
-          "/sys/fs",
-          "/sys/devices/virtual/powercap",
-          "/sys/module"}},
-        {"readonlyPaths",
-         {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/driver"}}}}};
-  if (spec.hostname.empty()) bundle.config.erase("hostname");
+  return {{"terminal", false},
+          {"user", {{"uid", spec.user_id}, {"gid", spec.group_id}}},
+          {"args", spec.arguments},
+          {"env", environment},
+          {"cwd", spec.working_directory},
+          {"capabilities",
+           {{"bounding", given},
+            {"effective", effective},
+            {"inheritable", none},
+            {"permitted", effective},
+            {"ambient", none}}},
+          // A machine may forbid raising limits, so none is raised unless requested: the container has ours.
+          {"rlimits", limits},
+          {"noNewPrivileges", true},
+          {"oomScoreAdj", kOutOfMemoryScore}};
+}
+
+Json linux_of(const ContainerSpec& spec, const std::optional<IdRange>& ids, const Json& filter) {
+  Json namespaces =
+      Json::array({{{"type", "mount"}}, {{"type", "uts"}}, {{"type", "pid"}}, {{"type", "ipc"}}});
+  if (spec.network_namespace.empty()) namespaces.push_back({{"type", "network"}});
+  if (ids) namespaces.push_back({{"type", "user"}});
+  Json linux_part = {
+      {"namespaces", namespaces},
+      {"rootfsPropagation", "private"},
+      {"seccomp", filter},
+      {"maskedPaths",
+       {"/proc/acpi",
+        "/proc/asound",
+        "/proc/kcore",
+        "/proc/keys",
+        "/proc/key-users",
+        "/proc/latency_stats",
+        "/proc/timer_list",
+        "/proc/timer_stats",
+        "/proc/sched_debug",
+        "/proc/scsi",
+        "/proc/pressure",
+        "/proc/kallsyms",
+        "/proc/kmsg",
+        "/proc/vmallocinfo",
+        "/proc/config.gz",
+        "/sys/firmware",
+        "/sys/kernel",
+        "/sys/fs",
+        "/sys/devices/virtual/powercap",
+        "/sys/module"}},
+      {"readonlyPaths",
+       {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/driver"}}};
   if (ids) {
-    bundle.config["linux"]["uidMappings"] = id_mappings(*ids, ids->user_pieces);
-    bundle.config["linux"]["gidMappings"] = id_mappings(*ids, ids->group_pieces);
+    linux_part["uidMappings"] = id_mappings(*ids, ids->user_pieces);
+    linux_part["gidMappings"] = id_mappings(*ids, ids->group_pieces);
   }
+  return linux_part;
+}
+
+}  // namespace
+
+Result<void> check_container(const ContainerSpec& spec, const std::vector<SystemEntry>& system) {
+  TRY(check_paths(spec));
+  TRY(check_process(spec));
+  return check_mounts(spec, system);
+}
+
+Bundle make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system, const Stage& stage,
+                   const std::optional<IdRange>& ids, const Json& filter) {
+  Bundle bundle;
+  bundle.root_bytes = part_of_memory(spec, 4);
+  if (spec.image_root.empty()) bundle.root = root_steps(system);
+  bundle.config = {{"ociVersion", "1.0.2"},
+                   {"process", process_of(spec, ids.has_value())},
+                   {"root", {{"path", stage.root()}, {"readonly", spec.read_only_root}}},
+                   {"hostname", spec.hostname},
+                   {"mounts", mounts_of(spec, stage, ids)},
+                   {"linux", linux_of(spec, ids, filter)}};
+  if (spec.hostname.empty()) bundle.config.erase("hostname");
   return bundle;
 }
 

@@ -1,7 +1,7 @@
 // Makes the OCI bundle of a container as text: config.json from a spec, and the content of an empty root before the
 // runtime starts. Nothing here touches the machine: its mountable paths are an argument.
 //
-// Threads: pure functions. Errors: invalid, naming the member of the spec.
+// Threads: pure functions.
 #pragma once
 
 #include <optional>
@@ -70,11 +70,14 @@ struct Bundle {
 // The options that limit a tmpfs: its bytes, and its files, each of which takes kernel memory even when it is empty.
 std::string tmpfs_limits(uint64_t bytes);
 
+// Checks everything that a bundle is made of. Errors: invalid, naming the member of the spec.
+Result<void> check_container(const ContainerSpec& spec, const std::vector<SystemEntry>& system);
+
 // Makes the bundle. `ids`: of the container's user namespace; none: it has no user namespace and no capability.
-// `filter`: of system calls (system_call_filter.hpp). Requires: the caller has entered spec.network_namespace, if
-// given.
-Result<Bundle> make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
-                           const Stage& stage, const std::optional<IdRange>& ids, const Json& filter);
+// `filter`: of system calls (system_call_filter.hpp). Requires: check_container() accepts the spec; the caller has
+// entered spec.network_namespace, if given.
+Bundle make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system, const Stage& stage,
+                   const std::optional<IdRange>& ids, const Json& filter);
 
 // The capabilities of a container's root ("CAP_CHOWN"), if it has a user namespace.
 const std::vector<std::string>& container_capabilities();

@@ -26,6 +26,11 @@ const std::vector<SystemEntry> kSystem = {{"/usr", SystemEntry::Kind::directory,
 
 const IdRange kIds{kFirstRange, kIdsOfRange};
 
+Result<Bundle> bundle_of(const ContainerSpec& spec, const std::optional<IdRange>& ids) {
+  TRY(check_container(spec, kSystem));
+  return make_bundle(spec, kSystem, {"/stage"}, ids, Json::object());
+}
+
 Json mount_at(const Json& config, const std::string& destination) {
   for (const auto& mount : config["mounts"])
     if (mount["destination"] == destination) return mount;
@@ -33,7 +38,7 @@ Json mount_at(const Json& config, const std::string& destination) {
 }
 
 TEST(Bundle, GivesRootRightsOverItsOwnIdsOnly) {
-  const auto bundle = make_bundle(a_spec(), kSystem, {"/stage"}, kIds, Json::object());
+  const auto bundle = bundle_of(a_spec(), kIds);
   ASSERT_TRUE(bundle) << bundle.error().message;
   const Json& process = bundle->config["process"];
   EXPECT_EQ(process["noNewPrivileges"], true);
@@ -56,7 +61,7 @@ TEST(Bundle, GivesRootRightsOverItsOwnIdsOnly) {
 
 TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
   const IdRange ids{0, 1001, {1, 65535}, {1, 999, 500}};
-  const auto bundle = make_bundle(a_spec(), kSystem, {"/stage"}, ids, Json::object());
+  const auto bundle = bundle_of(a_spec(), ids);
   ASSERT_TRUE(bundle) << bundle.error().message;
   const auto told = [&](const char* map) {
     std::string text;
@@ -71,26 +76,24 @@ TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
 
 TEST(Bundle, LimitsProcessesByUserWhereItIsTold) {
   auto spec = a_spec();
-  EXPECT_TRUE(
-      make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object())->config["process"]["rlimits"].empty());
+  EXPECT_TRUE(bundle_of(spec, kIds)->config["process"]["rlimits"].empty());
   spec.pids_max = 5000;
   spec.pids_max_by_user = true;
   const Json expected = Json::array({{{"type", "RLIMIT_NPROC"}, {"hard", 5000}, {"soft", 5000}}});
-  EXPECT_EQ(make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object())->config["process"]["rlimits"],
-            expected);
+  EXPECT_EQ(bundle_of(spec, kIds)->config["process"]["rlimits"], expected);
 }
 
 TEST(Bundle, GivesAnotherUserNoRightToBeginWith) {
   auto spec = a_spec();
   spec.user_id = 1000;
-  const auto bundle = make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object());
+  const auto bundle = bundle_of(spec, kIds);
   ASSERT_TRUE(bundle);
   EXPECT_TRUE(bundle->config["process"]["capabilities"]["effective"].empty());
   EXPECT_TRUE(bundle->config["process"]["capabilities"]["permitted"].empty());
 }
 
 TEST(Bundle, GivesNoCapabilityWithoutAUserNamespace) {
-  const auto bundle = make_bundle(a_spec(), kSystem, {"/stage"}, {}, Json::object());
+  const auto bundle = bundle_of(a_spec(), {});
   ASSERT_TRUE(bundle);
   const Json& capabilities = bundle->config["process"]["capabilities"];
   for (const auto& [set, names] : capabilities.items()) EXPECT_TRUE(names.empty()) << set;
@@ -101,7 +104,7 @@ TEST(Bundle, GivesNoCapabilityWithoutAUserNamespace) {
 TEST(Bundle, MakesTheNamespacesThatAreNotGiven) {
   const auto made = [](const ContainerSpec& spec, const std::optional<IdRange>& ids) {
     std::set<std::string> types;
-    const auto bundle = make_bundle(spec, kSystem, {"/stage"}, ids, Json::object());
+    const auto bundle = bundle_of(spec, ids);
     if (bundle)
       for (const auto& each : bundle->config["linux"]["namespaces"]) {
         types.insert(each["type"].get<std::string>());
@@ -117,7 +120,7 @@ TEST(Bundle, MakesTheNamespacesThatAreNotGiven) {
 }
 
 TEST(Bundle, BindsTheMachinesOwnAndKeepsLinksAsLinks) {
-  const auto bundle = make_bundle(a_spec(), kSystem, {"/stage"}, kIds, Json::object());
+  const auto bundle = bundle_of(a_spec(), kIds);
   ASSERT_TRUE(bundle);
   std::map<std::string, std::string> bound, linked;
   for (const auto& step : bundle->root) {
@@ -136,7 +139,7 @@ TEST(Bundle, TakesMountsFromTheStageByTheirIndex) {
   spec.mounts = {
       {"/data/ml", "/opt/ml", false}, {"", "/scratch", false, 1 << 20}, {"/data/hosts", "/etc/hosts"}};
   spec.devices = {"/dev/nvidia0"};
-  const auto bundle = make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object());
+  const auto bundle = bundle_of(spec, kIds);
   ASSERT_TRUE(bundle);
   EXPECT_EQ(mount_at(bundle->config, "/opt/ml")["source"], "/stage/mount-0");
   EXPECT_EQ(mount_at(bundle->config, "/scratch")["type"], "tmpfs");
@@ -151,7 +154,7 @@ TEST(Bundle, LimitsBytesAndFilesInMemory) {
   spec.shared_memory_bytes = 1 << 30;
   spec.mounts = {{"", "/scratch", false, 1 << 20}};
   const auto options_of = [&](const char* destination) {
-    const auto bundle = make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object());
+    const auto bundle = bundle_of(spec, kIds);
     const auto found = mount_at(bundle->config, destination);
     std::set<std::string> options;
     for (const auto& option : found["options"]) options.insert(option);
@@ -168,7 +171,7 @@ TEST(Bundle, LimitsBytesAndFilesInMemory) {
   expect("/dev", "size=65536", "nr_inodes=1024");
   spec.scratch_bytes_max = 1 << 30;
   expect("/tmp", "size=536870912", "nr_inodes=131072");
-  EXPECT_EQ(make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object())->root_bytes, uint64_t{1} << 29);
+  EXPECT_EQ(bundle_of(spec, kIds)->root_bytes, uint64_t{1} << 29);
   EXPECT_EQ(tmpfs_limits(1 << 30), "size=1073741824,nr_inodes=262144");
 }
 
@@ -195,7 +198,7 @@ TEST(Bundle, NeverShowsSecrets) {
 TEST(Bundle, RefusesAMountBelowTheMachinesOwnSystem) {
   auto spec = a_spec();
   spec.mounts = {{"/somewhere", "/usr/lib/mine"}};
-  const auto bundle = make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object());
+  const auto bundle = bundle_of(spec, kIds);
   ASSERT_FALSE(bundle);
   EXPECT_EQ(bundle.error().kind, Kind::invalid);
 }
@@ -225,7 +228,7 @@ TEST(Bundle, RejectsInvalidSpecs) {
   for (const auto& [what, change] : cases) {
     auto spec = a_spec();
     change(spec);
-    EXPECT_FALSE(make_bundle(spec, kSystem, {"/stage"}, kIds, Json::object())) << what;
+    EXPECT_FALSE(bundle_of(spec, kIds)) << what;
   }
 }
 
