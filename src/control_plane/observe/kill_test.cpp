@@ -69,6 +69,18 @@ struct Acknowledged {
   ::_exit(9);
 }
 
+Result<std::vector<std::string>> read_all(Logs& logs, const StreamKey& key) {
+  std::vector<std::string> found;
+  ReadQuery query;
+  for (int pages = 0; pages < 1000; ++pages) {
+    const auto page = TRY(logs.read(key, query));
+    for (const auto& event : page.events) found.push_back(event.message);
+    if (query.position == page.end) break;
+    query.position = page.end;
+  }
+  return found;
+}
+
 TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
   TemporaryDirectory directory;
   SeededRandom random(7);
@@ -107,18 +119,12 @@ TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
       const uint64_t last = *(*logs)->last_batch(key_of(writer));
       EXPECT_GE(last, acknowledged[writer]);
       batches += last;
-      std::vector<std::string> expected, found;
+      std::vector<std::string> expected;
       for (uint64_t batch = 1; batch <= last; ++batch)
         for (const auto& event : lines_of(writer, batch)) expected.push_back(event.message);
-      ReadQuery query;
-      for (int pages = 0; pages < 1000; ++pages) {
-        const auto page = (*logs)->read(key_of(writer), query);
-        ASSERT_OK(page);
-        for (const auto& event : page->events) found.push_back(event.message);
-        if (query.position == page->end) break;
-        query.position = page->end;
-      }
-      ASSERT_EQ(found, expected) << "after kill " << kill;
+      const auto found = read_all(**logs, key_of(writer));
+      ASSERT_OK(found);
+      ASSERT_EQ(*found, expected) << "after kill " << kill;
     }
     auto metrics = open_metrics(directory.path() + "/metrics");
     ASSERT_OK(metrics);

@@ -55,6 +55,16 @@ int attach(const char* source, const char* target, uint64_t attributes, int user
   return error_number;
 }
 
+bool enter_cgroup(const char* processes) {
+  const int file = ::open(processes, O_WRONLY | O_CLOEXEC);
+  return file >= 0 && ::write(file, "0", 1) == 1;
+}
+
+bool enter_network(const char* network_namespace) {
+  const int file = ::open(network_namespace, O_RDONLY | O_CLOEXEC);
+  return file >= 0 && ::setns(file, CLONE_NEWNET) == 0 && ::close(file) == 0;
+}
+
 // The machine's memory: /dev/mem, kmem, port, kmsg, oldmem.
 bool is_machine_memory(dev_t device) {
   const unsigned minor_number = minor(device);
@@ -92,11 +102,9 @@ int ChildPlan::carry_out(size_t index) const {
   const int user_namespace = step.user_namespace >= 0 ? step.user_namespace : user_namespace_;
   bool well = false;
   switch (step.what) {
-    case What::enter_cgroup: {
-      const int file = ::open(first, O_WRONLY | O_CLOEXEC);
-      well = file >= 0 && ::write(file, "0", 1) == 1;
+    case What::enter_cgroup:
+      well = enter_cgroup(first);
       break;
-    }
     case What::private_mounts:
       // Slave rather than private: an unmount on the machine then does not fail because of us.
       well = ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
@@ -104,11 +112,9 @@ int ChildPlan::carry_out(size_t index) const {
     case What::unmount:
       well = ::umount2(first, MNT_DETACH) == 0;
       break;
-    case What::enter_network: {
-      const int file = ::open(first, O_RDONLY | O_CLOEXEC);
-      well = file >= 0 && ::setns(file, CLONE_NEWNET) == 0 && ::close(file) == 0;
+    case What::enter_network:
+      well = enter_network(first);
       break;
-    }
     case What::mount_tmpfs:
       well = ::mount("tmpfs", first, "tmpfs", MS_NOSUID | MS_NODEV, second) == 0;
       break;
@@ -168,6 +174,89 @@ Error ChildPlan::explain(size_t index, int error_number) const {
   return from_errno(kDoing[size_t(failed.what)] + (binds ? failed.second : failed.first), error_number);
 }
 
+namespace {
+
+// The root of a runtime: a tmpfs with directories, links and binds of the machine's own system.
+void add_system_root(ChildPlan& plan, const Bundle& bundle, const std::string& root, bool shifted) {
+  plan.add({What::mount_tmpfs, root, "mode=0755," + tmpfs_limits(bundle.root_bytes)});
+  plan.add({What::give, root});
+  for (const auto& step : bundle.root) {
+    const std::string path = root + "/" + step.path;
+    switch (step.kind) {
+      case RootStep::Kind::directory:
+        plan.add({What::make_directory, path, "", step.mode});
+        break;
+      case RootStep::Kind::file:
+        plan.add({What::make_file, path, "", step.mode});
+        break;
+      case RootStep::Kind::link:
+        plan.add({What::make_link, path, step.target});
+        break;
+      case RootStep::Kind::bind:
+        // Not by the container's ids: its root has the rights of root over its own files only, and files of this
+        // machine that only root may read stay unreadable.
+        plan.add({in_rootless_sandbox() ? What::bind_all : What::bind, path, step.target,
+                  MOUNT_ATTR_RDONLY | kHarmless});
+        continue;
+    }
+    if (shifted) plan.add({What::give, path});
+  }
+}
+
+void add_overlay(ChildPlan& plan, const ContainerSpec& spec, const Stage& stage, bool shifted) {
+  std::string lower = spec.image_root;
+  if (shifted) {
+    lower = stage.image();
+    plan.add({What::make_directory, lower, "", 0755});
+    plan.add({What::bind_mapped, lower, spec.image_root, MOUNT_ATTR_RDONLY | kHarmless, true});
+    plan.add({What::give, layer_directory_of(spec) + "/" + kUpperDirectory});
+  }
+  plan.add(
+      {What::mount_overlay, stage.root(),
+       "lowerdir=" + lower + ",upperdir=" + layer_directory_of(spec) + "/" + kUpperDirectory +
+           ",workdir=" + layer_directory_of(spec) + "/" + kWorkDirectory +
+           // The overlay's marks of removed files: in attributes that only root of the machine has, or in others.
+           (in_rootless_sandbox() ? ",userxattr" : ""),
+       0, true});
+}
+
+// Binds a file or directory of the machine into the stage.
+Result<void> stage_one(ChildPlan& plan, const std::string& source, const std::string& target, What what,
+                       unsigned attributes, int mapped_by = -1) {
+  struct stat status;
+  if (::stat(source.c_str(), &status) != 0) return from_errno("reading the status of " + source);
+  if (S_ISDIR(status.st_mode))
+    plan.add({What::make_directory, target, "", 0755});
+  else
+    plan.add({What::make_file, target, "", 0644});
+  plan.add({what, target, source, attributes, false, mapped_by});
+  return ok();
+}
+
+Result<void> add_mounts(ChildPlan& plan, const ContainerSpec& spec, const Stage& stage, bool shifted,
+                        const std::vector<int>& identity_namespaces) {
+  for (size_t i = 0; i < spec.mounts.size(); i++) {
+    const Mount& each = spec.mounts[i];
+    if (each.source.empty()) continue;
+    // A read-only mount works with the overflow user's rights; a writable one needs an owner in the container. An included
+    // mount may be of a FUSE file system and the like, which cannot be mapped.
+    const What what = in_rootless_sandbox()                          ? What::bind_all
+                      : !shifted                                     ? What::bind
+                      : each.read_only || came_along(spec.mounts, i) ? What::bind_mapped_or_not
+                                                                     : What::bind_mapped;
+    TRY(stage_one(plan, each.source, stage.mount(i), what,
+                  kHarmless | (each.read_only ? MOUNT_ATTR_RDONLY : 0),
+                  i < identity_namespaces.size() ? identity_namespaces[i] : -1));
+  }
+  for (size_t i = 0; i < spec.devices.size(); i++) {
+    TRY(check_device(spec.devices[i]));
+    TRY(stage_one(plan, spec.devices[i], stage.device(i), What::bind, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  }
+  return ok();
+}
+
+}  // namespace
+
 Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, const Stage& stage,
                             const Cgroup& cgroup, RootKind kind, std::optional<IdRange> ids,
                             int user_namespace, const std::vector<int>& identity_namespaces) {
@@ -191,80 +280,17 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
   plan.add({What::make_directory, root, "", 0755});
   switch (kind) {
     case RootKind::tmpfs:
-      plan.add({What::mount_tmpfs, root, "mode=0755," + tmpfs_limits(bundle.root_bytes)});
-      plan.add({What::give, root});
-      for (const auto& step : bundle.root) {
-        const std::string path = root + "/" + step.path;
-        switch (step.kind) {
-          case RootStep::Kind::directory:
-            plan.add({What::make_directory, path, "", step.mode});
-            break;
-          case RootStep::Kind::file:
-            plan.add({What::make_file, path, "", step.mode});
-            break;
-          case RootStep::Kind::link:
-            plan.add({What::make_link, path, step.target});
-            break;
-          case RootStep::Kind::bind:
-            // Not by the container's ids: its root has the rights of root over its own files only, and files of this
-            // machine that only root may read stay unreadable.
-            plan.add({in_rootless_sandbox() ? What::bind_all : What::bind, path, step.target,
-                      MOUNT_ATTR_RDONLY | kHarmless});
-            continue;
-        }
-        if (shifted) plan.add({What::give, path});
-      }
+      add_system_root(plan, bundle, root, shifted);
       break;
-    case RootKind::overlay: {
-      std::string lower = spec.image_root;
-      if (shifted) {
-        lower = stage.image();
-        plan.add({What::make_directory, lower, "", 0755});
-        plan.add({What::bind_mapped, lower, spec.image_root, MOUNT_ATTR_RDONLY | kHarmless, true});
-        plan.add({What::give, layer_directory_of(spec) + "/" + kUpperDirectory});
-      }
-      plan.add(
-          {What::mount_overlay, root,
-           "lowerdir=" + lower + ",upperdir=" + layer_directory_of(spec) + "/" + kUpperDirectory +
-               ",workdir=" + layer_directory_of(spec) + "/" + kWorkDirectory +
-               // The overlay's marks of removed files: in attributes that only root of the machine has, or in others.
-               (in_rootless_sandbox() ? ",userxattr" : ""),
-           0, true});
+    case RootKind::overlay:
+      add_overlay(plan, spec, stage, shifted);
       break;
-    }
     case RootKind::copy:
       plan.add({shifted ? What::bind_mapped : What::bind, root, spec.directory + "/" + kCopyDirectory,
                 kHarmless, true});
       break;
   }
-
-  const auto stage_one = [&](const std::string& source, const std::string& target, What what,
-                             unsigned attributes, int mapped_by = -1) -> Result<void> {
-    struct stat status;
-    if (::stat(source.c_str(), &status) != 0) return from_errno("reading the status of " + source);
-    if (S_ISDIR(status.st_mode))
-      plan.add({What::make_directory, target, "", 0755});
-    else
-      plan.add({What::make_file, target, "", 0644});
-    plan.add({what, target, source, attributes, false, mapped_by});
-    return ok();
-  };
-  for (size_t i = 0; i < spec.mounts.size(); i++) {
-    const Mount& each = spec.mounts[i];
-    if (each.source.empty()) continue;
-    // A read-only mount works with the overflow user's rights; a writable one needs an owner in the container. An included
-    // mount may be of a FUSE file system and the like, which cannot be mapped.
-    const What what = in_rootless_sandbox()                          ? What::bind_all
-                      : !shifted                                     ? What::bind
-                      : each.read_only || came_along(spec.mounts, i) ? What::bind_mapped_or_not
-                                                                     : What::bind_mapped;
-    TRY(stage_one(each.source, stage.mount(i), what, kHarmless | (each.read_only ? MOUNT_ATTR_RDONLY : 0),
-                  i < identity_namespaces.size() ? identity_namespaces[i] : -1));
-  }
-  for (size_t i = 0; i < spec.devices.size(); i++) {
-    TRY(check_device(spec.devices[i]));
-    TRY(stage_one(spec.devices[i], stage.device(i), What::bind, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
-  }
+  TRY(add_mounts(plan, spec, stage, shifted, identity_namespaces));
   if (!spec.network_namespace.empty()) {
     plan.add({What::make_directory, stage.sys(), "", 0755});
     plan.add({What::mount_sysfs, stage.sys()});
