@@ -96,7 +96,7 @@ def test_ranks_of_one_machine_meet_at_a_port_of_their_run() -> None:
     [
         (OMPI, "", "the address of their rendezvous is unknown"),
         ({**OMPI, "OMPI_COMM_WORLD_RANK": "4"}, "", "rank 4 of 4"),
-        ({**OMPI, "OMPI_COMM_WORLD_RANK": "x"}, "", "not a number"),
+        ({**OMPI, "OMPI_COMM_WORLD_RANK": "x"}, "", "OMPI_COMM_WORLD_RANK"),
         ({**OMPI, "TRAINYARD_MEETING": "nowhere"}, "", "HOST:PORT"),
         ({"HOROVOD_GLOO_RENDEZVOUS_ADDR": "a"}, "", "HOROVOD_GLOO_RENDEZVOUS_PORT is not set"),
         ({}, "{", "resourceconfig"),

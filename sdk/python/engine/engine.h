@@ -16,9 +16,26 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Larger whenever anything below changes: the Python beside it asks first. */
-#define TRAINYARD_ENGINE_VERSION 4
+#define TRAINYARD_ENGINE_VERSION 5
 int32_t engine_version(void);
 const char* engine_error(void);
+
+/* How this process was launched: collectives/launch.hpp, with the ports of horovod. */
+typedef struct {
+  int32_t rank, ranks;
+  int32_t local_rank, local_ranks; /* -1: unknown */
+  const char* meeting_host;        /* one of the three, where there is more than one rank; the others are empty */
+  int32_t meeting_port;
+  const char* folder;
+  const char* service_host; /* of horovodrun */
+  int32_t service_port;
+  int32_t elastic; /* the service gives rank and ranks, too */
+  const char* secret;
+  const char* told_by;
+} engine_launch;
+/* variables: NAME=VALUE each, and null at the end. hosts: of resourceconfig.json, and null at the end; null without that
+ * file. 0, or -1. The texts live until the thread's next call of this function. */
+int32_t engine_read_launch(const char* const* variables, const char* const* hosts, int32_t current_host, engine_launch* launch);
 
 typedef struct {
   int32_t rank, ranks;

@@ -57,9 +57,8 @@ constexpr const char* run_names[] = {"TRAINYARD_SECRET", "TRAINING_JOB_ARN", "TO
 uint16_t port_for(std::string_view run) { return uint16_t(20000 + fnv1a(run) % 20000); }
 
 Result<void> read_local(const Variables& variables, const char* rank, const char* ranks, Launch& launch) {
-  if (!variables(rank) || !variables(ranks)) return ok();
-  launch.local_rank = TRY(number(variables, rank));
-  launch.local_ranks = TRY(number(variables, ranks));
+  if (variables(rank)) launch.local_rank = TRY(number(variables, rank));
+  if (variables(ranks)) launch.local_ranks = TRY(number(variables, ranks));
   return ok();
 }
 

@@ -1,6 +1,6 @@
 // Determines how the ranks of a program find each other, from the environment of their launcher: horovodrun, torchrun, an MPI
-// launcher, SageMaker's resourceconfig.json, or our own variables. C++ and the C interface use it;
-// horovod/common/launch.py of sdk/python reads the same variables for Python.
+// launcher, SageMaker's resourceconfig.json, or our own variables. The only reader of these variables: C++, the C interface
+// and Python's horovod use it.
 //
 //   TRAINYARD_RANK, TRAINYARD_RANKS     rank and number of ranks; override all others but those of horovodrun.
 //                                       TRAINYARD_LOCAL_RANK, TRAINYARD_LOCAL_RANKS: of those on this machine

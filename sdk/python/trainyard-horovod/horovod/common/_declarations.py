@@ -9,7 +9,24 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-TRAINYARD_ENGINE_VERSION = 4
+TRAINYARD_ENGINE_VERSION = 5
+
+
+class Launch(ctypes.Structure):
+    _fields_ = [
+        ("rank", ctypes.c_int32),
+        ("ranks", ctypes.c_int32),
+        ("local_rank", ctypes.c_int32),
+        ("local_ranks", ctypes.c_int32),
+        ("meeting_host", ctypes.c_char_p),
+        ("meeting_port", ctypes.c_int32),
+        ("folder", ctypes.c_char_p),
+        ("service_host", ctypes.c_char_p),
+        ("service_port", ctypes.c_int32),
+        ("elastic", ctypes.c_int32),
+        ("secret", ctypes.c_char_p),
+        ("told_by", ctypes.c_char_p),
+    ]
 
 
 class Options(ctypes.Structure):
@@ -82,6 +99,15 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "engine_error": (
         ctypes.c_char_p,
         [],
+    ),
+    "engine_read_launch": (
+        ctypes.c_int32,
+        [
+            ctypes.POINTER(ctypes.c_char_p),
+            ctypes.POINTER(ctypes.c_char_p),
+            ctypes.c_int32,
+            ctypes.POINTER(Launch),
+        ],
     ),
     "engine_join": (
         ctypes.c_void_p,

@@ -14,6 +14,7 @@ import trainyard
 
 from horovod.common._declarations import (
     TRAINYARD_ENGINE_VERSION,
+    Launch,
     Options,
     Request,
     Seat,
@@ -21,7 +22,7 @@ from horovod.common._declarations import (
 )
 from horovod.common.exceptions import HorovodInternalError
 
-__all__ = ["Engine", "Options", "Request", "Seat", "library", "said"]
+__all__ = ["Engine", "Launch", "Options", "Request", "Seat", "library", "said"]
 
 VERSION = TRAINYARD_ENGINE_VERSION
 _LIBRARY = os.path.join(os.path.dirname(os.path.abspath(trainyard.__file__)), "_engine.so")
