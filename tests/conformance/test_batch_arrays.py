@@ -87,10 +87,11 @@ def test_an_array_runs_once_for_each_index(
     monkeypatch.setenv("AWS_DATA_PATH", server.env["AWS_DATA_PATH"])
     own = server.boto("trainyard")
     (mine,) = own.list_jobs(NameContains=array)["Jobs"]
-    assert mine["Array"]["Succeeded"] == 3 and "Cost" not in mine, (
-        "in a list nobody adds up ten thousand children"
-    )
-    assert float(own.describe_job(JobName=array)["Cost"]["Amount"]) >= 0
+    assert mine["Array"]["Succeeded"] == 3
+    described = own.describe_job(JobName=array)["Cost"]
+    assert float(described["Amount"]) > 0
+    assert mine["Cost"] == described, "the sum of its children"
+    assert own.list_jobs(NameContains=array)["Jobs"][0]["Cost"] == described, "as it was kept"
 
 
 def test_a_child_that_fails_is_tried_again_by_itself_and_fails_its_array(

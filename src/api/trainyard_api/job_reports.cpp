@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <memory>
 
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "domain/array.hpp"
 #include "domain/price.hpp"
 #include "domain/stage.hpp"
@@ -22,7 +24,9 @@ constexpr int64_t kJobsDefault = 20;
 constexpr size_t kScanJobs = 200;        // read from the ledger at a time, with a filter by tag
 constexpr size_t kScanJobsMax = 20'000;  // read for one page; the client continues with its token
 constexpr size_t kReportJobsMax = 1'000'000;
-constexpr size_t kUsageHostsMax = 128;  // hosts whose usage is read for one response
+constexpr size_t kListedChildrenMax = 20'000;  // read for the costs of one list: about a second
+constexpr size_t kArrayCostsMax = 10'000;      // kept of arrays that have ended
+constexpr size_t kUsageHostsMax = 128;         // hosts whose usage is read for one response
 constexpr Duration kUsageSpan = 60min;
 constexpr Duration kUsagePeriod = 1min;
 constexpr const char* kUsageMetrics[] = {"CPUUtilization", "MemoryUtilization", "DiskUtilization",
@@ -115,6 +119,45 @@ Result<std::vector<own::Metric>> metrics_of(observe::Metrics& metrics, const dom
   return out;
 }
 
+// Replaces the cost of an array's own record by the sum of its children's.
+void put_cost(const domain::Cost& sum, own::Job& out) {
+  out.cost->amount = decimal(sum.millionths);
+  out.cost->on_demand_amount = decimal(sum.on_demand_millionths);
+}
+
+// The summed costs of arrays' children for lists. Those of an array that has ended are kept, since they change no more.
+//
+// Threads: callable from any.
+class ArrayCosts {
+ public:
+  // Nothing: there are more children than `children_left`, which counts down.
+  Result<std::optional<domain::Cost>> of(const domain::PriceTable& prices, control::Control& control,
+                                         const domain::Job& array, Instant now, size_t& children_left) {
+    {
+      const MutexLock lock(mutex_);
+      if (const auto kept = ended_.find(array.number); kept != ended_.end())
+        return std::optional(kept->second);
+    }
+    if (array.children_made > children_left) return std::optional<domain::Cost>();
+    children_left -= array.children_made;
+    domain::Cost sum;
+    TRY(each_child(control, array, array.children_made, [&](const domain::Job& child) -> Result<void> {
+      sum.add(cost_of_job(prices, child, now));
+      return {};
+    }));
+    if (array.finished()) {
+      const MutexLock lock(mutex_);
+      if (ended_.size() >= kArrayCostsMax) ended_.clear();
+      ended_.emplace(array.number, sum);
+    }
+    return std::optional(sum);
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<domain::JobNumber, domain::Cost> ended_ GUARDED_BY(mutex_);
+};
+
 // Adds the metrics and the cost of an array's children, which the array's own record does not have.
 Result<void> add_children(const Settings& settings, const Services& services, const domain::Job& array,
                           Instant now, own::Job& out) {
@@ -132,8 +175,7 @@ Result<void> add_children(const Settings& settings, const Services& services, co
     }
     return {};
   }));
-  out.cost->amount = decimal(cost.millionths);
-  out.cost->on_demand_amount = decimal(cost.on_demand_millionths);
+  put_cost(cost, out);
   if (by_name.empty()) return {};
   out.array->metrics.emplace();
   for (auto& [name, metric] : by_name) out.array->metrics->push_back(std::move(metric));
@@ -189,8 +231,21 @@ bool has_tag(const std::vector<domain::Tag>& tags, const std::string& key,
   });
 }
 
+// Adds the progress and the cost of an array to its line. Beyond the limit for one response, arrays have no cost.
+Result<void> add_array(const Settings& settings, const Services& services, ArrayCosts& costs,
+                       const domain::Job& array, Instant now, size_t& children_left, own::Job& out) {
+  out.array = TRY(progress_of(services.control, array));
+  const auto cost = TRY(costs.of(settings.prices, services.control, array, now, children_left));
+  if (cost)
+    put_cost(*cost, out);
+  else
+    out.cost.reset();
+  return {};
+}
+
 Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Services& services,
-                                         const Context& context, const own::ListJobsRequest& request) {
+                                         ArrayCosts& costs, const Context& context,
+                                         const own::ListJobsRequest& request) {
   using domain::JobState;
   ledger::JobQuery query;
   query.region = context.region;
@@ -206,6 +261,7 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
 
   own::ListJobsResponse out;
   out.jobs.emplace();
+  size_t children_left = kListedChildrenMax;
   for (size_t scanned = 0; scanned < kScanJobsMax;) {
     // With a filter by tag, a page of the ledger may have no matching job.
     query.jobs_max = request.tag_key_equals ? std::min(kScanJobs, wanted - out.jobs->size()) : wanted;
@@ -219,12 +275,10 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
         continue;
       // The ledger does not store pending reasons.
       const auto live = services.control.find(kept.key);
-      own::Job& each = out.jobs->emplace_back(
-          shown(settings, live ? **live : kept, tags, context.own_time(kept.clock_offset)));
+      const Instant now = context.own_time(kept.clock_offset);
+      own::Job& each = out.jobs->emplace_back(shown(settings, live ? **live : kept, tags, now));
       if (each.failure_reason) each.failure_reason = listed_failure(*each.failure_reason);
-      if (!kept.is_array()) continue;
-      out.jobs->back().array = TRY(progress_of(services.control, kept));
-      out.jobs->back().cost.reset();  // the cost is its children's, which are too many for a list
+      if (kept.is_array()) TRY(add_array(settings, services, costs, kept, now, children_left, each));
     }
     scanned += page->jobs.size();
     query.token = page->next_token;
@@ -386,8 +440,9 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
 }  // namespace
 
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services) {
-  table.add<own::ListJobs>([&](const Context& context, const own::ListJobsRequest& request) {
-    return list_jobs(settings, services, context, request);
+  table.add<own::ListJobs>([&, costs = std::make_shared<ArrayCosts>()](const Context& context,
+                                                                       const own::ListJobsRequest& request) {
+    return list_jobs(settings, services, *costs, context, request);
   });
   table.add<own::DescribeJob>([&](const Context& context, const own::DescribeJobRequest& request) {
     return describe_job(settings, services, context, request);
