@@ -79,6 +79,29 @@ def meeting(nodes: int = 2, main: int = 0, **more: Any) -> dict[str, Any]:
     return of_nodes("exec python3 /fsx/meet.py", nodes, main, **(FSX | more))
 
 
+def test_nodes_and_containers_have_network_interfaces(
+    cluster: Server, batch: BaseClient, queue: str
+) -> None:
+    script = "python3 -c 'import socket; print(socket.gethostbyname(socket.gethostname()))'"
+    job = submit(batch, queue, of_nodes(script))
+    assert wait_until(batch, job)["status"] == "SUCCEEDED"
+    seen = set()
+    for index in range(2):
+        node = describe(batch, f"{job}#{index}")["container"]
+        (interface,) = node["networkInterfaces"]
+        (line,) = [
+            event["message"]
+            for event in cluster.boto("logs").get_log_events(
+                logGroupName="/aws/batch/job", logStreamName=node["logStreamName"]
+            )["events"]
+            if not event["message"].startswith("trainyard:")
+        ]
+        assert interface["privateIpv4Address"] == line
+        assert re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", interface["attachmentId"])
+        seen.add((interface["privateIpv4Address"], interface["attachmentId"]))
+    assert len(seen) == 2
+
+
 def test_nodes_meet_and_the_job_is_its_main_node(
     cluster: Server, batch: BaseClient, queue: str
 ) -> None:

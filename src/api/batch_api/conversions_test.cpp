@@ -305,6 +305,31 @@ TEST(BatchNodes, AreDescribedOneByOne) {
   }
 }
 
+TEST(BatchNodes, AddressesAreNetworkInterfaces) {
+  const auto spec = spec_of(job(), nodes(3, 1, {"0:"}));
+  ASSERT_TRUE(spec);
+  domain::Job made;
+  made.key = {"eu-west-1", "the-id"};
+  made.account = "123456789012";
+  made.spec = *spec;
+  made.state = domain::JobState::active;
+  made.attempts.emplace_back().hosts.resize(3);
+  made.attempts[0].hosts[0].address = "10.1.0.2";
+  made.attempts[0].hosts[1].address = "fd00::2";
+  const auto first = *describe_node(made, 0)->container->network_interfaces;
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].private_ipv4_address, "10.1.0.2");
+  EXPECT_FALSE(first[0].ipv6_address);
+  EXPECT_EQ(first[0].attachment_id->size(), 36u);
+  EXPECT_EQ(first[0].attachment_id,
+            describe_node(made, 0)->container->network_interfaces->at(0).attachment_id);
+  const auto second = *describe_node(made, 1)->container->network_interfaces;
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].ipv6_address, "fd00::2");
+  EXPECT_NE(second[0].attachment_id, first[0].attachment_id);
+  EXPECT_TRUE(describe_node(made, 2)->container->network_interfaces->empty()) << "not known yet";
+}
+
 TEST(BatchSpec, WhatItConsumesAndHowUrgentItIsIsTheRequestsWordFirst) {
   auto definition = container();
   definition.scheduling_priority = 3;

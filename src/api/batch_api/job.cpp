@@ -11,6 +11,7 @@
 #include "batch_api/container.hpp"
 #include "batch_api/conversions.hpp"
 #include "batch_api/empty_lists.hpp"
+#include "batch_api/network_interfaces.hpp"
 #include "batch_api/nodes.hpp"
 #include "control/control.hpp"
 #include "domain/stage.hpp"
@@ -65,6 +66,7 @@ batch::AttemptDetail describe_attempt(const domain::Job& job, const domain::Atte
   detail.container.emplace();
   if (end.exit_code) detail.container->exit_code = *end.exit_code;
   detail.container->reason = unless_empty(end.reason);
+  detail.container->network_interfaces = network_interfaces_of(job, attempt, main_of(job));
   detail.container->task_arn = reconcile::task_arn(job, attempt, main_of(job));
   detail.container->container_instance_arn = reconcile::container_instance_arn(job, attempt, main_of(job));
   if (attempt.training_started) {
@@ -78,8 +80,10 @@ batch::AttemptDetail describe_attempt(const domain::Job& job, const domain::Atte
 
 void describe_container(const domain::Job& job, batch::JobDetail& detail) {
   if (!detail.container) detail.container.emplace();
+  detail.container->network_interfaces.emplace();
   const domain::Attempt* attempt = job.attempt();
   if (!attempt) return;
+  detail.container->network_interfaces = network_interfaces_of(job, *attempt, 0);
   detail.container->task_arn = reconcile::task_arn(job, *attempt, 0);
   detail.container->container_instance_arn = reconcile::container_instance_arn(job, *attempt, 0);
   if (attempt->training_started) {

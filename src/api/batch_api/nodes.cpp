@@ -7,6 +7,7 @@
 #include "batch/status.hpp"
 #include "batch_api/container.hpp"
 #include "batch_api/conversions.hpp"
+#include "batch_api/network_interfaces.hpp"
 #include "control/control.hpp"
 #include "operations/listed_failure.hpp"
 #include "reconcile/state.hpp"
@@ -225,8 +226,10 @@ Result<batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex
     TRY(read_container(container, *detail.container));
   }
   if (summary.container) detail.container->exit_code = summary.container->exit_code;
+  detail.container->network_interfaces.emplace();
   const domain::Attempt* attempt = job.attempt();
   if (!attempt) return detail;
+  detail.container->network_interfaces = network_interfaces_of(job, *attempt, host);
   if (std::string reason = whole_reason(job, *attempt, host); !reason.empty())
     detail.container->reason = std::move(reason);
   detail.container->task_arn = reconcile::task_arn(job, *attempt, host);

@@ -205,6 +205,17 @@ TEST(Control, FactsAreAppliedOnceAndInOrder) {
   EXPECT_EQ(yard.find("a")->attempt()->hosts[0].state, HostState::preparing);
 }
 
+TEST(Control, AHostsAddressIsKept) {
+  Yard yard;
+  ASSERT_TRUE(yard.create(Yard::job("a", 1)));
+  wire::StateFact fact;
+  fact.state = HostState::preparing;
+  fact.address = "10.1.0.2";
+  ASSERT_TRUE(yard.report("a", 0, fact));
+  yard.walk("a", 0, HostState::running);
+  EXPECT_EQ(yard.find("a")->attempt()->hosts[0].address, "10.1.0.2");
+}
+
 TEST(Control, AHostThatSeemsToHangIsNamedInTheStatus) {
   Yard yard;
   ASSERT_TRUE(yard.create(Yard::job("a")));

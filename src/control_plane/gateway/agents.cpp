@@ -66,8 +66,17 @@ constexpr size_t kMetricNameBytesMax = 255;  // as CloudWatch
 constexpr size_t kFactMessageBytesMax =
     16'384;  // FailureReason has 1,024 characters, and a tail of the log before it
 constexpr size_t kFactUriBytesMax = 4'096;     // of S3: a bucket and a key
+constexpr size_t kAddressBytesMax = 45;        // of IPv6, with an IPv4 part
 constexpr size_t kProgressThingsMax = 64;      // of one host: its channels, its image, its model
 constexpr size_t kProgressNameBytesMax = 300;  // "channel " and AWS's longest name
+
+// True for the digits and separators of an IPv4 or IPv6 address. It is shown, never used.
+bool looks_like_address(std::string_view text) {
+  return !text.empty() && text.size() <= kAddressBytesMax &&
+         text.find_first_not_of(text.find(':') == std::string_view::npos
+                                    ? "0123456789."
+                                    : "0123456789abcdefABCDEF:.") == std::string_view::npos;
+}
 
 class AgentServer final : public Agents, private Shells {
  public:
@@ -281,6 +290,7 @@ class AgentServer final : public Agents, private Shells {
     wire::StateFact told = fact;
     if (told.message.size() > kFactMessageBytesMax)
       told.message = shorten(told.message, kFactMessageBytesMax);
+    if (!looks_like_address(told.address)) told.address.clear();
     control_.report(
         session->attempt, session->host, std::move(told),
         [this, here, session](Result<control::FactApplied> applied) {

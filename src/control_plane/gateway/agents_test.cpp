@@ -286,6 +286,7 @@ TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
       wire::MetricBatch{2, {{"loss", far, 0.5, false}, {std::string(1'000'000, 'm'), before, 1, true}}});
   say(link, wire::Progress{"image", UINT64_MAX, UINT64_MAX, false});
   wire::StateFact fact{1, before, HostState::running, std::string(1'000'000, 'x'), INT32_MIN};
+  fact.address = "10.1.0.2\n" + std::string(1'000'000, '1');
   say(link, fact);
   EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2 state:1");
   const auto page = *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
@@ -296,6 +297,7 @@ TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
   const auto job = *control->find({"us-east-1", "a"});
   EXPECT_LT(dump(progress_json(*job)).size(), 100'000u);
   EXPECT_GE(job->attempt()->hosts[1].state_since, job->created);
+  EXPECT_EQ(job->attempt()->hosts[1].address, "");
   fact.number = 2;
   fact.model_uri = "s3://" + std::string(10'000, 'b');
   say(link, fact);

@@ -61,6 +61,7 @@ constexpr auto kFact = json_record<Fact>("fact", [](auto& side, auto& command) {
   side.if_set("model_uri", fact.model_uri);
   side.if_set("output_uri", fact.output_uri);
   side.if_set("stopped", fact.stopped, parse_stop_cause);
+  side.if_set("address", fact.address);
 });
 
 constexpr auto kLose = json_record<Lose>("lose", [](auto& side, auto& lose) {

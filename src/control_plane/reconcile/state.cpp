@@ -241,6 +241,7 @@ class Applying {
     const Instant happened = std::clamp(fact.at, std::min(host.state_since, at_), at_);
     host.state = *state;
     host.state_since = happened;
+    if (!fact.address.empty()) host.address = fact.address;
     if (fact.exit_code) host.exit_code = fact.exit_code;
     if (fact.stopped != StopCause::none) host.stopped = fact.stopped;
     // The agent enforced the time limit while the server was away.

@@ -145,7 +145,11 @@ Event Agent::wait_event() {
 
 void Agent::carry_out(const Action& action) {
   if (const auto* report = std::get_if<Report>(&action)) {
-    world_.facts.state(report->fact);
+    wire::StateFact fact = report->fact;
+    // Release 0.1.0 does not know the field.
+    if (fact.state == domain::HostState::preparing && order_.wire_version >= 2)
+      fact.address = context_.place.address;
+    world_.facts.state(std::move(fact));
   } else if (const auto* ordered = std::get_if<Work>(&action)) {
     work(ordered->stage);
   } else if (std::holds_alternative<Interrupt>(action)) {

@@ -241,6 +241,22 @@ TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
   EXPECT_EQ(spec_.arguments, std::vector<std::string>{"train"});
 }
 
+TEST_F(AgentTest, ItsAddressIsReportedOnce) {
+  place_.address = "10.1.0.2";
+  start([](Played::Hands&) { return 0; });
+  finish();
+  for (const auto& fact : said_.states())
+    EXPECT_EQ(fact.address, fact.state == HostState::preparing ? "10.1.0.2" : "");
+}
+
+TEST_F(AgentTest, AServerOfTheFirstReleaseIsSentNoAddress) {
+  place_.address = "10.1.0.2";
+  order_.wire_version = 1;
+  start([](Played::Hands&) { return 0; });
+  finish();
+  for (const auto& fact : said_.states()) EXPECT_EQ(fact.address, "");
+}
+
 TEST_F(AgentTest, AFailureKeepsOutputDataOnly) {
   start([this](Played::Hands&) {
     leave("model/w.bin", "weights");
