@@ -112,10 +112,11 @@ class LocalLauncher final : public SteppedLauncher {
     if (is_removing(places_.attempt(gang.attempt))) drain();
     auto started = start(gang);
     if (!started && started.error().kind == Kind::exhausted && !waiting().empty()) {
-      // Addresses that will be free in a moment.
-      (void)remove(gang.attempt);
-      drain();
-      started = start(gang);
+      // Addresses that will be free in a moment. Agents that could not be ended must not be forgotten.
+      if (remove(gang.attempt)) {
+        drain();
+        started = start(gang);
+      }
     }
     if (started) return started;
     const auto removed = remove(gang.attempt);

@@ -139,6 +139,25 @@ TEST_F(LocalFaults, ALateRemovalDoesNotTakeTheNextStartOfTheSameAttempt) {
   EXPECT_FALSE(files_.exists(attempt_path(1)));
 }
 
+TEST_F(LocalFaults, AnAgentThatCannotBeEndedIsNotForgotten) {
+  auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang(1, 2)));
+  ASSERT_TRUE(launcher->remove({1, 1}));  // its addresses are free in a moment
+  size_t starts = 0;
+  machine_.before = [&](const std::string& step) -> Result<void> {
+    if (step == "kill") return unavailable("not now");
+    if (step == "start an agent" && ++starts == 2) return exhausted("too many processes");
+    return ok();
+  };
+  EXPECT_FALSE(launcher->ensure(gang(2, 2)));
+  EXPECT_EQ(machine_.running(), 1u) << "it is not started a second time";
+  machine_.before = [](const std::string&) { return ok(); };
+  ASSERT_TRUE(launcher->remove({2, 1}));
+  work(*launcher);
+  EXPECT_EQ(machine_.running(), 0u);
+  EXPECT_TRUE(machine_.links().empty());
+}
+
 TEST_F(LocalFaults, AFailedStartKeepsItsRecordUntilItsNetworkIsGone) {
   auto launcher = server();
   failing_ = {"start an agent", "remove networks"};
