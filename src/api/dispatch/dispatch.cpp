@@ -14,6 +14,7 @@
 #include "dispatch/all_operations.hpp"
 #include "dispatch/api.hpp"
 #include "dispatch/body.hpp"
+#include "dispatch/match.hpp"
 #include "dispatch/post_form.hpp"
 #include "dispatch/remote.hpp"
 #include "dispatch/s3_exchange.hpp"
@@ -55,9 +56,7 @@ class Api final : public net::Handler {
   // of the body, a valid signature.
   Choice choose(const net::RequestHead& head) override {
     auto admitted = std::make_shared<Admitted>();
-    admitted->route = is_shell_request(head)
-                          ? Route{Protocol::json, &shapes::trainyard::kService, nullptr, "Shell"}
-                          : route(all_services(), head);
+    admitted->route = match(table_, head);
     const shapes::Service* service = admitted->route.service;
     if (!service)
       return refuse(head, admitted->route, unknown_operation(nullptr, admitted->route.operation_name));
@@ -68,10 +67,15 @@ class Api final : public net::Handler {
                 .finding = std::move(admitted)};
     auto signer = authenticator_.check_head(*service, head, services_.clock.now());
     if (!signer) return refuse(head, admitted->route, signer.failure(*service));
-    Choice choice{intake_of(head, admitted->route), settings_.body_bytes_max, {}, signer->principal.name, {}};
+    Choice choice{intake_of(admitted->route, signer->claim.scope.region),
+                  settings_.body_bytes_max,
+                  {},
+                  signer->principal.name,
+                  {}};
     if (choice.intake == net::Intake::streamed && !signer->verified)
       return refuse(head, admitted->route,
                     invalid_request("Missing required header for this request: x-amz-content-sha256"));
+    if (service->name == "s3") match_s3(table_, head, admitted->route);
     admitted->signer = std::move(*signer);
     choice.finding = std::move(admitted);
     return choice;
@@ -89,22 +93,6 @@ class Api final : public net::Handler {
     if (!signer) return refused(signer.failure(*admitted.route.service));
     admitted.signer = std::move(*signer);
     return Choice{.tenant = admitted.signer.principal.name};
-  }
-
-  // Requests that may block run on a thread of the pool.
-  net::Intake intake_of(const net::RequestHead& head, const Route& where) const {
-    if (is_shell_request(head) || where.protocol == Protocol::rest_xml) return net::Intake::streamed;
-    bool blocking = remotes_.may_be_for_another(head);
-    if (where.operation) {
-      const Entry* entry = table_.find(*where.operation);
-      blocking = blocking || (entry && entry->runs == Runs::blocking);
-    } else if (where.service && where.protocol == Protocol::query) {
-      for (const auto& operation : where.service->operations) {
-        const Entry* entry = table_.find(operation);
-        blocking = blocking || (entry && entry->runs == Runs::blocking);
-      }
-    }
-    return blocking ? net::Intake::blocking : net::Intake::buffered;
   }
 
   void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
@@ -126,7 +114,7 @@ class Api final : public net::Handler {
     guarded(
         stream.head(),
         [&](Call& call, Signer& signer) {
-          if (is_shell_request(stream.head())) return run_shell(call, signer, stream, reply);
+          if (call.route.shell) return run_shell(call, signer, stream, reply);
           const Admitted& admitted = admitted_of(stream.head());
           if (admitted.form) return run_form(call, signer, *admitted.form, stream);
           run_s3(call, signer, stream);
@@ -138,7 +126,7 @@ class Api final : public net::Handler {
   // The state of a request.
   struct Call {
     const net::RequestHead& head;
-    Route route;
+    Match route;
     Context context;
     std::chrono::nanoseconds begun;
     // ARNs for the audit log, known once the input is decoded. Shared with the call that answers later.
@@ -149,7 +137,7 @@ class Api final : public net::Handler {
 
   // The result of choose().
   struct Admitted {
-    Route route;
+    Match route;
     Signer signer;
     std::unique_ptr<PostForm> form;  // S3's POST; nullptr: another request
   };
@@ -160,7 +148,14 @@ class Api final : public net::Handler {
     return **admitted;
   }
 
-  Call begin(const net::RequestHead& head, Route where) {
+  // Requests that may block run on a thread of the pool.
+  net::Intake intake_of(const Match& match, const std::string& region) const {
+    if (match.shell || match.protocol == Protocol::rest_xml) return net::Intake::streamed;
+    return may_block(table_, match) || remotes_.is_for_another(match, region) ? net::Intake::blocking
+                                                                              : net::Intake::buffered;
+  }
+
+  Call begin(const net::RequestHead& head, Match where) {
     Call call{head, std::move(where), {}, services_.clock.monotonic()};
     call.context.now = services_.clock.now();
     call.context.clock_offset = services_.control.clock_offset();
@@ -169,7 +164,7 @@ class Api final : public net::Handler {
     return call;
   }
 
-  Choice refuse(const net::RequestHead& head, const Route& where, const Failure& failure) {
+  Choice refuse(const net::RequestHead& head, const Match& where, const Failure& failure) {
     return {.refusal = fail(begin(head, where), failure)};
   }
 
@@ -250,11 +245,12 @@ class Api final : public net::Handler {
       auto read = read_form(call.head.method == "GET" ? call.head.query() : std::string_view(body));
       if (!read) return reply(fail(call, unreadable_body(service, read.error().message)));
       parameters = std::move(*read);
+      std::string operation;
       for (const auto& [name, value] : parameters)
-        if (name == "Action") call.route.operation_name = value;
-      call.route.operation = find_operation(service, call.route.operation_name);
+        if (name == "Action") operation = value;
+      match_name(table_, operation, call.route);
     }
-    const Entry* entry = call.route.operation ? table_.find(*call.route.operation) : nullptr;
+    const Entry* entry = call.route.entry;
     if (!entry || !entry->call)
       return reply(fail(call, unknown_operation(&service, call.route.operation_name)));
     if (is_throttled(call, *entry)) return reply(fail(call, throttled(service)));
@@ -419,7 +415,7 @@ class Api final : public net::Handler {
   // "" = unknown.
   static std::string_view name_of(const Call& call) {
     if (call.route.operation) return call.route.operation->name;
-    return is_shell_request(call.head) ? std::string_view(call.route.operation_name) : std::string_view();
+    return call.route.shell ? std::string_view(call.route.operation_name) : std::string_view();
   }
 
   void audit(const Call& call, int status, std::string_view code) {
@@ -429,86 +425,86 @@ class Api final : public net::Handler {
                    call.host});
   }
 
-  // -- S3, on a stream's thread: bodies are streamed, and choose() has verified the signature
+  // -- S3, on a stream's thread: bodies are streamed, and choose() has verified the signature and found the operation
 
   void run_s3(Call& call, const Signer& signer, net::Stream& stream) {
     const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
     const shapes::Service& s3 = *call.route.service;
     accept(call, signer);
-    const bool remote = remotes_.is_for_another(call.route, call.context.region);
-    auto address = read_s3_address(call.head);
-    if (!address)
-      return reply(
-          s3_failure(400, "InvalidURI", "Couldn't parse the specified URI: " + address.error().message));
-    std::string missing;
-    call.route.operation = find_s3_operation(s3, call.head, *address, missing);
-    const Entry* entry = call.route.operation ? table_.find(*call.route.operation) : nullptr;
-    if (!entry)
-      return reply(
-          unknown_operation(&s3, missing.empty() ? std::string(call.route.operation->name) : missing));
-    if (is_throttled(call, *entry)) return reply(throttled(s3));
-    // Authorise before the body is read, if the head identifies the resources.
-    const bool by_head = !AccessTable::needs_body(*entry->shape);
+    if (call.route.failure) return reply(*call.route.failure);
+    const Entry& entry = *call.route.entry;
+    if (is_throttled(call, entry)) return reply(throttled(s3));
     if (auto refused = refuse_peer(call)) return reply(*refused);
+    const bool remote = remotes_.is_for_another(call.route, call.context.region);
     const auto on_behalf = remote ? on_behalf_of(call) : Result<std::string>(std::string());
     if (!on_behalf) return reply(failure_of(s3, on_behalf.error()));
-    if (by_head && !call.context.principal.owner()) {
-      const Decode head_only = [&](void* input) -> std::optional<Failure> {
-        if (auto failure = decode_s3(*entry, call.head, *address, "", input, true)) return failure;
-        note_resources(call, input);
-        return authorizer_.check(call.context, *entry->shape, input);
-      };
-      if (auto refused = entry->inspect(head_only)) return reply(*refused);
-    } else if (remote && !call.context.principal.owner()) {
-      return reply(access_denied(s3, "User: " + call.context.principal.arn +
-                                         " is not authorized to perform " + std::string(entry->shape->name) +
-                                         " in a region that is another server"));
-    }
+    if (auto refused = refuse_by_head(call, remote)) return reply(*refused);
 
     auto body = Body::open(stream, signer);
     if (!body) return reply(malformed_authentication(s3, body.error().message));
-    if (remote) {
-      Remotes::Streamed streamed;
-      const auto passed =
-          remotes_.pass_s3(stream, *address, **body, call.context.region, *on_behalf, streamed);
-      if (streamed.started) return record(call, streamed.status, passed ? "" : "broken off");
-      return reply((*body)->failure() ? *(*body)->failure() : failure_of(s3, passed.error()));
-    }
-    S3Exchange ends(call.head, *entry->shape, call.context.request_id, settings_.blank_interval, stream,
-                    **body);
+    if (!remote) return run_s3_here(call, stream, **body);
+    Remotes::Streamed streamed;
+    const auto passed =
+        remotes_.pass_s3(stream, call.route.address, **body, call.context.region, *on_behalf, streamed);
+    if (streamed.started) return record(call, streamed.status, passed ? "" : "broken off");
+    reply((*body)->failure() ? *(*body)->failure() : failure_of(s3, passed.error()));
+  }
+
+  // Authorises a request before its body is read, if the head identifies the resources.
+  std::optional<Failure> refuse_by_head(const Call& call, bool remote) {
+    if (call.context.principal.owner()) return {};
+    const Entry& entry = *call.route.entry;
+    if (!AccessTable::needs_body(*entry.shape))
+      return entry.inspect([&](void* input) -> std::optional<Failure> {
+        if (auto failure = decode_s3(call, "", input, true)) return failure;
+        note_resources(call, input);
+        return authorizer_.check(call.context, *entry.shape, input);
+      });
+    if (!remote) return {};
+    return access_denied(*call.route.service,
+                         "User: " + call.context.principal.arn + " is not authorized to perform " +
+                             std::string(entry.shape->name) + " in a region that is another server");
+  }
+
+  void run_s3_here(Call& call, net::Stream& stream, Body& body) {
+    const shapes::Service& s3 = *call.route.service;
+    const Entry& entry = *call.route.entry;
+    const S3Address& address = call.route.address;
+    S3Exchange ends(call.head, *entry.shape, call.context.request_id, settings_.blank_interval, stream, body);
     const auto finish_with = [&](net::Response response, std::optional<uint64_t> content_length) {
       if (!ends.head_sent()) return finish_s3(call, stream, std::move(response), content_length);
       (void)!ends.write_rest(response.body);  // a disconnected client needs no answer
     };
     const Finish finish = [&](const void* output, const Failure* failure) {
       // The body's own failure is the cause of the operation's failure, so it is reported.
-      if (failure) return finish_with(fail(call, (*body)->failure() ? *(*body)->failure() : *failure), {});
-      S3Reply made = s3_reply(*call.route.operation, output, call.context.request_id);
+      if (failure) return finish_with(fail(call, body.failure() ? *body.failure() : *failure), {});
+      S3Reply made = s3_reply(*entry.shape, output, call.context.request_id);
       record(call, made.response.status, "");
-      const auto name = call.route.operation->name;
+      const auto name = entry.shape->name;
       if (services_.campaigns &&
           (name == "PutObject" || name == "CopyObject" || name == "CompleteMultipartUpload"))
-        services_.campaigns->object_created(address->bucket, address->key);
+        services_.campaigns->object_created(address.bucket, address.key);
       finish_with(std::move(made.response), made.content_length);
     };
     const Decode decode = [&](void* input) -> std::optional<Failure> {
       std::string text;
-      if (entry->runs != Runs::streamed) {
-        auto read = (*body)->read_whole(settings_.body_bytes_max);
+      if (entry.runs != Runs::streamed) {
+        auto read = body.read_whole(settings_.body_bytes_max);
         if (!read)
           return read.error().kind == Kind::exhausted ? too_large(s3, settings_.body_bytes_max)
                                                       : failure_of(s3, read.error());
         text = std::move(*read);
       }
-      if (auto failure = decode_s3(*entry, call.head, *address, text, input, false)) return failure;
+      if (auto failure = decode_s3(call, text, input, false)) return failure;
       note_resources(call, input);
-      return by_head ? std::nullopt : authorizer_.check(call.context, *entry->shape, input);
+      return AccessTable::needs_body(*entry.shape) ? authorizer_.check(call.context, *entry.shape, input)
+                                                   : std::nullopt;
     };
-    if (entry->stream) {
-      entry->stream(call.context, decode, ends, finish);
+    if (entry.stream) {
+      entry.stream(call.context, decode, ends, finish);
       if (ends.started()) record(call, ends.status(), "");
     } else {
-      entry->call(call.context, decode, finish);
+      entry.call(call.context, decode, finish);
     }
   }
 
@@ -516,15 +512,17 @@ class Api final : public net::Handler {
   void run_form(const Call& posted, const Signer& signer, PostForm& form, net::Stream& stream) {
     Call call{form.put_head(), posted.route, posted.context, posted.begun};
     call.route.operation = &shapes::s3::PutObject::shape();
-    const Entry* entry = table_.find(*call.route.operation);
+    call.route.entry = table_.find(*call.route.operation);
+    call.route.address = form.address();
+    const Entry* entry = call.route.entry;
     const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
     accept(call, signer);
     if (is_throttled(call, *entry)) return reply(throttled(*call.route.service));
     if (remotes_.is_for_another(call.route, call.context.region))
       return reply(not_implemented("Forms for a region that is another server"));
-    S3Address address = form.address();
+    const S3Address& address = call.route.address;
     const Decode decode = [&](void* input) -> std::optional<Failure> {
-      if (auto failure = decode_s3(*entry, call.head, address, "", input, false)) return failure;
+      if (auto failure = decode_s3(call, "", input, false)) return failure;
       note_resources(call, input);
       return authorizer_.check(call.context, *entry->shape, input);
     };
@@ -541,16 +539,17 @@ class Api final : public net::Handler {
     });
   }
 
-  std::optional<Failure> decode_s3(const Entry& entry, const net::RequestHead& head, S3Address& address,
-                                   const std::string& body, void* input, bool head_only) {
-    const shapes::Shape* shape = entry.shape->input;
+  std::optional<Failure> decode_s3(const Call& call, const std::string& body, void* input, bool head_only) {
+    const shapes::OperationShape& operation = *call.route.operation;
+    const S3Address& address = call.route.address;
+    const shapes::Shape* shape = operation.input;
     if (!shape) return {};
-    const NameValues headers = without_chunked_encoding(head.headers.fields());
+    const NameValues headers = without_chunked_encoding(call.head.headers.fields());
     const RestRequest request{
         {{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body};
     if (auto read = read_rest(*shape, request, input); !read)
       return read.error().message.starts_with("the XML")
-                 ? unreadable_body(*entry.shape->service,
+                 ? unreadable_body(*operation.service,
                                    "The XML you provided was not well-formed or did not validate against our "
                                    "published schema")
                  : invalid_argument(read.error().message);

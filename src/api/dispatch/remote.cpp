@@ -90,12 +90,6 @@ bool is_global(const shapes::Service* service) {
   return !service || service->name == "sts" || service->name == "iam";
 }
 
-bool Remotes::may_be_for_another(const net::RequestHead& head) const {
-  if (regions_.empty()) return false;
-  const auto claim = signing::read_claim(head.target, head.headers.fields());
-  return claim && *claim && regions_.count((*claim)->scope.region) > 0;
-}
-
 bool Remotes::is_for_another(const Route& route, const std::string& region) const {
   return !is_global(route.service) && regions_.count(region) > 0;
 }

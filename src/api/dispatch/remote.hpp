@@ -27,8 +27,7 @@ class Remotes {
  public:
   Remotes(const RemoteRegions& regions, Clock& clock) : regions_(regions), forwarder_(clock) {}
 
-  // Returns whether the request may be forwarded, and so must run on a thread that may block. Reads the unverified head.
-  bool may_be_for_another(const net::RequestHead& head) const;
+  // Returns whether the request is forwarded, and so must run on a thread that may block.
   bool is_for_another(const Route& route, const std::string& region) const;
 
   // Forwards a whole request of any service except S3. `body`: as it was signed. Errors: unavailable, denied.
