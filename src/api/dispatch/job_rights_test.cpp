@@ -91,18 +91,28 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
   EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", job).status, 200);
 }
 
-TEST(JobKeys, AreRefusedEverythingElseInAwsWords) {
+const std::string kJobs = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/";
+
+// A job's own keys, with requests that it may not make.
+struct JobKeysAreRefused : ::testing::Test {
   World world;
   const Signing job = world.keys_of("mnist-1");
-  const auto expect = [&](const in_memory::Reply& reply, const std::string& action,
-                          const std::string& resource) {
+
+  static void expect(const in_memory::Reply& reply, const std::string& action, const std::string& resource) {
     const std::string text =
         "User: arn:aws:sts::123456789012:assumed-role/trainer/SageMaker-j17a1 is not authorized to "
         "perform: " +
         action + " on resource: " + resource + " because no ";
     EXPECT_NE(reply.body.find("AccessDenied"), std::string::npos) << reply.body;
     EXPECT_NE(reply.body.find(text), std::string::npos) << action << "\n" << reply.body;
-  };
+  }
+  ~JobKeysAreRefused() override {
+    EXPECT_EQ(world.control.jobs.size(), 2u);
+    EXPECT_TRUE(world.control.interruptions.empty());
+  }
+};
+
+TEST_F(JobKeysAreRefused, ObjectsOfOthers) {
   struct Attack {
     std::string method, target, action, resource;
     signing::HeaderList headers = {};
@@ -152,22 +162,25 @@ TEST(JobKeys, AreRefusedEverythingElseInAwsWords) {
     expect(world.s3(attack.method, attack.target, attack.body, job, attack.headers), attack.action,
            attack.resource);
   EXPECT_EQ(world.s3("GET", "/bob/secret").body, "bytes");
+}
 
-  const std::string jobs = "arn:aws:sagemaker:eu-west-1:123456789012:training-job/";
+TEST_F(JobKeysAreRefused, JobsOfOthers) {
   const auto sagemaker = [&](const std::string& operation, const std::string& body) {
     return world.json("SageMaker." + operation, body, "sagemaker", job);
   };
-  expect(sagemaker("CreateTrainingJob", create_body("mine")), "sagemaker:CreateTrainingJob", jobs + "mine");
+  expect(sagemaker("CreateTrainingJob", create_body("mine")), "sagemaker:CreateTrainingJob", kJobs + "mine");
   expect(sagemaker("DescribeTrainingJob", R"({"TrainingJobName":"rival"})"), "sagemaker:DescribeTrainingJob",
-         jobs + "rival");
+         kJobs + "rival");
   expect(sagemaker("DescribeTrainingJob", R"({"TrainingJobName":"never"})"), "sagemaker:DescribeTrainingJob",
-         jobs + "never");
+         kJobs + "never");
   expect(sagemaker("StopTrainingJob", R"({"TrainingJobName":"mnist-1"})"), "sagemaker:StopTrainingJob",
-         jobs + "mnist-1");
+         kJobs + "mnist-1");
   expect(sagemaker("ListTrainingJobs", "{}"), "sagemaker:ListTrainingJobs", "*");
-  expect(sagemaker("ListTags", R"({"ResourceArn":")" + jobs + R"(rival"})"), "sagemaker:ListTags",
-         jobs + "rival");
+  expect(sagemaker("ListTags", R"({"ResourceArn":")" + kJobs + R"(rival"})"), "sagemaker:ListTags",
+         kJobs + "rival");
+}
 
+TEST_F(JobKeysAreRefused, LogsOfOthers) {
   const std::string group =
       "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/TrainingJobs:log-stream:";
   const auto logs = [&](const std::string& operation, const std::string& more) {
@@ -187,7 +200,9 @@ TEST(JobKeys, AreRefusedEverythingElseInAwsWords) {
   expect(logs("DescribeLogStreams", ""), "logs:DescribeLogStreams", group);
   expect(logs("DescribeLogStreams", R"(,"logStreamNamePrefix":"mnist-1")"), "logs:DescribeLogStreams",
          group + "mnist-1");
+}
 
+TEST_F(JobKeysAreRefused, MetricsOfOthers) {
   const std::string metric =
       "Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1.MetricName=loss&"
       "MetricData.member.1.Value=1";
@@ -196,7 +211,9 @@ TEST(JobKeys, AreRefusedEverythingElseInAwsWords) {
                              "MetricData.member.1.Dimensions.member.1.Value=rival",
                     "monitoring", job),
          "cloudwatch:PutMetricData", "*");
+}
 
+TEST_F(JobKeysAreRefused, EverythingElse) {
   expect(world.batch("describejobs", R"({"jobs":["x"]})", job), "batch:DescribeJobs",
          "arn:aws:batch:eu-west-1:123456789012:job/x");
   expect(world.batch("submitjob", R"({"jobName":"a","jobQueue":"q","jobDefinition":"d"})", job),
@@ -209,15 +226,13 @@ TEST(JobKeys, AreRefusedEverythingElseInAwsWords) {
     return world.json("Trainyard." + operation, body, "trainyard", job);
   };
   expect(own("InterruptTrainingJob", R"({"TrainingJobName":"rival"})"), "trainyard:InterruptTrainingJob",
-         jobs + "rival");
+         kJobs + "rival");
   expect(own("ListJobs", "{}"), "trainyard:ListJobs", "*");
   expect(own("GetCostReport", R"({"GroupBy":"user"})"), "trainyard:GetCostReport", "*");
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");
   const auto shell = *world.send(
       signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "", "trainyard", world.clock.at, job));
-  expect(shell, "trainyard:Shell", jobs + "rival");
-  EXPECT_EQ(world.control.jobs.size(), 2u);
-  EXPECT_TRUE(world.control.interruptions.empty());
+  expect(shell, "trainyard:Shell", kJobs + "rival");
 }
 
 TEST(JobKeys, EndWithTheirAttempt) {

@@ -82,6 +82,13 @@ TEST(Peers, APrincipalHasTheRightsThatItHasHere) {
   expect_refused(world.get("/data/train/part-0", World::header(limited), world.peer), "session policy");
 }
 
+struct Attack {
+  const char* about;
+  const Signing& by;
+  signing::HeaderList headers;
+  const char* text;
+};
+
 TEST(Peers, WhatIsRefused) {
   World world;
   const Signing bob{{"AKIAbob", "bob-secret", ""}, "eu-west-1"};
@@ -101,12 +108,6 @@ TEST(Peers, WhatIsRefused) {
                                       .person = "region-us"});
   Delegation chained = World::ann();
   chained.peer_key_id = "AKIAOTHER";
-  struct Attack {
-    const char* about;
-    const Signing& by;
-    signing::HeaderList headers;
-    const char* text;
-  };
   const Attack attacks[] = {
       {"a user who is no peer", bob, World::header(World::ann()),
        "user/bob is not authorized to make requests"},
