@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <future>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -20,6 +19,7 @@
 #include "agent/uplink.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "containers/container.hpp"
 #include "containers/exec.hpp"
 #include "containers/gpu_memory.hpp"
@@ -93,7 +93,7 @@ class SignalWatch {
     thread_ = std::thread([this] {
       int number = 0;
       while (sigwait(&signals_, &number) == 0 && number != SIGUSR1) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         asked_ = true;
         if (agent_) agent_->fence();
       }
@@ -101,12 +101,12 @@ class SignalWatch {
   }
   // Sets the agent to notify; nullptr: none. An agent that is set after the signal is notified at once.
   void tell(agent::Agent* agent) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     agent_ = agent;
     if (agent_ && asked_) agent_->fence();
   }
   bool asked() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return asked_;
   }
   ~SignalWatch() {
@@ -117,9 +117,9 @@ class SignalWatch {
 
  private:
   sigset_t signals_{};
-  std::mutex mutex_;
-  agent::Agent* agent_ = nullptr;  // guarded by mutex_
-  bool asked_ = false;             // guarded by mutex_
+  Mutex mutex_;
+  agent::Agent* agent_ GUARDED_BY(mutex_) = nullptr;
+  bool asked_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -7,13 +7,13 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/random.hpp"
+#include "base/thread_safety.hpp"
 #include "dispatch/not_ready.hpp"
 #include "net/http_server.hpp"
 #include "trainyard/probes.hpp"
@@ -27,7 +27,7 @@ class LateHandler final : public net::Handler {
   void open(net::Handler& handler) { handler_.store(&handler, std::memory_order_release); }
   // Keeps the first reason.
   void fail(const std::string& why) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (failure_.empty()) failure_ = why;
     failed_.store(true, std::memory_order_release);
   }
@@ -53,13 +53,13 @@ class LateHandler final : public net::Handler {
   std::string why_not_ready(const net::Handler* handler) const {
     if (!handler) return "the server is starting";
     if (!failed_.load(std::memory_order_acquire)) return "";
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return failure_;
   }
 
   Random& random_;
-  mutable std::mutex mutex_;
-  std::string failure_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string failure_ GUARDED_BY(mutex_);
   std::atomic<bool> failed_ = false;
   std::atomic<net::Handler*> handler_{nullptr};
 };

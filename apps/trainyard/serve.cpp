@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "audit/audit.hpp"
@@ -17,6 +16,7 @@
 #include "auth/temporary_keys.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "config/config.hpp"
 #include "containers/image.hpp"
 #include "containers/rootless_sandbox.hpp"
@@ -67,19 +67,19 @@ constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
 class Ending {
  public:
   void because(const std::string& why) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (why_) return;
     why_ = why;
     ::kill(::getpid(), SIGTERM);
   }
   std::optional<std::string> why() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return why_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::optional<std::string> why_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::optional<std::string> why_ GUARDED_BY(mutex_);
 };
 
 // Blocks signals before any thread starts, so that no thread is interrupted; the main thread waits for them.

@@ -5,12 +5,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/disk_reserve.hpp"
+#include "base/thread_safety.hpp"
 #include "config/config.hpp"
 #include "control/control.hpp"
 #include "launch/local/local.hpp"
@@ -27,17 +27,17 @@ class Reloadable {
  public:
   explicit Reloadable(Part part) : part_(std::move(part)) {}
   Part operator()() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return part_;
   }
   void take(Part part) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     part_ = std::move(part);
   }
 
  private:
-  mutable std::mutex mutex_;
-  Part part_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  Part part_ GUARDED_BY(mutex_);
 };
 
 struct ReloadableSettings {

@@ -1,14 +1,13 @@
 #include "auth/auth.hpp"
 
 #include <algorithm>
-#include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "auth/delegation.hpp"
 #include "auth/temporary_keys.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::api {
 namespace {
@@ -34,9 +33,9 @@ bool is_signature_version_2(const net::RequestHead& head) {
 }  // namespace
 
 struct Authenticator::KeyCache {
-  std::shared_mutex mutex;
-  std::unordered_map<std::string, std::string>
-      keys;  // "id/date/region/service/secret" -> key; guarded by mutex
+  SharedMutex mutex;
+  std::unordered_map<std::string, std::string> keys
+      GUARDED_BY(mutex);  // "id/date/region/service/secret" -> key
 
   std::string get(std::string_view secret, const signing::Claim& claim) {
     std::string name = claim.access_key_id;
@@ -57,11 +56,11 @@ struct Authenticator::KeyCache {
  private:
   std::string get(std::string name, std::string_view secret, const signing::Claim& claim) {
     {
-      const std::shared_lock lock(mutex);
+      const ReaderLock lock(mutex);
       if (const auto found = keys.find(name); found != keys.end()) return found->second;
     }
     std::string key = signing::verification_key(secret, claim);
-    const std::unique_lock lock(mutex);
+    const WriterLock lock(mutex);
     if (keys.size() >= kCachedKeysMax) keys.clear();  // removes those of past days and finished jobs
     keys.emplace(std::move(name), key);
     return key;

@@ -1,7 +1,6 @@
 #include "auth/authorizer.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <unordered_map>
 
 #include "auth/job_policy.hpp"
@@ -9,6 +8,7 @@
 #include "auth/temporary_keys.hpp"
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "policy/managed.hpp"
 
 namespace trainyard::api {
@@ -53,19 +53,20 @@ struct Authorizer::Rights {
   std::vector<SharedPolicies> kept;
 };
 
-// Caches parsed policies that are not in the snapshot of identities. Threads: guarded by mutex.
+// Caches parsed policies that are not in the snapshot of identities. Threads: callable from anywhere.
 struct Authorizer::Cache {
-  std::mutex mutex;
-  std::unordered_map<std::string, SharedPolicies> policies;  // by job and attempt, or by text
+  Mutex mutex;
+  std::unordered_map<std::string, SharedPolicies> policies
+      GUARDED_BY(mutex);  // by job and attempt, or by text
 
   template <class Make>
   SharedPolicies get(const std::string& name, const Make& make) {
     {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       if (const auto found = policies.find(name); found != policies.end()) return found->second;
     }
     SharedPolicies made = make();
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (policies.size() >= kCachedPolicies) policies.clear();
     policies.insert_or_assign(name, made);
     return made;

@@ -1,12 +1,12 @@
 #include "auth/delegated_access.hpp"
 
-#include <mutex>
 #include <unordered_map>
 
 #include "auth/authorizer.hpp"
 #include "auth/delegation.hpp"
 #include "auth/principals.hpp"
 #include "base/check.hpp"
+#include "base/thread_safety.hpp"
 #include "shapes/trainyard.hpp"
 
 namespace trainyard::api {
@@ -32,8 +32,8 @@ struct DelegatedAccess::State {
     signing::Keys keys;
     Instant at;
   };
-  mutable std::mutex mutex;
-  mutable std::unordered_map<std::string, Made> made;  // by record; guarded by mutex
+  mutable Mutex mutex;
+  mutable std::unordered_map<std::string, Made> made GUARDED_BY(mutex);  // by record
 
   // The record of the first owner, for old campaigns without a record: only an owner could start them.
   std::string owner_record() const {
@@ -66,7 +66,7 @@ DelegatedAccess::~DelegatedAccess() = default;
 signing::Keys DelegatedAccess::keys_for(const campaign::Principal& principal) const {
   const std::string record = principal.record.empty() ? state_->owner_record() : principal.record;
   const Instant now = state_->services.clock.now();
-  const std::lock_guard lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   const auto found = state_->made.find(record);
   // The clock may have been set back.
   if (found != state_->made.end() && now >= found->second.at && now - found->second.at < kKeysLifetime / 2)

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <set>
-#include <shared_mutex>
 
 #include "auth/roles.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "policy/pattern.hpp"
 #include "reconcile/state.hpp"
 
@@ -77,15 +77,15 @@ void take_origin(const Delegation& from, Principal& to) {
 // Remembers attempts that have ended, which is final. Further requests with their keys then cost no look-up in the ledger,
 // which would block the I/O thread.
 struct Principals::AttemptsOver {
-  std::shared_mutex mutex;
-  std::set<domain::AttemptId> attempts;  // guarded by mutex
+  SharedMutex mutex;
+  std::set<domain::AttemptId> attempts GUARDED_BY(mutex);
 
   bool has(const domain::AttemptId& attempt) {
-    const std::shared_lock lock(mutex);
+    const ReaderLock lock(mutex);
     return attempts.contains(attempt);
   }
   void add(const domain::AttemptId& attempt) {
-    const std::unique_lock lock(mutex);
+    const WriterLock lock(mutex);
     if (attempts.size() >= kAttemptsOverMax) attempts.clear();
     attempts.insert(attempt);
   }

@@ -9,12 +9,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.hpp"
+#include "base/thread_safety.hpp"
 #include "batch/arn.hpp"
 #include "batch/catalog.hpp"
 #include "batch_api/conversions.hpp"
@@ -122,36 +122,41 @@ void each_of_many(const std::vector<std::string>& ids,
     return answer(client_exception("jobs must name 1 to " + std::to_string(kManyJobsMax) + " jobs"));
   // Shared by the callbacks of all jobs. The last callback is the last owner.
   struct Gathered {
-    std::mutex mutex;
-    std::vector<std::optional<Failure>> failures;  // guarded by mutex, as are the other members
-    size_t left;
+    Mutex mutex;
+    std::vector<std::optional<Failure>> failures GUARDED_BY(mutex);
+    size_t left GUARDED_BY(mutex) = 0;
     std::vector<std::string> ids;
     Answer<Response> answer;
   };
   auto gathered = std::make_shared<Gathered>();
-  gathered->failures.resize(ids.size());
-  gathered->left = ids.size();
+  {
+    const MutexLock lock(gathered->mutex);
+    gathered->failures.resize(ids.size());
+    gathered->left = ids.size();
+  }
   gathered->ids = ids;
   gathered->answer = std::move(answer);
   for (size_t i = 0; i < ids.size(); ++i)
     start(ids[i], [gathered, i](Outcome<Done> done) {
+      std::vector<std::optional<Failure>> failures;
       {
-        const std::lock_guard lock(gathered->mutex);
+        const MutexLock lock(gathered->mutex);
         if (!done) gathered->failures[i] = done.failure(shapes::batch::kService);
         if (--gathered->left > 0) return;
+        failures.swap(gathered->failures);
       }
       Response out;
       out.successful.emplace();
       out.errors.emplace();
       for (size_t at = 0; at < gathered->ids.size(); ++at) {
-        if (!gathered->failures[at]) {
+        if (!failures[at]) {
           out.successful->push_back(gathered->ids[at]);
           continue;
         }
         Detail detail;
         detail.job = gathered->ids[at];
-        detail.code = gathered->failures[at]->code;
-        detail.message = gathered->failures[at]->message;
+        detail.code = failures[at]->code;
+        detail.message = failures[at]->message;
         out.errors->push_back(std::move(detail));
       }
       gathered->answer(std::move(out));

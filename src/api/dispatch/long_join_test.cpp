@@ -1,11 +1,10 @@
 // Tests CompleteMultipartUpload on a slow disk: the client is kept connected, and its retry finds the same join.
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <future>
-#include <mutex>
 
 #include "base/file_faults.hpp"
+#include "base/thread_safety.hpp"
 #include "dispatch/api.hpp"
 #include "dispatch/testing/in_memory.hpp"
 #include "objects/directory.hpp"
@@ -19,22 +18,22 @@ class SlowDisk final : public FileFaults {
  public:
   FileFault before(FileStep step, const std::string& path, size_t) override {
     if (step != FileStep::rename || path.find("/keys/") == std::string::npos) return {};
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     ++renames_;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return !slow_; });
+    changed_.wait(lock, [&]() REQUIRES(mutex_) { return !slow_; });
     return {failing_ ? 5 : 0, 0};
   }
   void set_slow() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     slow_ = true;
   }
   void wait_for_rename() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return renames_ > 0; });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [&]() REQUIRES(mutex_) { return renames_ > 0; });
   }
   void let_go(bool failing = false) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failing_ = failing;
     slow_ = false;
     changed_.notify_all();
@@ -42,8 +41,8 @@ class SlowDisk final : public FileFaults {
   int joins() const { return renames_; }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  ConditionVariable changed_;
   bool slow_ = false, failing_ = false;
   int renames_ = 0;
 };
@@ -60,7 +59,7 @@ class WatchedStream final : public net::Stream {
     return count;
   }
   Result<void> start(int status, const net::Headers& headers, std::optional<uint64_t> length) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     EXPECT_EQ(status_, 0);
     status_ = status;
     chunked_ = !length;
@@ -68,7 +67,7 @@ class WatchedStream final : public net::Stream {
     return ok();
   }
   Result<void> write(std::span<const char> bytes) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++writes_;
     changed_.notify_all();
     if (left_) return unavailable("the client left");
@@ -82,11 +81,11 @@ class WatchedStream final : public net::Stream {
   Result<std::unique_ptr<net::Upgraded>> upgrade(std::string_view) override { return invalid("never"); }
 
   void wait_for_writes(int count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return writes_ >= count; });
+    MutexLock lock(mutex_);
+    changed_.wait(lock, [&]() REQUIRES(mutex_) { return writes_ >= count; });
   }
   void leave() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     left_ = true;
   }
   int status() const { return status_; }
@@ -97,8 +96,8 @@ class WatchedStream final : public net::Stream {
  private:
   net::Request request_;
   size_t taken_ = 0;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  ConditionVariable changed_;
   int status_ = 0, writes_ = 0;
   bool chunked_ = false, left_ = false;
   std::string body_, type_;

@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "policy/identity_records.hpp"
 #include "signing/sealed_text.hpp"
 
@@ -52,7 +53,7 @@ IdentityStore::IdentityStore(control::Control& control, std::string sealing_key,
 
 std::shared_ptr<const policy::Identities> IdentityStore::snapshot() const {
   auto records = control_.records();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (records_ != records) {
     // Another thread has already joined newer records.
     if (records_ && records->version < records_->version) return joined_;
@@ -63,7 +64,7 @@ std::shared_ptr<const policy::Identities> IdentityStore::snapshot() const {
 }
 
 void IdentityStore::take(policy::Identities seed) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   seed_ = std::move(seed);
   records_ = nullptr;
 }
@@ -91,12 +92,12 @@ Result<std::shared_ptr<const domain::Records>> IdentityStore::commit(control::Re
 }
 
 Result<void> IdentityStore::change(const std::function<Result<void>(policy::Identities&)>& edit) {
-  const std::lock_guard turn(changing_);
+  const MutexLock turn(changing_);
   for (int conflicts = 0;; ++conflicts) {
     const auto records = control_.records();
     std::shared_ptr<const policy::Identities> before;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       before = records_ == records ? joined_ : join(seed_, *records);
     }
     policy::Identities after = *before;
@@ -133,7 +134,7 @@ std::string IdentityStore::make_id(std::string_view prefix) {
 
 void IdentityStore::key_used(std::string_view id, Instant at, std::string_view region,
                              std::string_view service) {
-  const std::lock_guard lock(uses_mutex_);
+  const MutexLock lock(uses_mutex_);
   const auto found = uses_.find(id);
   if (found != uses_.end() && at < found->second.at + kUseResolution && found->second.service == service)
     return;
@@ -143,7 +144,7 @@ void IdentityStore::key_used(std::string_view id, Instant at, std::string_view r
 
 std::optional<KeyUse> IdentityStore::last_use(const std::string& id) const {
   {
-    const std::lock_guard lock(uses_mutex_);
+    const MutexLock lock(uses_mutex_);
     if (const auto found = uses_.find(id); found != uses_.end()) return found->second;
   }
   const auto records = control_.records();
@@ -152,12 +153,12 @@ std::optional<KeyUse> IdentityStore::last_use(const std::string& id) const {
 }
 
 Result<void> IdentityStore::write_uses() {
-  const std::lock_guard turn(changing_);
+  const MutexLock turn(changing_);
   const auto identities = snapshot();
   control::RecordsWish wish;
   std::vector<std::string> written;
   {
-    const std::lock_guard lock(uses_mutex_);
+    const MutexLock lock(uses_mutex_);
     for (const std::string& id : unwritten_) {
       if (written.size() == kUsesAtOnceMax) break;
       written.push_back(id);
@@ -170,7 +171,7 @@ Result<void> IdentityStore::write_uses() {
   wish.expected = control_.records()->version;
   const auto committed = commit(std::move(wish));
   if (committed) return {};
-  const std::lock_guard lock(uses_mutex_);
+  const MutexLock lock(uses_mutex_);
   unwritten_.insert(written.begin(), written.end());
   return committed.error();
 }

@@ -10,12 +10,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "base/random.hpp"
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "control/control.hpp"
 #include "policy/identities.hpp"
@@ -55,24 +55,24 @@ class IdentityStore {
 
  private:
   std::shared_ptr<const policy::Identities> join(const policy::Identities& seed,
-                                                 const domain::Records& records) const;
+                                                 const domain::Records& records) const REQUIRES(mutex_);
   Result<std::shared_ptr<const domain::Records>> commit(control::RecordsWish wish);
 
   control::Control& control_;
   const std::string sealing_key_;
   Random& random_;
 
-  std::mutex changing_;  // held by one change() at a time
+  Mutex changing_;  // held by one change() at a time
 
-  mutable std::mutex mutex_;
-  policy::Identities seed_;                                   // guarded by mutex_
-  mutable std::shared_ptr<const domain::Records> records_;    // the records in joined_; guarded by mutex_
-  mutable std::shared_ptr<const policy::Identities> joined_;  // guarded by mutex_
-  mutable std::set<domain::RecordKey> set_aside_;  // invalid records, each logged once; guarded by mutex_
+  mutable Mutex mutex_;
+  policy::Identities seed_ GUARDED_BY(mutex_);
+  mutable std::shared_ptr<const domain::Records> records_ GUARDED_BY(mutex_);  // the records in joined_
+  mutable std::shared_ptr<const policy::Identities> joined_ GUARDED_BY(mutex_);
+  mutable std::set<domain::RecordKey> set_aside_ GUARDED_BY(mutex_);  // invalid records, each logged once
 
-  mutable std::mutex uses_mutex_;
-  std::map<std::string, KeyUse, std::less<>> uses_;  // since the start; guarded by uses_mutex_
-  std::set<std::string> unwritten_;                  // guarded by uses_mutex_
+  mutable Mutex uses_mutex_;
+  std::map<std::string, KeyUse, std::less<>> uses_ GUARDED_BY(uses_mutex_);  // since the start
+  std::set<std::string> unwritten_ GUARDED_BY(uses_mutex_);
 };
 
 }  // namespace trainyard::api

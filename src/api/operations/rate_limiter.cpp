@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::api {
 namespace {
 
@@ -26,7 +28,7 @@ bool RateLimiter::admit(const std::string& principal, OperationClass operations,
   const double rate = limits.per_second(operations);
   if (rate <= 0) return true;
   const double burst = std::max(1.0, rate * limits.burst_seconds);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::pair key(principal, operations);
   auto found = buckets_.find(key);
   if (found == buckets_.end()) {

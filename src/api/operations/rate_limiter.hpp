@@ -7,10 +7,10 @@
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/thread_safety.hpp"
 #include "base/token_bucket.hpp"
 #include "policy/principal_settings.hpp"
 #include "shapes/shape.hpp"
@@ -29,8 +29,8 @@ class RateLimiter {
              std::chrono::nanoseconds now);
 
  private:
-  std::mutex mutex_;
-  std::map<std::pair<std::string, OperationClass>, TokenBucket> buckets_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<std::pair<std::string, OperationClass>, TokenBucket> buckets_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::api

@@ -1,9 +1,9 @@
 // Operations on training jobs and their tags.
 #include <list>
-#include <mutex>
 #include <unordered_map>
 
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "operations/shared_directories.hpp"
 #include "sagemaker/operations.hpp"
 #include "sagemaker/training_job.hpp"
@@ -31,7 +31,7 @@ Outcome<T> told(const Error& error) {
 // Caches what Describe needs in addition to the job: the echo of its request and its last metrics. Both are costly to make
 // and rarely change, and clients poll Describe.
 //
-// Threads: guarded by mutex_; the parts are immutable and shared with their readers.
+// Threads: callable from anywhere; the parts are immutable and shared with their readers.
 class Views {
  public:
   explicit Views(observe::Metrics& metrics) : metrics_(metrics) {}
@@ -79,7 +79,7 @@ class Views {
   }
 
   std::shared_ptr<const View> find(domain::JobNumber number) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = views_.find(number);
     if (found == views_.end()) return nullptr;
     order_.splice(order_.begin(), order_, found->second.second);
@@ -87,7 +87,7 @@ class Views {
   }
 
   void keep(domain::JobNumber number, std::shared_ptr<const View> view) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = views_.find(number); found != views_.end()) {
       found->second.first = std::move(view);
       return;
@@ -101,11 +101,11 @@ class Views {
   }
 
   observe::Metrics& metrics_;
-  std::mutex mutex_;
-  std::list<domain::JobNumber> order_;  // most recently used first
+  Mutex mutex_;
+  std::list<domain::JobNumber> order_ GUARDED_BY(mutex_);  // most recently used first
   std::unordered_map<domain::JobNumber,
                      std::pair<std::shared_ptr<const View>, std::list<domain::JobNumber>::iterator>>
-      views_;
+      views_ GUARDED_BY(mutex_);
 };
 
 void create_training_job(const Settings& settings, const Services& services, const Context& context,

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::campaign {
 
 Result<void> CampaignTable::load() {
   auto all = TRY(store_.load());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& campaign : all) {
     const std::string name = campaign.definition.name;
     campaigns_.emplace(name, std::move(campaign));
@@ -15,7 +17,7 @@ Result<void> CampaignTable::load() {
 }
 
 Result<void> CampaignTable::add(Campaign campaign, size_t live_max) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::string name = campaign.definition.name;
   if (campaigns_.count(name)) return conflict("campaign '" + name + "' already exists");
   const auto live = size_t(std::count_if(campaigns_.begin(), campaigns_.end(),
@@ -34,7 +36,7 @@ Campaign* CampaignTable::find_locked(const std::string& name) {
 }
 
 Result<Campaign> CampaignTable::find(const std::string& name) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = campaigns_.find(name);
   if (found == campaigns_.end()) return not_found("campaign '" + name + "' not found");
   return found->second;
@@ -43,7 +45,7 @@ Result<Campaign> CampaignTable::find(const std::string& name) const {
 std::vector<Campaign> CampaignTable::list() const {
   std::vector<Campaign> all;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [name, campaign] : campaigns_) all.push_back(campaign);
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.created > b.created; });
@@ -51,7 +53,7 @@ std::vector<Campaign> CampaignTable::list() const {
 }
 
 Result<void> CampaignTable::stop(const std::string& name, Instant now, const std::string& reason) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Campaign* campaign = find_locked(name);
   if (!campaign) return not_found("campaign '" + name + "' not found");
   if (campaign->stopped) return {};
@@ -62,7 +64,7 @@ Result<void> CampaignTable::stop(const std::string& name, Instant now, const std
 }
 
 std::vector<Work> CampaignTable::work_of(const std::string& region) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Work> all;
   for (const auto& [name, campaign] : campaigns_) {
     Work work{campaign.definition,          campaign.id,          campaign.started_by,
@@ -75,7 +77,7 @@ std::vector<Work> CampaignTable::work_of(const std::string& region) const {
 }
 
 std::set<std::string> CampaignTable::busy_regions() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::set<std::string> regions;
   for (const auto& [name, campaign] : campaigns_)
     for (const Row& row : campaign.rows)
@@ -84,7 +86,7 @@ std::set<std::string> CampaignTable::busy_regions() const {
 }
 
 bool CampaignTable::watches(const std::string& bucket, const std::string& key) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [name, campaign] : campaigns_)
     if (!campaign.stopped)
       for (const Watch& watch : campaign.definition.watches)
@@ -95,7 +97,7 @@ bool CampaignTable::watches(const std::string& bucket, const std::string& key) c
 
 Result<std::set<int64_t>> CampaignTable::put(const std::string& campaign,
                                              const std::vector<std::pair<RowState, Row>>& rows) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Campaign* found = find_locked(campaign);
   if (!found) return not_found("campaign '" + campaign + "' not found");
   std::vector<Row> taken;
@@ -113,7 +115,7 @@ Result<std::set<int64_t>> CampaignTable::put(const std::string& campaign,
 
 Result<void> CampaignTable::change(const std::string& campaign, int64_t number, bool durably,
                                    const std::function<void(Row&)>& change) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Campaign* found = find_locked(campaign);
   if (!found) return not_found("campaign '" + campaign + "' not found");
   Row row = found->rows.at(size_t(number - 1));
@@ -125,7 +127,7 @@ Result<void> CampaignTable::change(const std::string& campaign, int64_t number, 
 }
 
 Result<void> CampaignTable::add_rows(const std::string& campaign, std::vector<Row> rows) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Campaign* found = find_locked(campaign);
   if (!found) return not_found("campaign '" + campaign + "' not found");
   TRY(store_.put_rows(campaign, rows));
@@ -134,7 +136,7 @@ Result<void> CampaignTable::add_rows(const std::string& campaign, std::vector<Ro
 }
 
 void CampaignTable::note_region(const std::string& region, const std::optional<Error>& fault, Instant now) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   RegionState& state = regions_[region];
   if (!fault) {
     state = {};
@@ -146,24 +148,24 @@ void CampaignTable::note_region(const std::string& region, const std::optional<E
 }
 
 std::map<std::string, RegionState> CampaignTable::regions() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return regions_;
 }
 
 void CampaignTable::set_last_error(const std::string& campaign, const std::string& last_error) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   last_errors_[campaign] = last_error;
 }
 
 std::string CampaignTable::last_error(const std::string& campaign) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = last_errors_.find(campaign);
   return found == last_errors_.end() ? "" : found->second;
 }
 
 void CampaignTable::wake(const std::string& waiter) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     woken_.insert(waiter);
   }
   changed_.notify_all();
@@ -171,21 +173,21 @@ void CampaignTable::wake(const std::string& waiter) {
 
 void CampaignTable::end() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ended_ = true;
   }
   changed_.notify_all();
 }
 
 bool CampaignTable::wait(const std::string& waiter, Duration longest) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, longest, [&] { return ended_ || woken_.count(waiter) > 0; });
+  MutexLock lock(mutex_);
+  changed_.wait_for(lock, longest, [&]() REQUIRES(mutex_) { return ended_ || woken_.count(waiter) > 0; });
   woken_.erase(waiter);
   return !ended_;
 }
 
 bool CampaignTable::ended() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return ended_;
 }
 

@@ -5,16 +5,15 @@
 // Threads: callable from anywhere (guarded inside). Errors: those of the store; not_found.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "campaign/campaigns.hpp"
 
@@ -66,16 +65,16 @@ class CampaignTable {
   bool ended() const;
 
  private:
-  Campaign* find_locked(const std::string& name);
+  Campaign* find_locked(const std::string& name) REQUIRES(mutex_);
 
   Store& store_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, Campaign> campaigns_;  // guarded by mutex_, as all members below
-  std::map<std::string, RegionState> regions_;
-  std::map<std::string, std::string> last_errors_;
-  std::set<std::string> woken_;
-  bool ended_ = false;
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::map<std::string, Campaign> campaigns_ GUARDED_BY(mutex_);
+  std::map<std::string, RegionState> regions_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string> last_errors_ GUARDED_BY(mutex_);
+  std::set<std::string> woken_ GUARDED_BY(mutex_);
+  bool ended_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace trainyard::campaign

@@ -2,9 +2,8 @@
 // none is left half done when the server restarts.
 #include <libpq-fe.h>
 
-#include <mutex>
-
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "campaign/catalogue.hpp"
 #include "campaign/catalogue_schema.hpp"
 
@@ -159,7 +158,7 @@ class PostgresCatalogue final : public Catalogue {
 
   Result<Connected> connect() {
     Connected connection = TRY(connect_to(url_));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!prepared_) {
       TRY(run(connection.get(), kCatalogueSchema).in("making the catalogue's tables"));
       prepared_ = true;
@@ -170,7 +169,7 @@ class PostgresCatalogue final : public Catalogue {
   // Creates the permanent tables, which the role of queries cannot do.
   Result<void> prepare() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (prepared_) return {};
     }
     const Connected made = TRY(connect());
@@ -214,8 +213,8 @@ class PostgresCatalogue final : public Catalogue {
   }
 
   const std::string url_, query_url_;
-  std::mutex mutex_;
-  bool prepared_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  bool prepared_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace

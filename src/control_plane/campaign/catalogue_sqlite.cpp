@@ -1,9 +1,10 @@
 // Implements the embedded catalogue in one SQLite file. A query has a read-only connection of its own, so
 // that a long query delays no other call.
 #include <atomic>
-#include <mutex>
+#include <type_traits>
 
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "campaign/catalogue.hpp"
 #include "campaign/catalogue_schema.hpp"
 #include "sqlite/connection.hpp"
@@ -59,12 +60,13 @@ class SqliteCatalogue final : public Catalogue {
   SqliteCatalogue(std::string path, Clock& clock) : path_(std::move(path)), clock_(clock) {}
 
   Result<void> open() {
+    const MutexLock lock(mutex_);
     writer_ = TRY(Connection::open(path_));
     TRY(writer_->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").in(path_));
     TRY(writer_->run(kCatalogueSchema).in(path_));
     TRY(writer_->run("PRAGMA max_page_count=" + std::to_string(kCataloguePagesMax)).in(path_));
-    writer_->confine(
-        {.reads_only = false, .go_on = [this] { return clock_.monotonic() < writer_deadline_; }});
+    writer_->confine({.reads_only = false,
+                      .go_on = [this]() REQUIRES(mutex_) { return clock_.monotonic() < writer_deadline_; }});
     return {};
   }
 
@@ -88,23 +90,25 @@ class SqliteCatalogue final : public Catalogue {
 
   Result<int64_t> change(const std::string& sql) override {
     TRY(check_size(sql));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
+    Connection& writer = *writer_;
     auto changed = in_transaction([&]() -> Result<int64_t> {
-      writer_->allow_transactions(false);
-      const auto ran = writer_->run(sql);
-      writer_->allow_transactions(true);
+      writer.allow_transactions(false);
+      const auto ran = writer.run(sql);
+      writer.allow_transactions(true);
       TRY(Result<void>(ran));
-      return writer_->changes();
+      return writer.changes();
     });
     if (!changed) return in_words(std::move(changed).error(), *writer_);
     return changed;
   }
 
   Result<bool> add(const std::string& table, const std::map<std::string, std::string>& row) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
+    Connection& writer = *writer_;
     auto added = in_transaction([&]() -> Result<bool> {
       {
-        auto there = TRY(writer_->prepare_once("SELECT 1 FROM \"" + table + "\" WHERE name = ?"));
+        auto there = TRY(writer.prepare_once("SELECT 1 FROM \"" + table + "\" WHERE name = ?"));
         if (TRY(there.bind(row.at("name")).step())) return false;
       }
       std::string names, places;
@@ -113,7 +117,7 @@ class SqliteCatalogue final : public Catalogue {
         places += places.empty() ? "?" : ", ?";
       }
       auto insert =
-          TRY(writer_->prepare_once("INSERT INTO \"" + table + "\" (" + names + ") VALUES (" + places + ")"));
+          TRY(writer.prepare_once("INSERT INTO \"" + table + "\" (" + names + ") VALUES (" + places + ")"));
       for (const auto& [column, value] : row) insert.bind(value);
       TRY(insert.run());
       return true;
@@ -137,7 +141,7 @@ class SqliteCatalogue final : public Catalogue {
   };
 
   template <class Work>
-  auto in_transaction(const Work& work) -> decltype(work()) {
+  std::invoke_result_t<const Work&> in_transaction(const Work& work) REQUIRES(mutex_) {
     writer_deadline_ = clock_.monotonic() + kStatementTimeMax;
     writer_->measure_memory();
     TRY(writer_->run("BEGIN IMMEDIATE"));
@@ -191,9 +195,9 @@ class SqliteCatalogue final : public Catalogue {
   const std::string path_;
   Clock& clock_;
   std::atomic<size_t> queries_ = 0;  // running
-  std::mutex mutex_;
-  std::unique_ptr<Connection> writer_;                                          // guarded by mutex_
-  std::chrono::nanoseconds writer_deadline_ = std::chrono::nanoseconds::max();  // guarded by mutex_
+  Mutex mutex_;
+  std::unique_ptr<Connection> writer_ GUARDED_BY(mutex_);
+  std::chrono::nanoseconds writer_deadline_ GUARDED_BY(mutex_) = std::chrono::nanoseconds::max();
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/thread_safety.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::campaign {
@@ -51,49 +52,54 @@ Store::~Store() = default;
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
   std::unique_ptr<Store> store(new Store);
-  store->connection_ = TRY(sqlite::Connection::open(path));
-  TRY(store->connection_->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").in(path));
-  TRY(store->connection_->run(kSchema).in(path));
+  auto connection = TRY(sqlite::Connection::open(path));
+  TRY(connection->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").in(path));
+  TRY(connection->run(kSchema).in(path));
+  const MutexLock lock(store->mutex_);
+  store->connection_ = std::move(connection);
   return store;
 }
 
 Result<void> Store::create(const Campaign& campaign) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
+  sqlite::Connection& connection = *connection_;
   const std::string& name = campaign.definition.name;
-  auto made = in_transaction(*connection_, [&]() -> Result<void> {
-    auto put = TRY(connection_->prepare("INSERT INTO campaigns VALUES (?, ?, ?, NULL)"));
+  auto made = in_transaction(connection, [&]() -> Result<void> {
+    auto put = TRY(connection.prepare("INSERT INTO campaigns VALUES (?, ?, ?, NULL)"));
     TRY(put.bind(name)
             .bind(dump(to_json(campaign.definition)))
             .bind(to_milliseconds(campaign.created))
             .run());
-    auto put_id = TRY(connection_->prepare("INSERT INTO ids VALUES (?, ?)"));
+    auto put_id = TRY(connection.prepare("INSERT INTO ids VALUES (?, ?)"));
     TRY(put_id.bind(name).bind(campaign.id).run());
-    auto put_principal = TRY(connection_->prepare("INSERT INTO principals VALUES (?, ?, ?)"));
+    auto put_principal = TRY(connection.prepare("INSERT INTO principals VALUES (?, ?, ?)"));
     TRY(put_principal.bind(name).bind(campaign.started_by.arn).bind(campaign.started_by.record).run());
-    return write_rows(*connection_, name, campaign.rows);
+    return write_rows(connection, name, campaign.rows);
   });
   if (!made && made.error().kind == Kind::conflict) return conflict("campaign '" + name + "' already exists");
   return made;
 }
 
 Result<void> Store::put_rows(const std::string& campaign, const std::vector<Row>& rows) {
-  const std::lock_guard lock(mutex_);
-  return in_transaction(*connection_, [&] { return write_rows(*connection_, campaign, rows); });
+  const MutexLock lock(mutex_);
+  sqlite::Connection& connection = *connection_;
+  return in_transaction(connection, [&] { return write_rows(connection, campaign, rows); });
 }
 
 Result<void> Store::put_stopped(const std::string& campaign, Instant at, const std::string& reason) {
-  const std::lock_guard lock(mutex_);
-  return in_transaction(*connection_, [&]() -> Result<void> {
-    auto put = TRY(connection_->prepare("UPDATE campaigns SET stopped = ? WHERE name = ?"));
+  const MutexLock lock(mutex_);
+  sqlite::Connection& connection = *connection_;
+  return in_transaction(connection, [&]() -> Result<void> {
+    auto put = TRY(connection.prepare("UPDATE campaigns SET stopped = ? WHERE name = ?"));
     TRY(put.bind(to_milliseconds(at)).bind(campaign).run());
     if (reason.empty()) return {};
-    auto put_reason = TRY(connection_->prepare("INSERT OR REPLACE INTO stop_reasons VALUES (?, ?)"));
+    auto put_reason = TRY(connection.prepare("INSERT OR REPLACE INTO stop_reasons VALUES (?, ?)"));
     return put_reason.bind(campaign).bind(reason).run();
   });
 }
 
 Result<std::vector<Campaign>> Store::load() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<Campaign> campaigns;
   std::map<std::string, size_t> by_name;
   auto all = TRY(connection_->prepare(

@@ -6,12 +6,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "campaign/definition.hpp"
 #include "campaign/principal.hpp"
@@ -50,8 +50,8 @@ class Store {
 
  private:
   Store();
-  std::mutex mutex_;
-  std::unique_ptr<sqlite::Connection> connection_;  // guarded by mutex_
+  Mutex mutex_;
+  std::unique_ptr<sqlite::Connection> connection_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::campaign

@@ -4,13 +4,13 @@
 #include <atomic>
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "batch/arn.hpp"
 #include "batch/catalog.hpp"
 #include "control/gang.hpp"
@@ -231,7 +231,7 @@ class SingleWriter final : public ControlPlane {
 
   void enqueue(Waiting waiting) {
     {
-      std::unique_lock lock(backlog_mutex_);
+      MutexLock lock(backlog_mutex_);
       if (backlog_.size() >= settings_.backlog_commands_max) {
         lock.unlock();
         return waiting.refuse(exhausted("the server has " + std::to_string(settings_.backlog_commands_max) +
@@ -267,8 +267,8 @@ class SingleWriter final : public ControlPlane {
   Notifier commit_due_, reconcile_due_;
   std::vector<Watcher> watchers_;
 
-  std::mutex backlog_mutex_;
-  std::deque<Waiting> backlog_;  // guarded by backlog_mutex_
+  Mutex backlog_mutex_;
+  std::deque<Waiting> backlog_ GUARDED_BY(backlog_mutex_);
 
   Live live_;
   Recent recent_;
@@ -302,7 +302,7 @@ void SingleWriter::commit_step() {
   std::vector<Waiting> taken;
   bool more = false;
   {
-    const std::lock_guard lock(backlog_mutex_);
+    const MutexLock lock(backlog_mutex_);
     const size_t count = std::min(backlog_.size(), settings_.group_commands_max);
     std::move(backlog_.begin(), backlog_.begin() + ptrdiff_t(count), std::back_inserter(taken));
     backlog_.erase(backlog_.begin(), backlog_.begin() + ptrdiff_t(count));

@@ -4,6 +4,7 @@
 
 #include "base/json_record.hpp"
 #include "base/log.hpp"
+#include "base/thread_safety.hpp"
 #include "domain/limits.hpp"
 
 namespace trainyard::control {
@@ -46,23 +47,23 @@ ControlTime::ControlTime(Clock& clock, ClockSettings settings)
   } else {
     base_ = wall - monotonic;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Instant now = look();
   settings_.keep({settings_.boot, base_, offset_, now});
 }
 
 Instant ControlTime::now() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return look();
 }
 
 Duration ControlTime::offset() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return offset_;
 }
 
 void ControlTime::not_before(Instant least) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Instant now = look();
   if (now >= least) return;
   base_ += least - now;

@@ -17,12 +17,12 @@
 #pragma once
 
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 
 namespace trainyard::control {
@@ -61,14 +61,14 @@ class ControlTime {
   void not_before(Instant least);
 
  private:
-  Instant look();  // Requires: mutex_ is held.
+  Instant look() REQUIRES(mutex_);
 
   Clock& clock_;
   const ClockSettings settings_;
-  mutable std::mutex mutex_;
-  Duration base_{};       // guarded by mutex_
-  Duration offset_{};     // guarded by mutex_
-  Duration looked_at_{};  // monotonic; guarded by mutex_
+  mutable Mutex mutex_;
+  Duration base_ GUARDED_BY(mutex_){};
+  Duration offset_ GUARDED_BY(mutex_){};
+  Duration looked_at_ GUARDED_BY(mutex_){};  // monotonic
 };
 
 }  // namespace trainyard::control

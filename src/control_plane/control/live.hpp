@@ -7,13 +7,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/thread_safety.hpp"
 #include "batch/catalog.hpp"
 #include "domain/job.hpp"
 #include "domain/record.hpp"
@@ -27,17 +26,17 @@ namespace trainyard::control {
 class Notifier {
  public:
   void hang(std::function<void()> wake) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     wake_ = std::move(wake);
   }
   void ring() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (wake_) wake_();
   }
 
  private:
-  std::mutex mutex_;
-  std::function<void()> wake_;  // guarded by mutex_
+  Mutex mutex_;
+  std::function<void()> wake_ GUARDED_BY(mutex_);
 };
 
 // The jobs in memory: those that are not finished, and finished ones that keep hosts or of which the launcher
@@ -46,29 +45,29 @@ class Notifier {
 class Live {
  public:
   std::shared_ptr<const domain::Job> find(domain::JobNumber number) const {
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     return shown(number);
   }
   std::shared_ptr<const domain::Job> find(const domain::JobKey& key) const {
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     const auto number = by_key_.find(key);
     return number == by_key_.end() ? nullptr : shown(number->second);
   }
   // As in the ledger: without the pending reason.
   std::shared_ptr<const domain::Job> kept(domain::JobNumber number) const {
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     const auto found = jobs_.find(number);
     return found == jobs_.end() ? nullptr : found->second;
   }
   std::vector<std::shared_ptr<const domain::Job>> all() const {
-    const std::shared_lock lock(mutex_);
+    const ReaderLock lock(mutex_);
     std::vector<std::shared_ptr<const domain::Job>> all;
     all.reserve(jobs_.size());
     for (const auto& [number, job] : jobs_) all.push_back(job);
     return all;
   }
   void put(std::vector<std::shared_ptr<const domain::Job>> jobs) {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     for (auto& job : jobs) {
       by_key_[job->key] = job->number;
       if (job->state != domain::JobState::waiting) reasons_.erase(job->number);
@@ -82,14 +81,14 @@ class Live {
     }
   }
   void forget(domain::JobNumber number) {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     const auto found = jobs_.find(number);
     if (found == jobs_.end()) return;
     by_key_.erase(found->second->key);
     jobs_.erase(found);
   }
   void say_why(std::vector<schedule::Wait> waits) {
-    const std::unique_lock lock(mutex_);
+    const WriterLock lock(mutex_);
     reasons_.clear();
     for (schedule::Wait& wait : waits) {
       const auto found = jobs_.find(wait.job);
@@ -99,7 +98,7 @@ class Live {
   }
 
  private:
-  std::shared_ptr<const domain::Job> shown(domain::JobNumber number) const {
+  std::shared_ptr<const domain::Job> shown(domain::JobNumber number) const REQUIRES_SHARED(mutex_) {
     const auto found = jobs_.find(number);
     if (found == jobs_.end()) return nullptr;
     const auto reason = reasons_.find(number);
@@ -113,11 +112,11 @@ class Live {
     return job;
   }
 
-  mutable std::shared_mutex mutex_;
-  std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;
-  std::map<domain::JobKey, domain::JobNumber> by_key_;
+  mutable SharedMutex mutex_;
+  std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_ GUARDED_BY(mutex_);
+  std::map<domain::JobKey, domain::JobNumber> by_key_ GUARDED_BY(mutex_);
   // Pending reasons are computed again by each reconcile_step, so the ledger does not store them.
-  std::map<domain::JobNumber, schedule::Wait> reasons_;
+  std::map<domain::JobNumber, schedule::Wait> reasons_ GUARDED_BY(mutex_);
 };
 
 // Finished jobs that were requested recently: they never change, and reading one from the tables takes as
@@ -125,20 +124,20 @@ class Live {
 class Recent {
  public:
   std::shared_ptr<const domain::Job> find(const domain::JobKey& key) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = jobs_.find(key);
     return found == jobs_.end() ? nullptr : found->second;
   }
   void put(std::shared_ptr<const domain::Job> job) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (jobs_.size() >= kJobsMax) jobs_.clear();  // rarely, and as good as choosing one
     jobs_[job->key] = std::move(job);
   }
 
  private:
   static constexpr size_t kJobsMax = 256;  // some megabytes at most: jobs are some kilobytes each
-  std::mutex mutex_;
-  std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs_ GUARDED_BY(mutex_);
 };
 
 // The usage of the shares of each queue, as in the ledger. Threads: guarded by its own lock; written by the
@@ -146,17 +145,17 @@ class Recent {
 class UsagesKept {
  public:
   domain::Usages all() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return usages_;
   }
   std::optional<domain::Usage> find(const domain::ShareKey& share) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = usages_.find(share);
     return found == usages_.end() ? std::nullopt : std::optional(found->second);
   }
   // The usage of the shares of one queue.
   std::vector<std::pair<domain::ShareKey, domain::Usage>> of(const domain::JobKey& queue) const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<std::pair<domain::ShareKey, domain::Usage>> found;
     for (auto each = usages_.lower_bound({queue, ""}); each != usages_.end() && each->first.queue == queue;
          ++each)
@@ -164,7 +163,7 @@ class UsagesKept {
     return found;
   }
   void put(const std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>>& changes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [share, usage] : changes) {
       if (usage)
         usages_[share] = *usage;
@@ -174,44 +173,44 @@ class UsagesKept {
   }
 
  private:
-  mutable std::mutex mutex_;
-  domain::Usages usages_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  domain::Usages usages_ GUARDED_BY(mutex_);
 };
 
 // The queues and environments. Threads: guarded by its own lock; a catalog that get() returned never changes.
 class SharedCatalog {
  public:
   std::shared_ptr<const batch::Catalog> get() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return catalog_;
   }
   void put(std::shared_ptr<const batch::Catalog> catalog) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     catalog_ = std::move(catalog);
   }
   void put(batch::Catalog catalog) { put(std::make_shared<const batch::Catalog>(std::move(catalog))); }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const batch::Catalog> catalog_ = std::make_shared<batch::Catalog>();  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::shared_ptr<const batch::Catalog> catalog_ GUARDED_BY(mutex_) = std::make_shared<batch::Catalog>();
 };
 
 // The documents of front ends. Threads: guarded by its own lock; records that get() returned never change.
 class RecordsKept {
  public:
   std::shared_ptr<const domain::Records> get() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return records_;
   }
   void put(std::shared_ptr<const domain::Records> records) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     records_ = std::move(records);
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const domain::Records> records_ =
-      std::make_shared<const domain::Records>();  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::shared_ptr<const domain::Records> records_ GUARDED_BY(mutex_) =
+      std::make_shared<const domain::Records>();
 };
 
 }  // namespace trainyard::control

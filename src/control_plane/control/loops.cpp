@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::control {
 
 Loops::Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock, LoopStatistics* statistics)
@@ -40,7 +42,7 @@ void Loops::commit() {
 
 void Loops::Due::set() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     due_ = true;
   }
   changed_.notify_one();
@@ -48,29 +50,29 @@ void Loops::Due::set() {
 
 void Loops::Due::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
   }
   changed_.notify_one();
 }
 
 bool Loops::Due::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return due_ || stopped_; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() REQUIRES(mutex_) { return due_ || stopped_; });
   due_ = false;
   return !stopped_;
 }
 
 bool Loops::Due::wait_for(Duration longest) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, longest, [&] { return due_ || stopped_; });
+  MutexLock lock(mutex_);
+  changed_.wait_for(lock, longest, [&]() REQUIRES(mutex_) { return due_ || stopped_; });
   due_ = false;
   return !stopped_;
 }
 
 bool Loops::Due::rest(std::chrono::nanoseconds time) {
-  std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, time, [&] { return stopped_; });
+  MutexLock lock(mutex_);
+  return !changed_.wait_for(lock, time, [&]() REQUIRES(mutex_) { return stopped_; });
 }
 
 }  // namespace trainyard::control

@@ -7,11 +7,10 @@
 // Threads: created and destroyed by one. Lifetime: control outlives it.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "base/prometheus.hpp"
+#include "base/thread_safety.hpp"
 #include "control/control.hpp"
 
 namespace trainyard::control {
@@ -47,10 +46,10 @@ class Loops {
     bool rest(std::chrono::nanoseconds time);
 
    private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool due_ = false;      // guarded by mutex_
-    bool stopped_ = false;  // guarded by mutex_
+    Mutex mutex_;
+    ConditionVariable changed_;
+    bool due_ GUARDED_BY(mutex_) = false;
+    bool stopped_ GUARDED_BY(mutex_) = false;
   };
 
   ControlPlane& control_;

@@ -8,9 +8,9 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 
+#include "base/thread_safety.hpp"
 #include "batch/catalog.hpp"
 #include "control/control.hpp"
 #include "domain/usage.hpp"
@@ -43,13 +43,13 @@ class MemoryLogs final : public observe::Logs {
   Result<void> create_group(const std::string&, const std::string&) override { return {}; }
   Result<void> create_stream(const observe::StreamKey& key) override { return ensure_stream(key); }
   Result<void> ensure_stream(const observe::StreamKey& key) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     streams_[key];
     return {};
   }
   Result<void> append(const observe::StreamKey& key, const std::vector<observe::LogEvent>& events,
                       uint64_t batch) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = streams_.find(key);
     if (found == streams_.end()) return not_found("no stream " + key.stream);
     if (nearly_full && !events.empty()) return exhausted("the disk is nearly full");
@@ -59,18 +59,18 @@ class MemoryLogs final : public observe::Logs {
     return {};
   }
   Result<uint64_t> stored_bytes(const observe::StreamKey& key) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     uint64_t bytes = 0;
     for (const auto& event : streams_[key].events) bytes += event.message.size();
     return bytes;
   }
   std::atomic<bool> nearly_full = false;
   Result<uint64_t> last_batch(const observe::StreamKey& key) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return streams_[key].last_batch;
   }
   Result<observe::LogPage> read(const observe::StreamKey& key, const observe::ReadQuery&) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = streams_.find(key);
     if (found == streams_.end()) return not_found("no stream " + key.stream);
     return observe::LogPage{found->second.events, 0, found->second.events.size()};
@@ -81,7 +81,7 @@ class MemoryLogs final : public observe::Logs {
   }
   Result<std::vector<observe::LogStreamInfo>> streams(const std::string& region, const std::string& group,
                                                       const std::string& prefix) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<observe::LogStreamInfo> infos;
     for (const auto& [key, stream] : streams_) {
       if (key.region != region || key.group != group || !key.stream.starts_with(prefix)) continue;
@@ -96,56 +96,56 @@ class MemoryLogs final : public observe::Logs {
   Result<void> retire(Instant) override { return {}; }
 
  private:
-  std::mutex mutex_;
-  std::map<observe::StreamKey, Stream> streams_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<observe::StreamKey, Stream> streams_ GUARDED_BY(mutex_);
 };
 
 class MemoryMetrics final : public observe::Metrics {
  public:
   Result<void> append(const std::vector<observe::MetricRecord>& records) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& record : records) samples_[record.key].push_back(record.sample);
     return {};
   }
   Result<void> append_batch(const std::string& writer, uint64_t batch,
                             const std::vector<observe::MetricRecord>& records) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (batch <= last_batch_[writer]) return {};
       last_batch_[writer] = batch;
     }
     return append(records);
   }
   Result<uint64_t> last_batch(const std::string& writer) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return last_batch_[writer];
   }
   Result<std::vector<observe::Datapoint>> statistics(const observe::StatisticsQuery&) override {
     return std::vector<observe::Datapoint>{};
   }
   Result<std::optional<observe::Sample>> last(const observe::MetricKey& key) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = samples_.find(key);
     if (found == samples_.end()) return std::optional<observe::Sample>{};
     return std::optional(found->second.back());
   }
   Result<std::vector<observe::MetricKey>> list(const std::string&, const std::string&,
                                                const std::string&) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::vector<observe::MetricKey> keys;
     for (const auto& [key, samples] : samples_) keys.push_back(key);
     return keys;
   }
   Result<void> retire(Instant) override { return {}; }
   size_t samples(const observe::MetricKey& key) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return samples_[key].size();
   }
 
  private:
-  std::mutex mutex_;
-  std::map<observe::MetricKey, std::vector<observe::Sample>> samples_;  // guarded by mutex_
-  std::map<std::string, uint64_t> last_batch_;                          // guarded by mutex_
+  Mutex mutex_;
+  std::map<observe::MetricKey, std::vector<observe::Sample>> samples_ GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> last_batch_ GUARDED_BY(mutex_);
 };
 
 // Records the gangs that it should start. Its agents live until a test ends them.

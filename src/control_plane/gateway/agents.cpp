@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "gateway/shell_table.hpp"
 #include "reconcile/state.hpp"
 #include "wire/codec.hpp"
@@ -99,7 +99,7 @@ class AgentServer final : public Agents, private Shells {
   }
 
   size_t linked() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return sessions_.size();
   }
 
@@ -107,7 +107,7 @@ class AgentServer final : public Agents, private Shells {
 
   std::vector<HostProgress> progress(domain::JobNumber job) override {
     std::vector<HostProgress> all;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [link, session] : sessions_) {
       if (!session->greeted || session->attempt.job != job) continue;
       for (const auto& one : session->progress)
@@ -121,13 +121,13 @@ class AgentServer final : public Agents, private Shells {
   void opened(const std::shared_ptr<net::Link>& link) {
     auto session = std::make_shared<Session>();
     session->link = link;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     session->number = ++last_number_;
     sessions_[link.get()] = std::move(session);
   }
 
   void closed(const std::shared_ptr<net::Link>& link) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const auto found = sessions_.find(link.get());
     if (found == sessions_.end()) return;
     found->second->open = false;
@@ -140,7 +140,7 @@ class AgentServer final : public Agents, private Shells {
   void received(const std::shared_ptr<net::Link>& link, std::string_view frame) {
     std::shared_ptr<Session> session;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto found = sessions_.find(link.get());
       if (found == sessions_.end()) return;
       session = found->second;
@@ -181,7 +181,7 @@ class AgentServer final : public Agents, private Shells {
   Result<void> note(Session& session, const wire::Progress& progress) {
     if (progress.what.empty() || progress.what.size() > kProgressNameBytesMax)
       return corrupt("invalid Progress.what: not the name of a transfer");
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto& known : session.progress)
       if (known.what == progress.what) {
         known = progress;
@@ -193,7 +193,7 @@ class AgentServer final : public Agents, private Shells {
 
   // Sends to the agent behind a link; for the table of shells.
   bool send_to(uint64_t number, const wire::Message& message) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto& [link, session] : sessions_) {
       if (session->number != number) continue;
       session->say(message);
@@ -215,7 +215,7 @@ class AgentServer final : public Agents, private Shells {
                       ": shells are for hosts that run");
     uint64_t number = 0;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const auto& [link, session] : sessions_)
         if (session->greeted && session->attempt.job == job->number && session->host == order.host)
           number = session->number;
@@ -234,7 +234,7 @@ class AgentServer final : public Agents, private Shells {
     if (!refusal.empty()) {
       log(Level::warning, "control", "an agent is refused",
           {{"attempt", hello.attempt.text()}, {"why", refusal}});
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       session->say(wire::Refused{refusal});
       return {};
     }
@@ -251,7 +251,7 @@ class AgentServer final : public Agents, private Shells {
     }
     const uint64_t data_applied = std::max(TRY(logged), TRY(metrics_.last_batch(writer)));
 
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // The host listens on its newest link.
     for (auto& [link, other] : sessions_)
       if (other != session && other->greeted && other->attempt == hello.attempt && other->host == hello.host)
@@ -295,7 +295,7 @@ class AgentServer final : public Agents, private Shells {
         session->attempt, session->host, std::move(told),
         [this, here, session](Result<control::FactApplied> applied) {
           if (here.expired()) return;  // control, which is destroyed later, refuses what is pending
-          std::unique_lock lock(mutex_);
+          MutexLock lock(mutex_);
           if (applied) {
             session->say(wire::Acknowledge{wire::Track::state, applied->facts_applied});
             if (applied->final) dismiss(*session);
@@ -331,7 +331,7 @@ class AgentServer final : public Agents, private Shells {
   }
 
   void acknowledge_data(Session& session) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     session.say(wire::Acknowledge{wire::Track::data, session.data_applied});
   }
 
@@ -418,13 +418,12 @@ class AgentServer final : public Agents, private Shells {
   // -- orders: computed from the job's present state, and sent when this link has not carried them yet
 
   void changed(const domain::Job& job) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto& [link, session] : sessions_)
       if (session->greeted && session->attempt.job == job.number) give_orders(*session, job);
   }
 
-  // Requires: mutex_ is held.
-  void give_orders(Session& session, const domain::Job& job) {
+  void give_orders(Session& session, const domain::Job& job) REQUIRES(mutex_) {
     const domain::Attempt* attempt = job.attempt();
     if (session.dismissed) return;
     if (!attempt || attempt->number != session.attempt.number ||
@@ -466,8 +465,7 @@ class AgentServer final : public Agents, private Shells {
                        [](const domain::Host& host) { return host.state >= HostState::uploading; });
   }
 
-  // Requires: mutex_ is held.
-  void give_credentials(Session& session, const domain::Job& job, Instant now) {
+  void give_credentials(Session& session, const domain::Job& job, Instant now) REQUIRES(mutex_) {
     if (session.dismissed || job.finished()) return;
     if (session.credentials_expire && *session.credentials_expire - now > kCredentialsLeftMin) return;
     const wire::Credentials credentials = issue_credentials_(job, session.attempt, now);
@@ -479,7 +477,7 @@ class AgentServer final : public Agents, private Shells {
   // session's registration.
   void refresh() {
     const Instant now = clock_.now();  // keys end by the wall clock, as their verifiers read it
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto& [link, session] : sessions_) {
       if (!session->greeted || session->dismissed) continue;
       const auto job = control_.find(session->attempt.job);
@@ -500,10 +498,10 @@ class AgentServer final : public Agents, private Shells {
   const std::shared_ptr<bool> here_ =
       std::make_shared<bool>(true);  // owned here alone; pending answers check if it still exists
 
-  std::mutex mutex_;
-  uint64_t last_number_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  uint64_t last_number_ GUARDED_BY(mutex_) = 0;
   // A session is shared with the answers to pending facts; the last of them ends it.
-  std::map<net::Link*, std::shared_ptr<Session>> sessions_;  // guarded by mutex_
+  std::map<net::Link*, std::shared_ptr<Session>> sessions_ GUARDED_BY(mutex_);
   ShellTable shell_table_{
       [this](uint64_t number, const wire::Message& message) { return send_to(number, message); }, clock_};
 };

@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "os/notifier.hpp"
 
 namespace trainyard::gateway {
@@ -15,17 +16,15 @@ struct ShellTable::State {
   uint64_t link = 0;
   os::Notifier notifier;
 
-  std::mutex mutex;
-  // Guarded by mutex.
-  std::string to_typist;                           // whole frames
-  uint32_t output_room = wire::kShellWindowBytes;  // what the agent may still send
-  uint32_t input_room = wire::kShellWindowBytes;   // what the client may still send
-  bool ended = false;                              // the last frame is in to_typist
-  int exit_code = -1;
-  uint64_t bytes_in = 0, bytes_out = 0;
+  Mutex mutex;
+  std::string to_typist GUARDED_BY(mutex);                           // whole frames
+  uint32_t output_room GUARDED_BY(mutex) = wire::kShellWindowBytes;  // what the agent may still send
+  uint32_t input_room GUARDED_BY(mutex) = wire::kShellWindowBytes;   // what the client may still send
+  bool ended GUARDED_BY(mutex) = false;                              // the last frame is in to_typist
+  int exit_code GUARDED_BY(mutex) = -1;
+  uint64_t bytes_in GUARDED_BY(mutex) = 0, bytes_out = 0;
 
-  // Requires: mutex is held.
-  void end(int code, const std::string& reason) {
+  void end(int code, const std::string& reason) REQUIRES(mutex) {
     if (ended) return;
     ended = true;
     exit_code = code;
@@ -45,7 +44,7 @@ class ShellTable::Open final : public Shell {
     table_.forget(state_->number);
     bool ended = false;
     {
-      const std::lock_guard lock(state_->mutex);
+      const MutexLock lock(state_->mutex);
       ended = state_->ended;
     }
     // The client has gone: an end from this side tells the agent so.
@@ -68,7 +67,7 @@ class ShellTable::Open final : public Shell {
       const auto frame = TRY(decoder_.next());
       if (!frame) return {};
       {
-        const std::lock_guard lock(state_->mutex);
+        const MutexLock lock(state_->mutex);
         if (const auto* input = std::get_if<wire::ShellInput>(&*frame)) {
           if (input->bytes.size() > state_->input_room) return denied("more input than the window allows");
           state_->input_room -= uint32_t(input->bytes.size());
@@ -83,7 +82,7 @@ class ShellTable::Open final : public Shell {
         }
       }
       if (!table_.send_(state_->link, wire::ShellData{state_->number, wire::encode_shell_payload(*frame)})) {
-        const std::lock_guard lock(state_->mutex);
+        const MutexLock lock(state_->mutex);
         state_->end(-1, "the host's agent is away");
       }
     }
@@ -91,12 +90,12 @@ class ShellTable::Open final : public Shell {
 
   std::string give() override {
     state_->notifier.clear();
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return std::exchange(state_->to_typist, std::string());
   }
 
   bool over() override {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     return state_->ended && state_->to_typist.empty();
   }
 
@@ -119,7 +118,7 @@ Result<std::unique_ptr<Shell>> ShellTable::open(uint64_t link, const ShellOrder&
   auto state = std::make_shared<State>();
   state->link = link;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (states_.size() >= kShellsOfServerMax)
       return exhausted("the server carries " + std::to_string(kShellsOfServerMax) + " shells already");
     state->number = ++last_;
@@ -145,13 +144,13 @@ Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) 
   const auto frame = TRY(wire::decode_shell_payload(data.payload));
   std::shared_ptr<State> state;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = states_.find(data.shell);
     if (found == states_.end() || found->second->link != link) return {};  // the client has left
     state = found->second;
   }
   {
-    const std::lock_guard lock(state->mutex);
+    const MutexLock lock(state->mutex);
     if (state->ended) return {};
     if (const auto* output = std::get_if<wire::ShellOutput>(&frame)) {
       if (output->bytes.size() > state->output_room) return corrupt("more output than the window allows");
@@ -172,11 +171,11 @@ Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) 
 }
 
 void ShellTable::link_closed(uint64_t link) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [number, state] : states_) {
     if (state->link != link) continue;
     {
-      const std::lock_guard inner(state->mutex);
+      const MutexLock inner(state->mutex);
       state->end(-1, "the host is gone");
     }
     state->notifier.notify();
@@ -184,7 +183,7 @@ void ShellTable::link_closed(uint64_t link) {
 }
 
 void ShellTable::forget(uint64_t number) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   states_.erase(number);
 }
 

@@ -6,9 +6,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "gateway/shells.hpp"
 #include "wire/messages.hpp"
@@ -37,10 +37,10 @@ class ShellTable {
 
   const Send send_;
   Clock& clock_;
-  std::mutex mutex_;
-  uint64_t last_;  // guarded by mutex_
-  std::map<uint64_t, std::shared_ptr<State>>
-      states_;  // guarded by mutex_; shared with the Open of the same number
+  Mutex mutex_;
+  uint64_t last_ GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<State>> states_
+      GUARDED_BY(mutex_);  // shared with the Open of the same number
 };
 
 }  // namespace trainyard::gateway

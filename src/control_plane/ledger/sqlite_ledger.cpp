@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 #include <variant>
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "ledger/job_reader.hpp"
 #include "ledger/ledger.hpp"
 #include "ledger/set_aside.hpp"
@@ -134,8 +133,12 @@ class SqliteLedger final : public Ledger {
   }
 
   Result<void> commit(const Batch& batch) override {
-    std::unique_lock<std::mutex> turn;
-    if (in_memory_) turn = std::unique_lock(mutex_);
+    if (!in_memory_) return write_and_sync(batch);
+    const MutexLock lock(mutex_);  // readers use the same connection
+    return write_and_sync(batch);
+  }
+
+  Result<void> write_and_sync(const Batch& batch) {
     if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
     TRY(writer_->run("BEGIN IMMEDIATE"));
     const auto written = write(batch);
@@ -469,9 +472,10 @@ class SqliteLedger final : public Ledger {
   // Calls `body` with a free reader; in memory that is the writer itself, one call at a time.
   template <class Body>
   auto read(Body body) -> decltype(body(std::declval<Connection&>())) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (in_memory_) return body(*writer_);
-    reader_returned_.wait(lock, [&] { return !idle_readers_.empty() || readers_ < kReadersMax; });
+    reader_returned_.wait(
+        lock, [&]() REQUIRES(mutex_) { return !idle_readers_.empty() || readers_ < kReadersMax; });
     std::unique_ptr<Connection> reader;
     if (!idle_readers_.empty()) {
       reader = std::move(idle_readers_.back());
@@ -505,10 +509,10 @@ class SqliteLedger final : public Ledger {
   std::atomic<uint64_t> last_sequence_ = 0;
   std::atomic<domain::JobNumber> last_job_number_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable reader_returned_;
-  std::vector<std::unique_ptr<Connection>> idle_readers_;  // guarded by mutex_
-  size_t readers_ = 0;                                     // guarded by mutex_: in use and idle
+  Mutex mutex_;
+  ConditionVariable reader_returned_;
+  std::vector<std::unique_ptr<Connection>> idle_readers_ GUARDED_BY(mutex_);
+  size_t readers_ GUARDED_BY(mutex_) = 0;  // in use and idle
 };
 
 }  // namespace

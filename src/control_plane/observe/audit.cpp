@@ -3,15 +3,14 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "observe/disk.hpp"
 
 namespace trainyard::observe {
@@ -76,7 +75,7 @@ class FileAuditLog final : public AuditLog {
 
   ~FileAuditLog() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
     }
     wake_.notify_all();
@@ -94,8 +93,10 @@ class FileAuditLog final : public AuditLog {
     if (record.size() > kAuditRecordBytesMax)
       return invalid("an audit record of " + std::to_string(record.size()) + " bytes: at most " +
                      std::to_string(kAuditRecordBytesMax) + " are kept");
-    std::unique_lock lock(mutex_);
-    const auto has_space = [this] { return queue_.size() + in_writing_ < limits_.queue_records_max; };
+    MutexLock lock(mutex_);
+    const auto has_space = [this]() REQUIRES(mutex_) {
+      return queue_.size() + in_writing_ < limits_.queue_records_max;
+    };
     if (!has_space() &&
         (when_full == WhenFull::drop || !progress_.wait_for(lock, limits_.append_wait_max, has_space)))
       return unavailable("the audit log cannot be written: its queue is full");
@@ -108,11 +109,12 @@ class FileAuditLog final : public AuditLog {
   }
 
   Result<void> flush() override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const uint64_t wanted = appended_;
     ++flushing_;
     wake_.notify_all();
-    const bool done = progress_.wait_for(lock, limits_.append_wait_max, [&] { return written_ >= wanted; });
+    const bool done = progress_.wait_for(lock, limits_.append_wait_max,
+                                         [&]() REQUIRES(mutex_) { return written_ >= wanted; });
     --flushing_;
     return done ? ok() : unavailable("the audit log cannot be written");
   }
@@ -156,12 +158,12 @@ class FileAuditLog final : public AuditLog {
 
   void write_queued() {
     std::vector<Queued> batch;
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (true) {
       if (batch.empty()) {
-        wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+        wake_.wait(lock, [this]() REQUIRES(mutex_) { return stopping_ || !queue_.empty(); });
         if (queue_.empty()) return;
-        wake_.wait_for(lock, limits_.gather_for, [this] {
+        wake_.wait_for(lock, limits_.gather_for, [this]() REQUIRES(mutex_) {
           return stopping_ || flushing_ > 0 || queue_.size() >= limits_.queue_records_max / 2;
         });
         batch.swap(queue_);
@@ -176,7 +178,7 @@ class FileAuditLog final : public AuditLog {
       progress_.notify_all();
       if (count > 0) continue;
       if (stopping_) return;
-      wake_.wait_for(lock, kRetryAfter, [this] { return stopping_; });
+      wake_.wait_for(lock, kRetryAfter, [this]() REQUIRES(mutex_) { return stopping_; });
     }
   }
 
@@ -254,14 +256,15 @@ class FileAuditLog final : public AuditLog {
   std::string digest_ = first_digest();
   std::optional<Descriptor> descriptor_;
 
-  std::mutex mutex_;                  // guards the following members
-  std::condition_variable wake_;      // wakes the writer
-  std::condition_variable progress_;  // wakes flush(), and append() that waits for space
-  std::vector<Queued> queue_;
-  size_t in_writing_ = 0;  // records that the writer has taken but not yet written
-  uint64_t appended_ = 0, written_ = 0;
-  int flushing_ = 0;
-  bool stopping_ = false;
+  Mutex mutex_;
+  ConditionVariable wake_;      // wakes the writer
+  ConditionVariable progress_;  // wakes flush(), and append() that waits for space
+  std::vector<Queued> queue_ GUARDED_BY(mutex_);
+  size_t in_writing_ GUARDED_BY(mutex_) = 0;  // records that the writer has taken but not yet written
+  uint64_t appended_ GUARDED_BY(mutex_) = 0;
+  uint64_t written_ GUARDED_BY(mutex_) = 0;
+  int flushing_ GUARDED_BY(mutex_) = 0;
+  bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread writer_;
 };
 

@@ -1,5 +1,7 @@
 #include "observe/database.hpp"
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::observe {
 namespace {
 
@@ -36,13 +38,14 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, int ve
   TRY(writer
           .run("BEGIN IMMEDIATE; " + schema + "; PRAGMA user_version=" + std::to_string(version) + "; COMMIT")
           .in(path));
+  const MutexLock lock(database->reader_mutex_);
   database->reader_ = TRY(open_connection(path, sqlite::Access::read));
   return database;
 }
 
 Result<void> Database::write(Work work) {
   Pending mine{.work = std::move(work)};
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   waiting_.push_back(&mine);
   while (!mine.done) {
     if (leading_) {
@@ -81,7 +84,7 @@ void Database::commit(std::vector<Pending*>& group) {
 }
 
 Result<void> Database::read(const Work& work) {
-  std::lock_guard lock(reader_mutex_);
+  MutexLock lock(reader_mutex_);
   return work(*reader_);
 }
 

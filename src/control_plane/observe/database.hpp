@@ -4,14 +4,13 @@
 // Errors: those of sqlite/connection.hpp.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "sqlite/connection.hpp"
 
 namespace trainyard::observe {
@@ -47,13 +46,13 @@ class Database {
 
   // Used only by the caller that commits the current group.
   std::unique_ptr<Connection> writer_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Pending*> waiting_;  // guarded by mutex_; at most one per calling thread
-  bool leading_ = false;           // guarded by mutex_
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<Pending*> waiting_ GUARDED_BY(mutex_);  // at most one per calling thread
+  bool leading_ GUARDED_BY(mutex_) = false;
 
-  std::mutex reader_mutex_;
-  std::unique_ptr<Connection> reader_;  // guarded by reader_mutex_
+  Mutex reader_mutex_;
+  std::unique_ptr<Connection> reader_ GUARDED_BY(reader_mutex_);
 };
 
 }  // namespace trainyard::observe

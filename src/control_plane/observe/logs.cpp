@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <mutex>
 #include <unordered_map>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "observe/catalogue.hpp"
 #include "observe/disk.hpp"
 #include "observe/filter_run.hpp"
@@ -44,7 +44,7 @@ class LogDirectory final : public Logs {
         settings_(settings) {}
 
   ~LogDirectory() override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (auto closed = close_locked([](const Entry&) { return true; }); !closed)
       log(Level::warning, "observe", "closing the logs failed; the next start looks at more files",
           {{"why", closed.error().message}});
@@ -148,7 +148,7 @@ class LogDirectory final : public Logs {
   Result<std::vector<LogGroupInfo>> groups(const std::string& region, const std::string& prefix) override {
     std::unordered_map<uint64_t, std::shared_ptr<Stream>> live;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       for (const auto& [key, entry] : open_) live.emplace(entry.stream->id(), entry.stream);
     }
     std::vector<LogGroupInfo> infos;
@@ -163,14 +163,14 @@ class LogDirectory final : public Logs {
 
   Result<void> retire(Instant now) override {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       TRY(close_idle_locked());
     }
     if (!settings_.retention) return ok();
     const Instant before = now - *settings_.retention;
     for (const auto& row : TRY(catalogue_->ended_before(before))) {
       {
-        std::lock_guard lock(mutex_);
+        MutexLock lock(mutex_);
         if (open_.contains(row.key)) continue;  // in use: removed next time
         TRY(catalogue_->remove({row.id}));
       }
@@ -194,7 +194,7 @@ class LogDirectory final : public Logs {
   };
 
   std::shared_ptr<Stream> find_open(const StreamKey& key) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto found = open_.find(key);
     return found == open_.end() ? nullptr : found->second.stream;
   }
@@ -209,7 +209,7 @@ class LogDirectory final : public Logs {
   }
 
   Result<std::shared_ptr<Stream>> stream(const StreamKey& key) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto now = clock_.monotonic();
     if (now - swept_ > kSweepInterval || open_.size() >= settings_.streams_open_max) TRY(close_idle_locked());
     auto found = open_.find(key);
@@ -222,9 +222,10 @@ class LogDirectory final : public Logs {
     return found->second.stream;
   }
 
-  Result<void> close_idle_locked() {
-    swept_ = clock_.monotonic();
-    TRY(close_locked([&](const Entry& entry) { return swept_ - entry.used > settings_.idle_time; }));
+  Result<void> close_idle_locked() REQUIRES(mutex_) {
+    const auto now = clock_.monotonic();
+    swept_ = now;
+    TRY(close_locked([&](const Entry& entry) { return now - entry.used > settings_.idle_time; }));
     if (open_.size() < settings_.streams_open_max) return ok();
     // Too many are open, so the least recently used half is closed. Streams in use stay, so the number may
     // exceed the limit by the number of calls in progress.
@@ -236,7 +237,7 @@ class LogDirectory final : public Logs {
   }
 
   template <class Which>
-  Result<void> close_locked(const Which& which) {
+  Result<void> close_locked(const Which& which) REQUIRES(mutex_) {
     std::vector<Catalogue::Closed> closed;
     std::vector<StreamKey> keys;
     for (const auto& [key, entry] : open_) {
@@ -257,9 +258,9 @@ class LogDirectory final : public Logs {
   const std::unique_ptr<Catalogue> catalogue_;
   Clock& clock_;
   const LogSettings settings_;
-  std::mutex mutex_;
-  std::map<StreamKey, Entry> open_;   // guarded by mutex_
-  std::chrono::nanoseconds swept_{};  // guarded by mutex_
+  Mutex mutex_;
+  std::map<StreamKey, Entry> open_ GUARDED_BY(mutex_);
+  std::chrono::nanoseconds swept_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "observe/disk.hpp"
 
 namespace trainyard::observe {
@@ -102,7 +103,7 @@ std::string Stream::index_path(uint64_t segment) const {
 }
 
 bool Stream::open_in_catalogue() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return open_in_catalogue_;
 }
 
@@ -263,20 +264,20 @@ Result<void> Stream::append(const std::vector<LogEvent>& events, uint64_t batch,
     return invalid("one append may have " + human_bytes(kAppendBytesMax) + ", this one has " +
                    human_bytes(mine.records.size()));
 
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   TRY(load_locked());
   waiting_.push_back(&mine);
   while (!mine.result) {
     if (leading_) {
       changed_.wait(lock);
     } else {
-      lead(lock);
+      lead();
     }
   }
   return *std::move(mine.result);
 }
 
-void Stream::lead(std::unique_lock<std::mutex>& lock) {
+void Stream::lead() {
   leading_ = true;
   std::vector<Pending*> group;
   for (size_t bytes = 0;
@@ -316,11 +317,11 @@ void Stream::lead(std::unique_lock<std::mutex>& lock) {
       segment.header_bytes = header.size();
     }
     const bool mark = !open_in_catalogue_;
-    lock.unlock();
+    mutex_.unlock();
     if (mark) result = catalogue_.mark_open(id_);
     const bool marked = bool(result);
     if (result) result = write(segment, is_new, position, header + bytes);
-    lock.lock();
+    mutex_.lock();
     if (marked) open_in_catalogue_ = true;
     if (result) {
       if (is_new) {
@@ -378,7 +379,7 @@ Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t positio
   }();
   // After a failed sync the kernel may mark pages as clean that are not on disk, so later syncs are not reliable.
   if (!undone || sync_failed) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     broken_ = undone ? written.error() : undone.error();
     broken_->message.insert(0, "the stream takes no more events until the server starts again: ");
   }
@@ -386,7 +387,7 @@ Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t positio
 }
 
 Result<uint64_t> Stream::last_batch() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   TRY(load_locked());
   return last_batch_;
 }
@@ -402,7 +403,7 @@ Stream::Span Stream::span_of(const Block& block) const {
 }
 
 Result<std::optional<Stream::Span>> Stream::span_at(uint64_t position) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   TRY(load_locked());
   if (position > end()) return bad_position(position);
   const auto block = std::upper_bound(blocks_.begin(), blocks_.end(), position,
@@ -413,7 +414,7 @@ Result<std::optional<Stream::Span>> Stream::span_at(uint64_t position) {
 }
 
 Result<std::optional<Stream::Span>> Stream::span_before(uint64_t position) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   TRY(load_locked());
   if (position > end()) return bad_position(position);
   if (open_.begin < open_.end && open_.begin < position) return std::optional<Span>(span_of(open_));
@@ -436,7 +437,7 @@ Result<LogPage> Stream::read(const ReadQuery& query) {
   LogPage page;
   uint64_t stream_begin, stream_end;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     TRY(load_locked());
     stream_begin = begin();
     stream_end = end();
@@ -522,7 +523,7 @@ Result<LogPage> Stream::read(const ReadQuery& query) {
 }
 
 Result<StreamSummary> Stream::summary() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   TRY(load_locked());
   Block all = open_;
   for (const auto& block : blocks_) widen(all, block.first, block.last, block.ingested);
@@ -538,9 +539,9 @@ Result<StreamSummary> Stream::summary() {
 // -- retention ------------------------------------------------------------------------------------
 
 Result<void> Stream::retire(Instant before) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   TRY(load_locked());
-  changed_.wait(lock, [&] { return !leading_; });
+  changed_.wait(lock, [&]() REQUIRES(mutex_) { return !leading_; });
   const uint64_t old_first = first_segment_;
   uint64_t keep = 0;  // the number of segments to remove
   while (keep + 1 < segments_.size()) {
@@ -569,6 +570,7 @@ Result<void> Stream::retire(Instant before) {
 }
 
 Result<void> Stream::remove_files() {
+  const MutexLock lock(mutex_);
   for (uint64_t number = first_segment_;; ++number) {
     if (auto file = Descriptor::open(path(number), O_RDONLY); !file)
       return file.error().kind == Kind::not_found ? ok() : Result<void>(file.error());

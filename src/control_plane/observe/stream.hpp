@@ -6,14 +6,13 @@
 // Threads: callable from anywhere. Errors: as in logs.hpp. Lifetime: the catalogue and the settings outlive it.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "observe/catalogue.hpp"
 #include "observe/logs.hpp"
 #include "observe/segment.hpp"
@@ -71,20 +70,19 @@ class Stream {
   std::string path(uint64_t segment) const;
   std::string index_path(uint64_t segment) const;
 
-  // The following functions require mutex_.
-  Result<void> load_locked();
+  Result<void> load_locked() REQUIRES(mutex_);
   // Returns false if there is no such segment.
-  Result<bool> load_segment(uint64_t number);
+  Result<bool> load_segment(uint64_t number) REQUIRES(mutex_);
   // Adds the whole appends in `bytes`, which begin at end(), to the blocks.
-  void scan(const std::string& bytes);
-  void close_block();
-  void write_index();
-  Span span_of(const Block& block) const;
-  uint64_t begin() const { return segments_.empty() ? 0 : segments_.front().base; }
-  uint64_t end() const { return open_.end; }
+  void scan(const std::string& bytes) REQUIRES(mutex_);
+  void close_block() REQUIRES(mutex_);
+  void write_index() REQUIRES(mutex_);
+  Span span_of(const Block& block) const REQUIRES(mutex_);
+  uint64_t begin() const REQUIRES(mutex_) { return segments_.empty() ? 0 : segments_.front().base; }
+  uint64_t end() const REQUIRES(mutex_) { return open_.end; }
 
-  // Writes the pending appends and sets their results. Unlocks `lock` while it writes.
-  void lead(std::unique_lock<std::mutex>& lock);
+  // Writes the pending appends and sets their results. Releases the mutex while it writes.
+  void lead() REQUIRES(mutex_);
   Result<void> write(const Segment& segment, bool is_new, uint64_t position, const std::string& bytes);
 
   const std::string directory_;
@@ -93,19 +91,19 @@ class Stream {
   const LogSettings& settings_;
   Catalogue& catalogue_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool loaded_ = false;
-  bool open_in_catalogue_;
-  uint64_t first_segment_;
-  std::deque<Segment> segments_;
-  std::deque<Block> blocks_;  // whole appends, without gaps
-  Block open_;                // the appends after them, shorter than a block
-  uint64_t indexed_to_ = 0;   // the index files hold the blocks before this position
-  uint64_t last_batch_ = 0;
-  std::optional<Error> broken_;   // a failed write that could not be undone
-  std::deque<Pending*> waiting_;  // at most one per appending thread
-  bool leading_ = false;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool loaded_ GUARDED_BY(mutex_) = false;
+  bool open_in_catalogue_ GUARDED_BY(mutex_);
+  uint64_t first_segment_ GUARDED_BY(mutex_);
+  std::deque<Segment> segments_ GUARDED_BY(mutex_);
+  std::deque<Block> blocks_ GUARDED_BY(mutex_);  // whole appends, without gaps
+  Block open_ GUARDED_BY(mutex_);                // the appends after them, shorter than a block
+  uint64_t indexed_to_ GUARDED_BY(mutex_) = 0;   // the index files hold the blocks before this position
+  uint64_t last_batch_ GUARDED_BY(mutex_) = 0;
+  std::optional<Error> broken_ GUARDED_BY(mutex_);   // a failed write that could not be undone
+  std::deque<Pending*> waiting_ GUARDED_BY(mutex_);  // at most one per appending thread
+  bool leading_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace trainyard::observe

@@ -7,12 +7,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "batch/catalog.hpp"
 #include "domain/job.hpp"
@@ -64,18 +64,18 @@ std::vector<Overdue> overdue_at_heads(const QueueHeads& queue_heads, const batch
 class SharedQueueHeads {
  public:
   std::shared_ptr<const QueueHeads> get() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return queue_heads_;
   }
   void put(QueueHeads queue_heads) {
     auto next = std::make_shared<const QueueHeads>(std::move(queue_heads));
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     queue_heads_ = std::move(next);
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const QueueHeads> queue_heads_ = std::make_shared<const QueueHeads>();  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::shared_ptr<const QueueHeads> queue_heads_ GUARDED_BY(mutex_) = std::make_shared<const QueueHeads>();
 };
 
 }  // namespace trainyard::reconcile
