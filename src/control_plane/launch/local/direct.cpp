@@ -2,11 +2,12 @@
 
 #include "base/check.hpp"
 #include "base/log.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::launch {
 
 bool DirectGate::enter(const networks::Egress& egress) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // In a rootless sandbox each network's rules name the machine's own addresses, which change.
   if (impossible_ || system_.in_rootless_sandbox()) return false;
   const bool changed = !made_ || firewall_.egress != egress;
@@ -25,12 +26,12 @@ bool DirectGate::enter(const networks::Egress& egress) {
 }
 
 void DirectGate::found(size_t networks) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   networks_ += networks;
 }
 
 Result<void> DirectGate::leave(size_t networks) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   CHECK(networks <= networks_, "who leaves has entered");
   const auto removed = networks == networks_ ? system_.remove_firewall_tables({firewall_.table}) : ok();
   networks_ -= networks;

@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "launch/local/local_system.hpp"
 #include "networks/network.hpp"
 
@@ -30,10 +30,10 @@ class DirectGate {
  private:
   LocalSystem& system_;
   networks::DirectFirewall firewall_;
-  std::mutex mutex_;
-  size_t networks_ = 0;      // guarded by mutex_
-  bool impossible_ = false;  // guarded by mutex_
-  bool made_ = false;        // by us, with the present rules; guarded by mutex_
+  Mutex mutex_;
+  size_t networks_ GUARDED_BY(mutex_) = 0;
+  bool impossible_ GUARDED_BY(mutex_) = false;
+  bool made_ GUARDED_BY(mutex_) = false;  // by us, with the present rules
 };
 
 }  // namespace trainyard::launch

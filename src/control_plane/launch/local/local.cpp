@@ -1,12 +1,12 @@
 #include "launch/local/local.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <set>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "containers/gpu_memory.hpp"
 #include "launch/local/direct.hpp"
 #include "launch/local/known.hpp"
@@ -217,12 +217,12 @@ class LocalLauncher final : public SteppedLauncher {
     if (removed) return;
     log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
     {
-      const std::lock_guard lock(removing_mutex_);
+      const MutexLock lock(removing_mutex_);
       removing_.insert(directory);
     }
     reaper_.take_rest([this, directory]() -> Result<void> {
       TRY(parts_.files.remove_all(directory));
-      const std::lock_guard lock(removing_mutex_);
+      const MutexLock lock(removing_mutex_);
       removing_.erase(directory);
       return ok();
     });
@@ -232,7 +232,7 @@ class LocalLauncher final : public SteppedLauncher {
   // with the others of its round: the kernel takes as long for all of them as for one.
   void give_to_reaper(const KnownAttempt& known) {
     {
-      const std::lock_guard lock(removing_mutex_);
+      const MutexLock lock(removing_mutex_);
       removing_.insert(known.directory);
     }
     const bool direct = known.record.network.direct();
@@ -241,13 +241,13 @@ class LocalLauncher final : public SteppedLauncher {
               [this, direct, directory = known.directory, held = known.held]() -> Result<void> {
                 TRY(parts_.files.remove_all(directory));
                 if (direct) leave_gate();
-                const std::lock_guard lock(removing_mutex_);
+                const MutexLock lock(removing_mutex_);
                 removing_.erase(directory);
                 return ok();
               });
   }
   bool is_removing(const std::string& directory) const {
-    const std::lock_guard lock(removing_mutex_);
+    const MutexLock lock(removing_mutex_);
     return removing_.contains(directory);
   }
   void leave_gate() {
@@ -438,8 +438,8 @@ class LocalLauncher final : public SteppedLauncher {
   std::map<domain::AttemptId, KnownAttempt> attempts_;
   std::set<std::string> unreadable_;  // directories of attempts that run, and whose record cannot be read
   Marked marked_{parts_.processes};
-  mutable std::mutex removing_mutex_;
-  std::set<std::string> removing_;  // guarded by removing_mutex_; directories that the reapers will remove
+  mutable Mutex removing_mutex_;
+  std::set<std::string> removing_ GUARDED_BY(removing_mutex_);  // directories that the reapers will remove
   DirectGate gate_;
   NetworkReaper reaper_, direct_reaper_;
 };

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/log.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::launch {
 
@@ -14,7 +15,7 @@ NetworkReaper::NetworkReaper(Clock& clock, Remove remove, ReaperPace pace, bool 
 
 NetworkReaper::~NetworkReaper() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
   }
   changed_.notify_all();
@@ -26,7 +27,7 @@ NetworkReaper::~NetworkReaper() {
 
 void NetworkReaper::take(networks::PrivateNetwork network, std::function<Result<void>()> then) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     items_.push_back({std::move(network), std::move(then), false, clock_.monotonic()});
   }
   changed_.notify_all();
@@ -34,20 +35,20 @@ void NetworkReaper::take(networks::PrivateNetwork network, std::function<Result<
 
 void NetworkReaper::take_rest(std::function<Result<void>()> then) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     items_.push_back({{}, std::move(then), true, clock_.monotonic()});
   }
   changed_.notify_all();
 }
 
 NetworkReaper::Start::Start(NetworkReaper& reaper) : reaper_(reaper) {
-  const std::lock_guard lock(reaper_.mutex_);
+  const MutexLock lock(reaper_.mutex_);
   reaper_.starts_++;
 }
 
 NetworkReaper::Start::~Start() {
   {
-    const std::lock_guard lock(reaper_.mutex_);
+    const MutexLock lock(reaper_.mutex_);
     reaper_.starts_--;
     // Only networks that waited before the start: later ones come just before the next start.
     reaper_.one_may_go_ = !reaper_.items_.empty();
@@ -57,7 +58,7 @@ NetworkReaper::Start::~Start() {
 }
 
 std::vector<networks::Subnet> NetworkReaper::waiting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<networks::Subnet> subnets;
   for (const auto& item : items_)
     if (!item.network.hosts.empty()) subnets.push_back(item.network.subnet);
@@ -65,18 +66,18 @@ std::vector<networks::Subnet> NetworkReaper::waiting() const {
 }
 
 void NetworkReaper::drain() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   drains_++;
   const uint64_t begun = rounds_;
   changed_.notify_all();
   if (!thread_.joinable()) {
-    while (!items_.empty() && round(lock)) {
+    while (!items_.empty() && round()) {
     }
     drains_--;
     return;
   }
   // A round may have begun before the last item came; the next one includes it.
-  changed_.wait(lock, [&] { return items_.empty() || rounds_ >= begun + 2; });
+  changed_.wait(lock, [&]() REQUIRES(mutex_) { return items_.empty() || rounds_ >= begun + 2; });
   drains_--;
 }
 
@@ -93,12 +94,12 @@ std::chrono::nanoseconds NetworkReaper::due() const {
 }
 
 void NetworkReaper::work() {
-  std::unique_lock lock(mutex_);
-  if (!items_.empty() && due() <= clock_.monotonic()) (void)round(lock);
+  MutexLock lock(mutex_);
+  if (!items_.empty() && due() <= clock_.monotonic()) (void)round();
 }
 
 void NetworkReaper::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
     if (items_.empty()) {
       if (stopped_) return;
@@ -110,18 +111,18 @@ void NetworkReaper::run() {
       changed_.wait_for(lock, when - now);
       continue;
     }
-    const bool removed = round(lock);
+    const bool removed = round();
     // The next server finds what cannot be removed here.
     if (!removed && stopped_) return;
   }
 }
 
-bool NetworkReaper::round(std::unique_lock<std::mutex>& lock) {
+bool NetworkReaper::round() {
   const size_t count = in_haste() || !pace_.one_by_one ? items_.size() : 1;
   one_may_go_ = false;
   // Other threads only append meanwhile, which may move the items: what is needed is copied.
   const std::vector<Item> items(items_.begin(), items_.begin() + ptrdiff_t(count));
-  lock.unlock();
+  mutex_.unlock();
   std::vector<networks::PrivateNetwork> networks;
   for (const Item& item : items)
     if (!item.removed) networks.push_back(item.network);
@@ -136,7 +137,7 @@ bool NetworkReaper::round(std::unique_lock<std::mutex>& lock) {
     if (!finished)
       log(Level::error, "launch", "removing what is left of an attempt: " + finished.error().message);
   }
-  lock.lock();
+  mutex_.lock();
   // What failed goes to the end, where it does not hold up the others.
   for (size_t i = 0; i < count; i++) {
     if (done[i]) continue;

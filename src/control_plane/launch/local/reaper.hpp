@@ -12,13 +12,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "base/time.hpp"
 #include "networks/network.hpp"
 
@@ -77,27 +76,27 @@ class NetworkReaper {
     std::chrono::nanoseconds since;
   };
   void run();
-  // Removes what is to go now. Returns false if that failed. Requires: lock holds mutex_, and something waits.
-  bool round(std::unique_lock<std::mutex>& lock);
-  // All are removed, regardless of starts. Requires: mutex_ is held.
-  bool in_haste() const { return stopped_ || drains_ > 0; }
-  // When to begin, by the monotonic clock, as far as is known now. Requires: mutex_ is held.
-  std::chrono::nanoseconds due() const;
+  // Removes what is to go now. Returns false if that failed. Requires: something waits.
+  bool round() REQUIRES(mutex_);
+  // All are removed, regardless of starts.
+  bool in_haste() const REQUIRES(mutex_) { return stopped_ || drains_ > 0; }
+  // When to begin, by the monotonic clock, as far as is known now.
+  std::chrono::nanoseconds due() const REQUIRES(mutex_);
 
   Clock& clock_;
   const Remove remove_;
   const ReaperPace pace_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Item> items_;                 // guarded by mutex_; a network stays until it is removed
-  int starts_ = 0;                          // guarded by mutex_
-  bool one_may_go_ = false;                 // guarded by mutex_; since the last start
-  std::chrono::nanoseconds last_start_{0};  // guarded by mutex_
-  std::chrono::nanoseconds not_before_{0};  // guarded by mutex_; after a failure
-  int drains_ = 0;                          // guarded by mutex_
-  uint64_t rounds_ = 0;                     // guarded by mutex_
-  bool stopped_ = false;                    // guarded by mutex_
-  std::thread thread_;                      // none: work() is called
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<Item> items_ GUARDED_BY(mutex_);  // a network stays until it is removed
+  int starts_ GUARDED_BY(mutex_) = 0;
+  bool one_may_go_ GUARDED_BY(mutex_) = false;  // since the last start
+  std::chrono::nanoseconds last_start_ GUARDED_BY(mutex_){0};
+  std::chrono::nanoseconds not_before_ GUARDED_BY(mutex_){0};  // after a failure
+  int drains_ GUARDED_BY(mutex_) = 0;
+  uint64_t rounds_ GUARDED_BY(mutex_) = 0;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // none: work() is called
 };
 
 }  // namespace trainyard::launch

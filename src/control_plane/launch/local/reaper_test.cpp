@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "base/thread_safety.hpp"
 #include "os/machine_clock.hpp"
 
 namespace trainyard::launch {
@@ -19,8 +20,8 @@ networks::PrivateNetwork network(uint32_t number) {
 os::MachineClock clock;
 
 struct Removals {
-  std::mutex mutex;
-  std::vector<size_t> sizes;  // guarded by mutex
+  Mutex mutex;
+  std::vector<size_t> sizes GUARDED_BY(mutex);
   std::atomic<int> failures{0};
   std::atomic<int> gone{0};
   Result<void> counted() {
@@ -30,7 +31,7 @@ struct Removals {
   NetworkReaper::Remove function() {
     return [this](const std::vector<networks::PrivateNetwork>& networks) -> Result<void> {
       if (failures.fetch_sub(1) > 0) return unavailable("not now");
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(mutex);
       sizes.push_back(networks.size());
       return ok();
     };
@@ -48,6 +49,7 @@ TEST(Reaper, RemovesAllThatWaitInOneStroke) {
     EXPECT_TRUE(reaper.waiting().empty());
     EXPECT_EQ(removals.gone, 5);
   }
+  const MutexLock lock(removals.mutex);
   EXPECT_LE(removals.sizes.size(), 2u);
 }
 
@@ -83,7 +85,7 @@ TEST(Reaper, LetsOneGoAfterEachStart) {
   }
   while (reaper.waiting().size() > 1) std::this_thread::yield();
   EXPECT_EQ(removals.gone, 2);
-  const std::lock_guard lock(removals.mutex);
+  const MutexLock lock(removals.mutex);
   EXPECT_EQ(removals.sizes, (std::vector<size_t>{1, 1}));
 }
 
@@ -98,7 +100,7 @@ TEST(Reaper, LetsManyGoTogetherWhereTheKernelWaitsOnce) {
   EXPECT_EQ(reaper.waiting().size(), 4u) << "a start lets none go";
   reaper.take(network(4), [&] { return removals.counted(); });
   while (!reaper.waiting().empty()) std::this_thread::yield();
-  const std::lock_guard lock(removals.mutex);
+  const MutexLock lock(removals.mutex);
   EXPECT_EQ(removals.sizes, (std::vector<size_t>{5}));
 }
 
@@ -125,7 +127,7 @@ TEST(Reaper, KeepsTheAddressesUntilTheRestIsGoneToo) {
   EXPECT_EQ(reaper.waiting().size(), 1u);
   while (!reaper.waiting().empty()) reaper.drain();
   EXPECT_EQ(tries, 3);
-  const std::lock_guard lock(removals.mutex);
+  const MutexLock lock(removals.mutex);
   EXPECT_EQ(removals.sizes, (std::vector<size_t>{1})) << "the network itself is removed once";
 }
 
