@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <mutex>
 
+#include "base/thread_safety.hpp"
 #include "collectives/testing/groups.hpp"
 #include "collectives/transport/tcp/addresses.hpp"
 #include "collectives/transport/tcp/tcp_transport.hpp"
@@ -238,7 +238,7 @@ class Relay {
   }
   Endpoint place() const { return {"127.0.0.1", *port_of(listener_)}; }
   std::string seen() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return seen_;
   }
 
@@ -268,7 +268,7 @@ class Relay {
             if (more < 0 && errno != EAGAIN) break;
             if (more > 0) sent += more;
           }
-          const std::scoped_lock lock(mutex_);
+          const MutexLock lock(mutex_);
           seen_.append(bytes, size_t(got));
         }
       }
@@ -284,8 +284,8 @@ class Relay {
   Socket listener_;
   std::atomic<bool> ending_ = false;
   std::thread thread_;
-  mutable std::mutex mutex_;
-  std::string seen_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::string seen_ GUARDED_BY(mutex_);
 };
 
 bool can_encrypt() { return bool(TlsKey::make("x")); }

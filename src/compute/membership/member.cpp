@@ -9,13 +9,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "base/thread_safety.hpp"
 #include "collectives/transport/tcp/meeting.hpp"
 #include "membership/wire.hpp"
 
@@ -65,7 +64,7 @@ class Member::Impl {
 
   ~Impl() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
     }
     wake();
@@ -76,14 +75,14 @@ class Member::Impl {
     listener_ = TRY(
         collectives::listen_at({own_address_, 0}, backlog_connections).in("listening at " + own_address_));
     const uint16_t port = TRY(collectives::port_of(listener_));
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     assignment_.reset();
     changed_ = {};
     lost_.clear();
     outgoing_messages_.emplace_back(messages::Came{
         {options_.name, options_.host, {own_address_, port}, options_.wanted_rank, complaint}});
     wake();
-    received_.wait_for(lock, at_most, [this] { return assignment_ || end_; });
+    received_.wait_for(lock, at_most, [this]() REQUIRES(mutex_) { return assignment_ || end_; });
     if (end_) return *end_;
     if (!assignment_)
       return cancelled("no generation was formed within " + std::to_string(at_most.count()) + " ms");
@@ -113,21 +112,23 @@ class Member::Impl {
   }
 
   actions::Changed changed() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return changed_;
   }
 
   std::string lost() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return end_ ? end_->message : lost_;
   }
 
   void done() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (end_) return;
     outgoing_messages_.emplace_back(messages::Done{});
     wake();
-    received_.wait_for(lock, leave_max, [this] { return (outgoing_messages_.empty() && all_sent_) || end_; });
+    received_.wait_for(lock, leave_max, [this]() REQUIRES(mutex_) {
+      return (outgoing_messages_.empty() && all_sent_) || end_;
+    });
   }
 
  private:
@@ -144,7 +145,7 @@ class Member::Impl {
       uint64_t count = 0;
       (void)!::read(wake_.descriptor(), &count, sizeof count);
       auto messages = wire_.exchange();
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (stopping_) return;
       if (!messages) {
         end_ = std::move(messages).error().in("lost the membership service");
@@ -162,7 +163,7 @@ class Member::Impl {
     }
   }
 
-  void handle(const Message& message) {
+  void handle(const Message& message) REQUIRES(mutex_) {
     if (const auto* assigned = std::get_if<messages::Assigned>(&message)) {
       assignment_ = Assignment{int(assigned->rank), assigned->generation};
       // Earlier changes belong to the previous generation.
@@ -186,15 +187,15 @@ class Member::Impl {
   // Shared with the cancellation callback of the group, which may outlive this object.
   std::shared_ptr<std::atomic<bool>> settled_ = std::make_shared<std::atomic<bool>>(true);
   Wire wire_;  // used by thread_ only
-  mutable std::mutex mutex_;
-  std::condition_variable received_;
-  std::vector<Message> outgoing_messages_;  // guarded by mutex_, like the members below
-  bool all_sent_ = true;
-  bool stopping_ = false;
-  std::optional<Assignment> assignment_;
-  actions::Changed changed_;
-  std::string lost_;
-  std::optional<Error> end_;
+  mutable Mutex mutex_;
+  ConditionVariable received_;
+  std::vector<Message> outgoing_messages_ GUARDED_BY(mutex_);
+  bool all_sent_ GUARDED_BY(mutex_) = true;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  std::optional<Assignment> assignment_ GUARDED_BY(mutex_);
+  actions::Changed changed_ GUARDED_BY(mutex_);
+  std::string lost_ GUARDED_BY(mutex_);
+  std::optional<Error> end_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <list>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/thread_safety.hpp"
 #include "membership/wire.hpp"
 
 namespace trainyard::membership {
@@ -51,15 +50,15 @@ class Service::Impl {
 
   void post(Event event) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       events_.push_back(std::move(event));
     }
     wake();
   }
 
   std::optional<News> next(Duration at_most) {
-    std::unique_lock lock(mutex_);
-    news_arrived_.wait_for(lock, at_most, [this] { return !news_.empty(); });
+    MutexLock lock(mutex_);
+    news_arrived_.wait_for(lock, at_most, [this]() REQUIRES(mutex_) { return !news_.empty(); });
     if (news_.empty()) return std::nullopt;
     News first = std::move(news_.front());
     news_.pop_front();
@@ -67,7 +66,7 @@ class Service::Impl {
   }
 
   std::string missing() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return missing_;
   }
 
@@ -95,7 +94,7 @@ class Service::Impl {
       });
       std::vector<Event> posted;
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         posted.swap(events_);
       }
       for (const Event& event : posted) {
@@ -104,7 +103,7 @@ class Service::Impl {
         apply(event);
       }
       apply(events::TimePasses{});
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       missing_ = membership_.missing();
     }
   }
@@ -225,7 +224,7 @@ class Service::Impl {
   }
 
   void report(News news) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     news_.push_back(std::move(news));
     if (news_.size() > news_max) news_.pop_front();
     news_arrived_.notify_all();
@@ -238,11 +237,11 @@ class Service::Impl {
   std::atomic<bool> stopping_ = false;
   Membership membership_;              // used by thread_ only
   std::list<Connection> connections_;  // used by thread_ only
-  mutable std::mutex mutex_;
-  std::condition_variable news_arrived_;
-  std::vector<Event> events_;  // guarded by mutex_, like the members below
-  std::deque<News> news_;
-  std::string missing_;
+  mutable Mutex mutex_;
+  ConditionVariable news_arrived_;
+  std::vector<Event> events_ GUARDED_BY(mutex_);
+  std::deque<News> news_ GUARDED_BY(mutex_);
+  std::string missing_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

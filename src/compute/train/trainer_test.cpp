@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "base/json.hpp"
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "os/files.hpp"
 #include "os/machine_clock.hpp"
 #include "os/temporary_directory.hpp"
@@ -216,7 +216,7 @@ class Job {
       threads.emplace_back([this, host] {
         os::MachineClock clock;
         results_[host] = run_job({base(int(host)), "a job"}, clock, stop, [this](std::string_view line) {
-          const std::scoped_lock lock(mutex_);
+          const MutexLock lock(mutex_);
           if (on_line) on_line(line);
         });
       });
@@ -234,7 +234,7 @@ class Job {
 
  private:
   os::TemporaryDirectory folder_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<Result<void>> results_;
 };
 

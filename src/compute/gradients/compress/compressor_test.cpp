@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <mutex>
 #include <numeric>
 
 #include "base/random.hpp"
+#include "base/thread_safety.hpp"
 #include "collectives/plan/plan.hpp"
 #include "collectives/select.hpp"
 #include "collectives/testing/groups.hpp"
@@ -104,7 +104,7 @@ TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
   for (const Case& one : {Case{{Kind::f16}, 0x1p-8}, Case{{Kind::bf16}, 0x1p-5}, Case{{Kind::int8}, 0.02},
                           Case{{Kind::low_rank, 3}, 100}}) {
     for (const int ranks : {1, 2, 3, 5}) {
-      std::mutex mutex;
+      Mutex mutex;
       std::vector<std::vector<float>> results;
       in_memory(ranks, [&](collectives::Group& group) {
         Compressor compressor(group);
@@ -123,7 +123,7 @@ TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
             for (size_t k = 0; k < expected.size(); ++k)
               EXPECT_NEAR(values[i][k], expected[k], one.tolerance * ranks) << to_string(one.compression);
           }
-          const std::scoped_lock lock(mutex);
+          const MutexLock lock(mutex);
           for (auto& each : values) results.push_back(each);
         }
       });

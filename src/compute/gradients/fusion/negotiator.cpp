@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/thread_safety.hpp"
 #include "collectives/plan/plan.hpp"
 #include "gradients/fusion/carrier.hpp"
 #include "gradients/fusion/negotiation.hpp"
@@ -53,23 +52,23 @@ std::string ranks_text(const std::vector<uint32_t>& ranks) {
 
 // Wakes the background thread. Shared with the handles, which may outlive the negotiator.
 struct Notifier {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int waiting = 0;     // threads in Handle::wait; guarded by mutex
-  bool hurry = false;  // a thread began to wait since the last cycle; guarded by mutex
+  Mutex mutex;
+  ConditionVariable changed;
+  int waiting GUARDED_BY(mutex) = 0;     // threads in Handle::wait
+  bool hurry GUARDED_BY(mutex) = false;  // a thread began to wait since the last cycle
 };
 
 struct Handle::State {
   explicit State(std::shared_ptr<Notifier> notifier) : notifier(std::move(notifier)) {}
   const std::shared_ptr<Notifier> notifier;  // shared with the negotiator; the last one frees it
-  mutable std::mutex mutex;
-  std::condition_variable finished;
-  std::optional<Result<Outcome>> result;  // guarded by mutex
-  bool refused = false;                   // written before submit() returns
+  mutable Mutex mutex;
+  ConditionVariable finished;
+  std::optional<Result<Outcome>> result GUARDED_BY(mutex);
+  bool refused = false;  // written before submit() returns
 
   void finish(Result<Outcome> outcome) {
     {
-      const std::scoped_lock lock(mutex);
+      const MutexLock lock(mutex);
       result = std::move(outcome);
     }
     finished.notify_all();
@@ -77,7 +76,7 @@ struct Handle::State {
 };
 
 bool Handle::done() const {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->result.has_value();
 }
 
@@ -86,19 +85,19 @@ bool Handle::refused() const { return state_->refused; }
 Result<Outcome> Handle::wait() {
   if (!done()) {
     {
-      const std::scoped_lock lock(state_->notifier->mutex);
+      const MutexLock lock(state_->notifier->mutex);
       ++state_->notifier->waiting;
       state_->notifier->hurry = true;
     }
     state_->notifier->changed.notify_all();
     {
-      std::unique_lock lock(state_->mutex);
-      state_->finished.wait(lock, [&] { return state_->result.has_value(); });
+      MutexLock lock(state_->mutex);
+      state_->finished.wait(lock, [&]() REQUIRES(state_->mutex) { return state_->result.has_value(); });
     }
-    const std::scoped_lock lock(state_->notifier->mutex);
+    const MutexLock lock(state_->notifier->mutex);
     --state_->notifier->waiting;
   }
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return *state_->result;
 }
 
@@ -138,7 +137,7 @@ class Negotiator::Impl {
     }
     bool ended = false;
     if (fine) {
-      const std::scoped_lock lock(notifier_->mutex);
+      const MutexLock lock(notifier_->mutex);
       ended = ended_.has_value();
       fine = ended ? Result<void>(*ended_) : take_names(works);
       if (fine) {
@@ -161,32 +160,32 @@ class Negotiator::Impl {
   }
 
   std::vector<int> members_of(int set) const {
-    const std::scoped_lock lock(notifier_->mutex);
+    const MutexLock lock(notifier_->mutex);
     const auto found = sets_.find(set);
     return found == sets_.end() ? std::vector<int>{} : found->second;
   }
 
   void stop() {
     {
-      const std::scoped_lock lock(notifier_->mutex);
+      const MutexLock lock(notifier_->mutex);
       stopping_ = true;
     }
     notifier_->changed.notify_all();
-    const std::scoped_lock lock(stop_mutex_);
+    const MutexLock lock(stop_mutex_);
     if (thread_.joinable()) thread_.join();
   }
 
   Counters counters() const {
-    const std::scoped_lock lock(notifier_->mutex);
+    const MutexLock lock(notifier_->mutex);
     return counters_;
   }
   bool tuning() const { return tuning_; }
   Settings settings() const {
-    const std::scoped_lock lock(notifier_->mutex);
+    const MutexLock lock(notifier_->mutex);
     return settings_;
   }
   std::vector<std::string> outstanding() const {
-    const std::scoped_lock lock(notifier_->mutex);
+    const MutexLock lock(notifier_->mutex);
     std::vector<std::string> names;
     for (const auto& [number, name] : outstanding_) names.push_back(name);
     return names;
@@ -207,10 +206,10 @@ class Negotiator::Impl {
   static bool has_name(const Work& work) { return work.signature.operation != Operation::join; }
   Result<void> describe(Work& work) const;
   // Takes the names of all works, or of none. Requires: the notifier's mutex is held.
-  Result<void> take_names(const std::vector<Work>& works);
+  Result<void> take_names(const std::vector<Work>& works) REQUIRES(notifier_->mutex);
   void finish(Work& work, Result<Outcome> result) {
     {
-      const std::scoped_lock lock(notifier_->mutex);
+      const MutexLock lock(notifier_->mutex);
       if (outstanding_.erase(work.number) > 0 && has_name(work)) names_.erase(key_of(work.signature));
     }
     if (work.request.on_done) work.request.on_done(result);
@@ -227,6 +226,9 @@ class Negotiator::Impl {
   void tune(const Plan& plan);
   void fail_all(const Error& error);
   void note(const Plan& plan, bool slow);
+  bool has_news() const REQUIRES(notifier_->mutex) {
+    return stopping_ || notifier_->hurry || !inbox_.empty();
+  }
   Result<void> ours_to_blame(Result<void> result);
 
   const Options options_;
@@ -234,16 +236,15 @@ class Negotiator::Impl {
   const std::chrono::steady_clock::time_point began_;
   const std::shared_ptr<Notifier> notifier_ = std::make_shared<Notifier>();
 
-  // Guarded by the notifier's mutex.
-  std::deque<Work> inbox_;  // bounded by the tensors of the callers
-  bool stopping_ = false;
-  std::optional<Error> ended_;  // after which nothing is carried out
-  Sets sets_;
-  Settings settings_;
-  Counters counters_;
-  uint64_t submissions_ = 0;
-  std::map<uint64_t, std::string> outstanding_;  // names by number
-  std::set<std::string> names_;                  // keys of outstanding requests, except joins
+  std::deque<Work> inbox_ GUARDED_BY(notifier_->mutex);  // bounded by the tensors of the callers
+  bool stopping_ GUARDED_BY(notifier_->mutex) = false;
+  std::optional<Error> ended_ GUARDED_BY(notifier_->mutex);  // after which nothing is carried out
+  Sets sets_ GUARDED_BY(notifier_->mutex);
+  Settings settings_ GUARDED_BY(notifier_->mutex);
+  Counters counters_ GUARDED_BY(notifier_->mutex);
+  uint64_t submissions_ GUARDED_BY(notifier_->mutex) = 0;
+  std::map<uint64_t, std::string> outstanding_ GUARDED_BY(notifier_->mutex);  // names by number
+  std::set<std::string> names_ GUARDED_BY(notifier_->mutex);  // keys of outstanding requests, except joins
 
   // Confined to the background thread.
   Carrier carrier_;
@@ -257,8 +258,8 @@ class Negotiator::Impl {
 
   std::atomic<bool> tuning_ = false;
 
-  std::mutex stop_mutex_;
-  std::thread thread_;  // guarded by stop_mutex_ once it runs
+  Mutex stop_mutex_;
+  std::thread thread_ GUARDED_BY(stop_mutex_);  // once it runs
 };
 
 // Fills the signature of a request, and checks that the request is valid.
@@ -303,19 +304,18 @@ Result<void> Negotiator::Impl::take_names(const std::vector<Work>& works) {
 }
 
 void Negotiator::Impl::pause() {
-  std::unique_lock lock(notifier_->mutex);
+  MutexLock lock(notifier_->mutex);
   const nanoseconds cycle = std::chrono::microseconds(settings_.cycle_microseconds);
   const bool alone = sets_.size() == 1;
-  const auto has_news = [&] { return stopping_ || notifier_->hurry || !inbox_.empty(); };
   if (negotiation_.idle() && !has_news()) {
     const nanoseconds idle = alone ? std::max<nanoseconds>(options_.idle_cycle, cycle) : cycle;
-    notifier_->changed.wait_for(lock, idle, has_news);
+    notifier_->changed.wait_for(lock, idle, [&]() REQUIRES(notifier_->mutex) { return has_news(); });
   }
-  const auto until = [&] {
-    return began_ + cycle_began_ + (notifier_->waiting > 0 ? cycle / waited_for_divisor : cycle);
-  };
-  while (!stopping_ && !notifier_->hurry && std::chrono::steady_clock::now() < until())
-    notifier_->changed.wait_until(lock, until());
+  while (!stopping_ && !notifier_->hurry) {
+    const auto until = began_ + cycle_began_ + (notifier_->waiting > 0 ? cycle / waited_for_divisor : cycle);
+    if (std::chrono::steady_clock::now() >= until) break;
+    notifier_->changed.wait_until(lock, until);
+  }
   notifier_->hurry = false;
 }
 
@@ -323,7 +323,7 @@ void Negotiator::Impl::take_inbox() {
   std::deque<Work> inbox;
   bool stopping;
   {
-    const std::scoped_lock lock(notifier_->mutex);
+    const MutexLock lock(notifier_->mutex);
     inbox.swap(inbox_);
     stopping = stopping_;
   }
@@ -426,7 +426,7 @@ Result<void> Negotiator::Impl::carry_out(Plan& plan) {
     TRY(carrier_.carry_out(parts));
     if (batch.parts.front().signature.operation == Operation::add_set ||
         batch.parts.front().signature.operation == Operation::remove_set) {
-      const std::scoped_lock lock(notifier_->mutex);
+      const MutexLock lock(notifier_->mutex);
       sets_ = negotiation_.sets();
     }
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -465,7 +465,7 @@ Result<void> Negotiator::Impl::cycle() {
 }
 
 void Negotiator::Impl::note(const Plan& plan, bool slow) {
-  const std::scoped_lock lock(notifier_->mutex);
+  const MutexLock lock(notifier_->mutex);
   ++counters_.cycles;
   counters_.slow_cycles += slow ? 1 : 0;
   counters_.cached_tensors += plan.cached;
@@ -491,7 +491,7 @@ void Negotiator::Impl::tune(const Plan& plan) {
 void Negotiator::Impl::fail_all(const Error& error) {
   std::deque<Work> inbox;
   {
-    const std::scoped_lock lock(notifier_->mutex);
+    const MutexLock lock(notifier_->mutex);
     ended_ = error;
     inbox.swap(inbox_);
   }

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <mutex>
 #include <numeric>
 
 #include "base/random.hpp"
+#include "base/thread_safety.hpp"
 #include "collectives/testing/groups.hpp"
 #include "gradients/testing/negotiators.hpp"
 
@@ -305,13 +305,13 @@ TEST(Negotiator, sets_of_ranks_work_by_themselves) {
 }
 
 TEST(Negotiator, a_tensor_that_some_ranks_do_not_submit_is_reported_and_fails) {
-  std::mutex mutex;
+  Mutex mutex;
   std::string reports;
   Options options;
   options.stall_report_after = 30ms;
   options.stall_fail_after = 120ms;
   options.on_stall = [&](const std::string& report) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     reports += report;
   };
   std::atomic<int> given_up = 0;
@@ -466,11 +466,11 @@ TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
 }
 
 TEST(Negotiator, a_tensors_way_can_be_watched) {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<Event> events;
   Options options;
   options.on_event = [&](const Event& event) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     events.push_back(event);
   };
   negotiating(

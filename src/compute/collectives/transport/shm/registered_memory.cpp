@@ -6,12 +6,13 @@
 #include <string>
 
 #include "base/check.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::collectives {
 
 template <class Make>
 Result<std::span<std::byte>> RegisteredMemory::keep(const Make& make) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (uint32_t region = 1; region < regions_max; ++region) {
     Piece& piece = pieces_[region];
     if (piece.generation != 0) continue;
@@ -30,7 +31,7 @@ Result<std::span<std::byte>> RegisteredMemory::allocate(size_t bytes) {
 }
 
 void RegisteredMemory::free(std::byte* begin) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (Piece& piece : pieces_) {
     if (piece.generation == 0 || piece.memory.begin() != begin) continue;
     piece.memory = {};
@@ -62,7 +63,7 @@ AdoptedMemory::~AdoptedMemory() {
 
 RegisteredMemory::Place RegisteredMemory::place_of(std::span<const std::byte> bytes) const {
   if (empty()) return {};
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (uint32_t region = 1; region < regions_max; ++region) {
     const Piece& piece = pieces_[region];
     if (piece.generation == 0) continue;

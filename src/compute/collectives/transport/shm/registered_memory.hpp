@@ -14,10 +14,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "collectives/group.hpp"
 #include "collectives/transport/shm/segment.hpp"
 
@@ -49,9 +49,9 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
   template <class Make>
   Result<std::span<std::byte>> keep(const Make& make);
 
-  mutable std::mutex mutex_;
-  Piece pieces_[regions_max];  // guarded by mutex_; index 0 is not used
-  uint32_t generations_ = 0;   // guarded by mutex_
+  mutable Mutex mutex_;
+  Piece pieces_[regions_max] GUARDED_BY(mutex_);  // index 0 is not used
+  uint32_t generations_ GUARDED_BY(mutex_) = 0;
   std::atomic<size_t> count_ = 0;
 };
 

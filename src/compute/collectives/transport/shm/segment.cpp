@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::collectives {
 namespace {
 
@@ -42,14 +44,14 @@ struct Adopted {
   std::span<std::byte> pages;
   int descriptor;
 };
-std::mutex adopted_mutex;      // held while the process forks
-std::vector<Adopted> adopted;  // guarded by adopted_mutex
+Mutex adopted_mutex;  // held while the process forks
+std::vector<Adopted> adopted GUARDED_BY(adopted_mutex);
 std::once_flag adopted_fork_handlers;
 
 // Runs in a child of fork(), which would otherwise share the pages of its parent. Makes writes of the child
 // private. The child still sees changes to pages that it has not written: copying all pages would make every
 // fork() as expensive as the memory is large.
-void keep_adopted_private() {
+void keep_adopted_private() REQUIRES(adopted_mutex) {
   for (const Adopted& each : adopted) {
     (void)::mmap(each.pages.data(), each.pages.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
                  each.descriptor, 0);
@@ -89,10 +91,12 @@ Result<SharedMemory> SharedMemory::make_at(const char* name, std::span<std::byte
     written += size_t(more);
   }
   // Until the final mmap, nothing changes for the users of these pages.
-  const std::scoped_lock lock(adopted_mutex);
+  const MutexLock lock(adopted_mutex);
   std::call_once(adopted_fork_handlers, [] {
-    (void)::pthread_atfork([] { adopted_mutex.lock(); }, [] { adopted_mutex.unlock(); },
-                           [] {
+    // One function locks, another unlocks: the analysis cannot follow.
+    (void)::pthread_atfork([]() NO_THREAD_SAFETY_ANALYSIS { adopted_mutex.lock(); },
+                           []() NO_THREAD_SAFETY_ANALYSIS { adopted_mutex.unlock(); },
+                           []() NO_THREAD_SAFETY_ANALYSIS {
                              keep_adopted_private();
                              adopted_mutex.unlock();
                            });
@@ -121,7 +125,7 @@ SharedMemory::~SharedMemory() { end(); }
 
 void SharedMemory::end() {
   if (!pages_.empty()) {
-    const std::scoped_lock lock(adopted_mutex);
+    const MutexLock lock(adopted_mutex);
     std::erase_if(adopted, [&](const Adopted& each) { return each.descriptor == descriptor_; });
     // Moves a private copy under the pages. When there is no memory for the copy, the pages stay shared: they
     // remain valid, but a peer may still have them mapped.
