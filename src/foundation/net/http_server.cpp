@@ -142,7 +142,7 @@ asio::awaitable<void> Server::accept() {
       shed(peer_is_full ? std::optional(peer) : std::nullopt);
       continue;
     }
-    asio::post(loop.context, [this, &loop, gate, peer, taken = std::move(socket)]() mutable {
+    asio::post(loop.context, [this, &loop, gate = gate, peer, taken = std::move(socket)]() mutable {
       adopt(loop, std::move(gate), std::move(taken), peer);
     });
   }

@@ -238,8 +238,9 @@ class SocketLink final : public Link {
       return note(unavailable(within ? "the peer closed within a frame" : "closed by the peer")), false;
     }
     auto taken = decoder_.take(std::string_view(buffer.data(), size_t(got)), frames);
-    if (!taken) note(std::move(taken).error());
-    return bool(taken);
+    if (taken) return true;
+    note(std::move(taken).error());
+    return false;
   }
 
   // Closes the socket and returns the first noted reason.
