@@ -90,7 +90,7 @@ Result<void> Disk::write_file_durably(const std::string& path, std::string_view 
   const size_t slash = path.rfind('/');
   const std::string parent = slash == path.npos ? "." : path.substr(0, slash);
   const std::string neighbour = parent + "/" + std::string(kNeighbourPrefix) + path.substr(slash + 1);
-  const auto written = [&]() -> Result<void> {
+  auto written = [&]() -> Result<void> {
     const File file = TRY(create(neighbour, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode));
     TRY(write(file, bytes, neighbour));
     TRY(sync(file, neighbour));
