@@ -1,14 +1,13 @@
 #include "collectives/group.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/text.hpp"
+#include "base/thread_safety.hpp"
 #include "collectives/execute.hpp"
 #include "collectives/transport/memory/memory_transport.hpp"
 #include "collectives/transport/shm/shm_transport.hpp"
@@ -132,19 +131,19 @@ Call barrier() { return call_of(Operation::barrier, {}, {}); }
 struct Handle::State {
   explicit State(std::function<Result<void>()> work) : work(std::move(work)) {}
   const std::function<Result<void>()> work;
-  mutable std::mutex mutex;
-  std::condition_variable finished;
-  std::optional<Result<void>> result;  // guarded by mutex
+  mutable Mutex mutex;
+  ConditionVariable finished;
+  std::optional<Result<void>> result GUARDED_BY(mutex);
 };
 
 bool Handle::done() const {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->result.has_value();
 }
 
 Result<void> Handle::wait() {
-  std::unique_lock lock(state_->mutex);
-  state_->finished.wait(lock, [&] { return state_->result.has_value(); });
+  MutexLock lock(state_->mutex);
+  state_->finished.wait(lock, [&]() REQUIRES(state_->mutex) { return state_->result.has_value(); });
   return *state_->result;
 }
 
@@ -159,7 +158,7 @@ class Group::Impl {
 
   ~Impl() {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       ending_ = true;
     }
     changed_.notify_all();
@@ -172,7 +171,7 @@ class Group::Impl {
   template <class Work>
   Result<void> now(const Work& work) {
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       if (busy_ || !backlog_.empty()) {
         lock.unlock();
         return later(work).wait();
@@ -182,7 +181,7 @@ class Group::Impl {
     auto result = work();
     bool more;
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       busy_ = false;
       more = !backlog_.empty();
     }
@@ -193,7 +192,7 @@ class Group::Impl {
   Handle later(std::function<Result<void>()> work) {
     auto state = std::make_shared<Handle::State>(std::move(work));
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       backlog_.push_back(state);
       if (!worker_.joinable()) worker_ = std::thread([this] { carry_out_backlog(); });
     }
@@ -220,7 +219,7 @@ class Group::Impl {
   }
 
   std::string under_way() const {
-    const std::scoped_lock lock(current_mutex_);
+    const MutexLock lock(current_mutex_);
     const Activity* activity = current_.load(std::memory_order_acquire);
     if (!activity) return "";
     const auto now = (SteadyClock::now() - began_).count();
@@ -229,7 +228,7 @@ class Group::Impl {
   }
 
   std::string timeline() const {
-    const std::scoped_lock lock(spans_mutex_);
+    const MutexLock lock(spans_mutex_);
     std::string text = "[";
     const int rank = executor_rank_;
     for (const Span& span : spans_) {
@@ -261,7 +260,7 @@ class Group::Impl {
     auto result = work();
     {
       // under_way() must not read the activity while it is destroyed.
-      const std::scoped_lock lock(current_mutex_);
+      const MutexLock lock(current_mutex_);
       current_.store(nullptr, std::memory_order_relaxed);
     }
     operations_.fetch_add(1, std::memory_order_relaxed);
@@ -276,9 +275,9 @@ class Group::Impl {
   }
 
   void carry_out_backlog() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&] { return !busy_ && (ending_ || !backlog_.empty()); });
+      changed_.wait(lock, [&]() REQUIRES(mutex_) { return !busy_ && (ending_ || !backlog_.empty()); });
       if (backlog_.empty()) return;  // ending, and nothing is queued
       const auto state = backlog_.front();
       backlog_.pop_front();
@@ -286,7 +285,7 @@ class Group::Impl {
       lock.unlock();
       auto result = state->work();
       {
-        const std::scoped_lock state_lock(state->mutex);
+        const MutexLock state_lock(state->mutex);
         state->result = std::move(result);
       }
       state->finished.notify_all();
@@ -296,7 +295,7 @@ class Group::Impl {
   }
 
   void remember(const Activity& activity, SteadyClock::time_point began, SteadyClock::time_point ended) {
-    const std::scoped_lock lock(spans_mutex_);
+    const MutexLock lock(spans_mutex_);
     if (spans_.size() == GroupOptions::timeline_spans_max) spans_.pop_front();
     spans_.push_back({name_of(activity), activity.call ? executor_.plan_of(*activity.call) : "between two",
                       activity.bytes, began - began_, ended - began_});
@@ -307,22 +306,22 @@ class Group::Impl {
   const int executor_rank_ = executor_.transport().rank();
   const SteadyClock::time_point began_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool busy_ = false;    // guarded by mutex_
-  bool ending_ = false;  // guarded by mutex_
-  std::deque<std::shared_ptr<Handle::State>>
-      backlog_;         // guarded by mutex_; bounded by the buffers of the callers
-  std::thread worker_;  // guarded by mutex_ until the destructor
+  mutable Mutex mutex_;
+  ConditionVariable changed_;
+  bool busy_ GUARDED_BY(mutex_) = false;
+  bool ending_ GUARDED_BY(mutex_) = false;
+  std::deque<std::shared_ptr<Handle::State>> backlog_
+      GUARDED_BY(mutex_);                  // bounded by the buffers of the callers
+  std::thread worker_ GUARDED_BY(mutex_);  // until the destructor
 
   std::atomic<uint64_t> operations_ = 0;
   std::atomic<uint64_t> bytes_ = 0;
   std::atomic<uint64_t> nanoseconds_ = 0;
   std::atomic<const Activity*> current_ = nullptr;
   std::atomic<int64_t> current_since_ = 0;
-  mutable std::mutex current_mutex_;
-  mutable std::mutex spans_mutex_;
-  std::deque<Span> spans_;  // guarded by spans_mutex_
+  mutable Mutex current_mutex_;
+  mutable Mutex spans_mutex_;
+  std::deque<Span> spans_ GUARDED_BY(spans_mutex_);
   std::atomic<uint64_t> splits_ = 0;
 };
 

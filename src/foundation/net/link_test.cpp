@@ -72,12 +72,12 @@ class Seen {
     return wait([&] { return closed_.size() >= count; });
   }
 
-  std::shared_ptr<Link> link(size_t i = 0) { return std::lock_guard(mutex_), links_.at(i); }
-  std::vector<std::string> frames() { return std::lock_guard(mutex_), frames_; }
-  Error why() { return std::lock_guard(mutex_), closed_.at(links_seen_closed_.at(0).get()); }
-  size_t closed_count() { return std::lock_guard(mutex_), closed_.size(); }
-  size_t echoed() { return std::lock_guard(mutex_), echoed_; }
-  size_t late() { return std::lock_guard(mutex_), late_; }
+  std::shared_ptr<Link> link(size_t i = 0) { return MutexLock(mutex_), links_.at(i); }
+  std::vector<std::string> frames() { return MutexLock(mutex_), frames_; }
+  Error why() { return MutexLock(mutex_), closed_.at(links_seen_closed_.at(0).get()); }
+  size_t closed_count() { return MutexLock(mutex_), closed_.size(); }
+  size_t echoed() { return MutexLock(mutex_), echoed_; }
+  size_t late() { return MutexLock(mutex_), late_; }
 
   bool echoes = false;
 

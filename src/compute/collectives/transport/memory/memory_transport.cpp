@@ -1,15 +1,14 @@
 #include "collectives/transport/memory/memory_transport.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/thread_safety.hpp"
 
 namespace trainyard::collectives {
 namespace {
@@ -21,19 +20,20 @@ struct Message {
   bool announced = false;  // the bytes are already where the receiver takes them
 };
 
-// Connects the ranks. All members are guarded by mutex.
+// Connects the ranks.
 struct Table {
   explicit Table(int size)
       : messages(size_t(size) * size_t(size)), unread(size_t(size)), left(size_t(size)) {}
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<std::deque<Message>> messages;  // by from * size + to
-  std::vector<size_t> unread;                 // by sender
-  std::vector<bool> left;                     // by rank
-  std::optional<Error> ended;  // the permanent error of the group, which names the rank at fault
-  uint64_t changes = 0;        // lets wait() detect changes that happened before it began
-  std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<Table>> among;
+  Mutex mutex;
+  ConditionVariable changed;
+  std::vector<std::deque<Message>> messages GUARDED_BY(mutex);  // by from * size + to
+  std::vector<size_t> unread GUARDED_BY(mutex);                 // by sender
+  std::vector<bool> left GUARDED_BY(mutex);                     // by rank
+  std::optional<Error> ended
+      GUARDED_BY(mutex);                   // the permanent error of the group, which names the rank at fault
+  uint64_t changes GUARDED_BY(mutex) = 0;  // lets wait() detect changes that happened before it began
+  std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<Table>> among GUARDED_BY(mutex);
 };
 
 class Seat final : public MemoryTransport {
@@ -42,7 +42,7 @@ class Seat final : public MemoryTransport {
       : table_(std::move(table)), rank_(rank), size_(size), kept_(size_t(size)) {}
 
   ~Seat() override {
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     // A rank that leaves while others still have to read its bytes ends the group for them.
     table_->left[size_t(rank_)] = true;
     if (table_->unread[size_t(rank_)] > 0) end(unavailable(left_message(rank_)));
@@ -58,7 +58,7 @@ class Seat final : public MemoryTransport {
   Result<std::string> offer() override { return std::string("here"); }
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members, const std::vector<std::string>&,
                                           uint64_t key) override {
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     auto& table = table_->among[{key, members}];
     if (!table) table = std::make_shared<Table>(int(members.size()));
     const auto place = std::find(members.begin(), members.end(), rank_);
@@ -67,26 +67,26 @@ class Seat final : public MemoryTransport {
   }
 
   void abandon(std::string_view why) override {
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     end(unavailable("rank " + std::to_string(rank_) + ": " + std::string(why)));
   }
 
   // After the group has failed, nothing is sent or received: earlier messages may never be released.
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     if (failed_) return;
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     for (const int peer : peers) put(peer, {tag, bytes});
     change();
   }
   void lend(int peer, Tag tag, std::span<std::byte> bytes) override {
     if (failed_) return;
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     put(peer, {tag, bytes, bytes.data()});
     change();
   }
   void announce(int peer, Tag tag, std::span<const std::byte> bytes) override {
     if (failed_) return;
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     put(peer, {tag, bytes, nullptr, true});
     change();
   }
@@ -109,25 +109,25 @@ class Seat final : public MemoryTransport {
     CHECK(kept_[size_t(peer)].bytes != nullptr, "the released message has arrived");
     kept_[size_t(peer)] = {};
     std::erase(order_, peer);
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     pop(peer);
     change();
   }
 
   Result<bool> has_message(int peer) override {
     TRY(advance());
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     return !queue(peer, rank_).empty();
   }
 
   bool all_taken() const override { return taken_.empty(); }
   bool all_sent() const override {
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     return table_->unread[size_t(rank_)] == 0;
   }
 
   Result<void> advance() override {
-    const std::scoped_lock lock(table_->mutex);
+    const MutexLock lock(table_->mutex);
     if (!table_->ended) {
       if (auto moved = move(); !moved) end(std::move(moved).error());
     }
@@ -137,8 +137,8 @@ class Seat final : public MemoryTransport {
   }
 
   Result<void> wait() override {
-    std::unique_lock lock(table_->mutex);
-    table_->changed.wait(lock, [&] { return table_->changes != seen_; });
+    MutexLock lock(table_->mutex);
+    table_->changed.wait(lock, [&]() REQUIRES(table_->mutex) { return table_->changes != seen_; });
     return ok();
   }
 
@@ -159,10 +159,8 @@ class Seat final : public MemoryTransport {
     return "rank " + std::to_string(peer) + " has left the group, but is still needed";
   }
 
-  // The functions below require: table_->mutex is held.
-
   // Delivers the messages that can be delivered.
-  Result<void> move() {
+  Result<void> move() REQUIRES(table_->mutex) {
     seen_ = table_->changes;
     // A plan receives from a peer before it takes from it in the same round. A kept message blocks the queue
     // until it is released.
@@ -199,10 +197,10 @@ class Seat final : public MemoryTransport {
     return ok();
   }
 
-  std::deque<Message>& queue(int from, int to) {
+  std::deque<Message>& queue(int from, int to) REQUIRES(table_->mutex) {
     return table_->messages[size_t(from) * size_t(size_) + size_t(to)];
   }
-  void put(int peer, const Message& message) {
+  void put(int peer, const Message& message) REQUIRES(table_->mutex) {
     CHECK(peer >= 0 && peer < size_ && peer != rank_, "messages go to another rank");
     queue(rank_, peer).push_back(message);
     ++table_->unread[size_t(rank_)];
@@ -210,19 +208,19 @@ class Seat final : public MemoryTransport {
     ++messages_sent_;
   }
   // The first error becomes that of all ranks; it names the rank at fault.
-  void end(Error error) {
+  void end(Error error) REQUIRES(table_->mutex) {
     if (!table_->ended) table_->ended = std::move(error);
     change();
   }
-  void change() {
+  void change() REQUIRES(table_->mutex) {
     ++table_->changes;
     table_->changed.notify_all();
   }
-  void pop(int peer) {
+  void pop(int peer) REQUIRES(table_->mutex) {
     queue(peer, rank_).pop_front();
     --table_->unread[size_t(peer)];
   }
-  Result<void> compare(const Expected& expected) {
+  Result<void> compare(const Expected& expected) REQUIRES(table_->mutex) {
     const Message& message = queue(expected.peer, rank_).front();
     if (message.tag == expected.tag && message.bytes.size() == expected.bytes.size()) return ok();
     return conflict("rank " + std::to_string(expected.peer) + " is in another operation than rank " +

@@ -5,7 +5,7 @@
 // than necessary, so a plan that overwrites bytes too early gives wrong sums here, and a data race under the
 // thread sanitizer.
 //
-// Threads: each transport is confined to one thread at a time; the table they share is guarded by its own
+// Threads: each transport is confined to one thread at a time; the table they share has its own
 // mutex. Lifetime: the transports share the table; the last one frees it.
 #pragma once
 
