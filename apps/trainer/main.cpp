@@ -78,7 +78,7 @@ Result<int> predict(const CommandLine& line) {
   const auto model = TRY(train::load_model(line.option("model", "")).in("--model"));
   const std::string path = line.option("csv", "");
   const auto table =
-      TRY(train::parse_csv(TRY(os::read_file(path, train::shard_bytes_max).in("--csv"))).in(path));
+      TRY(train::parse_csv(TRY(os::read_file(path, train::kShardBytesMax).in("--csv"))).in(path));
   const auto evaluation = TRY(train::evaluate(model, table));
   const auto show = size_t(TRY(parse_int(line.option("show", "4")).in("--show")));
   if (model.image_width > 0 && show > 0) {

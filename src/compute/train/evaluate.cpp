@@ -9,7 +9,7 @@
 namespace trainyard::train {
 namespace {
 
-constexpr size_t images_per_line = 4;
+constexpr size_t kImagesPerLine = 4;
 constexpr std::string_view kGap = "   ";
 
 // Pads to a width. Requires: characters of one byte each.
@@ -55,8 +55,8 @@ std::string draw_predictions(const Model& model, const Table& table, const Evalu
                              const std::vector<size_t>& rows) {
   CHECK(model.image_width > 0, "draw_predictions needs a model of images");
   std::string text;
-  for (size_t begin = 0; begin < rows.size(); begin += images_per_line) {
-    const size_t end = std::min(begin + images_per_line, rows.size());
+  for (size_t begin = 0; begin < rows.size(); begin += kImagesPerLine) {
+    const size_t end = std::min(begin + kImagesPerLine, rows.size());
     std::vector<std::vector<std::string>> images;
     for (size_t i = begin; i < end; ++i) {
       images.push_back(draw_image(table.row(rows[i]), model.image_width, model.input_scale));

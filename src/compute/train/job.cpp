@@ -13,8 +13,8 @@ namespace {
 
 // A leader waits at most twice this for other regions, which is less than the other ranks of its region wait for it
 // (TcpOptions::silence_max).
-constexpr Duration region_timeout = 4min;
-constexpr size_t config_bytes_max = 1 << 20;  // AWS allows 100 hyperparameters of 2,500 characters
+constexpr Duration kRegionTimeout = 4min;
+constexpr size_t kConfigBytesMax = 1 << 20;  // AWS allows 100 hyperparameters of 2,500 characters
 
 using Print = std::function<void(std::string_view line)>;
 
@@ -29,9 +29,9 @@ struct JobConfig {
 Result<JobConfig> read_config(const std::string& base) {
   const std::string folder = base + "/input/config/";
   const auto resources =
-      TRY(contract::read_resources(TRY(os::read_file(folder + "resourceconfig.json", config_bytes_max))));
+      TRY(contract::read_resources(TRY(os::read_file(folder + "resourceconfig.json", kConfigBytesMax))));
   const auto hyperparameters = TRY(
-      contract::read_hyperparameters(TRY(os::read_file(folder + "hyperparameters.json", config_bytes_max))));
+      contract::read_hyperparameters(TRY(os::read_file(folder + "hyperparameters.json", kConfigBytesMax))));
   const auto own = std::find(resources.hosts.begin(), resources.hosts.end(), resources.current_host);
   JobConfig config;
   config.settings = TRY(parse_settings(hyperparameters));
@@ -67,7 +67,7 @@ std::optional<local_sgd::RegionOptions> region_options(const JobOptions& options
       region.leaders.push_back({config.resources.hosts[host], uint16_t(regions.port)});
   }
   region.encrypt = regions.encrypt;
-  region.round_timeout = region_timeout;
+  region.round_timeout = kRegionTimeout;
   region.cancelled = [&stop] { return stop.load(); };
   return region;
 }

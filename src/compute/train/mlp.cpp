@@ -18,10 +18,10 @@ inline void add_scaled(float* __restrict to, const float* __restrict from, float
   for (size_t j = 0; j < size; ++j) to[j] += factor * from[j];
 }
 
-// Rounds to the nearest multiple of slope_grain: at the size of kLarge, that is the resolution of a double. Holds for slopes
+// Rounds to the nearest multiple of kSlopeGrain: at the size of kLarge, that is the resolution of a double. Holds for slopes
 // below 2^16; larger ones are rounded more coarsely.
 inline double on_grain(float slope) {
-  constexpr double kLarge = 0x1.8p52 * slope_grain;
+  constexpr double kLarge = 0x1.8p52 * kSlopeGrain;
   return (double(slope) + kLarge) - kLarge;
 }
 

@@ -11,7 +11,7 @@
 // mlp_reference.hpp is the slow and obvious version.
 //
 // Gradients of many rows are summed *exactly*: each element of a row's gradient is first rounded to a multiple of
-// slope_grain, and doubles add such numbers without rounding. So a sum does not depend on the order of the rows, nor on
+// kSlopeGrain, and doubles add such numbers without rounding. So a sum does not depend on the order of the rows, nor on
 // which host computed which row: one host and eight hosts get the same bits. With ordinary rounding, another order could
 // turn the input of a hidden unit from just above 0 to just below; relu would take the other branch, and two equal trainings
 // would diverge.
@@ -53,7 +53,7 @@ struct Workspace {
 
 // Much smaller than the resolution of a float weight. Sums are exact up to 2^53 grains, that is 2^17: a batch of some ten
 // thousand rows with gradients of size 10. Larger sums are rounded.
-inline constexpr double slope_grain = 0x1.0p-36;
+inline constexpr double kSlopeGrain = 0x1.0p-36;
 
 struct RowLoss {
   float loss = 0;

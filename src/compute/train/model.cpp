@@ -15,13 +15,13 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 
 constexpr std::string_view kFormat = "trainyard-mlp";
 constexpr int64_t kVersion = 1;
-constexpr int64_t dimension_max = 1 << 20;  // of inputs, hidden, classes: products do not overflow
+constexpr int64_t kDimensionMax = 1 << 20;  // of inputs, hidden, classes: products do not overflow
 
 Result<size_t> dimension(const Json& description, std::string_view name) {
   const int64_t value = TRY(int_at(description, name));
-  if (value < 1 || value > dimension_max)
+  if (value < 1 || value > kDimensionMax)
     return corrupt("invalid " + std::string(name) + " " + std::to_string(value) + ": it must be 1 to " +
-                   std::to_string(dimension_max));
+                   std::to_string(kDimensionMax));
   return size_t(value);
 }
 
@@ -30,7 +30,7 @@ Result<std::vector<float>> decode_weights(const Shape& shape, std::string_view b
   if (bytes.size() < sizeof header_bytes) return corrupt("truncated header");
   std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
   bytes.remove_prefix(sizeof header_bytes);
-  if (header_bytes > header_bytes_max || header_bytes > bytes.size())
+  if (header_bytes > kHeaderBytesMax || header_bytes > bytes.size())
     return corrupt("invalid header length " + std::to_string(header_bytes));
   const Json header = TRY(parse_json(bytes.substr(0, header_bytes)));
   const std::string_view numbers = bytes.substr(header_bytes);
@@ -120,9 +120,9 @@ Result<Model> decode_model(std::string_view description_text, std::string_view w
     model.shape = {TRY(dimension(description, "inputs")), TRY(dimension(description, "hidden")),
                    TRY(dimension(description, "classes"))};
     const double scale = TRY(double_at(description, "input_scale"));
-    if (!(scale >= input_scale_min && scale <= input_scale_max)) {
+    if (!(scale >= kInputScaleMin && scale <= kInputScaleMax)) {
       return corrupt("input_scale " + description["input_scale"].dump() + " must be within " +
-                     Json(input_scale_min).dump() + " to " + Json(input_scale_max).dump());
+                     Json(kInputScaleMin).dump() + " to " + Json(kInputScaleMax).dump());
     }
     model.input_scale = float(scale);
     const int64_t width = TRY(int_at(description, "image_width"));

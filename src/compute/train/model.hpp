@@ -30,9 +30,9 @@ struct Model {
 inline constexpr std::string_view kWeightsFile = "model.safetensors";
 inline constexpr std::string_view kDescriptionFile = "model.json";
 // The limits of the hyperparameter, too.
-inline constexpr double input_scale_min = 1e-6, input_scale_max = 1e9;
-inline constexpr size_t header_bytes_max = 1
-                                           << 20;  // of the header of the weights; four tensors need some 300
+inline constexpr double kInputScaleMin = 1e-6, kInputScaleMax = 1e9;
+inline constexpr size_t kHeaderBytesMax = 1
+                                          << 20;  // of the header of the weights; four tensors need some 300
 
 std::string encode_weights(const Model& model);
 std::string encode_description(const Model& model);

@@ -7,7 +7,7 @@
 namespace trainyard::train {
 namespace {
 
-constexpr size_t weights_bytes_max = size_t{1} << 32;  // much more than this trainer writes
+constexpr size_t kWeightsBytesMax = size_t{1} << 32;  // much more than this trainer writes
 
 double mean_square(std::span<const float> values) {
   double sum = 0;
@@ -25,8 +25,8 @@ Result<void> save_model(const Model& model, const std::string& folder) {
 }
 
 Result<Model> load_model(const std::string& folder) {
-  const auto description = TRY(os::read_file(folder + "/" + std::string(kDescriptionFile), header_bytes_max));
-  const auto weights = TRY(os::read_file(folder + "/" + std::string(kWeightsFile), weights_bytes_max));
+  const auto description = TRY(os::read_file(folder + "/" + std::string(kDescriptionFile), kHeaderBytesMax));
+  const auto weights = TRY(os::read_file(folder + "/" + std::string(kWeightsFile), kWeightsBytesMax));
   return decode_model(description, weights).in(folder);
 }
 

@@ -36,10 +36,10 @@ Result<void> Trainer::join_regions(RegionOptions options) {
       group_.abandon("the other regions run another program");
       return corrupt("invalid charter of the other regions: expected a number of steps");
     }
-    if (*steps > steps_max) {
+    if (*steps > kStepsMax) {
       group_.abandon("the charter of the other regions has too many steps");
       return corrupt("invalid charter of the other regions: " + std::to_string(*steps) +
-                     " steps; the maximum is " + std::to_string(steps_max));
+                     " steps; the maximum is " + std::to_string(kStepsMax));
     }
     result = {regions_->round(), *steps, regions_->size(), false};
   }

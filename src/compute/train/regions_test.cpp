@@ -245,7 +245,7 @@ TEST(Regions, rounds_of_another_region_become_a_valid_number_of_steps) {
        {uint64_t(10), uint64_t(1) << 31, uint64_t(1) << 32, uint64_t(INT64_MAX), UINT64_MAX})
     for (const int64_t steps_of_round : {int64_t(100), int64_t(1) << 20})
       EXPECT_EQ(steps_after(rounds, steps_of_round, 1000), 1000) << rounds;
-  EXPECT_EQ(steps_after(UINT64_MAX, 1, steps_max), steps_max);
+  EXPECT_EQ(steps_after(UINT64_MAX, 1, kStepsMax), kStepsMax);
 }
 
 }  // namespace

@@ -86,10 +86,10 @@ const std::vector<Hyperparameter>& hyperparameters() {
          return ok();
        }},
       {"classes", number(&Settings::classes, 0, 1 << 20)},
-      {"epochs", number(&Settings::epochs, 1, epochs_max)},
+      {"epochs", number(&Settings::epochs, 1, kEpochsMax)},
       {"hidden", number(&Settings::hidden, 1, 1 << 16)},
       {"image_width", number(&Settings::image_width, 0, 1 << 16)},
-      {"input_scale", number(&Settings::input_scale, input_scale_min, input_scale_max)},
+      {"input_scale", number(&Settings::input_scale, kInputScaleMin, kInputScaleMax)},
       {"learning_rate", number(&Settings::learning_rate, 0, 1000)},
       {"momentum", number_of(&Settings::optimizer, &OptimizerSettings::momentum, 0, 0.9999)},
       {"optimizer",

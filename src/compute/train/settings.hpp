@@ -34,7 +34,7 @@ struct RegionSettings {
   int64_t all() const { return leaders.empty() ? count : int64_t(leaders.size()); }
 };
 
-inline constexpr int64_t epochs_max = 1'000'000;
+inline constexpr int64_t kEpochsMax = 1'000'000;
 
 struct Settings {
   std::string channel = "train";  // the channel with the training data

@@ -46,9 +46,9 @@ Result<SharedShard> decode_shard(const Json& encoded) {
                    std::to_string(least) + " to " + std::to_string(most));
   };
   SharedShard shard;
-  shard.rows = TRY(within("rows", 0, int64_t(rows_max)));
-  shard.columns = TRY(within("columns", 0, int64_t(csv_columns_max)));
-  shard.largest_label = TRY(within("largest_label", -1, label_max));
+  shard.rows = TRY(within("rows", 0, int64_t(kRowsMax)));
+  shard.columns = TRY(within("columns", 0, int64_t(kCsvColumnsMax)));
+  shard.largest_label = TRY(within("largest_label", -1, kLabelMax));
   return shard;
 }
 
@@ -88,7 +88,7 @@ Result<std::vector<Shard>> read_shards(const std::string& folder) {
   std::vector<Shard> shards;
   for (std::string& name : names) {
     const std::string path = folder + "/" + name;
-    const std::string text = TRY(os::read_file(path, shard_bytes_max));
+    const std::string text = TRY(os::read_file(path, kShardBytesMax));
     Table table = TRY(parse_csv(text).in(path));
     shards.push_back({std::move(name), std::move(table)});
   }
@@ -123,8 +123,8 @@ Result<Rows> Rows::agree(std::vector<Shard> shards, collectives::Group& group) {
       rows.blocks_.push_back({rows.all_, std::move(ours->table)});
     }
     rows.all_ += uint64_t(shard.rows);
-    if (rows.all_ > rows_max)
-      return exhausted("the channel has more than " + std::to_string(rows_max) + " rows");
+    if (rows.all_ > kRowsMax)
+      return exhausted("the channel has more than " + std::to_string(kRowsMax) + " rows");
   }
   return rows;
 }
@@ -150,7 +150,7 @@ int32_t Rows::label(uint64_t row) const {
 }
 
 std::vector<uint32_t> shuffled_rows(uint64_t rows, uint64_t seed, uint64_t epoch) {
-  CHECK(rows <= rows_max, "rows must be at most rows_max");
+  CHECK(rows <= kRowsMax, "rows must be at most kRowsMax");
   std::vector<uint32_t> order(rows);
   std::iota(order.begin(), order.end(), 0u);
   SeededRandom random(mix(seed, epoch));

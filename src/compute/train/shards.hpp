@@ -19,9 +19,9 @@
 
 namespace trainyard::train {
 
-inline constexpr size_t shard_bytes_max = size_t{1}
-                                          << 30;  // a shard is read into memory at once; split larger ones
-inline constexpr uint64_t rows_max = uint64_t{1}
+inline constexpr size_t kShardBytesMax = size_t{1}
+                                         << 30;  // a shard is read into memory at once; split larger ones
+inline constexpr uint64_t kRowsMax = uint64_t{1}
                                      << 31;  // of all hosts: each host shuffles all row numbers in memory
 
 struct Shard {

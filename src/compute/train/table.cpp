@@ -32,7 +32,7 @@ Result<Table> parse_csv(std::string_view text) {
       more = comma != std::string_view::npos;
       const std::string_view cell = trim(rest.substr(0, comma));
       rest.remove_prefix(more ? comma + 1 : rest.size());
-      if (numbers.size() > csv_columns_max)
+      if (numbers.size() > kCsvColumnsMax)
         return at(line, numbers.size(), cell, "exceeds the maximum number of columns");
       float number = 0;
       const auto [after, fault] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
@@ -46,9 +46,9 @@ Result<Table> parse_csv(std::string_view text) {
     numbers.pop_back();
     if (numbers.empty())
       return invalid("line " + std::to_string(line) + ": the row has a label, but no features");
-    if (label < 0 || label > float(label_max) || label != std::floor(label)) {
+    if (label < 0 || label > float(kLabelMax) || label != std::floor(label)) {
       return invalid("line " + std::to_string(line) +
-                     ": the last column is the label, an integer from 0 to " + std::to_string(label_max));
+                     ": the last column is the label, an integer from 0 to " + std::to_string(kLabelMax));
     }
     if (table.columns == 0) table.columns = numbers.size();
     if (numbers.size() != table.columns) {

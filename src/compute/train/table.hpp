@@ -23,8 +23,8 @@ struct Table {
   }
 };
 
-inline constexpr size_t csv_columns_max = 65536;  // a wider file is a mistake
-inline constexpr int32_t label_max = 1 << 20;
+inline constexpr size_t kCsvColumnsMax = 65536;  // a wider file is a mistake
+inline constexpr int32_t kLabelMax = 1 << 20;
 
 // Expects numbers between commas, one row per line, without header and quotes; "\r\n" and empty lines are allowed. All rows
 // must have the same number of columns. An empty text gives an empty table without columns.

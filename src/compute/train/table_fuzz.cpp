@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (table) {
     CHECK(table->features.size() == table->rows() * table->columns, "every row has all its features");
     for (const int32_t label : table->labels)
-      CHECK(label >= 0 && label <= train::label_max, "labels are within their limits");
+      CHECK(label >= 0 && label <= train::kLabelMax, "labels are within their limits");
   }
   return 0;
 }

@@ -42,7 +42,7 @@ TEST(Csv, errors_name_line_and_column) {
     EXPECT_EQ(table.error().kind, Kind::invalid);
     EXPECT_NE(table.error().message.find(row.why), std::string::npos) << table.error().message;
   }
-  EXPECT_FALSE(parse_csv(std::string(3 * (csv_columns_max + 1), ',') + "1\n"));
+  EXPECT_FALSE(parse_csv(std::string(3 * (kCsvColumnsMax + 1), ',') + "1\n"));
 }
 
 }  // namespace

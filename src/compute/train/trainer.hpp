@@ -31,7 +31,7 @@
 namespace trainyard::train {
 
 // The number of steps of the largest training: the most rows in the most epochs.
-inline constexpr int64_t steps_max = int64_t(rows_max) * epochs_max;
+inline constexpr int64_t kStepsMax = int64_t(kRowsMax) * kEpochsMax;
 // Returns the number of steps after `rounds` rounds of `steps_of_round`, at most `steps`. `rounds` may come from another
 // region and have any value.
 int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps);
