@@ -45,7 +45,7 @@ class Simulation {
   Simulation(uint64_t seed, bool tracing)
       : world_(seed, tracing),
         secrets_(seed ^ 0x5ec2e75),
-        network_(world_, [this](World::Action action) { in_server(std::move(action)); }),
+        network_(world_, [this](const World::Action& action) { in_server(action); }),
         machines_(machines_of(world_.random)),
         checkers_(machines_, world_, server_clock_),
         launcher_(world_, network_, checkers_, machines_),

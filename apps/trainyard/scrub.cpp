@@ -123,7 +123,7 @@ Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cl
   objects::ScrubSettings settings;
   settings.bucket = options.bucket;
   settings.go_on = [&](const objects::ScrubProgress& progress) { return pace.go_on(progress); };
-  const auto report = objects::scrub_directory(options.data_directory + "/objects", settings);
+  auto report = objects::scrub_directory(options.data_directory + "/objects", settings);
   pace.end();
   if (!report) return std::move(report).error();
   if (!report->whole) return cancelled("interrupted after " + std::to_string(report->objects) + " objects");

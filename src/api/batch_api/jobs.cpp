@@ -20,8 +20,6 @@ namespace catalog = trainyard::batch;
 using domain::JobKey;
 using domain::Stage;
 
-constexpr size_t kScanJobs = 200;         // read from the ledger at a time, with a filter
-constexpr size_t kScanJobsMax = 20'000;   // read for one page; the client continues with its token
 constexpr int64_t kListMaxBatch = 1'000;  // in a page without filters, as on AWS
 constexpr size_t kUuidBytes = 16;
 // The prefix of a tag that defines a metric. The rest of the key is the metric's name, and the tag's value is a regular

@@ -6,12 +6,6 @@
 #include "sagemaker/training_job.hpp"
 
 namespace trainyard::api::batch_api {
-namespace {
-
-constexpr size_t kScanJobs = 200;        // read from the ledger at a time
-constexpr size_t kScanJobsMax = 20'000;  // read for one page; the client continues with its token
-
-}  // namespace
 
 domain::JobKey batch_resource_key(const Context& context, const std::string& name_or_arn,
                                   std::string_view kind) {

@@ -22,6 +22,11 @@
 
 namespace trainyard::api::batch_api {
 
+// Of listings with a filter: jobs that are read from the ledger at a time, and for one page at most. The client continues
+// with its token.
+inline constexpr size_t kScanJobs = 200;
+inline constexpr size_t kScanJobsMax = 20'000;
+
 domain::JobKey batch_resource_key(const Context& context, const std::string& name_or_arn,
                                   std::string_view kind);
 std::string batch_resource_arn(const Context& context, std::string_view kind, const std::string& name);

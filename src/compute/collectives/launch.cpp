@@ -23,7 +23,7 @@ bool is_on(const Variables& variables, std::string_view name) {
   const auto value = variables(name);
   if (!value) return false;
   const std::string text = to_lower(*value);
-  return text != "" && text != "0" && text != "false" && text != "no" && text != "off";
+  return !text.empty() && text != "0" && text != "false" && text != "no" && text != "off";
 }
 
 Result<Endpoint> endpoint_from(std::string_view text) {

@@ -21,7 +21,7 @@ using KernelReduce = void (*)(std::byte* out, const std::byte* const* operands, 
 
 // Small enough that a block of float32 values stays in the first-level cache, large enough to amortise the
 // loops around it.
-constexpr size_t block_elements = 512;
+inline constexpr size_t block_elements = 512;
 
 // -- combining two values
 

@@ -40,7 +40,7 @@ bool fits(const Agreement& agreement, const Signature& own, size_t me, size_t me
 Negotiation::Negotiation(int rank, int ranks, Limits limits)
     : rank_(rank),
       ranks_(ranks),
-      limits_(std::move(limits)),
+      limits_(limits),
       coordinator_(ranks, limits_.stalls),
       cache_(limits_.cache_entries_max) {
   for (int each = 0; each < ranks; ++each) sets_[0].push_back(each);

@@ -108,7 +108,7 @@ class Negotiator::Impl {
         group_(std::move(group)),
         began_(std::chrono::steady_clock::now()),
         carrier_(*group_, options_.on_event, [this] { return since_began(); }),
-        negotiation_(group_->rank(), group_->size(), std::move(limits)) {
+        negotiation_(group_->rank(), group_->size(), limits) {
     sets_ = negotiation_.sets();
     settings_ = negotiation_.settings();
     if (options_.autotune && group_->rank() == 0) tuner_.emplace(settings_, options_.autotune_seed);
@@ -534,7 +534,7 @@ Result<std::unique_ptr<Negotiator>> Negotiator::start(std::unique_ptr<collective
   limits.reproducible = common.reproducible != 0;
   limits.tensor_bytes_max = common.fused_tensor_bytes_max;
   return std::unique_ptr<Negotiator>(
-      new Negotiator(std::make_unique<Impl>(std::move(group), std::move(options), std::move(limits))));
+      new Negotiator(std::make_unique<Impl>(std::move(group), std::move(options), limits)));
 }
 
 int Negotiator::rank() const { return impl_->group().rank(); }
