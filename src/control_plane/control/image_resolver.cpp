@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/thread_safety.hpp"
+
 namespace trainyard::control {
 namespace {
 
@@ -12,13 +14,13 @@ constexpr size_t kNamesMax = 1'000;
 
 Result<std::shared_ptr<const ResolvedImage>> ImageResolver::resolve(const std::string& name) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = resolved_.find(name); found != resolved_.end()) return found->second;
   }
   const std::string* key = domain::find_image_key(images_, name);
   auto resolved = std::make_shared<const ResolvedImage>(
       ResolvedImage{key ? images_.at(*key) : TRY(domain::resolve_image(images_, name)), key != nullptr});
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (resolved_.size() >= kNamesMax) resolved_.clear();
   return resolved_.insert_or_assign(name, std::move(resolved)).first->second;
 }

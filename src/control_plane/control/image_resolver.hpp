@@ -9,10 +9,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/result.hpp"
+#include "base/thread_safety.hpp"
 #include "domain/image.hpp"
 
 namespace trainyard::control {
@@ -32,8 +32,8 @@ class ImageResolver {
 
  private:
   const std::map<std::string, domain::Image>& images_;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const ResolvedImage>> resolved_;  // by name; guarded by mutex_
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const ResolvedImage>> resolved_ GUARDED_BY(mutex_);  // by name
 };
 
 }  // namespace trainyard::control
