@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/xml.hpp"
 #include "dispatch/all_operations.hpp"
 #include "dispatch/api.hpp"
 #include "dispatch/body.hpp"
@@ -548,7 +549,7 @@ class Api final : public net::Handler {
     const RestRequest request{
         {{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body};
     if (auto read = read_rest(*shape, request, input); !read)
-      return read.error().message.starts_with("the XML")
+      return read.error().is(XmlFault::not_well_formed)
                  ? unreadable_body(*operation.service,
                                    "The XML you provided was not well-formed or did not validate against our "
                                    "published schema")

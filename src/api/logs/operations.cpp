@@ -31,11 +31,11 @@ constexpr const char* kBadToken = "The specified nextToken is invalid.";
 // Converts observe's errors to those of CloudWatch Logs.
 std::variant<Failure, Error> told(Error error) {
   if (error.kind == Kind::not_found)
-    return resource_not_found(error.message.starts_with("log group")
+    return resource_not_found(error.is(observe::LogResource::group)
                                   ? "The specified log group does not exist."
                                   : "The specified log stream does not exist.");
   if (error.kind == Kind::conflict)
-    return resource_already_exists(error.message.starts_with("log group")
+    return resource_already_exists(error.is(observe::LogResource::group)
                                        ? "The specified log group already exists"
                                        : "The specified log stream already exists");
   if (error.kind == Kind::invalid) return invalid_parameter(std::move(error.message));

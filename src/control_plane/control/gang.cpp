@@ -31,7 +31,8 @@ Result<void> name_program(const Settings& settings, ImageResolver& images, const
   order.spec.environment = program.environment;
   const auto resolved = images.resolve(order.spec.image);
   if (!resolved && job.spec.contract == domain::Contract::plain)
-    return invalid(std::string(contract::kCannotPull) + resolved.error().message);
+    return invalid(std::string(contract::kCannotPull) + resolved.error().message,
+                   contract::StartFault::cannot_pull);
   order.image = TRY(resolved)->image;
   for (size_t i = 0; i < job.spec.groups.size(); ++i) {
     order.spec.groups[i].program.reset();

@@ -53,7 +53,9 @@ Result<std::optional<int64_t>> group_id(Connection& connection, const std::strin
   return std::optional<int64_t>(statement.integer(0));
 }
 
-Error no_group(const std::string& group) { return not_found("log group '" + group + "' does not exist"); }
+Error no_group(const std::string& group) {
+  return not_found("log group '" + group + "' does not exist", LogResource::group);
+}
 
 // Returns false if the group exists already.
 Result<bool> insert_group(Connection& connection, const std::string& region, const std::string& group,
@@ -90,14 +92,15 @@ Result<std::unique_ptr<Catalogue>> Catalogue::open(const std::string& path) {
 Result<void> Catalogue::create_group(const std::string& region, const std::string& group, Instant now) {
   return database_->write([&](Connection& connection) -> Result<void> {
     if (!TRY(insert_group(connection, region, group, now)))
-      return conflict("log group '" + group + "' exists");
+      return conflict("log group '" + group + "' exists", LogResource::group);
     return ok();
   });
 }
 
 Result<void> Catalogue::create_stream(const StreamKey& key, Instant now) {
   return database_->write([&](Connection& connection) -> Result<void> {
-    if (!TRY(insert_stream(connection, key, now))) return conflict("log stream '" + key.stream + "' exists");
+    if (!TRY(insert_stream(connection, key, now)))
+      return conflict("log stream '" + key.stream + "' exists", LogResource::stream);
     return ok();
   });
 }
@@ -132,7 +135,7 @@ Result<StreamRow> Catalogue::find(const StreamKey& key) {
       return ok();
     }
     if (!TRY(group_id(connection, key.region, key.group))) return no_group(key.group);
-    return not_found("log stream '" + key.stream + "' does not exist");
+    return not_found("log stream '" + key.stream + "' does not exist", LogResource::stream);
   }));
   return *std::move(found);
 }

@@ -115,7 +115,7 @@ class LogDirectory final : public Logs {
       });
       for (const auto& name : query.streams)
         if (std::ranges::none_of(rows, [&](const StreamRow& row) { return row.key.stream == name; }))
-          return not_found("log stream '" + name + "' does not exist");
+          return not_found("log stream '" + name + "' does not exist", LogResource::stream);
     }
     std::vector<FilterSource> sources;
     for (auto& row : rows) {

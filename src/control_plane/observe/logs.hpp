@@ -15,6 +15,9 @@
 
 namespace trainyard::observe {
 
+// The detail of not_found and conflict: what does not exist, or exists already.
+enum class LogResource { group, stream };
+
 struct LogEvent {
   Instant at;
   Instant ingested;  // in append(), 1970 stands for the current time

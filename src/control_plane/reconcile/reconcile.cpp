@@ -299,8 +299,9 @@ class Deciding {
     } else if (!try_again(failure->second) || job.own_time(now_) - attempt.started >= timeout_.launch) {
       const bool clients = failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
       const std::string& why = failure->second.message;
+      const bool shown_as_is = failure->second.is(contract::StartFault::cannot_pull);
       lose(id, missing, clients ? Fault::client : Fault::internal,
-           why.starts_with(contract::kCannotPull) ? why : "the hosts could not be started: " + why);
+           shown_as_is ? why : "the hosts could not be started: " + why);
     } else {
       decision_.ensure.push_back(id);
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "batch/catalog.hpp"
+#include "contract/plain_container.hpp"
 
 namespace trainyard::reconcile {
 namespace {
@@ -112,6 +113,9 @@ TEST(Decide, GivesUpWhatTheLauncherCannotStart) {
   EXPECT_EQ(never.decided(), "lose 0 1 (internal: the hosts could not be started: no namespaces)");
   never.launch_failure = not_found("no image debian");
   EXPECT_EQ(never.decided(), "lose 0 1 (client: the hosts could not be started: no image debian)");
+  never.launch_failure = invalid("CannotPullContainerError: no image", contract::StartFault::cannot_pull);
+  EXPECT_EQ(never.decided(), "lose 0 1 (client: CannotPullContainerError: no image)")
+      << "AWS's text, as it is";
   Case first;
   first.job.attempts[0].started = kNow - 5min;
   EXPECT_EQ(first.decided(), "ensure j1a1") << "the server was away: it was not tried yet";

@@ -47,7 +47,8 @@ class Parser {
 
  private:
   Error fault(std::string_view what) const {
-    return invalid("the XML is not well-formed: " + std::string(what) + " at byte " + std::to_string(at_));
+    return invalid("the XML is not well-formed: " + std::string(what) + " at byte " + std::to_string(at_),
+                   XmlFault::not_well_formed);
   }
 
   bool eat(std::string_view token) {

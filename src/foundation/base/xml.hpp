@@ -26,6 +26,8 @@ struct XmlElement {
   std::string text_of(std::string_view child_name) const;  // "" if there is no such child
 };
 
+// The detail of parse_xml's errors.
+enum class XmlFault { not_well_formed };
 // Returns the root element.
 Result<XmlElement> parse_xml(std::string_view text);
 

@@ -10,6 +10,8 @@ namespace trainyard::contract {
 
 // Of the hosts that follow a main host: its address, which the launcher gives.
 inline constexpr std::string_view kMainAddressVariable = "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS";
+// The detail of an error whose message begins with one of the texts below.
+enum class StartFault { cannot_pull };
 // How the failure of a host begins whose container never ran: AWS's texts, since retry rules match them.
 inline constexpr std::string_view kCannotPull = "CannotPullContainerError: ";
 inline constexpr std::string_view kCannotStart = "CannotStartContainerError: ";

@@ -75,7 +75,10 @@ Result<void> run_nft(const std::string& text) {
   if (done) return ok();
   if (done.error().kind == Kind::not_found)
     return denied("making a job's network: nft is not on PATH; install the package nftables");
-  return std::move(done).error().in("setting up the firewall");
+  Error error = std::move(done).error();
+  // nft has no exit code for it.
+  if (error.message.find("Operation not permitted") != std::string::npos) error.kind = Kind::denied;
+  return std::move(error).in("setting up the firewall");
 }
 
 std::string firewall_text(const PrivateNetwork& network) {

@@ -481,7 +481,6 @@ Result<std::vector<os::File>> make_here(const PrivateNetwork& network) {
   }
   Error error = !links ? std::move(links).error() : std::move(firewall).error();
   (void)remove_here({network});
-  if (error.message.find("Operation not permitted") != std::string::npos) error.kind = Kind::denied;
   return std::move(error).in("making the network " + network.subnet.text());
 }
 
