@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kReadBufferBytes = 256 << 10;
 
-struct ArchiveCloser {
+struct ReadArchiveCloser {
   void operator()(struct archive* archive) const { libarchive().archive_free(archive); }
 };
 
@@ -112,7 +112,7 @@ class Reader final : public TarReader {
   const Source source_;
   std::optional<Error> source_error_;
   std::vector<char> buffer_ = std::vector<char>(kReadBufferBytes);
-  std::unique_ptr<struct archive, ArchiveCloser> archive_;
+  std::unique_ptr<struct archive, ReadArchiveCloser> archive_;
 };
 
 }  // namespace
