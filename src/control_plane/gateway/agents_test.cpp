@@ -222,6 +222,7 @@ TEST_F(AgentsTest, SkipsWhatALaterVersionSays) {
   // An unknown state: counted, so that the next fact is in order, and otherwise ignored.
   wire::StateFact fact;
   fact.number = 1;
+  fact.address = "10.0.0.2";  // the last field of this version
   std::string bytes = wire::encode(fact);
   bytes.at(1 + 8 + 8) = 99;
   events.frame(link, bytes + "a field");
