@@ -412,7 +412,7 @@ def test_ranges_of_nodes_are_looked_at_when_they_are_registered(
     assert "node 3 of 4 is in no range" in why(n0_2=1)
     assert (
         "goes beyond" in why(n0_4=1)
-        and "cross" in why(n0_2=1, n1_3=1)
+        and "overlap" in why(n0_2=1, n1_3=1)
         and "must be a range" in why(n3_1=1)
     )
     assert "mainNode must be between 0 and 3" in why(main=4) and "between 1 and 1000" in why(
