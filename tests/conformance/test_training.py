@@ -277,6 +277,134 @@ def test_names_are_taken_once(sagemaker: BaseClient, s3: BaseClient) -> None:
     assert code == "ResourceInUse" and name in message
 
 
+# A machine of a known size: without one, larger gangs are scaled down to fit.
+BOX = "[[machine]]\nname = 'box'\ncpus = 8.0\nmemory_gib = 32.0\n"
+
+
+@pytest.fixture(scope="module")
+def box(start: Callable[..., Server]) -> Server:
+    server = start(BOX)
+    server.boto("s3").create_bucket(Bucket="yard")
+    return server
+
+
+def with_preferences(name: str, *preferences: dict[str, Any], **resources: Any) -> dict[str, Any]:
+    body = jobs.request(name, "grep -o 'ml[.a-z0-9]*' /opt/ml/input/config/resourceconfig.json")
+    body["ResourceConfig"] = {
+        "VolumeSizeInGB": 1,
+        "InstancePreferences": list(preferences),
+    } | resources
+    return body
+
+
+def test_the_first_instance_preference_with_capacity_is_selected(box: Server) -> None:
+    sagemaker, name = box.boto("sagemaker"), fresh("choosy")
+    preferences = [
+        {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 4},
+        {"InstanceType": "ml.t3.medium", "InstanceCount": 1},
+        {"InstanceType": "ml.m5.large", "InstanceCount": 1},
+    ]
+    sagemaker.create_training_job(**with_preferences(name, *preferences))
+    done = jobs.wait_until(sagemaker, name)
+    assert done["TrainingJobStatus"] == "Completed", done
+    assert done["ResourceConfig"] == {
+        "VolumeSizeInGB": 1,
+        "InstancePreferences": preferences,
+        "SelectedInstanceType": "ml.t3.medium",
+        "SelectedInstanceCount": 1,
+    }
+    assert set(jobs.log_lines(box.boto("logs"), name)) == {"ml.t3.medium"}
+
+
+def test_one_count_for_all_instance_preferences(box: Server) -> None:
+    sagemaker, name = box.boto("sagemaker"), fresh("choosy")
+    sagemaker.create_training_job(
+        **with_preferences(name, {"InstanceType": "ml.t3.medium"}, InstanceCount=1)
+    )
+    done = jobs.wait_until(sagemaker, name)["ResourceConfig"]
+    assert (done["SelectedInstanceType"], done["SelectedInstanceCount"]) == ("ml.t3.medium", 1)
+    assert done["InstanceCount"] == 1 and "InstanceType" not in done
+
+
+def test_a_job_without_capacity_for_any_preference_waits(box: Server) -> None:
+    sagemaker, name = box.boto("sagemaker"), fresh("choosy")
+    sagemaker.create_training_job(
+        **with_preferences(
+            name,
+            {"InstanceType": "ml.p4d.24xlarge"},
+            {"InstanceType": "ml.p3.16xlarge"},
+            InstanceCount=1,
+        )
+    )
+    waits = wait_for(
+        lambda: next(
+            (
+                seen
+                for seen in [sagemaker.describe_training_job(TrainingJobName=name)]
+                if "instance preferences" in seen["SecondaryStatusTransitions"][-1]["StatusMessage"]
+            ),
+            None,
+        ),
+        "the pending reason",
+    )
+    assert (
+        "none of its 2 instance preferences has free capacity; ml.p4d.24xlarge: "
+        in waits["SecondaryStatusTransitions"][-1]["StatusMessage"]
+    )
+    assert "SelectedInstanceType" not in waits["ResourceConfig"]
+    sagemaker.stop_training_job(TrainingJobName=name)
+
+
+A, B = {"InstanceType": "ml.t3.medium"}, {"InstanceType": "ml.m5.large"}
+NOT_BOTH = "InstancePreferences is mutually exclusive with "
+COUNTS = "InstancePreferences needs InstanceCount either on every preference or once"
+
+
+@pytest.mark.parametrize(
+    ("preferences", "resources", "more", "why"),
+    [
+        ([A, B], {}, {}, COUNTS),
+        ([A | {"InstanceCount": 1}, B], {}, {}, COUNTS),
+        ([A | {"InstanceCount": 1}], {"InstanceCount": 1}, {}, COUNTS),
+        ([A, A], {"InstanceCount": 1}, {}, "can appear only once in InstancePreferences"),
+        ([A], {"InstanceCount": 1, "InstanceType": "ml.m5.large"}, {}, NOT_BOTH + "InstanceType"),
+        (
+            [A],
+            {
+                "InstanceCount": 1,
+                "InstanceGroups": [B | {"InstanceCount": 1, "InstanceGroupName": "g"}],
+            },
+            {},
+            NOT_BOTH + "InstanceGroups",
+        ),
+        (
+            [A],
+            {"InstanceCount": 1},
+            {
+                "EnableManagedSpotTraining": True,
+                "StoppingCondition": {"MaxRuntimeInSeconds": 60, "MaxWaitTimeInSeconds": 60},
+            },
+            NOT_BOTH + "EnableManagedSpotTraining",
+        ),
+        ([A], {"InstanceCount": 0}, {}, "at least one instance"),
+        ([A], {"InstanceCount": 2147483647}, {}, "less than or equal to 10000"),
+        ([A | {"InstanceCount": 10001}], {}, {}, "less than or equal to 10000"),
+        ([A] * 6, {"InstanceCount": 1}, {}, "length less than or equal to 5"),
+        ([A], {"InstanceCount": 1, "SelectedInstanceType": "ml.t3.medium"}, {}, "read-only"),
+    ],
+)
+def test_instance_preferences_are_validated(
+    sagemaker: BaseClient,
+    preferences: list[dict[str, Any]],
+    resources: dict[str, Any],
+    more: dict[str, Any],
+    why: str,
+) -> None:
+    body = with_preferences(fresh("choosy"), *preferences, **resources) | more
+    code, text = refused(lambda: sagemaker.create_training_job(**body))
+    assert code == "ValidationException" and why in text, text
+
+
 def test_what_is_not_there_is_told_as_aws_tells_it(sagemaker: BaseClient) -> None:
     code, message = refused(sagemaker.describe_training_job, TrainingJobName="never-made")
     assert code == "ValidationException" and "Requested resource not found" in message

@@ -331,6 +331,7 @@ void add_training_job(const Json& job, Accesses& out) {
   const Json& resources = part(job, "ResourceConfig");
   std::vector<std::string> types{text(resources, "InstanceType")};
   for (const Json& group : part(resources, "InstanceGroups")) types.push_back(text(group, "InstanceType"));
+  for (const Json& each : part(resources, "InstancePreferences")) types.push_back(text(each, "InstanceType"));
   set(out.values, "sagemaker:InstanceTypes", std::move(types));
   for (const auto& [name, key] :
        {std::pair{"EnableNetworkIsolation", "sagemaker:NetworkIsolation"},

@@ -207,15 +207,58 @@ Outcome<Done> at_most(const std::string& path, int64_t value, int64_t most) {
       "' failed to satisfy constraint: Member must have value less than or equal to " + std::to_string(most));
 }
 
-Outcome<Done> add_group(std::string name, const std::string& type, int64_t count, domain::JobSpec& spec) {
+Outcome<domain::InstanceGroup> group_of(std::string name, const std::string& type, int64_t count) {
   if (!domain::find_instance_type(type))
     return validation_exception("The instance type " + type + " is not known to this server");
   if (count < 1)
     return validation_exception("An instance group needs at least one instance, but " + name + " has none");
   TRY(at_most("resourceConfig.instanceCount", count, domain::kGangHostsMax));
-  spec.groups.push_back({std::move(name), type, static_cast<uint32_t>(count)});
+  return domain::InstanceGroup{std::move(name), type, static_cast<uint32_t>(count)};
+}
+
+Outcome<Done> add_group(std::string name, const std::string& type, int64_t count, domain::JobSpec& spec) {
+  spec.groups.push_back(TRY(group_of(std::move(name), type, count)));
   return at_most("resourceConfig.instanceGroups, over which instanceCount is summed", spec.hosts(),
                  domain::kGangHostsMax);
+}
+
+// Checks what the model's documentation of InstancePreferences excludes.
+Outcome<Done> check_preferences(const sagemaker::CreateTrainingJobRequest& request) {
+  const auto& resources = *request.resource_config;
+  const std::pair<const char*, bool> excluded[] = {
+      {"InstanceType", resources.instance_type.has_value()},
+      {"InstanceGroups", resources.instance_groups.has_value()},
+      {"InstancePlacementConfig", resources.instance_placement_config.has_value()},
+      {"EnableManagedSpotTraining", request.enable_managed_spot_training.value_or(false)}};
+  for (const auto& [member, present] : excluded)
+    if (present)
+      return validation_exception(std::string("InstancePreferences is mutually exclusive with ") + member);
+  size_t with_count = 0;
+  std::set<std::string> types;
+  for (const auto& each : *resources.instance_preferences) {
+    if (each.training_plan_arns && !each.training_plan_arns->empty())
+      return not_yet("ResourceConfig.InstancePreferences.TrainingPlanArns", "leave it out");
+    if (!types.insert(*each.instance_type).second)
+      return validation_exception("An instance type can appear only once in InstancePreferences, but " +
+                                  *each.instance_type + " is given twice");
+    if (each.instance_count) ++with_count;
+  }
+  const size_t all = resources.instance_preferences->size();
+  if (resources.instance_count ? with_count != 0 : with_count != all)
+    return validation_exception(
+        "InstancePreferences needs InstanceCount either on every preference or once in ResourceConfig");
+  return Done{};
+}
+
+Outcome<Done> read_preferences(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+  TRY(check_preferences(request));
+  for (const auto& each : *request.resource_config->instance_preferences) {
+    const int64_t count =
+        each.instance_count ? *each.instance_count : *request.resource_config->instance_count;
+    spec.preferences.push_back(TRY(group_of("homogeneousCluster", *each.instance_type, count)));
+  }
+  spec.groups = {spec.preferences.front()};
+  return Done{};
 }
 
 Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
@@ -230,10 +273,13 @@ Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request,
   if (given(resources.volume_kms_key_id))
     return not_yet("ResourceConfig.VolumeKmsKeyId", "keep the data directory on an encrypted disk");
   if (given(resources.training_plan_arn)) return not_yet("ResourceConfig.TrainingPlanArn", "leave it out");
-  if (resources.instance_preferences && !resources.instance_preferences->empty())
-    return not_yet("ResourceConfig.InstancePreferences", "name one InstanceType");
+  if (resources.selected_instance_type || resources.selected_instance_count)
+    return validation_exception(
+        "SelectedInstanceType and SelectedInstanceCount are read-only: leave them out of ResourceConfig");
   spec.volume_gib = resources.volume_size_in_gb.value_or(kVolumeGibDefault);
   TRY(at_most("resourceConfig.volumeSizeInGB", spec.volume_gib, domain::kVolumeGibMax));
+  if (resources.instance_preferences && !resources.instance_preferences->empty())
+    return read_preferences(request, spec);
   const bool groups = resources.instance_groups && !resources.instance_groups->empty();
   if (groups && (resources.instance_type || resources.instance_count))
     return validation_exception(

@@ -153,6 +153,10 @@ void describe(const domain::Job& job, Instant now, sagemaker::DescribeTrainingJo
     out.training_time_in_seconds = seconds_between(*job.training_start, end);
     out.billable_time_in_seconds = std::chrono::ceil<std::chrono::seconds>(job.ran(end)).count();
   }
+  if (job.selected && out.resource_config) {
+    out.resource_config->selected_instance_type = job.spec.groups.front().instance_type;
+    out.resource_config->selected_instance_count = job.spec.groups.front().count;
+  }
   out.warm_pool_status = warm_pool_of(job, now);
   if (job.warm_pool && out.resource_config && out.resource_config->keep_alive_period_in_seconds)
     out.resource_config->keep_alive_period_in_seconds = job.warm_pool->keep_alive_seconds;

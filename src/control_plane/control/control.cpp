@@ -9,7 +9,6 @@
 
 #include "base/check.hpp"
 #include "base/log.hpp"
-#include "base/text.hpp"
 #include "base/thread_safety.hpp"
 #include "batch/arn.hpp"
 #include "batch/catalog.hpp"
@@ -195,13 +194,15 @@ class SingleWriter final : public ControlPlane {
   // Rejects what no state of the server allows.
   Result<void> admit(const domain::JobSpec& spec) const {
     TRY(domain::check_limits(spec));
-    const int64_t hosts_max =
-        spec.encrypt_traffic ? settings_.encrypted_gang_hosts_max : settings_.gang_hosts_max;
-    if (int64_t(spec.hosts()) > hosts_max)
-      return invalid("the job requests " + std::to_string(spec.hosts()) +
+    const auto most = spec.encrypt_traffic ? settings_.encrypted_gang_hosts_max : settings_.gang_hosts_max;
+    int64_t hosts = spec.hosts();
+    for (const domain::InstanceGroup& each : spec.preferences) hosts = std::max<int64_t>(hosts, each.count);
+    if (hosts > most)
+      return invalid("the job requests " + std::to_string(hosts) +
                      " hosts, and the network pool of this server holds gangs of at most " +
-                     std::to_string(hosts_max));
+                     std::to_string(most));
     for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::host_request_of(group));
+    for (const domain::InstanceGroup& group : spec.preferences) TRY(schedule::host_request_of(group));
     for (const domain::InstanceGroup& group : spec.groups)
       if (group.program) TRY(admit_image(group.program->image, spec.role_arn));
     TRY(admit_image(spec.image, spec.role_arn));
@@ -209,7 +210,7 @@ class SingleWriter final : public ControlPlane {
       if (!deprecated_image_logged_.exchange(true))
         log(Level::warning, "control", "jobs use a deprecated image name",
             {{"image", std::string(name)}, {"use", std::string(domain::present_image_name(name))}});
-    if (spec.encrypt_traffic && spec.hosts() > 1 && !settings_.no_encryption.empty())
+    if (spec.encrypt_traffic && hosts > 1 && !settings_.no_encryption.empty())
       return invalid("EnableInterContainerTrafficEncryption is not to be had here: " +
                      settings_.no_encryption);
     return {};

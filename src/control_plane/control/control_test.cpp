@@ -216,6 +216,27 @@ TEST(Control, AHostsAddressIsKept) {
   EXPECT_EQ(yard.find("a")->attempt()->hosts[0].address, "10.1.0.2");
 }
 
+TEST(Control, TheFirstInstancePreferenceWithCapacityIsSelected) {
+  Yard yard;
+  auto job = Yard::job("a", 1);
+  job.spec.preferences = {{"homogeneousCluster", "ml.p4d.24xlarge", 1},
+                          {"homogeneousCluster", "ml.m5.large", 2}};
+  job.spec.groups = {job.spec.preferences[0]};
+  ASSERT_TRUE(yard.create(job));
+  const auto placed = yard.find("a");
+  ASSERT_EQ(placed->state, JobState::active) << placed->wait_reason;
+  EXPECT_EQ(placed->selected, 1u);
+  EXPECT_EQ(placed->spec.instance_type(0), "ml.m5.large");
+  EXPECT_EQ(placed->attempt()->hosts.size(), 2u);
+  const auto order = wire::decode_order(yard.launcher.gangs.at({1, 1}).members[1].order);
+  ASSERT_TRUE(order) << order.error().message;
+  EXPECT_EQ(order->spec.instance_type(1), "ml.m5.large");
+  test::Replay replay;
+  ASSERT_TRUE(replay.run(*yard.ledger));
+  EXPECT_EQ(dump(to_json(*yard.ledger->find_job(1)), 1), dump(to_json(replay.jobs.at(1)), 1));
+  EXPECT_EQ(yard.ledger->find_job(1)->spec.hosts(), 2u) << "as read from its table";
+}
+
 TEST(Control, AHostThatSeemsToHangIsNamedInTheStatus) {
   Yard yard;
   ASSERT_TRUE(yard.create(Yard::job("a")));

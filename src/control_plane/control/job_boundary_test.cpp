@@ -82,6 +82,23 @@ TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
   EXPECT_TRUE(yard.create(Yard::job("c", 13)));
 }
 
+TEST(JobBoundary, EachInstancePreferenceMustBePossible) {
+  Yard yard;
+  yard.settings.gang_hosts_max = 13;
+  yard.settings.no_encryption = "no WireGuard";
+  yard.restart();
+  CreateJob job = Yard::job("a", 1);
+  job.spec.preferences = {job.spec.groups[0], {"homogeneousCluster", "ml.m5.xlarge", 14}};
+  EXPECT_EQ(yard.create(job).error().message,
+            "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
+  job.spec.preferences[1].count = 2;
+  job.spec.encrypt_traffic = true;
+  EXPECT_EQ(yard.create(job).error().message,
+            "EnableInterContainerTrafficEncryption is not to be had here: no WireGuard");
+  job.spec.encrypt_traffic = false;
+  EXPECT_TRUE(yard.create(job));
+}
+
 // A snapshot of two waiting jobs.
 reconcile::Snapshot two_waiting() {
   reconcile::Snapshot snapshot;

@@ -11,6 +11,7 @@
 #include "domain/job_check.hpp"
 #include "reconcile/host_reuse.hpp"
 #include "reconcile/schedule_view.hpp"
+#include "schedule/preferences.hpp"
 
 namespace trainyard::reconcile {
 namespace {
@@ -343,6 +344,9 @@ class Deciding {
     consider_growth(cluster, plan);
     grow_and_shrink(cluster, plan);
     for (schedule::Start& start : plan.starts) {
+      // A job with a single preference has no alternatives in the plan.
+      if (const Job* job = job_of(start.job); job && !job->spec.preferences.empty() && !job->selected)
+        start.preference = start.preference.value_or(0);
       const bool spot = on_spot(start);
       decision_.commands.push_back(StartAttempt{std::move(start), {}, spot});
     }
@@ -417,14 +421,21 @@ class Deciding {
     return environment && environment->spot;
   }
 
-  // A job that fits no present machine waits for capacity only, if machines that would hold it can be added.
-  void consider_growth(const schedule::Snapshot& cluster, schedule::Plan& plan) const {
+  // A job that fits no present machine waits for capacity only, if machines that would hold it can be added. It waits
+  // for the first of its preferences that they would hold.
+  void consider_growth(schedule::Snapshot& cluster, schedule::Plan& plan) const {
     if (snapshot_.kinds.empty()) return;
     const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.catalog.get());
     for (schedule::Wait& wait : plan.waits) {
       if (wait.cause != schedule::WaitCause::machine) continue;
       const auto job = std::ranges::lower_bound(cluster.waiting, wait.job, {}, &schedule::Waiting::job);
-      if (schedule::could_be_made(*job, kinds)) wait.cause = schedule::WaitCause::capacity;
+      for (uint32_t preference = 0; preference <= job->alternatives.size(); ++preference) {
+        schedule::Waiting with = schedule::with_preference(*job, preference);
+        if (!schedule::could_be_made(with, kinds)) continue;
+        wait.cause = schedule::WaitCause::capacity;
+        *job = std::move(with);
+        break;
+      }
     }
   }
 

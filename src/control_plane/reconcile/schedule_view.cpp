@@ -14,9 +14,9 @@ namespace {
 using namespace batch;
 using namespace domain;
 
-std::map<std::string, int64_t> instances_of(const JobSpec& spec) {
+std::map<std::string, int64_t> instances_of(const std::vector<InstanceGroup>& groups) {
   std::map<std::string, int64_t> count;
-  for (const InstanceGroup& group : spec.groups) count[group.instance_type] += group.count;
+  for (const InstanceGroup& group : groups) count[group.instance_type] += group.count;
   return count;
 }
 
@@ -219,7 +219,8 @@ void ScheduleView::hold(const Job& job) {
   running.job = job.number;
   running.leaving = is_leaving(job, attempt);
   running.ends_by = ends_by(job);
-  const Instances instances = job.spec.contract == Contract::plain ? Instances() : instances_of(job.spec);
+  const Instances instances =
+      job.spec.contract == Contract::plain ? Instances() : instances_of(job.spec.groups);
   need_quota(job, instances, running.needs);
   const QueueView* queue = job.spec.queue ? queue_view_of(job) : nullptr;
   if (job.spec.queue && job.spec.contract == Contract::training && !attempt.environment.empty())
@@ -315,29 +316,42 @@ Result<schedule::HostRequest> ScheduleView::host_request_of(const InstanceGroup&
   return request;
 }
 
+// What the job needs if these are its hosts.
+Result<schedule::Alternative> ScheduleView::needs_of(const Job& job, const std::vector<InstanceGroup>& groups,
+                                                     QueueView* queue) {
+  schedule::Alternative needs;
+  needs.requests.reserve(groups.size());
+  for (const InstanceGroup& group : groups) needs.requests.push_back(TRY(host_request_of(group)));
+  const Instances instances = job.spec.contract == Contract::plain ? Instances() : instances_of(groups);
+  std::vector<schedule::Need> anywhere;
+  need_quota(job, instances, anywhere);
+  if (queue) {
+    TRY(need_consumables(job, anywhere));
+    needs.choices = TRY(choices_of(job, *queue, instances, anywhere));
+    if (!snapshot_.queues[queue->index].quota_shares.empty()) needs.demands = demands_of(instances);
+  } else if (!anywhere.empty()) {
+    needs.choices = {{"", std::move(anywhere)}};
+  }
+  return needs;
+}
+
 Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
   schedule::Waiting waiting;
   waiting.job = job.number;
   waiting.name = job_title(job);
   waiting.pools = std::move(pools);
-  waiting.requests.reserve(job.spec.groups.size());
-  for (const InstanceGroup& group : job.spec.groups) waiting.requests.push_back(TRY(host_request_of(group)));
   waiting.priority = job.priority();
   if (const auto left = run_left(job)) waiting.lasts_max = surroundings_.launch + *left + after_run(job);
-  const Instances instances = job.spec.contract == Contract::plain ? Instances() : instances_of(job.spec);
-  std::vector<schedule::Need> anywhere;
-  need_quota(job, instances, anywhere);
-  waiting.queue = kQueueOfOthers;
-  if (job.spec.queue) {
-    QueueView* queue = queue_view_of(job);
-    if (!queue) return invalid("its job queue is not there any more");
-    TRY(need_consumables(job, anywhere));
-    waiting.choices = TRY(choices_of(job, *queue, instances, anywhere));
-    waiting.queue = queue->index;
-    if (!snapshot_.queues[queue->index].quota_shares.empty()) waiting.demands = demands_of(instances);
-  } else if (!anywhere.empty()) {
-    waiting.choices = {{"", std::move(anywhere)}};
-  }
+  QueueView* queue = job.spec.queue ? queue_view_of(job) : nullptr;
+  if (job.spec.queue && !queue) return invalid("its job queue is not there any more");
+  waiting.queue = queue ? queue->index : kQueueOfOthers;
+  schedule::Alternative needs = TRY(needs_of(job, job.spec.groups, queue));
+  waiting.requests = std::move(needs.requests);
+  waiting.choices = std::move(needs.choices);
+  waiting.demands = std::move(needs.demands);
+  if (!job.selected)
+    for (size_t i = 1; i < job.spec.preferences.size(); ++i)
+      waiting.alternatives.push_back(TRY(needs_of(job, {job.spec.preferences[i]}, queue)));
   join_queue(job, waiting.queue, waiting.share);
   CHECK(snapshot_.waiting.empty() || snapshot_.waiting.back().job < job.number,
         "jobs join their queue in the order of their numbers");

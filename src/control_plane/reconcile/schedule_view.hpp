@@ -85,6 +85,8 @@ class ScheduleView {
                       std::vector<schedule::Need>& needs) const;
   void need_quota(const domain::Job& job, const Instances& instances, std::vector<schedule::Need>& needs);
   Result<void> need_consumables(const domain::Job& job, std::vector<schedule::Need>& needs);
+  Result<schedule::Alternative> needs_of(const domain::Job& job,
+                                         const std::vector<domain::InstanceGroup>& groups, QueueView* queue);
   Result<schedule::Choices> choices_of(const domain::Job& job, QueueView& queue, const Instances& instances,
                                        const std::vector<schedule::Need>& anywhere);
   Result<schedule::HostRequest> host_request_of(const domain::InstanceGroup& group);

@@ -161,6 +161,28 @@ TEST(ScheduleView, WhoCreatedTrainingJobsSharesTheirLineAlike) {
   EXPECT_EQ(snapshot.waiting[1].share, "carol");
 }
 
+TEST(ScheduleView, EachPreferenceHasItsOwnQuota) {
+  View view;
+  view.quotas = {{"owner", kRegion, "ml.m5.large", 0}, {"owner", kRegion, "ml.m5.xlarge", 4}};
+  auto job = training_job(1);
+  job->spec.preferences = {{"homogeneousCluster", "ml.m5.large", 1},
+                           {"homogeneousCluster", "ml.m5.xlarge", 3}};
+  const auto snapshot = view.of({job});
+  ASSERT_EQ(snapshot.waiting[0].alternatives.size(), 1u);
+  const schedule::Alternative& second = snapshot.waiting[0].alternatives[0];
+  EXPECT_EQ(second.requests[0].instance_type, "ml.m5.xlarge");
+  EXPECT_EQ(second.requests[0].count, 3u);
+  ASSERT_EQ(second.choices.front().needs.size(), 1u);
+  EXPECT_EQ(snapshot.limits[second.choices.front().needs[0].limit].total, 4);
+  EXPECT_EQ(second.choices.front().needs[0].amount, 3);
+  const schedule::Plan plan = schedule::plan(snapshot, {}, kNow);
+  ASSERT_EQ(plan.starts.size(), 1u);
+  EXPECT_EQ(plan.starts[0].preference, 1u);
+  job->selected = 1;
+  job->use_selected();
+  EXPECT_TRUE(view.of({job}).waiting[0].alternatives.empty()) << "a later attempt keeps the selected type";
+}
+
 TEST(ScheduleView, AFairShareQueueHasItsWeightsAndItsReservation) {
   View view;
   SchedulingPolicy policy;

@@ -191,6 +191,10 @@ class Applying {
   Result<Change> on(const StartAttempt& start) {
     if (job_.state != JobState::waiting || job_.is_array()) return Change{};
     move(job_.state, JobEvent::place);
+    if (start.preference && !job_.selected) {
+      job_.selected = start.preference;
+      job_.use_selected();
+    }
     Attempt attempt;
     attempt.number = uint32_t(job_.attempts.size()) + 1;
     attempt.token = start.token;

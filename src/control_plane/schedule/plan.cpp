@@ -12,6 +12,7 @@
 #include "schedule/order.hpp"
 #include "schedule/pending_reasons.hpp"
 #include "schedule/preemption.hpp"
+#include "schedule/preferences.hpp"
 #include "schedule/quota.hpp"
 #include "schedule/shortage.hpp"
 
@@ -393,7 +394,10 @@ class Planner {
 }  // namespace
 
 Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now) {
-  return Planner(snapshot, policy, now).run();
+  const auto plan_once = [&](const Snapshot& tried) { return Planner(tried, policy, now).run(); };
+  const bool choices = std::ranges::any_of(
+      snapshot.waiting, [](const Waiting& waiting) { return !waiting.alternatives.empty(); });
+  return choices ? plan_by_preference(snapshot, plan_once) : plan_once(snapshot);
 }
 
 Result<HostRequest> host_request_of(const domain::InstanceGroup& group) {

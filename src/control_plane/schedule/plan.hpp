@@ -18,6 +18,9 @@
 // Placement. A gang is placed whole or not at all, on as few machines as hold it, as near to each other as
 // the topology allows; a single host is put where it leaves the least capacity unused.
 //
+// Alternatives. A job that does not start as requested starts with the first of its alternatives with which it can
+// (preferences.hpp). While none has capacity, it waits as requested.
+//
 // Warm pools. The hosts that a finished job keeps (a pool) are held like those of a running job, until a job
 // comes that may take them over: it starts on them at once, before all other jobs.
 //
@@ -152,17 +155,25 @@ struct HostRequest {
 
 using domain::Placement;
 
+// Other hosts with which a job could be placed, and what it needs with them.
+struct Alternative {
+  std::vector<HostRequest> requests;
+  Choices choices = {};
+  std::vector<Demand> demands = {};
+};
+
 struct Waiting {
   domain::JobNumber job = 0;
-  std::string name;                           // as users see it: "training-job/mnist"
-  std::vector<HostRequest> requests;          // hosts in the order of their index
-  std::vector<domain::JobNumber> pools = {};  // that it may take over, best first
-  size_t queue = 0;                           // index in Snapshot::lines
-  std::string share = {};                     // of a queue with fair share, or the name of a quota share
-  int64_t priority = 0;                       // among the jobs of its share: higher first
-  Choices choices = {};                       // none: it may be placed anywhere and needs nothing else
-  std::vector<Demand> demands = {};           // of its quota share
-  std::optional<Duration> lasts_max = {};     // its longest time from start to end; nothing: unknown
+  std::string name;                            // as users see it: "training-job/mnist"
+  std::vector<HostRequest> requests;           // hosts in the order of their index
+  std::vector<domain::JobNumber> pools = {};   // that it may take over, best first
+  size_t queue = 0;                            // index in Snapshot::lines
+  std::string share = {};                      // of a queue with fair share, or the name of a quota share
+  int64_t priority = 0;                        // among the jobs of its share: higher first
+  Choices choices = {};                        // none: it may be placed anywhere and needs nothing else
+  std::vector<Demand> demands = {};            // of its quota share
+  std::optional<Duration> lasts_max = {};      // its longest time from start to end; nothing: unknown
+  std::vector<Alternative> alternatives = {};  // to hosts, choices and demands; best first
 };
 
 // A job that holds machines, limits and quota; or the remains of an ended attempt, until they are gone.
@@ -209,9 +220,10 @@ struct Policy {
 struct Start {  // one placement per host of the gang: all or none
   domain::JobNumber job = 0;
   std::vector<Placement> hosts;
-  std::string note = {};         // shown to the user; "" when the job gets what it requested
-  domain::JobNumber pool = 0;    // the job whose hosts it takes over; 0: none
-  std::string environment = {};  // of the choice
+  std::string note = {};                    // shown to the user; "" when the job gets what it requested
+  domain::JobNumber pool = 0;               // the job whose hosts it takes over; 0: none
+  std::string environment = {};             // of the choice
+  std::optional<uint32_t> preference = {};  // 0: as requested; n: its n-th alternative; unset: it has none
 };
 
 // What a waiting job needs in order to start.
