@@ -106,7 +106,7 @@ Result<sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job) {
   set_default(set(out.resource_config).volume_size_in_gb, kVolumeGibDefault);
   out.vpc_config = std::move(request.vpc_config);
   out.checkpoint_config = std::move(request.checkpoint_config);
-  out.stopping_condition = std::move(request.stopping_condition);
+  out.stopping_condition = request.stopping_condition;
   set_default(set(out.stopping_condition).max_runtime_in_seconds, kMaxRuntimeSecondsDefault);
   out.enable_network_isolation = request.enable_network_isolation.value_or(false);
   out.enable_inter_container_traffic_encryption =
@@ -120,7 +120,7 @@ Result<sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job) {
   out.profiling_status = profiled ? "Enabled" : "Disabled";
   out.environment = std::move(request.environment);
   out.retry_strategy = request.retry_strategy;
-  out.infra_check_config = std::move(request.infra_check_config);
+  out.infra_check_config = request.infra_check_config;
   out.creation_time = job.created;
   return out;
 }
