@@ -13,6 +13,7 @@ ALONE = {
     "test_clock_jumps.py",
     "test_collectives.py",
     "test_crash.py",
+    "test_encryption.py",
     "test_gpus.py",
     "test_hostile.py",
     "test_interruptions.py",

@@ -226,7 +226,13 @@ def test_failures_are_told_well(
 
 
 def test_memory_that_runs_out_is_named_with_its_limit(cluster: Server) -> None:
-    script = 'kept = []\nwhile True:\n    kept.append(b"x" * (64 << 20))\n'
+    script = """
+import time
+kept = []
+while True:
+    kept.append(b"x" * (64 << 20))
+    time.sleep(0.1)  # the agent looks once a second
+"""
     done, _ = scripts.run(
         cluster,
         "hungry",

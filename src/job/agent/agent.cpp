@@ -325,8 +325,12 @@ void Agent::look_for_a_stall() {
 void Agent::note_largest_processes() {
   if (order_.share.memory_bytes <= 0) return;
   const auto usage = context_.container->usage();
-  if (usage && usage->memory_bytes >= order_.share.memory_bytes / 2)
-    largest_processes_ = context_.container->largest_processes(kLargestProcesses);
+  if (!usage || usage->memory_bytes < order_.share.memory_bytes / 2) return;
+  auto largest = context_.container->largest_processes(kLargestProcesses);
+  // While memory of a process that was just killed is being freed, the others are small.
+  int64_t bytes = 0;
+  for (const auto& process : largest) bytes += process.bytes;
+  if (bytes >= order_.share.memory_bytes / 4) largest_processes_ = std::move(largest);
 }
 
 void Agent::tell(std::vector<wire::MetricPoint> points) {
