@@ -24,6 +24,7 @@ ALONE = {
     "test_sandbox.py",
     "test_scratch.py",
     "test_shell.py",
+    "test_slirp_restart.py",
     "test_slow_clients.py",
     "test_start.py",
 }

@@ -30,6 +30,7 @@
 #include "containers/cgroup.hpp"
 #include "containers/id_range.hpp"
 #include "os/files.hpp"
+#include "os/machine_clock.hpp"
 #include "os/process.hpp"
 #include "os/process_identity.hpp"
 
@@ -43,6 +44,7 @@ constexpr const char* kRootsRunDirectory = "/run/trainyard";
 constexpr const char* kLock = "/lock";
 constexpr const char* kHolder = "/keeper";  // "PID START"
 constexpr const char* kHolderLog = "/keeper.log";
+constexpr const char* kSlirpLog = "/slirp4netns.log";
 constexpr const char* kRun = "/run";
 constexpr const char* kNetwork = "/run/network";
 constexpr const char* kNoEgress = "/run/no-way-out";  // the reason; empty if there is egress
@@ -54,6 +56,9 @@ constexpr std::chrono::milliseconds kLockPause{20};
 // Making namespaces takes some milliseconds; slirp4netns is ready within a tenth of a second.
 constexpr int kReadyMilliseconds = 20'000;
 constexpr Duration kToolMax = 10s;
+// Pauses before slirp4netns is started again: doubled each time, until it has run well for a while.
+constexpr std::chrono::milliseconds kSlirpPause{100}, kSlirpPauseMax{30'000};
+constexpr std::chrono::seconds kSlirpWell{60};
 constexpr size_t kWordsBytesMax = 4096;
 // The kernel accepts 340 triples; an ordinary user has fewer than these.
 constexpr size_t kGrantsMax = 32;
@@ -159,11 +164,11 @@ Result<void> make_network_of_bridges(const std::string& path) {
   return made;
 }
 
-// Starts slirp4netns, a child of the holder that ends with it. Returns "", or its error message.
-std::string start_slirp(const std::string& network, const std::string& log_file,
-                        const std::vector<std::string>& more) {
+// Starts slirp4netns, a child of the calling thread that ends with it, and waits until it serves.
+Result<pid_t> start_slirp(const std::string& network, const std::string& log_file,
+                          const std::vector<std::string>& more) {
   int ready[2];
-  if (::pipe2(ready, O_CLOEXEC) != 0) return std::string("making a pipe: ") + ::strerror(errno);
+  if (::pipe2(ready, O_CLOEXEC) != 0) return from_errno("making a pipe");
   const os::File reading(ready[0]);
   os::File writing(ready[1]);
   const os::File log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
@@ -182,7 +187,7 @@ std::string start_slirp(const std::string& network, const std::string& log_file,
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const pid_t child = ::fork();
-  if (child < 0) return std::string("starting slirp4netns: ") + ::strerror(errno);
+  if (child < 0) return from_errno("starting slirp4netns");
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // It changes its root and unmounts the old one, which must not affect ours.
@@ -198,25 +203,60 @@ std::string start_slirp(const std::string& network, const std::string& log_file,
   writing.close();
   pollfd said{reading.descriptor(), POLLIN, 0};
   char byte = 0;
-  if (::poll(&said, 1, kReadyMilliseconds / 4) > 0 && ::read(reading.descriptor(), &byte, 1) == 1) return "";
+  if (::poll(&said, 1, kReadyMilliseconds / 4) > 0 && ::read(reading.descriptor(), &byte, 1) == 1)
+    return child;
   ::kill(child, SIGKILL);
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   const auto text = os::read_file(log_file, kWordsBytesMax);
-  return "slirp4netns fails: " + (text ? to_utf8(shorten(trim(*text), 300)) : "no output");
+  return internal("slirp4netns fails: " + (text ? to_utf8(shorten(trim(*text), 300)) : "no output"));
 }
 
-// Returns "", or the reason why there is no egress.
-std::string start_egress(const std::string& network, const std::string& log_file) {
-  if (!os::on_path("slirp4netns")) return "slirp4netns is not on PATH (install the package slirp4netns)";
+// Returns the process that serves the egress. Errors: the reason why there is none.
+Result<pid_t> start_egress(const std::string& network, const std::string& log_file) {
+  if (!os::on_path("slirp4netns"))
+    return not_found("slirp4netns is not on PATH (install the package slirp4netns)");
   if (const os::File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC)); !device)
-    return std::string("/dev/net/tun cannot be opened: ") + ::strerror(errno);
+    return denied(std::string("/dev/net/tun cannot be opened: ") + ::strerror(errno));
   // Confines itself, if the machine permits it.
-  if (start_slirp(network, log_file, {"--enable-sandbox", "--enable-seccomp"}).empty()) return "";
+  if (auto confined = start_slirp(network, log_file, {"--enable-sandbox", "--enable-seccomp"}))
+    return confined;
   return start_slirp(network, log_file, {});
 }
 
-Result<void> prepare_rootless_sandbox(const std::string& directory) {
+// Runs as long as the holder: starts slirp4netns again whenever it has ended. Until it serves again, jobs are told why
+// they have no egress.
+[[noreturn]] void keep_egress(const std::string& directory, pid_t process) {
+  auto pause = kSlirpPause;
+  for (;;) {
+    const auto began = std::chrono::steady_clock::now();
+    int status = 0;
+    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (std::chrono::steady_clock::now() - began >= kSlirpWell) pause = kSlirpPause;
+    const std::string ended = WIFSIGNALED(status)
+                                  ? "was killed by signal " + std::to_string(WTERMSIG(status))
+                                  : "ended with exit code " + std::to_string(WEXITSTATUS(status));
+    log(Level::warning, "host", "slirp4netns, the egress of jobs, has ended and is started again",
+        {{"why", ended}, {"after_milliseconds", std::to_string(pause.count())}});
+    (void)os::write_file(directory + kNoEgress, "slirp4netns " + ended + ", and is started again", 0600);
+    for (;;) {
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kSlirpPauseMax);
+      const auto started = start_egress(directory + kNetwork, directory + kSlirpLog);
+      (void)os::write_file(directory + kNoEgress, started ? "" : started.error().message, 0600);
+      if (started) {
+        process = *started;
+        break;
+      }
+      log(Level::warning, "host", "slirp4netns could not be started again",
+          {{"why", started.error().message}});
+    }
+  }
+}
+
+// Returns the process of the egress; 0: there is none, for a reason that jobs are told.
+Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
   if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
     return from_errno("becoming root of the rootless sandbox");
   // Mounts and unmounts of the machine propagate into the sandbox, and from it to the namespaces in it.
@@ -229,15 +269,15 @@ Result<void> prepare_rootless_sandbox(const std::string& directory) {
     return from_errno("mounting a tmpfs at " + run);
   if (::mount(nullptr, run.c_str(), nullptr, MS_SHARED, nullptr) != 0) return from_errno("sharing " + run);
   TRY(make_network_of_bridges(directory + kNetwork));
-  TRY(os::write_file(directory + kNoEgress, start_egress(directory + kNetwork, directory + kHolderLog),
-                     0600));
+  const auto egress = start_egress(directory + kNetwork, directory + kSlirpLog);
+  TRY(os::write_file(directory + kNoEgress, egress ? "" : egress.error().message, 0600));
   const auto ours = os::identify(::getpid());
   if (!ours) return internal("starting the namespace holder: it is not in /proc");
   const std::string beside = directory + kHolder + ".new";
   TRY(os::write_file(beside, std::to_string(ours->process) + " " + std::to_string(ours->started), 0600));
   if (::rename(beside.c_str(), (directory + kHolder).c_str()) != 0)
     return from_errno("writing " + directory + kHolder);
-  return ok();
+  return egress ? *egress : 0;
 }
 
 // Runs the holder. Its two messages to its maker end with a zero byte, and are empty on success: the first when its
@@ -255,15 +295,23 @@ Result<void> prepare_rootless_sandbox(const std::string& directory) {
   answer("");  // its ids may be mapped now
   char go = 0;
   if (::read(hear.descriptor(), &go, 1) != 1) ::_exit(1);
-  if (auto prepared = prepare_rootless_sandbox(directory); !prepared) {
+  const auto prepared = prepare_rootless_sandbox(directory);
+  if (!prepared) {
     answer(prepared.error().message);
     ::_exit(1);
   }
   answer("");
-  // Closes all of its maker's descriptors: streams and lock.
+  // Closes all of its maker's descriptors: streams and lock. Its own messages go to its log.
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int stream = 0; stream < 3; stream++) (void)::dup2(null, stream);
+  const int own_log =
+      ::open((directory + kHolderLog).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+  for (int stream = 0; stream < 3; stream++)
+    (void)::dup2(stream == 2 && own_log >= 0 ? own_log : null, stream);
   ::syscall(SYS_close_range, 3u, ~0u, 0u);
+  static os::MachineClock clock;
+  set_log({}, clock, Level::info);
+  std::thread egress;  // ends with this process
+  if (*prepared != 0) egress = std::thread(keep_egress, directory, *prepared);
   const int lock = ::open((directory + kLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   int held;
   do held = lock >= 0 ? ::flock(lock, LOCK_EX) : 0;

@@ -3,6 +3,7 @@
 //   this machine's namespaces     the sandbox: a user and a mount namespace, a network namespace for all bridges
 //   holder ───────── holds ─────► DIR/run          a tmpfs; for root of the machine that is /run/trainyard
 //     └ slirp4netns ─ serves ───► DIR/run/network  the namespace of the bridges, with or without egress
+//                                                  (the holder starts it again whenever it ends)
 //   server  ────── enters ──────► the same code as for root; its sockets stay in this machine's network
 //   agents ──── are started ────► each the first process of a PID namespace: its children end with it
 //

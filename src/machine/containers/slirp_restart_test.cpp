@@ -1,0 +1,119 @@
+// Kills slirp4netns in the namespaces of an ordinary user. Needs root, to become that user with access to /dev/net/tun.
+#include <fcntl.h>
+#include <grp.h>
+#include <gtest/gtest.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "base/text.hpp"
+#include "containers/rootless_sandbox.hpp"
+#include "os/files.hpp"
+#include "os/process.hpp"
+#include "os/temporary_directory.hpp"
+
+namespace trainyard::containers {
+namespace {
+
+constexpr uid_t kOrdinaryUser = 61'234;                // of no line in /etc/passwd
+constexpr auto kEndsWithin = std::chrono::minutes(2);  // the machine may be busy
+enum Outcome { kPassed, kFailed, kNotPermitted };
+
+bool wait_until(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + kEndsWithin;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+// The children of the namespace holder that are slirp4netns.
+std::set<int> slirps(const std::string& directory) {
+  std::set<int> found;
+  const auto holder = os::read_file(directory + "/keeper");
+  const auto names = os::list_directory("/proc");
+  if (!holder || !names) return found;
+  const std::string parent(split(*holder, ' ').front());
+  for (const auto& name : *names) {
+    const auto text = os::read_file("/proc/" + name + "/stat", 4096);
+    const size_t end = text ? text->rfind(')') : std::string::npos;
+    if (end == std::string::npos || text->find("(slirp4netns)") == std::string::npos) continue;
+    const auto members = split(std::string_view(*text).substr(end + 2), ' ');
+    if (members.size() > 1 && members[0] != "Z" && members[1] == parent) found.insert(std::stoi(name));
+  }
+  return found;
+}
+
+bool has_egress_link() {
+  const os::File network(::open(network_of_bridges().c_str(), O_RDONLY | O_CLOEXEC));
+  return network && ::setns(network.descriptor(), CLONE_NEWNET) == 0 && ::if_nametoindex("tap0") != 0;
+}
+
+Outcome kill_slirp_twice(const std::string& directory) {
+  if (const auto entered = enter_rootless_sandbox(directory); !entered) return kNotPermitted;
+  if (!why_no_egress().empty()) return kNotPermitted;
+  std::set<int> gone;
+  for (int round = 0; round < 2; ++round) {
+    const std::set<int> serving = slirps(directory);
+    if (serving.size() != 1 || gone.contains(*serving.begin())) return kFailed;
+    gone.insert(*serving.begin());
+    if (::kill(*serving.begin(), SIGKILL) != 0) return kFailed;
+    const bool again = wait_until([&] {
+      const std::set<int> now = slirps(directory);
+      return now.size() == 1 && !gone.contains(*now.begin()) && why_no_egress().empty();
+    });
+    if (!again) return kFailed;
+  }
+  return has_egress_link() ? kPassed : kFailed;
+}
+
+// Runs as the ordinary user, in a mount namespace whose /dev/net/tun is everybody's.
+Outcome as_ordinary_user(const std::string& directory) {
+  const std::string device = directory + "/tun";
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mknod(device.c_str(), S_IFCHR | 0666, ::makedev(10, 200)) != 0 ||
+      ::chmod(device.c_str(), 0666) != 0 ||
+      ::mount(device.c_str(), "/dev/net/tun", nullptr, MS_BIND, nullptr) != 0 ||
+      ::chown(directory.c_str(), kOrdinaryUser, kOrdinaryUser) != 0 || ::setgroups(0, nullptr) != 0 ||
+      ::setresgid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) != 0 ||
+      ::setresuid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) != 0 ||
+      ::prctl(PR_SET_DUMPABLE, 1) != 0)  // else /proc/PID of its children is root's
+    return kNotPermitted;
+  return kill_slirp_twice(directory + "/sandbox");
+}
+
+TEST(SlirpRestart, TheEgressComesBackWhenSlirp4netnsDies) {
+  if (!is_root() || in_rootless_sandbox() || !os::on_path("slirp4netns"))
+    GTEST_SKIP() << "needs root and slirp4netns";
+  const os::TemporaryDirectory directory;
+  ASSERT_EQ(::chmod(directory.path().c_str(), 0755), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(as_ordinary_user(directory.path()));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNotPermitted)
+    GTEST_SKIP() << "this machine permits no user namespaces with egress";
+  EXPECT_EQ(WEXITSTATUS(status), kPassed);
+  const auto log = os::read_file(directory.path() + "/sandbox/keeper.log", 64 << 10);
+  ASSERT_TRUE(log) << log.error().message;
+  EXPECT_EQ(split(*log, '\n').size(), 3u) << *log;
+  EXPECT_NE(log->find("has ended and is started again"), std::string::npos) << *log;
+}
+
+}  // namespace
+}  // namespace trainyard::containers
