@@ -63,8 +63,11 @@ class Layout:
         self.write("oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
 
     def write(self, name: str, content: bytes) -> None:
-        with open(os.path.join(self.path, name), "wb") as out:
+        """Replaces the file at once: a server may read the index while an image is added."""
+        path = os.path.join(self.path, name)
+        with open(path + ".new", "wb") as out:
             out.write(content)
+        os.replace(path + ".new", path)
 
     def blob(self, content: bytes, media_type: str) -> dict[str, Any]:
         digest = hashlib.sha256(content).hexdigest()
