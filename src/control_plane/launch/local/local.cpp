@@ -263,9 +263,9 @@ class LocalLauncher final : public SteppedLauncher {
     return unavailable("the record of attempt " + attempt.text() +
                        " cannot be read, and is read again later");
   }
-  // Reads again what could not be read when the server started.
+  // Reads again what could not be read when the server started, and then removes what else a crash left.
   void read_again() {
-    if (unreadable_.empty()) return;
+    if (unreadable_.empty() && !strays_remain_) return;
     for (const std::string& directory : std::set(unreadable_)) {
       auto known = load_attempt(parts_, directory);
       const bool runs = !running_hosts(parts_, directory).empty();
@@ -280,7 +280,9 @@ class LocalLauncher final : public SteppedLauncher {
       unreadable_.erase(directory);
       leave_gate();
     }
-    if (const auto removed = remove_strays(); !removed) log(Level::error, "launch", removed.error().message);
+    const auto removed = remove_strays();
+    strays_remain_ = !removed;
+    if (!removed) log(Level::error, "launch", removed.error().message);
   }
 
   void drain() {
@@ -437,6 +439,7 @@ class LocalLauncher final : public SteppedLauncher {
       next_address_;  // subnets are used in rotation: late packets for an old gang do not reach a new one
   std::map<domain::AttemptId, KnownAttempt> attempts_;
   std::set<std::string> unreadable_;  // directories of attempts that run, and whose record cannot be read
+  bool strays_remain_ = false;        // of a crash: they could not be removed after the last record was read
   Marked marked_{parts_.processes};
   mutable Mutex removing_mutex_;
   std::set<std::string> removing_ GUARDED_BY(removing_mutex_);  // directories that the reapers will remove

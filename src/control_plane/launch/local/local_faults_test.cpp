@@ -283,6 +283,25 @@ TEST_F(LocalFaults, AnUnreadableRecordIsRemovedOnceItsAgentsHaveEnded) {
   EXPECT_TRUE(machine_.links().empty());
 }
 
+TEST_F(LocalFaults, WhatACrashLeftIsRemovedLaterIfThatFails) {
+  auto launcher = server();
+  ASSERT_TRUE(launcher->ensure(gang(1, 2)));
+  ASSERT_TRUE(launcher->ensure(gang(2, 2)));
+  kill(launcher);
+  ASSERT_TRUE(files_.remove(attempt_path(2) + "/launch.json"));
+  files_.unreadable = "j1a1/launch.json";
+  launcher = server();
+  ASSERT_TRUE(launcher);
+  files_.unreadable = "";
+  failing_ = {"remove links"};
+  EXPECT_EQ(alive(*launcher), 2u);
+  EXPECT_EQ(machine_.links().size(), 6u) << "those of the second gang cannot be removed";
+  failing_.clear();
+  EXPECT_EQ(alive(*launcher), 2u);
+  EXPECT_EQ(machine_.links().size(), 3u);
+  EXPECT_EQ(machine_.tables().size(), 1u);
+}
+
 TEST_F(LocalFaults, ASweepLeavesAServerAloneWhoseOwnerFileCannotBeRead) {
   auto launcher = server();
   ASSERT_TRUE(launcher->ensure(gang(1, 2)));
