@@ -35,6 +35,20 @@ void Checkers::fact_reported(AttemptId attempt, HostIndex host, const wire::Stat
   spool.reported.back().number = spool.reported.size();
 }
 
+void Checkers::started_anew(AttemptId attempt, HostIndex host, const std::string& region,
+                            const std::string& stream) {
+  const bool before = spools_.erase({attempt, host}) > 0;
+  if (!before) return;
+  Process& process = processes_[{attempt, host}];
+  World::check(process.running.empty(), attempt.text() + "/" + std::to_string(host) +
+                                            " is started again while " + process.running + " runs");
+  World::check(facts_[{attempt, host}] == 0, attempt.text() + "/" + std::to_string(host) +
+                                                 " is started again after its facts were applied");
+  process = {};
+  staged_.erase({attempt, host});
+  lines_repeat(region, stream);
+}
+
 void Checkers::facts_spooled(AttemptId attempt, HostIndex host) {
   Spooled& spool = spools_[{attempt, host}];
   spool.written = spool.reported.size();

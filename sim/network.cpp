@@ -71,7 +71,8 @@ LinkNumber Network::connect(AgentEnd agent_end) {
   connection->number = ++last_;
   connection->epoch = epoch_;
   connection->end = std::move(agent_end);
-  connection->link = std::make_shared<ServerLink>(*this, connection);
+  connection->link = std::allocate_shared<ServerLink>(
+      std::pmr::polymorphic_allocator<ServerLink>(&world_.in_order), *this, connection);
   connections_[connection->number] = connection;
   deliver(connection, true, [this, connection] {
     guard_([=, this] {

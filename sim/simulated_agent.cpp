@@ -98,7 +98,7 @@ void SimulatedAgent::die(Death death) {
   held_.reset();
   data_sent_.clear();
   const bool power_lost = death == Death::of_process && world_.fault(4);
-  if (death == Death::of_process && !power_lost && spooled_ && world_.fault(2))
+  if (death == Death::of_process && !power_lost && starts_again_ && spooled_ && world_.fault(2))
     return world_.after(world_.between(10ms, 5s), [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->start_again();
     });
@@ -207,6 +207,7 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
   } else if (std::holds_alternative<agent::Leave>(action)) {
     world_.trace(name(), "leaves");
     alive_ = false;
+    left_ = true;
     network_.close(link_);
   }
 }

@@ -46,12 +46,16 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, priv
   void die_with_machine() { die(Death::of_machine); }
   // Simulates that the launcher removes every trace of the host.
   void remove();
+  // It is not started again when it is killed.
+  void stay_dead() { starts_again_ = false; }
   // Suspends the machine: orders and timers take effect when it resumes.
   void suspend(Duration lasts, Suspension kind);
   // Sets the wall clock of the machine.
   void set_clock(Duration by) { clock_.set(by); }
 
   bool alive() const { return alive_; }
+  // True once it has ended by itself, after it had undone everything.
+  bool left() const { return left_; }
   bool process_runs() const { return process_runs_; }
   const wire::Order& order() const { return order_; }
   std::string name() const { return order_.attempt.text() + "/" + std::to_string(order_.host); }
@@ -104,6 +108,8 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, priv
   bool alive_ = true;
   uint64_t lives_ = 0;  // events of an earlier life are ignored
   bool removed_ = false;
+  bool starts_again_ = true;
+  bool left_ = false;
   bool died_before_ = false;
   bool refused_ = false;
   agent::HostRun run_;

@@ -6,6 +6,7 @@
 namespace trainyard::sim {
 namespace {
 
+constexpr uint64_t kUnreadableOneIn = 30;
 constexpr uint64_t kFaultOneIn = 80;  // often enough that some agents of each cluster see one
 
 std::string directory_of(const std::string& path) {
@@ -44,6 +45,7 @@ class SimulatedFiles::Appender final : public AppendFile {
 };
 
 int SimulatedFiles::fault() {
+  if (halted) return EIO;
   if (reliable || !world_.fault(kFaultOneIn)) return 0;
   return world_.random.chance(2) ? ENOSPC : EIO;
 }
@@ -67,6 +69,8 @@ void SimulatedFiles::lose_power() {
     auto survivor = std::make_shared<Node>();
     survivor->synced = survivor->now = survivor_of(world_, node->synced, node->unsynced);
     node = std::move(survivor);
+    for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+      directories_.insert(path.substr(0, slash));
   }
   names_ = synced_names_ = std::move(survivors);
 }
@@ -123,7 +127,7 @@ Result<void> SimulatedFiles::rename(const std::string& from, const std::string& 
 }
 
 Result<void> SimulatedFiles::remove(const std::string& path) {
-  if (!names_.contains(path)) return {};
+  if (!names_.contains(path) && !halted) return {};
   if (dies()) throw ProcessKilled{"before it removes " + path};
   if (const int failed = fault()) return from_errno("removing " + path, failed);
   change_name({path, "", nullptr});
@@ -169,6 +173,7 @@ Result<void> SimulatedFiles::sync_directory(const std::string& path) {
 
 Result<std::string> SimulatedFiles::read(const std::string& path, size_t bytes_max) {
   const Node* node = TRY(find(path));
+  if (reads_fail && !reliable && world_.fault(kUnreadableOneIn)) return from_errno("reading " + path, EIO);
   if (node->now.size() > bytes_max) return exhausted("reading " + path + ": larger than the limit");
   return node->now;
 }

@@ -33,8 +33,12 @@ class SimulatedFiles final : public Files {
   using Dies = std::function<bool()>;
   SimulatedFiles(World& world, Dies dies) : world_(world), dies_(std::move(dies)) {}
 
-  // While true, no change fails and no process dies.
+  // While true, nothing fails and no process dies.
   bool reliable = false;
+  // While true, every change fails: the process that would make it is dead.
+  bool halted = false;
+  // Files on a bad disk cannot be read at times.
+  bool reads_fail = false;
   // Discards what a power failure destroys. Requires: no process that uses the files is alive.
   void lose_power();
 
@@ -67,7 +71,7 @@ class SimulatedFiles final : public Files {
 
   // Returns 0, or the errno with which a change fails.
   int fault();
-  bool dies() { return !reliable && dies_ && dies_(); }
+  bool dies() { return !reliable && !halted && dies_ && dies_(); }
   void change_name(NameChange change);
   static void make(const NameChange& change, Names& names);
   Result<Node*> find(const std::string& path);

@@ -13,6 +13,7 @@
 
 #include "launch/launcher.hpp"
 #include "sim/checkers.hpp"
+#include "sim/cluster.hpp"
 #include "sim/network.hpp"
 #include "sim/simulated_agent.hpp"
 #include "sim/world.hpp"
@@ -21,7 +22,7 @@
 namespace trainyard::sim {
 
 // Owns the machines and the agents on them. Outlives every server.
-class SimulatedLauncher final : public launch::Launcher {
+class SimulatedLauncher final : public Cluster {
  public:
   SimulatedLauncher(World& world, Network& network, Checkers& checkers, std::vector<launch::Machine> machines)
       : world_(world), network_(network), checkers_(checkers), machines_(std::move(machines)) {
@@ -67,7 +68,7 @@ class SimulatedLauncher final : public launch::Launcher {
   }
 
   // Removes a machine that was added, with everything on it.
-  void lose_a_machine() {
+  void lose_a_machine() override {
     const auto found = std::ranges::find(machines_, kind_.name, &launch::Machine::kind);
     if (found == machines_.end()) return;
     world_.trace("launcher", found->name + " is removed");
@@ -79,10 +80,10 @@ class SimulatedLauncher final : public launch::Launcher {
   }
 
   // Returns the number of added machines.
-  uint32_t made() const {
+  uint32_t made() const override {
     return uint32_t(std::ranges::count(machines_, kind_.name, &launch::Machine::kind));
   }
-  uint32_t coming() const { return kind_.coming; }
+  uint32_t coming() const override { return kind_.coming; }
 
   Result<void> ensure(const launch::Gang& gang) override {
     world_.may_crash("before a gang starts");
@@ -145,18 +146,18 @@ class SimulatedLauncher final : public launch::Launcher {
     return {};
   }
 
-  void kill_one() {
+  void kill_one() override {
     if (SimulatedAgent* agent = some_agent()) agent->die();
   }
-  void suspend_one(Duration lasts, Suspension kind) {
+  void suspend_one(Duration lasts, Suspension kind) override {
     if (SimulatedAgent* agent = some_agent()) agent->suspend(lasts, kind);
   }
-  void set_clock_of_one(Duration by) {
+  void set_clock_of_one(Duration by) override {
     if (SimulatedAgent* agent = some_agent()) agent->set_clock(by);
   }
 
   // Returns an attempt that an impostor may claim to be.
-  std::optional<domain::AttemptId> any() const {
+  std::optional<domain::AttemptId> any() const override {
     if (gangs_.empty()) return std::nullopt;
     return gangs_.begin()->first;
   }

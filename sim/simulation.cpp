@@ -11,6 +11,7 @@
 #include "schedule/plan.hpp"
 #include "sim/checkers.hpp"
 #include "sim/faulty_ledger.hpp"
+#include "sim/local_cluster.hpp"
 #include "sim/machine_clock.hpp"
 #include "sim/network.hpp"
 #include "sim/simulated_launcher.hpp"
@@ -48,7 +49,10 @@ class Simulation {
         network_(world_, [this](const World::Action& action) { in_server(action); }),
         machines_(machines_of(world_.random)),
         checkers_(machines_, world_, server_clock_),
-        launcher_(world_, network_, checkers_, machines_),
+        launcher_(seed % 2 == 0
+                      ? std::unique_ptr<Cluster>(std::make_unique<LocalCluster>(world_, network_, checkers_,
+                                                                                server_clock_, machines_))
+                      : std::make_unique<SimulatedLauncher>(world_, network_, checkers_, machines_)),
         ledger_(world_, checkers_),
         resources_(some_resources(world_)) {
     settings_.account = "123456789012";
@@ -117,8 +121,18 @@ class Simulation {
   void start_server() {
     ++epoch_;
     world_.trace("server", "starts");
+    try {
+      if (const auto launcher = launcher_->server_starts(); !launcher) {
+        World::check(!world_.calm, "the server does not start: " + launcher.error().message);
+        world_.trace("server", "does not start: " + launcher.error().message);
+        return crash();
+      }
+    } catch (const ServerCrash& died) {
+      world_.trace("server", "dies " + died.where);
+      return crash();
+    }
     ledger_.opened_again();
-    auto control = control::make_control(settings_, ledger_, launcher_, logs_, server_clock_, secrets_);
+    auto control = control::make_control(settings_, ledger_, *launcher_, logs_, server_clock_, secrets_);
     World::check(bool(control), "the server does not start");
     control_ = *std::move(control);
     agents_ = gateway::make_agents(*control_, logs_, metrics_, server_clock_, settings_.stop_grace,
@@ -147,7 +161,10 @@ class Simulation {
   void tick() {
     world_.after(world_.calm ? kReconcileIntervalCalm : kReconcileInterval, [this, epoch = epoch_] {
       if (epoch != epoch_) return;
-      in_server([this] { control_->reconcile_step(); });
+      in_server([this] {
+        launcher_->work();
+        control_->reconcile_step();
+      });
       if (epoch == epoch_) tick();
     });
   }
@@ -180,6 +197,7 @@ class Simulation {
     ++crashes_;
     ++epoch_;
     stop_server();
+    launcher_->server_died();
     world_.after(world_.between(10ms, 20s), [this] { start_server(); });
   }
 
@@ -417,17 +435,17 @@ class Simulation {
       if (control_) crash();
     });
     repeat(2s, 20s, [this] { network_.cut_one(); });
-    repeat(20s, 200s, [this] { launcher_.kill_one(); });
-    repeat(30s, 200s, [this] { launcher_.lose_a_machine(); });
+    repeat(20s, 200s, [this] { launcher_->kill_one(); });
+    repeat(30s, 200s, [this] { launcher_->lose_a_machine(); });
     repeat(5s, 60s, [this] { network_.half_open_one(world_.between(1s, 90s)); });
     repeat(10s, 200s, [this] {
       const Duration by = some_jump(world_);
       world_.trace("server", "its clock is set by " + std::to_string(by.count() / 1000) + " s");
       server_clock_.set(by);
     });
-    repeat(10s, 200s, [this] { launcher_.set_clock_of_one(some_jump(world_)); });
+    repeat(10s, 200s, [this] { launcher_->set_clock_of_one(some_jump(world_)); });
     repeat(30s, 200s, [this] { suspend_server(suspension_time(), suspension()); });
-    repeat(30s, 200s, [this] { launcher_.suspend_one(suspension_time(), suspension()); });
+    repeat(30s, 200s, [this] { launcher_->suspend_one(suspension_time(), suspension()); });
     repeat(5s, 60s, [this] { impostor(); });
   }
 
@@ -446,7 +464,7 @@ class Simulation {
 
   // Acts as a peer that knows the name of an attempt but not its token.
   void impostor() {
-    const auto attempt = launcher_.any();
+    const auto attempt = launcher_->any();
     if (!attempt) return;
     const auto number = std::make_shared<LinkNumber>(0);
     *number = network_.connect({[](const std::string& frame) {
@@ -490,9 +508,11 @@ class Simulation {
     const bool all_known = std::ranges::all_of(
         submissions_, [&](const auto& request) { return checkers_.jobs().contains(request.key); });
     last_unfinished_ =
-        all_known ? checkers_.unfinished(ledger_, launcher_) : "a request of a user has no answer";
-    if (last_unfinished_.empty() && launcher_.made() + launcher_.coming() > 0)
+        all_known ? checkers_.unfinished(ledger_, *launcher_) : "a request of a user has no answer";
+    if (last_unfinished_.empty() && launcher_->made() + launcher_->coming() > 0)
       last_unfinished_ = "idle machines are not released";
+    if (last_unfinished_.empty())
+      if (const std::string left = launcher_->left(); !left.empty()) last_unfinished_ = left + " is left";
     if (last_unfinished_.empty()) {
       world_.trace("world", "is empty");
       over_ = true;
@@ -532,7 +552,7 @@ class Simulation {
   Network network_;
   const std::vector<launch::Machine> machines_;
   Checkers checkers_;
-  SimulatedLauncher launcher_;
+  const std::unique_ptr<Cluster> launcher_;  // half of the clusters have the local launcher
   FaultyLedger ledger_;
   control::test::MemoryLogs logs_;
   control::test::MemoryMetrics metrics_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory_resource>
 #include <queue>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ class World final : public Clock {
   World(uint64_t seed, bool tracing);
 
   SeededRandom random;
+  // Its objects have ascending addresses, so that maps by address, as the gateway's of links, have the same order in
+  // each run of a seed.
+  std::pmr::monotonic_buffer_resource in_order{1 << 20};
   bool calm = false;  // no more faults
 
   // -- time: the true time; machines have their own clocks (machine_clock.hpp)

@@ -1,0 +1,42 @@
+// Cluster is the launcher of a simulation, with the agents that it started: SimulatedLauncher, or LocalCluster, which
+// runs the shipped local launcher.
+//
+// Threads: one. Lifetime: outlives every server.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "launch/launcher.hpp"
+#include "sim/machine_clock.hpp"
+#include "sim/world.hpp"
+
+namespace trainyard::sim {
+
+class Cluster : public launch::Launcher {
+ public:
+  // A process of the server starts; on error it ends. It may crash.
+  virtual Result<void> server_starts() { return {}; }
+  // It was killed, perhaps by the end of its machine.
+  virtual void server_died() {}
+  // Does the launcher's background work.
+  virtual void work() {}
+  // Describes what is left when no attempt is; "" when nothing is.
+  virtual std::string left() { return ""; }
+
+  // Removes a machine that was added, with everything on it.
+  virtual void lose_a_machine() {}
+  // The numbers of machines that were added, and that are coming.
+  virtual uint32_t made() const { return 0; }
+  virtual uint32_t coming() const { return 0; }
+
+  virtual void kill_one() = 0;
+  virtual void suspend_one(Duration lasts, Suspension kind) = 0;
+  virtual void set_clock_of_one(Duration by) = 0;
+  // Returns an attempt that an impostor may claim to be.
+  virtual std::optional<domain::AttemptId> any() const = 0;
+};
+
+}  // namespace trainyard::sim
