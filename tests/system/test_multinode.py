@@ -13,7 +13,7 @@ import pytest
 from botocore.client import BaseClient
 
 from tests import leftovers
-from tests.nodes import container, describe, events, lines, make_queue, of_nodes, submit, wait_until
+from tests.nodes import container, describe, lines, make_queue, of_nodes, submit, wait_until
 from tests.trainyard_server import ROOT, Server, wait_for
 
 HOST_LOST = r"Host EC2 \(instance i-[0-9a-f]{17}\) terminated\."
@@ -23,7 +23,8 @@ HOST_LOST = r"Host EC2 \(instance i-[0-9a-f]{17}\) terminated\."
 MEET = r"""
 import os, socket, sys, time
 own = {name: os.environ.get("AWS_BATCH_JOB_" + name) for name in ("NODE_INDEX", "NUM_NODES", "MAIN_NODE_INDEX", "MAIN_NODE_PRIVATE_IPV4_ADDRESS")}
-print(own["NODE_INDEX"], "of", own["NUM_NODES"], "main is", own["MAIN_NODE_INDEX"], "at", own["MAIN_NODE_PRIVATE_IPV4_ADDRESS"] is not None, flush=True)
+print(own["NODE_INDEX"], "of", own["NUM_NODES"], "main is", own["MAIN_NODE_INDEX"], "at", own["MAIN_NODE_PRIVATE_IPV4_ADDRESS"] is not None,
+      "since", open("/proc/self/stat").read().rsplit(")", 1)[1].split()[19], flush=True)
 if own["NODE_INDEX"] == own["MAIN_NODE_INDEX"]:
     server = socket.create_server(("", 5000))
     met = []
@@ -135,12 +136,14 @@ def test_nodes_meet_and_the_job_is_its_main_node(
         nodes[0]["container"]["command"][2] == "echo began; exec python3 /fsx/meet.py"
         and "exitCode" in nodes[1]["container"]
     )
+    started = []  # the processes, in ticks of the kernel
     for index, node in enumerate(nodes):
         said = lines(cluster, node)
-        assert said[:2] == ["began", f"{index} of 3 main is 1 at {index != 1}"], said
+        own, since = said[1].split(" since ")
+        assert said[0] == "began" and own == f"{index} of 3 main is 1 at {index != 1}", said
+        started.append(int(since))
     assert lines(cluster, nodes[1])[2] == "met [0, 2] at 2 addresses"
-    first = [events(cluster, node)[0]["timestamp"] for node in nodes]
-    assert first[1] <= min(first), "the main node is the first to run"
+    assert started[1] <= min(started), ("the main node is the first to run", started)
     listed = batch.list_jobs(multiNodeJobId=job, jobStatus="SUCCEEDED")["jobSummaryList"]
     assert [(one["jobId"], one["nodeProperties"]) for one in listed] == [
         (f"{job}#{index}", {"isMainNode": index == 1, "numNodes": 3, "nodeIndex": index})
@@ -291,7 +294,8 @@ def test_a_server_that_dies_meanwhile_lets_the_nodes_meet_all_the_same(
         batch = server.boto("batch")
     done = wait_until(batch, job)
     assert done["status"] == "SUCCEEDED" and len(done["attempts"]) == 1
-    assert lines(server, describe(batch, f"{job}#0")) == [
+    said = lines(server, describe(batch, f"{job}#0"))
+    assert [line.split(" since ")[0] for line in said] == [
         "0 of 3 main is 0 at False",
         "met [1, 2] at 2 addresses",
     ]

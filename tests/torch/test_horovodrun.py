@@ -205,7 +205,7 @@ def test_ranks_end_when_horovodrun_is_killed(start: Callable[..., Run], elastic:
     run.process.kill()
     run.process.wait()
     until(lambda: "ended its ranks" in run.said(), run.said)
-    assert re.search(r"horovodrun was killed: .*: localhost/0.*, localhost/1", run.said())
+    assert re.search(r"horovodrun was killed; .*: localhost/0.*, localhost/1", run.said())
     assert not any(is_there(pid) for pid in pids), run.said()
 
 
