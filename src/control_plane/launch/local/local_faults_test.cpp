@@ -97,7 +97,7 @@ class LocalFaults : public testing::Test {
     Gang gang;
     gang.attempt = {job, 1};
     gang.token = "token" + std::to_string(job);
-    for (size_t i = 0; i < hosts; i++) gang.members.push_back({"box", {}, "order"});
+    for (size_t i = 0; i < hosts; i++) gang.members.push_back({{"box", {}}, "order"});
     return gang;
   }
   std::string attempt_path(uint64_t job) const {
