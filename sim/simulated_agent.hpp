@@ -113,7 +113,7 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, priv
   bool died_before_ = false;
   bool refused_ = false;
   agent::HostRun run_;
-  uint64_t work_number_ = 0;  // of the current work; 0: none
+  uint64_t work_number_ = 0;  // identifies the current work; 0: none
   bool work_interrupted_ = false;
   uint64_t works_ = 0;
 

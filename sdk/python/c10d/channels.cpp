@@ -58,7 +58,7 @@ struct Channels::Channel {
 
   // Guards the members below, and is held while a message is read. Locked before the mutex of the channels.
   std::mutex reading;
-  std::unique_ptr<Group> group;  // of a sender: by the worker alone
+  std::unique_ptr<Group> group;  // of a sender; used by the worker alone
   bool lost = false;             // receives from any source go on without it
   std::string lost_words;        // until one of them has failed with these words
 
@@ -359,7 +359,7 @@ std::optional<Channels::Ended> Channels::look_at_channels() {
 
 std::optional<Channels::Ended> Channels::look_at(Channel& channel) {
   const std::unique_lock reading(channel.reading, std::try_to_lock);
-  if (!reading) return std::nullopt;  // whoever reads takes our messages too
+  if (!reading) return std::nullopt;  // the present reader takes our messages too
   if (channel.group && !channel.lost) {
     const auto has = channel.group->has_message(0);
     if (has && !*has) return std::nullopt;

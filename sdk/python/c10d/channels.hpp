@@ -46,7 +46,7 @@ class Channels {
   struct World {
     int rank = 0;
     int size = 1;
-    std::chrono::milliseconds timeout{};  // of a receive from any source
+    std::chrono::milliseconds timeout{};  // limits a receive from any source
     // Makes a group of two, of which we are `rank`: 0 sends, 1 receives. `place` is the same on both, and only theirs.
     std::function<Result<std::unique_ptr<collectives::Group>>(const std::string& place, int rank)> meet;
     // Enters this rank in the directory of the ranks that send to `to`.
@@ -114,7 +114,7 @@ class Channels {
   // released when there is one.
   std::optional<Ended> take_kept(const Posted& receive, std::unique_lock<std::mutex>& lock);
 
-  // Of the functions below those that read require: channel.reading is held.
+  // The functions below that read require that channel.reading is held.
 
   Result<void> meet_once(Channel& channel);
   Result<void> send_one(Channel& channel, const at::Tensor& tensor, int64_t tag);
@@ -140,13 +140,13 @@ class Channels {
   bool ending_ = false;  // guarded by mutex_, as all up to messages_
   // By sender and receiver: two for each peer at most.
   std::map<std::pair<int, int>, std::unique_ptr<Channel>> channels_;
-  std::deque<Posted> posted_;      // of all channels, in the order of the calls
+  std::deque<Posted> posted_;      // receives of all channels, in call order
   std::map<int, size_t> readers_;  // calls of end_one() and end_one_of_any() that are not over, by source
   uint64_t messages_ = 0;          // that were kept
 
   // Confined to looker_.
   int served_ = any;          // the source of the message that was taken last
-  int64_t entries_read_ = 0;  // of the directory
+  int64_t entries_read_ = 0;  // directory entries handled so far
   Clock::time_point directory_due_{};
   const std::shared_ptr<Worker> looker_ = new_worker();
 };

@@ -450,7 +450,7 @@ class TrainyardGroup : public Base {
     return c10::make_intrusive<c10d::PrefixStore>("trainyard " + place, store_);
   }
 
-  // What of the store fails, as a value. Torch's own texts are pages long at times.
+  // Returns a failure of the store as a value: Torch's own texts may be pages long.
   template <class Doing>
   static auto of_store(const Doing& doing) -> Result<decltype(doing())> {
     try {
