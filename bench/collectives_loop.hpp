@@ -1,7 +1,9 @@
-// Measures the time of a collective operation, in the same way for our collectives and for every peer.
+// Measures the time of a collective operation, in the same way for our collectives and for every
+// peer.
 //
-// Before each round the rank rewrites its buffer, since a buffer that is in no cache, or was never written, would give times
-// that training never sees. Then all ranks pass a barrier, and the operation alone is timed.
+// Before each round the rank rewrites its buffer, since a buffer that is in no cache, or was never
+// written, would give times that training never sees. Then all ranks pass a barrier, and the
+// operation alone is timed.
 //
 // Threads: one rank each. Units: microseconds.
 #pragma once

@@ -29,7 +29,8 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr Duration kAnswerLimit = 30s;
 constexpr size_t kAnswerBytesMax = 64 << 20;
 
-// Counts latencies in buckets that are 2 % apart, so that a measurement of any length needs little memory.
+// Counts latencies in buckets that are 2 % apart, so that a measurement of any length needs little
+// memory.
 class Histogram {
  public:
   void add(std::chrono::nanoseconds latency) {
@@ -81,7 +82,8 @@ class AnswerReader {
         else if (line.size() > 18 && equals_ignoring_case(line.substr(0, 18), "Transfer-Encoding:"))
           return invalid("reading a response: chunked responses are not supported");
       }
-      if (body_size > kAnswerBytesMax) return invalid("reading a response: its body exceeds the maximum");
+      if (body_size > kAnswerBytesMax)
+        return invalid("reading a response: its body exceeds the maximum");
       whole_size_ = head_size_ + body_size;
     }
     if (text_.size() < whole_size_) return false;
@@ -151,7 +153,8 @@ class Driver {
       epoll_event event = {};
       event.events = EPOLLIN;
       event.data.u64 = i;
-      if (::epoll_ctl(poll.descriptor(), EPOLL_CTL_ADD, connections_[i].socket.descriptor(), &event) != 0)
+      if (::epoll_ctl(poll.descriptor(), EPOLL_CTL_ADD, connections_[i].socket.descriptor(),
+                      &event) != 0)
         return from_errno("watching a connection");
     }
     const auto begun = SteadyClock::now();
@@ -163,8 +166,8 @@ class Driver {
     bool counting = false;
     std::array<epoll_event, 64> ready;
     for (;;) {
-      const int count =
-          ::epoll_wait(poll.descriptor(), ready.data(), int(ready.size()), int(kAnswerLimit.count()));
+      const int count = ::epoll_wait(poll.descriptor(), ready.data(), int(ready.size()),
+                                     int(kAnswerLimit.count()));
       if (count == 0)
         return unavailable("timed out after " + std::to_string(kAnswerLimit.count()) +
                            " ms without a response");
@@ -197,7 +200,8 @@ class Driver {
     connection.began = SteadyClock::now();
     std::string_view rest = connection.request;
     while (!rest.empty()) {
-      const ssize_t sent = ::send(connection.socket.descriptor(), rest.data(), rest.size(), MSG_NOSIGNAL);
+      const ssize_t sent =
+          ::send(connection.socket.descriptor(), rest.data(), rest.size(), MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
       if (sent < 0) return from_errno("sending");
       rest.remove_prefix(size_t(sent));
@@ -206,7 +210,8 @@ class Driver {
   }
 
   Result<bool> receive(Connection& connection) {
-    const ssize_t got = ::recv(connection.socket.descriptor(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    const ssize_t got =
+        ::recv(connection.socket.descriptor(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (got < 0) return from_errno("reading");
     if (got == 0) return unavailable("the server closed a connection");
@@ -235,7 +240,8 @@ Result<LoadResult> run_load(const Load& load) {
   std::vector<std::thread> running;
   for (size_t t = 0; t < threads; t++)
     running.emplace_back([&, t] {
-      const size_t connections = load.connections / threads + (t < load.connections % threads ? 1 : 0);
+      const size_t connections =
+          load.connections / threads + (t < load.connections % threads ? 1 : 0);
       Driver driver(load, std::max<size_t>(1, connections), number);
       if (auto driven = driver.run(parts[t]); !driven) parts[t].error = driven.error();
     });
@@ -249,7 +255,8 @@ Result<LoadResult> run_load(const Load& load) {
     all.add(part.latencies);
     result.refusals += part.refusals;
     if (result.first_refusal.empty()) result.first_refusal = part.first_refusal;
-    result.answers_per_second += part.seconds > 0 ? double(part.latencies.count()) / part.seconds : 0;
+    result.answers_per_second +=
+        part.seconds > 0 ? double(part.latencies.count()) / part.seconds : 0;
     busy_seconds += part.busy_seconds;
     seconds += part.seconds;
   }

@@ -1,12 +1,14 @@
-// Loads a server with HTTP/1.1 requests: many persistent connections, each with one request after another.
+// Loads a server with HTTP/1.1 requests: many persistent connections, each with one request after
+// another.
 //
-// It measures the latency that a client sees: from the first byte sent to the last byte of the response. Each request is made
-// when it is sent, so that it can be signed for that instant. Making it does not count as latency, but as work of the
-// client: `busy_share` is the share of its time in which the client was not waiting, and a share near 1 means that the
-// client limited the result.
+// It measures the latency that a client sees: from the first byte sent to the last byte of the
+// response. Each request is made when it is sent, so that it can be signed for that instant. Making
+// it does not count as latency, but as work of the client: `busy_share` is the share of its time in
+// which the client was not waiting, and a share near 1 means that the client limited the result.
 //
 // Threads: blocks the caller; runs `threads` of its own, which call `make_request` concurrently.
-// Errors: unavailable (cannot connect, a connection broke). Responses with a status of 400 or more are counted, not errors.
+// Errors: unavailable (cannot connect, a connection broke). Responses with a status of 400 or more
+// are counted, not errors.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Stands in for libFuzzer's main where a fuzzer is built without it: feeds every file of the folders named on the
-// command line to the fuzzer once, so that each build runs the committed corpus. Options (-runs=0 ..) are ignored.
+// Stands in for libFuzzer's main where a fuzzer is built without it: feeds every file of the
+// folders named on the command line to the fuzzer once, so that each build runs the committed
+// corpus. Options (-runs=0 ..) are ignored.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -13,14 +13,14 @@ namespace {
 
 using namespace domain;
 
-// The legal transitions between phases as AWS documents them. They are written a second time on purpose: the
-// checkers share no code with the code under test.
+// The legal transitions between phases as AWS documents them. They are written a second time on
+// purpose: the checkers share no code with the code under test.
 bool may_follow(Phase from, Phase to) {
   switch (from) {
     case Phase::starting:
       return to == Phase::downloading || to == Phase::training || to == Phase::uploading ||
-             to == Phase::stopping || to == Phase::stopped || to == Phase::failed || to == Phase::completed ||
-             to == Phase::interrupted;
+             to == Phase::stopping || to == Phase::stopped || to == Phase::failed ||
+             to == Phase::completed || to == Phase::interrupted;
     case Phase::downloading:
       return to == Phase::training || to == Phase::uploading || to == Phase::stopping ||
              to == Phase::failed || to == Phase::completed || to == Phase::interrupted ||
@@ -33,7 +33,8 @@ bool may_follow(Phase from, Phase to) {
              to == Phase::interrupted || to == Phase::starting;
     case Phase::interrupted:
       return to == Phase::starting || to == Phase::stopping || to == Phase::stopped ||
-             to == Phase::completed || to == Phase::failed;  // preempted more often than the job allows
+             // preempted more often than the job allows
+             to == Phase::completed || to == Phase::failed;
     case Phase::stopping:
       return to == Phase::stopped || to == Phase::failed || to == Phase::max_runtime_exceeded ||
              to == Phase::max_wait_time_exceeded ||
@@ -50,19 +51,23 @@ void add(Share& sum, const Share& share, int sign) {
 }
 
 bool within(const Share& part, const Share& whole) {
-  return part.cpus <= whole.cpus + 1e-6 && part.memory_bytes <= whole.memory_bytes && part.gpus <= whole.gpus;
+  return part.cpus <= whole.cpus + 1e-6 && part.memory_bytes <= whole.memory_bytes &&
+         part.gpus <= whole.gpus;
 }
 
 }  // namespace
 
-std::string title(const Job& job) { return "job " + std::to_string(job.number) + " (" + job.key.name + ")"; }
+std::string title(const Job& job) {
+  return "job " + std::to_string(job.number) + " (" + job.key.name + ")";
+}
 
 // -- reported to users
 
 void Checkers::acknowledged(const Job& job) {
   const auto [found, fresh] = acknowledged_.emplace(job.key, job.number);
   World::check(fresh, "the name " + job.key.name + " was given twice");
-  World::check(durable_.contains(job.number), title(job) + " was acknowledged before it was durable");
+  World::check(durable_.contains(job.number),
+               title(job) + " was acknowledged before it was durable");
 }
 
 void Checkers::described(const Job& job) {
@@ -119,10 +124,11 @@ void Checkers::committed(const ledger::Batch& batch) {
         before->second.attempt() && before->second.attempt()->state == AttemptState::ended;
     if (job.attempt() && job.attempt()->state == AttemptState::ended && !ended_before) {
       const AttemptId id{job.number, job.attempt()->number};
-      World::check(
-          job.attempt()->ended == job.own_time(batch.commands.back().at) || batch.commands.size() > 1,
-          title(job) + ": the end of its attempt has a wrong time");
-      if (first_running_.contains(id)) ran_[job.number] += *job.attempt()->ended - first_running_[id];
+      World::check(job.attempt()->ended == job.own_time(batch.commands.back().at) ||
+                       batch.commands.size() > 1,
+                   title(job) + ": the end of its attempt has a wrong time");
+      if (first_running_.contains(id))
+        ran_[job.number] += *job.attempt()->ended - first_running_[id];
       failed_attempts_[job.number] += job.attempt()->first_failed && !job.attempt()->interrupted;
     }
     durable_[job.number] = job;
@@ -133,8 +139,8 @@ void Checkers::committed(const ledger::Batch& batch) {
 
 void Checkers::lost(const Json& command) {
   const auto attempt = parse_attempt_id(*string_at(command, "attempt"));
-  // Every host ends within minutes of its stop order, so control may give up a host for this reason only if it
-  // sent no order.
+  // Every host ends within minutes of its stop order, so control may give up a host for this reason
+  // only if it sent no order.
   World::check(!string_at(command, "reason")->starts_with("the host did not end"),
                "a host of attempt " + attempt->text() + " got no stop order");
   World::check(!string_at(command, "reason")->starts_with("the host's agent") ||
@@ -169,16 +175,20 @@ void Checkers::check_moves(const Job& before, const Job& after) {
     Job but_for_the_pool = after;
     but_for_the_pool.warm_pool = before.warm_pool;
     but_for_the_pool.modified = before.modified;
-    // An agent that died after its last fact and was started again reports more facts, which are counted.
+    // An agent that died after its last fact and was started again reports more facts, which are
+    // counted.
     if (after.attempt() && after.attempts.size() == before.attempts.size())
-      for (size_t h = 0; h < after.attempt()->hosts.size() && h < before.attempt()->hosts.size(); ++h)
-        but_for_the_pool.attempts.back().hosts[h].facts_applied = before.attempt()->hosts[h].facts_applied;
+      for (size_t h = 0; h < after.attempt()->hosts.size() && h < before.attempt()->hosts.size();
+           ++h)
+        but_for_the_pool.attempts.back().hosts[h].facts_applied =
+            before.attempt()->hosts[h].facts_applied;
     World::check(dump(progress_json(but_for_the_pool)) == dump(progress_json(before)),
                  title(before) + " changed after its end");
   }
   if (before.state == JobState::active && after.state == JobState::waiting)
-    World::check(!after.attempt()->interruption.empty() && after.attempt()->state == AttemptState::ended,
-                 title(before) + " waits again without a reason");
+    World::check(
+        !after.attempt()->interruption.empty() && after.attempt()->state == AttemptState::ended,
+        title(before) + " waits again without a reason");
   if (before.state == JobState::stopping)
     World::check(after.state == JobState::stopping || after.finished(),
                  title(before) + " was stopping, but left that state before its end");
@@ -190,7 +200,8 @@ void Checkers::check_moves(const Job& before, const Job& after) {
     World::check(was.phase == is.phase && was.start == is.start && (!was.end || was.end == is.end),
                  title(before) + ": its history was rewritten");
   }
-  World::check(after.attempts.size() >= before.attempts.size(), title(before) + ": attempts were forgotten");
+  World::check(after.attempts.size() >= before.attempts.size(),
+               title(before) + ": attempts were forgotten");
   // Several commands may share a transaction, but an attempt does not begin and end within one.
   World::check(after.attempts.size() <= before.attempts.size() + 1,
                title(before) + ": it has two new attempts");
@@ -198,17 +209,20 @@ void Checkers::check_moves(const Job& before, const Job& after) {
     const Attempt& former = after.attempts[after.attempts.size() - 2];
     World::check(former.state == AttemptState::ended && !former.interruption.empty(),
                  title(before) + ": an attempt began before the former one had ended");
-    World::check(after.attempt()->token != former.token, title(before) + ": two attempts have one token");
+    World::check(after.attempt()->token != former.token,
+                 title(before) + ": two attempts have one token");
   }
   for (size_t a = 0; a < before.attempts.size(); ++a) {
-    World::check(before.attempts[a].token == after.attempts[a].token, title(before) + ": its token changed");
+    World::check(before.attempts[a].token == after.attempts[a].token,
+                 title(before) + ": its token changed");
     if (a + 1 < after.attempts.size()) continue;  // hosts of earlier attempts are not stored
     for (size_t h = 0; h < before.attempts[a].hosts.size(); ++h) {
       const Host& was = before.attempts[a].hosts[h];
       const Host& is = after.attempts[a].hosts[h];
       World::check(is.state >= was.state && (!is_final(was.state) || is.state == was.state),
                    title(before) + ": " + host_name(HostIndex(h)) + " went from " +
-                       std::string(to_string(was.state)) + " to " + std::string(to_string(is.state)));
+                       std::string(to_string(was.state)) + " to " +
+                       std::string(to_string(is.state)));
       World::check(is.facts_applied >= was.facts_applied, title(before) + ": facts were forgotten");
       World::check(is.machine == was.machine, title(before) + ": a host moved to another machine");
     }
@@ -224,9 +238,9 @@ void Checkers::check_history(const Job& job) {
                  title(job) + ": phase " + std::string(to_string(each.phase)) + " has a wrong end");
     if (i == 0) continue;
     const Transition& former = job.transitions[i - 1];
-    World::check(may_follow(former.phase, each.phase), title(job) + ": phase " +
-                                                           std::string(to_string(each.phase)) + " after " +
-                                                           std::string(to_string(former.phase)));
+    World::check(may_follow(former.phase, each.phase),
+                 title(job) + ": phase " + std::string(to_string(each.phase)) + " after " +
+                     std::string(to_string(former.phase)));
     World::check(former.end == each.start, title(job) + ": its history has a gap");
   }
 }
@@ -237,31 +251,35 @@ void Checkers::check_machines() {
   for (const auto& [number, job] : durable_) {
     if (!job.attempt()) continue;
     const bool taken_over = std::ranges::any_of(durable_, [number = number](const auto& other) {
-      return std::ranges::any_of(other.second.attempts,
-                                 [&](const Attempt& attempt) { return attempt.warm_pool == number; });
+      return std::ranges::any_of(other.second.attempts, [&](const Attempt& attempt) {
+        return attempt.warm_pool == number;
+      });
     });
     if (job.attempt()->state == AttemptState::ended && (!job.keeps_hosts() || taken_over)) continue;
     for (const Host& host : job.attempt()->hosts) add(allocated[host.machine], host.share, 1);
   }
   for (const launch::Machine& machine : machines_)
-    World::check(within(allocated[machine.name], {machine.cpus, machine.memory_bytes, machine.gpus}),
-                 "machine " + machine.name + " has allocations beyond its capacity");
+    World::check(
+        within(allocated[machine.name], {machine.cpus, machine.memory_bytes, machine.gpus}),
+        "machine " + machine.name + " has allocations beyond its capacity");
 }
 
 // -- on the simulated hosts
 
 void Checkers::process_started(AttemptId attempt, HostIndex host, const std::string& agent) {
   for (const auto& [where, other] : processes_)
-    World::check(where.first.job != attempt.job || other.running.empty() ||
-                     (where.first == attempt && where.second != host),
-                 attempt.text() + "/" + std::to_string(host) + " runs at the same time as " + other.running);
+    World::check(
+        where.first.job != attempt.job || other.running.empty() ||
+            (where.first == attempt && where.second != host),
+        attempt.text() + "/" + std::to_string(host) + " runs at the same time as " + other.running);
   Process& process = processes_[{attempt, host}];
   World::check(process.runs == 0, attempt.text() + "/" + std::to_string(host) + " ran before");
   const Job* kept = durable(attempt.job);
   World::check(kept && !kept->attempts.empty(), "a process runs for a job that was never placed");
   World::check(!kept->finished(), title(*kept) + " has ended, but a process of it starts");
-  World::check(kept->attempt()->number == attempt.number && kept->attempt()->state != AttemptState::ended,
-               "attempt " + attempt.text() + " has ended, but a process of it starts");
+  World::check(
+      kept->attempt()->number == attempt.number && kept->attempt()->state != AttemptState::ended,
+      "attempt " + attempt.text() + " has ended, but a process of it starts");
   first_ran_.emplace(attempt.job, world_.elapsed());
   ++process.runs;
   process.running = agent;
@@ -293,8 +311,8 @@ void Checkers::attempt_removed(AttemptId attempt) {
 }
 
 void Checkers::fact_acknowledged(AttemptId attempt, HostIndex host, uint64_t number) {
-  World::check(facts_[{attempt, host}] >= number, attempt.text() + "/" + std::to_string(host) + ": fact " +
-                                                      std::to_string(number) +
+  World::check(facts_[{attempt, host}] >= number, attempt.text() + "/" + std::to_string(host) +
+                                                      ": fact " + std::to_string(number) +
                                                       " was acknowledged, but is not durable");
 }
 
@@ -303,9 +321,9 @@ void Checkers::dismissed(AttemptId attempt, HostIndex host) {
   World::check(job && job->attempts.size() >= attempt.number,
                attempt.text() + " was dismissed, but never existed");
   if (attempt.number < job->attempts.size()) return;  // ended long ago
-  World::check(
-      job && is_final(job->attempts[attempt.number - 1].hosts[host].state),
-      attempt.text() + "/" + std::to_string(host) + " was dismissed before its last fact was durable");
+  World::check(job && is_final(job->attempts[attempt.number - 1].hosts[host].state),
+               attempt.text() + "/" + std::to_string(host) +
+                   " was dismissed before its last fact was durable");
 }
 
 void Checkers::host_staged(AttemptId attempt, HostIndex host, const std::string& key) {
@@ -324,15 +342,18 @@ void Checkers::merging(AttemptId attempt, const std::vector<std::string>& keys) 
                        " has staged its model");
       continue;
     }
-    if (given_up_.contains({attempt, HostIndex(i + 1)}) || restarted_.contains({attempt, HostIndex(i + 1)}))
+    if (given_up_.contains({attempt, HostIndex(i + 1)}) ||
+        restarted_.contains({attempt, HostIndex(i + 1)}))
       continue;  // it may have died before it reported its staged model
-    World::check(found->second == keys[i], attempt.text() + ": host " + std::to_string(i + 1) + " staged '" +
-                                               found->second + "', but the first host was sent '" + keys[i] +
-                                               "'");
+    World::check(found->second == keys[i], attempt.text() + ": host " + std::to_string(i + 1) +
+                                               " staged '" + found->second +
+                                               "', but the first host was sent '" + keys[i] + "'");
   }
 }
 
-void Checkers::allow_failure(JobNumber job, const std::string& why) { allowed_failures_.emplace(job, why); }
+void Checkers::allow_failure(JobNumber job, const std::string& why) {
+  allowed_failures_.emplace(job, why);
+}
 
 // -- when the world is calm
 
@@ -343,7 +364,8 @@ void Checkers::every_wait_has_a_reason(control::ControlPlane& control) {
       no_reason_since_.erase(job->number);
       continue;
     }
-    const Duration since = no_reason_since_.try_emplace(job->number, world_.elapsed()).first->second;
+    const Duration since =
+        no_reason_since_.try_emplace(job->number, world_.elapsed()).first->second;
     World::check(world_.elapsed() - since < kReasonlessMax,
                  title(*job) + " waits, but the API reports no pending reason");
   }
@@ -375,8 +397,8 @@ void Checkers::at_the_end(ledger::Ledger& ledger, control::test::MemoryLogs& log
     const size_t kept = metrics.samples(key);
     World::check(kept >= points.acknowledged && kept <= points.made,
                  std::to_string(kept) + " points of a metric are stored, of which " +
-                     std::to_string(points.made) + " were made and " + std::to_string(points.acknowledged) +
-                     " acknowledged");
+                     std::to_string(points.made) + " were made and " +
+                     std::to_string(points.acknowledged) + " acknowledged");
   }
   check_replay(ledger);
   for (const auto& [machine, share] : used_)
@@ -388,22 +410,23 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
   control::test::Replay replay;
   const auto replayed = replay.run(ledger);
   const std::map<JobNumber, Job>& jobs = replay.jobs;
-  World::check(bool(replayed),
-               "the commands cannot be applied again: " + (replayed ? "" : replayed.error().message));
+  World::check(bool(replayed), "the commands cannot be applied again: " +
+                                   (replayed ? "" : replayed.error().message));
   const auto usages = ledger.usages();
   World::check(bool(usages), "the usage of the shares cannot be read");
   for (const auto& [share, usage] : *usages) {
     // The tables may drop usage that has decayed to almost nothing.
     const domain::Usage& same = replay.usages[share];
-    World::check(
-        same.at == usage.at && std::abs(same.cpu_seconds - usage.cpu_seconds) < 0.01,
-        "replayed commands give a usage of share '" + share.share + "' that differs from the table's");
+    World::check(same.at == usage.at && std::abs(same.cpu_seconds - usage.cpu_seconds) < 0.01,
+                 "replayed commands give a usage of share '" + share.share +
+                     "' that differs from the table's");
   }
   Instant last;
   for (const auto& [number, job] : durable_) last = std::max(last, job.control_time(job.modified));
   for (const auto& [share, usage] : replay.usages)
-    World::check(usages->contains(share) || is_nothing(usage, decay_of(replay.catalog, share.queue), last),
-                 "the usage of share '" + share.share + "' is not in the table");
+    World::check(
+        usages->contains(share) || is_nothing(usage, decay_of(replay.catalog, share.queue), last),
+        "the usage of share '" + share.share + "' is not in the table");
   World::check(jobs.size() == durable_.size(),
                "replayed commands give a number of jobs that differs from the table's");
   for (const auto& [number, job] : jobs)
@@ -412,11 +435,12 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
 }
 
 void Checkers::check_outcome(const Job& job) {
-  // Accounting: training lasts from the first host that ran to the end, the phases add up to the whole, and
-  // only running time is billed.
+  // Accounting: training lasts from the first host that ran to the end, the phases add up to the
+  // whole, and only running time is billed.
   const auto began = first_running_.lower_bound({job.number, 0});
   const bool ran = began != first_running_.end() && began->first.job == job.number;
-  World::check(bool(job.training_start) == ran, title(job) + ": training start without a host that ran");
+  World::check(bool(job.training_start) == ran,
+               title(job) + ": training start without a host that ran");
   if (job.training_start) {
     World::check(*job.training_start == began->second,
                  title(job) + ": training did not start when its first host ran");
@@ -429,14 +453,17 @@ void Checkers::check_outcome(const Job& job) {
   }
   World::check(job.ran(job.modified) == ran_[job.number],
                title(job) + ": " + std::to_string(job.ran(job.modified).count()) +
-                   " ms are billed, but it ran for " + std::to_string(ran_[job.number].count()) + " ms");
+                   " ms are billed, but it ran for " + std::to_string(ran_[job.number].count()) +
+                   " ms");
   check_retries(job);
   if (job.spec.queue && job.spec.queue->preemptions_max)
-    World::check(preemptions_[job.number] <= *job.spec.queue->preemptions_max + 1,
-                 title(job) + " was preempted " + std::to_string(preemptions_[job.number]) + " times");
+    World::check(
+        preemptions_[job.number] <= *job.spec.queue->preemptions_max + 1,
+        title(job) + " was preempted " + std::to_string(preemptions_[job.number]) + " times");
   Duration sum{};
   for (const Transition& each : job.transitions) sum += *each.end - each.start;
-  World::check(sum == job.transitions.back().start - job.created, title(job) + ": the phases do not add up");
+  World::check(sum == job.transitions.back().start - job.created,
+               title(job) + ": the phases do not add up");
 
   if (job.is_array()) return check_array(job);
   if (job.parent != 0) check_child(job);
@@ -446,7 +473,8 @@ void Checkers::check_outcome(const Job& job) {
                            job.withdrawn == Withdrawn::dependency_failed;
   switch (job.state) {
     case JobState::completed:
-      World::check(!job.model_uri.empty() || job.spec.queue, title(job) + " completed without a model");
+      World::check(!job.model_uri.empty() || job.spec.queue,
+                   title(job) + " completed without a model");
       for (HostIndex host = 0; host < job.spec.hosts(); ++host) {
         const Process& process = processes_[{{job.number, job.attempt()->number}, host}];
         World::check(process.runs == 1 && process.code == 0,
@@ -462,15 +490,17 @@ void Checkers::check_outcome(const Job& job) {
                              std::chrono::seconds(job.spec.max_runtime_seconds),
                      title(job) + " was stopped before its maximum runtime");
       } else if (job.stop_cause == StopCause::max_wait) {
-        World::check(job.phase() == Phase::max_wait_time_exceeded,
-                     title(job) + " exceeded its maximum wait time, but the API does not report it");
+        World::check(
+            job.phase() == Phase::max_wait_time_exceeded,
+            title(job) + " exceeded its maximum wait time, but the API does not report it");
         World::check(job.spec.spot && *job.stop_requested - job.created >=
                                           std::chrono::seconds(*job.spec.max_wait_seconds),
                      title(job) + " was stopped before its maximum wait time");
       } else if (job.stop_cause == StopCause::max_pending) {
-        World::check(job.attempts.empty() && *job.stop_requested - job.created >=
-                                                 std::chrono::seconds(*job.spec.max_pending_seconds),
-                     title(job) + " was stopped before its maximum wait time");
+        World::check(
+            job.attempts.empty() && *job.stop_requested - job.created >=
+                                        std::chrono::seconds(*job.spec.max_pending_seconds),
+            title(job) + " was stopped before its maximum wait time");
       } else {
         World::check(stop_wanted, title(job) + " was stopped without a request");
         World::check(job.phase() == Phase::stopped,
@@ -479,9 +509,9 @@ void Checkers::check_outcome(const Job& job) {
       break;
     case JobState::failed: {
       if (job.attempts.empty()) {  // it could not be planned
-        World::check(
-            job.spec.principal == kHostileUser && job.failure_reason.starts_with("InternalServerError: "),
-            title(job) + " failed before its first attempt: " + job.failure_reason);
+        World::check(job.spec.principal == kHostileUser &&
+                         job.failure_reason.starts_with("InternalServerError: "),
+                     title(job) + " failed before its first attempt: " + job.failure_reason);
         break;
       }
       if (job.attempt()->preempted && !job.attempt()->first_failed) {
@@ -495,14 +525,16 @@ void Checkers::check_outcome(const Job& job) {
                        job.failure_reason.starts_with("InternalServerError: "),
                    title(job) + " failed for '" + job.failure_reason + "'");
       const auto first = first_failed_host_.find({job.number, job.attempt()->number});
-      World::check(first != first_failed_host_.end(), title(job) + " failed, but none of its hosts did");
+      World::check(first != first_failed_host_.end(),
+                   title(job) + " failed, but none of its hosts did");
       World::check(job.stop_requested || job.spec.hosts() == 1 ||
                        job.failure_reason.ends_with("(" + host_name(first->second) + ")"),
-                   title(job) + " failed for '" + job.failure_reason + "', but " + host_name(first->second) +
-                       " failed first");
+                   title(job) + " failed for '" + job.failure_reason + "', but " +
+                       host_name(first->second) + " failed first");
       const bool algorithm = job.failure_reason.starts_with("AlgorithmError: ");
-      World::check(!algorithm || job.failure_reason.find(", exit code: 3") != std::string::npos,
-                   title(job) + " failed for '" + job.failure_reason + "', but its process exited with 3");
+      World::check(
+          !algorithm || job.failure_reason.find(", exit code: 3") != std::string::npos,
+          title(job) + " failed for '" + job.failure_reason + "', but its process exited with 3");
       break;
     }
     default:

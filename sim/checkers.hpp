@@ -1,20 +1,25 @@
-// Checks the invariants of the system while a simulation runs. The checkers compare what the API reported to
-// users, what is durable, and what the simulated hosts really did. They do not rely on answers of the code
-// under test.
+// Checks the invariants of the system while a simulation runs. The checkers compare what the API
+// reported to users, what is durable, and what the simulated hosts really did. They do not rely on
+// answers of the code under test.
 //
 //   nothing acknowledged is lost     jobs of users, facts of agents, log lines
-//   nothing spooled is lost          the next agent finds every fact that an agent wrote, and misreads none
+//   nothing spooled is lost          the next agent finds every fact that an agent wrote, and
+//                                    misreads none
 //   nothing runs twice at once       processes of one host of one job
 //   no machine is overcommitted      by the ledger, and by the processes that run
-//   no limit is exceeded             of environments, users' quotas, and quota shares with their borrowing limits
+//   no limit is exceeded             of environments, users' quotas, and quota shares with their
+//                                    borrowing limits
 //   machines come and go             idle machines are released, and nothing runs on them
-//   preempted jobs come back         as often as the job allows; only jobs of quota shares are preempted
+//   preempted jobs come back         as often as the job allows; only jobs of quota shares are
+//                                    preempted
 //   only legal transitions           of jobs, phases, hosts; histories only grow
 //   accounting adds up               times of phases and of training; only running time is billed
 //   interrupted jobs come back       spot jobs and jobs with retries; no others are interrupted
-//   warm pools last                  their machines stay for the keep-alive time, for jobs with the same request
+//   warm pools last                  their machines stay for the keep-alive time, for jobs with the
+//                                    same request
 //   nothing fails without a cause    every failed job had an injected fault
-//   clocks do not matter             no clock that jumps ends a job early, bills it more or reverses history
+//   clocks do not matter             no clock that jumps ends a job early, bills it more or
+//                                    reverses history
 //   every wait has a reason          which the API reports
 //   everything ends                  once faults stop
 //   the tables match the commands    applied again, the commands yield the same jobs
@@ -50,7 +55,8 @@ class Checkers {
       : machines_(std::move(machines)), world_(world), server_clock_(server_clock) {}
 
   // Sets the limits that no job may exceed.
-  void must_keep(const std::vector<batch::Resource>& resources, std::vector<domain::InstanceQuota> quotas);
+  void must_keep(const std::vector<batch::Resource>& resources,
+                 std::vector<domain::InstanceQuota> quotas);
 
   // -- reported to users
   void acknowledged(const domain::Job& job);
@@ -71,20 +77,25 @@ class Checkers {
   void machine_released(const std::string& machine);
   void agent_started(const std::string& machine, const domain::Share& share);
   void agent_removed(const std::string& machine, const domain::Share& share);
-  // An agent of the host is started again, from nothing, after an earlier one was removed or lost with its machine.
+  // An agent of the host is started again, from nothing, after an earlier one was removed or lost
+  // with its machine.
   void started_anew(domain::AttemptId attempt, domain::HostIndex host, const std::string& region,
                     const std::string& stream);
   void attempt_removed(domain::AttemptId attempt);
   void fact_acknowledged(domain::AttemptId attempt, domain::HostIndex host, uint64_t number);
   void dismissed(domain::AttemptId attempt, domain::HostIndex host);
-  static void welcomed_with_wrong_token() { World::fail("an agent with a wrong token was accepted"); }
-  void line_acknowledged(const std::string& region, const std::string& stream, const std::string& line);
+  static void welcomed_with_wrong_token() {
+    World::fail("an agent with a wrong token was accepted");
+  }
+  void line_acknowledged(const std::string& region, const std::string& stream,
+                         const std::string& line);
   // The lines of a stream may be repeated or left out; a line of the agent reports this.
   void lines_repeat(const std::string& region, const std::string& stream) {
     repeating_.insert({region, stream});
   }
   // The state track of a spool. The agent gives it the next fact ..
-  void fact_reported(domain::AttemptId attempt, domain::HostIndex host, const wire::StateFact& fact);
+  void fact_reported(domain::AttemptId attempt, domain::HostIndex host,
+                     const wire::StateFact& fact);
   // .. and the spool reports that all facts so far are written.
   void facts_spooled(domain::AttemptId attempt, domain::HostIndex host);
   // An agent, or an operator after a power failure, opens the spool and finds these facts.
@@ -122,7 +133,8 @@ class Checkers {
   void interrupted(const Json& command);
   void check_replay(ledger::Ledger& ledger);
   void check_logs(control::test::MemoryLogs& logs);
-  void check_fact(domain::AttemptId attempt, domain::HostIndex host, uint64_t number, const Json& command);
+  void check_fact(domain::AttemptId attempt, domain::HostIndex host, uint64_t number,
+                  const Json& command);
 
   std::vector<launch::Machine> machines_;  // including those that were removed
   const World& world_;                     // its time is the true time
@@ -136,10 +148,13 @@ class Checkers {
   std::map<std::pair<domain::AttemptId, domain::HostIndex>, uint64_t> facts_;
   std::set<std::pair<domain::AttemptId, domain::HostIndex>> given_up_;
   std::map<domain::AttemptId, Instant> first_running_;
-  std::map<domain::AttemptId, domain::HostIndex> first_failed_host_;  // whose failure was committed first
-  std::map<domain::JobNumber, Duration> ran_;                         // by attempts that have ended
-  std::map<domain::JobNumber, uint32_t> failed_attempts_;             // because of a fault of the cluster
-  std::map<domain::JobNumber, uint32_t> preemptions_;                 // by preemptions that were ordered
+  // whose failure was committed first
+  std::map<domain::AttemptId, domain::HostIndex> first_failed_host_;
+  std::map<domain::JobNumber, Duration> ran_;  // by attempts that have ended
+  // because of a fault of the cluster
+  std::map<domain::JobNumber, uint32_t> failed_attempts_;
+  // by preemptions that were ordered
+  std::map<domain::JobNumber, uint32_t> preemptions_;
   std::map<domain::JobNumber, size_t> seen_transitions_;
   std::map<domain::JobNumber, Duration> no_reason_since_;  // in true time
 

@@ -9,7 +9,8 @@ namespace trainyard::sim {
 
 using namespace domain;
 
-// The children of an array have the numbers that the array reserved, and its state follows from theirs.
+// The children of an array have the numbers that the array reserved, and its state follows from
+// theirs.
 void Checkers::check_array(const Job& array) {
   World::check(array.attempts.empty(), title(array) + " is an array, but was placed");
   uint32_t made = 0, completed = 0;
@@ -23,7 +24,8 @@ void Checkers::check_array(const Job& array) {
   const uint32_t size = array.spec.array.size;
   World::check((array.state == JobState::completed) == (completed == size),
                title(array) + " is " + std::string(to_string(array.state)) + ", but of its " +
-                   std::to_string(size) + " children " + std::to_string(completed) + " have completed");
+                   std::to_string(size) + " children " + std::to_string(completed) +
+                   " have completed");
   World::check(made == size || array.stop_requested, title(array) + " lacks children");
 }
 
@@ -59,9 +61,9 @@ void Checkers::check_retries(const Job& job) {
     const uint32_t most = job.spec.retry.attempts_max;
     World::check(failed <= most, title(job) + " was tried " + std::to_string(failed) + " times");
     if (job.attempt() && job.attempt()->preempted && !job.attempt()->first_failed) return;
-    World::check(
-        job.state != JobState::failed || job.stop_requested || failed == most,
-        title(job) + " failed after " + std::to_string(failed) + " attempts of " + std::to_string(most));
+    World::check(job.state != JobState::failed || job.stop_requested || failed == most,
+                 title(job) + " failed after " + std::to_string(failed) + " attempts of " +
+                     std::to_string(most));
     return;
   }
   if (!job.spec.spot)
@@ -70,13 +72,16 @@ void Checkers::check_retries(const Job& job) {
   if (job.state != JobState::failed || job.stop_requested) return;
   if (!job.failure_reason.starts_with("InternalServerError: ")) return;
   if (job.attempts.empty()) {  // it could not be planned
-    World::check(job.spec.principal == kHostileUser, title(job) + " failed before its first attempt");
+    World::check(job.spec.principal == kHostileUser,
+                 title(job) + " failed before its first attempt");
     return;
   }
-  World::check(!job.spec.spot, title(job) + " is a spot job, but failed for '" + job.failure_reason + "'");
-  World::check(failed == job.spec.retries_max + 1, title(job) + " failed after " + std::to_string(failed) +
-                                                       " attempts, but may be retried " +
-                                                       std::to_string(job.spec.retries_max) + " times");
+  World::check(!job.spec.spot,
+               title(job) + " is a spot job, but failed for '" + job.failure_reason + "'");
+  World::check(failed == job.spec.retries_max + 1,
+               title(job) + " failed after " + std::to_string(failed) +
+                   " attempts, but may be retried " + std::to_string(job.spec.retries_max) +
+                   " times");
 }
 
 }  // namespace trainyard::sim

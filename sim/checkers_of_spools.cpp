@@ -14,8 +14,8 @@ void Checkers::line_acknowledged(const std::string& region, const std::string& s
 void Checkers::check_logs(control::test::MemoryLogs& logs) {
   for (const auto& [key, acknowledged] : lines_) {
     const bool batch = key.second.find("/default/") != std::string::npos;
-    const auto page =
-        logs.read({key.first, batch ? "/aws/batch/job" : "/aws/sagemaker/TrainingJobs", key.second}, {});
+    const auto page = logs.read(
+        {key.first, batch ? "/aws/batch/job" : "/aws/sagemaker/TrainingJobs", key.second}, {});
     World::check(bool(page), "log " + key.second + " cannot be read");
     std::set<std::string> kept;
     for (const auto& event : page->events) kept.insert(event.message);
@@ -54,15 +54,16 @@ void Checkers::facts_spooled(AttemptId attempt, HostIndex host) {
   spool.written = spool.reported.size();
 }
 
-void Checkers::spool_found(AttemptId attempt, HostIndex host, const std::vector<wire::StateFact>& facts,
-                           bool power_lost) {
+void Checkers::spool_found(AttemptId attempt, HostIndex host,
+                           const std::vector<wire::StateFact>& facts, bool power_lost) {
   Spooled& spool = spools_[{attempt, host}];
   const std::string of = attempt.text() + "/" + std::to_string(host) + ": its spool ";
   for (size_t i = 0; i < facts.size(); ++i) {
     World::check(facts[i].number == i + 1, of + "has fact " + std::to_string(facts[i].number) +
                                                " instead of fact " + std::to_string(i + 1));
-    World::check(i < spool.reported.size() && wire::encode(facts[i]) == wire::encode(spool.reported[i]),
-                 of + "has a fact " + std::to_string(i + 1) + " that the agent never reported");
+    World::check(
+        i < spool.reported.size() && wire::encode(facts[i]) == wire::encode(spool.reported[i]),
+        of + "has a fact " + std::to_string(i + 1) + " that the agent never reported");
   }
   World::check(power_lost || facts.size() >= spool.written,
                of + "has " + std::to_string(facts.size()) +
@@ -76,8 +77,10 @@ void Checkers::spool_found(AttemptId attempt, HostIndex host, const std::vector<
 
 void Checkers::check_fact(AttemptId attempt, HostIndex host, uint64_t number, const Json& command) {
   const Spooled& spool = spools_[{attempt, host}];
-  const std::string of = attempt.text() + "/" + std::to_string(host) + ": fact " + std::to_string(number);
-  World::check(number <= spool.reported.size(), of + " was applied, but the agent never reported it");
+  const std::string of =
+      attempt.text() + "/" + std::to_string(host) + ": fact " + std::to_string(number);
+  World::check(number <= spool.reported.size(),
+               of + " was applied, but the agent never reported it");
   const wire::StateFact& reported = spool.reported[number - 1];
   World::check(*parse_host_state(*string_at(command, "state")) == reported.state,
                of + " was applied with another state than the agent reported");

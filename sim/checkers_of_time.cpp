@@ -25,8 +25,8 @@ void Checkers::expired(const Json& command) {
                               : job->spec.max_pending_seconds.value_or(0);
   const Duration passed = world_.elapsed() - since->second;
   World::check(passed + kTimeTolerance >= std::chrono::seconds(seconds),
-               title(*job) + " was ended by " + cause + " after " + std::to_string(passed.count() / 1000) +
-                   " s of " + std::to_string(seconds));
+               title(*job) + " was ended by " + cause + " after " +
+                   std::to_string(passed.count() / 1000) + " s of " + std::to_string(seconds));
 }
 
 // Called after each commit that changed the job.
@@ -36,15 +36,17 @@ void Checkers::check_times(const Job& job) {
     World::check(std::abs((job.created - server_clock_.now()).count()) <= kTimeTolerance.count(),
                  title(job) + " has a creation time that differs from the clock");
   if (job.training_start) {
-    World::check(job.created <= *job.training_start, title(job) + " started training before it was created");
+    World::check(job.created <= *job.training_start,
+                 title(job) + " started training before it was created");
     World::check(!job.training_end || *job.training_start <= *job.training_end,
                  title(job) + " ended its training before it began");
   }
   if (!job.finished() || !finished_.emplace(job.number, world_.elapsed()).second) return;
   const Duration ran = job.ran(job.modified), lived = world_.elapsed() - created->second;
   World::check(ran >= Duration{} && ran <= lived + kTimeTolerance,
-               title(job) + ": " + std::to_string(ran.count() / 1000) + " s are billed, but it existed for " +
-                   std::to_string(lived.count() / 1000) + " s");
+               title(job) + ": " + std::to_string(ran.count() / 1000) +
+                   " s are billed, but it existed for " + std::to_string(lived.count() / 1000) +
+                   " s");
 }
 
 }  // namespace trainyard::sim

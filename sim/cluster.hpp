@@ -1,5 +1,5 @@
-// Cluster is the launcher of a simulation, with the agents that it started: SimulatedLauncher, or LocalCluster, which
-// runs the shipped local launcher.
+// Cluster is the launcher of a simulation, with the agents that it started: SimulatedLauncher, or
+// LocalCluster, which runs the shipped local launcher.
 //
 // Threads: one. Lifetime: outlives every server.
 #pragma once

@@ -1,9 +1,10 @@
-// FaultyLedger is the real ledger on a faulty disk, which is full at times and fails to write or to sync. The
-// process may die before and after each commit. In some clusters the files of the ledger are on a disk that
-// loses power at any write, and with it any part of the unsynced data (torn_disk.hpp).
+// FaultyLedger is the real ledger on a faulty disk, which is full at times and fails to write or to
+// sync. The process may die before and after each commit. In some clusters the files of the ledger
+// are on a disk that loses power at any write, and with it any part of the unsynced data
+// (torn_disk.hpp).
 //
-// After a failed sync, the commit may be durable or not, and nothing may be committed before the process has
-// ended. opened_again() reports that it has.
+// After a failed sync, the commit may be durable or not, and nothing may be committed before the
+// process has ended. opened_again() reports that it has.
 //
 // Threads: one.
 #pragma once
@@ -30,7 +31,8 @@ class FaultyLedger final : public ledger::Ledger {
     if (world_.fault(60))
       return world_.random.chance(2) ? exhausted("disk full") : unavailable("input/output error");
     if (world_.fault(150)) return fail_sync(batch);
-    if (disk_) disk_->lose_power_after(world_.fault(40) ? 1 + world_.random.below(kStepsOfACommit) : 0);
+    if (disk_)
+      disk_->lose_power_after(world_.fault(40) ? 1 + world_.random.below(kStepsOfACommit) : 0);
     const auto done = inner_->commit(batch);
     if (disk_ && disk_->power_lost()) {
       in_flight_ = batch;
@@ -60,15 +62,20 @@ class FaultyLedger final : public ledger::Ledger {
     const uint64_t last = inner_->last_sequence();
     if (in_flight_ && last == in_flight_->commands.back().sequence) durable(*in_flight_);
     in_flight_.reset();
-    World::check(last == last_durable_, "the ledger was committed up to " + std::to_string(last_durable_) +
-                                            ", and has " + std::to_string(last) + " after a power failure");
+    World::check(last == last_durable_, "the ledger was committed up to " +
+                                            std::to_string(last_durable_) + ", and has " +
+                                            std::to_string(last) + " after a power failure");
   }
   uint64_t last_sequence() override { return inner_->last_sequence(); }
   domain::JobNumber last_job_number() override { return inner_->last_job_number(); }
   Result<std::vector<domain::Job>> live_jobs() override { return inner_->live_jobs(); }
   Result<domain::Job> find_job(const domain::JobKey& key) override { return inner_->find_job(key); }
-  Result<domain::Job> find_job(domain::JobNumber number) override { return inner_->find_job(number); }
-  Result<domain::Job> find_array_of(domain::JobNumber child) override { return inner_->find_array_of(child); }
+  Result<domain::Job> find_job(domain::JobNumber number) override {
+    return inner_->find_job(number);
+  }
+  Result<domain::Job> find_array_of(domain::JobNumber child) override {
+    return inner_->find_array_of(child);
+  }
   Result<std::vector<domain::Job>> children(const ledger::ChildQuery& query) override {
     return inner_->children(query);
   }
@@ -78,14 +85,18 @@ class FaultyLedger final : public ledger::Ledger {
   Result<ledger::JobPage> list_jobs(const ledger::JobQuery& query) override {
     return inner_->list_jobs(query);
   }
-  Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return inner_->tags(arn); }
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override {
+    return inner_->tags(arn);
+  }
   Result<std::vector<ledger::ResourceRecord>> resources() override { return inner_->resources(); }
   Result<domain::Usages> usages() override { return inner_->usages(); }
   Result<domain::Records> records() override { return inner_->records(); }
-  Result<std::vector<ledger::ResourceRecord>> definitions(const ledger::DefinitionQuery& query) override {
+  Result<std::vector<ledger::ResourceRecord>> definitions(
+      const ledger::DefinitionQuery& query) override {
     return inner_->definitions(query);
   }
-  Result<void> replay(const std::function<Result<void>(const ledger::CommandRecord&)>& each) override {
+  Result<void> replay(
+      const std::function<Result<void>(const ledger::CommandRecord&)>& each) override {
     return inner_->replay(each);
   }
 
@@ -95,7 +106,8 @@ class FaultyLedger final : public ledger::Ledger {
 
   void open() {
     auto opened = ledger::open_sqlite(disk_ ? "/ledger.db" : ":memory:");
-    World::check(bool(opened), "the ledger cannot be opened" + (opened ? "" : ": " + opened.error().message));
+    World::check(bool(opened),
+                 "the ledger cannot be opened" + (opened ? "" : ": " + opened.error().message));
     inner_ = *std::move(opened);
   }
   void durable(const ledger::Batch& batch) {

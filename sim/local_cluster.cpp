@@ -139,7 +139,8 @@ Result<void> LocalCluster::ensure(const launch::Gang& gang) {
 std::vector<launch::Agent> LocalCluster::list() {
   if (!launcher_) {
     std::vector<launch::Agent> agents;
-    for (const auto& host : hosts_) agents.push_back({host->attempt, "", host->index, host->lives()});
+    for (const auto& host : hosts_)
+      agents.push_back({host->attempt, "", host->index, host->lives()});
     return agents;
   }
   auto agents = in_launcher(std::nullopt, [this] { return launcher_->list(); });
@@ -193,13 +194,15 @@ std::function<bool()> LocalCluster::agent_starts(const os::DetachedProgram& prog
   const bool first = std::ranges::none_of(
       hosts_, [&](const auto& other) { return other->attempt == host->attempt && !other->over(); });
   if (first) in_common = std::make_shared<Gang>();
-  host->agent = std::make_shared<SimulatedAgent>(world_, network_, checkers_, *std::move(order), in_common);
+  host->agent =
+      std::make_shared<SimulatedAgent>(world_, network_, checkers_, *std::move(order), in_common);
   host->agent->stay_dead();
   hosts_.push_back(host);
   return [host] { return host->lives(); };
 }
 
-std::set<std::string> LocalCluster::network_of(const std::string& attempt_directory, domain::HostIndex host) {
+std::set<std::string> LocalCluster::network_of(const std::string& attempt_directory,
+                                               domain::HostIndex host) {
   const bool reliable = std::exchange(files_.reliable, true);
   const auto text = files_.read(attempt_directory + "/launch.json", 1 << 20);
   files_.reliable = reliable;
@@ -235,7 +238,8 @@ void LocalCluster::killed(const launch::MemoryMachine::Process& process) {
     else if (is_agent)
       checkers_.attempt_removed(host->attempt);
     if (is_agent)
-      check(may_end_ == host->attempt, host->agent->name() + " is killed, and its attempt is not removed");
+      check(may_end_ == host->attempt,
+            host->agent->name() + " is killed, and its attempt is not removed");
     host->agent->remove();
   }
   count_ended();
@@ -269,7 +273,8 @@ void LocalCluster::check_living(const std::string& when) {
     if (host->lives())
       for (const std::string& file :
            {host->attempt_directory + "/launch.json", host->directory + "/order.json"})
-        World::check(files_.exists(file), host->agent->name() + " runs without " + file + " " + when);
+        World::check(files_.exists(file),
+                     host->agent->name() + " runs without " + file + " " + when);
 }
 
 SimulatedAgent* LocalCluster::some_agent() {
@@ -299,10 +304,12 @@ std::optional<domain::AttemptId> LocalCluster::any() const {
 std::string LocalCluster::left() {
   if (!launcher_) return "no server runs";
   if (machine_.running() > 0) return "a process that no attempt has";
-  for (const auto& [link, comment] : machine_.links()) return "interface " + link + " of " + comment;
+  for (const auto& [link, comment] : machine_.links())
+    return "interface " + link + " of " + comment;
   for (const auto& [table, comment] : machine_.tables())
     // Its removal may have failed; the next start of such a gang, or of a server, takes it over.
-    if (comment != "trainyard: gangs of one host") return "firewall table " + table + " of " + comment;
+    if (comment != "trainyard: gangs of one host")
+      return "firewall table " + table + " of " + comment;
   if (const auto names = files_.list_directory(std::string(kData) + "/attempts"))
     for (const auto& name : *names) return "directory " + name;
   return "";

@@ -1,12 +1,13 @@
-// LocalCluster runs the local launcher (launch/local) over simulated files, processes and networks. All hosts are on
-// the machine of the server.
+// LocalCluster runs the local launcher (launch/local) over simulated files, processes and networks.
+// All hosts are on the machine of the server.
 //
-// The launcher may die before and after each of its steps and in the middle of a change of a file. Its steps fail; its
-// disk is full, fails to write and to read, and loses power, which ends everything on the machine. The commands of
-// `doctor --clean` run between two servers.
+// The launcher may die before and after each of its steps and in the middle of a change of a file.
+// Its steps fail; its disk is full, fails to write and to read, and loses power, which ends
+// everything on the machine. The commands of `doctor --clean` run between two servers.
 //
 // Checks, by the simulated processes and networks:
-//   - the launcher kills a living agent only to remove its attempt, or when the start of its attempt fails;
+//   - the launcher kills a living agent only to remove its attempt, or when the start of its
+//     attempt fails;
 //   - a living agent keeps its network, its record and its order, and is listed;
 //   - once all attempts are removed, no process, network or directory is left.
 //
@@ -72,8 +73,8 @@ class LocalCluster final : public Cluster {
   void agents_started();
   // Returns the names in the record of that attempt.
   std::set<std::string> network_of(const std::string& attempt_directory, domain::HostIndex host);
-  // Kills the server: from here, until its launcher is destroyed, no change succeeds. Its code goes on without an
-  // effect, since its destructors must not throw, and in_launcher() then ends it.
+  // Kills the server: from here, until its launcher is destroyed, no change succeeds. Its code goes
+  // on without an effect, since its destructors must not throw, and in_launcher() then ends it.
   void halt(const std::string& where);
   void may_die(const std::string& where, uint64_t one_in);
   // As World::check, where the launcher may be in a destructor.

@@ -1,5 +1,5 @@
-// MachineClock simulates the clocks of one machine. Both show the true time until the wall clock is set or the
-// machine is suspended.
+// MachineClock simulates the clocks of one machine. Both show the true time until the wall clock is
+// set or the machine is suspended.
 //
 // Threads: one. Lifetime: the world outlives it.
 #pragma once
@@ -31,8 +31,8 @@ class MachineClock final : public Clock {
   Duration set_{}, stood_{};
 };
 
-// Draws a jump of a clock: mostly up to two hours back or forward, sometimes a day, as after a wrong time zone
-// or date.
+// Draws a jump of a clock: mostly up to two hours back or forward, sometimes a day, as after a
+// wrong time zone or date.
 inline Duration some_jump(World& world) {
   const Duration by = world.random.chance(5) ? world.between(23h, 25h) : world.between(1s, 2h);
   return world.random.chance(2) ? by : -by;

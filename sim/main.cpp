@@ -1,4 +1,5 @@
-// sim --seeds N [--first S]   N simulations; ends at the first that fails, with the command that repeats it
+// sim --seeds N [--first S]   N simulations; ends at the first that fails, with the command that
+//                             repeats it
 // sim --seed N                one, with its trace
 #include <csignal>
 #include <cstdio>
@@ -21,8 +22,9 @@ class NoClock final : public trainyard::Clock {
 uint64_t present_seed = 0;
 const char* program = "sim";
 void say_seed(int) {
-  std::printf("seed %lu: aborted\nrepeat with: %s --seed %lu\n", static_cast<unsigned long>(present_seed),
-              program, static_cast<unsigned long>(present_seed));
+  std::printf("seed %lu: aborted\nrepeat with: %s --seed %lu\n",
+              static_cast<unsigned long>(present_seed), program,
+              static_cast<unsigned long>(present_seed));
   std::fflush(stdout);
 }
 
@@ -78,7 +80,8 @@ int main(int argc, char** argv) {
     total.stopped += outcome.stopped;
   }
   std::printf(
-      "%lu seeds: %lu jobs (%lu completed, %lu failed, %lu stopped), %lu server crashes, %lu events\n",
+      "%lu seeds: %lu jobs (%lu completed, %lu failed, %lu stopped), %lu server crashes, %lu "
+      "events\n",
       static_cast<unsigned long>(seeds), static_cast<unsigned long>(total.jobs),
       static_cast<unsigned long>(total.completed), static_cast<unsigned long>(total.failed),
       static_cast<unsigned long>(total.stopped), static_cast<unsigned long>(total.crashes),

@@ -24,7 +24,8 @@ class Network::ServerLink final : public net::Link {
                      [connection, frame = std::move(frame)] { connection->end.frame(frame); });
   }
   void close() override {
-    if (const auto connection = connection_.lock()) network_.end(connection, "the server closes it");
+    if (const auto connection = connection_.lock())
+      network_.end(connection, "the server closes it");
   }
 
  private:
@@ -42,7 +43,8 @@ Duration Network::delay_of(const Connection& connection, bool to_server) {
   return std::max(delay(), until - world_.elapsed());
 }
 
-void Network::deliver(const std::shared_ptr<Connection>& connection, bool to_server, World::Action action) {
+void Network::deliver(const std::shared_ptr<Connection>& connection, bool to_server,
+                      World::Action action) {
   if (world_.fault(200)) return end(connection, "cut in mid-frame");
   Duration& last = to_server ? connection->last_up : connection->last_down;
   last = std::max(last, world_.elapsed() + delay_of(*connection, to_server));
@@ -116,7 +118,8 @@ void Network::half_open_one(Duration lasts) {
                               (up ? "the server" : "the agent") + " for " +
                               std::to_string(lasts.count() / 1000) + " s");
   (up ? connection->silent_up_until : connection->silent_down_until) = world_.elapsed() + lasts;
-  if (world_.random.chance(2)) world_.after(lasts, [this, connection] { end(connection, "timed out"); });
+  if (world_.random.chance(2))
+    world_.after(lasts, [this, connection] { end(connection, "timed out"); });
 }
 
 // Ends the link. Each end detects this after its own delay; frames in transit are lost.

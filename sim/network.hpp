@@ -1,7 +1,7 @@
-// Network simulates the links between agents and the server: frames arrive in order, late, or never when the
-// link is cut. A link may be half-open: one direction delivers nothing for a while, and the link looks open at
-// both ends. Then TCP delivers what it buffered, or its timeouts end the link; the end that receives nothing
-// detects this last.
+// Network simulates the links between agents and the server: frames arrive in order, late, or never
+// when the link is cut. A link may be half-open: one direction delivers nothing for a while, and
+// the link looks open at both ends. Then TCP delivers what it buffered, or its timeouts end the
+// link; the end that receives nothing detects this last.
 //
 // Threads: one. Lifetime: the world outlives the network; an agent that ends closes its link first.
 #pragma once

@@ -9,7 +9,8 @@
 namespace trainyard::sim {
 namespace {
 
-using agent::kFinalFactHoldMax, agent::kReconnectPauseMax, agent::kReconnectPauseMin, agent::kWelcomeWaitMax;
+using agent::kFinalFactHoldMax, agent::kReconnectPauseMax, agent::kReconnectPauseMin,
+    agent::kWelcomeWaitMax;
 
 constexpr Duration kEndless = 24h * 30;  // until it is stopped
 constexpr int kTerminated = 143, kKilled = 137, kFailed = 3;
@@ -19,8 +20,8 @@ constexpr char kSpoolDirectory[] = "/host/spool";
 
 }  // namespace
 
-SimulatedAgent::SimulatedAgent(World& world, Network& network, Checkers& checkers, wire::Order order,
-                               std::shared_ptr<Gang> gang)
+SimulatedAgent::SimulatedAgent(World& world, Network& network, Checkers& checkers,
+                               wire::Order order, std::shared_ptr<Gang> gang)
     : world_(world),
       network_(network),
       checkers_(checkers),
@@ -196,8 +197,9 @@ void SimulatedAgent::carry_out(const agent::Action& action) {
       if (run_.stage == agent::Stage::run) happen(agent::GraceOver{});
     });
   } else if (std::holds_alternative<agent::Kill>(action)) {
-    if (refused_) {                                 // fenced: the exit code is not needed
-      if (process_runs_ && run_.process_started) {  // the launcher removes a process of an earlier life
+    if (refused_) {  // fenced: the exit code is not needed
+      // the launcher removes a process of an earlier life
+      if (process_runs_ && run_.process_started) {
         checkers_.process_ended(order_.attempt, order_.host, kKilled);
         process_runs_ = false;
       }
@@ -227,14 +229,15 @@ void SimulatedAgent::work(agent::Stage stage) {
 
 void SimulatedAgent::end_work(uint64_t number, agent::Stage stage, bool keeps_model) {
   if (work_number_ != number) return;
-  // A host that the server gave up must not run its attempt again, so the first step waits for the Welcome.
+  // A host that the server gave up must not run its attempt again, so the first step waits for the
+  // Welcome.
   if (stage == agent::Stage::prepare && !greeted_ && !work_interrupted_)
     return later(kGreetingPause,
                  [this, number, stage, keeps_model] { end_work(number, stage, keeps_model); });
   work_number_ = 0;
   if (died_before_ && stage == agent::Stage::prepare)
-    return happen(
-        agent::StepsFailed{{domain::Fault::lost, "the agent of this host died while it ran the job"}});
+    return happen(agent::StepsFailed{
+        {domain::Fault::lost, "the agent of this host died while it ran the job"}});
   if (step_fails_ == stage) {
     checkers_.allow_failure(order_.attempt.job,
                             "step " + std::string(to_string(stage)) + " of a host failed");
@@ -266,7 +269,8 @@ void SimulatedAgent::start_process() {
   const uint64_t process = ++processes_;
   checkers_.process_started(order_.attempt, order_.host, name());
   later(run_time_, [this, process] {
-    if (processes_ != process || gang_->broken) return;  // its peers are gone: it waits for them forever
+    // its peers are gone: it waits for them forever
+    if (processes_ != process || gang_->broken) return;
     end_process(fails_ ? kFailed : 0);
   });
   for (uint64_t chat = 1 + world_.random.below(4); chat > 0; --chat)
@@ -315,9 +319,12 @@ void SimulatedAgent::connect() {
       {[awake](std::string frame) {
          awake([frame = std::move(frame)](SimulatedAgent& self) { self.received(frame); });
        },
-       [awake, connection] { awake([connection](SimulatedAgent& self) { self.closed(connection); }); }});
+       [awake, connection] {
+         awake([connection](SimulatedAgent& self) { self.closed(connection); });
+       }});
   welcomed_ = false;
-  if (link_ == 0) return later(world_.between(kReconnectPauseMin, kReconnectPauseMax), [this] { connect(); });
+  if (link_ == 0)
+    return later(world_.between(kReconnectPauseMin, kReconnectPauseMax), [this] { connect(); });
   const wire::Hello hello = wire::hello_of(order_);
   say(hello);
   // Closes a connection on which no answer comes.
@@ -376,8 +383,8 @@ void SimulatedAgent::send_facts() {
 void SimulatedAgent::sent(uint64_t number, const wire::Message& data) {
   const bool fresh = data_sent_.emplace(number, data).second;
   last_data_ = std::max(last_data_, number);
-  // The spool stores batches without their numbers, so an agent sends those of an earlier life again under
-  // other numbers.
+  // The spool stores batches without their numbers, so an agent sends those of an earlier life
+  // again under other numbers.
   if (const auto* metrics = std::get_if<wire::MetricBatch>(&data); metrics && fresh && died_before_)
     checkers_.point_made(metric_key(*metrics));
   const auto* log = std::get_if<wire::LogBatch>(&data);
@@ -386,7 +393,8 @@ void SimulatedAgent::sent(uint64_t number, const wire::Message& data) {
 }
 
 observe::MetricKey SimulatedAgent::metric_key(const wire::MetricBatch& batch) const {
-  observe::MetricKey key{order_.job.region, "/aws/sagemaker/TrainingJobs", batch.points[0].name, {}};
+  observe::MetricKey key{
+      order_.job.region, "/aws/sagemaker/TrainingJobs", batch.points[0].name, {}};
   if (batch.points[0].of_host)
     key.dimensions["Host"] = order_.job.name + "/" + domain::host_name(order_.host);
   else
@@ -421,7 +429,8 @@ void SimulatedAgent::obey(const wire::Message& message) {
                  name() + " received an acknowledgement of data that it never sent");
     held_.reset();
     data_acknowledged(welcome->data_acknowledged);
-    if (in_process([&] { spool_->rewind(welcome->state_acknowledged, welcome->data_acknowledged); }))
+    if (in_process(
+            [&] { spool_->rewind(welcome->state_acknowledged, welcome->data_acknowledged); }))
       send_waiting();
   } else if (const auto* acknowledged = std::get_if<wire::Acknowledge>(&message)) {
     if (acknowledged->track == wire::Track::state)

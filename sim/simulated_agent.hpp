@@ -1,11 +1,11 @@
-// SimulatedAgent is one host with its agent. It runs the real lifecycle of the agent module, and the real spool
-// in simulated files. Steps take simulated time. Facts are sent over simulated links in the same way as by the
-// real uplink.
+// SimulatedAgent is one host with its agent. It runs the real lifecycle of the agent module, and
+// the real spool in simulated files. Steps take simulated time. Facts are sent over simulated links
+// in the same way as by the real uplink.
 //
-// A killed agent is sometimes started again, and then reads its spool. There are two exceptions. A power
-// failure ends the whole host; its spool is only read. An agent whose disk refused its last fact is not
-// restarted either: that fact was sent but never written, so the next agent would reuse its number while it may
-// still be in transit.
+// A killed agent is sometimes started again, and then reads its spool. There are two exceptions. A
+// power failure ends the whole host; its spool is only read. An agent whose disk refused its last
+// fact is not restarted either: that fact was sent but never written, so the next agent would reuse
+// its number while it may still be in transit.
 //
 // Threads: one.
 #pragma once
@@ -28,13 +28,14 @@ namespace trainyard::sim {
 
 class Checkers;
 
-// The state that a gang shares without the server. A gang that has lost a process never ends by itself, since
-// its ranks wait for each other.
+// The state that a gang shares without the server. A gang that has lost a process never ends by
+// itself, since its ranks wait for each other.
 struct Gang {
   bool broken = false;
 };
 
-class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, private agent::SpoolReason {
+class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>,
+                       private agent::SpoolReason {
  public:
   SimulatedAgent(World& world, Network& network, Checkers& checkers, wire::Order order,
                  std::shared_ptr<Gang> gang);
@@ -64,7 +65,8 @@ class SimulatedAgent : public std::enable_shared_from_this<SimulatedAgent>, priv
   enum class Death { of_process, of_machine };
   void die(Death death);
   void start_again();
-  // Runs an action that changes files, during which the agent may be killed. Returns false when it was.
+  // Runs an action that changes files, during which the agent may be killed. Returns false when it
+  // was.
   bool in_process(const std::function<void()>& action);
   bool open_spool();
   void lose_power();

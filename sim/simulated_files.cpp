@@ -21,7 +21,9 @@ class SimulatedFiles::Appender final : public AppendFile {
   Appender(SimulatedFiles& files, std::shared_ptr<Node> node, std::string path)
       : files_(files), node_(std::move(node)), path_(std::move(path)) {}
 
-  Result<void> append(std::string_view bytes) override { return files_.append(*node_, bytes, path_); }
+  Result<void> append(std::string_view bytes) override {
+    return files_.append(*node_, bytes, path_);
+  }
   Result<void> truncate(uint64_t bytes) override {
     if (files_.dies()) throw ProcessKilled{"before it cuts off " + path_};
     if (const int failed = files_.fault()) return from_errno("cutting " + path_, failed);
@@ -69,7 +71,8 @@ void SimulatedFiles::lose_power() {
     auto survivor = std::make_shared<Node>();
     survivor->synced = survivor->now = survivor_of(world_, node->synced, node->unsynced);
     node = std::move(survivor);
-    for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    for (size_t slash = path.find('/', 1); slash != std::string::npos;
+         slash = path.find('/', slash + 1))
       directories_.insert(path.substr(0, slash));
   }
   names_ = synced_names_ = std::move(survivors);
@@ -142,7 +145,8 @@ Result<void> SimulatedFiles::remove_all(const std::string& path) {
     if (found == names_.end() || !found->first.starts_with(below)) break;
     TRY(remove(std::string(found->first)));
   }
-  std::erase_if(directories_, [&](const auto& each) { return each == path || each.starts_with(below); });
+  std::erase_if(directories_,
+                [&](const auto& each) { return each == path || each.starts_with(below); });
   return {};
 }
 
@@ -173,12 +177,14 @@ Result<void> SimulatedFiles::sync_directory(const std::string& path) {
 
 Result<std::string> SimulatedFiles::read(const std::string& path, size_t bytes_max) {
   const Node* node = TRY(find(path));
-  if (reads_fail && !reliable && world_.fault(kUnreadableOneIn)) return from_errno("reading " + path, EIO);
+  if (reads_fail && !reliable && world_.fault(kUnreadableOneIn))
+    return from_errno("reading " + path, EIO);
   if (node->now.size() > bytes_max) return exhausted("reading " + path + ": larger than the limit");
   return node->now;
 }
 
-Result<std::string> SimulatedFiles::read_at(const std::string& path, uint64_t offset, size_t bytes) {
+Result<std::string> SimulatedFiles::read_at(const std::string& path, uint64_t offset,
+                                            size_t bytes) {
   const Node* node = TRY(find(path));
   if (offset >= node->now.size()) return std::string();
   return node->now.substr(offset, bytes);

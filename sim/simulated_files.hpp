@@ -1,10 +1,10 @@
-// SimulatedFiles is a file system in memory that is full at times, fails, and loses power. A process that
-// writes to it may die in the middle of any change.
+// SimulatedFiles is a file system in memory that is full at times, fails, and loses power. A
+// process that writes to it may die in the middle of any change.
 //
-// When a process ends, all of its completed changes remain, and any beginning of the change in progress. After
-// a power failure all synced data remains, and any part of the rest, in any order: writes are torn, and the
-// names of new and renamed files are lost unless their directory was synced. Directories themselves are never
-// lost.
+// When a process ends, all of its completed changes remain, and any beginning of the change in
+// progress. After a power failure all synced data remains, and any part of the rest, in any order:
+// writes are torn, and the names of new and renamed files are lost unless their directory was
+// synced. Directories themselves are never lost.
 //
 // Threads: one. Lifetime: the world outlives it.
 #pragma once

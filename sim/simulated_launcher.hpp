@@ -1,5 +1,5 @@
-// SimulatedLauncher starts simulated agents on simulated machines. In some clusters it adds machines, which
-// start late, fail to start, or disappear.
+// SimulatedLauncher starts simulated agents on simulated machines. In some clusters it adds
+// machines, which start late, fail to start, or disappear.
 //
 // Threads: one.
 #pragma once
@@ -24,7 +24,8 @@ namespace trainyard::sim {
 // Owns the machines and the agents on them. Outlives every server.
 class SimulatedLauncher final : public Cluster {
  public:
-  SimulatedLauncher(World& world, Network& network, Checkers& checkers, std::vector<launch::Machine> machines)
+  SimulatedLauncher(World& world, Network& network, Checkers& checkers,
+                    std::vector<launch::Machine> machines)
       : world_(world), network_(network), checkers_(checkers), machines_(std::move(machines)) {
     kind_ = {"c5.2xlarge", 8, int64_t{16} << 30, 0, 0, world_.random.chance(3) ? 4u : 0u};
   }
@@ -74,7 +75,8 @@ class SimulatedLauncher final : public Cluster {
     world_.trace("launcher", found->name + " is removed");
     for (auto& [attempt, running] : gangs_)
       for (size_t i = 0; i < running.agents.size(); ++i)
-        if (running.agents[i] && running.gang.members[i].machine == found->name && running.agents[i]->alive())
+        if (running.agents[i] && running.gang.members[i].machine == found->name &&
+            running.agents[i]->alive())
           running.agents[i]->die_with_machine();
     machines_.erase(found);
   }
@@ -90,7 +92,8 @@ class SimulatedLauncher final : public Cluster {
     auto found = gangs_.find(gang.attempt);
     // A machine may have disappeared since the plan.
     for (size_t i = 0; i < gang.members.size(); ++i)
-      if ((found == gangs_.end() || !found->second.agents[i]) && !is_there(gang.members[i].machine)) {
+      if ((found == gangs_.end() || !found->second.agents[i]) &&
+          !is_there(gang.members[i].machine)) {
         checkers_.allow_failure(gang.attempt.job, "its machine was removed");
         return unavailable("machine " + gang.members[i].machine + " does not exist");
       }
@@ -112,8 +115,8 @@ class SimulatedLauncher final : public Cluster {
       auto order = wire::decode_order(gang.members[i].order);
       World::check(bool(order), "an order cannot be read");
       checkers_.agent_started(gang.members[i].machine, gang.members[i].share);
-      running.agents[i] =
-          std::make_shared<SimulatedAgent>(world_, network_, checkers_, *std::move(order), running.in_common);
+      running.agents[i] = std::make_shared<SimulatedAgent>(world_, network_, checkers_,
+                                                           *std::move(order), running.in_common);
       running.agents[i]->start();
     }
     world_.may_crash("after a gang started");
@@ -125,7 +128,8 @@ class SimulatedLauncher final : public Cluster {
     for (const auto& [attempt, running] : gangs_)
       for (size_t i = 0; i < running.agents.size(); ++i)
         if (running.agents[i])
-          agents.push_back({attempt, running.gang.token, domain::HostIndex(i), running.agents[i]->alive()});
+          agents.push_back(
+              {attempt, running.gang.token, domain::HostIndex(i), running.agents[i]->alive()});
     return agents;
   }
 
@@ -139,7 +143,8 @@ class SimulatedLauncher final : public Cluster {
     for (size_t i = 0; i < found->second.agents.size(); ++i) {
       if (!found->second.agents[i]) continue;
       found->second.agents[i]->remove();
-      checkers_.agent_removed(found->second.gang.members[i].machine, found->second.gang.members[i].share);
+      checkers_.agent_removed(found->second.gang.members[i].machine,
+                              found->second.gang.members[i].share);
     }
     gangs_.erase(found);
     world_.may_crash("after an attempt was removed");
@@ -182,7 +187,8 @@ class SimulatedLauncher final : public Cluster {
   }
 
   void add_machine() {
-    launch::Machine machine{"cloud-" + std::to_string(++machines_made_), kind_.cpus, kind_.memory_bytes, 0};
+    launch::Machine machine{"cloud-" + std::to_string(++machines_made_), kind_.cpus,
+                            kind_.memory_bytes, 0};
     machine.kind = kind_.name;
     world_.trace("launcher", machine.name + " is added");
     checkers_.machine_came(machine);

@@ -49,17 +49,18 @@ class Simulation {
         network_(world_, [this](const World::Action& action) { in_server(action); }),
         machines_(machines_of(world_.random)),
         checkers_(machines_, world_, server_clock_),
-        launcher_(seed % 2 == 0
-                      ? std::unique_ptr<Cluster>(std::make_unique<LocalCluster>(world_, network_, checkers_,
-                                                                                server_clock_, machines_))
-                      : std::make_unique<SimulatedLauncher>(world_, network_, checkers_, machines_)),
+        launcher_(seed % 2 == 0 ? std::unique_ptr<Cluster>(std::make_unique<LocalCluster>(
+                                      world_, network_, checkers_, server_clock_, machines_))
+                                : std::make_unique<SimulatedLauncher>(world_, network_, checkers_,
+                                                                      machines_)),
         ledger_(world_, checkers_),
         resources_(some_resources(world_)) {
     settings_.account = "123456789012";
     std::vector<domain::InstanceQuota> quotas;
     // At least as many as the largest job of one user needs, so that every job can start.
     for (const char* type : {"ml.t3.medium", "ml.m5.large"})
-      if (world_.random.chance(3)) quotas.push_back({"", "", type, 5 + int64_t(world_.random.below(3))});
+      if (world_.random.chance(3))
+        quotas.push_back({"", "", type, 5 + int64_t(world_.random.below(3))});
     checkers_.must_keep(resources_.in_order, quotas);
     settings_.quotas = [quotas] { return quotas; };
     settings_.images["machine"] = {};
@@ -68,7 +69,9 @@ class Simulation {
     settings_.reconcile_interval = kReconcileInterval;
     settings_.clock.boot = "one";
     settings_.clock.unwatched_max = kUnwatchedTimeMax;
-    settings_.clock.keep = [this](const control::ClockRecord& record) { settings_.clock.record = record; };
+    settings_.clock.keep = [this](const control::ClockRecord& record) {
+      settings_.clock.record = record;
+    };
     settings_.spot_notice = world_.between(0ms, 10s);
     settings_.spot.seed = seed;
     if (world_.random.chance(2)) settings_.spot.interruptions_per_host_hour = 30;
@@ -82,8 +85,9 @@ class Simulation {
     Outcome outcome;
     try {
       for (const launch::Machine& machine : machines_)
-        world_.trace("cluster", machine.name + " has " + std::to_string(int(machine.cpus)) + " vCPU, " +
-                                    std::to_string(machine.memory_bytes >> 30) + " GiB");
+        world_.trace("cluster", machine.name + " has " + std::to_string(int(machine.cpus)) +
+                                    " vCPU, " + std::to_string(machine.memory_bytes >> 30) +
+                                    " GiB");
       if (world_.random.chance(4)) plant_job_of_an_earlier_version();
       start_server();
       users_arrive();
@@ -132,7 +136,8 @@ class Simulation {
       return crash();
     }
     ledger_.opened_again();
-    auto control = control::make_control(settings_, ledger_, *launcher_, logs_, server_clock_, secrets_);
+    auto control =
+        control::make_control(settings_, ledger_, *launcher_, logs_, server_clock_, secrets_);
     World::check(bool(control), "the server does not start");
     control_ = *std::move(control);
     agents_ = gateway::make_agents(*control_, logs_, metrics_, server_clock_, settings_.stop_grace,
@@ -223,10 +228,11 @@ class Simulation {
       world_.after(world_.between(0ms, 150s), [this, job] {
         ask([this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
             [job](const Result<Job>& answer) {
-              World::check(!answer, "the extreme numbers of job " + job.key.name + " were admitted");
-              World::check(
-                  answer.error().kind == Kind::invalid,
-                  "job " + job.key.name + " was rejected, but not as invalid: " + answer.error().message);
+              World::check(!answer,
+                           "the extreme numbers of job " + job.key.name + " were admitted");
+              World::check(answer.error().kind == Kind::invalid,
+                           "job " + job.key.name +
+                               " was rejected, but not as invalid: " + answer.error().message);
             });
       });
   }
@@ -238,9 +244,10 @@ class Simulation {
       job.spec.image = "machine";
       job.spec.principal = world_.random.chance(2) ? "alice" : "bob";
       const char* types[] = {"ml.t3.medium", "ml.m5.large", "ml.m5.xlarge", "ml.c5.2xlarge"};
-      job.spec.groups = {
-          {"homogeneousCluster", types[world_.random.below(4)], uint32_t(1 + world_.random.below(3))}};
-      if (world_.random.chance(10)) job.spec.groups[0].instance_type = "ml.m5.24xlarge";  // fits nowhere
+      job.spec.groups = {{"homogeneousCluster", types[world_.random.below(4)],
+                          uint32_t(1 + world_.random.below(3))}};
+      // fits nowhere
+      if (world_.random.chance(10)) job.spec.groups[0].instance_type = "ml.m5.24xlarge";
       const bool endless = world_.random.chance(5);
       if (endless) job.spec.environment["ENDLESS"] = "1";
       job.spec.max_runtime_seconds = endless && world_.random.chance(2) ? 30 : 86400;
@@ -254,17 +261,20 @@ class Simulation {
         // These limits often end a job early, at any point of its life.
         job.spec.max_wait_seconds =
             endless || world_.random.chance(4) ? 30 + world_.random.below(300) : 86400;
-        job.spec.max_runtime_seconds = std::min(job.spec.max_runtime_seconds, *job.spec.max_wait_seconds);
+        job.spec.max_runtime_seconds =
+            std::min(job.spec.max_runtime_seconds, *job.spec.max_wait_seconds);
       } else if (world_.random.chance(3)) {
         job.spec.keep_alive_seconds = 10 + int64_t(world_.random.below(300));
       }
       if (world_.random.chance(3)) job.spec.retries_max = uint32_t(1 + world_.random.below(3));
-      if (world_.random.chance(6)) job.spec.max_pending_seconds = 20 + int64_t(world_.random.below(200));
+      if (world_.random.chance(6))
+        job.spec.max_pending_seconds = 20 + int64_t(world_.random.below(200));
       submissions_.push_back(job);
       world_.after(world_.between(0ms, 90s), [this, job] { create(job); });
       if (world_.random.chance(4))
         world_.after(world_.between(0ms, 150s), [this, key = job.key] { stop(key); });
-      if (world_.random.chance(4)) world_.after(world_.between(0ms, 90s), [this, job] { create(job); });
+      if (world_.random.chance(4))
+        world_.after(world_.between(0ms, 90s), [this, job] { create(job); });
       for (uint64_t times = world_.random.below(3); times > 0; --times)
         world_.after(world_.between(0ms, 150s), [this, key = job.key] { interrupt(key); });
       if (world_.random.chance(4))
@@ -288,15 +298,18 @@ class Simulation {
       if (world_.random.chance(4))
         world_.after(world_.between(0ms, 200s), [this, key = job.key] { stop(key); });
       if (world_.random.chance(2))
-        world_.after(world_.between(0ms, 200s), [this, key = job.key, index = world_.random.below(10)] {
-          stop({key.region, key.name + ":" + std::to_string(index)});
-        });
+        world_.after(world_.between(0ms, 200s),
+                     [this, key = job.key, index = world_.random.below(10)] {
+                       stop({key.region, key.name + ":" + std::to_string(index)});
+                     });
     }
   }
 
   // Creates the job when its queue and the jobs on which it depends exist.
   void create_in_queue(const control::CreateJob& job) {
-    const auto there = [&](const std::string& id) { return checkers_.jobs().contains({job.key.region, id}); };
+    const auto there = [&](const std::string& id) {
+      return checkers_.jobs().contains({job.key.region, id});
+    };
     const bool has_queues = resources_made_.size() == resources_.in_order.size();
     if (has_queues && std::ranges::all_of(job.spec.depends_on, there) &&
         std::ranges::all_of(job.spec.depends_on_alike, there))
@@ -313,13 +326,14 @@ class Simulation {
     world_.after(1s, [this, job] { create_in_queue(job); });
   }
 
-  // Sends a request to the server, and repeats it when the connection breaks, after which it may have taken
-  // effect or not. `answered` is called with the answer, except that `exhausted` and `unavailable` cause
-  // another try.
+  // Sends a request to the server, and repeats it when the connection breaks, after which it may
+  // have taken effect or not. `answered` is called with the answer, except that `exhausted` and
+  // `unavailable` cause another try.
   using Answered = std::function<void(const Result<Job>&)>;
   void ask(std::function<void(control::Answer)> question, Answered answered) {
     const auto again = [this, question, answered] {
-      world_.after(world_.between(500ms, 5s), [this, question, answered] { ask(question, answered); });
+      world_.after(world_.between(500ms, 5s),
+                   [this, question, answered] { ask(question, answered); });
     };
     if (!control_) return again();
     const auto open = std::make_shared<bool>(true);
@@ -327,8 +341,8 @@ class Simulation {
     in_server([=, this] {
       question([this, epoch, open, again, answered](const Result<Job>& answer) {
         if (epoch != epoch_ || !std::exchange(*open, false)) return;
-        const bool later =
-            !answer && (answer.error().kind == Kind::exhausted || answer.error().kind == Kind::unavailable);
+        const bool later = !answer && (answer.error().kind == Kind::exhausted ||
+                                       answer.error().kind == Kind::unavailable);
         if (later)
           again();
         else
@@ -344,7 +358,8 @@ class Simulation {
     ask([this, job](control::Answer answer) { control_->create_job(job, std::move(answer)); },
         [this, job](const Result<Job>& answer) {
           if (answer) {
-            world_.trace("user", "created " + job.key.name + ": job " + std::to_string(answer->number));
+            world_.trace("user",
+                         "created " + job.key.name + ": job " + std::to_string(answer->number));
             checkers_.acknowledged(*answer);
           } else {
             World::check(answer.error().kind == Kind::conflict,
@@ -368,7 +383,8 @@ class Simulation {
     ask(
         [this, key, batch](control::Answer answer) {
           if (batch)
-            control_->withdraw_job(key, domain::Withdrawn::terminated, "by hand", std::move(answer));
+            control_->withdraw_job(key, domain::Withdrawn::terminated, "by hand",
+                                   std::move(answer));
           else
             control_->stop_job(key, std::move(answer));
         },
@@ -376,7 +392,8 @@ class Simulation {
           if (answer) {
             world_.trace("user", "stopped " + key.name);
             if (!batch)
-              checkers_.stop_acknowledged(key);  // Batch leaves an ended job unchanged, without an error
+              // Batch leaves an ended job unchanged, without an error
+              checkers_.stop_acknowledged(key);
           } else {
             World::check(answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
                          "job " + key.name + " cannot be stopped: " + answer.error().message);
@@ -387,8 +404,10 @@ class Simulation {
   void interrupt(const JobKey& key) {
     control::Interruption interruption;
     interruption.notice = world_.between(0ms, 10s);
-    ask([this, key, interruption](
-            control::Answer answer) { control_->interrupt_job(key, interruption, std::move(answer)); },
+    ask(
+        [this, key, interruption](control::Answer answer) {
+          control_->interrupt_job(key, interruption, std::move(answer));
+        },
         [this, key](const Result<Job>& answer) {
           if (answer)
             world_.trace("user", "interrupted " + key.name);
@@ -401,11 +420,12 @@ class Simulation {
   // Sets a keep-alive time below the initial one, which is the longest that the checker allows.
   void keep_alive(const JobKey& key) {
     const auto seconds = int64_t(world_.random.below(10));
-    ask([this, key,
-         seconds](control::Answer answer) { control_->keep_alive(key, seconds, std::move(answer)); },
+    ask([this, key, seconds](
+            control::Answer answer) { control_->keep_alive(key, seconds, std::move(answer)); },
         [this, key](const Result<Job>& answer) {
-          World::check(answer || answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
-                       "the hosts of " + key.name + " cannot get another keep-alive time");
+          World::check(
+              answer || answer.error().kind == Kind::conflict || !checkers_.jobs().contains(key),
+              "the hosts of " + key.name + " cannot get another keep-alive time");
         });
   }
 
@@ -469,7 +489,8 @@ class Simulation {
     const auto number = std::make_shared<LinkNumber>(0);
     *number = network_.connect({[](const std::string& frame) {
                                   const auto message = wire::decode(frame);
-                                  World::check(bool(message), "a message of the server cannot be decoded");
+                                  World::check(bool(message),
+                                               "a message of the server cannot be decoded");
                                   if (!std::holds_alternative<wire::Refused>(*message))
                                     Checkers::welcomed_with_wrong_token();
                                 },
@@ -499,8 +520,8 @@ class Simulation {
       const Job* job = checkers_.durable(number->second);
       const bool never_ends =
           request.spec.environment.contains("ENDLESS") && request.spec.max_runtime_seconds > 1000;
-      const bool fits_nowhere =
-          job->state == domain::JobState::waiting && request.spec.groups[0].instance_type == "ml.m5.24xlarge";
+      const bool fits_nowhere = job->state == domain::JobState::waiting &&
+                                request.spec.groups[0].instance_type == "ml.m5.24xlarge";
       if ((never_ends || fits_nowhere || too_large(request)) &&
           (job->state == domain::JobState::waiting || job->state == domain::JobState::active))
         stop(request.key);
@@ -512,7 +533,8 @@ class Simulation {
     if (last_unfinished_.empty() && launcher_->made() + launcher_->coming() > 0)
       last_unfinished_ = "idle machines are not released";
     if (last_unfinished_.empty())
-      if (const std::string left = launcher_->left(); !left.empty()) last_unfinished_ = left + " is left";
+      if (const std::string left = launcher_->left(); !left.empty())
+        last_unfinished_ = left + " is left";
     if (last_unfinished_.empty()) {
       world_.trace("world", "is empty");
       over_ = true;
@@ -521,7 +543,8 @@ class Simulation {
     world_.after(15s, [this] { finish(); });
   }
 
-  // A gang that is too large for all machines together waits until machines are added, and none are added here.
+  // A gang that is too large for all machines together waits until machines are added, and none are
+  // added here.
   bool too_large(const control::CreateJob& request) const {
     if (settings_.scale_gangs) return false;
     std::vector<domain::Share> hosts;
@@ -532,10 +555,12 @@ class Simulation {
   }
 
   // Searches exhaustively: gangs and clusters are small here.
-  static bool fits(const std::vector<domain::Share>& hosts, size_t next, std::vector<launch::Machine>& left) {
+  static bool fits(const std::vector<domain::Share>& hosts, size_t next,
+                   std::vector<launch::Machine>& left) {
     if (next == hosts.size()) return true;
     for (launch::Machine& machine : left) {
-      if (machine.cpus < hosts[next].cpus || machine.memory_bytes < hosts[next].memory_bytes) continue;
+      if (machine.cpus < hosts[next].cpus || machine.memory_bytes < hosts[next].memory_bytes)
+        continue;
       machine.cpus -= hosts[next].cpus;
       machine.memory_bytes -= hosts[next].memory_bytes;
       const bool rest = fits(hosts, next + 1, left);

@@ -1,8 +1,9 @@
-// Simulates one seed: a cluster with its server, launcher, agents, users and faults, from an empty ledger until
-// the last job has ended.
+// Simulates one seed: a cluster with its server, launcher, agents, users and faults, from an empty
+// ledger until the last job has ended.
 //
-// The real code runs here: control, the ledger with its tables, the scheduler, the wire codec, and the
-// lifecycle of the agent. Time, random numbers, links, processes and the launcher are simulated.
+// The real code runs here: control, the ledger with its tables, the scheduler, the wire codec, and
+// the lifecycle of the agent. Time, random numbers, links, processes and the launcher are
+// simulated.
 //
 // Threads: one.
 #pragma once

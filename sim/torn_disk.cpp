@@ -58,7 +58,8 @@ struct TornDisk::Hooks {
   static int map(sqlite3_file* file, int region, int bytes, int extend, void volatile** at);
   static int lock_shared(sqlite3_file* file, int first, int count, int flags);
   static int unmap(sqlite3_file* file, int remove);
-  static int open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* file, int flags, int* flags_out);
+  static int open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* file, int flags,
+                  int* flags_out);
   static int remove(sqlite3_vfs* vfs, const char* path, int sync_directory);
   static int access(sqlite3_vfs* vfs, const char* path, int flags, int* answer);
   static int full_path(sqlite3_vfs* vfs, const char* path, int bytes, char* to);
@@ -181,7 +182,8 @@ int TornDisk::Hooks::reserved(sqlite3_file* file, int* answer) {
   return SQLITE_OK;
 }
 
-int TornDisk::Hooks::map(sqlite3_file* file, int region, int bytes, int extend, void volatile** at) {
+int TornDisk::Hooks::map(sqlite3_file* file, int region, int bytes, int extend,
+                         void volatile** at) {
   auto& regions = of(file).file->regions;
   *at = nullptr;
   while (extend && regions.size() <= size_t(region))
@@ -199,7 +201,8 @@ int TornDisk::Hooks::lock_shared(sqlite3_file* file, int first, int count, int f
       if (other != file && slots[size_t(slot)] != 0 &&
           (kind == SQLITE_SHM_EXCLUSIVE || slots[size_t(slot)] == SQLITE_SHM_EXCLUSIVE))
         return SQLITE_BUSY;
-  for (int slot = first; slot < first + count; ++slot) own[size_t(slot)] = flags & SQLITE_SHM_LOCK ? kind : 0;
+  for (int slot = first; slot < first + count; ++slot)
+    own[size_t(slot)] = flags & SQLITE_SHM_LOCK ? kind : 0;
   return SQLITE_OK;
 }
 
@@ -228,7 +231,8 @@ int TornDisk::Hooks::open(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file*
     return SQLITE_CANTOPEN;
   }
   const bool removes = path != nullptr && (flags & SQLITE_OPEN_DELETEONCLOSE) != 0;
-  auto* open = new (file) Open{{}, &disk, std::move(opened), removes ? new std::string(path) : nullptr};
+  auto* open =
+      new (file) Open{{}, &disk, std::move(opened), removes ? new std::string(path) : nullptr};
   open->base.pMethods = &kMethods;
   if (flags_out) *flags_out = flags;
   return SQLITE_OK;
@@ -253,7 +257,8 @@ TornDisk::TornDisk(World& world) : world_(world), hooks_(std::make_unique<Hooks>
   hooks_->disk = this;
   hooks_->real = sqlite3_vfs_find(nullptr);
   CHECK(hooks_->real, "SQLite has a file system of its own");
-  hooks_->ours = *hooks_->real;  // its clock and random numbers, on which the ledger does not depend
+  // its clock and random numbers, on which the ledger does not depend
+  hooks_->ours = *hooks_->real;
   sqlite3_vfs& ours = hooks_->ours;
   ours.iVersion = 2;
   ours.szOsFile = int(sizeof(Hooks::Open));

@@ -1,9 +1,9 @@
-// TornDisk is a disk in memory beneath SQLite that may lose power: any part of the unsynced writes survives, in
-// any order, and a write may be torn between sectors. Synced data survives completely.
+// TornDisk is a disk in memory beneath SQLite that may lose power: any part of the unsynced writes
+// survives, in any order, and a write may be torn between sectors. Synced data survives completely.
 //
-// While it exists, it is the default file system of SQLite, so the real ledger runs on it with its own journal.
-// After lose_power(), programs continue without noticing, but their writes have no effect: the surviving data
-// is fixed, and visible after power_on().
+// While it exists, it is the default file system of SQLite, so the real ledger runs on it with its
+// own journal. After lose_power(), programs continue without noticing, but their writes have no
+// effect: the surviving data is fixed, and visible after power_on().
 //
 // Threads: one. Lifetime: outlives all connections; one at a time.
 #pragma once
@@ -40,8 +40,9 @@ class TornDisk {
   void step();
 
   World& world_;
-  std::map<std::string, std::shared_ptr<File>> files_;  // shared with the connections that have them open
-  std::map<std::string, std::string> survivors_;        // the files after the power failure
+  // shared with the connections that have them open
+  std::map<std::string, std::shared_ptr<File>> files_;
+  std::map<std::string, std::string> survivors_;  // the files after the power failure
   bool power_lost_ = false;
   uint64_t steps_left_ = 0;
   std::unique_ptr<Hooks> hooks_;

@@ -12,7 +12,8 @@ constexpr uint64_t kTornBytes = 512;  // a sector of a disk: the largest atomic 
 
 void apply_change(const FileChange& change, std::string& content) {
   if (change.truncates) return content.resize(std::min<size_t>(content.size(), change.at));
-  if (content.size() < change.at + change.bytes.size()) content.resize(change.at + change.bytes.size());
+  if (content.size() < change.at + change.bytes.size())
+    content.resize(change.at + change.bytes.size());
   content.replace(change.at, change.bytes.size(), change.bytes);
 }
 

@@ -108,8 +108,9 @@ std::vector<control::CreateJob> some_extreme_jobs(World& world) {
     const int64_t value = kExtremes[world.random.below(std::size(kExtremes))];
     switch (world.random.below(7)) {
       case 0:
-        job.spec.groups = {
-            {"a", "ml.t3.medium", INT32_MAX}, {"b", "ml.t3.medium", INT32_MAX}, {"c", "ml.t3.medium", 2}};
+        job.spec.groups = {{"a", "ml.t3.medium", INT32_MAX},
+                           {"b", "ml.t3.medium", INT32_MAX},
+                           {"c", "ml.t3.medium", 2}};
         break;
       case 1:
         job.spec.groups.front().count = world.random.chance(2) ? 0 : UINT32_MAX;

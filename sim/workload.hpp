@@ -9,8 +9,8 @@
 
 namespace trainyard::sim {
 
-// Queues and their resources, in an order in which they can be created: "q", and in some clusters "fair", which
-// is shared by weights, and "training", a queue of service jobs with quota shares.
+// Queues and their resources, in an order in which they can be created: "q", and in some clusters
+// "fair", which is shared by weights, and "training", a queue of service jobs with quota shares.
 struct Resources {
   std::vector<batch::Resource> in_order;
   bool fair = false;
@@ -18,7 +18,8 @@ struct Resources {
 };
 Resources some_resources(World& world);
 
-// Draws arrays of Batch, none or a few, in the order of their submission: each may depend on earlier ones.
+// Draws arrays of Batch, none or a few, in the order of their submission: each may depend on
+// earlier ones.
 std::vector<control::CreateJob> some_arrays(World& world, const Resources& resources);
 // Draws service jobs, none when no queue accepts them. Each fits into its quota share.
 std::vector<control::CreateJob> some_service_jobs(World& world, const Resources& resources);
@@ -26,8 +27,8 @@ std::vector<control::CreateJob> some_service_jobs(World& world, const Resources&
 // Draws jobs of a hostile user: each has a number, or a sum of numbers, that must be rejected.
 inline constexpr const char* kHostileUser = "mallory";
 std::vector<control::CreateJob> some_extreme_jobs(World& world);
-// Returns a job as a version without overflow checks committed it: its host count is 0 in 32 bits. It must fail
-// without affecting other jobs.
+// Returns a job as a version without overflow checks committed it: its host count is 0 in 32 bits.
+// It must fail without affecting other jobs.
 reconcile::CreateJob job_of_an_earlier_version();
 
 }  // namespace trainyard::sim

@@ -1,5 +1,5 @@
-// World is the environment of a simulation: one queue of events in simulated time, one source of random
-// numbers, faults until the world is calm, and a trace for readers.
+// World is the environment of a simulation: one queue of events in simulated time, one source of
+// random numbers, faults until the world is calm, and a trace for readers.
 //
 // Threads: one.
 #pragma once
@@ -32,8 +32,8 @@ class World final : public Clock {
   World(uint64_t seed, bool tracing);
 
   SeededRandom random;
-  // Its objects have ascending addresses, so that maps by address, as the gateway's of links, have the same order in
-  // each run of a seed.
+  // Its objects have ascending addresses, so that maps by address, as the gateway's of links, have
+  // the same order in each run of a seed.
   std::pmr::monotonic_buffer_resource in_order{1 << 20};
   bool calm = false;  // no more faults
 
@@ -73,7 +73,9 @@ class World final : public Clock {
     Duration at;
     uint64_t order;
     Action action;
-    bool operator<(const Event& other) const { return at != other.at ? at > other.at : order > other.order; }
+    bool operator<(const Event& other) const {
+      return at != other.at ? at > other.at : order > other.order;
+    }
   };
   std::priority_queue<Event> events_;
   Duration elapsed_{};

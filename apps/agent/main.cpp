@@ -1,4 +1,5 @@
-// trainyard-agent runs one host of one attempt (agent/agent.hpp). The launcher starts it. This file only wires modules.
+// trainyard-agent runs one host of one attempt (agent/agent.hpp). The launcher starts it. This file
+// only wires modules.
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -41,13 +42,15 @@ namespace trainyard {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address ADDRESS "
+    "usage: trainyard-agent --order FILE --directory DIR --network-namespace PATH --address "
+    "ADDRESS "
     "--host-table FILE [--devices FILE,..] [--underlay GATEWAY/PREFIX]\n";
-// Wait at the end for acknowledgements. With the last fact the log is acknowledged too, unless the server cannot store
-// it; the agent does not wait longer for that.
+// Wait at the end for acknowledgements. With the last fact the log is acknowledged too, unless the
+// server cannot store it; the agent does not wait longer for that.
 constexpr Duration kLastDataMax = 5s;
-// Time for which a reusable host waits for another job. If one is pending, the server usually decides within
-// milliseconds, but on a busy machine within seconds; a host that ends too early must be created again.
+// Time for which a reusable host waits for another job. If one is pending, the server usually
+// decides within milliseconds, but on a busy machine within seconds; a host that ends too early
+// must be created again.
 constexpr Duration kIdleMax = 5s;
 
 struct Options {
@@ -79,8 +82,8 @@ Result<Options> read_options(int argc, char** argv) {
   return options;
 }
 
-// On SIGTERM and SIGINT the agent kills the job's processes, cleans up and exits. One thread waits for the signals;
-// they are blocked in all others.
+// On SIGTERM and SIGINT the agent kills the job's processes, cleans up and exits. One thread waits
+// for the signals; they are blocked in all others.
 class SignalWatch {
  public:
   SignalWatch() {
@@ -99,7 +102,8 @@ class SignalWatch {
       }
     });
   }
-  // Sets the agent to notify; nullptr: none. An agent that is set after the signal is notified at once.
+  // Sets the agent to notify; nullptr: none. An agent that is set after the signal is notified at
+  // once.
   void tell(agent::Agent* agent) {
     const MutexLock lock(mutex_);
     agent_ = agent;
@@ -123,8 +127,8 @@ class SignalWatch {
   std::thread thread_;
 };
 
-// Forwards an agent's facts, and calls `before_last` before the last one, so that its receiver may rely on
-// the cleanup.
+// Forwards an agent's facts, and calls `before_last` before the last one, so that its receiver may
+// rely on the cleanup.
 class LastWord final : public agent::Facts {
  public:
   LastWord(agent::Facts& facts, std::function<void()> before_last)
@@ -145,12 +149,14 @@ class LastWord final : public agent::Facts {
 constexpr size_t kSourcesBytesMax = 4 << 20;  // the logins of thousands of registries
 
 // Reads the login and the directories for the job's image from a file of the server, if it exists.
-Result<containers::ImageRights> image_rights(const domain::Image& image, const domain::JobSpec& spec) {
+Result<containers::ImageRights> image_rights(const domain::Image& image,
+                                             const domain::JobSpec& spec) {
   containers::ImageRights rights;
   const char* path = std::getenv("TRAINYARD_IMAGE_SOURCES");
   if (path == nullptr || !os::exists(path)) return rights;
   const auto sources = TRY(
-      domain::image_sources_from_json(TRY(parse_json(TRY(os::read_file(path, kSourcesBytesMax))))).in(path));
+      domain::image_sources_from_json(TRY(parse_json(TRY(os::read_file(path, kSourcesBytesMax)))))
+          .in(path));
   if (const auto* login = TRY(domain::find_login(sources, image, spec.principal, spec.role_arn)))
     rights.login = {login->host, login->username, login->password};
   rights.oci_directories = sources.oci_directories;
@@ -158,13 +164,15 @@ Result<containers::ImageRights> image_rights(const domain::Image& image, const d
 }
 
 // Unpacks the image into a directory that the hosts of a launcher share, if it names one.
-Result<agent::ReadyImage> unpack_image(const domain::Image& image, const domain::JobSpec& spec,
-                                       const std::string& own_directory,
-                                       const std::function<bool(const std::string& words)>& progress) {
+Result<agent::ReadyImage> unpack_image(
+    const domain::Image& image, const domain::JobSpec& spec, const std::string& own_directory,
+    const std::function<bool(const std::string& words)>& progress) {
   const char* shared = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
   auto unpacked = TRY(containers::unpack_image(
       domain::transport_of(image), shared != nullptr && *shared != '\0' ? shared : own_directory,
-      [&](const containers::PullProgress& how_far) { return progress(containers::format_progress(how_far)); },
+      [&](const containers::PullProgress& how_far) {
+        return progress(containers::format_progress(how_far));
+      },
       TRY(image_rights(image, spec))));
   TRY(containers::check_ids(unpacked.user_id, unpacked.group_id));
   // Locks that mark images as in use until this process ends.
@@ -187,10 +195,11 @@ std::string entry_program() {
   return os::exists(path) ? path : "";
 }
 
-// True if a host's job can fill the machine's disk: in /opt/ml, in the layer over an image, or in directories
-// of its own. Otherwise it writes to memory only.
+// True if a host's job can fill the machine's disk: in /opt/ml, in the layer over an image, or in
+// directories of its own. Otherwise it writes to memory only.
 bool writes_to_disk(const wire::Order& order) {
-  // A reused container has the /opt/ml of the order that created it, which therefore cannot be a disk per order.
+  // A reused container has the /opt/ml of the order that created it, which therefore cannot be a
+  // disk per order.
   if (order.spec.contract == domain::Contract::training) return !order.reuse_host;
   if (order.image.kind != domain::Image::Kind::machine) return true;
   const auto& volumes = order.spec.group(order.host).container_options.volumes;
@@ -198,21 +207,25 @@ bool writes_to_disk(const wire::Order& order) {
                      [](const auto& volume) { return volume.kind == domain::VolumeKind::own; });
 }
 
-// Starts to create the volume, in parallel with the handshake, which takes as long. The template for volumes of a size
-// is stored next to the images; if those are not shared, it is in the host's directory and removed after use.
-std::shared_future<Result<void>> begin_volume(const wire::Order& order, const std::string& directory) {
+// Starts to create the volume, in parallel with the handshake, which takes as long. The template
+// for volumes of a size is stored next to the images; if those are not shared, it is in the host's
+// directory and removed after use.
+std::shared_future<Result<void>> begin_volume(const wire::Order& order,
+                                              const std::string& directory) {
   const char* images = std::getenv("TRAINYARD_IMAGES_DIRECTORY");
   const bool shared = images != nullptr && *images != '\0';
-  const std::string templates = shared ? std::string(images) + ".volumes" : directory + "/templates";
+  const std::string templates =
+      shared ? std::string(images) + ".volumes" : directory + "/templates";
   const auto bytes = static_cast<uint64_t>(order.spec.volume_gib) << 30;
   const bool under_contract = order.spec.contract == domain::Contract::training;
   return std::async(std::launch::async,
                     [=]() -> Result<void> {
                       const std::string disk = directory + "/" + agent::kDisk;
-                      auto made =
-                          os::make_volume(disk, directory + "/" + agent::kVolumeFile, bytes, templates);
+                      auto made = os::make_volume(disk, directory + "/" + agent::kVolumeFile, bytes,
+                                                  templates);
                       if (made && under_contract) made = os::make_directories(disk + "/ml");
-                      if (made && under_contract) made = os::bind_beneath(disk, "ml", directory + "/ml");
+                      if (made && under_contract)
+                        made = os::bind_beneath(disk, "ml", directory + "/ml");
                       if (!shared) TRY(os::remove_all(templates));
                       return made;
                     })
@@ -248,11 +261,13 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   Clock& clock = tools.clock;
   Random& random = tools.random;
   std::shared_future<Result<void>> volume = tools.kept_volume;
-  if (!volume.valid() && writes_to_disk(order)) volume = begin_volume(order, options.place.directory);
+  if (!volume.valid() && writes_to_disk(order))
+    volume = begin_volume(order, options.place.directory);
   if (order.reuse_host) tools.kept_volume = volume;
 
   agent::Presence presence;
-  const auto spool = TRY(agent::open_spool(tools.files, options.place.directory + "/spool", clock, presence));
+  const auto spool =
+      TRY(agent::open_spool(tools.files, options.place.directory + "/spool", clock, presence));
   agent::JobKeys keys;
   objects::S3Settings store;
   store.endpoint = order.objects_endpoint;
@@ -260,7 +275,8 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   store.ca_bundle = order.egress_settings.ca_bundle;
   store.keys = [&keys] {
     const auto present = keys.get();
-    return present ? signing::Keys{present->access_key_id, present->secret_access_key, present->session_token}
+    return present ? signing::Keys{present->access_key_id, present->secret_access_key,
+                                   present->session_token}
                    : signing::Keys{};
   };
   const auto objects = TRY(objects::open_s3(std::move(store), clock));
@@ -268,15 +284,18 @@ Result<bool> carry_out(const wire::Order& order, Tools& tools) {
   agent::Agent* hearer = nullptr;  // set before the uplink starts
   agent::Uplink uplink(
       wire::hello_of(order), *spool, presence,
-      [&](net::LinkEvents events) { return net::connect_link(order.wire_address, std::move(events)); }, clock,
-      random, [&](wire::Message message) { hearer->deliver(message); }, order.issued);
+      [&](net::LinkEvents events) {
+        return net::connect_link(order.wire_address, std::move(events));
+      },
+      clock, random, [&](wire::Message message) { hearer->deliver(message); }, order.issued);
   LastWord facts(uplink, [&] {
     if (order.reuse_host && tools.kept.usable()) tools.next.offer();
   });
   agent::Dependencies world{
       *objects,
       [&](const containers::ContainerSpec& spec, int output) {
-        return order.reuse_host ? tools.kept.start(spec, output) : containers::start_container(spec, output);
+        return order.reuse_host ? tools.kept.start(spec, output)
+                                : containers::start_container(spec, output);
       },
       [&](const std::string& id, const std::string& directory) -> Result<void> {
         // A reused container is removed when the agent ends.
@@ -343,11 +362,13 @@ Result<void> run(const Options& options, Clock& clock) {
     TRY(os::remove_volume(options.place.directory + "/" + agent::kDisk,
                           options.place.directory + "/" + agent::kVolumeFile));
   }
-  // No process of this host runs any more, and nothing is mounted, so the launcher only has to remove the directory.
+  // No process of this host runs any more, and nothing is mounted, so the launcher only has to
+  // remove the directory.
   return os::write_file(options.place.directory + "/left", "", 0600);
 }
 
-// Implements `--clear-gpu DEVICE`, which GpuMarks starts as a process of its own, since a driver may hang.
+// Implements `--clear-gpu DEVICE`, which GpuMarks starts as a process of its own, since a driver
+// may hang.
 int clear_gpu(const char* device) {
   const auto cleared = containers::clear_gpu(device);
   if (!cleared) std::fprintf(stderr, "%s\n", cleared.error().message.c_str());
@@ -365,7 +386,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "trainyard-agent: %s\n%s", options.error().message.c_str(), kUsage);
     return 2;
   }
-  // A heap per thread would be used once, and its setup takes longer than all allocations of a short job.
+  // A heap per thread would be used once, and its setup takes longer than all allocations of a
+  // short job.
   ::mallopt(M_ARENA_MAX, 1);
   os::MachineClock clock;
   // The mounts of this host end with this process, however it ends.

@@ -1,4 +1,5 @@
-// trainyard-entry runs a script in its container (entry/host_run.hpp). This file only wires modules.
+// trainyard-entry runs a script in its container (entry/host_run.hpp). This file only wires
+// modules.
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,14 +23,16 @@ namespace trainyard {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank PROGRAM.. | "
+    "usage: trainyard-entry | trainyard-entry --start-on HOST COMMAND.. | trainyard-entry --rank "
+    "PROGRAM.. | "
     "trainyard-entry --init PROGRAM.. | trainyard-entry --keep\n";
 
 entry::Variables read_variables() {
   entry::Variables variables;
   for (char** each = environ; *each != nullptr; ++each) {
     const char* equals = std::strchr(*each, '=');
-    if (equals != nullptr) variables[std::string(*each, static_cast<size_t>(equals - *each))] = equals + 1;
+    if (equals != nullptr)
+      variables[std::string(*each, static_cast<size_t>(equals - *each))] = equals + 1;
   }
   return variables;
 }
@@ -45,7 +48,8 @@ contract::EntryTold take_told() {
 }
 
 int run(const std::vector<std::string>& arguments) {
-  const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
+                                      arguments.end());
   if (!arguments.empty() && arguments[0] == contract::kEntryInit) return entry::run_init(rest);
   auto variables = read_variables();
   if (!arguments.empty() && arguments[0] == "--start-on") return entry::start_on(rest);

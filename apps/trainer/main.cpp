@@ -1,7 +1,9 @@
 // trainyard-trainer runs the built-in trainer in a job, and uses and compares its models.
 //
-//   trainyard-trainer train [--base DIR]                    trains as one host of a job (default DIR: /opt/ml)
-//   trainyard-trainer predict --model DIR --csv FILE        evaluates a model [--show N: prints N images]
+//   trainyard-trainer train [--base DIR]                    trains as one host of a job (default
+//                                                           DIR: /opt/ml)
+//   trainyard-trainer predict --model DIR --csv FILE        evaluates a model [--show N: prints N
+//                                                           images]
 //   trainyard-trainer compare DIR DIR [--tolerance NUMBER]  compares the weights of two models
 #include <atomic>
 #include <csignal>
@@ -24,9 +26,11 @@ namespace {
 using namespace trainyard;
 
 constexpr std::string_view kUsage =
-    "trainyard-trainer train [--base DIR]                    train as one host of a job (default DIR: "
+    "trainyard-trainer train [--base DIR]                    train as one host of a job (default "
+    "DIR: "
     "/opt/ml)\n"
-    "trainyard-trainer predict --model DIR --csv FILE        evaluate a model [--show N: print N images]\n"
+    "trainyard-trainer predict --model DIR --csv FILE        evaluate a model [--show N: print N "
+    "images]\n"
     "trainyard-trainer compare DIR DIR [--tolerance NUMBER]  compare the weights of two models\n";
 
 std::atomic<bool> stop = false;
@@ -69,8 +73,9 @@ Result<int> train_job(const CommandLine& line) {
   const std::string arn = variable("TRAINING_JOB_ARN");
   const train::JobOptions options{line.option("base", "/opt/ml"),
                                   arn.empty() ? variable("TRAINING_JOB_NAME") : arn};
-  TRY(train::run_job(options, clock, stop,
-                     [](std::string_view text) { std::printf("%.*s\n", int(text.size()), text.data()); }));
+  TRY(train::run_job(options, clock, stop, [](std::string_view text) {
+    std::printf("%.*s\n", int(text.size()), text.data());
+  }));
   return 0;
 }
 
@@ -82,8 +87,9 @@ Result<int> predict(const CommandLine& line) {
   const auto evaluation = TRY(train::evaluate(model, table));
   const auto show = size_t(TRY(parse_int(line.option("show", "4")).in("--show")));
   if (model.image_width > 0 && show > 0) {
-    std::printf("%s",
-                train::draw_predictions(model, table, evaluation, train::first_rows(table, show)).c_str());
+    std::printf(
+        "%s",
+        train::draw_predictions(model, table, evaluation, train::first_rows(table, show)).c_str());
     const auto mistakes = train::first_mistakes(table, evaluation, show);
     if (!mistakes.empty()) {
       std::printf("wrong predictions:\n\n%s",

@@ -23,8 +23,8 @@ std::vector<campaign::MachineCapacity> capacities_of(const std::vector<launch::M
 Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config& config,
                                                             const DataDirectory& data,
                                                             const std::string& own_endpoint,
-                                                            const api::DelegatedAccess& access, Clock& clock,
-                                                            Random& random) {
+                                                            const api::DelegatedAccess& access,
+                                                            Clock& clock, Random& random) {
   campaign::Settings settings;
   settings.home = config.region;
   settings.regions = config.regions;
@@ -36,8 +36,8 @@ Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config
   own.attempts_max = kAttemptsOfApi;
   own.connect_limit = kConnectLimit;
   own.answer_limit = kAnswerLimit;
-  // Every request of a campaign goes to this server's own API, also for regions on other servers. The API
-  // authorises and records it like any other request.
+  // Every request of a campaign goes to this server's own API, also for regions on other servers.
+  // The API authorises and records it like any other request.
   settings.open_client = [own, &access, &clock](const std::string& region,
                                                 const campaign::Principal& principal) {
     auto mine = own;
@@ -57,14 +57,17 @@ Result<std::unique_ptr<campaign::Campaigns>> open_campaigns(const config::Config
     return objects::open_s3(std::move(s3), clock);
   };
   settings.authorise = [&access, home = config.region](const campaign::Principal& principal,
-                                                       std::string_view action, const std::string& resource) {
+                                                       std::string_view action,
+                                                       const std::string& resource) {
     return access.authorise(principal, action, resource, home);
   };
-  auto catalogue = config.catalogue_url.empty()
-                       ? TRY(campaign::open_sqlite_catalogue(data.file("catalogue.db"), clock))
-                       : campaign::open_postgres_catalogue(config.catalogue_url, config.catalogue_query_url);
+  auto catalogue =
+      config.catalogue_url.empty()
+          ? TRY(campaign::open_sqlite_catalogue(data.file("catalogue.db"), clock))
+          : campaign::open_postgres_catalogue(config.catalogue_url, config.catalogue_query_url);
   auto store = TRY(campaign::Store::open(data.file("campaigns.db")).in("opening the campaigns"));
-  return campaign::make_campaigns(std::move(settings), std::move(store), std::move(catalogue), clock, random);
+  return campaign::make_campaigns(std::move(settings), std::move(store), std::move(catalogue),
+                                  clock, random);
 }
 
 }  // namespace trainyard::apps

@@ -1,8 +1,8 @@
 // The clock file of a data directory holds the state that control's time needs over a restart
 // (control/control_time.hpp, docs/decisions/32).
 //
-// Threads: `keep` is callable from anywhere. Errors: none; a file that cannot be read is logged, and counts as
-// missing.
+// Threads: `keep` is callable from anywhere. Errors: none; a file that cannot be read is logged,
+// and counts as missing.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace trainyard::apps {
 
-// A longer time without an iteration means that the server was stopped, or its machine suspended. It is far longer than
-// the reconcile interval.
+// A longer time without an iteration means that the server was stopped, or its machine suspended.
+// It is far longer than the reconcile interval.
 inline constexpr Duration kUnwatchedTimeMax = 30s;
 
 // Returns the machine's boot id, the record in `path`, and a function that writes it there durably.

@@ -35,7 +35,8 @@ policy::ConfiguredKey make_key(Random& random) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   policy::ConfiguredKey key{"AKIA", ""};
   for (int i = 0; i < 16; ++i) key.id += kIdAlphabet[random.number() % kIdAlphabet.size()];
-  for (int i = 0; i < 40; ++i) key.secret += kSecretAlphabet[random.number() % kSecretAlphabet.size()];
+  for (int i = 0; i < 40; ++i)
+    key.secret += kSecretAlphabet[random.number() % kSecretAlphabet.size()];
   return key;
 }
 
@@ -52,8 +53,8 @@ Result<DataDirectory> DataDirectory::open(const std::string& path) {
   const std::string absolute = std::filesystem::canonical(path).string();
   if (::chmod(absolute.c_str(), 0700) != 0)
     return from_errno("closing the data directory " + absolute + " to others");
-  auto lock =
-      TRY(os::FileLock::take_after_death(absolute + "/lock").in("taking the data directory " + absolute));
+  auto lock = TRY(os::FileLock::take_after_death(absolute + "/lock")
+                      .in("taking the data directory " + absolute));
 
   const std::string version_file = absolute + "/VERSION";
   if (!os::exists(version_file)) {
@@ -65,9 +66,10 @@ Result<DataDirectory> DataDirectory::open(const std::string& path) {
       return corrupt("the data directory " + absolute + " has a VERSION file that says '" +
                      shorten(trim(text), 40) + "'");
     if (*version > kDataVersion)
-      return conflict("the data directory " + absolute + " was written by a newer trainyard (format " +
-                      std::to_string(*version) + ", this program knows up to " +
-                      std::to_string(kDataVersion) + "): use that program, or another --data");
+      return conflict("the data directory " + absolute +
+                      " was written by a newer trainyard (format " + std::to_string(*version) +
+                      ", this program knows up to " + std::to_string(kDataVersion) +
+                      "): use that program, or another --data");
   }
   return DataDirectory(absolute, std::move(lock));
 }
@@ -113,8 +115,9 @@ Result<std::string> DataDirectory::sealing_key(Random& random) const {
   const std::string text = TRY(os::read_file(path, kSmallFileBytesMax));
   auto key = from_hex(trim(text));
   if (!key || key->size() != signing::kSealingKeyBytes)
-    return corrupt(path + " must hold " + std::to_string(signing::kSealingKeyBytes) +
-                   " bytes in hex: restore it from a backup, or remove it and make all access keys again");
+    return corrupt(
+        path + " must hold " + std::to_string(signing::kSealingKeyBytes) +
+        " bytes in hex: restore it from a backup, or remove it and make all access keys again");
   return *std::move(key);
 }
 
@@ -131,8 +134,8 @@ Result<ServerRecord> read_server_record(const std::string& data_directory) {
   const std::string path = data_directory + "/server.json";
   const auto text = os::read_file(path, kSmallFileBytesMax);
   if (!text)
-    return not_found("no server record found in " + data_directory + ": start `trainyard serve --data " +
-                     data_directory + "` first");
+    return not_found("no server record found in " + data_directory +
+                     ": start `trainyard serve --data " + data_directory + "` first");
   const Json json = TRY(parse_json(*text).in("reading " + path));
   ServerRecord record;
   record.endpoint = TRY(string_at(json, "endpoint").in("reading " + path));

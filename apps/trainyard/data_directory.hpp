@@ -6,10 +6,12 @@
 //   sealing.key       encrypts the secret access keys in the ledger (0600)
 //   server.json       address of the running (or last) server, for `env`
 //   tls/              ca.pem and the server's certificate
-//   clients/          files for clients: endpoints.json, the SageMaker SDK's config, botocore's plugin
+//   clients/          files for clients: endpoints.json, the SageMaker SDK's config, botocore's
+//                     plugin
 //   ledger.db objects/ logs/ metrics/ images/ attempts/ agents.sock
 //
-// Threads: confined to main. Errors: conflict (another server holds it; newer version), denied, corrupt, exhausted.
+// Threads: confined to main. Errors: conflict (another server holds it; newer version), denied,
+// corrupt, exhausted.
 #pragma once
 
 #include <string>
@@ -44,13 +46,15 @@ class DataDirectory {
   // Reads the key that encrypts secrets in the ledger; generates it at the first start.
   Result<std::string> sealing_key(Random& random) const;
 
-  // Reads the identity. The first start generates the account and key, unless the config has them. The config takes
-  // precedence; its keys are not stored, so keys that are removed from it stop working.
-  Result<Identity> identity(const std::string& account, const std::vector<policy::ConfiguredKey>& keys,
-                            Random& random) const;
+  // Reads the identity. The first start generates the account and key, unless the config has them.
+  // The config takes precedence; its keys are not stored, so keys that are removed from it stop
+  // working.
+  Result<Identity> identity(const std::string& account,
+                            const std::vector<policy::ConfiguredKey>& keys, Random& random) const;
 
  private:
-  DataDirectory(std::string path, os::FileLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  DataDirectory(std::string path, os::FileLock lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;
   os::FileLock lock_;
 };

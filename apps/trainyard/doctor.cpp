@@ -26,8 +26,8 @@ std::string mark(preflight::Examination::State state) {
 }
 
 void print_findings(const std::string& data_directory) {
-  // An ordinary user's server runs in namespaces of its own, so the machine is examined from such namespaces. An
-  // error of creating them is the first finding.
+  // An ordinary user's server runs in namespaces of its own, so the machine is examined from such
+  // namespaces. An error of creating them is the first finding.
   if (!containers::is_root())
     if (auto entered = containers::enter_temporary_rootless_sandbox(); !entered)
       std::printf("%s\n", entered.error().message.c_str());
@@ -50,8 +50,9 @@ void print_uncleared_gpus(const std::string& data_directory) {
     std::printf("%s  %-22s %s is not given to jobs: its memory could not be cleared: %s\n",
                 mark(preflight::Examination::State::limited).c_str(), "GPUs", gpu.device.c_str(),
                 gpu.reason.c_str());
-    std::printf("         %-22s %s\n", "",
-                paint(Paint::dim, "reset it (nvidia-smi --gpu-reset), then remove " + gpu.mark).c_str());
+    std::printf(
+        "         %-22s %s\n", "",
+        paint(Paint::dim, "reset it (nvidia-smi --gpu-reset), then remove " + gpu.mark).c_str());
   }
 }
 

@@ -1,4 +1,5 @@
-// `trainyard doctor`: reports this machine's abilities and missing packages, and removes remains of a crash.
+// `trainyard doctor`: reports this machine's abilities and missing packages, and removes remains of
+// a crash.
 #pragma once
 
 #include <string>

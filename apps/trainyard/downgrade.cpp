@@ -27,7 +27,8 @@ Result<void> join(objects::Objects& objects, const std::string& bucket, const st
   options.headers = info.headers;
   options.metadata = info.metadata;
   options.bytes = info.bytes;
-  for (const auto& [algorithm, value] : info.checksums)  // checksums of part checksums end in "-COUNT"
+  // checksums of part checksums end in "-COUNT"
+  for (const auto& [algorithm, value] : info.checksums)
     if (value.find('-') == std::string::npos) options.checksums[algorithm] = value;
   const auto writer = TRY(objects.put(bucket, key, options));
   std::vector<char> buffer(kCopyBytes);
@@ -57,7 +58,8 @@ Result<uint64_t> join_lists(objects::Objects& objects, const std::string& direct
         const std::string path =
             directory + "/buckets/" + bucket.name + "/keys/" + objects::path_of(object.key);
         if (!TRY(is_list(path))) continue;
-        TRY(join(objects, bucket.name, object.key).in("joining s3://" + bucket.name + "/" + object.key));
+        TRY(join(objects, bucket.name, object.key)
+                .in("joining s3://" + bucket.name + "/" + object.key));
         ++joined;
       }
       query.start_after = page.next;

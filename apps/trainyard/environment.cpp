@@ -15,23 +15,26 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 std::string endpoints_json(const std::string& host_and_port) {
-  // Services that are not listed have the partition's defaults, so one entry covers them all. Clients show the listed
-  // regions in their help texts; the regular expression accepts every valid region name.
+  // Services that are not listed have the partition's defaults, so one entry covers them all.
+  // Clients show the listed regions in their help texts; the regular expression accepts every valid
+  // region name.
   Json regions = Json::object();
   for (const char* region :
-       {"us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1", "eu-west-1",
-        "eu-west-2", "eu-west-3", "eu-central-1", "eu-north-1", "eu-south-1", "ap-south-1", "ap-southeast-1",
-        "ap-southeast-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "us-local-1"})
+       {"us-east-1", "us-east-2", "us-west-1", "us-west-2", "ca-central-1", "sa-east-1",
+        "eu-west-1", "eu-west-2", "eu-west-3", "eu-central-1", "eu-north-1", "eu-south-1",
+        "ap-south-1", "ap-southeast-1", "ap-southeast-2", "ap-northeast-1", "ap-northeast-2",
+        "ap-northeast-3", "us-local-1"})
     regions[region] = {{"description", region}};
   const Json partition{
       {"partition", "aws"},
       {"partitionName", "Trainyard"},
       {"dnsSuffix", "amazonaws.com"},
       {"regionRegex", "^[a-z0-9][a-z0-9-]*$"},
-      {"defaults", {{"hostname", host_and_port}, {"protocols", {"https"}}, {"signatureVersions", {"v4"}}}},
+      {"defaults",
+       {{"hostname", host_and_port}, {"protocols", {"https"}}, {"signatureVersions", {"v4"}}}},
       {"regions", regions},
-      // s3 must list its signature versions, or old clients fall back to version 2. A client without a region
-      // uses a global endpoint.
+      // s3 must list its signature versions, or old clients fall back to version 2. A client
+      // without a region uses a global endpoint.
       {"services",
        {{"s3",
          {{"partitionEndpoint", "aws-global"},
@@ -43,8 +46,8 @@ std::string endpoints_json(const std::string& host_and_port) {
 }
 
 std::string sagemaker_yaml() {
-  // Version 2 of the SDK sends telemetry to a host of AWS and waits for the response without a timeout, which
-  // without egress is forever.
+  // Version 2 of the SDK sends telemetry to a host of AWS and waits for the response without a
+  // timeout, which without egress is forever.
   return "# For the SageMaker Python SDK, which merges the user's own config over this one.\n"
          "SchemaVersion: '1.0'\n"
          "SageMaker:\n"
@@ -95,8 +98,8 @@ std::string shell_exports(const std::string& data_directory, const ServerRecord&
       "unset AWS_SESSION_TOKEN AWS_SECURITY_TOKEN AWS_PROFILE AWS_DEFAULT_PROFILE "
       "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS "
       "AWS_USE_FIPS_ENDPOINT AWS_USE_DUALSTACK_ENDPOINT";
-  for (const char* service : {"S3", "STS", "IAM", "SAGEMAKER", "SAGEMAKER_RUNTIME", "SAGEMAKER_METRICS",
-                              "CLOUDWATCH", "CLOUDWATCH_LOGS", "BATCH", "ECR"})
+  for (const char* service : {"S3", "STS", "IAM", "SAGEMAKER", "SAGEMAKER_RUNTIME",
+                              "SAGEMAKER_METRICS", "CLOUDWATCH", "CLOUDWATCH_LOGS", "BATCH", "ECR"})
     text += std::string(" AWS_ENDPOINT_URL_") + service;
   text += "\n";
   set("AWS_ENDPOINT_URL", record.endpoint);
@@ -112,14 +115,15 @@ std::string shell_exports(const std::string& data_directory, const ServerRecord&
   set("BOTOCORE_EXPERIMENTAL__PLUGINS", std::string("trainyard=") + kBotocorePlugin);
   const std::string modules = quoted(data_directory + "/clients/python");
   text += "case \":${PYTHONPATH:-}:\" in *:" + modules +
-          ":*) ;; *) PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}\"" + modules + " ;; esac\nexport PYTHONPATH\n";
-  // Requests to this server must not use a proxy. Clients read either name, so each is copied to the other. The
-  // host is added once, however often the text is evaluated.
+          ":*) ;; *) PYTHONPATH=\"${PYTHONPATH:+$PYTHONPATH:}\"" + modules +
+          " ;; esac\nexport PYTHONPATH\n";
+  // Requests to this server must not use a proxy. Clients read either name, so each is copied to
+  // the other. The host is added once, however often the text is evaluated.
   const std::string host = quoted(record.host_and_port.substr(0, record.host_and_port.rfind(':')));
   text += ": \"${NO_PROXY:=${no_proxy:-}}\" \"${no_proxy:=$NO_PROXY}\"\n";
   for (const std::string name : {"NO_PROXY", "no_proxy"})
-    text += "case \",$" + name + ",\" in *," + host + ",*) ;; *) " + name + "=\"${" + name + ":+$" + name +
-            ",}\"" + host + " ;; esac\n";
+    text += "case \",$" + name + ",\" in *," + host + ",*) ;; *) " + name + "=\"${" + name + ":+$" +
+            name + ",}\"" + host + " ;; esac\n";
   text += "export NO_PROXY no_proxy\n";
   return text;
 }

@@ -1,10 +1,11 @@
 // `trainyard env`: prints shell exports with which unmodified AWS clients find the server.
 //
-// Clients that do not know AWS_ENDPOINT_URL (Debian 12's) find an endpoints.json on AWS_DATA_PATH, in which every
-// service of every region has this server's address. For the SageMaker SDK there are a config that disables its
-// telemetry, and a plugin of botocore: the SDK calls STS at AWS's own host in any environment, and reads endpoints.json
-// only from the home directory, where it would apply to every shell. Evaluating the text twice has no further effect;
-// evaluating another server's text replaces it.
+// Clients that do not know AWS_ENDPOINT_URL (Debian 12's) find an endpoints.json on AWS_DATA_PATH,
+// in which every service of every region has this server's address. For the SageMaker SDK there are
+// a config that disables its telemetry, and a plugin of botocore: the SDK calls STS at AWS's own
+// host in any environment, and reads endpoints.json only from the home directory, where it would
+// apply to every shell. Evaluating the text twice has no further effect; evaluating another
+// server's text replaces it.
 #pragma once
 
 #include <string>
@@ -14,17 +15,20 @@
 
 namespace trainyard::apps {
 
-// Formats the endpoints.json with which old versions of botocore send all requests to `host_and_port`.
+// Formats the endpoints.json with which old versions of botocore send all requests to
+// `host_and_port`.
 std::string endpoints_json(const std::string& host_and_port);
 
 // Formats the SageMaker SDK's config.
 std::string sagemaker_yaml();
 
-// A Python module for clients/python. With it, clients that were created for a host of AWS call this server.
+// A Python module for clients/python. With it, clients that were created for a host of AWS call
+// this server.
 inline constexpr const char* kBotocorePlugin = "trainyard_botocore_plugin";
 std::string botocore_plugin();
 
-// Formats lines for any POSIX shell: "export NAME='value'". `data_directory` holds tls/ca.pem and clients/.
+// Formats lines for any POSIX shell: "export NAME='value'". `data_directory` holds tls/ca.pem and
+// clients/.
 std::string shell_exports(const std::string& data_directory, const ServerRecord& record);
 
 }  // namespace trainyard::apps

@@ -5,7 +5,8 @@
 
 namespace trainyard::apps {
 
-Result<policy::Identities> config_identities(const config::Config& config, const std::string& account,
+Result<policy::Identities> config_identities(const config::Config& config,
+                                             const std::string& account,
                                              const std::vector<policy::ConfiguredKey>& keys) {
   policy::IdentitySeed seed = config.identities;
   for (const policy::ConfiguredKey& key : keys) seed.keys.push_back({key.id, key.secret, key.user});
@@ -19,7 +20,8 @@ void warn_of_idle_identities(const api::IdentityStore& store) {
 
 void store_key_uses(api::IdentityStore& store) {
   if (const auto written = store.write_uses(); !written)
-    log(Level::warning, "serve", "the last uses of access keys were not stored, and are tried again later",
+    log(Level::warning, "serve",
+        "the last uses of access keys were not stored, and are tried again later",
         {{"why", written.error().message}});
 }
 

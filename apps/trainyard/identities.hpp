@@ -1,5 +1,5 @@
-// Builds a snapshot of the users, roles, policies and keys of the config, which the API joins with those of
-// the ledger.
+// Builds a snapshot of the users, roles, policies and keys of the config, which the API joins with
+// those of the ledger.
 //
 // Threads: called by the main thread. Errors: invalid, naming the entry of the config.
 #pragma once
@@ -15,7 +15,8 @@
 namespace trainyard::apps {
 
 // `keys`: those of the config, or the generated one.
-Result<policy::Identities> config_identities(const config::Config& config, const std::string& account,
+Result<policy::Identities> config_identities(const config::Config& config,
+                                             const std::string& account,
                                              const std::vector<policy::ConfiguredKey>& keys);
 
 // Logs keys and users without permissions, with the line of the config that grants some.

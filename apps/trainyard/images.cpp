@@ -11,16 +11,19 @@ namespace {
 
 constexpr const char* kTrainerInside = "/opt/trainyard/bin/trainyard-trainer";
 constexpr const char* kFrameworkNote =
-    "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in the "
+    "The image is AWS's and is not pulled: the job runs on this machine's own system. [images] in "
+    "the "
     "server's config "
     "may name another one.";
 
-// AWS's framework images for training. If the machine lacks a Python module of theirs, entry reports it.
+// AWS's framework images for training. If the machine lacks a Python module of theirs, entry
+// reports it.
 constexpr const char* kFrameworks[] = {
-    "pytorch-training",       "pytorch-training-*", "tensorflow-training",     "mxnet-training",
-    "huggingface-*",          "autogluon-training", "sagemaker-pytorch*",      "sagemaker-tensorflow*",
-    "sagemaker-mxnet*",       "sagemaker-chainer*", "sagemaker-xgboost",       "sagemaker-scikit-learn",
-    "sagemaker-base-python*", "sagemaker-rl-*",     "sagemaker-distribution*",
+    "pytorch-training",       "pytorch-training-*",    "tensorflow-training",
+    "mxnet-training",         "huggingface-*",         "autogluon-training",
+    "sagemaker-pytorch*",     "sagemaker-tensorflow*", "sagemaker-mxnet*",
+    "sagemaker-chainer*",     "sagemaker-xgboost",     "sagemaker-scikit-learn",
+    "sagemaker-base-python*", "sagemaker-rl-*",        "sagemaker-distribution*",
 };
 
 }  // namespace
@@ -44,6 +47,8 @@ std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Im
   return configured;
 }
 
-std::string images_directory(const std::string& data_directory) { return data_directory + "/images"; }
+std::string images_directory(const std::string& data_directory) {
+  return data_directory + "/images";
+}
 
 }  // namespace trainyard::apps

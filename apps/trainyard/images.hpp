@@ -3,8 +3,8 @@
 //   trainyard/host      this machine's own system as a runtime
 //   trainyard/trainer   the same, with the built-in trainers; the entrypoint is trainyard-trainer
 //   pytorch-training, tensorflow-training, huggingface-*, sagemaker-xgboost, ..
-//                       AWS's framework images, which no registry offers: replaced by this machine's own system, with
-//                       a note in the job's status
+//                       AWS's framework images, which no registry offers: replaced by this
+//                       machine's own system, with a note in the job's status
 #pragma once
 
 #include <map>
@@ -15,7 +15,8 @@
 
 namespace trainyard::apps {
 
-// Adds the built-in images to `configured`, which takes precedence. `program_directory` is that of trainyard-trainer.
+// Adds the built-in images to `configured`, which takes precedence. `program_directory` is that of
+// trainyard-trainer.
 std::map<std::string, domain::Image> all_images(std::map<std::string, domain::Image> configured,
                                                 const std::string& program_directory);
 

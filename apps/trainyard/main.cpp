@@ -69,13 +69,15 @@ const std::vector<cli::Form>& operating() {
        {"ACTION"},
        {kData},
        "Check that no record of the audit log was changed.",
-       "Prints the digest of the last record: kept elsewhere, it shows later that none was cut off.",
+       "Prints the digest of the last record: kept elsewhere, it shows later that none was cut "
+       "off.",
        {"trainyard audit verify"}},
       {"downgrade",
        {},
        {kData},
        "Restore a data directory for the previous release, which rejects it otherwise.",
-       "The server must not run. The ledger becomes the copy that was made at the upgrade: jobs, queues and "
+       "The server must not run. The ledger becomes the copy that was made at the upgrade: jobs, "
+       "queues and "
        "users since "
        "then are lost. Objects stay.",
        {"trainyard downgrade"}},
@@ -96,15 +98,18 @@ std::string overview() {
   const auto add = [&](const char* title, const std::vector<cli::Form>& forms) {
     text += std::string("\n") + title + "\n";
     for (const auto& form : forms)
-      text += "  " + form.command + std::string(12 - std::min<size_t>(11, form.command.size()), ' ') +
-              form.summary + "\n";
+      text += "  " + form.command +
+              std::string(12 - std::min<size_t>(11, form.command.size()), ' ') + form.summary +
+              "\n";
   };
   add("the server", operating());
   add("jobs", cli::forms());
   return text +
-         "\n`trainyard COMMAND --help` shows options and examples. The commands about jobs call the server "
+         "\n`trainyard COMMAND --help` shows options and examples. The commands about jobs call "
+         "the server "
          "at\n"
-         "AWS_ENDPOINT_URL with the keys of the environment, as `trainyard env` prints them; where nothing "
+         "AWS_ENDPOINT_URL with the keys of the environment, as `trainyard env` prints them; where "
+         "nothing "
          "is\n"
          "set, the one of the local data directory.\n";
 }
@@ -154,8 +159,8 @@ Result<Reach> find_server(const cli::Arguments& arguments) {
 
 cli::Looks looks_of(os::Terminal& terminal) {
   const auto shape = terminal.shape();
-  return cli::looks_of({shape.output, shape.columns, shape.rows, variable("NO_COLOR"), variable("TERM"),
-                        first_of({"LC_ALL", "LC_CTYPE", "LANG"})});
+  return cli::looks_of({shape.output, shape.columns, shape.rows, variable("NO_COLOR"),
+                        variable("TERM"), first_of({"LC_ALL", "LC_CTYPE", "LANG"})});
 }
 
 Result<int> about_jobs(const cli::Arguments& arguments) {
@@ -177,15 +182,17 @@ Result<int> about_jobs(const cli::Arguments& arguments) {
   return cli::run(world, arguments);
 }
 
-// Commands that run jobs, unpack their images or remove their remains need root: on the machine, or in an ordinary
-// user's own namespaces, of which each data directory has one set.
+// Commands that run jobs, unpack their images or remove their remains need root: on the machine, or
+// in an ordinary user's own namespaces, of which each data directory has one set.
 Result<void> become_root_of_something(const cli::Arguments& arguments, const std::string& data) {
   if (containers::is_root()) return ok();
-  if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();  // it reports this itself
+  // it reports this itself
+  if (arguments.command == "doctor" && !arguments.has("--clean")) return ok();
   if (arguments.command == "env" || arguments.command == "audit") return ok();
   if (arguments.command == "scrub") return ok();  // reads with the caller's own rights
   TRY(os::make_directories(data, 0700).in("making the data directory"));
-  return containers::enter_rootless_sandbox(std::filesystem::canonical(data).string() + "/enclosure");
+  return containers::enter_rootless_sandbox(std::filesystem::canonical(data).string() +
+                                            "/enclosure");
 }
 
 constexpr int64_t kScrubMibMax = 1 << 20;  // per second: a tebibyte, more than any disk
@@ -193,21 +200,24 @@ constexpr int64_t kScrubMibMax = 1 << 20;  // per second: a tebibyte, more than 
 Result<int> scrub(const cli::Arguments& arguments, const std::string& data) {
   const auto rate = parse_int(arguments.value("--rate", "0"));
   if (!rate || *rate < 0 || *rate > kScrubMibMax)
-    return invalid("--rate must be a whole number of MiB a second, 0 to " + std::to_string(kScrubMibMax));
+    return invalid("--rate must be a whole number of MiB a second, 0 to " +
+                   std::to_string(kScrubMibMax));
   os::MachineClock clock;
   const auto terminal = os::open_terminal();
-  const bool whole =
-      TRY(apps::scrub({data, arguments.value("--bucket"), uint64_t(*rate) << 20, arguments.has("--json")},
-                      *terminal, looks_of(*terminal), clock));
+  const bool whole = TRY(apps::scrub(
+      {data, arguments.value("--bucket"), uint64_t(*rate) << 20, arguments.has("--json")},
+      *terminal, looks_of(*terminal), clock));
   return whole ? 0 : 1;
 }
 
 // Works without a server: the log may be a copy.
 Result<void> verify_audit(const std::string& action, const std::string& data) {
-  if (action != "verify") return invalid("unknown action '" + action + "': `trainyard audit verify`");
+  if (action != "verify")
+    return invalid("unknown action '" + action + "': `trainyard audit verify`");
   const auto found = TRY(observe::verify_audit_log(data + "/audit").in("verifying the audit log"));
   std::printf("%llu records in %llu files, unchanged%s%s\nlast digest: %s\n",
-              static_cast<unsigned long long>(found.records), static_cast<unsigned long long>(found.files),
+              static_cast<unsigned long long>(found.records),
+              static_cast<unsigned long long>(found.files),
               found.from_beginning ? "" : "; older files were moved away",
               found.torn ? "; the last line is not whole" : "", found.digest.c_str());
   return ok();
@@ -218,7 +228,8 @@ Result<void> downgrade(const std::string& data) {
   os::MachineRandom random;
   const auto done = TRY(apps::downgrade(std::filesystem::absolute(data).string(), clock, random));
   std::printf(
-      "the ledger is of version %lld again; what it was is in %s\n%llu objects were joined from parts\n",
+      "the ledger is of version %lld again; what it was is in %s\n%llu objects were joined from "
+      "parts\n",
       static_cast<long long>(done.ledger_version), done.kept_ledger.c_str(),
       static_cast<unsigned long long>(done.joined));
   return ok();
@@ -237,7 +248,8 @@ Result<int> operate(const cli::Arguments& arguments) {
   if (arguments.command == "audit") TRY(verify_audit(arguments.operands.front(), data));
   if (arguments.command == "env") {
     const auto record = TRY(apps::read_server_record(data));
-    std::fputs(apps::shell_exports(std::filesystem::absolute(data).string(), record).c_str(), stdout);
+    std::fputs(apps::shell_exports(std::filesystem::absolute(data).string(), record).c_str(),
+               stdout);
   }
   return 0;
 }

@@ -45,7 +45,8 @@ void write_scrub(PrometheusText& text, const std::string& data_directory) {
   if (!last) return;
   gauge(text, "trainyard_scrub_broken_objects", "Broken objects that the last scrub found.",
         double(last->broken));
-  gauge(text, "trainyard_scrub_objects", "Objects that the last scrub read.", double(last->objects));
+  gauge(text, "trainyard_scrub_objects", "Objects that the last scrub read.",
+        double(last->objects));
   gauge(text, "trainyard_scrub_end_seconds", "When the last scrub ended.", to_seconds(last->at));
 }
 
@@ -63,10 +64,12 @@ std::string MetricsEndpoint::text() const {
 
   const net::HttpServer::Load load = sources_.front.load();
   gauge(text, "trainyard_connections", "Open connections to the API.", double(load.connections));
-  gauge(text, "trainyard_streams_running", "Requests that have a thread of the pool, or the next free one.",
+  gauge(text, "trainyard_streams_running",
+        "Requests that have a thread of the pool, or the next free one.",
         double(load.streams_running));
   gauge(text, "trainyard_streams_waiting",
-        "Requests that wait since their principal uses its share of threads.", double(load.streams_waiting));
+        "Requests that wait since their principal uses its share of threads.",
+        double(load.streams_waiting));
 
   text.begin(kCommit, "histogram", "Time of one commit of the ledger.");
   text.histogram(kCommit, {}, sources_.loops.commit_seconds);
@@ -76,7 +79,8 @@ std::string MetricsEndpoint::text() const {
   std::error_code error;
   const auto space = std::filesystem::space(sources_.data_directory, error);
   if (!error) {
-    gauge(text, kDiskFree, "Free bytes of the data directory's file system.", double(space.available));
+    gauge(text, kDiskFree, "Free bytes of the data directory's file system.",
+          double(space.available));
     gauge(text, kDiskSize, "Size of the data directory's file system.", double(space.capacity));
   }
   write_objects(text, sources_.objects);
@@ -88,7 +92,8 @@ net::Handler::Choice MetricsEndpoint::choose(const net::RequestHead& head) {
   // This endpoint exists only while the API is open.
   if (auto answer = answer_probe(head, "")) return {.refusal = std::move(*answer)};
   if (head.path() != "/metrics") return {.refusal = net::Response{404, {}, "see /metrics\n"}};
-  if (head.method != "GET") return {.refusal = net::Response{405, {}, "only GET is answered here\n"}};
+  if (head.method != "GET")
+    return {.refusal = net::Response{405, {}, "only GET is answered here\n"}};
   return {.intake = net::Intake::blocking, .body_bytes_max = 0};
 }
 

@@ -1,5 +1,6 @@
-// Exports the server's own metrics to Prometheus, on an address of its own (server.metrics_listen of the config): GET
-// /metrics, /healthz and /readyz, without signatures. The API's port does not export them, since jobs reach it.
+// Exports the server's own metrics to Prometheus, on an address of its own (server.metrics_listen
+// of the config): GET /metrics, /healthz and /readyz, without signatures. The API's port does not
+// export them, since jobs reach it.
 //
 // Threads: callable from anywhere. Lifetime: all sources outlive it. Errors: none.
 #pragma once

@@ -42,8 +42,8 @@ Result<void> pull(const PullOptions& options) {
   config::Config config;
   if (!options.config_file.empty()) config = TRY(config::read_config(options.config_file));
   if (const auto present = domain::present_image_name(options.image); present != options.image)
-    std::fprintf(stderr, "trainyard: the image name %s is deprecated: use %s\n", options.image.c_str(),
-                 std::string(present).c_str());
+    std::fprintf(stderr, "trainyard: the image name %s is deprecated: use %s\n",
+                 options.image.c_str(), std::string(present).c_str());
   const auto image =
       TRY(domain::resolve_image(all_images(config.images, os::program_directory()), options.image));
   if (image.kind == domain::Image::Kind::machine) {
@@ -51,11 +51,12 @@ Result<void> pull(const PullOptions& options) {
     return {};
   }
   ProgressLine line;
-  const auto unpacked =
-      TRY(containers::unpack_image(domain::transport_of(image), images_directory(options.data_directory),
-                                   [&](const containers::PullProgress& progress) { return line(progress); }));
+  const auto unpacked = TRY(containers::unpack_image(
+      domain::transport_of(image), images_directory(options.data_directory),
+      [&](const containers::PullProgress& progress) { return line(progress); }));
   line.end();
-  std::printf("%s is ready: %s\n", paint(Paint::bold, options.image).c_str(), unpacked.digest.c_str());
+  std::printf("%s is ready: %s\n", paint(Paint::bold, options.image).c_str(),
+              unpacked.digest.c_str());
   return {};
 }
 

@@ -84,7 +84,8 @@ std::string text_of(const objects::ScrubReport& report, const cli::Looks& looks)
     rows.push_back({{cli::harmless(looks, one.bucket)},
                     {cli::harmless(looks, one.key)},
                     {cli::harmless(looks, one.why), cli::Paint::red}});
-  if (!rows.empty()) text += cli::table(looks, {{"BUCKET"}, {"KEY"}, {"REASON", false, 20}}, rows) + "\n";
+  if (!rows.empty())
+    text += cli::table(looks, {{"BUCKET"}, {"KEY"}, {"REASON", false, 20}}, rows) + "\n";
   if (report.broken_not_named > 0)
     text += "and " + std::to_string(report.broken_not_named) + " more broken objects\n";
   text += std::to_string(report.objects) + " objects, " + human_bytes(report.bytes) + ", " +
@@ -98,11 +99,13 @@ std::string text_of(const objects::ScrubReport& report, const cli::Looks& looks)
 std::string file_of(const std::string& data_directory) { return data_directory + "/scrub.json"; }
 
 // Stores the counts, for the server's metrics.
-Result<void> keep(const std::string& data_directory, const objects::ScrubReport& report, Instant now) {
+Result<void> keep(const std::string& data_directory, const objects::ScrubReport& report,
+                  Instant now) {
   const Json json{{"at_ms", to_milliseconds(now)},
                   {"objects", report.objects},
                   {"broken", report.broken.size() + report.broken_not_named}};
-  return os::write_file_durably(file_of(data_directory), dump(json)).in("keeping the result of the scrub");
+  return os::write_file_durably(file_of(data_directory), dump(json))
+      .in("keeping the result of the scrub");
 }
 
 }  // namespace
@@ -126,7 +129,8 @@ Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cl
   auto report = objects::scrub_directory(options.data_directory + "/objects", settings);
   pace.end();
   if (!report) return std::move(report).error();
-  if (!report->whole) return cancelled("interrupted after " + std::to_string(report->objects) + " objects");
+  if (!report->whole)
+    return cancelled("interrupted after " + std::to_string(report->objects) + " objects");
   if (options.bucket.empty()) TRY(keep(options.data_directory, *report, clock.now()));
   TRY(terminal.write(options.json ? json_of(*report) : text_of(*report, looks)));
   return report->broken.empty();

@@ -23,8 +23,8 @@ struct ScrubOptions {
 Result<bool> scrub(const ScrubOptions& options, os::Terminal& terminal, const cli::Looks& looks,
                    Clock& clock);
 
-// The counts of the last complete scrub of all buckets. There are none if no scrub was completed, or if its file cannot
-// be read.
+// The counts of the last complete scrub of all buckets. There are none if no scrub was completed,
+// or if its file cannot be read.
 struct LastScrub {
   Instant at;
   uint64_t objects = 0;

@@ -54,16 +54,18 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr Duration kStopGrace = 5s;            // for requests in progress
-constexpr timespec kUsesInterval{300, 0};      // between writes of the last uses of keys
-constexpr int kUpkeepIntervals = 12;           // an hour: logs and metrics age by days, images by hours
+constexpr Duration kStopGrace = 5s;        // for requests in progress
+constexpr timespec kUsesInterval{300, 0};  // between writes of the last uses of keys
+// an hour: logs and metrics age by days, images by hours
+constexpr int kUpkeepIntervals = 12;
 constexpr Duration kCredentialsLifetime = 1h;  // as sessions of roles on AWS
 // For connections and agents' links; less if the machine allows less.
 constexpr rlim_t kOpenFilesWanted = 65536;
 
 constexpr size_t kMetricsConnectionsMax = 64;  // Prometheus, and probes
 
-// Ends the process for an internal reason: keeps the first one, and wakes the main thread, which waits for signals.
+// Ends the process for an internal reason: keeps the first one, and wakes the main thread, which
+// waits for signals.
 class Ending {
  public:
   void because(const std::string& why) {
@@ -82,7 +84,8 @@ class Ending {
   std::optional<std::string> why_ GUARDED_BY(mutex_);
 };
 
-// Blocks signals before any thread starts, so that no thread is interrupted; the main thread waits for them.
+// Blocks signals before any thread starts, so that no thread is interrupted; the main thread waits
+// for them.
 sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -99,11 +102,11 @@ void raise_open_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Result<std::unique_ptr<objects::Objects>> open_objects(const config::Config& config,
-                                                       const DataDirectory& data,
-                                                       const objects::DirectorySettings& settings_here,
-                                                       Clock& clock, Random& random) {
-  if (!config.objects) return objects::open_directory(data.file("objects"), clock, random, settings_here);
+Result<std::unique_ptr<objects::Objects>> open_objects(
+    const config::Config& config, const DataDirectory& data,
+    const objects::DirectorySettings& settings_here, Clock& clock, Random& random) {
+  if (!config.objects)
+    return objects::open_directory(data.file("objects"), clock, random, settings_here);
   const config::ExternalObjects& external = *config.objects;
   objects::S3Settings settings;
   settings.endpoint = external.endpoint;
@@ -128,18 +131,20 @@ void keep_up(observe::Logs& logs, observe::Metrics& metrics, objects::Objects& o
           {{"of", what}, {"why", done.error().message}});
 }
 
-// Renews a certificate that is about to expire; new connections use it. Reads the files in any case, since another
-// program may have renewed them.
-void renew_certificate(const std::string& directory, const std::vector<std::string>& names, Instant now,
-                       net::HttpServer& server) {
+// Renews a certificate that is about to expire; new connections use it. Reads the files in any
+// case, since another program may have renewed them.
+void renew_certificate(const std::string& directory, const std::vector<std::string>& names,
+                       Instant now, net::HttpServer& server) {
   auto renewed = net::ensure_certificates(directory, names, now);
-  const Result<void> taken = renewed ? server.renew_certificate() : Result<void>(std::move(renewed).error());
+  const Result<void> taken =
+      renewed ? server.renew_certificate() : Result<void>(std::move(renewed).error());
   if (!taken)
     log(Level::error, "serve", "renewing the server's certificate failed, and is tried again later",
         {{"why", taken.error().message}});
 }
 
-Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen, net::Handler& handler) {
+Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen,
+                                                       net::Handler& handler) {
   net::HttpSettings settings;
   settings.listen = listen;
   settings.io_threads = 1;
@@ -148,7 +153,8 @@ Result<std::unique_ptr<net::HttpServer>> serve_metrics(const std::string& listen
   return net::serve_http(settings, handler).in("listening for Prometheus on " + listen);
 }
 
-// Writes the model of Trainyard's own operations for clients: `aws trainyard interrupt-training-job`.
+// Writes the model of Trainyard's own operations for clients: `aws trainyard
+// interrupt-training-job`.
 Result<void> write_own_model(const DataDirectory& data) {
   const std::string path = data.file("clients/" + std::string(api::shapes::trainyard::kModelPath));
   TRY(os::make_directories(path.substr(0, path.rfind('/'))));
@@ -159,13 +165,15 @@ void report_rootless() {
   if (!containers::in_rootless_sandbox()) return;
   const std::string missing = containers::why_no_egress();
   log(Level::info, "serve",
-      "works as an ordinary user, in namespaces of its own; trainyard doctor says what this withholds",
+      "works as an ordinary user, in namespaces of its own; trainyard doctor says what this "
+      "withholds",
       {{"egress", missing.empty() ? "slirp4netns" : "none: " + missing}});
 }
 
 void report_reload(const Result<config::Config>& fresh) {
   if (!fresh)
-    return log(Level::error, "serve", "the config was not taken over", {{"why", fresh.error().message}});
+    return log(Level::error, "serve", "the config was not taken over",
+               {{"why", fresh.error().message}});
   log(Level::info, "serve",
       "took over the machines, quotas, rate limits, keys, users, roles and peers of the config",
       {{"machines", std::to_string(fresh->machines.size())},
@@ -187,7 +195,8 @@ void greet(const ServerRecord& record, const DataDirectory& data, const config::
 }
 
 // Returns the keys of the config, or the generated one.
-Result<std::vector<policy::ConfiguredKey>> keys_of(const DataDirectory& data, const config::Config& fresh,
+Result<std::vector<policy::ConfiguredKey>> keys_of(const DataDirectory& data,
+                                                   const config::Config& fresh,
                                                    const Identity& identity, Random& random) {
   return TRY(data.identity(identity.account, fresh.access_keys, random)).keys;
 }
@@ -204,7 +213,8 @@ Result<void> write_client_files(const DataDirectory& data, const std::string& re
 
 // Issues keys of a job's role, for one attempt.
 gateway::IssueCredentials credentials_of(const Identity& identity, Random& random) {
-  return [&identity, &random](const domain::Job& job, const domain::AttemptId& attempt, Instant now) {
+  return [&identity, &random](const domain::Job& job, const domain::AttemptId& attempt,
+                              Instant now) {
     const api::RoleSession session{.role_arn = job.spec.role_arn,
                                    .session_name = "SageMaker-" + attempt.text(),
                                    .job_region = job.key.region,
@@ -214,14 +224,17 @@ gateway::IssueCredentials credentials_of(const Identity& identity, Random& rando
                                    .person = job.spec.principal};
     const auto keys =
         api::issue_keys(identity.temporary_key_secret, session, now, kCredentialsLifetime, random);
-    return wire::Credentials{keys.access_key_id, keys.secret_access_key, keys.session_token, keys.expires};
+    return wire::Credentials{keys.access_key_id, keys.secret_access_key, keys.session_token,
+                             keys.expires};
   };
 }
 
 Result<void> write_image_sources(const config::Config& config, const DataDirectory& data) {
   const domain::ImageSources sources{
-      config.registry_logins, config.image_policy.oci_directories.value_or(std::vector<std::string>())};
-  return os::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)), 0600);
+      config.registry_logins,
+      config.image_policy.oci_directories.value_or(std::vector<std::string>())};
+  return os::write_file_durably(launch::image_sources_file(data.path()), dump(to_json(sources)),
+                                0600);
 }
 
 // The stored data; each member outlives the parts that write to it.
@@ -234,18 +247,20 @@ struct Storage {
 };
 
 Result<Storage> open_storage(const config::Config& config, const DataDirectory& data,
-                             const ReloadableSettings& reloadable, const CheckDiskSpace& check_disk_space,
-                             Clock& clock, Random& random) {
+                             const ReloadableSettings& reloadable,
+                             const CheckDiskSpace& check_disk_space, Clock& clock, Random& random) {
   Storage storage;
-  storage.ledger =
-      TRY(ledger::open_sqlite(data.file("ledger.db"), ledger::kCommandsMax, nullptr, control::check_resource)
-              .in("opening the ledger"));
+  storage.ledger = TRY(ledger::open_sqlite(data.file("ledger.db"), ledger::kCommandsMax, nullptr,
+                                           control::check_resource)
+                           .in("opening the ledger"));
   observe::LogSettings log_settings;
   log_settings.retention = config.log_retention;
   log_settings.check_disk_space = check_disk_space;
-  storage.logs = TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
+  storage.logs =
+      TRY(observe::open_logs(data.file("logs"), clock, log_settings).in("opening the logs"));
   storage.metrics = TRY(observe::open_metrics(data.file("metrics")).in("opening the metrics"));
-  storage.audit = TRY(observe::open_audit_log(data.file("audit"), config.audit).in("opening the audit log"));
+  storage.audit =
+      TRY(observe::open_audit_log(data.file("audit"), config.audit).in("opening the audit log"));
   storage.objects = TRY(open_objects(config, data,
                                      {.check_disk_space = check_disk_space,
                                       .quotas = [&] { return reloadable.storage_quotas(); }},
@@ -254,18 +269,22 @@ Result<Storage> open_storage(const config::Config& config, const DataDirectory& 
   return storage;
 }
 
-// Reads the configuration again and applies those settings that may change at run time. An error changes nothing.
+// Reads the configuration again and applies those settings that may change at run time. An error
+// changes nothing.
 Result<config::Config> reload(const std::string& config_file, const DataDirectory& data,
                               const Identity& identity, api::IdentityStore& identity_store,
-                              ReloadableSettings& reloadable, ServerRecord& record, Random& random) {
+                              ReloadableSettings& reloadable, ServerRecord& record,
+                              Random& random) {
   config::Config fresh = TRY(config::read_config(config_file));
-  // Keys that were removed from the configuration stop working. Without any, the generated key is valid.
+  // Keys that were removed from the configuration stop working. Without any, the generated key is
+  // valid.
   const auto keys = TRY(keys_of(data, fresh, identity, random));
   identity_store.take(TRY(config_identities(fresh, identity.account, keys)));
   warn_of_idle_identities(identity_store);
   record.key = keys.front();
   if (const auto written = write_server_record(data.path(), record); !written)
-    log(Level::error, "serve", "the server's record was not written", {{"why", written.error().message}});
+    log(Level::error, "serve", "the server's record was not written",
+        {{"why", written.error().message}});
   reloadable.take(fresh);
   return fresh;
 }
@@ -301,23 +320,27 @@ Result<void> serve(const ServeOptions& options) {
   auto data = TRY(DataDirectory::open(options.data_directory));
   Identity identity = TRY(data.identity(config.account_id, config.access_keys, random));
   const auto images = all_images(config.images, os::program_directory());
-  const DiskReserve reserve(reserve_of(config, data.path()), [&] { return os::free_bytes(data.path()); });
+  const DiskReserve reserve(reserve_of(config, data.path()),
+                            [&] { return os::free_bytes(data.path()); });
   const CheckDiskSpace check_disk_space = [&] { return reserve.check(); };
   ReloadableSettings reloadable(config);
-  const Storage storage = TRY(open_storage(config, data, reloadable, check_disk_space, clock, random));
+  const Storage storage =
+      TRY(open_storage(config, data, reloadable, check_disk_space, clock, random));
   observe::Logs& logs = *storage.logs;
   observe::Metrics& metrics = *storage.metrics;
   objects::Objects& objects = *storage.objects;
 
-  // The port must be known before the first order is written, so the server listens before the API is open.
+  // The port must be known before the first order is written, so the server listens before the API
+  // is open.
   const Listening listening = listening_of(config);
-  const auto certificates = TRY(net::ensure_certificates(data.file("tls"), listening.names, clock.now())
-                                    .in("making the server's certificate"));
+  const auto certificates =
+      TRY(net::ensure_certificates(data.file("tls"), listening.names, clock.now())
+              .in("making the server's certificate"));
   TRY(write_image_sources(config, data));
   auto launcher = TRY(launch::make_local(local_settings_of(config, data, reloadable), clock)
                           .in("preparing this machine to launch jobs"));
-  auto control_settings = TRY(
-      control_settings_of(config, data, identity.account, images, reloadable, check_disk_space, clock.now()));
+  auto control_settings = TRY(control_settings_of(config, data, identity.account, images,
+                                                  reloadable, check_disk_space, clock.now()));
   Ending ending;
   LateHandler late_handler(random);
   control_settings.ledger_failed = [&](const std::string& why) {
@@ -330,15 +353,19 @@ Result<void> serve(const ServeOptions& options) {
   auto server = TRY(net::serve_http(http, late_handler).in("listening on " + config.listen));
 
   // Agents are on this machine.
-  const std::string reachable = (listening.host == "0.0.0.0" ? std::string("127.0.0.1") : listening.host) +
-                                ":" + std::to_string(server->port());
+  const std::string reachable =
+      (listening.host == "0.0.0.0" ? std::string("127.0.0.1") : listening.host) + ":" +
+      std::to_string(server->port());
   control_settings.api_address = reachable;
   control_settings.objects_endpoint = "http://" + reachable;
-  auto control = TRY(control::make_control(control_settings, *storage.ledger, *launcher, logs, clock, random)
-                         .in("reading the ledger"));
+  auto control =
+      TRY(control::make_control(control_settings, *storage.ledger, *launcher, logs, clock, random)
+              .in("reading the ledger"));
   api::IdentityStore identity_store(*control, TRY(data.sealing_key(random)),
-                                    TRY(config_identities(config, identity.account, identity.keys)), random);
-  api::Settings api_settings = api_settings_of(config, identity, *control, reloadable, check_disk_space);
+                                    TRY(config_identities(config, identity.account, identity.keys)),
+                                    random);
+  api::Settings api_settings =
+      api_settings_of(config, identity, *control, reloadable, check_disk_space);
   api_settings.identities = [&] { return identity_store.snapshot(); };
   api_settings.key_used = [&](std::string_view key, Instant at, std::string_view region,
                               std::string_view service) {
@@ -347,16 +374,17 @@ Result<void> serve(const ServeOptions& options) {
   warn_of_idle_identities(identity_store);
   auto agents = gateway::make_agents(*control, logs, metrics, clock, config.stop_grace,
                                      credentials_of(identity, random));
-  auto listener =
-      TRY(net::listen_links(control_settings.wire_address, agents->events()).in("listening for agents"));
+  auto listener = TRY(net::listen_links(control_settings.wire_address, agents->events())
+                          .in("listening for agents"));
   const std::string own_endpoint = (listening.plain_http ? "http://" : "https://") + reachable;
-  const api::DelegatedAccess access(api_settings, {*control, logs, metrics, objects, clock, random});
+  const api::DelegatedAccess access(api_settings,
+                                    {*control, logs, metrics, objects, clock, random});
   auto campaigns = TRY(open_campaigns(config, data, own_endpoint, access, clock, random));
   api::RequestStatistics statistics;
   auto api = api::make_api(api_settings,
                            {*control, logs, metrics, objects, clock, random, &agents->shells(),
-                            [&](domain::JobNumber job) { return agents->progress(job); }, campaigns.get(),
-                            &statistics, &identity_store},
+                            [&](domain::JobNumber job) { return agents->progress(job); },
+                            campaigns.get(), &statistics, &identity_store},
                            storage.audit.get());
 
   ServerRecord record{own_endpoint, reachable, config.region, "", identity.keys.front()};
@@ -374,7 +402,9 @@ Result<void> serve(const ServeOptions& options) {
   report_rootless();
   log(Level::info, "serve", "ready", {{"endpoint", record.endpoint}, {"data", data.path()}});
 
-  const auto renew = [&] { renew_certificate(data.file("tls"), listening.names, clock.now(), *server); };
+  const auto renew = [&] {
+    renew_certificate(data.file("tls"), listening.names, clock.now(), *server);
+  };
   const auto upkeep = [&] {
     renew();
     keep_up(logs, metrics, objects, images_directory(data.path()), config, clock.now());
@@ -383,9 +413,10 @@ Result<void> serve(const ServeOptions& options) {
   wait_for_end(
       signals, [&] { store_key_uses(identity_store); }, upkeep,
       [&] {
-        const auto fresh = options.config_file.empty() ? Result<config::Config>(config)
-                                                       : reload(options.config_file, data, identity,
-                                                                identity_store, reloadable, record, random);
+        const auto fresh = options.config_file.empty()
+                               ? Result<config::Config>(config)
+                               : reload(options.config_file, data, identity, identity_store,
+                                        reloadable, record, random);
         report_reload(fresh);
         renew();
       });

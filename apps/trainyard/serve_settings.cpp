@@ -14,7 +14,8 @@
 namespace trainyard::apps {
 namespace {
 
-constexpr uint64_t kDiskReserveBytes = uint64_t{256} << 20;  // the ledger of some hundred thousand jobs
+// the ledger of some hundred thousand jobs
+constexpr uint64_t kDiskReserveBytes = uint64_t{256} << 20;
 
 bool is_loopback(const std::string& host) {
   return host.starts_with("127.") || host == "localhost" || host == "[::1]";
@@ -31,7 +32,8 @@ Result<reconcile::Spot> read_spot(const config::Config& config, Instant start) {
   spot.interruptions_per_host_hour = config.spot_interruptions_per_host_hour;
   spot.seed = uint64_t(config.spot_seed);
   if (config.spot_trace_file.empty()) return spot;
-  const std::string text = TRY(os::read_file(config.spot_trace_file).in("reading spot.trace of the config"));
+  const std::string text =
+      TRY(os::read_file(config.spot_trace_file).in("reading spot.trace of the config"));
   spot.trace = TRY(reconcile::parse_trace(text, start).in(config.spot_trace_file));
   return spot;
 }
@@ -63,7 +65,8 @@ Listening listening_of(const config::Config& config) {
   listening.plain_http = is_loopback(listening.host) || config.allow_plain_http_from_other_machines;
   auto& names = listening.names = {"127.0.0.1", "169.254.170.2", "localhost", machine_name()};
   const std::string& host = listening.host;
-  if (host != "0.0.0.0" && host != "[::]" && std::find(names.begin(), names.end(), host) == names.end())
+  if (host != "0.0.0.0" && host != "[::]" &&
+      std::find(names.begin(), names.end(), host) == names.end())
     names.push_back(host);
   names.insert(names.end(), config.certificate_names.begin(), config.certificate_names.end());
   return listening;
@@ -90,8 +93,9 @@ launch::LocalSettings local_settings_of(const config::Config& config, const Data
   return settings;
 }
 
-Result<control::Settings> control_settings_of(const config::Config& config, const DataDirectory& data,
-                                              const std::string& account, const Images& images,
+Result<control::Settings> control_settings_of(const config::Config& config,
+                                              const DataDirectory& data, const std::string& account,
+                                              const Images& images,
                                               const ReloadableSettings& reloadable,
                                               const CheckDiskSpace& check_disk_space, Instant now) {
   control::Settings settings;

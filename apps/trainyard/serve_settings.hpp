@@ -1,6 +1,7 @@
 // Makes the settings of the server's parts from the configuration.
 //
-// Threads: ReloadableSettings is callable from anywhere; the functions are pure, except those that read files.
+// Threads: ReloadableSettings is callable from anywhere; the functions are pure, except those that
+// read files.
 // Lifetime: the arguments outlive the settings, which refer to them.
 #pragma once
 
@@ -59,8 +60,8 @@ struct Listening {
 };
 Listening listening_of(const config::Config& config);
 
-// Returns the bytes that jobs, objects and logs leave free for the ledger. On a small disk, as in tests and appliances,
-// the reserve is smaller, so that most of the space is for users.
+// Returns the bytes that jobs, objects and logs leave free for the ledger. On a small disk, as in
+// tests and appliances, the reserve is smaller, so that most of the space is for users.
 uint64_t reserve_of(const config::Config& config, const std::string& directory);
 
 launch::LocalSettings local_settings_of(const config::Config& config, const DataDirectory& data,
@@ -68,14 +69,17 @@ launch::LocalSettings local_settings_of(const config::Config& config, const Data
 
 using Images = std::map<std::string, domain::Image>;
 
-// Does not set the addresses of the API and of the object store, which are known after the server listens.
+// Does not set the addresses of the API and of the object store, which are known after the server
+// listens.
 // Errors: those of the network pool, and of the file with spot interruptions.
-Result<control::Settings> control_settings_of(const config::Config& config, const DataDirectory& data,
-                                              const std::string& account, const Images& images,
+Result<control::Settings> control_settings_of(const config::Config& config,
+                                              const DataDirectory& data, const std::string& account,
+                                              const Images& images,
                                               const ReloadableSettings& reloadable,
                                               const CheckDiskSpace& check_disk_space, Instant now);
 
-// Does not set the identities, which are in control's records. Lifetime: `control` outlives the settings.
+// Does not set the identities, which are in control's records. Lifetime: `control` outlives the
+// settings.
 api::Settings api_settings_of(const config::Config& config, const Identity& identity,
                               control::Control& control, const ReloadableSettings& reloadable,
                               const CheckDiskSpace& check_disk_space);

@@ -1,5 +1,6 @@
-// Measures the throughput of the ledger: commands committed in groups, as control does under load, next to the same commands
-// committed one by one. Durability is equal: one fsync per group, or one per command.
+// Measures the throughput of the ledger: commands committed in groups, as control does under load,
+// next to the same commands committed one by one. Durability is equal: one fsync per group, or one
+// per command.
 //
 //   commit_ledger DIRECTORY      prints a line of JSON for each round
 
@@ -38,8 +39,8 @@ Result<double> commands_per_second(const std::string& path, uint64_t group) {
     ledger::Batch batch;
     for (uint64_t i = 0; i < group; ++i, ++sequence) {
       domain::Job one = job(sequence);
-      batch.commands.push_back(
-          {sequence, clock.now(), "create", Json{{"job", one.key.name}, {"request", one.spec.request}}});
+      batch.commands.push_back({sequence, clock.now(), "create",
+                                Json{{"job", one.key.name}, {"request", one.spec.request}}});
       batch.jobs.push_back(std::move(one));
     }
     TRY(ledger->commit(batch));
@@ -50,13 +51,14 @@ Result<double> commands_per_second(const std::string& path, uint64_t group) {
 Result<void> main_of(const std::string& directory) {
   for (int round = 0; round < kRounds; ++round) {
     for (const uint64_t group : {kGroup, uint64_t(1)}) {
-      const std::string path = directory + "/" + std::to_string(round) + "-" + std::to_string(group);
+      const std::string path =
+          directory + "/" + std::to_string(round) + "-" + std::to_string(group);
       TRY(os::make_directories(path));
       const double rate = TRY(commands_per_second(path + "/ledger.db", group));
-      std::printf(
-          "%s\n",
-          dump(Json{{"side", group == 1 ? "peer" : "ours"}, {"round", round}, {"commands_per_second", rate}})
-              .c_str());
+      std::printf("%s\n", dump(Json{{"side", group == 1 ? "peer" : "ours"},
+                                    {"round", round},
+                                    {"commands_per_second", rate}})
+                              .c_str());
     }
   }
   return {};

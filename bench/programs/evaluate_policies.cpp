@@ -1,5 +1,5 @@
-// Measures policy evaluation next to the slow reference of policy's tests, interleaved in the same run: a request of a user
-// with nine identity policies and a bucket policy, as in a typical team.
+// Measures policy evaluation next to the slow reference of policy's tests, interleaved in the same
+// run: a request of a user with nine identity policies and a bucket policy, as in a typical team.
 //
 //   evaluate_policies     prints two lines of JSON for each round: the time of one evaluation
 #include <time.h>
@@ -58,18 +58,21 @@ void run() {
   std::vector<std::shared_ptr<const policy::Policy>> owned;
   for (const std::string_view json : {kHome, kTeam, kGuard})
     owned.push_back(parse(json, policy::PolicyKind::identity));
-  for (const char* name : {"AWSBatchFullAccess", "AmazonSageMakerFullAccess", "CloudWatchLogsFullAccess",
-                           "CloudWatchFullAccess", "IAMReadOnlyAccess", "AmazonS3ReadOnlyAccess"})
-    owned.push_back(policy::find_managed_policy(std::string("arn:aws:iam::aws:policy/") + name)->policy);
+  for (const char* name :
+       {"AWSBatchFullAccess", "AmazonSageMakerFullAccess", "CloudWatchLogsFullAccess",
+        "CloudWatchFullAccess", "IAMReadOnlyAccess", "AmazonS3ReadOnlyAccess"})
+    owned.push_back(
+        policy::find_managed_policy(std::string("arn:aws:iam::aws:policy/") + name)->policy);
   policy::Policies policies;
   for (const auto& one : owned) policies.identity.push_back(one.get());
   const auto bucket = parse(kBucket, policy::PolicyKind::resource);
   policies.resource = {bucket.get()};
 
-  policy::Request request{.principal_arn = "arn:aws:iam::111122223333:user/ana",
-                          .account = "111122223333",
-                          .action = "s3:PutObject",
-                          .resource = "arn:aws:s3:::data/home/ana/checkpoints/step-000123/model.safetensors"};
+  policy::Request request{
+      .principal_arn = "arn:aws:iam::111122223333:user/ana",
+      .account = "111122223333",
+      .action = "s3:PutObject",
+      .resource = "arn:aws:s3:::data/home/ana/checkpoints/step-000123/model.safetensors"};
   request.values.set("aws:username", "ana");
   request.values.set("aws:userid", "AIDAEXAMPLE");
   request.values.set("aws:PrincipalArn", request.principal_arn);
@@ -83,10 +86,12 @@ void run() {
   for (int round = 0; round < kRounds; ++round) {
     const double ours =
         microseconds(kOurEvaluations, [&] { return policy::evaluate(request, policies).verdict; });
-    const double peer =
-        microseconds(kPeerEvaluations, [&] { return policy::reference::evaluate(request, policies); });
-    std::printf("%s\n", dump(Json{{"side", "ours"}, {"round", round}, {"microseconds", ours}}).c_str());
-    std::printf("%s\n", dump(Json{{"side", "peer"}, {"round", round}, {"microseconds", peer}}).c_str());
+    const double peer = microseconds(
+        kPeerEvaluations, [&] { return policy::reference::evaluate(request, policies); });
+    std::printf("%s\n",
+                dump(Json{{"side", "ours"}, {"round", round}, {"microseconds", ours}}).c_str());
+    std::printf("%s\n",
+                dump(Json{{"side", "peer"}, {"round", round}, {"microseconds", peer}}).c_str());
   }
 }
 

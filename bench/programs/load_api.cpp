@@ -1,12 +1,13 @@
-// Loads a live server with signed requests, next to a server with the same HTTP and SigV4 code and a constant response: the
-// difference is the cost of the operation.
+// Loads a live server with signed requests, next to a server with the same HTTP and SigV4 code and
+// a constant response: the difference is the cost of the operation.
 //
 //   load_api describe --server HOST:PORT --id KEY --secret SECRET --job NAME [--rounds N]
 //   load_api create   --server HOST:PORT --id KEY --secret SECRET --request FILE --prefix NAME
-//   load_api submit   --server HOST:PORT --id KEY --secret SECRET --request FILE --rounds N --requests N
+//   load_api submit   --server HOST:PORT --id KEY --secret SECRET --request FILE --rounds N
+//                     --requests N
 //
-// Prints a line of JSON for each round. Rounds are interleaved: ours, peer, ours, peer. `submit` with 0 rounds
-// sends its requests once, over many connections, and measures nothing.
+// Prints a line of JSON for each round. Rounds are interleaved: ours, peer, ours, peer. `submit`
+// with 0 rounds sends its requests once, over many connections, and measures nothing.
 
 #include <algorithm>
 #include <cstdio>
@@ -39,13 +40,15 @@ struct Target {
 };
 
 std::string signed_request(const Target& target, const std::string& body, Instant now) {
-  signing::HeaderList headers{{"Host", target.address}, {"Content-Type", "application/x-amz-json-1.1"}};
+  signing::HeaderList headers{{"Host", target.address},
+                              {"Content-Type", "application/x-amz-json-1.1"}};
   if (!target.amz_target.empty()) headers.emplace_back("X-Amz-Target", target.amz_target);
-  const auto added = signing::sign("POST", target.path, headers, signing::sha256_hex(body), target.keys,
-                                   {"us-east-1", target.service}, now);
+  const auto added = signing::sign("POST", target.path, headers, signing::sha256_hex(body),
+                                   target.keys, {"us-east-1", target.service}, now);
   headers.insert(headers.end(), added.begin(), added.end());
   std::string request = "POST " + target.path + " HTTP/1.1\r\n";
-  for (const auto& [name, value] : headers) request.append(name).append(": ").append(value).append("\r\n");
+  for (const auto& [name, value] : headers)
+    request.append(name).append(": ").append(value).append("\r\n");
   return request.append("Content-Length: ")
       .append(std::to_string(body.size()))
       .append("\r\n\r\n")
@@ -53,10 +56,13 @@ std::string signed_request(const Target& target, const std::string& body, Instan
 }
 
 // Runs one round; a refused request ends the bench.
-Result<LoadResult> run(const Target& target, Load load, const std::function<std::string(uint64_t)>& body) {
+Result<LoadResult> run(const Target& target, Load load,
+                       const std::function<std::string(uint64_t)>& body) {
   os::MachineClock clock;
   load.address = target.address;
-  load.make_request = [&](uint64_t number) { return signed_request(target, body(number), clock.now()); };
+  load.make_request = [&](uint64_t number) {
+    return signed_request(target, body(number), clock.now());
+  };
   auto result = TRY(run_load(load));
   if (result.refusals) return internal("the server refused a request: " + result.first_refusal);
   return result;
@@ -65,7 +71,8 @@ Result<LoadResult> run(const Target& target, Load load, const std::function<std:
 // Verifies each request as the API does, and responds with constant bytes.
 class Constant final : public net::Handler {
  public:
-  Constant(signing::Keys keys, std::string answer) : keys_(std::move(keys)), answer_(std::move(answer)) {}
+  Constant(signing::Keys keys, std::string answer)
+      : keys_(std::move(keys)), answer_(std::move(answer)) {}
 
   Choice choose(const net::RequestHead&) override { return {}; }
   void stream(net::Stream&) override {}
@@ -73,7 +80,8 @@ class Constant final : public net::Handler {
     net::Response response;
     const auto& headers = request.headers.fields();
     const auto claim = signing::read_claim(request.target, headers);
-    const bool good = claim && *claim && (*claim)->payload_sha256 == signing::sha256_hex(request.body) &&
+    const bool good = claim && *claim &&
+                      (*claim)->payload_sha256 == signing::sha256_hex(request.body) &&
                       signing::verify(request.method, request.target, headers, **claim,
                                       keys_.secret_access_key, clock_.now());
     response.status = good ? 200 : 403;
@@ -120,8 +128,10 @@ Result<void> describe(const Target& ours, const std::string& job, uint64_t round
 
 constexpr size_t kManyConnections = 64;
 
-// Sends the same request repeatedly; each request creates a job. Compares many connections with one.
-Result<void> submit(const Target& ours, const std::string& request, uint64_t rounds, uint64_t requests) {
+// Sends the same request repeatedly; each request creates a job. Compares many connections with
+// one.
+Result<void> submit(const Target& ours, const std::string& request, uint64_t rounds,
+                    uint64_t requests) {
   Load load;
   load.warm_up = 0ms;
   load.lasts = 600s;
@@ -138,7 +148,8 @@ Result<void> submit(const Target& ours, const std::string& request, uint64_t rou
   return {};
 }
 
-// Compares many connections, whose creates share commits, with one connection, whose creates do not.
+// Compares many connections, whose creates share commits, with one connection, whose creates do
+// not.
 Result<void> create(const Target& ours, const Json& request, const std::string& prefix) {
   for (int round = 0; round < kRounds; ++round) {
     for (const size_t connections : {kManyConnections, size_t(1)}) {
@@ -149,8 +160,8 @@ Result<void> create(const Target& ours, const Json& request, const std::string& 
       load.requests_max = connections == 1 ? kCreateRequests / 8 : kCreateRequests;
       const auto body = [&](uint64_t number) {
         Json one = request;
-        one["TrainingJobName"] = prefix + "-" + std::to_string(round) + "-" + std::to_string(connections) +
-                                 "-" + std::to_string(number);
+        one["TrainingJobName"] = prefix + "-" + std::to_string(round) + "-" +
+                                 std::to_string(connections) + "-" + std::to_string(number);
         return dump(one);
       };
       print_round(connections == 1 ? "peer" : "ours", round, TRY(run(ours, load, body)));
@@ -164,11 +175,13 @@ Result<void> main_of(const std::string& what, std::map<std::string, std::string>
   if (what == "describe") {
     ours.amz_target = "SageMaker.DescribeTrainingJob";
     const std::string& rounds = options["--rounds"];
-    return describe(ours, options["--job"], rounds.empty() ? kRounds : uint64_t(TRY(parse_int(rounds))));
+    return describe(ours, options["--job"],
+                    rounds.empty() ? kRounds : uint64_t(TRY(parse_int(rounds))));
   }
   if (what == "create") {
     ours.amz_target = "SageMaker.CreateTrainingJob";
-    return create(ours, TRY(parse_json(TRY(os::read_file(options["--request"])))), options["--prefix"]);
+    return create(ours, TRY(parse_json(TRY(os::read_file(options["--request"])))),
+                  options["--prefix"]);
   }
   if (what == "submit") {
     ours.path = "/v1/submitjob";

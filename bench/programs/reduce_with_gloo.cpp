@@ -1,5 +1,5 @@
-// Measures the same allreduce with Gloo, over TCP on loopback: Gloo has no other transport between processes of
-// a machine.
+// Measures the same allreduce with Gloo, over TCP on loopback: Gloo has no other transport between
+// processes of a machine.
 //
 //   reduce_with_gloo RANKS BYTES DIRECTORY
 #include <gloo/allreduce.h>
@@ -29,7 +29,8 @@ void run_rank(int rank, int ranks, size_t bytes, const std::string& directory) {
   gloo::BarrierOptions barrier(context);
   const double microseconds = bench::median_microseconds(
       bench::Loop{bytes <= 65536 ? 50 : 3, bytes <= 65536 ? 300 : 15},
-      [&](int round) { std::memset(values.data(), round % 3, bytes); }, [&] { gloo::barrier(barrier); },
+      [&](int round) { std::memset(values.data(), round % 3, bytes); },
+      [&] { gloo::barrier(barrier); },
       [&] {
         gloo::AllreduceOptions options(context);
         options.setOutput(values.data(), values.size());

@@ -1,8 +1,10 @@
 // Measures an allreduce with our collectives, between processes of this machine or between hosts.
 //
-//   reduce_with_ours RANKS BYTES TYPE MODE [PLANS]      TYPE f32 f16 bf16; MODE ordinary registered tcp, or start:
-//   the time from the first fork until all ranks have joined
-//   reduce_with_ours RANKS BYTES TYPE hosts RANK ADDRESS,ADDRESS,.. [PLANS]     one rank, alone on its host
+//   reduce_with_ours RANKS BYTES TYPE MODE [PLANS]
+//       TYPE f32 f16 bf16; MODE ordinary registered tcp, or start: the time from the first fork
+//       until all ranks have joined
+//   reduce_with_ours RANKS BYTES TYPE hosts RANK ADDRESS,ADDRESS,.. [PLANS]
+//       one rank, alone on its host
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +37,8 @@ void bind_to_core(int rank, int ranks) {
 // Operations between hosts are slow, and their times are stable, so few rounds suffice.
 constexpr bench::Loop between_hosts{1, 5};
 
-void run_rank(int rank, const TcpOptions& options, size_t bytes, Type type, const std::string& mode) {
+void run_rank(int rank, const TcpOptions& options, size_t bytes, Type type,
+              const std::string& mode) {
   const bool registered = mode == "registered";
   const bench::Loop loop = mode == "hosts" ? between_hosts : bench::Loop::for_bytes(bytes);
   if (mode != "hosts") bind_to_core(rank, int(options.endpoints.size()));
@@ -48,8 +51,8 @@ void run_rank(int rank, const TcpOptions& options, size_t bytes, Type type, cons
   Call call = calls::allreduce(values);
   if (registered) call.chunk_bytes = size_t{4} << 20;
   const double microseconds = bench::median_microseconds(
-      loop, [&](int round) { std::memset(memory.data(), round % 3, bytes); }, [&] { must(group->barrier()); },
-      [&] { must(group->run(call)); });
+      loop, [&](int round) { std::memset(memory.data(), round % 3, bytes); },
+      [&] { must(group->barrier()); }, [&] { must(group->run(call)); });
   if (rank == 0 || mode == "hosts") bench::print_microseconds("ours", microseconds);
   must(group->barrier());
 }
@@ -62,7 +65,8 @@ void start(int rank, const TcpOptions& options, std::chrono::steady_clock::time_
   must(group->barrier());
   if (rank != 0) return;
   bench::print_microseconds(
-      "ours", std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count());
+      "ours",
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count());
 }
 
 }  // namespace

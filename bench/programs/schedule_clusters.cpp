@@ -1,8 +1,11 @@
-// Measures the scheduler alone, without a server: ./yard bench schedule. Each mode prints a line of JSON.
+// Measures the scheduler alone, without a server: ./yard bench schedule. Each mode prints a line of
+// JSON.
 //
-//   schedule_clusters rate     placements per second of processor time, with 100,000 waiting jobs and 5,000 hosts
+//   schedule_clusters rate     placements per second of processor time, with 100,000 waiting jobs
+//                              and 5,000 hosts
 //   schedule_clusters growth   0 -> 4096 -> 0 vCPU, with machines that take 30 s to start
-//   schedule_clusters kueue    the published baseline of Kueue: 15,000 workloads in 30 queues of 5 cohorts
+//   schedule_clusters kueue    the published baseline of Kueue: 15,000 workloads in 30 queues of 5
+//                              cohorts
 #include <time.h>
 
 #include <cstdio>
@@ -31,7 +34,8 @@ double cpu_seconds() {
   return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
 }
 
-// -- rate -------------------------------------------------------------------------------------------
+// -- rate
+// -------------------------------------------------------------------------------------------
 
 // The state of a job. Each tick builds a snapshot from these.
 struct Job {
@@ -55,9 +59,10 @@ class ClosedLoop {
   ClosedLoop() {
     for (size_t m = 0; m < kHosts; ++m) {
       const size_t rack = m / kHostsOfRack;
-      machines_.push_back({"machine-" + std::to_string(m),
-                           {16, 64 * kGib, 0},
-                           "row-" + std::to_string(rack / kRacksOfRow) + "/rack-" + std::to_string(rack)});
+      machines_.push_back(
+          {"machine-" + std::to_string(m),
+           {16, 64 * kGib, 0},
+           "row-" + std::to_string(rack / kRacksOfRow) + "/rack-" + std::to_string(rack)});
     }
     limits_ = {{"vCPU of compute environment main", 70'000, 0, "raise its maxvCpus"},
                {"vCPU of compute environment spare", 20'000, 0, "raise its maxvCpus"}};
@@ -184,7 +189,8 @@ class ClosedLoop {
       running_.emplace(number, true);
     }
     waiting_ -= plan.starts.size();
-    while (first_ < jobs_.size() && (jobs_[first_].runs || jobs_[first_].requests.empty())) ++first_;
+    while (first_ < jobs_.size() && (jobs_[first_].runs || jobs_[first_].requests.empty()))
+      ++first_;
   }
 
   SeededRandom random_{17};
@@ -204,7 +210,8 @@ class ClosedLoop {
   Instant now_{};
 };
 
-// -- growth -----------------------------------------------------------------------------------------
+// -- growth
+// -----------------------------------------------------------------------------------------
 
 void growth() {
   constexpr double kCpus = 4096;
@@ -226,7 +233,8 @@ void growth() {
   std::optional<Instant> grown, over, gone;
   size_t made = 0;
   for (Instant now{}; now < Instant{} + kEnd && !gone; now += kTick) {
-    std::erase_if(snapshot.running, [&](const Running& running) { return *running.ends_by <= now; });
+    std::erase_if(snapshot.running,
+                  [&](const Running& running) { return *running.ends_by <= now; });
     for (; !coming.empty() && coming.front() <= now; coming.erase(coming.begin()))
       snapshot.machines.push_back({"machine-" + std::to_string(made++), size});
     const Plan plan = schedule::plan(snapshot, {}, now);
@@ -241,7 +249,8 @@ void growth() {
       if (busy.contains(machine.name))
         idle_since.erase(machine.name);
       else
-        idle.push_back({machine.name, "large", idle_since.try_emplace(machine.name, now).first->second});
+        idle.push_back(
+            {machine.name, "large", idle_since.try_emplace(machine.name, now).first->second});
     }
     const MachineKind kind{.name = "large",
                            .total = size,
@@ -249,9 +258,11 @@ void growth() {
                            .machines = uint32_t(snapshot.machines.size()),
                            .coming = uint32_t(coming.size())};
     const Growth growth = plan_growth(snapshot, plan, {kind}, idle, {}, now);
-    for (const Growth::More& more : growth.grow) coming.insert(coming.end(), more.count, now + kComes);
+    for (const Growth::More& more : growth.grow)
+      coming.insert(coming.end(), more.count, now + kComes);
     for (const std::string& name : growth.shrink)
-      std::erase_if(snapshot.machines, [&](const Machine& machine) { return machine.name == name; });
+      std::erase_if(snapshot.machines,
+                    [&](const Machine& machine) { return machine.name == name; });
 
     for (const Waiting& job : snapshot.waiting)
       if (const auto start = starts.find(job.job); start != starts.end()) {
@@ -269,16 +280,18 @@ void growth() {
     if (over && snapshot.machines.empty() && coming.empty()) gone = now;
   }
   CHECK(grown && over && gone, "the cluster grows to its limit and shrinks to nothing");
-  std::printf(R"({"grown_seconds": %.1f, "over_seconds": %.1f, "gone_seconds": %.1f, "machines_made": %zu})"
-              "\n",
-              to_seconds(*grown), to_seconds(*over), to_seconds(*gone), made);
+  std::printf(
+      R"({"grown_seconds": %.1f, "over_seconds": %.1f, "gone_seconds": %.1f, "machines_made": %zu})"
+      "\n",
+      to_seconds(*grown), to_seconds(*over), to_seconds(*gone), made);
 }
 
-// -- kueue ------------------------------------------------------------------------------------------
+// -- kueue
+// ------------------------------------------------------------------------------------------
 
-// The configuration of https://github.com/kubernetes-sigs/kueue, test/performance/scheduler/configs/baseline.
-// Each cohort is a queue here, and each of its queues a quota share. A preempted workload starts again from the
-// beginning.
+// The configuration of https://github.com/kubernetes-sigs/kueue,
+// test/performance/scheduler/configs/baseline. Each cohort is a queue here, and each of its queues
+// a quota share. A preempted workload starts again from the beginning.
 void kueue() {
   struct Class {
     const char* name;
@@ -341,8 +354,8 @@ void kueue() {
     CHECK(record.ended, "every workload ends");
     last = std::max(last, *record.ended);
     waited[class_of[i]->name] +=
-        std::chrono::duration<double>(*record.started - record.work.arrives).count() / class_of[i]->count /
-        (kCohorts * kQueues);
+        std::chrono::duration<double>(*record.started - record.work.arrives).count() /
+        class_of[i]->count / (kCohorts * kQueues);
     useful += class_of[i]->units * std::chrono::duration<double>(class_of[i]->lasts).count();
     preemptions += record.preemptions;
   }
@@ -350,8 +363,8 @@ void kueue() {
   std::printf(
       R"({"large_s": %.2f, "medium_s": %.2f, "small_s": %.2f, "used": %.4f, "useful": %.4f, "evictions": %zu, "over_s": %.1f, "plans": %zu, "cpu_s": %.2f})"
       "\n",
-      waited["large"], waited["medium"], waited["small"], cluster.cpu_seconds() / capacity, useful / capacity,
-      preemptions, to_seconds(last), cluster.plans(), spent);
+      waited["large"], waited["medium"], waited["small"], cluster.cpu_seconds() / capacity,
+      useful / capacity, preemptions, to_seconds(last), cluster.plans(), spent);
 }
 
 }  // namespace

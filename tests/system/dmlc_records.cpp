@@ -1,5 +1,5 @@
-// Reads RecordIO from its standard input with dmlc's own reader and prints each record's bytes in hex: a second
-// opinion on what Pipe mode writes.
+// Reads RecordIO from its standard input with dmlc's own reader and prints each record's bytes in
+// hex: a second opinion on what Pipe mode writes.
 #include <dmlc/io.h>
 #include <dmlc/recordio.h>
 

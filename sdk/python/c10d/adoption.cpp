@@ -32,10 +32,12 @@ struct Adoption::Keeper {
 void Adoption::meet(collectives::Group& group, const at::Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
   c10::StorageImpl* const place = storage.unsafeGetStorageImpl();
-  // The whole of what torch's own allocator gave out: other memory (of numpy, of a file) has other owners.
+  // The whole of what torch's own allocator gave out: other memory (of numpy, of a file) has other
+  // owners.
   if (storage.nbytes() < bytes_min || tensor.nbytes() != storage.nbytes()) return;
-  auto known = std::find_if(known_.begin(), known_.end(),
-                            [&](const Known& each) { return each.storage._unsafe_get_target() == place; });
+  auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& each) {
+    return each.storage._unsafe_get_target() == place;
+  });
   if (known == known_.end()) {
     if (storage.data_ptr().get_deleter() != c10::GetAllocator(at::kCPU)->raw_deleter()) return;
     known_.erase(std::remove_if(known_.begin(), known_.end(),

@@ -1,6 +1,7 @@
-// Large tensors that are reduced again and again, as DDP's buckets are: when one is met often enough, its memory
-// becomes memory that the ranks here map (Group::adopt), and from then on it is reduced without a copy. Every pointer
-// and view stays good. It is private again before the allocator gets it back.
+// Large tensors that are reduced again and again, as DDP's buckets are: when one is met often
+// enough, its memory becomes memory that the ranks here map (Group::adopt), and from then on it is
+// reduced without a copy. Every pointer and view stays good. It is private again before the
+// allocator gets it back.
 //
 // Threads: confined to one at a time, but that torch may free a tensor meanwhile, anywhere.
 // Lifetime: none: what was adopted stays so for as long as its tensor lives, also when we are gone.
@@ -23,9 +24,11 @@ class Adoption {
   // After one has failed: ranks that have not heard of it may still write to what they map.
   void end();
 
-  static constexpr size_t bytes_min = size_t{1} << 20;  // less is copied sooner than it is worth a mapping
-  static constexpr int meetings_min = 3;                // DDP makes its buckets anew after the first step
-  static constexpr size_t known_max = 64;               // tensors that are looked out for
+  // less is copied sooner than it is worth a mapping
+  static constexpr size_t bytes_min = size_t{1} << 20;
+  // DDP makes its buckets anew after the first step
+  static constexpr int meetings_min = 3;
+  static constexpr size_t known_max = 64;  // tensors that are looked out for
 
  private:
   struct Lease;

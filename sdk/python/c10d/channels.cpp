@@ -20,7 +20,9 @@ struct Header {
   uint64_t bytes = 0;
 };
 
-collectives::BufferView bytes(Header& header) { return {&header, sizeof header, collectives::Type::u8}; }
+collectives::BufferView bytes(Header& header) {
+  return {&header, sizeof header, collectives::Type::u8};
+}
 
 std::exception_ptr failure_with(const std::string& text) {
   return std::make_exception_ptr(std::runtime_error("trainyard: " + text));
@@ -45,7 +47,8 @@ struct Channels::Channel {
     const size_t wanted = bytes_of(receive.place.written), came = bytes_of(message);
     if (wanted != came)
       return failure(receive.tag, "the message has " + std::to_string(came) +
-                                      " bytes, and the tensor that receives it " + std::to_string(wanted));
+                                      " bytes, and the tensor that receives it " +
+                                      std::to_string(wanted));
     if (came > 0) std::memcpy(receive.place.written.data_ptr(), message.data_ptr(), came);
     receive.place.settle();
     return nullptr;
@@ -56,13 +59,15 @@ struct Channels::Channel {
   const bool sends;
   std::shared_ptr<Worker> worker = new_worker();
 
-  // Guards the members below, and is held while a message is read. Locked before the mutex of the channels.
+  // Guards the members below, and is held while a message is read. Locked before the mutex of the
+  // channels.
   std::mutex reading;
   std::unique_ptr<Group> group;  // of a sender; used by the worker alone
   bool lost = false;             // receives from any source go on without it
   std::string lost_words;        // until one of them has failed with these words
 
-  // Guarded by the mutex of the channels. No tag is in both `kept` and those posted for this channel.
+  // Guarded by the mutex of the channels. No tag is in both `kept` and those posted for this
+  // channel.
   std::deque<Kept> kept;
   size_t kept_bytes = 0;
 };
@@ -72,7 +77,8 @@ Channels::~Channels() = default;
 
 Channels::Channel& Channels::channel(int from, int to) {
   TORCH_CHECK(from != to && from >= 0 && to >= 0 && from < world_.size && to < world_.size,
-              "trainyard: no message from rank ", from, " to rank ", to, " in a group of ", world_.size);
+              "trainyard: no message from rank ", from, " to rank ", to, " in a group of ",
+              world_.size);
   const std::scoped_lock lock(mutex_);
   auto& found = channels_[{from, to}];
   if (!found) found = std::make_unique<Channel>(from, to, from == world_.rank);
@@ -83,8 +89,8 @@ Channels::Channel& Channels::channel(int from, int to) {
 
 c10::intrusive_ptr<c10d::Work> Channels::send(const Tensor& tensor, int to, int tag) {
   Channel& to_them = channel(world_.rank, to);
-  auto work = c10::make_intrusive<StartedWork>(world_.rank, OpType::SEND, "trainyard:send", to_them.worker,
-                                               Tensors{tensor});
+  auto work = c10::make_intrusive<StartedWork>(world_.rank, OpType::SEND, "trainyard:send",
+                                               to_them.worker, Tensors{tensor});
   work->begin(
       work,
       [this, &to_them, in = tensor.contiguous(), tag] {
@@ -107,7 +113,8 @@ c10::intrusive_ptr<c10d::Work> Channels::receive_from_any(const Tensor& tensor, 
 
 c10::intrusive_ptr<c10d::Work> Channels::post(const Tensor& tensor, int from, int tag) {
   const auto type = from == any ? OpType::RECVANYSOURCE : OpType::RECV;
-  auto work = c10::make_intrusive<ReceivedWork>(world_.rank, type, "trainyard:recv", Tensors{tensor});
+  auto work =
+      c10::make_intrusive<ReceivedWork>(world_.rank, type, "trainyard:recv", Tensors{tensor});
   std::unique_lock lock(mutex_);
   const Posted receive{from, tag, Clock::now() + world_.timeout, Place(tensor), work};
   const auto kept = take_kept(receive, lock);
@@ -121,11 +128,12 @@ c10::intrusive_ptr<c10d::Work> Channels::post(const Tensor& tensor, int from, in
 }
 
 void Channels::read_for(int from) {
-  const auto posted = size_t(
-      std::count_if(posted_.begin(), posted_.end(), [&](const Posted& each) { return each.from == from; }));
+  const auto posted = size_t(std::count_if(posted_.begin(), posted_.end(),
+                                           [&](const Posted& each) { return each.from == from; }));
   const auto found = from == any ? nullptr : channels_.at({from, world_.rank}).get();
   for (size_t& calls = readers_[from]; calls < posted; ++calls) {
-    const auto ended = std::make_shared<Ended>();  // shared by what ends a receive and what tells of it
+    // shared by what ends a receive and what tells of it
+    const auto ended = std::make_shared<Ended>();
     (found ? found->worker : looker_)
         ->add([this, found, ended] { *ended = found ? end_one(*found) : end_one_of_any(); },
               [this, from, ended] {
@@ -155,7 +163,8 @@ void Channels::end() {
 
 bool Channels::is_posted(int from) {
   const std::scoped_lock lock(mutex_);
-  return std::any_of(posted_.begin(), posted_.end(), [&](const Posted& each) { return each.from == from; });
+  return std::any_of(posted_.begin(), posted_.end(),
+                     [&](const Posted& each) { return each.from == from; });
 }
 
 template <class Fits>
@@ -168,7 +177,9 @@ std::optional<Channels::Posted> Channels::take(const Fits& fits) {
 }
 
 std::optional<Channels::Posted> Channels::take_for(int from, int64_t tag) {
-  return take([&](const Posted& each) { return each.tag == tag && (each.from == from || each.from == any); });
+  return take([&](const Posted& each) {
+    return each.tag == tag && (each.from == from || each.from == any);
+  });
 }
 
 std::optional<Channels::Posted> Channels::take_first(int from) {
@@ -221,9 +232,10 @@ Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channe
   std::unique_lock lock(mutex_);
   receive = take_for(channel.from, header.tag);
   if (!receive && header.bytes > kept_bytes_max - channel.kept_bytes)
-    return exhausted("more than " + std::to_string(kept_bytes_max) +
-                     " bytes came under other tags than those that are received; the last was tag " +
-                     std::to_string(header.tag));
+    return exhausted(
+        "more than " + std::to_string(kept_bytes_max) +
+        " bytes came under other tags than those that are received; the last was tag " +
+        std::to_string(header.tag));
   lock.unlock();
   if (receive && bytes_of(receive->place.written) == header.bytes) {
     TRY(channel.group->receive(0, sdk::bytes(receive->place.written)));
@@ -261,7 +273,8 @@ std::optional<Channels::Ended> Channels::read_one(Channel& channel) {
   } catch (const std::exception& failure) {  // torch's own: no memory
     words = failure.what();
   }
-  if (channel.group) channel.group->abandon(words);  // in the middle of a message nothing more can be read
+  // in the middle of a message nothing more can be read
+  if (channel.group) channel.group->abandon(words);
   channel.lost = true;
   if (receive) return Ended{receive->work, channel.failure(receive->tag, words)};
   channel.lost_words = words;
@@ -302,11 +315,11 @@ Channels::Ended Channels::end_one_of_any() {
 std::optional<Channels::Ended> Channels::end_late() {
   const std::scoped_lock lock(mutex_);
   const auto now = Clock::now();
-  const auto late =
-      take([&](const Posted& each) { return each.from == any && (ending_ || now >= each.deadline); });
+  const auto late = take(
+      [&](const Posted& each) { return each.from == any && (ending_ || now >= each.deadline); });
   if (!late) return std::nullopt;
-  std::string text =
-      "from any rank to rank " + std::to_string(world_.rank) + ", tag " + std::to_string(late->tag) + ": ";
+  std::string text = "from any rank to rank " + std::to_string(world_.rank) + ", tag " +
+                     std::to_string(late->tag) + ": ";
   if (ending_) return Ended{late->work, failure_with(text + "the group has ended")};
   text += "no message within " + std::to_string(world_.timeout.count()) + " ms; ";
   std::string ranks;
@@ -345,8 +358,8 @@ std::optional<Channels::Ended> Channels::look_at_channels() {
       if (!channel->sends) all.push_back(channel.get());
   }
   // Begins after the rank that was served last.
-  const auto next =
-      std::find_if(all.begin(), all.end(), [&](const Channel* each) { return each->from > served_; });
+  const auto next = std::find_if(all.begin(), all.end(),
+                                 [&](const Channel* each) { return each->from > served_; });
   std::rotate(all.begin(), next, all.end());
   for (Channel* each : all) {
     auto ended = look_at(*each);

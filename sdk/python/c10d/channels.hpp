@@ -1,21 +1,24 @@
-// Messages between two ranks, for send and recv: a channel for each ordered pair, which is a group of its own with a
-// thread of its own, so that messages of both ways, other peers, and the collective operations pass each other. Made at
-// the first message.
+// Messages between two ranks, for send and recv: a channel for each ordered pair, which is a group
+// of its own with a thread of its own, so that messages of both ways, other peers, and the
+// collective operations pass each other. Made at the first message.
 //
 //   message   i64 tag, u64 bytes, then the bytes; little-endian
 //
-// A receiver takes messages as they come. One for which a receive of its tag is posted goes to that receive, the
-// oldest first; any other is kept until it is asked for. So tags pass each other, and those of one tag stay in order.
+// A receiver takes messages as they come. One for which a receive of its tag is posted goes to that
+// receive, the oldest first; any other is kept until it is asked for. So tags pass each other, and
+// those of one tag stay in order.
 //
-// A receive from any source takes, of its tag, the message that came first of those that are kept. Otherwise a thread
-// of its own looks at the channels in turn, after the one that it took from last: a rank that sends without pause
-// cannot keep the others waiting. It learns of ranks that have not sent before from the directory, in which a sender
-// enters itself before its first message.
+// A receive from any source takes, of its tag, the message that came first of those that are kept.
+// Otherwise a thread of its own looks at the channels in turn, after the one that it took from
+// last: a rank that sends without pause cannot keep the others waiting. It learns of ranks that
+// have not sent before from the directory, in which a sender enters itself before its first
+// message.
 //
 // Threads: send() and receive() from anywhere. Lifetime: end() before the last owner lets go.
-// Errors:  of a work: what a Group says, with the ranks and the tag; a message of another size than the tensor. Of a
-//          receive from any source also: nothing came within the timeout; a rank that sent before has died, or one
-//          that is about to send does not connect. The next receive goes on with the other ranks.
+// Errors:  of a work: what a Group says, with the ranks and the tag; a message of another size than
+//          the tensor. Of a receive from any source also: nothing came within the timeout; a rank
+//          that sent before has died, or one that is about to send does not connect. The next
+//          receive goes on with the other ranks.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -47,8 +50,10 @@ class Channels {
     int rank = 0;
     int size = 1;
     std::chrono::milliseconds timeout{};  // limits a receive from any source
-    // Makes a group of two, of which we are `rank`: 0 sends, 1 receives. `place` is the same on both, and only theirs.
-    std::function<Result<std::unique_ptr<collectives::Group>>(const std::string& place, int rank)> meet;
+    // Makes a group of two, of which we are `rank`: 0 sends, 1 receives. `place` is the same on
+    // both, and only theirs.
+    std::function<Result<std::unique_ptr<collectives::Group>>(const std::string& place, int rank)>
+        meet;
     // Enters this rank in the directory of the ranks that send to `to`.
     std::function<Result<void>(int to)> announce;
     // Returns entry `number` of the directory of those that send to this rank, if it is written.
@@ -65,11 +70,12 @@ class Channels {
   // Carries out what is left, then ends the threads. Nothing may be asked for any more.
   void end();
 
-  // Of messages of one channel that nobody has asked for: more than a stage of a pipeline hands on in a step. A rank
-  // that is sent so much more than it takes would end for want of memory, with no word of why.
+  // Of messages of one channel that nobody has asked for: more than a stage of a pipeline hands on
+  // in a step. A rank that is sent so much more than it takes would end for want of memory, with no
+  // word of why.
   static constexpr size_t kept_bytes_max = size_t{8} << 30;
-  // Pauses between two looks at the channels, while nothing comes: short enough to be unnoticed beside waking a
-  // thread, then long enough to leave the core to the computation.
+  // Pauses between two looks at the channels, while nothing comes: short enough to be unnoticed
+  // beside waking a thread, then long enough to leave the core to the computation.
   static constexpr std::chrono::microseconds look_pause_min{20};
   static constexpr std::chrono::microseconds look_pause_max{2000};
   // Between two looks at the directory, each of which asks the store.
@@ -102,7 +108,8 @@ class Channels {
 
   Channel& channel(int from, int to);
   c10::intrusive_ptr<c10d::Work> post(const at::Tensor& tensor, int from, int tag);
-  // Adds a call of end_one() or end_one_of_any() for each receive that is posted. Requires: mutex_ is held.
+  // Adds a call of end_one() or end_one_of_any() for each receive that is posted. Requires: mutex_
+  // is held.
   void read_for(int from);
   bool is_posted(int from);
   // Take the first receive that fits. take_first() locks mutex_; the others require it.
@@ -110,18 +117,20 @@ class Channels {
   std::optional<Posted> take(const Fits& fits);
   std::optional<Posted> take_for(int from, int64_t tag);
   std::optional<Posted> take_first(int from);
-  // Fills the receive with the oldest kept message that fits, if there is one. Requires: lock holds mutex_; it is
-  // released when there is one.
+  // Fills the receive with the oldest kept message that fits, if there is one. Requires: lock holds
+  // mutex_; it is released when there is one.
   std::optional<Ended> take_kept(const Posted& receive, std::unique_lock<std::mutex>& lock);
 
   // The functions below that read require that channel.reading is held.
 
   Result<void> meet_once(Channel& channel);
   Result<void> send_one(Channel& channel, const at::Tensor& tensor, int64_t tag);
-  // Reads the next message for `receive`, and returns what is wrong with that message alone; or keeps it, and
-  // returns nothing.
-  Result<std::optional<std::exception_ptr>> read_message(Channel& channel, std::optional<Posted>& receive);
-  // Reads the next message; nothing when it is kept. Without a work: the channel is lost, and no receive knows yet.
+  // Reads the next message for `receive`, and returns what is wrong with that message alone; or
+  // keeps it, and returns nothing.
+  Result<std::optional<std::exception_ptr>> read_message(Channel& channel,
+                                                         std::optional<Posted>& receive);
+  // Reads the next message; nothing when it is kept. Without a work: the channel is lost, and no
+  // receive knows yet.
   std::optional<Ended> read_one(Channel& channel);
   // Reads until a receive is over, whichever, or none of this channel is posted.
   Ended end_one(Channel& channel);
@@ -130,7 +139,8 @@ class Channels {
   // Ends a receive from any source whose time is over.
   std::optional<Ended> end_late();
   void look_into_directory();
-  // Look for messages without waiting; nothing when there are none. Without a work: a message was kept.
+  // Look for messages without waiting; nothing when there are none. Without a work: a message was
+  // kept.
   std::optional<Ended> look_at_channels();
   std::optional<Ended> look_at(Channel& channel);
 
@@ -140,9 +150,10 @@ class Channels {
   bool ending_ = false;  // guarded by mutex_, as all up to messages_
   // By sender and receiver: two for each peer at most.
   std::map<std::pair<int, int>, std::unique_ptr<Channel>> channels_;
-  std::deque<Posted> posted_;      // receives of all channels, in call order
-  std::map<int, size_t> readers_;  // calls of end_one() and end_one_of_any() that are not over, by source
-  uint64_t messages_ = 0;          // that were kept
+  std::deque<Posted> posted_;  // receives of all channels, in call order
+  // calls of end_one() and end_one_of_any() that are not over, by source
+  std::map<int, size_t> readers_;
+  uint64_t messages_ = 0;  // that were kept
 
   // Confined to looker_.
   int served_ = any;          // the source of the message that was taken last

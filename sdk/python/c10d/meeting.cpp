@@ -24,7 +24,8 @@ constexpr size_t announced_addresses_max = 8;  // each costs those who cannot re
 
 std::string text_of(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
-  const socklen_t length = address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  const socklen_t length =
+      address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
   if (::getnameinfo(address, length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) return "";
   return text;
 }
@@ -64,7 +65,8 @@ std::string source_towards(const std::string& host) {
 Result<int> listen_at(const std::string& host, uint16_t& port) {
   AddressList list;
   TRY(look_up(host, 0, list));
-  const int descriptor = ::socket(list.first->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int descriptor =
+      ::socket(list.first->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor < 0) return from_errno("socket");
   const int off = 0;
   if (host == "::")
@@ -73,7 +75,8 @@ Result<int> listen_at(const std::string& host, uint16_t& port) {
   socklen_t length = sizeof bound;
   auto* address = reinterpret_cast<sockaddr*>(&bound);
   if (::bind(descriptor, list.first->ai_addr, list.first->ai_addrlen) != 0 ||
-      ::listen(descriptor, backlog_connections) != 0 || ::getsockname(descriptor, address, &length) != 0) {
+      ::listen(descriptor, backlog_connections) != 0 ||
+      ::getsockname(descriptor, address, &length) != 0) {
     auto error = from_errno("listening at " + host);
     ::close(descriptor);
     return error;
@@ -128,18 +131,22 @@ Result<Presence> own_presence() {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return from_errno("listing our addresses");
   for (const ifaddrs* each = all; each; each = each->ifa_next) {
-    if (!each->ifa_addr || !(each->ifa_flags & IFF_UP) || (each->ifa_flags & IFF_LOOPBACK)) continue;
+    if (!each->ifa_addr || !(each->ifa_flags & IFF_UP) || (each->ifa_flags & IFF_LOOPBACK))
+      continue;
     if (each->ifa_addr->sa_family != AF_INET && each->ifa_addr->sa_family != AF_INET6) continue;
     const std::string text = text_of(each->ifa_addr);
-    const bool link_local = text.find('%') != std::string::npos;  // means something on this host only
+    // means something on this host only
+    const bool link_local = text.find('%') != std::string::npos;
     if (!text.empty() && !link_local && presence.addresses.size() < addresses_max)
       presence.addresses.push_back(text);
   }
   ::freeifaddrs(all);
   // Towards addresses that documentation uses: what the default route would take.
   for (const char* world : {"2001:db8::1", "192.0.2.1"}) {
-    const auto found = std::find(presence.addresses.begin(), presence.addresses.end(), source_towards(world));
-    if (found != presence.addresses.end()) std::rotate(presence.addresses.begin(), found, found + 1);
+    const auto found =
+        std::find(presence.addresses.begin(), presence.addresses.end(), source_towards(world));
+    if (found != presence.addresses.end())
+      std::rotate(presence.addresses.begin(), found, found + 1);
   }
   return presence;
 }
@@ -182,7 +189,8 @@ std::vector<std::string> choose_addresses(
 Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions options) {
   if (options.encrypt && options.secret.empty())
     return invalid(
-        "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what the store holds goes over the network in the clear");
+        "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what the store holds goes over the network in "
+        "the clear");
   const auto rank = size_t(options.rank);
   const auto ranks = size_t(options.size);
   const auto read_of = [&](size_t peer, const std::string& what) -> Result<std::string> {
@@ -200,7 +208,8 @@ Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions
   board.write("presence/" + std::to_string(rank), encode(all[rank]));
   for (size_t peer = 0; peer < ranks; ++peer) {
     if (peer == rank) continue;
-    all[peer] = TRY(decode_presence(TRY(read_of(peer, "presence"))).in("rank " + std::to_string(peer)));
+    all[peer] =
+        TRY(decode_presence(TRY(read_of(peer, "presence"))).in("rank " + std::to_string(peer)));
   }
 
   collectives::TcpOptions tcp;

@@ -1,12 +1,14 @@
-// How the ranks of a process group find each other: over the store that torch hands to every backend.
+// How the ranks of a process group find each other: over the store that torch hands to every
+// backend.
 //
-// Each rank writes down the machine it is on and its addresses, then reads what the others wrote. On one machine
-// all take the loopback address; else each takes the address from which the others are reached, by the routes,
-// never by the names of hosts or interfaces, and names its other addresses after it, for hosts on other networks.
-// Then each listens, writes down where, and they join. Rank 0 makes the group's secret; the user's own is part of it.
+// Each rank writes down the machine it is on and its addresses, then reads what the others wrote.
+// On one machine all take the loopback address; else each takes the address from which the others
+// are reached, by the routes, never by the names of hosts or interfaces, and names its other
+// addresses after it, for hosts on other networks. Then each listens, writes down where, and they
+// join. Rank 0 makes the group's secret; the user's own is part of it.
 //
-// Threads: plain functions; they block. Errors: of the kinds that join_over_tcp names, and unavailable, which
-// names the rank that did not write.
+// Threads: plain functions; they block. Errors: of the kinds that join_over_tcp names, and
+// unavailable, which names the rank that did not write.
 #pragma once
 
 #include <functional>
@@ -35,8 +37,8 @@ std::string encode(const Presence& presence);
 Result<Presence> decode_presence(const std::string& text);
 Result<Presence> own_presence();
 
-// The addresses at which `rank` is reached by all others, the likeliest first. `source_towards` asks the kernel from
-// which of our addresses it would send to one; empty when there is no route.
+// The addresses at which `rank` is reached by all others, the likeliest first. `source_towards`
+// asks the kernel from which of our addresses it would send to one; empty when there is no route.
 std::vector<std::string> choose_addresses(
     const std::vector<Presence>& all, size_t rank,
     const std::function<std::string(const std::string&)>& source_towards);

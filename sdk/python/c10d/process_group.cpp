@@ -1,9 +1,11 @@
-// A backend of torch.distributed over a Group: tensors become Numbers, calls become work of one thread, and its
-// end completes a future, which is what DDP waits for while the backward pass goes on.
+// A backend of torch.distributed over a Group: tensors become Numbers, calls become work of one
+// thread, and its end completes a future, which is what DDP waits for while the backward pass goes
+// on.
 //
 // torch 1.13 knows a backend as a ProcessGroup, torch 2 as a Backend; the functions are the same.
 //
-// Threads: as torch says, calls of one group come from one thread at a time; completions come from the worker's.
+// Threads: as torch says, calls of one group come from one thread at a time; completions come from
+// the worker's.
 // Errors:  what a Group says, as RuntimeError, at wait() and from the future.
 #include <pybind11/chrono.h>
 #include <torch/extension.h>
@@ -56,7 +58,8 @@ using Base = c10d::Backend;
 using Base = c10d::ProcessGroup;
 #endif
 
-// What takes less than waking a thread would. More than that is begun at once, beside what the caller does next.
+// What takes less than waking a thread would. More than that is begun at once, beside what the
+// caller does next.
 constexpr size_t small_bytes_max = 64 << 10;
 
 // -- the backend
@@ -84,7 +87,8 @@ class TrainyardGroup : public Base {
 
   ~TrainyardGroup() override {
     ending_->store(true);
-    // What is told at the end of an operation may want Python's lock, which whoever lets go of us may hold.
+    // What is told at the end of an operation may want Python's lock, which whoever lets go of us
+    // may hold.
     const auto free_for_others =
         PyGILState_Check() ? std::make_unique<pybind11::gil_scoped_release>() : nullptr;
     channels_.end();
@@ -95,7 +99,8 @@ class TrainyardGroup : public Base {
   void setSequenceNumberForGroup() override {}
   uint64_t getSequenceNumberForGroup() override { return operations_; }
 
-  c10::intrusive_ptr<Work> broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
+  c10::intrusive_ptr<Work> broadcast(Tensors& tensors,
+                                     const c10d::BroadcastOptions& options) override {
     const Place place(only(tensors));
     return start(OpType::BROADCAST, "trainyard:broadcast", tensors,
                  [place, options](const Named& named) -> Result<void> {
@@ -105,7 +110,8 @@ class TrainyardGroup : public Base {
                  });
   }
 
-  c10::intrusive_ptr<Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+  c10::intrusive_ptr<Work> allreduce(Tensors& tensors,
+                                     const c10d::AllreduceOptions& options) override {
     if (tensors.size() == 1 && tensors[0].is_sparse()) return allreduce_of_sparse(tensors, options);
     const Place place(only(tensors));
     const ReduceOp op = options.reduceOp;
@@ -121,8 +127,8 @@ class TrainyardGroup : public Base {
                  });
   }
 
-  c10::intrusive_ptr<Work> allreduce_coalesced(Tensors& tensors,
-                                               const c10d::AllreduceCoalescedOptions& options) override {
+  c10::intrusive_ptr<Work> allreduce_coalesced(
+      Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
     // All of one type go in one operation.
     std::map<at::ScalarType, Tensors> by_type;
     for (const Tensor& tensor : tensors) by_type[tensor.scalar_type()].push_back(tensor);
@@ -213,15 +219,16 @@ class TrainyardGroup : public Base {
       expect_ours_among(inputs[index], out);
       all.emplace_back(inputs[index].contiguous(), std::move(out));
     }
-    return start(OpType::ALLGATHER_COALESCED, "trainyard:all_gather_coalesced", result,
-                 [all](const Named& named) -> Result<void> {
-                   for (const auto& [in, out] : all) {
-                     const Tensor flat = room_for(out);
-                     TRY(named.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
-                     part(flat, out);
-                   }
-                   return ok();
-                 });
+    return start(
+        OpType::ALLGATHER_COALESCED, "trainyard:all_gather_coalesced", result,
+        [all](const Named& named) -> Result<void> {
+          for (const auto& [in, out] : all) {
+            const Tensor flat = room_for(out);
+            TRY(named.run(calls::all_gather(bytes(in), bytes(flat), uneven(bytes_of(out)))));
+            part(flat, out);
+          }
+          return ok();
+        });
   }
 
   c10::intrusive_ptr<Work> gather(std::vector<Tensors>& outputs, Tensors& inputs,
@@ -239,12 +246,13 @@ class TrainyardGroup : public Base {
       flat = room_for(out);
       expect_one_type(in, flat);
     }
-    return start(
-        OpType::GATHER, "trainyard:gather", out, [in, flat, out, root](const Named& named) -> Result<void> {
-          TRY(named.run(calls::gather(bytes(in), flat.defined() ? bytes(flat) : BufferView{}, root)));
-          if (flat.defined()) part(flat, out);
-          return ok();
-        });
+    return start(OpType::GATHER, "trainyard:gather", out,
+                 [in, flat, out, root](const Named& named) -> Result<void> {
+                   TRY(named.run(calls::gather(bytes(in),
+                                               flat.defined() ? bytes(flat) : BufferView{}, root)));
+                   if (flat.defined()) part(flat, out);
+                   return ok();
+                 });
   }
 
   c10::intrusive_ptr<Work> scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -280,19 +288,21 @@ class TrainyardGroup : public Base {
     return reduce_scatter_of(OpType::REDUCE_SCATTER, place, joined(in), uneven(counts), options);
   }
 
-  c10::intrusive_ptr<Work> _reduce_scatter_base(Tensor& output, Tensor& input,
-                                                const c10d::ReduceScatterOptions& options) override {
+  c10::intrusive_ptr<Work> _reduce_scatter_base(
+      Tensor& output, Tensor& input, const c10d::ReduceScatterOptions& options) override {
     expect_ours(input);
     TORCH_CHECK(input.numel() == output.numel() * getSize(),
                 "trainyard: the input must hold one output for each rank");
-    return reduce_scatter_of(OpType::_REDUCE_SCATTER_BASE, Place(output), input.contiguous(), {}, options);
+    return reduce_scatter_of(OpType::_REDUCE_SCATTER_BASE, Place(output), input.contiguous(), {},
+                             options);
   }
 
 #if TORCH_VERSION_MAJOR >= 2
-  c10::intrusive_ptr<Work> allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
-                                                           const c10d::AllgatherOptions& options) override {
-    return last_of(outputs.size(),
-                   [&](size_t index) { return _allgather_base(outputs[index], inputs[index], options); });
+  c10::intrusive_ptr<Work> allgather_into_tensor_coalesced(
+      Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override {
+    return last_of(outputs.size(), [&](size_t index) {
+      return _allgather_base(outputs[index], inputs[index], options);
+    });
   }
 
   c10::intrusive_ptr<Work> reduce_scatter_tensor_coalesced(
@@ -303,7 +313,8 @@ class TrainyardGroup : public Base {
   }
 #endif
 
-  c10::intrusive_ptr<Work> alltoall_base(Tensor& output, Tensor& input, std::vector<int64_t>& output_splits,
+  c10::intrusive_ptr<Work> alltoall_base(Tensor& output, Tensor& input,
+                                         std::vector<int64_t>& output_splits,
                                          std::vector<int64_t>& input_splits,
                                          const c10d::AllToAllOptions&) override {
     const Place place(output);
@@ -312,12 +323,13 @@ class TrainyardGroup : public Base {
     expect_one_type(input, output);
     auto sent = row_bytes(in, input_splits);
     auto received = row_bytes(place.written, output_splits);
-    return start(OpType::ALLTOALL_BASE, "trainyard:all_to_all", {output},
-                 [place, in, sent, received](const Named& named) -> Result<void> {
-                   TRY(named.run(calls::all_to_all(bytes(in), bytes(place.written), sent, received)));
-                   place.settle();
-                   return ok();
-                 });
+    return start(
+        OpType::ALLTOALL_BASE, "trainyard:all_to_all", {output},
+        [place, in, sent, received](const Named& named) -> Result<void> {
+          TRY(named.run(calls::all_to_all(bytes(in), bytes(place.written), sent, received)));
+          place.settle();
+          return ok();
+        });
   }
 
   c10::intrusive_ptr<Work> alltoall(Tensors& outputs, Tensors& inputs,
@@ -357,12 +369,14 @@ class TrainyardGroup : public Base {
  private:
   // Equal blocks need no counts.
   static std::vector<size_t> uneven(std::vector<size_t> counts) {
-    const bool even = std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
+    const bool even =
+        std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end();
     return even ? std::vector<size_t>() : counts;
   }
 
   void expect_one_a_rank_(size_t tensors) const {
-    TORCH_CHECK(tensors == size_t(getSize()), "trainyard: ", tensors, " tensors for ", getSize(), " ranks");
+    TORCH_CHECK(tensors == size_t(getSize()), "trainyard: ", tensors, " tensors for ", getSize(),
+                " ranks");
   }
   void expect_one_a_rank(const Tensors& tensors) const { expect_one_a_rank_(tensors.size()); }
 
@@ -377,7 +391,8 @@ class TrainyardGroup : public Base {
   std::vector<size_t> row_bytes(const Tensor& tensor, const std::vector<int64_t>& splits) const {
     const int64_t rows = tensor.dim() == 0 ? 1 : tensor.size(0);
     if (splits.empty()) {
-      TORCH_CHECK(rows % getSize() == 0, "trainyard: ", rows, " rows do not divide by ", getSize(), " ranks");
+      TORCH_CHECK(rows % getSize() == 0, "trainyard: ", rows, " rows do not divide by ", getSize(),
+                  " ranks");
       return std::vector<size_t>(size_t(getSize()), bytes_of(tensor) / size_t(getSize()));
     }
     expect_one_a_rank_(splits.size());
@@ -403,23 +418,25 @@ class TrainyardGroup : public Base {
     const ReduceOp op = options.reduceOp;
     expect_one_type(in, place.tensor);
     const auto reducing = reducing_or_bits(op, in);
-    return start(
-        type, "trainyard:reduce_scatter", {place.tensor},
-        [place, in, counts, op, reducing](const Named& named) -> Result<void> {
-          if (is_bitwise(op)) {
-            const Tensor all = in.clone();
-            TRY(combine_bits(named, all, op.op_));
-            size_t begin = named.group.rank() * size_t(place.tensor.numel());
-            if (!counts.empty())
-              begin = std::accumulate(counts.begin(), counts.begin() + named.group.rank(), size_t{0});
-            place.tensor.copy_(
-                all.view({-1}).narrow(0, int64_t(begin), place.tensor.numel()).view(place.tensor.sizes()));
-            return ok();
-          }
-          TRY(named.run(calls::reduce_scatter(numbers(in), numbers(place.written), reducing, counts)));
-          place.settle();
-          return ok();
-        });
+    return start(type, "trainyard:reduce_scatter", {place.tensor},
+                 [place, in, counts, op, reducing](const Named& named) -> Result<void> {
+                   if (is_bitwise(op)) {
+                     const Tensor all = in.clone();
+                     TRY(combine_bits(named, all, op.op_));
+                     size_t begin = named.group.rank() * size_t(place.tensor.numel());
+                     if (!counts.empty())
+                       begin = std::accumulate(counts.begin(), counts.begin() + named.group.rank(),
+                                               size_t{0});
+                     place.tensor.copy_(all.view({-1})
+                                            .narrow(0, int64_t(begin), place.tensor.numel())
+                                            .view(place.tensor.sizes()));
+                     return ok();
+                   }
+                   TRY(named.run(calls::reduce_scatter(numbers(in), numbers(place.written),
+                                                       reducing, counts)));
+                   place.settle();
+                   return ok();
+                 });
   }
 
   // Operations of a group end in their order, so the last one stands for all.
@@ -436,11 +453,13 @@ class TrainyardGroup : public Base {
     std::string name = kind_of(result) + "operation " + std::to_string(++operations_);
     size_t size = 0;
     for (const Tensor& tensor : result) size += bytes_of(tensor);
-    auto work = c10::make_intrusive<StartedWork>(getRank(), type, title, worker_, std::move(result));
+    auto work =
+        c10::make_intrusive<StartedWork>(getRank(), type, title, worker_, std::move(result));
     work->begin(
         work,
         [this, name = std::move(name), doing = std::move(doing)] {
-          if (auto done = doing({*group_, name}); !done) throw std::runtime_error(said(done.error()));
+          if (auto done = doing({*group_, name}); !done)
+            throw std::runtime_error(said(done.error()));
         },
         size <= small_bytes_max ? Worker::Start::soon : Worker::Start::now);
     return work;
@@ -466,8 +485,8 @@ class TrainyardGroup : public Base {
     return std::string(value.begin(), value.end());
   }
 
-  // A store serves one call of a process at a time: a channel that waited in it for a peer that comes late would keep
-  // the other channels from it.
+  // A store serves one call of a process at a time: a channel that waited in it for a peer that
+  // comes late would keep the other channels from it.
   Result<void> look_until_written(c10d::Store& store, const std::string& key) const {
     constexpr auto pause_max = std::chrono::milliseconds(20);
     auto pause = std::chrono::milliseconds(1);
@@ -475,7 +494,8 @@ class TrainyardGroup : public Base {
     while (!TRY(of_store([&] { return store.check({key}); }))) {
       if (ending_->load()) return cancelled("the group has ended");
       if (std::chrono::steady_clock::now() > deadline)
-        return unavailable("it was not written within " + std::to_string(settings_.timeout.count()) + " ms");
+        return unavailable("it was not written within " +
+                           std::to_string(settings_.timeout.count()) + " ms");
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, pause_max);
     }
@@ -483,7 +503,8 @@ class TrainyardGroup : public Base {
   }
 
   // `alone`: nothing else of this process uses the store meanwhile.
-  Result<std::unique_ptr<Group>> meet_at(const std::string& place, int rank, int size, bool alone) const {
+  Result<std::unique_ptr<Group>> meet_at(const std::string& place, int rank, int size,
+                                         bool alone) const {
     const auto store = part_of_store(place);
     Board board;
     board.write = [&](const std::string& key, const std::string& value) {
@@ -510,7 +531,8 @@ class TrainyardGroup : public Base {
     return meet(board, std::move(options));
   }
 
-  // The directory of the ranks that send to `to` (Channels): entries in the order in which they came.
+  // The directory of the ranks that send to `to` (Channels): entries in the order in which they
+  // came.
   Result<void> announce(int to) const {
     const auto store = part_of_store("senders to " + std::to_string(to));
     const std::string text = std::to_string(getRank());
@@ -525,7 +547,8 @@ class TrainyardGroup : public Base {
   std::optional<int> sender(int64_t number) const {
     const auto store = part_of_store("senders to " + std::to_string(getRank()));
     const std::string key = std::to_string(number);
-    const auto text = of_store([&] { return store->check({key}) ? text_at(*store, key) : std::string(); });
+    const auto text =
+        of_store([&] { return store->check({key}) ? text_at(*store, key) : std::string(); });
     if (!text || text->empty()) return std::nullopt;
     return int(std::strtol(text->c_str(), nullptr, 10));
   }
@@ -555,14 +578,16 @@ class TrainyardGroup : public Base {
 };
 
 c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                std::chrono::milliseconds timeout, std::string address, std::string plans,
-                                bool deterministic, std::string secret, bool encrypt, int sockets_per_peer,
-                                bool adopt, std::vector<int64_t> global_ranks) {
+                                std::chrono::milliseconds timeout, std::string address,
+                                std::string plans, bool deterministic, std::string secret,
+                                bool encrypt, int sockets_per_peer, bool adopt,
+                                std::vector<int64_t> global_ranks) {
   const pybind11::gil_scoped_release free_for_others;
   return c10::make_intrusive<TrainyardGroup>(
       store, rank, size,
       TrainyardGroup::Settings{timeout, std::move(address), std::move(plans), deterministic,
-                               std::move(secret), encrypt, sockets_per_peer, adopt, std::move(global_ranks)});
+                               std::move(secret), encrypt, sockets_per_peer, adopt,
+                               std::move(global_ranks)});
 }
 
 void settle() {

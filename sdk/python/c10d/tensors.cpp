@@ -19,7 +19,8 @@ namespace calls = collectives::calls;
 namespace {
 
 void expect_one_list(const Tensor& first, const Tensor& tensor) {
-  TORCH_CHECK(tensor.scalar_type() == first.scalar_type(), "trainyard: a list of tensors of one type");
+  TORCH_CHECK(tensor.scalar_type() == first.scalar_type(),
+              "trainyard: a list of tensors of one type");
 }
 
 c10::optional<Type> type_of(at::ScalarType type) {
@@ -84,7 +85,8 @@ ReduceOptions reducing_of(const ReduceOp& op, const Tensor& tensor) {
     default:
       TORCH_CHECK(false, "trainyard: there is no such reduction");
   }
-  const bool additive = reducing.reduction == Reduction::sum || reducing.reduction == Reduction::average;
+  const bool additive =
+      reducing.reduction == Reduction::sum || reducing.reduction == Reduction::average;
   TORCH_CHECK(additive || !at::isComplexType(tensor.scalar_type()),
               "trainyard: complex numbers can be summed and averaged only");
   TORCH_CHECK(reducing.reduction != Reduction::average || tensor.scalar_type() != at::kBool,
@@ -99,8 +101,8 @@ std::string kind_of(const Tensor& tensor) { return c10::toString(tensor.scalar_t
 
 std::string kind_of(const Tensors& tensors) {
   if (tensors.empty()) return "";
-  return (tensors.size() == 1 ? "" : std::to_string(tensors.size()) + " ") + kind_of(tensors[0]) + "[" +
-         std::to_string(tensors[0].numel()) + "], ";
+  return (tensors.size() == 1 ? "" : std::to_string(tensors.size()) + " ") + kind_of(tensors[0]) +
+         "[" + std::to_string(tensors[0].numel()) + "], ";
 }
 
 BufferView numbers(const Tensor& tensor) {
@@ -130,7 +132,8 @@ void expect_ours(const Tensor& tensor) {
 
 void expect_one_type(const Tensor& input, const Tensor& output) {
   TORCH_CHECK(input.scalar_type() == output.scalar_type(),
-              "trainyard: input and output have different types: ", kind_of(input), " and ", kind_of(output));
+              "trainyard: input and output have different types: ", kind_of(input), " and ",
+              kind_of(output));
 }
 
 Tensor& only(Tensors& tensors) {
@@ -189,7 +192,8 @@ Result<void> sum_sparse(const Named& named, Tensor tensor) {
   // Places as rows, so that everyone's lie one after the other.
   const Tensor places = mine.indices().t().contiguous(), values = mine.values().contiguous();
   std::ostringstream kind;
-  kind << "a sparse " << kind_of(tensor) << tensor.sizes() << " by " << tensor.sparse_dim() << ", rows: ";
+  kind << "a sparse " << kind_of(tensor) << tensor.sizes() << " by " << tensor.sparse_dim()
+       << ", rows: ";
   const auto said = TRY(named.group.all_gather(kind.str() + std::to_string(places.size(0)))
                             .in("sparse allreduce of " + named.name));
   int64_t rows = 0;
@@ -224,8 +228,8 @@ Result<void> allreduce_now(const Named& named, const Tensor& tensor, const Reduc
 
 ReduceOptions reducing_or_bits(const ReduceOp& op, const Tensor& tensor) {
   if (!is_bitwise(op)) return reducing_of(op, tensor);
-  TORCH_CHECK(at::isIntegralType(tensor.scalar_type(), true), "trainyard: bits of ", kind_of(tensor),
-              " cannot be combined");
+  TORCH_CHECK(at::isIntegralType(tensor.scalar_type(), true), "trainyard: bits of ",
+              kind_of(tensor), " cannot be combined");
   return {};
 }
 

@@ -1,7 +1,7 @@
 // Tensors of torch as the numbers and bytes of a group, and torch's reductions as ours.
 //
-// Threads: plain functions. Errors: what a group cannot take is a c10::Error, which Python sees as a RuntimeError that
-// says why; combine_bits and allreduce_now: what a Group says.
+// Threads: plain functions. Errors: what a group cannot take is a c10::Error, which Python sees as
+// a RuntimeError that says why; combine_bits and allreduce_now: what a Group says.
 // Lifetime: numbers and bytes point into the tensor, which the caller keeps.
 #pragma once
 
@@ -32,7 +32,8 @@ struct Named {
 std::string kind_of(const at::Tensor& tensor);
 // "3 Float[6], ": how many, of what the first is. Empty when there are none.
 std::string kind_of(const Tensors& tensors);
-// For adding: by type. A complex number is two of its parts, which sums and averages may take one by one.
+// For adding: by type. A complex number is two of its parts, which sums and averages may take one
+// by one.
 collectives::BufferView numbers(const at::Tensor& tensor);
 // For moving: bytes, whatever they mean.
 collectives::BufferView bytes(const at::Tensor& tensor);
@@ -71,8 +72,10 @@ bool is_bitwise(const c10d::ReduceOp& op);
 // How the tensor's numbers are combined; of bits, nothing but that they can be.
 collectives::ReduceOptions reducing_or_bits(const c10d::ReduceOp& op, const at::Tensor& tensor);
 // Bits are combined here: everyone gets everyone's, so all compute the same.
-Result<void> combine_bits(const Named& named, const at::Tensor& tensor, c10d::ReduceOp::RedOpType op);
-// Of a sparse tensor, in place: everyone's rows, and those at one place added up, in the order of the ranks.
+Result<void> combine_bits(const Named& named, const at::Tensor& tensor,
+                          c10d::ReduceOp::RedOpType op);
+// Of a sparse tensor, in place: everyone's rows, and those at one place added up, in the order of
+// the ranks.
 Result<void> sum_sparse(const Named& named, at::Tensor tensor);
 Result<void> allreduce_now(const Named& named, const at::Tensor& tensor, const c10d::ReduceOp& op,
                            const collectives::ReduceOptions& reducing);

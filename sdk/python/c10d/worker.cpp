@@ -84,7 +84,8 @@ void Worker::settle() {
 
 // Returns when there is work to begin, or none and none will come. Requires: lock holds mutex_.
 void Worker::look_out(std::unique_lock<std::mutex>& lock) {
-  // After a large operation nobody looks out for small ones: each look takes the core from the computation.
+  // After a large operation nobody looks out for small ones: each look takes the core from the
+  // computation.
   int quiet_looks = added_soon_ == slept_at_ ? quiet_looks_max : 0;
   uint64_t seen = added_soon_;
   for (;;) {

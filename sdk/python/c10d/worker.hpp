@@ -1,10 +1,11 @@
 // Carries out one piece of work after another, in the order in which they were asked for.
 //
-// A thread of its own does it, unless somebody waits: whoever waits carries out what is due itself, which
-// spares small operations two switches of threads. Waking a thread costs more than a small operation, too: who asks
-// for one mostly waits for it at once, so nobody is woken; a thread that looks now and then begins it if not.
-// What is told at a task's end may ask for more and wait for it in ways that we do not see, so there is one more
-// thread whenever all are telling and work is due.
+// A thread of its own does it, unless somebody waits: whoever waits carries out what is due itself,
+// which spares small operations two switches of threads. Waking a thread costs more than a small
+// operation, too: who asks for one mostly waits for it at once, so nobody is woken; a thread that
+// looks now and then begins it if not. What is told at a task's end may ask for more and wait for
+// it in ways that we do not see, so there is one more thread whenever all are telling and work is
+// due.
 //
 // Threads: call from anywhere, also from a task's `after`. Errors: none; work keeps its own.
 // Lifetime: end() before the last owner lets go, and not from a task.
@@ -34,9 +35,11 @@ class Worker {
 
   // When our own thread begins it, unless somebody waits: at once, or when nobody came for `grace`.
   enum class Start { now, soon };
-  // Twenty times what a caller needs from asking to waiting; a thousandth of a step that computes meanwhile.
+  // Twenty times what a caller needs from asking to waiting; a thousandth of a step that computes
+  // meanwhile.
   static constexpr std::chrono::microseconds grace{300};
-  // How long a thread goes on looking every `grace` after the last small operation. Then it sleeps, and is woken.
+  // How long a thread goes on looking every `grace` after the last small operation. Then it sleeps,
+  // and is woken.
   static constexpr int quiet_looks_max = 70;
 
   Worker() = default;
@@ -48,10 +51,12 @@ class Worker {
                             Start start = Start::now);
   // Returns when `work` is over; `after` may still be under way in another thread.
   void wait(const std::shared_ptr<Task>& task);
-  // Returns when nothing is left to do or to tell, or when this has taken too long. Python calls it before it ends:
-  // a thread that then still lets go of Python's objects would take the process down with it.
+  // Returns when nothing is left to do or to tell, or when this has taken too long. Python calls it
+  // before it ends: a thread that then still lets go of Python's objects would take the process
+  // down with it.
   void settle();
-  static constexpr std::chrono::seconds settle_max{5};  // longer than any telling; a peer may never come
+  // longer than any telling; a peer may never come
+  static constexpr std::chrono::seconds settle_max{5};
   // Carries out what is left, then ends the thread. Nothing may be added any more.
   void end();
 
@@ -62,17 +67,21 @@ class Worker {
   void call_thread();
 
   std::mutex mutex_;
-  std::condition_variable changed_;            // for our threads
-  std::condition_variable finished_;           // for those who wait
-  std::deque<std::shared_ptr<Task>> backlog_;  // guarded by mutex_; bounded by the callers' own tensors
-  bool busy_ = false;                          // guarded by mutex_
-  int telling_ = 0;                            // tasks whose `after` is under way; guarded by mutex_
-  bool ending_ = false;                        // guarded by mutex_
-  int idle_ = 0;                               // threads that wait for work; guarded by mutex_
-  int looking_ = 0;                   // those of them that look without being woken; guarded by mutex_
-  int hurried_ = 0;                   // of the backlog; guarded by mutex_
-  uint64_t added_soon_ = 0;           // so far; guarded by mutex_
-  uint64_t slept_at_ = 0;             // added_soon_ when a thread last gave up looking; guarded by mutex_
+  std::condition_variable changed_;   // for our threads
+  std::condition_variable finished_;  // for those who wait
+  // guarded by mutex_; bounded by the callers' own tensors
+  std::deque<std::shared_ptr<Task>> backlog_;
+  bool busy_ = false;  // guarded by mutex_
+  // tasks whose `after` is under way; guarded by mutex_
+  int telling_ = 0;
+  bool ending_ = false;  // guarded by mutex_
+  int idle_ = 0;         // threads that wait for work; guarded by mutex_
+  // those of them that look without being woken; guarded by mutex_
+  int looking_ = 0;
+  int hurried_ = 0;          // of the backlog; guarded by mutex_
+  uint64_t added_soon_ = 0;  // so far; guarded by mutex_
+  // added_soon_ when a thread last gave up looking; guarded by mutex_
+  uint64_t slept_at_ = 0;
   std::vector<std::thread> threads_;  // guarded by mutex_ until the end
 };
 

@@ -38,7 +38,9 @@ void settle_all() {
 PromisedWork::PromisedWork(int rank, c10d::OpType type, const char* title, Tensors result)
     : Work(rank, type, title),
       result_(std::move(result)),
-      future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()))) {}
+      future_(
+          c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()))) {
+}
 
 bool PromisedWork::wait(std::chrono::milliseconds timeout) {
   if (timeout > kNoTimeout) {
@@ -61,8 +63,8 @@ void PromisedWork::complete(const std::exception_ptr& failure) {
   }
 }
 
-StartedWork::StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker,
-                         Tensors result)
+StartedWork::StartedWork(int rank, c10d::OpType type, const char* title,
+                         std::shared_ptr<Worker> worker, Tensors result)
     : PromisedWork(rank, type, title, std::move(result)), worker_(std::move(worker)) {}
 
 void StartedWork::begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing,

@@ -1,7 +1,9 @@
-// An operation that torch was promised, whose end completes a future. DDP waits for the future while the backward pass
-// goes on. A StartedWork is work of a worker: whoever calls wait() carries it out itself, if nobody has begun it.
+// An operation that torch was promised, whose end completes a future. DDP waits for the future
+// while the backward pass goes on. A StartedWork is work of a worker: whoever calls wait() carries
+// it out itself, if nobody has begun it.
 //
-// Threads: wait() and the questions from anywhere; the future completes on the thread that carried the work out.
+// Threads: wait() and the questions from anywhere; the future completes on the thread that carried
+// the work out.
 // Errors:  what it failed with, or `doing` threw, at wait() and from the future.
 #pragma once
 
@@ -21,14 +23,16 @@ namespace trainyard::sdk {
 
 // A worker that settle() knows.
 std::shared_ptr<Worker> new_worker();
-// Waits until what this process has started was told, for its end (Worker::settle). Requires: Python's lock is not held.
+// Waits until what this process has started was told, for its end (Worker::settle). Requires:
+// Python's lock is not held.
 void settle_all();
 
 class PromisedWork : public c10d::Work {
  public:
   PromisedWork(int rank, c10d::OpType type, const char* title, Tensors result);
 
-  // Its end; a failure unless null. Requires: called once, and not while others wait for the calling thread.
+  // Its end; a failure unless null. Requires: called once, and not while others wait for the
+  // calling thread.
   void complete(const std::exception_ptr& failure);
 
   bool isCompleted() override { return future_->completed(); }
@@ -59,15 +63,18 @@ class ReceivedWork : public PromisedWork {
 
 class StartedWork : public PromisedWork {
  public:
-  StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker, Tensors result);
+  StartedWork(int rank, c10d::OpType type, const char* title, std::shared_ptr<Worker> worker,
+              Tensors result);
 
   // Hands `doing` to the worker, which begins it as `start` says. Requires: called once.
-  void begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing, Worker::Start start);
+  void begin(const c10::intrusive_ptr<StartedWork>& self, std::function<void()> doing,
+             Worker::Start start);
 
   bool wait(std::chrono::milliseconds timeout) override;
 
  private:
-  const std::shared_ptr<Worker> worker_;  // shared with the group, which ends it: whoever is last frees it
+  // shared with the group, which ends it: whoever is last frees it
+  const std::shared_ptr<Worker> worker_;
   std::shared_ptr<Worker::Task> task_;
   std::exception_ptr failure_;  // written by the work, read after it
 };

@@ -25,8 +25,10 @@ struct engine_member {
 
 engine_service* service_start(const char* host, int32_t port, const char* secret, int32_t ranks_min,
                               int32_t ranks_max, int64_t settle_ms, int32_t generations_max) {
-  auto service = membership::Service::start(
-      {{host, uint16_t(port)}, secret, {ranks_min, ranks_max, Duration(settle_ms), generations_max}});
+  auto service =
+      membership::Service::start({{host, uint16_t(port)},
+                                  secret,
+                                  {ranks_min, ranks_max, Duration(settle_ms), generations_max}});
   if (!service) return sdk::say(service.error()), nullptr;
   return new engine_service{std::move(service).value(), {}, {}};
 }
@@ -41,8 +43,8 @@ void service_host(engine_service* service, const char* host, int32_t leaves) {
   leaves ? service->service->host_leaves(host) : service->service->host_returns(host);
 }
 
-int32_t service_next(engine_service* service, int64_t at_most_ms, const char** name, const char** words,
-                     uint64_t* generation, int32_t* ranks) {
+int32_t service_next(engine_service* service, int64_t at_most_ms, const char** name,
+                     const char** words, uint64_t* generation, int32_t* ranks) {
   service->news = service->service->next(Duration(at_most_ms));
   if (!service->news) return 0;
   *name = service->news->name.c_str();
@@ -72,12 +74,13 @@ engine_member* member_connect(const char* host, int32_t port, const char* secret
 
 void member_leave(engine_member* member) { delete member; }
 
-int32_t member_next(engine_member* member, const char* complaint, int64_t at_most_ms, engine_seat* slot) {
+int32_t member_next(engine_member* member, const char* complaint, int64_t at_most_ms,
+                    engine_seat* slot) {
   const auto place = member->member->next(complaint, Duration(at_most_ms));
   if (!place) return sdk::say(place.error());
   const auto& ours = place->generation.slots[size_t(place->rank)];
-  *slot = {place->generation.number, place->rank, int32_t(place->generation.slots.size()), ours.local_rank,
-           ours.local_ranks};
+  *slot = {place->generation.number, place->rank, int32_t(place->generation.slots.size()),
+           ours.local_rank, ours.local_ranks};
   return 0;
 }
 

@@ -49,8 +49,9 @@ struct engine {
   sdk::Timeline timeline;
   std::ofstream tries;  // of rank 0's tuner: cycle in milliseconds, fusion bytes, bytes a second
   std::mutex mutex;
-  std::map<int64_t, std::shared_ptr<Pending>> pending;  // guarded by mutex; shared with whoever waits
-  int64_t last_handle = 0;                              // guarded by mutex
+  // guarded by mutex; shared with whoever waits
+  std::map<int64_t, std::shared_ptr<Pending>> pending;
+  int64_t last_handle = 0;  // guarded by mutex
 
   ~engine() { negotiator.reset(); }  // its thread writes the timeline and the tries
 
@@ -83,11 +84,11 @@ Result<std::unique_ptr<Group>> meet(const engine_options& options) {
     return std::move(groups.front());
   }
   if (options.member) return sdk::join_generation(options.member, std::move(tcp));
-  Met met =
-      options.folder && *options.folder
-          ? TRY(meet_in(options.folder, options.ranks, tcp).in("meeting the other ranks"))
-          : TRY(meet_at({text(options.meeting_host), uint16_t(options.meeting_port)}, options.ranks, tcp)
-                    .in("meeting the other ranks"));
+  Met met = options.folder && *options.folder
+                ? TRY(meet_in(options.folder, options.ranks, tcp).in("meeting the other ranks"))
+                : TRY(meet_at({text(options.meeting_host), uint16_t(options.meeting_port)},
+                              options.ranks, tcp)
+                          .in("meeting the other ranks"));
   tcp.endpoints = std::move(met.endpoints);
   return join_met(std::move(tcp), std::move(met.listener));
 }
@@ -108,13 +109,16 @@ Result<std::unique_ptr<engine>> join(const engine_options& options) {
     const std::string line = report + "\n";
     (void)!::write(2, line.data(), line.size());
   };
-  wanted.on_event = [timeline = &made->timeline](const gradients::Event& event) { timeline->write(event); };
+  wanted.on_event = [timeline = &made->timeline](const gradients::Event& event) {
+    timeline->write(event);
+  };
   wanted.autotune = options.autotune != 0;
   if (const std::string path = text(options.autotune_log);
       wanted.autotune && !path.empty() && group->rank() == 0) {
     made->tries.open(path, std::ios::app);
     if (!made->tries) return from_errno("writing what autotuning tries to " + path);
-    wanted.on_tried = [tries = &made->tries](const gradients::Settings& tried, double bytes_per_second) {
+    wanted.on_tried = [tries = &made->tries](const gradients::Settings& tried,
+                                             double bytes_per_second) {
       *tries << double(tried.cycle_microseconds) / 1000 << "," << tried.fusion_bytes << ","
              << bytes_per_second << std::endl;
     };
@@ -125,15 +129,20 @@ Result<std::unique_ptr<engine>> join(const engine_options& options) {
 
 // The numbers that common/engine.py writes down.
 static_assert(int(gradients::Operation::allreduce) == 0 && int(gradients::Operation::adasum) == 1 &&
-              int(gradients::Operation::all_gather) == 2 && int(gradients::Operation::broadcast) == 3 &&
-              int(gradients::Operation::reduce_scatter) == 4 && int(gradients::Operation::all_to_all) == 5 &&
+              int(gradients::Operation::all_gather) == 2 &&
+              int(gradients::Operation::broadcast) == 3 &&
+              int(gradients::Operation::reduce_scatter) == 4 &&
+              int(gradients::Operation::all_to_all) == 5 &&
               int(gradients::Operation::barrier) == 6);
-static_assert(int(Type::f64) == 0 && int(Type::bf16) == 3 && int(Type::i64) == 6 && int(Type::boolean) == 11);
-static_assert(int(Reduction::sum) == 0 && int(Reduction::average) == 1 && int(Reduction::minimum) == 2 &&
-              int(Reduction::maximum) == 3 && int(Reduction::product) == 4);
+static_assert(int(Type::f64) == 0 && int(Type::bf16) == 3 && int(Type::i64) == 6 &&
+              int(Type::boolean) == 11);
+static_assert(int(Reduction::sum) == 0 && int(Reduction::average) == 1 &&
+              int(Reduction::minimum) == 2 && int(Reduction::maximum) == 3 &&
+              int(Reduction::product) == 4);
 static_assert(int(Compression::Kind::int8) == 3 && int(Compression::Kind::low_rank) == 4);
 
-// What comes from Python may be from another version of it: numbers are looked at before they become enumerations.
+// What comes from Python may be from another version of it: numbers are looked at before they
+// become enumerations.
 Result<gradients::Request> request_from(const engine_request& from) {
   if (from.operation < 0 || from.operation >= gradients::operations_count || from.type < 0 ||
       from.type >= types_count || from.reduction < 0 || from.reduction >= reductions_count)
@@ -152,7 +161,8 @@ Result<gradients::Request> request_from(const engine_request& from) {
   request.root = from.root;
   request.set = from.set;
   request.priority = from.priority;
-  if (from.compression < 0 || from.compression >= compressions_count) return invalid("no such compression");
+  if (from.compression < 0 || from.compression >= compressions_count)
+    return invalid("no such compression");
   request.compression = {Compression::Kind(from.compression), uint32_t(from.compression_rank)};
   return request;
 }
@@ -171,12 +181,15 @@ engine* engine_join(const engine_options* options) {
 void engine_leave(engine* engine) { delete engine; }
 int32_t engine_rank(const engine* engine) { return engine->negotiator->rank(); }
 int32_t engine_ranks(const engine* engine) { return engine->negotiator->size(); }
-int32_t engine_host_of(const engine* engine, int32_t rank) { return engine->hosts.at(size_t(rank)); }
+int32_t engine_host_of(const engine* engine, int32_t rank) {
+  return engine->hosts.at(size_t(rank));
+}
 const char* engine_heard(const engine* engine, int32_t rank) {
   return engine->heard.at(size_t(rank)).c_str();
 }
 
-int32_t engine_submit(engine* engine, const engine_request* requests, int32_t count, int64_t* handles) {
+int32_t engine_submit(engine* engine, const engine_request* requests, int32_t count,
+                      int64_t* handles) {
   std::vector<gradients::Request> all;
   std::vector<std::shared_ptr<std::vector<std::byte>>> kept;
   for (int32_t place = 0; place < count; ++place) {
@@ -186,8 +199,10 @@ int32_t engine_submit(engine* engine, const engine_request* requests, int32_t co
     if (!request->output.data && requests[place].output_count == 0 &&
         request->operation != gradients::Operation::barrier) {
       memory = std::make_shared<std::vector<std::byte>>();
-      request->allocate = [memory, type = request->input.type](size_t elements, const gradients::Outcome&) {
-        memory->resize(std::max<size_t>(1, elements * bytes_of(type)));  // null would mean: no memory
+      request->allocate = [memory, type = request->input.type](size_t elements,
+                                                               const gradients::Outcome&) {
+        // null would mean: no memory
+        memory->resize(std::max<size_t>(1, elements * bytes_of(type)));
         return static_cast<void*>(memory->data());
       };
     }

@@ -10,8 +10,8 @@
 namespace sdk = trainyard::sdk;
 using namespace trainyard;
 
-int32_t engine_read_launch(const char* const* variables, const char* const* hosts, int32_t current_host,
-                           engine_launch* launch) {
+int32_t engine_read_launch(const char* const* variables, const char* const* hosts,
+                           int32_t current_host, engine_launch* launch) {
   const auto value_of = [variables](std::string_view name) -> std::optional<std::string> {
     for (const char* const* each = variables; *each; ++each) {
       const std::string_view text = *each;
@@ -26,8 +26,8 @@ int32_t engine_read_launch(const char* const* variables, const char* const* host
     for (; *hosts; ++hosts) all->names.emplace_back(*hosts);
     all->current = current_host;
     if (current_host < 0 || size_t(current_host) >= all->names.size())
-      return sdk::say(
-          invalid("invalid current_host: " + std::to_string(current_host) + " is not the number of a host"));
+      return sdk::say(invalid("invalid current_host: " + std::to_string(current_host) +
+                              " is not the number of a host"));
   }
   auto read = collectives::read_launch(value_of, all, collectives::horovod_ports);
   if (!read) return sdk::say(read.error());

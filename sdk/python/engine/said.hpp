@@ -1,5 +1,5 @@
-// What the C functions here share: the words of the last failure of this thread, and how a member of a training
-// that may grow and shrink joins.
+// What the C functions here share: the words of the last failure of this thread, and how a member
+// of a training that may grow and shrink joins.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ inline int32_t say(const Error& error) {
 }
 
 // `member`: of engine/elastic.h.
-Result<std::unique_ptr<collectives::Group>> join_generation(void* member, collectives::TcpOptions options);
+Result<std::unique_ptr<collectives::Group>> join_generation(void* member,
+                                                            collectives::TcpOptions options);
 
 }  // namespace trainyard::sdk

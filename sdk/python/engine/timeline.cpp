@@ -45,7 +45,8 @@ double microseconds(std::chrono::nanoseconds time) {
 
 Result<void> Timeline::start(const std::string& path, bool mark_cycles) {
   const std::lock_guard lock(mutex_);
-  if (file_.is_open()) return conflict("a timeline is being written already: stop_timeline() ends it");
+  if (file_.is_open())
+    return conflict("a timeline is being written already: stop_timeline() ends it");
   file_.open(path, std::ios::trunc);
   if (!file_) return from_errno("writing the timeline " + path);
   file_.precision(3);
@@ -67,8 +68,8 @@ void Timeline::stop() {
 int Timeline::row_of(const std::string& name) {
   const auto [place, fresh] = rows_.emplace(name, int(rows_.size()) + 1);
   if (fresh)
-    file_ << R"({"name":"thread_name","ph":"M","pid":0,"tid":)" << place->second << R"(,"args":{"name":)"
-          << quoted(name) << "}},\n";
+    file_ << R"({"name":"thread_name","ph":"M","pid":0,"tid":)" << place->second
+          << R"(,"args":{"name":)" << quoted(name) << "}},\n";
   return place->second;
 }
 
@@ -77,13 +78,14 @@ void Timeline::write(const Event& event) {
   if (!file_.is_open() || (event.phase == Phase::cycle && !mark_cycles_)) return;
   if (++events_ > events_max) return;
   if (event.phase == Phase::cycle) {
-    file_ << R"({"name":"CYCLE_START","ph":"i","s":"g","pid":0,"tid":0,"ts":)" << microseconds(event.begin)
-          << "},\n";
+    file_ << R"({"name":"CYCLE_START","ph":"i","s":"g","pid":0,"tid":0,"ts":)"
+          << microseconds(event.begin) << "},\n";
     return;
   }
   const int row = row_of(event.name);
   file_ << R"({"name":")" << word_for(event) << R"(","ph":"X","pid":0,"tid":)" << row << R"(,"ts":)"
-        << microseconds(event.begin) << R"(,"dur":)" << microseconds(event.end - event.begin) << "},\n";
+        << microseconds(event.begin) << R"(,"dur":)" << microseconds(event.end - event.begin)
+        << "},\n";
 }
 
 }  // namespace trainyard::sdk

@@ -1,7 +1,9 @@
-// What the negotiator did, as browsers show it (chrome://tracing, Perfetto): a row a tensor, a block a phase.
+// What the negotiator did, as browsers show it (chrome://tracing, Perfetto): a row a tensor, a
+// block a phase.
 //
 // Threads: write() from the negotiator's thread, the others from one at a time.
-// Errors:  unavailable, naming the file. A disk that fills up later ends the file early, not the training.
+// Errors:  unavailable, naming the file. A disk that fills up later ends the file early, not the
+//          training.
 // Limits:  events_max in a file; further ones are left out, and the file says so.
 #pragma once
 

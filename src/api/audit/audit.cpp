@@ -17,13 +17,15 @@ constexpr std::string_view kAccessDenied = "AccessDenied";  // some services app
 constexpr std::string_view kReading[] = {"Describe", "Filter", "Get",      "Head",  "List",
                                          "Lookup",   "Search", "Simulate", "Query", "BatchGet"};
 constexpr std::string_view kDataOfLogs[] = {"PutLogEvents", "GetLogEvents", "FilterLogEvents"};
-constexpr std::string_view kDataOfMetrics[] = {"PutMetricData", "GetMetricStatistics", "GetMetricData"};
+constexpr std::string_view kDataOfMetrics[] = {"PutMetricData", "GetMetricStatistics",
+                                               "GetMetricData"};
 
 struct ResourceType {
   std::string_view service, prefix, type;
 };
 
-// Resource types by the service of an ARN and the beginning of its last component. The first match counts.
+// Resource types by the service of an ARN and the beginning of its last component. The first match
+// counts.
 constexpr ResourceType kResourceTypes[] = {
     {"sagemaker", "training-job/", "AWS::SageMaker::TrainingJob"},
     {"batch", "job-queue/", "AWS::Batch::JobQueue"},
@@ -54,13 +56,14 @@ bool is_data(const shapes::Service& service, std::string_view operation) {
     return operation.find("Object") != std::string_view::npos ||
            operation.find("Upload") != std::string_view::npos ||
            operation.find("Parts") != std::string_view::npos;
-  if (service.name == "logs") return std::ranges::find(kDataOfLogs, operation) != std::end(kDataOfLogs);
+  if (service.name == "logs")
+    return std::ranges::find(kDataOfLogs, operation) != std::end(kDataOfLogs);
   return service.name == "cloudwatch" &&
          std::ranges::find(kDataOfMetrics, operation) != std::end(kDataOfMetrics);
 }
 
-// Appends a JSON object member by member. Every management request has a record, so it is written as text directly: a tree
-// of values would cost more than the request itself.
+// Appends a JSON object member by member. Every management request has a record, so it is written
+// as text directly: a tree of values would cost more than the request itself.
 class ObjectWriter {
  public:
   explicit ObjectWriter(std::string& out) : out_(out) { out_ += '{'; }
@@ -112,7 +115,8 @@ void append_identity(std::string& out, const Principal& principal) {
   issuer.text("type", "Role");
   issuer.text("arn", principal.role_arn);
   issuer.text("accountId", principal.account);
-  issuer.text("userName", std::string_view(principal.role_arn).substr(principal.role_arn.rfind('/') + 1));
+  issuer.text("userName",
+              std::string_view(principal.role_arn).substr(principal.role_arn.rfind('/') + 1));
   issuer.end();
   if (principal.session && !principal.session->source_identity.empty())
     session.text("sourceIdentity", principal.session->source_identity);
@@ -139,8 +143,8 @@ void append_resources(std::string& out, const AnsweredRequest& request) {
 }  // namespace
 
 bool is_read_only(std::string_view operation) {
-  return std::ranges::any_of(kReading,
-                             [&](std::string_view prefix) { return operation.starts_with(prefix); });
+  return std::ranges::any_of(
+      kReading, [&](std::string_view prefix) { return operation.starts_with(prefix); });
 }
 
 bool is_recorded(const AnsweredRequest& request) {
@@ -183,8 +187,8 @@ std::string audit_record(const AnsweredRequest& request) {
   record.text("requestID", context.request_id);
   record.text("eventID", request.event_id);
   record.boolean("readOnly", is_read_only(request.operation));
-  const bool named =
-      std::ranges::any_of(request.resources, [](const auto& arn) { return !arn.empty() && arn != "*"; });
+  const bool named = std::ranges::any_of(
+      request.resources, [](const auto& arn) { return !arn.empty() && arn != "*"; });
   if (named) {
     record.key("resources");
     append_resources(out, request);
@@ -197,8 +201,8 @@ std::string audit_record(const AnsweredRequest& request) {
   return out;
 }
 
-// A successful read is cheap for the client and its record costs a KiB of disk, so reads beyond the rate of a polling client
-// are not recorded.
+// A successful read is cheap for the client and its record costs a KiB of disk, so reads beyond the
+// rate of a polling client are not recorded.
 bool AuditTrail::floods(const AnsweredRequest& request) {
   static constexpr RateLimits kRecorded{.reads_per_second = 100};
   return request.error_code.empty() && is_read_only(request.operation) &&
@@ -209,7 +213,8 @@ bool AuditTrail::floods(const AnsweredRequest& request) {
 // The record of a read never waits for a full queue, since the read may run on an I/O thread.
 void AuditTrail::append(const AnsweredRequest& request) {
   if (!log_ || !is_recorded(request) || floods(request)) return;
-  const auto when_full = is_read_only(request.operation) ? observe::WhenFull::drop : observe::WhenFull::wait;
+  const auto when_full =
+      is_read_only(request.operation) ? observe::WhenFull::drop : observe::WhenFull::wait;
   if (auto kept = log_->append(audit_record(request), request.context.now, when_full); !kept)
     log(Level::error, "api", "a request is not in the audit log",
         {{"request", request.context.request_id}, {"why", kept.error().message}});

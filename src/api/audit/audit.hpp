@@ -1,12 +1,14 @@
 // Decides which requests the audit log records, and makes their records in CloudTrail's format.
 //
-// Every request of a known principal that manages a resource is recorded, reads included. Requests for data (objects, log
-// lines, metric points) are recorded only if they are denied, as in CloudTrail's management events. Requests without a valid
-// signature are not recorded: any client could fill the disk with them. At most 100 successful reads a second are recorded
-// for one principal. Bodies and parameters are left out, since they may contain secrets (environments, hyperparameters); a
-// record has the resources.
+// Every request of a known principal that manages a resource is recorded, reads included. Requests
+// for data (objects, log lines, metric points) are recorded only if they are denied, as in
+// CloudTrail's management events. Requests without a valid signature are not recorded: any client
+// could fill the disk with them. At most 100 successful reads a second are recorded for one
+// principal. Bodies and parameters are left out, since they may contain secrets (environments,
+// hyperparameters); a record has the resources.
 //
-// A shell has two records with the same requestID: the request, and kShellEnded at its end. Its input is not recorded.
+// A shell has two records with the same requestID: the request, and kShellEnded at its end. Its
+// input is not recorded.
 //
 // Threads: pure functions, and AuditTrail, which is callable from anywhere.
 #pragma once
@@ -47,7 +49,8 @@ bool is_recorded(const AnsweredRequest& request);
 // Makes a JSON object in CloudTrail's format on one line, with the first 100 resources.
 std::string audit_record(const AnsweredRequest& request);
 
-// Appends the records of requests that is_recorded. `log` nullptr: none are recorded. Threads: callable from anywhere.
+// Appends the records of requests that is_recorded. `log` nullptr: none are recorded. Threads:
+// callable from anywhere.
 // Lifetime: `log` and `clock` outlive it.
 class AuditTrail {
  public:

@@ -11,10 +11,14 @@ namespace aws = shapes::cloudtrail;
 using observe::AuditAttribute;
 
 constexpr std::pair<std::string_view, AuditAttribute> kAttributes[] = {
-    {"EventId", AuditAttribute::event_id},           {"EventName", AuditAttribute::event_name},
-    {"ReadOnly", AuditAttribute::read_only},         {"Username", AuditAttribute::username},
-    {"ResourceType", AuditAttribute::resource_type}, {"ResourceName", AuditAttribute::resource_name},
-    {"EventSource", AuditAttribute::event_source},   {"AccessKeyId", AuditAttribute::access_key_id},
+    {"EventId", AuditAttribute::event_id},
+    {"EventName", AuditAttribute::event_name},
+    {"ReadOnly", AuditAttribute::read_only},
+    {"Username", AuditAttribute::username},
+    {"ResourceType", AuditAttribute::resource_type},
+    {"ResourceName", AuditAttribute::resource_name},
+    {"EventSource", AuditAttribute::event_source},
+    {"AccessKeyId", AuditAttribute::access_key_id},
 };
 
 Failure invalid_lookup(std::string_view what, std::string message) {
@@ -34,10 +38,12 @@ aws::Event view_of(const Json& record) {
   event.read_only = record.value("readOnly", false) ? "true" : "false";
   event.username = observe::username_of(record);
   if (const auto at = parse_iso8601(text_of(record, "eventTime"))) event.event_time = *at;
-  if (const auto identity = record.find("userIdentity"); identity != record.end() && identity->is_object())
+  if (const auto identity = record.find("userIdentity");
+      identity != record.end() && identity->is_object())
     event.access_key_id = text_of(*identity, "accessKeyId");
   event.resources.emplace();
-  if (const auto resources = record.find("resources"); resources != record.end() && resources->is_array())
+  if (const auto resources = record.find("resources");
+      resources != record.end() && resources->is_array())
     for (const Json& one : *resources) {
       if (!one.is_object()) continue;
       aws::Resource& resource = event.resources->emplace_back();
@@ -59,7 +65,8 @@ Outcome<observe::AuditQuery> query_of(const aws::LookupEventsRequest& in) {
   if (in.lookup_attributes && !in.lookup_attributes->empty()) {
     const auto& wanted = in.lookup_attributes->front();
     for (const auto& [name, attribute] : kAttributes)
-      if (name == *wanted.attribute_key) query.filter.attribute = {attribute, *wanted.attribute_value};
+      if (name == *wanted.attribute_key)
+        query.filter.attribute = {attribute, *wanted.attribute_value};
   }
   if (in.max_results) query.count_max = size_t(*in.max_results);
   if (in.next_token) query.token = *in.next_token;
@@ -70,7 +77,8 @@ Outcome<observe::AuditQuery> query_of(const aws::LookupEventsRequest& in) {
 
 void add_cloudtrail(OperationTable& table, observe::AuditLog* audit) {
   table.add<aws::LookupEvents>(
-      [audit](const Context&, const aws::LookupEventsRequest& in) -> Outcome<aws::LookupEventsResponse> {
+      [audit](const Context&,
+              const aws::LookupEventsRequest& in) -> Outcome<aws::LookupEventsResponse> {
         aws::LookupEventsResponse out;
         out.events.emplace();
         auto query = TRY(query_of(in));
@@ -78,8 +86,8 @@ void add_cloudtrail(OperationTable& table, observe::AuditLog* audit) {
         TRY(audit->flush());
         const auto page = audit->lookup(query);
         if (!page && page.error().kind == Kind::invalid)
-          return invalid_lookup("NextToken",
-                                "A token that was not returned by this server: " + page.error().message);
+          return invalid_lookup(
+              "NextToken", "A token that was not returned by this server: " + page.error().message);
         if (!page) return page.error();
         for (const Json& record : page->events) out.events->push_back(view_of(record));
         if (!page->next_token.empty()) out.next_token = page->next_token;

@@ -22,16 +22,20 @@ struct Row {
   std::string_view resource;             // "" = the operation is allowed to every principal
 };
 
-constexpr std::string_view kJob = "arn:aws:sagemaker:{region}:{account}:training-job/{TrainingJobName}";
-constexpr std::string_view kBucket = "arn:aws:s3:::{Bucket}", kObject = "arn:aws:s3:::{Bucket}/{Key}";
+constexpr std::string_view kJob =
+    "arn:aws:sagemaker:{region}:{account}:training-job/{TrainingJobName}";
+constexpr std::string_view kBucket = "arn:aws:s3:::{Bucket}",
+                           kObject = "arn:aws:s3:::{Bucket}/{Key}";
 constexpr std::string_view kStreams = "log streams";                            // add_streams()
 constexpr std::string_view kCampaignOfDefinition = "campaign of a definition";  // campaign_arn()
 constexpr std::string_view kAll = "*";
 
-// Actions and resource types are those of AWS's Service Authorization Reference. Where AWS accepts only "*" for a request
-// that names resources (DescribeJobs of Batch), the table has the resources: a policy for "*" covers them.
+// Actions and resource types are those of AWS's Service Authorization Reference. Where AWS accepts
+// only "*" for a request that names resources (DescribeJobs of Batch), the table has the resources:
+// a policy for "*" covers them.
 constexpr Row kRows[] = {
-    {"sagemaker", "CreateTrainingJob DescribeTrainingJob StopTrainingJob UpdateTrainingJob", "", kJob},
+    {"sagemaker", "CreateTrainingJob DescribeTrainingJob StopTrainingJob UpdateTrainingJob", "",
+     kJob},
     {"sagemaker", "ListTrainingJobs", "", kAll},
     {"sagemaker", "AddTags ListTags DeleteTags", "", "{ResourceArn}"},
 
@@ -41,7 +45,8 @@ constexpr Row kRows[] = {
     {"s3", "HeadBucket ListObjects ListObjectsV2", "s3:ListBucket", kBucket},
     {"s3", "ListMultipartUploads", "s3:ListBucketMultipartUploads", kBucket},
     {"s3", "GetObject HeadObject", "s3:GetObject", kObject},
-    {"s3", "PutObject CopyObject CreateMultipartUpload UploadPart UploadPartCopy CompleteMultipartUpload",
+    {"s3",
+     "PutObject CopyObject CreateMultipartUpload UploadPart UploadPartCopy CompleteMultipartUpload",
      "s3:PutObject", kObject},
     {"s3", "CopyObject UploadPartCopy", "s3:GetObject", "arn:aws:s3:::{CopySource}"},
     {"s3", "DeleteObject", "", kObject},
@@ -52,7 +57,8 @@ constexpr Row kRows[] = {
     {"logs", "CreateLogGroup", "", "arn:aws:logs:{region}:{account}:log-group:{logGroupName}"},
     {"logs", "CreateLogStream PutLogEvents", "",
      "arn:aws:logs:{region}:{account}:log-group:{logGroupName}:log-stream:{logStreamName}"},
-    {"logs", "DescribeLogGroups", "", "arn:aws:logs:{region}:{account}:log-group:{logGroupNamePrefix?}"},
+    {"logs", "DescribeLogGroups", "",
+     "arn:aws:logs:{region}:{account}:log-group:{logGroupNamePrefix?}"},
     {"logs", "DescribeLogStreams GetLogEvents FilterLogEvents", "", kStreams},
 
     {"cloudwatch", "PutMetricData GetMetricStatistics ListMetrics", "", kAll},
@@ -76,7 +82,8 @@ constexpr Row kRows[] = {
     {"batch", "DescribeServiceJob UpdateServiceJob TerminateServiceJob", "", "{jobId=service-job}"},
     {"batch", "TerminateServiceJobs", "batch:TerminateServiceJob", "{jobs[]=service-job}"},
     {"batch",
-     "DescribeComputeEnvironments DescribeJobQueues ListJobs ListServiceJobs ListSchedulingPolicies "
+     "DescribeComputeEnvironments DescribeJobQueues ListJobs ListServiceJobs "
+     "ListSchedulingPolicies "
      "ListConsumableResources ListQuotaShares DescribeServiceEnvironments",
      "", kAll},
     {"batch", "CreateSchedulingPolicy", "", "{name=scheduling-policy}"},
@@ -95,7 +102,8 @@ constexpr Row kRows[] = {
     {"batch", "TagResource UntagResource ListTagsForResource", "", "{resourceArn}"},
 
     {"service-quotas",
-     "ListServices ListServiceQuotas GetServiceQuota ListAWSDefaultServiceQuotas GetAWSDefaultServiceQuota "
+     "ListServices ListServiceQuotas GetServiceQuota ListAWSDefaultServiceQuotas "
+     "GetAWSDefaultServiceQuota "
      "GetRequestedServiceQuotaChange ListRequestedServiceQuotaChangeHistory "
      "ListRequestedServiceQuotaChangeHistoryByQuota",
      "", kAll},
@@ -107,13 +115,15 @@ constexpr Row kRows[] = {
     {"sts", "GetCallerIdentity", "", ""},
     {"sts", "AssumeRole", "", "{RoleArn}"},
 
-    {"trainyard", "ListJobs GetCostReport ListCampaigns QueryCatalogue ChangeCatalogue DescribeRegion", "",
+    {"trainyard",
+     "ListJobs GetCostReport ListCampaigns QueryCatalogue ChangeCatalogue DescribeRegion", "",
      kAll},
     {"trainyard", "DescribeJob", "", "arn:aws:trainyard:{region}:{account}:job/{JobName}"},
     {"trainyard", "InterruptTrainingJob", "", kJob},
     {"trainyard", "DescribeCampaign StopCampaign", "",
      "arn:aws:trainyard:{region}:{account}:campaign/{CampaignName}"},
-    // The requests of a campaign are authorised one by one, with the rights of the principal that started it.
+    // The requests of a campaign are authorised one by one, with the rights of the principal that
+    // started it.
     {"trainyard", "CreateCampaign", "", kCampaignOfDefinition},
 };
 
@@ -144,7 +154,8 @@ std::string text_of(const Shape& shape, const void* value) {
 }
 
 // Appends the texts at `path`: none if a member is absent, several if a list is on the path.
-void collect(const Shape& shape, const void* value, std::string_view path, std::vector<std::string>& out) {
+void collect(const Shape& shape, const void* value, std::string_view path,
+             std::vector<std::string>& out) {
   if (!value) return;
   if (path.empty()) {
     out.push_back(text_of(shape, value));
@@ -153,7 +164,8 @@ void collect(const Shape& shape, const void* value, std::string_view path, std::
   if (path.starts_with("[]")) {
     if (shape.kind != ShapeKind::list) return;
     path.remove_prefix(path.starts_with("[].") ? 3 : 2);
-    for (size_t i = 0; i < shape.size(value); ++i) collect(*shape.element, shape.at(value, i), path, out);
+    for (size_t i = 0; i < shape.size(value); ++i)
+      collect(*shape.element, shape.at(value, i), path, out);
     return;
   }
   const size_t end = std::min(path.find_first_of(".["), path.size());
@@ -186,8 +198,8 @@ std::string copied_object(std::string_view source) {
 }
 
 // The values of a placeholder.
-std::vector<std::string> values_of(const Context& context, std::string_view placeholder, const Shape* shape,
-                                   const void* input) {
+std::vector<std::string> values_of(const Context& context, std::string_view placeholder,
+                                   const Shape* shape, const void* input) {
   if (placeholder == "region") return {context.region};
   if (placeholder == "account") return {context.principal.account};
   const bool optional = placeholder.ends_with('?');
@@ -197,7 +209,8 @@ std::vector<std::string> values_of(const Context& context, std::string_view plac
   if (texts.empty() && optional) return {""};
   for (std::string& text : texts) {
     if (placeholder == "CopySource") text = copied_object(text);
-    if (equals != std::string_view::npos) text = batch_arn_of(context, placeholder.substr(equals + 1), text);
+    if (equals != std::string_view::npos)
+      text = batch_arn_of(context, placeholder.substr(equals + 1), text);
   }
   return texts;
 }
@@ -235,13 +248,14 @@ namespace {
 
 // -- resources and values that no template can express
 
-// Adds the log streams of a request. The request has the group's name or its identifier, which may be an ARN, and one
-// stream, several streams, a prefix of names, or none for all streams.
-void add_streams(const Context& context, std::string_view action, const Shape& shape, const void* input,
-                 Accesses& out) {
+// Adds the log streams of a request. The request has the group's name or its identifier, which may
+// be an ARN, and one stream, several streams, a prefix of names, or none for all streams.
+void add_streams(const Context& context, std::string_view action, const Shape& shape,
+                 const void* input, Accesses& out) {
   std::string group = member_text(shape, input, "logGroupName");
   if (group.empty()) group = member_text(shape, input, "logGroupIdentifier");
-  const std::string arns = "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:";
+  const std::string arns =
+      "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:";
   if (group.starts_with(arns)) group = group.substr(arns.size());
   if (group.ends_with(":*")) group.resize(group.size() - 2);
   const std::string streams = arns + group + ":log-stream:";
@@ -252,15 +266,18 @@ void add_streams(const Context& context, std::string_view action, const Shape& s
   for (const std::string& name : names) out.all.push_back({std::string(action), streams + name});
 }
 
-// The ARN of a definition's campaign. Without a name, which the operation rejects, it is the ARN of any campaign.
+// The ARN of a definition's campaign. Without a name, which the operation rejects, it is the ARN of
+// any campaign.
 std::string campaign_arn(const Context& context, const Shape& shape, const void* input) {
   const auto json = parse_json(member_text(shape, input, "Definition"));
-  const auto name = json && json->is_object() ? string_at(*json, "name") : Result<std::string>(invalid(""));
+  const auto name =
+      json && json->is_object() ? string_at(*json, "name") : Result<std::string>(invalid(""));
   return "arn:aws:trainyard:" + context.region + ":" + context.principal.account + ":campaign/" +
          (name ? *name : "*");
 }
 
-// The resource of an IAM request: a policy's ARN if the request has one, otherwise the first entity that it names.
+// The resource of an IAM request: a policy's ARN if the request has one, otherwise the first entity
+// that it names.
 std::string iam_resource(const Context& context, const Shape* shape, const void* input) {
   if (!shape) return std::string(kAll);
   for (const char* name : {"PolicyArn", "PolicySourceArn"})
@@ -304,7 +321,8 @@ void add_tags(std::vector<std::string> keys, std::vector<std::string> values, Ac
 // Adds Batch's tags, which are a map.
 void add_tag_map(const Shape& shape, const void* input, Accesses& out) {
   const Member* member = find_member(shape, "tags");
-  const void* tags = member && member->shape->kind == ShapeKind::map ? member->find(input) : nullptr;
+  const void* tags =
+      member && member->shape->kind == ShapeKind::map ? member->find(input) : nullptr;
   if (!tags) return;
   std::pair<std::vector<std::string>, std::vector<std::string>> found;  // keys, values
   member->shape->each(tags, &found, [](void* into, const std::string& key, const void* value) {
@@ -315,7 +333,8 @@ void add_tag_map(const Shape& shape, const void* input, Accesses& out) {
   add_tags(std::move(found.first), std::move(found.second), out);
 }
 
-// Adds what CreateTrainingJob needs. `job`: its request, or the payload of SubmitServiceJob, as JSON.
+// Adds what CreateTrainingJob needs. `job`: its request, or the payload of SubmitServiceJob, as
+// JSON.
 void add_training_job(const Json& job, Accesses& out) {
   const auto text = [](const Json& at, const char* name) {
     const auto found = at.is_object() ? at.find(name) : at.end();
@@ -330,8 +349,10 @@ void add_training_job(const Json& job, Accesses& out) {
   pass_role(text(job, "RoleArn"), "sagemaker.amazonaws.com", out);
   const Json& resources = part(job, "ResourceConfig");
   std::vector<std::string> types{text(resources, "InstanceType")};
-  for (const Json& group : part(resources, "InstanceGroups")) types.push_back(text(group, "InstanceType"));
-  for (const Json& each : part(resources, "InstancePreferences")) types.push_back(text(each, "InstanceType"));
+  for (const Json& group : part(resources, "InstanceGroups"))
+    types.push_back(text(group, "InstanceType"));
+  for (const Json& each : part(resources, "InstancePreferences"))
+    types.push_back(text(each, "InstanceType"));
   set(out.values, "sagemaker:InstanceTypes", std::move(types));
   for (const auto& [name, key] :
        {std::pair{"EnableNetworkIsolation", "sagemaker:NetworkIsolation"},
@@ -346,7 +367,8 @@ void add_training_job(const Json& job, Accesses& out) {
   }
   const Json& hyper = part(job, "HyperParameters");
   std::string code = text(hyper, "sagemaker_submit_directory");
-  if (code.starts_with('"') && code.ends_with('"') && code.size() > 1) code = code.substr(1, code.size() - 2);
+  if (code.starts_with('"') && code.ends_with('"') && code.size() > 1)
+    code = code.substr(1, code.size() - 2);
   add_place(code, "", out.reads);
   add_place(text(part(job, "Environment"), "SAGEMAKER_SUBMIT_DIRECTORY"), "", out.reads);
   const auto writes = [&](std::string uri, const std::string& below) {
@@ -354,7 +376,8 @@ void add_training_job(const Json& job, Accesses& out) {
     add_place(uri + "/" + below, "*", out.writes);
   };
   writes(text(part(job, "OutputDataConfig"), "S3OutputPath"), text(job, "TrainingJobName") + "/");
-  if (const std::string uri = text(part(job, "CheckpointConfig"), "S3Uri"); !uri.empty()) writes(uri, "");
+  if (const std::string uri = text(part(job, "CheckpointConfig"), "S3Uri"); !uri.empty())
+    writes(uri, "");
 }
 
 // Adds kMetricJobKey, with the job in the dimensions of each metric of a request.
@@ -395,7 +418,8 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
       write_json(shape, input, request);
       if (const auto json = parse_json(request)) add_training_job(*json, out);
       // As on AWS, creating a job with tags needs the permission to add tags.
-      if (!texts("Tags[].Key").empty()) out.all.push_back({"sagemaker:AddTags", out.all.front().resource});
+      if (!texts("Tags[].Key").empty())
+        out.all.push_back({"sagemaker:AddTags", out.all.front().resource});
     }
     add_tags(texts("Tags[].Key"), texts("Tags[].Value"), out);
     if (name == "DeleteTags") set(out.values, "aws:TagKeys", texts("TagKeys[]"));
@@ -407,11 +431,14 @@ void add_special(const shapes::OperationShape& operation, const void* input, Acc
          {"containerProperties.jobRoleArn", "containerProperties.executionRoleArn",
           "nodeProperties.nodeRangeProperties[].container.jobRoleArn",
           "nodeProperties.nodeRangeProperties[].container.executionRoleArn",
-          "ecsProperties.taskProperties[].taskRoleArn", "ecsProperties.taskProperties[].executionRoleArn",
+          "ecsProperties.taskProperties[].taskRoleArn",
+          "ecsProperties.taskProperties[].executionRoleArn",
           "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].taskRoleArn",
           "nodeProperties.nodeRangeProperties[].ecsProperties.taskProperties[].executionRoleArn"})
-      for (std::string& arn : texts(path)) pass_role(std::move(arn), "ecs-tasks.amazonaws.com", out);
-    for (std::string& arn : texts("serviceRole")) pass_role(std::move(arn), "batch.amazonaws.com", out);
+      for (std::string& arn : texts(path))
+        pass_role(std::move(arn), "ecs-tasks.amazonaws.com", out);
+    for (std::string& arn : texts("serviceRole"))
+      pass_role(std::move(arn), "batch.amazonaws.com", out);
     set(out.values, "batch:ShareIdentifier", texts("shareIdentifier"));
     add_tag_map(shape, input, out);
     if (name == "UntagResource") set(out.values, "aws:TagKeys", texts("tagKeys[]"));
@@ -453,7 +480,8 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
     out.all.push_back({action_of(""), iam_resource(context, operation.input, input)});
     return out;
   }
-  const auto [begin, end] = lines_.equal_range(std::string(service).append(" ").append(operation.name));
+  const auto [begin, end] =
+      lines_.equal_range(std::string(service).append(" ").append(operation.name));
   CHECK(begin != end, "every operation has a line");
   bool free = false;
   for (auto line = begin; line != end; ++line) {
@@ -473,7 +501,8 @@ Accesses AccessTable::find(const Context& context, const shapes::OperationShape&
       out.all.push_back({action_of(line->second.action), std::move(resource)});
   }
   // A request without a resource (an empty list of jobs) needs the permission for all resources.
-  if (out.all.empty() && !free) out.all.push_back({action_of(begin->second.action), std::string(kAll)});
+  if (out.all.empty() && !free)
+    out.all.push_back({action_of(begin->second.action), std::string(kAll)});
   if (operation.input) add_special(operation, input, out);
   return out;
 }

@@ -1,14 +1,18 @@
-// Finds the actions that a request needs permission for, the resource of each, and the values of the service's condition keys.
+// Finds the actions that a request needs permission for, the resource of each, and the values of
+// the service's condition keys.
 //
-// One table (access_table.cpp) has a line for each operation of this server; a test compares it with operations.txt. A
-// resource is a template whose placeholders are members of the decoded input:
+// One table (access_table.cpp) has a line for each operation of this server; a test compares it
+// with operations.txt. A resource is a template whose placeholders are members of the decoded
+// input:
 //
 //   {region} {account}  the region and the account of the request
 //   {Member}            the text of a member
-//   {Member.Inner}      a member of a structure; {Members[].Inner} and {Members[]}: one resource for each element
+//   {Member.Inner}      a member of a structure; {Members[].Inner} and {Members[]}: one resource
+//                       for each element
 //   {Member=kind}       the ARN of the Batch resource of that kind whose name or ARN is the member
 //
-// A line whose member is absent from the input is left out. A member followed by '?' is empty instead.
+// A line whose member is absent from the input is left out. A member followed by '?' is empty
+// instead.
 //
 // Threads: immutable after construction. Errors: none.
 #pragma once
@@ -41,12 +45,13 @@ struct Accesses {
   std::vector<Access> all;
   ServiceValues values;
   std::vector<PassedRole> roles;  // the roles that a job of this request runs as
-  // S3 locations that a job of this request reads and writes: patterns of literals and '*', such as "bucket/prefix*".
+  // S3 locations that a job of this request reads and writes: patterns of literals and '*', such as
+  // "bucket/prefix*".
   std::vector<std::string> reads, writes;
 };
 
-// A condition key of this server for PutMetricData and GetMetricStatistics: the TrainingJobName dimension of each metric, or
-// "-" for a metric without one.
+// A condition key of this server for PutMetricData and GetMetricStatistics: the TrainingJobName
+// dimension of each metric, or "-" for a metric without one.
 inline constexpr std::string_view kMetricJobKey = "trainyard:MetricJob";
 
 class AccessTable {
@@ -58,7 +63,8 @@ class AccessTable {
   // Returns whether a line of the operation reads members from the body of an S3 request.
   static bool needs_body(const shapes::OperationShape& operation);
   // Requires: knows(operation).
-  Accesses find(const Context& context, const shapes::OperationShape& operation, const void* input) const;
+  Accesses find(const Context& context, const shapes::OperationShape& operation,
+                const void* input) const;
 
  private:
   struct Line {

@@ -12,8 +12,9 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kCachedKeysMax = 4096;  // one per key, day, region and service; a job needs three or four
-constexpr size_t kRegionBytesMax = 64;   // region names are also file names
+// one per key, day, region and service; a job needs three or four
+constexpr size_t kCachedKeysMax = 4096;
+constexpr size_t kRegionBytesMax = 64;  // region names are also file names
 
 bool is_region(std::string_view text) {
   if (text.empty() || text.size() > kRegionBytesMax || text.front() == '-') return false;
@@ -24,7 +25,8 @@ bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// boto3 without configuration presigns URLs for us-east-1 with version 2. The client gets an error that names the remedy.
+// boto3 without configuration presigns URLs for us-east-1 with version 2. The client gets an error
+// that names the remedy.
 bool is_signature_version_2(const net::RequestHead& head) {
   return head.headers.get("authorization").starts_with("AWS ") ||
          head.query().find("AWSAccessKeyId=") != std::string_view::npos;
@@ -61,7 +63,8 @@ struct Authenticator::KeyCache {
     }
     std::string key = signing::verification_key(secret, claim);
     const WriterLock lock(mutex);
-    if (keys.size() >= kCachedKeysMax) keys.clear();  // removes those of past days and finished jobs
+    // removes those of past days and finished jobs
+    if (keys.size() >= kCachedKeysMax) keys.clear();
     keys.emplace(std::move(name), key);
     return key;
   }
@@ -71,7 +74,8 @@ Authenticator::Authenticator(const Settings& settings, control::Control& control
     : settings_(settings), principals_(settings, control), keys_(std::make_unique<KeyCache>()) {}
 Authenticator::~Authenticator() = default;
 
-// Returns a region of this server that is in the set, the default region (the last one) first. Nothing: none is.
+// Returns a region of this server that is in the set, the default region (the last one) first.
+// Nothing: none is.
 std::optional<std::string> Authenticator::region_of(std::string_view region_set) const {
   for (auto region = settings_.regions.rbegin(); region != settings_.regions.rend(); ++region)
     if (signing::region_set_includes(region_set, *region)) return *region;
@@ -86,16 +90,18 @@ std::optional<Failure> Authenticator::resolve(const shapes::Service& service, Si
   if (claim.algorithm == signing::Algorithm::ecdsa) {
     auto region = region_of(claim.region_set);
     if (!region)
-      return malformed_authentication(service, "X-Amz-Region-Set '" + shorten(claim.region_set, 80) +
+      return malformed_authentication(service, "X-Amz-Region-Set '" +
+                                                   shorten(claim.region_set, 80) +
                                                    "' does not include a region of this server.");
     claim.scope.region = std::move(*region);
   }
   if (!is_region(claim.scope.region))
-    return malformed_authentication(service, "Credential should be scoped to a valid region, not '" +
-                                                 shorten(claim.scope.region, 80) + "'.");
+    return malformed_authentication(service,
+                                    "Credential should be scoped to a valid region, not '" +
+                                        shorten(claim.scope.region, 80) + "'.");
   if (claim.scope.service != service.scope)
-    return malformed_authentication(
-        service, "Credential should be scoped to correct service: '" + std::string(service.scope) + "'.");
+    return malformed_authentication(service, "Credential should be scoped to correct service: '" +
+                                                 std::string(service.scope) + "'.");
 
   std::string secret;
   if (auto lasting = principals_.of_key(claim.access_key_id, signer.principal)) {
@@ -124,13 +130,14 @@ std::optional<Failure> Authenticator::resolve(const shapes::Service& service, Si
   return {};
 }
 
-Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const net::RequestHead& head,
-                                          Instant now) const {
+Outcome<Signer> Authenticator::check_head(const shapes::Service& service,
+                                          const net::RequestHead& head, Instant now) const {
   auto read = signing::read_claim(head.target, head.headers.fields());
   if (!read) return malformed_authentication(service, read.error().message);
   if (!*read && is_signature_version_2(head))
     return invalid_request(
-        "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
+        "The authorization mechanism you have provided is not supported. Please use "
+        "AWS4-HMAC-SHA256.");
   if (!*read) return missing_authentication(service);
   Signer signer;
   signer.claim = std::move(**read);
@@ -143,7 +150,8 @@ Outcome<Signer> Authenticator::check_head(const shapes::Service& service, const 
   return signer;
 }
 
-Outcome<Signer> Authenticator::check_form(const shapes::Service& service, const signing::FormSignature& form,
+Outcome<Signer> Authenticator::check_form(const shapes::Service& service,
+                                          const signing::FormSignature& form,
                                           std::string_view policy, Instant now) const {
   auto claim = signing::read_form_claim(form);
   if (!claim) return malformed_authentication(service, claim.error().message);
@@ -167,8 +175,8 @@ std::optional<Failure> Authenticator::act_on_behalf(const shapes::Service& servi
   const Principal peer = signer.principal;
   const auto refuse = [&](const std::string& why) {
     return access_denied(
-        service,
-        "User: " + peer.arn + " is not authorized to make requests on behalf of other principals" + why);
+        service, "User: " + peer.arn +
+                     " is not authorized to make requests on behalf of other principals" + why);
   };
   // The description is parsed only after the signature, which covers it, is verified.
   if (!signer.verified || count > 1 || signer.claim.in_query) return refuse("");
@@ -186,9 +194,11 @@ std::optional<Failure> Authenticator::act_on_behalf(const shapes::Service& servi
   return {};
 }
 
-std::optional<Failure> Authenticator::check_body(const shapes::Service& service, const net::RequestHead& head,
-                                                 Signer& signer, const std::string& body, Instant now) const {
-  // The signed hash is the one in the head, or, if the client sends none, that of the received body.
+std::optional<Failure> Authenticator::check_body(const shapes::Service& service,
+                                                 const net::RequestHead& head, Signer& signer,
+                                                 const std::string& body, Instant now) const {
+  // The signed hash is the one in the head, or, if the client sends none, that of the received
+  // body.
   signing::Claim& claim = signer.claim;
   if (!signer.verified) {
     claim.payload_sha256 = signing::sha256_hex(body);
@@ -213,15 +223,17 @@ Outcome<Signer> Authenticator::check(const shapes::Service& service, const net::
   return signer;
 }
 
-std::optional<Failure> Authenticator::judge(const shapes::Service& service, const net::RequestHead& head,
-                                            const Signer& signer, Instant now) const {
+std::optional<Failure> Authenticator::judge(const shapes::Service& service,
+                                            const net::RequestHead& head, const Signer& signer,
+                                            Instant now) const {
   const auto& headers = head.headers.fields();
   const auto verdict =
       signing::judge(head.method, head.target, headers, signer.claim, signer.signing_key, now);
   return take(verdict, service, signer, headers, now);
 }
 
-// Returns the failure for a verdict. Nothing: the signature is valid, and the use of the key is recorded.
+// Returns the failure for a verdict. Nothing: the signature is valid, and the use of the key is
+// recorded.
 std::optional<Failure> Authenticator::take(signing::Verdict verdict, const shapes::Service& service,
                                            const Signer& signer, const signing::HeaderList& headers,
                                            Instant now) const {
@@ -231,12 +243,13 @@ std::optional<Failure> Authenticator::take(signing::Verdict verdict, const shape
       break;
     case signing::Verdict::skewed:
       return request_skewed(
-          service,
-          claim.signed_at < now
-              ? "Signature expired: " + to_basic_iso8601(claim.signed_at) + " is now earlier than " +
-                    to_basic_iso8601(now - signing::kSkewMax) + " (" + to_basic_iso8601(now) + " - 15 min.)"
-              : "Signature not yet current: " + to_basic_iso8601(claim.signed_at) + " is still later than " +
-                    to_basic_iso8601(now + signing::kSkewMax) + " (" + to_basic_iso8601(now) + " + 15 min.)");
+          service, claim.signed_at < now
+                       ? "Signature expired: " + to_basic_iso8601(claim.signed_at) +
+                             " is now earlier than " + to_basic_iso8601(now - signing::kSkewMax) +
+                             " (" + to_basic_iso8601(now) + " - 15 min.)"
+                       : "Signature not yet current: " + to_basic_iso8601(claim.signed_at) +
+                             " is still later than " + to_basic_iso8601(now + signing::kSkewMax) +
+                             " (" + to_basic_iso8601(now) + " + 15 min.)");
     case signing::Verdict::expired:
       return request_expired(service);
     case signing::Verdict::headers_not_signed:

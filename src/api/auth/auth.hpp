@@ -1,7 +1,7 @@
 // Finds the principal that signed a request. authorizer.hpp decides what the principal may do.
 //
-// Keys of a job expire with its attempt: the job is looked up at each request. A server that is configured as a peer may
-// sign requests on behalf of users and roles of this server.
+// Keys of a job expire with its attempt: the job is looked up at each request. A server that is
+// configured as a peer may sign requests on behalf of users and roles of this server.
 //
 // Threads: callable from many threads at once. Lifetime: settings and control outlive it.
 // Errors:  the failure that is sent to the client.
@@ -25,7 +25,8 @@ struct Signer {
   Principal principal;
   signing::Claim claim;
   std::string signing_key;  // for the chunks of a signed upload
-  // False: the head does not contain the hash of the body, so the signature can be verified only with the body.
+  // False: the head does not contain the hash of the body, so the signature can be verified only
+  // with the body.
   bool verified = false;
 };
 
@@ -34,28 +35,32 @@ class Authenticator {
   Authenticator(const Settings& settings, control::Control& control);
   ~Authenticator();
 
-  // Checks the head alone, before the body is read: the key, and, if the head contains the hash of the body, the signature.
-  Outcome<Signer> check_head(const shapes::Service& service, const net::RequestHead& head, Instant now) const;
+  // Checks the head alone, before the body is read: the key, and, if the head contains the hash of
+  // the body, the signature.
+  Outcome<Signer> check_head(const shapes::Service& service, const net::RequestHead& head,
+                             Instant now) const;
   // Checks a form (S3's POST) by its fields. `policy`: as received, in base64.
   Outcome<Signer> check_form(const shapes::Service& service, const signing::FormSignature& form,
                              std::string_view policy, Instant now) const;
-  // Checks the rest, with the whole body: compares its hash with the head's, or, if the head has none, verifies the
-  // signature with it. Nothing: the request is the signer's.
+  // Checks the rest, with the whole body: compares its hash with the head's, or, if the head has
+  // none, verifies the signature with it. Nothing: the request is the signer's.
   std::optional<Failure> check_body(const shapes::Service& service, const net::RequestHead& head,
                                     Signer& signer, const std::string& body, Instant now) const;
   // Checks both. `body` nullptr: the body is not received yet, and the head must contain its hash.
-  Outcome<Signer> check(const shapes::Service& service, const net::RequestHead& head, const std::string* body,
-                        Instant now) const;
+  Outcome<Signer> check(const shapes::Service& service, const net::RequestHead& head,
+                        const std::string* body, Instant now) const;
 
  private:
   std::optional<std::string> region_of(std::string_view region_set) const;
   std::optional<Failure> resolve(const shapes::Service& service, Signer& signer, Instant now) const;
-  std::optional<Failure> take(signing::Verdict verdict, const shapes::Service& service, const Signer& signer,
-                              const signing::HeaderList& headers, Instant now) const;
+  std::optional<Failure> take(signing::Verdict verdict, const shapes::Service& service,
+                              const Signer& signer, const signing::HeaderList& headers,
+                              Instant now) const;
   std::optional<Failure> judge(const shapes::Service& service, const net::RequestHead& head,
                                const Signer& signer, Instant now) const;
 
-  // Replaces the principal of a request with kDelegationHeader by the described one, if a peer has signed the request.
+  // Replaces the principal of a request with kDelegationHeader by the described one, if a peer has
+  // signed the request.
   std::optional<Failure> act_on_behalf(const shapes::Service& service, const net::RequestHead& head,
                                        Signer& signer, Instant now) const;
 

@@ -25,7 +25,8 @@ const policy::Policy* administrator() {
   return found->policy.get();
 }
 
-// The ARN of the defined role with the name in `arn`, with that role's path. Returns `arn` if the role is not defined.
+// The ARN of the defined role with the name in `arn`, with that role's path. Returns `arn` if the
+// role is not defined.
 std::string canonical_role(const policy::Identities* identities, const std::string& arn) {
   const policy::Role* role = identities ? identities->find_role(role_name(arn)) : nullptr;
   return role ? identities->arn_of(*role) : arn;
@@ -53,7 +54,8 @@ struct Authorizer::Rights {
   std::vector<SharedPolicies> kept;
 };
 
-// Caches parsed policies that are not in the snapshot of identities. Threads: callable from anywhere.
+// Caches parsed policies that are not in the snapshot of identities. Threads: callable from
+// anywhere.
 struct Authorizer::Cache {
   Mutex mutex;
   std::unordered_map<std::string, SharedPolicies> policies
@@ -112,7 +114,8 @@ Authorizer::Rights Authorizer::rights_of(const Principal& principal) const {
       for (const auto& policy : rights.kept.back()) of_session.push_back(policy.get());
     }
   }
-  if (const policy::Role* role = identities ? identities->find_role(role_name(session.role_arn)) : nullptr) {
+  if (const policy::Role* role =
+          identities ? identities->find_role(role_name(session.role_arn)) : nullptr) {
     rights.of_definitions = true;
     rights.policies.identity = identities->policies_of(*role);
     rights.policies.boundary = identities->boundary_of(*role);
@@ -120,9 +123,9 @@ Authorizer::Rights Authorizer::rights_of(const Principal& principal) const {
     rights.everything = !session.limited;
     rights.policies.identity = {administrator()};
   } else if (principal.job && !session.assumed) {
-    rights.kept.push_back(
-        cache_->get("job " + std::to_string(session.job_number) + " " + std::to_string(session.attempt),
-                    [&] { return job_policies(*principal.job); }));
+    rights.kept.push_back(cache_->get(
+        "job " + std::to_string(session.job_number) + " " + std::to_string(session.attempt),
+        [&] { return job_policies(*principal.job); }));
     for (const auto& policy : rights.kept.back()) rights.policies.identity.push_back(policy.get());
   }
   return rights;
@@ -163,27 +166,33 @@ policy::Request Authorizer::request_of(const Context& context, const ServiceValu
   return request;
 }
 
-// The ARN under which the tags of a resource are stored: for a job, a child of an array or a node, that of the job; for a
-// definition without a revision, that of its newest active revision. "" = the resource does not exist or has no tags.
+// The ARN under which the tags of a resource are stored: for a job, a child of an array or a node,
+// that of the job; for a definition without a revision, that of its newest active revision. "" =
+// the resource does not exist or has no tags.
 std::string Authorizer::tagged_arn(const std::string& resource) const {
   const auto parts = split(resource, ':');
-  if (parts.size() < 6 || (parts[2] != "sagemaker" && parts[2] != "batch" && parts[2] != "trainyard"))
+  if (parts.size() < 6 ||
+      (parts[2] != "sagemaker" && parts[2] != "batch" && parts[2] != "trainyard"))
     return "";
   const std::string region(parts[3]);
-  const std::string_view rest = std::string_view(resource).substr(size_t(parts[5].data() - resource.data()));
+  const std::string_view rest =
+      std::string_view(resource).substr(size_t(parts[5].data() - resource.data()));
   for (const std::string_view kind : {"training-job/", "job/"}) {
     if (!rest.starts_with(kind)) continue;
     const std::string_view name = rest.substr(kind.size());
-    const auto job = services_.control.find({region, std::string(name.substr(0, name.find_first_of(":#")))});
+    const auto job =
+        services_.control.find({region, std::string(name.substr(0, name.find_first_of(":#")))});
     return job ? control::job_arn(**job) : "";
   }
   constexpr std::string_view kDefinition = "job-definition/";
   if (!rest.starts_with(kDefinition) || rest.find(':') != std::string_view::npos) return resource;
-  const auto newest = services_.control.definitions({.region = region,
-                                                     .name = std::string(rest.substr(kDefinition.size())),
-                                                     .active = true,
-                                                     .definitions_max = 1});
-  return newest && !newest->empty() ? resource + ":" + std::to_string(newest->front().revision) : "";
+  const auto newest =
+      services_.control.definitions({.region = region,
+                                     .name = std::string(rest.substr(kDefinition.size())),
+                                     .active = true,
+                                     .definitions_max = 1});
+  return newest && !newest->empty() ? resource + ":" + std::to_string(newest->front().revision)
+                                    : "";
 }
 
 // Adds the stored tags of the resource, if it exists.
@@ -208,11 +217,13 @@ std::optional<Failure> Authorizer::check_all(const Context& context, const shape
                            ? canonical_role(rights.identities.get(), access.resource)
                            : access.resource;
     if (access.action == "iam:PassRole" && is_reserved_role(access.resource))
-      return access_denied(service, policy::describe_denial(request, {policy::Verdict::implicitly_denied,
-                                                                      "identity-based policy", ""}));
+      return access_denied(
+          service, policy::describe_denial(
+                       request, {policy::Verdict::implicitly_denied, "identity-based policy", ""}));
     if (access.action == "iam:PassRole")
       for (const PassedRole& role : accesses.roles)
-        if (role.arn == access.resource) request.values.set("iam:PassedToService", std::string(role.service));
+        if (role.arn == access.resource)
+          request.values.set("iam:PassedToService", std::string(role.service));
     if (rights.of_definitions) add_tags(access, request);
     rights.policies.resource = bucket_policy(rights.identities.get(), request.resource);
     const policy::Decision decision = policy::evaluate(request, rights.policies);
@@ -223,7 +234,8 @@ std::optional<Failure> Authorizer::check_all(const Context& context, const shape
 }
 
 // Checks that each defined role trusts the service that it is passed to.
-std::optional<Failure> Authorizer::check_passed(const Context& context, const shapes::Service& service,
+std::optional<Failure> Authorizer::check_passed(const Context& context,
+                                                const shapes::Service& service,
                                                 const Accesses& accesses) const {
   if (!settings_.identities) return {};
   const auto identities = settings_.identities();
@@ -245,8 +257,10 @@ std::optional<Failure> Authorizer::check_passed(const Context& context, const sh
   return {};
 }
 
-std::optional<Failure> Authorizer::check_assume_role(const Context& context, const shapes::Service& service,
-                                                     Accesses accesses, bool sets_source_identity) const {
+std::optional<Failure> Authorizer::check_assume_role(const Context& context,
+                                                     const shapes::Service& service,
+                                                     Accesses accesses,
+                                                     bool sets_source_identity) const {
   Rights rights = rights_of(context.principal);
   policy::Request request = request_of(context, accesses.values);
   request.action = "sts:AssumeRole";
@@ -258,7 +272,8 @@ std::optional<Failure> Authorizer::check_assume_role(const Context& context, con
   if (is_reserved_role(request.resource)) return denied(untrusted);
   const policy::Role* role =
       rights.identities ? rights.identities->find_role(role_name(request.resource)) : nullptr;
-  // Open roles trust every principal that may assume roles. The operation itself checks that the text is a role's ARN.
+  // Open roles trust every principal that may assume roles. The operation itself checks that the
+  // text is a role's ARN.
   if (!role && !settings_.open_roles) return denied(untrusted);
   if (role) rights.policies.resource = {role->trust.policy.get()};
   for (const char* action : {"sts:AssumeRole", "sts:SetSourceIdentity"}) {
@@ -270,20 +285,23 @@ std::optional<Failure> Authorizer::check_assume_role(const Context& context, con
   return {};
 }
 
-std::optional<Failure> Authorizer::check(const Context& context, const shapes::OperationShape& operation,
+std::optional<Failure> Authorizer::check(const Context& context,
+                                         const shapes::OperationShape& operation,
                                          const void* input) const {
   const shapes::Service& service = *operation.service;
   const bool assumes = service.name == "sts" && operation.name == "AssumeRole";
   // The owner's jobs, too, run only as roles that trust their service.
-  const bool creates = settings_.identities &&
-                       (operation.name == "CreateTrainingJob" || operation.name == "RegisterJobDefinition" ||
-                        operation.name == "SubmitServiceJob" || operation.name == "CreateComputeEnvironment");
+  const bool creates =
+      settings_.identities &&
+      (operation.name == "CreateTrainingJob" || operation.name == "RegisterJobDefinition" ||
+       operation.name == "SubmitServiceJob" || operation.name == "CreateComputeEnvironment");
   if (context.principal.owner() && !assumes && !creates) return {};
   Accesses accesses = table_.find(context, operation, input);
   if (assumes)
     return check_assume_role(context, service, std::move(accesses),
                              !member_text(*operation.input, input, "SourceIdentity").empty());
-  // A role that is not defined gets the rights that the job's request needs, so its creator must have them.
+  // A role that is not defined gets the rights that the job's request needs, so its creator must
+  // have them.
   if (!settings_.open_roles && !context.principal.owner()) {
     const auto identities = settings_.identities ? settings_.identities() : nullptr;
     const bool undefined = std::ranges::any_of(accesses.roles, [&](const PassedRole& role) {
@@ -297,7 +315,8 @@ std::optional<Failure> Authorizer::check(const Context& context, const shapes::O
       need("s3:ListBucket", std::string(bucket_of(place)));
     }
     for (const std::string& place : undefined ? accesses.writes : std::vector<std::string>())
-      for (const char* action : {"s3:PutObject", "s3:GetObject", "s3:DeleteObject"}) need(action, place);
+      for (const char* action : {"s3:PutObject", "s3:GetObject", "s3:DeleteObject"})
+        need(action, place);
   }
   if (auto failure = check_all(context, service, accesses)) return failure;
   return check_passed(context, service, accesses);

@@ -3,18 +3,21 @@
 //   owner    everything
 //   user     the policies of the user and the user's groups, within the user's boundary
 //   session  of a defined role: the role's policies, within its boundary and the session's policies
-//            of an undefined role, with a job's own keys: what that job needs (job_policy.hpp)
-//            of an undefined role otherwise: nothing; with roles = "open" in the configuration: everything
+//            of an undefined role, with a job's own keys: what that job needs (job_policy.hpp) of
+//            an undefined role otherwise: nothing; with roles = "open" in the configuration:
+//            everything
 //
-// A bucket's policy also applies, except to the owner: it can deny a request, and it can allow one that no policy of the
-// principal allows.
+// A bucket's policy also applies, except to the owner: it can deny a request, and it can allow one
+// that no policy of the principal allows.
 //
-// A principal that creates a job with a role needs iam:PassRole for it, and the role must trust the service. A role that is
-// not defined gets its rights from the job's own request, so its creator needs the same rights.
+// A principal that creates a job with a role needs iam:PassRole for it, and the role must trust the
+// service. A role that is not defined gets its rights from the job's own request, so its creator
+// needs the same rights.
 //
 // Threads: call from many threads at once. Lifetime: settings and services outlive it.
-// Errors:  AccessDenied with AWS's text, which does not reveal what exists: the decision precedes any look-up of the resource.
-//          Only the tags of the resource are read before it, for policies that need them (aws:ResourceTag).
+// Errors:  AccessDenied with AWS's text, which does not reveal what exists: the decision precedes
+//          any look-up of the resource. Only the tags of the resource are read before it, for
+//          policies that need them (aws:ResourceTag).
 #pragma once
 
 #include <memory>
@@ -39,8 +42,8 @@ class Authorizer {
   std::optional<Failure> check(const Context& context, const shapes::OperationShape& operation,
                                const void* input) const;
   // The same for requests that are not operations of a model.
-  std::optional<Failure> check(const Context& context, const shapes::Service& service, std::string action,
-                               std::string resource) const;
+  std::optional<Failure> check(const Context& context, const shapes::Service& service,
+                               std::string action, std::string resource) const;
 
  private:
   struct Rights;

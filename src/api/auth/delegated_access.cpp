@@ -35,7 +35,8 @@ struct DelegatedAccess::State {
   mutable Mutex mutex;
   mutable std::unordered_map<std::string, Made> made GUARDED_BY(mutex);  // by record
 
-  // The record of the first owner, for old campaigns without a record: only an owner could start them.
+  // The record of the first owner, for old campaigns without a record: only an owner could start
+  // them.
   std::string owner_record() const {
     Delegation owner{PrincipalKind::owner};
     if (!settings.keys.empty()) owner.name = settings.keys.front().user;
@@ -69,28 +70,32 @@ signing::Keys DelegatedAccess::keys_for(const campaign::Principal& principal) co
   const MutexLock lock(state_->mutex);
   const auto found = state_->made.find(record);
   // The clock may have been set back.
-  if (found != state_->made.end() && now >= found->second.at && now - found->second.at < kKeysLifetime / 2)
+  if (found != state_->made.end() && now >= found->second.at &&
+      now - found->second.at < kKeysLifetime / 2)
     return found->second.keys;
-  auto keys = issue_delegated_keys(state_->settings.temporary_key_secret, record, now, kKeysLifetime,
-                                   state_->services.random);
+  auto keys = issue_delegated_keys(state_->settings.temporary_key_secret, record, now,
+                                   kKeysLifetime, state_->services.random);
   if (state_->made.size() >= kCachedPrincipals) state_->made.clear();
-  State::Made made{
-      {std::move(keys.access_key_id), std::move(keys.secret_access_key), std::move(keys.session_token)}, now};
+  State::Made made{{std::move(keys.access_key_id), std::move(keys.secret_access_key),
+                    std::move(keys.session_token)},
+                   now};
   return state_->made.insert_or_assign(record, std::move(made)).first->second.keys;
 }
 
-Result<void> DelegatedAccess::authorise(const campaign::Principal& principal, std::string_view action,
-                                        const std::string& resource, const std::string& region) const {
+Result<void> DelegatedAccess::authorise(const campaign::Principal& principal,
+                                        std::string_view action, const std::string& resource,
+                                        const std::string& region) const {
   const Instant now = state_->services.clock.now();
   const std::string record = principal.record.empty() ? state_->owner_record() : principal.record;
   const auto delegation = TRY(parse_delegation(record).in("reading the principal of a campaign"));
-  Context context{
-      .principal = TRY(state_->principals.of_stored(delegation, now)), .region = region, .now = now};
+  Context context{.principal = TRY(state_->principals.of_stored(delegation, now)),
+                  .region = region,
+                  .now = now};
   context.source_ip = delegation.source_ip;
   context.secure = delegation.secure;
-  const std::string arn =
-      resource == "*" ? resource
-                      : "arn:aws:trainyard:" + region + ":" + context.principal.account + ":" + resource;
+  const std::string arn = resource == "*" ? resource
+                                          : "arn:aws:trainyard:" + region + ":" +
+                                                context.principal.account + ":" + resource;
   if (const auto refused =
           state_->authorizer.check(context, shapes::trainyard::kService, std::string(action), arn))
     return denied(refused->message);

@@ -1,7 +1,9 @@
-// Makes requests on behalf of absent principals: a campaign has the rights of the principal that started it.
+// Makes requests on behalf of absent principals: a campaign has the rights of the principal that
+// started it.
 //
-// A principal is stored as a record (delegation.hpp). The record grants no rights: each use is authorised like a request of
-// the principal at that time. The keys made here never leave this server, and expire after kKeysLifetime.
+// A principal is stored as a record (delegation.hpp). The record grants no rights: each use is
+// authorised like a request of the principal at that time. The keys made here never leave this
+// server, and expire after kKeysLifetime.
 //
 // Threads: callable from many threads at once. Lifetime: settings and services outlive it.
 // Errors:  denied, with the text of AccessDenied.
@@ -17,8 +19,8 @@
 
 namespace trainyard::api {
 
-// Describes the principal of a request. `campaign_arn`: of the campaign that makes requests for the principal, for the audit
-// log; "" = the principal's own request.
+// Describes the principal of a request. `campaign_arn`: of the campaign that makes requests for the
+// principal, for the audit log; "" = the principal's own request.
 Result<campaign::Principal> record_of(const Context& context, const std::string& campaign_arn);
 
 class DelegatedAccess {

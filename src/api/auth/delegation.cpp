@@ -9,17 +9,21 @@ namespace {
 
 constexpr size_t kTextBytesMax = 2048;  // of each text, as in session tokens
 
-constexpr EnumTable<PrincipalKind> kKinds{
-    "kind of principal",
-    {{PrincipalKind::owner, "owner"}, {PrincipalKind::user, "user"}, {PrincipalKind::session, "session"}}};
+constexpr EnumTable<PrincipalKind> kKinds{"kind of principal",
+                                          {{PrincipalKind::owner, "owner"},
+                                           {PrincipalKind::user, "user"},
+                                           {PrincipalKind::session, "session"}}};
 
 Result<void> check_session(const RoleSession& session) {
   for (const std::string* text : {&session.role_arn, &session.session_name, &session.job_region,
                                   &session.job_name, &session.person, &session.source_identity})
-    if (text->size() > kTextBytesMax) return invalid("a member of session is longer than 2048 bytes");
-  if (session.policies.size() > kSessionPoliciesMax) return invalid("session.policies has too many policies");
+    if (text->size() > kTextBytesMax)
+      return invalid("a member of session is longer than 2048 bytes");
+  if (session.policies.size() > kSessionPoliciesMax)
+    return invalid("session.policies has too many policies");
   for (const std::string& policy : session.policies)
-    if (policy.size() > kTextBytesMax) return invalid("a policy of session is longer than 2048 bytes");
+    if (policy.size() > kTextBytesMax)
+      return invalid("a policy of session is longer than 2048 bytes");
   if (session.role_arn.empty() || session.session_name.empty())
     return invalid("session must have role_arn and session_name");
   return {};
@@ -47,7 +51,8 @@ constexpr auto kSession = json_record<RoleSession>(
 Result<void> check_delegation(const Delegation& delegation) {
   for (const std::string* member : {&delegation.name, &delegation.id, &delegation.invoked_by,
                                     &delegation.peer_key_id, &delegation.source_ip})
-    if (member->size() > kTextBytesMax) return invalid("a member of the principal is longer than 2048 bytes");
+    if (member->size() > kTextBytesMax)
+      return invalid("a member of the principal is longer than 2048 bytes");
   if (delegation.name.empty()) return invalid("a principal must have kind and name");
   if (delegation.kind == PrincipalKind::session && delegation.session.role_arn.empty())
     return invalid("the principal must have a session");

@@ -1,7 +1,8 @@
-// Describes a principal in requests that are made on its behalf: by its campaigns, and by this server when it forwards a
-// request to another server.
+// Describes a principal in requests that are made on its behalf: by its campaigns, and by this
+// server when it forwards a request to another server.
 //
-// A description grants no rights. The server that receives it decides by its own policies at that time (principals.hpp).
+// A description grants no rights. The server that receives it decides by its own policies at that
+// time (principals.hpp).
 //
 // Threads: plain values, pure functions. Errors: invalid, naming the member.
 #pragma once
@@ -15,16 +16,19 @@
 
 namespace trainyard::api {
 
-// The header of a request that another server signs on a principal's behalf: format_delegation() in base64.
+// The header of a request that another server signs on a principal's behalf: format_delegation() in
+// base64.
 inline constexpr std::string_view kDelegationHeader = "x-amz-trainyard-principal";
-// Enough for a session with all its policies, with quotes escaped. It fits into a session token and a header.
+// Enough for a session with all its policies, with quotes escaped. It fits into a session token and
+// a header.
 inline constexpr size_t kDelegationBytesMax = 32 << 10;
 
 struct Delegation {
   PrincipalKind kind = PrincipalKind::user;
-  std::string name;          // of the user; for a session, RoleSession::person
-  std::string id;            // as in GetCallerIdentity; a later user of the same name has another id
-  RoleSession session = {};  // only for kind session
+  std::string name;  // of the user; for a session, RoleSession::person
+  // as in GetCallerIdentity; a later user of the same name has another id
+  std::string id;
+  RoleSession session = {};                       // only for kind session
   std::string invoked_by = {}, peer_key_id = {};  // as in Principal
   std::string source_ip = {};                     // of the original request
   bool secure = false;                            // the original request came over TLS

@@ -1,5 +1,5 @@
-// Parses descriptions of principals, from other servers and from stored campaigns. A parsed description is formatted and
-// parsed again without a change.
+// Parses descriptions of principals, from other servers and from stored campaigns. A parsed
+// description is formatted and parsed again without a change.
 // decoder: src/api/auth/delegation.cpp
 #include <cstddef>
 #include <cstdint>

@@ -15,18 +15,20 @@ namespace {
 constexpr size_t kStreamsInPolicy = 40;  // some 200 bytes each; a document has at most 10,240
 
 Json allow(Json actions, Json resources, Json conditions = {}) {
-  Json statement{{"Effect", "Allow"}, {"Action", std::move(actions)}, {"Resource", std::move(resources)}};
+  Json statement{
+      {"Effect", "Allow"}, {"Action", std::move(actions)}, {"Resource", std::move(resources)}};
   if (!conditions.is_null()) statement["Condition"] = std::move(conditions);
   return statement;
 }
 
-// Collects one document for each part of the job: the policy of a job with twenty channels does not fit into one.
+// Collects one document for each part of the job: the policy of a job with twenty channels does not
+// fit into one.
 class Documents {
  public:
   void add(Json statements) {
-    const auto parsed =
-        policy::parse_policy(dump(Json{{"Version", "2012-10-17"}, {"Statement", std::move(statements)}}),
-                             policy::PolicyKind::identity);
+    const auto parsed = policy::parse_policy(
+        dump(Json{{"Version", "2012-10-17"}, {"Statement", std::move(statements)}}),
+        policy::PolicyKind::identity);
     // A location that cannot be written in a policy grants nothing.
     if (parsed) all_.push_back(*parsed);
   }
@@ -61,12 +63,13 @@ void add_directory(const std::string& uri, const std::string& below, Documents& 
   if (!location->key.empty() && !location->key.ends_with('/')) location->key += '/';
   location->key += below;
   const std::string bucket = "arn:aws:s3:::" + policy_literal(location->bucket);
-  to.add(Json::array({allow(Json{"s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload",
-                                 "s3:ListMultipartUploadParts"},
-                            object_arn(*location) + "*"),
-                      list(*location),
-                      allow(Json{"s3:ListBucketMultipartUploads"}, bucket,
-                            {{"StringLike", {{"s3:prefix", policy_literal(location->key) + "*"}}}})}));
+  to.add(
+      Json::array({allow(Json{"s3:GetObject", "s3:PutObject", "s3:DeleteObject",
+                              "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"},
+                         object_arn(*location) + "*"),
+                   list(*location),
+                   allow(Json{"s3:ListBucketMultipartUploads"}, bucket,
+                         {{"StringLike", {{"s3:prefix", policy_literal(location->key) + "*"}}}})}));
 }
 
 void add_logs(const domain::Job& job, Documents& to) {
@@ -80,8 +83,8 @@ void add_logs(const domain::Job& job, Documents& to) {
   }
   Json streams = Json::array();
   for (domain::HostIndex host = 0; host < job.spec.hosts(); ++host) {
-    streams.push_back(arns + policy_literal(reconcile::log_group_of(job, host)) +
-                      ":log-stream:" + policy_literal(reconcile::log_stream_of(job, *job.attempt(), host)));
+    streams.push_back(arns + policy_literal(reconcile::log_group_of(job, host)) + ":log-stream:" +
+                      policy_literal(reconcile::log_stream_of(job, *job.attempt(), host)));
     if (streams.size() < kStreamsInPolicy && host + 1 < job.spec.hosts()) continue;
     to.add(Json::array({allow(actions, std::move(streams))}));
     streams = Json::array();
@@ -128,10 +131,11 @@ std::vector<std::shared_ptr<const policy::Policy>> job_policies(const domain::Jo
   if (job.spec.contract == domain::Contract::plain) {
     documents.add(Json::array({allow(Json{"batch:DescribeJobs"}, arn)}));
   } else {
-    documents.add(Json::array({allow(Json{"sagemaker:DescribeTrainingJob"}, arn),
-                               allow(Json{"cloudwatch:PutMetricData", "cloudwatch:GetMetricStatistics"}, "*",
-                                     {{"ForAllValues:StringEquals", {{kMetricJobKey, job.key.name}}},
-                                      {"Null", {{kMetricJobKey, "false"}}}})}));
+    documents.add(
+        Json::array({allow(Json{"sagemaker:DescribeTrainingJob"}, arn),
+                     allow(Json{"cloudwatch:PutMetricData", "cloudwatch:GetMetricStatistics"}, "*",
+                           {{"ForAllValues:StringEquals", {{kMetricJobKey, job.key.name}}},
+                            {"Null", {{kMetricJobKey, "false"}}}})}));
   }
   return documents.take();
 }

@@ -14,7 +14,8 @@ Error refused(const std::string& what) { return denied("Invalid according to Pol
 // Reads a number, or a string of digits.
 Result<uint64_t> size_of(const Json& json) {
   if (json.is_number_unsigned()) return json.get<uint64_t>();
-  const auto number = json.is_string() ? parse_int(json.get<std::string>()) : Result<int64_t>(invalid(""));
+  const auto number =
+      json.is_string() ? parse_int(json.get<std::string>()) : Result<int64_t>(invalid(""));
   if (!number || *number < 0) return bad("content-length-range takes two sizes.");
   return uint64_t(*number);
 }
@@ -29,7 +30,8 @@ Result<void> add(PostPolicy& policy, bool whole, std::string field, const Json& 
 // ["eq", "$key", "value"]
 Result<void> read_list(const Json& list, PostPolicy& policy) {
   if (list.size() != 3 || !list[0].is_string())
-    return bad("Invalid Condition: a list must have three elements, the first of which is an operator.");
+    return bad(
+        "Invalid Condition: a list must have three elements, the first of which is an operator.");
   const std::string kind = to_lower(list[0].get<std::string>());
   if (kind == "content-length-range") {
     // All ranges of a policy apply.
@@ -41,7 +43,8 @@ Result<void> read_list(const Json& list, PostPolicy& policy) {
     return bad("Invalid Condition: unknown operation '" + shorten(kind, 60) + "'.");
   const std::string field = list[1].is_string() ? list[1].get<std::string>() : "";
   if (field.size() < 2 || field[0] != '$')
-    return bad("Invalid Condition: the second element of a list must be the name of a field, after '$'.");
+    return bad(
+        "Invalid Condition: the second element of a list must be the name of a field, after '$'.");
   return add(policy, kind == "eq", field.substr(1), list[2]);
 }
 
@@ -51,7 +54,8 @@ std::string describe(const PostCondition& condition) {
 }
 
 bool is_exempt(std::string_view field) {
-  return field == "policy" || field == "x-amz-signature" || field == "file" || field.starts_with("x-ignore-");
+  return field == "policy" || field == "x-amz-signature" || field == "file" ||
+         field.starts_with("x-ignore-");
 }
 
 }  // namespace
@@ -60,7 +64,8 @@ Result<PostPolicy> parse_post_policy(std::string_view json) {
   const auto document = parse_json(json);
   if (!document || !document->is_object()) return bad("Invalid JSON.");
   for (const auto& [name, value] : document->items())
-    if (name != "expiration" && name != "conditions") return bad("Unexpected: '" + shorten(name, 60) + "'.");
+    if (name != "expiration" && name != "conditions")
+      return bad("Unexpected: '" + shorten(name, 60) + "'.");
   PostPolicy policy;
   const auto expiration = string_at(*document, "expiration");
   if (!expiration) return bad("Policy missing expiration.");
@@ -68,35 +73,40 @@ Result<PostPolicy> parse_post_policy(std::string_view json) {
   if (!until) return bad("Invalid 'expiration' value: '" + shorten(*expiration, 60) + "'.");
   policy.expiration = *until;
   const auto conditions = document->find("conditions");
-  if (conditions == document->end() || !conditions->is_array()) return bad("Policy missing conditions.");
+  if (conditions == document->end() || !conditions->is_array())
+    return bad("Policy missing conditions.");
   for (const Json& condition : *conditions) {
     if (condition.is_array()) {
       TRY(read_list(condition, policy));
     } else if (condition.is_object() && condition.size() == 1) {
       TRY(add(policy, true, condition.begin().key(), condition.begin().value()));
     } else {
-      return bad("Invalid Simple-Condition: Simple-Conditions must have exactly one property specified.");
+      return bad(
+          "Invalid Simple-Condition: Simple-Conditions must have exactly one property specified.");
     }
   }
   return policy;
 }
 
-Result<void> check_post_policy(const PostPolicy& policy, const NameValues& fields, std::string_view bucket,
-                               Instant now) {
+Result<void> check_post_policy(const PostPolicy& policy, const NameValues& fields,
+                               std::string_view bucket, Instant now) {
   if (now > policy.expiration) return refused("Policy expired.");
   for (const PostCondition& condition : policy.conditions) {
     std::string_view value = condition.field == "bucket" ? bucket : std::string_view();
     if (condition.field != "bucket")
       for (const auto& [name, given] : fields)
         if (name == condition.field) value = given;
-    const bool holds = condition.whole ? value == condition.value : value.starts_with(condition.value);
+    const bool holds =
+        condition.whole ? value == condition.value : value.starts_with(condition.value);
     if (!holds) return refused("Policy Condition failed: " + describe(condition));
   }
   std::string extra;
   for (const auto& [name, value] : fields) {
-    const bool named = std::any_of(policy.conditions.begin(), policy.conditions.end(),
-                                   [&name = name](const auto& condition) { return condition.field == name; });
-    if (!named && !is_exempt(name)) extra.append(extra.empty() ? "" : ", ").append(shorten(name, 100));
+    const bool named =
+        std::any_of(policy.conditions.begin(), policy.conditions.end(),
+                    [&name = name](const auto& condition) { return condition.field == name; });
+    if (!named && !is_exempt(name))
+      extra.append(extra.empty() ? "" : ", ").append(shorten(name, 100));
   }
   if (!extra.empty()) return refused("Extra input fields: " + extra);
   return ok();

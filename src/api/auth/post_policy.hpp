@@ -1,8 +1,9 @@
-// Decodes and checks the policy document of a browser's upload (S3's POST policy): when a form expires, and which values its
-// fields may have.
+// Decodes and checks the policy document of a browser's upload (S3's POST policy): when a form
+// expires, and which values its fields may have.
 //
 //   {"expiration": "2026-12-30T12:00:00.000Z",
-//    "conditions": [{"bucket": "data"}, ["starts-with", "$key", "user/"], ["content-length-range", 1, 1048576]]}
+//    "conditions": [{"bucket": "data"}, ["starts-with", "$key", "user/"],
+//                   ["content-length-range", 1, 1048576]]}
 //
 // Threads: pure functions.
 // Errors:  invalid (the document), denied (a form that violates it); messages are S3's.
@@ -19,8 +20,10 @@
 
 namespace trainyard::api {
 
-inline constexpr size_t kPostConditionsMax = 200;                 // twice the fields that a form may have
-inline constexpr uint64_t kPostFileBytesMax = uint64_t{5} << 30;  // of an upload without parts, as in S3
+// twice the fields that a form may have
+inline constexpr size_t kPostConditionsMax = 200;
+// of an upload without parts, as in S3
+inline constexpr uint64_t kPostFileBytesMax = uint64_t{5} << 30;
 
 struct PostCondition {
   bool whole = true;  // true: equal; false: starts with
@@ -36,9 +39,10 @@ struct PostPolicy {
 
 Result<PostPolicy> parse_post_policy(std::string_view json);
 
-// Checks a form. `fields`: the form's, with names in lower case. `bucket`: from the request's address. Each field must have a
-// condition, except policy, x-amz-signature, file, and fields whose names begin with x-ignore-.
-Result<void> check_post_policy(const PostPolicy& policy, const NameValues& fields, std::string_view bucket,
-                               Instant now);
+// Checks a form. `fields`: the form's, with names in lower case. `bucket`: from the request's
+// address. Each field must have a condition, except policy, x-amz-signature, file, and fields whose
+// names begin with x-ignore-.
+Result<void> check_post_policy(const PostPolicy& policy, const NameValues& fields,
+                               std::string_view bucket, Instant now);
 
 }  // namespace trainyard::api

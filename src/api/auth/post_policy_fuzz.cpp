@@ -1,5 +1,5 @@
-// Parses a text as a policy document, and checks a form against it. The lines before the document are the form's fields,
-// "name=value".
+// Parses a text as a policy document, and checks a form against it. The lines before the document
+// are the form's fields, "name=value".
 // decoder: src/api/auth/post_policy.cpp
 #include <cstddef>
 #include <cstdint>

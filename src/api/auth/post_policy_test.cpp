@@ -9,8 +9,8 @@
 namespace trainyard::api {
 namespace {
 
-// From "Example: Browser-Based Upload using HTTP POST (Using AWS Signature Version 4)" in the API reference of S3. Its lines
-// end in CRLF.
+// From "Example: Browser-Based Upload using HTTP POST (Using AWS Signature Version 4)" in the API
+// reference of S3. Its lines end in CRLF.
 constexpr std::string_view kDocumented =
     "{ \"expiration\": \"2015-12-30T12:00:00.000Z\",\r\n"
     "  \"conditions\": [\r\n"
@@ -34,7 +34,8 @@ const Instant kThen = *parse_basic_iso8601("20151229T120000Z");
 NameValues documented_form() {
   return {{"key", "user/user1/photo.jpg"},
           {"acl", "public-read"},
-          {"success_action_redirect", "http://sigv4examplebucket.s3.amazonaws.com/successful_upload.html"},
+          {"success_action_redirect",
+           "http://sigv4examplebucket.s3.amazonaws.com/successful_upload.html"},
           {"content-type", "image/jpeg"},
           {"x-amz-meta-uuid", "14365123651274"},
           {"x-amz-server-side-encryption", "AES256"},
@@ -63,8 +64,8 @@ std::string why(const NameValues& fields, std::string_view bucket = "sigv4exampl
 }
 
 TEST(PostPolicy, TheDocumentedSignature) {
-  const std::string key =
-      signing::signing_key("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "20151229", {"us-east-1", "s3"});
+  const std::string key = signing::signing_key("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+                                               "20151229", {"us-east-1", "s3"});
   EXPECT_EQ(to_hex(signing::hmac_sha256(key, to_base64(kDocumented))),
             "8afdbf4008c03f22c2cd3cdb72e4afbb1f6a588f3255ac628749a66d7f09699e");
 }
@@ -72,9 +73,9 @@ TEST(PostPolicy, TheDocumentedSignature) {
 TEST(PostPolicy, TheDocumentedFormFits) { EXPECT_EQ(why(documented_form()), ""); }
 
 TEST(PostPolicy, EachConditionMustHold) {
-  EXPECT_EQ(
-      why(with(documented_form(), "key", "user/user2/photo.jpg")),
-      "Invalid according to Policy: Policy Condition failed: [\"starts-with\", \"$key\", \"user/user1/\"]");
+  EXPECT_EQ(why(with(documented_form(), "key", "user/user2/photo.jpg")),
+            "Invalid according to Policy: Policy Condition failed: [\"starts-with\", \"$key\", "
+            "\"user/user1/\"]");
   for (const auto& [name, value] : NameValues{{"acl", "private"},
                                               {"acl", "public-read-write"},
                                               {"content-type", "text/html"},
@@ -100,7 +101,8 @@ TEST(PostPolicy, EachFieldMustBeNamed) {
 }
 
 TEST(PostPolicy, Expires) {
-  EXPECT_EQ(why(documented_form(), "sigv4examplebucket", *parse_basic_iso8601("20151230T120000Z")), "");
+  EXPECT_EQ(why(documented_form(), "sigv4examplebucket", *parse_basic_iso8601("20151230T120000Z")),
+            "");
   EXPECT_EQ(why(documented_form(), "sigv4examplebucket", *parse_basic_iso8601("20151230T120001Z")),
             "Invalid according to Policy: Policy expired.");
 }
@@ -129,7 +131,8 @@ TEST(PostPolicy, AnEqualityOfAListIsThatOfAnObject) {
 
 TEST(PostPolicy, MalformedDocumentsAreInvalid) {
   std::string many;
-  for (size_t i = 0; i <= kPostConditionsMax; ++i) many += std::string(i == 0 ? "" : ",") + R"({"a": "b"})";
+  for (size_t i = 0; i <= kPostConditionsMax; ++i)
+    many += std::string(i == 0 ? "" : ",") + R"({"a": "b"})";
   for (const std::string& text :
        {std::string(""),
         std::string("{"),

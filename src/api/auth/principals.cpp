@@ -29,7 +29,8 @@ Principal user_principal(const policy::Identities& identities, const std::string
   Principal out;
   out.account = identities.account();
   out.name = name;
-  out.arn = user ? identities.arn_of(*user) : "arn:aws:iam::" + identities.account() + ":user/" + name;
+  out.arn =
+      user ? identities.arn_of(*user) : "arn:aws:iam::" + identities.account() + ":user/" + name;
   out.user_id = user ? user->id : name;
   out.kind = PrincipalKind::user;
   return out;
@@ -42,18 +43,20 @@ bool runs(const domain::Job& job, const RoleSession& session) {
          attempt->number == session.attempt && attempt->state != domain::AttemptState::ended;
 }
 
-// Returns whether the session's attempt has ended for good. Control's snapshot may be older than the session: an attempt that
-// is missing there has not ended.
+// Returns whether the session's attempt has ended for good. Control's snapshot may be older than
+// the session: an attempt that is missing there has not ended.
 bool is_over(const domain::Job& job, const RoleSession& session) {
   if (job.number != session.job_number) return job.number > session.job_number;
   if (job.finished()) return true;
   const domain::Attempt* attempt = job.attempt();
-  return attempt && (attempt->number > session.attempt ||
-                     (attempt->number == session.attempt && attempt->state == domain::AttemptState::ended));
+  return attempt &&
+         (attempt->number > session.attempt ||
+          (attempt->number == session.attempt && attempt->state == domain::AttemptState::ended));
 }
 
 Error refused(const std::string& name, const std::string& why) {
-  return denied("User: " + shorten(name, 300) + " is not authorized to perform this request because " + why);
+  return denied("User: " + shorten(name, 300) +
+                " is not authorized to perform this request because " + why);
 }
 
 // Returns whether a pattern matches: in "train-*", '*' matches any text.
@@ -74,8 +77,8 @@ void take_origin(const Delegation& from, Principal& to) {
 
 }  // namespace
 
-// Remembers attempts that have ended, which is final. Further requests with their keys then cost no look-up in the ledger,
-// which would block the I/O thread.
+// Remembers attempts that have ended, which is final. Further requests with their keys then cost no
+// look-up in the ledger, which would block the I/O thread.
 struct Principals::AttemptsOver {
   SharedMutex mutex;
   std::set<domain::AttemptId> attempts GUARDED_BY(mutex);
@@ -100,7 +103,8 @@ std::optional<std::string> Principals::of_key(std::string_view id, Principal& pr
     const auto identities = settings_.identities();
     const policy::AccessKey* key = identities->find_key(id);
     if (!key || !key->active) return {};
-    principal = key->owner ? owner_principal(settings_, key->user) : user_principal(*identities, key->user);
+    principal =
+        key->owner ? owner_principal(settings_, key->user) : user_principal(*identities, key->user);
     return key->secret;
   }
   for (const auto& key : settings_.keys) {
@@ -119,7 +123,8 @@ std::optional<Principal> Principals::of_session(RoleSession session) const {
   const std::string_view role = role_name(session.role_arn);
   std::string id = role_id(role);
   if (settings_.identities)
-    if (const auto identities = settings_.identities(); const auto* defined = identities->find_role(role))
+    if (const auto identities = settings_.identities();
+        const auto* defined = identities->find_role(role))
       id = defined->id;
   out.user_id = id + ":" + session.session_name;
   if (!session.job_name.empty()) {
@@ -165,12 +170,15 @@ Result<Principal> Principals::of_stored(const Delegation& delegation, Instant no
   } else if (delegation.kind == PrincipalKind::user) {
     const auto identities = settings_.identities ? settings_.identities() : nullptr;
     const policy::User* user = identities ? identities->find_user(delegation.name) : nullptr;
-    if (!user || user->id != delegation.id) return refused(delegation.name, "the user no longer exists");
+    if (!user || user->id != delegation.id)
+      return refused(delegation.name, "the user no longer exists");
     out = user_principal(*identities, delegation.name);
   } else {
     const RoleSession& session = delegation.session;
-    const std::string arn = assumed_role_arn(settings_.account, session.role_arn, session.session_name);
-    // A job's own keys are renewed until its attempt ends. Every other session expires at a fixed time.
+    const std::string arn =
+        assumed_role_arn(settings_.account, session.role_arn, session.session_name);
+    // A job's own keys are renewed until its attempt ends. Every other session expires at a fixed
+    // time.
     const bool of_job = !session.job_name.empty() && !session.assumed;
     if (!of_job && now >= session.expires) return refused(arn, "the session has expired");
     auto found = of_session(session);
@@ -194,7 +202,8 @@ Result<Principal> Principals::of_peer(const Delegation& delegation, const Princi
   Principal out;
   if (delegation.kind == PrincipalKind::user) {
     if (!fits(entry->users, delegation.name) || !identities->find_user(delegation.name))
-      return refused(peer.arn, "it does not act on behalf of the user " + shorten(delegation.name, 100));
+      return refused(peer.arn,
+                     "it does not act on behalf of the user " + shorten(delegation.name, 100));
     out = user_principal(*identities, delegation.name);
   } else if (delegation.kind == PrincipalKind::session) {
     RoleSession session = delegation.session;

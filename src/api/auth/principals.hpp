@@ -1,7 +1,9 @@
-// Makes principals from the keys that requests are signed with, and from descriptions of principals (delegation.hpp).
+// Makes principals from the keys that requests are signed with, and from descriptions of principals
+// (delegation.hpp).
 //
-// A described principal is looked up at each use. It is rejected if it is no longer the same: the user was deleted, even if
-// another one has the name now; the role was deleted or created again; the session has expired; the job's attempt has ended.
+// A described principal is looked up at each use. It is rejected if it is no longer the same: the
+// user was deleted, even if another one has the name now; the role was deleted or created again;
+// the session has expired; the job's attempt has ended.
 //
 // Threads: callable from many threads at once. Lifetime: settings and control outlive it.
 // Errors:  denied, with the text of AccessDenied.
@@ -22,19 +24,21 @@ class Principals {
   Principals(const Settings& settings, control::Control& control);
   ~Principals();
 
-  // Returns the secret of a long-term key, and its principal. Nothing: the key is unknown or inactive.
+  // Returns the secret of a long-term key, and its principal. Nothing: the key is unknown or
+  // inactive.
   std::optional<std::string> of_key(std::string_view id, Principal& principal) const;
   // Nothing: the job's attempt with which the keys expire has ended.
   std::optional<Principal> of_session(RoleSession session) const;
   // Finds a principal that this server has described.
   Result<Principal> of_stored(const Delegation& delegation, Instant now) const;
-  // Finds the principal on whose behalf `peer` made a verified request: the user or role of this server with the described
-  // name, never an owner. It has its rights on this server.
+  // Finds the principal on whose behalf `peer` made a verified request: the user or role of this
+  // server with the described name, never an owner. It has its rights on this server.
   Result<Principal> of_peer(const Delegation& delegation, const Principal& peer, Instant now) const;
 
  private:
   struct AttemptsOver;
-  const policy::Peer* find_peer(const std::vector<policy::Peer>& peers, std::string_view key_id) const;
+  const policy::Peer* find_peer(const std::vector<policy::Peer>& peers,
+                                std::string_view key_id) const;
   bool is_owner(const std::string& user) const;
 
   const Settings& settings_;

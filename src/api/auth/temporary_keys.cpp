@@ -61,14 +61,15 @@ std::string seal_of(const std::string& sealing_secret, std::string_view payload)
 namespace {
 
 // Makes new keys, and begins the payload of their token.
-TemporaryKeys new_keys(const std::string& sealing_secret, char version, Instant expires, Random& random,
-                       std::string& payload) {
+TemporaryKeys new_keys(const std::string& sealing_secret, char version, Instant expires,
+                       Random& random, std::string& payload) {
   static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   TemporaryKeys keys;
   keys.access_key_id = kPrefix;
   std::array<std::byte, 16> bytes;
   random.fill(bytes);
-  for (const auto byte : bytes) keys.access_key_id += kLetters[std::to_integer<unsigned>(byte) % 32];
+  for (const auto byte : bytes)
+    keys.access_key_id += kLetters[std::to_integer<unsigned>(byte) % 32];
   keys.secret_access_key = secret_of(sealing_secret, keys.access_key_id);
   keys.expires = expires;
   payload.assign(1, version);
@@ -82,7 +83,8 @@ TemporaryKeys new_keys(const std::string& sealing_secret, char version, Instant 
 TemporaryKeys issue_delegated_keys(const std::string& sealing_secret, std::string_view delegation,
                                    Instant now, Duration lifetime, Random& random) {
   std::string payload;
-  TemporaryKeys keys = new_keys(sealing_secret, kVersionOfDelegation, now + lifetime, random, payload);
+  TemporaryKeys keys =
+      new_keys(sealing_secret, kVersionOfDelegation, now + lifetime, random, payload);
   payload += delegation;
   keys.session_token = to_base64(payload + seal_of(sealing_secret, payload));
   return keys;

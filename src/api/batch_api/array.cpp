@@ -1,4 +1,5 @@
-// Converts array jobs: arrayProperties and dependsOn of a request, and the descriptions of arrays and their children.
+// Converts array jobs: arrayProperties and dependsOn of a request, and the descriptions of arrays
+// and their children.
 #include "base/text.hpp"
 #include "batch/arn.hpp"
 #include "batch/limits.hpp"
@@ -29,7 +30,8 @@ void add(Shown& shown, const domain::Job& job, const domain::ChildCounts& counts
     properties.size = job.spec.array.size;
     properties.status_summary = summary_of(counts);
     // The counts are current, and final once the job has finished.
-    properties.status_summary_last_updated_at = to_milliseconds(job.finished() ? job.modified : now);
+    properties.status_summary_last_updated_at =
+        to_milliseconds(job.finished() ? job.modified : now);
   }
 }
 
@@ -42,7 +44,8 @@ Outcome<Done> read_dependency(const batch::JobDependency& dependency, domain::Jo
   if (type == "SEQUENTIAL") {
     if (!id.empty())
       return client_exception(
-          "A dependency of type SEQUENTIAL has no jobId: each child depends on the previous one of its "
+          "A dependency of type SEQUENTIAL has no jobId: each child depends on the previous one of "
+          "its "
           "own array");
     spec.array.sequential = true;
     return Done{};
@@ -58,15 +61,15 @@ Outcome<Done> read_array(const batch::SubmitJobRequest& request, domain::JobSpec
   if (request.array_properties && request.array_properties->size) {
     const int64_t size = *request.array_properties->size;
     if (size < catalog::kArraySizeMin || size > domain::kArraySizeMax)
-      return client_exception("arrayProperties.size must be between " +
-                              std::to_string(catalog::kArraySizeMin) + " and " +
-                              std::to_string(domain::kArraySizeMax) + ", not " + std::to_string(size));
+      return client_exception(
+          "arrayProperties.size must be between " + std::to_string(catalog::kArraySizeMin) +
+          " and " + std::to_string(domain::kArraySizeMax) + ", not " + std::to_string(size));
     spec.array.size = uint32_t(size);
   }
   if (!request.depends_on) return Done{};
   if (request.depends_on->size() > catalog::kDependenciesMax)
-    return client_exception("A job depends on at most " + std::to_string(catalog::kDependenciesMax) +
-                            " jobs");
+    return client_exception("A job depends on at most " +
+                            std::to_string(catalog::kDependenciesMax) + " jobs");
   for (const auto& each : *request.depends_on) TRY(read_dependency(each, spec));
   return Done{};
 }
@@ -76,8 +79,8 @@ void add_array(batch::JobDetail& detail, const domain::Job& job, const domain::C
   add<batch::ArrayPropertiesDetail>(detail, job, counts, now);
 }
 
-void add_array(batch::JobSummary& summary, const domain::Job& job, const domain::ChildCounts& counts,
-               Instant now) {
+void add_array(batch::JobSummary& summary, const domain::Job& job,
+               const domain::ChildCounts& counts, Instant now) {
   add<batch::ArrayPropertiesSummary>(summary, job, counts, now);
 }
 

@@ -1,4 +1,5 @@
-// Operations on compute environments, job queues and job definitions, and on the tags of all Batch resources.
+// Operations on compute environments, job queues and job definitions, and on the tags of all Batch
+// resources.
 #include <algorithm>
 #include <cmath>
 
@@ -42,11 +43,13 @@ void create_environment(const Services& services, const Context& context,
 void update_environment(const Services& services, const Context& context,
                         const batch::UpdateComputeEnvironmentRequest& request,
                         Answer<batch::UpdateComputeEnvironmentResponse> answer) {
-  const JobKey key = batch_resource_key(context, *request.compute_environment, catalog::kEnvironmentArn);
+  const JobKey key =
+      batch_resource_key(context, *request.compute_environment, catalog::kEnvironmentArn);
   const auto stored = services.control.batch_catalog();
   const auto* present = stored->environment(key);
   if (!present)
-    return answer(client_exception("the compute environment " + shorten(key.name, 128) + " does not exist"));
+    return answer(
+        client_exception("the compute environment " + shorten(key.name, 128) + " does not exist"));
   auto environment = environment_of(request, *present);
   if (!environment) return answer(std::move(environment).error());
   const std::string arn = batch_resource_arn(context, catalog::kEnvironmentArn, key.name);
@@ -62,7 +65,8 @@ void update_environment(const Services& services, const Context& context,
 }
 
 // The vCPU that the environment's jobs use.
-double cpus_held(const std::vector<std::shared_ptr<const domain::Job>>& jobs, const JobKey& environment) {
+double cpus_held(const std::vector<std::shared_ptr<const domain::Job>>& jobs,
+                 const JobKey& environment) {
   double cpus = 0;
   for (const auto& job : jobs) {
     const domain::Attempt* attempt = job->attempt();
@@ -77,12 +81,14 @@ double cpus_held(const std::vector<std::shared_ptr<const domain::Job>>& jobs, co
 // -- job queues
 
 void create_queue(const Services& services, const Context& context,
-                  const batch::CreateJobQueueRequest& request, Answer<batch::CreateJobQueueResponse> answer) {
+                  const batch::CreateJobQueueRequest& request,
+                  Answer<batch::CreateJobQueueResponse> answer) {
   auto queue = queue_of(request, context.region);
   if (!queue) return answer(std::move(queue).error());
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
-  const std::string name = queue->key.name, arn = batch_resource_arn(context, catalog::kQueueArn, name);
+  const std::string name = queue->key.name,
+                    arn = batch_resource_arn(context, catalog::kQueueArn, name);
   change_batch_resource<batch::CreateJobQueueResponse>(
       services, ResourceChange::create, *std::move(queue), arn, *std::move(tags),
       [name, arn](const auto&) {
@@ -95,7 +101,8 @@ void create_queue(const Services& services, const Context& context,
 }
 
 void update_queue(const Services& services, const Context& context,
-                  const batch::UpdateJobQueueRequest& request, Answer<batch::UpdateJobQueueResponse> answer) {
+                  const batch::UpdateJobQueueRequest& request,
+                  Answer<batch::UpdateJobQueueResponse> answer) {
   const JobKey key = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
   const auto stored = services.control.batch_catalog();
   const auto* present = stored->queue(key);
@@ -117,8 +124,8 @@ void update_queue(const Services& services, const Context& context,
 
 // -- job definitions
 
-// Rejects a definition with shared directories that its author may not use. Anything else that prevents its jobs from running
-// depends on the submitted request, which is rejected then.
+// Rejects a definition with shared directories that its author may not use. Anything else that
+// prevents its jobs from running depends on the submitted request, which is rejected then.
 std::optional<Failure> refuse_directories(const Settings& settings, const Context& context,
                                           const catalog::JobDefinition& definition) {
   batch::SubmitJobRequest submitted;
@@ -135,7 +142,8 @@ void register_definition(const Settings& settings, const Services& services, con
                          Answer<batch::RegisterJobDefinitionResponse> answer) {
   auto definition = definition_of(request, context.region);
   if (!definition) return answer(std::move(definition).error());
-  if (auto refused = refuse_directories(settings, context, *definition)) return answer(std::move(*refused));
+  if (auto refused = refuse_directories(settings, context, *definition))
+    return answer(std::move(*refused));
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
   const std::string name = definition->key.name,
@@ -165,7 +173,8 @@ Named named(const std::string& text) {
 }
 
 Outcome<batch::DescribeJobDefinitionsResponse> describe_definitions(
-    const Services& services, const Context& context, const batch::DescribeJobDefinitionsRequest& request) {
+    const Services& services, const Context& context,
+    const batch::DescribeJobDefinitionsRequest& request) {
   const auto results_max = size_t(TRY(results_max_of(request.max_results)));
   batch::DescribeJobDefinitionsResponse out;
   out.job_definitions.emplace();
@@ -208,8 +217,8 @@ void deregister_definition(const Services& services, const Context& context,
                            Answer<batch::DeregisterJobDefinitionResponse> answer) {
   const Named which = named(*request.job_definition);
   if (!which.revision)
-    return answer(
-        client_exception("jobDefinition needs a name and a revision: " + shorten(which.name, 128) + ":1"));
+    return answer(client_exception(
+        "jobDefinition needs a name and a revision: " + shorten(which.name, 128) + ":1"));
   ledger::DefinitionQuery query;
   query.region = context.region;
   query.name = which.name;
@@ -217,7 +226,8 @@ void deregister_definition(const Services& services, const Context& context,
   query.definitions_max = 1;
   auto found = services.control.definitions(query);
   if (!found) return answer(std::move(found).error());
-  if (found->empty() || !found->front().active) return answer(batch::DeregisterJobDefinitionResponse{});
+  if (found->empty() || !found->front().active)
+    return answer(batch::DeregisterJobDefinitionResponse{});
   catalog::JobDefinition definition = std::move(found->front());
   definition.active = false;
   change_batch_resource<batch::DeregisterJobDefinitionResponse>(
@@ -228,7 +238,8 @@ void deregister_definition(const Services& services, const Context& context,
 // -- tags
 
 // Checks that the resource exists in this account and region. Errors: ClientException.
-Outcome<Done> check_resource(const Services& services, const Context& context, const std::string& arn) {
+Outcome<Done> check_resource(const Services& services, const Context& context,
+                             const std::string& arn) {
   const auto is = [&](std::string_view kind) { return catalog::name_in_arn(arn, kind) != arn; };
   const auto named_as = [&](std::string_view kind) {
     return JobKey{context.region, std::string(catalog::name_in_arn(arn, kind))};
@@ -237,13 +248,15 @@ Outcome<Done> check_resource(const Services& services, const Context& context, c
   bool there = parts.size() > 5 && parts[2] == "batch" && parts[3] == context.region &&
                parts[4] == context.principal.account;
   if (there && is(catalog::kEnvironmentArn)) {
-    there = services.control.batch_catalog()->environment(named_as(catalog::kEnvironmentArn)) != nullptr;
+    there = services.control.batch_catalog()->environment(named_as(catalog::kEnvironmentArn)) !=
+            nullptr;
   } else if (there && is(catalog::kQueueArn)) {
     there = services.control.batch_catalog()->queue(named_as(catalog::kQueueArn)) != nullptr;
   } else if (there && is(catalog::kPolicyArn)) {
     there = services.control.batch_catalog()->policies.contains(named_as(catalog::kPolicyArn));
   } else if (there && is(catalog::kServiceEnvironmentArn)) {
-    there = services.control.batch_catalog()->service_environment(named_as(catalog::kServiceEnvironmentArn));
+    there = services.control.batch_catalog()->service_environment(
+        named_as(catalog::kServiceEnvironmentArn));
   } else if (there && is(catalog::kQuotaShareArn)) {
     there = services.control.batch_catalog()->quota_share(named_as(catalog::kQuotaShareArn));
   } else if (there && is(catalog::kResourceArn)) {
@@ -275,7 +288,8 @@ std::string tagged_arn(const Context& context, const std::string& arn) {
 
 template <class Output>
 void set_tags(const Services& services, const Context& context, const std::string& arn,
-              std::vector<domain::Tag> add, std::vector<std::string> remove_keys, Answer<Output> answer) {
+              std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
+              Answer<Output> answer) {
   auto there = check_resource(services, context, arn);
   if (!there) return answer(std::move(there).error());
   services.control.set_tags(tagged_arn(context, arn), std::move(add), std::move(remove_keys),
@@ -285,13 +299,14 @@ void set_tags(const Services& services, const Context& context, const std::strin
                             });
 }
 
-void untag(const Services& services, const Context& context, const batch::UntagResourceRequest& request,
+void untag(const Services& services, const Context& context,
+           const batch::UntagResourceRequest& request,
            Answer<batch::UntagResourceResponse> answer) {
   for (const auto& key : *request.tag_keys)
     if (to_lower(key).starts_with("aws:"))
       return answer(client_exception("Tag keys that begin with aws: are reserved: " + key));
-  set_tags<batch::UntagResourceResponse>(services, context, *request.resource_arn, {}, *request.tag_keys,
-                                         std::move(answer));
+  set_tags<batch::UntagResourceResponse>(services, context, *request.resource_arn, {},
+                                         *request.tag_keys, std::move(answer));
 }
 
 }  // namespace
@@ -301,28 +316,31 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
       [&](const Context& context, batch::CreateComputeEnvironmentRequest request, auto answer) {
         create_environment(services, context, request, std::move(answer));
       });
-  table.add<batch::DescribeComputeEnvironments>([&](const Context& context,
-                                                    const batch::DescribeComputeEnvironmentsRequest& request)
-                                                    -> Outcome<batch::DescribeComputeEnvironmentsResponse> {
-    batch::DescribeComputeEnvironmentsResponse out;
-    const auto stored = services.control.batch_catalog();
-    const auto jobs = services.control.live_jobs();
-    const auto results_max = TRY(results_max_of(request.max_results));
-    out.compute_environments = TRY((page_of<batch::ComputeEnvironmentDetail, catalog::ComputeEnvironment>(
-        context, stored->environments,
-        named_by<catalog::ComputeEnvironment>(request.compute_environments, catalog::kEnvironmentArn),
-        results_max, request.next_token.value_or(""), out.next_token,
-        [&](const catalog::ComputeEnvironment& batch_resource) -> Outcome<batch::ComputeEnvironmentDetail> {
-          auto detail = TRY(describe(batch_resource, context.principal.account));
-          if (detail.compute_resources)
-            detail.compute_resources->desiredv_cpus =
-                int64_t(std::ceil(std::max(batch_resource.cpus_min, cpus_held(jobs, batch_resource.key))));
-          detail.tags = batch_tags_out(TRY(services.control.tags(
-              batch_resource_arn(context, catalog::kEnvironmentArn, batch_resource.key.name))));
-          return detail;
-        })));
-    return out;
-  });
+  table.add<batch::DescribeComputeEnvironments>(
+      [&](const Context& context, const batch::DescribeComputeEnvironmentsRequest& request)
+          -> Outcome<batch::DescribeComputeEnvironmentsResponse> {
+        batch::DescribeComputeEnvironmentsResponse out;
+        const auto stored = services.control.batch_catalog();
+        const auto jobs = services.control.live_jobs();
+        const auto results_max = TRY(results_max_of(request.max_results));
+        out.compute_environments =
+            TRY((page_of<batch::ComputeEnvironmentDetail, catalog::ComputeEnvironment>(
+                context, stored->environments,
+                named_by<catalog::ComputeEnvironment>(request.compute_environments,
+                                                      catalog::kEnvironmentArn),
+                results_max, request.next_token.value_or(""), out.next_token,
+                [&](const catalog::ComputeEnvironment& batch_resource)
+                    -> Outcome<batch::ComputeEnvironmentDetail> {
+                  auto detail = TRY(describe(batch_resource, context.principal.account));
+                  if (detail.compute_resources)
+                    detail.compute_resources->desiredv_cpus = int64_t(std::ceil(
+                        std::max(batch_resource.cpus_min, cpus_held(jobs, batch_resource.key))));
+                  detail.tags = batch_tags_out(TRY(services.control.tags(batch_resource_arn(
+                      context, catalog::kEnvironmentArn, batch_resource.key.name))));
+                  return detail;
+                })));
+        return out;
+      });
   table.add_later<batch::UpdateComputeEnvironment>(
       [&](const Context& context, batch::UpdateComputeEnvironmentRequest request, auto answer) {
         update_environment(services, context, request, std::move(answer));
@@ -332,23 +350,25 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
         catalog::ComputeEnvironment batch_resource;
         batch_resource.key =
             batch_resource_key(context, *request.compute_environment, catalog::kEnvironmentArn);
-        const bool present = services.control.batch_catalog()->environment(batch_resource.key) != nullptr;
-        remove_batch_resource<batch::DeleteComputeEnvironmentResponse>(services, std::move(batch_resource),
-                                                                       present, std::move(answer));
+        const bool present =
+            services.control.batch_catalog()->environment(batch_resource.key) != nullptr;
+        remove_batch_resource<batch::DeleteComputeEnvironmentResponse>(
+            services, std::move(batch_resource), present, std::move(answer));
       });
   table.add_later<batch::CreateJobQueue>(
       [&](const Context& context, batch::CreateJobQueueRequest request, auto answer) {
         create_queue(services, context, request, std::move(answer));
       });
   table.add<batch::DescribeJobQueues>(
-      [&](const Context& context,
-          const batch::DescribeJobQueuesRequest& request) -> Outcome<batch::DescribeJobQueuesResponse> {
+      [&](const Context& context, const batch::DescribeJobQueuesRequest& request)
+          -> Outcome<batch::DescribeJobQueuesResponse> {
         batch::DescribeJobQueuesResponse out;
         const auto stored = services.control.batch_catalog();
         const auto results_max = TRY(results_max_of(request.max_results));
         out.job_queues = TRY((page_of<batch::JobQueueDetail, catalog::JobQueue>(
-            context, stored->queues, named_by<catalog::JobQueue>(request.job_queues, catalog::kQueueArn),
-            results_max, request.next_token.value_or(""), out.next_token,
+            context, stored->queues,
+            named_by<catalog::JobQueue>(request.job_queues, catalog::kQueueArn), results_max,
+            request.next_token.value_or(""), out.next_token,
             [&](const catalog::JobQueue& batch_resource) -> Outcome<batch::JobQueueDetail> {
               auto detail = TRY(describe(batch_resource, context.principal.account));
               detail.tags = batch_tags_out(TRY(services.control.tags(
@@ -366,8 +386,8 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
         catalog::JobQueue batch_resource;
         batch_resource.key = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
         const bool present = services.control.batch_catalog()->queue(batch_resource.key) != nullptr;
-        remove_batch_resource<batch::DeleteJobQueueResponse>(services, std::move(batch_resource), present,
-                                                             std::move(answer));
+        remove_batch_resource<batch::DeleteJobQueueResponse>(services, std::move(batch_resource),
+                                                             present, std::move(answer));
       });
   table.add_later<batch::RegisterJobDefinition>(
       [&](const Context& context, batch::RegisterJobDefinitionRequest request, auto answer) {
@@ -385,19 +405,20 @@ void add_catalog(OperationTable& table, const Settings& settings, const Services
       [&](const Context& context, batch::TagResourceRequest request, auto answer) {
         auto tags = batch_tags_in(request.tags);
         if (!tags) return answer(std::move(tags).error());
-        set_tags<batch::TagResourceResponse>(services, context, *request.resource_arn, *std::move(tags), {},
-                                             std::move(answer));
+        set_tags<batch::TagResourceResponse>(services, context, *request.resource_arn,
+                                             *std::move(tags), {}, std::move(answer));
       });
   table.add_later<batch::UntagResource>(
       [&](const Context& context, const batch::UntagResourceRequest& request, auto answer) {
         untag(services, context, request, std::move(answer));
       });
   table.add<batch::ListTagsForResource>(
-      [&](const Context& context,
-          const batch::ListTagsForResourceRequest& request) -> Outcome<batch::ListTagsForResourceResponse> {
+      [&](const Context& context, const batch::ListTagsForResourceRequest& request)
+          -> Outcome<batch::ListTagsForResourceResponse> {
         TRY(check_resource(services, context, *request.resource_arn));
         batch::ListTagsForResourceResponse out;
-        out.tags = batch_tags_out(TRY(services.control.tags(tagged_arn(context, *request.resource_arn))));
+        out.tags =
+            batch_tags_out(TRY(services.control.tags(tagged_arn(context, *request.resource_arn))));
         return out;
       });
 }

@@ -1,4 +1,5 @@
-// Operations on consumable resources, which jobs need in addition to machines, and the list of jobs that need one.
+// Operations on consumable resources, which jobs need in addition to machines, and the list of jobs
+// that need one.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -44,7 +45,8 @@ void create_resource(const Services& services, const Context& context,
     resource.replenishable = type == kReplenishable;
     resource.total = request.total_quantity.value_or(0);
     if (resource.total < 0 || resource.total > domain::kCountedMax)
-      return client_exception("totalQuantity must be between 0 and " + std::to_string(domain::kCountedMax));
+      return client_exception("totalQuantity must be between 0 and " +
+                              std::to_string(domain::kCountedMax));
     resource.created = context.now;
     return resource;
   };
@@ -52,7 +54,8 @@ void create_resource(const Services& services, const Context& context,
   if (!resource) return answer(std::move(resource).error());
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
-  const std::string name = resource->key.name, arn = batch_resource_arn(context, catalog::kResourceArn, name);
+  const std::string name = resource->key.name,
+                    arn = batch_resource_arn(context, catalog::kResourceArn, name);
   change_batch_resource<batch::CreateConsumableResourceResponse>(
       services, ResourceChange::create, *std::move(resource), arn, *std::move(tags),
       [name, arn](const auto&) {
@@ -67,7 +70,8 @@ void create_resource(const Services& services, const Context& context,
 void update_resource(const Services& services, const Context& context,
                      const batch::UpdateConsumableResourceRequest& request,
                      Answer<batch::UpdateConsumableResourceResponse> answer) {
-  const JobKey key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
+  const JobKey key =
+      batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
   const auto made = [&]() -> Outcome<ConsumableResource> {
     const auto stored = services.control.batch_catalog();
     const ConsumableResource* present = stored->resource(key);
@@ -76,13 +80,15 @@ void update_resource(const Services& services, const Context& context,
     const std::string operation = request.operation.value_or("SET");
     const int64_t quantity = request.quantity.value_or(0);
     if (quantity < 0 || quantity > domain::kCountedMax)
-      return client_exception("quantity must be between 0 and " + std::to_string(domain::kCountedMax));
+      return client_exception("quantity must be between 0 and " +
+                              std::to_string(domain::kCountedMax));
     if (operation == "SET")
       change.set = quantity;
     else if (operation == "ADD" || operation == "REMOVE")
       change.add = operation == "ADD" ? quantity : -quantity;
     else
-      return client_exception("operation must be SET, ADD or REMOVE, not '" + shorten(operation, 60) + "'");
+      return client_exception("operation must be SET, ADD or REMOVE, not '" +
+                              shorten(operation, 60) + "'");
     change.token = request.client_token.value_or("");
     return change;
   };
@@ -104,7 +110,8 @@ void update_resource(const Services& services, const Context& context,
 Outcome<batch::DescribeConsumableResourceResponse> describe_resource(
     const Services& services, const Context& context,
     const batch::DescribeConsumableResourceRequest& request) {
-  const JobKey key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
+  const JobKey key =
+      batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
   const auto stored = services.control.batch_catalog();
   const ConsumableResource* resource = stored->resource(key);
   if (!resource) return no_such_resource("consumable resource", key.name);
@@ -129,12 +136,14 @@ std::string joined(const std::vector<std::string>& words) {
 
 // The values of each filter by its name. Errors: an unknown name, or a repeated one.
 Outcome<std::map<std::string, std::vector<std::string>>> filters_of(
-    const std::optional<std::vector<batch::KeyValuesPair>>& filters, const std::vector<std::string>& known) {
+    const std::optional<std::vector<batch::KeyValuesPair>>& filters,
+    const std::vector<std::string>& known) {
   std::map<std::string, std::vector<std::string>> out;
   for (const auto& filter : filters.value_or(std::vector<batch::KeyValuesPair>())) {
     const std::string name = filter.name.value_or("");
     if (std::ranges::find(known, name) == known.end())
-      return client_exception("the filter " + shorten(name, 60) + " is not one of " + joined(known));
+      return client_exception("the filter " + shorten(name, 60) + " is not one of " +
+                              joined(known));
     auto values = filter.values.value_or(std::vector<std::string>());
     if (values.empty()) return client_exception("the filter " + name + " needs a value");
     if (!out.emplace(name, std::move(values)).second)
@@ -144,9 +153,11 @@ Outcome<std::map<std::string, std::vector<std::string>>> filters_of(
 }
 
 Outcome<batch::ListConsumableResourcesResponse> list_resources(
-    const Services& services, const Context& context, const batch::ListConsumableResourcesRequest& request) {
+    const Services& services, const Context& context,
+    const batch::ListConsumableResourcesRequest& request) {
   const auto filters = TRY(filters_of(request.filters, {"CONSUMABLE_RESOURCE_NAME"}));
-  const auto patterns = filters.empty() ? std::vector<std::string>() : filters.at("CONSUMABLE_RESOURCE_NAME");
+  const auto patterns =
+      filters.empty() ? std::vector<std::string>() : filters.at("CONSUMABLE_RESOURCE_NAME");
   const auto results_max = TRY(results_max_of(request.max_results));
   const auto stored = services.control.batch_catalog();
   const auto consumed = control::consumed_by(services.control.live_jobs());
@@ -168,7 +179,8 @@ Outcome<batch::ListConsumableResourcesResponse> list_resources(
   return out;
 }
 
-batch::ListJobsByConsumableResourceSummary summary_of_consumer(const Context& context, const domain::Job& job,
+batch::ListJobsByConsumableResourceSummary summary_of_consumer(const Context& context,
+                                                               const domain::Job& job,
                                                                const std::string& resource) {
   batch::ListJobsByConsumableResourceSummary summary;
   summary.job_arn = control::job_arn(job);
@@ -177,16 +189,19 @@ batch::ListJobsByConsumableResourceSummary summary_of_consumer(const Context& co
   summary.job_definition_arn = job.spec.definition;
   if (!job.spec.queue->share.empty()) summary.share_identifier = job.spec.queue->share;
   summary.job_status = catalog::status_name(domain::stage_of(job));
-  if (auto reason = catalog::status_reason(job); !reason.empty()) summary.status_reason = std::move(reason);
+  if (auto reason = catalog::status_reason(job); !reason.empty())
+    summary.status_reason = std::move(reason);
   if (job.attempt() && job.attempt()->training_started)
     summary.started_at = to_milliseconds(*job.attempt()->training_started);
   summary.created_at = to_milliseconds(job.created);
   summary.consumable_resource_properties.emplace().consumable_resource_list.emplace();
   for (const domain::Consumption& each : job.spec.queue->consumes) {
     batch::ConsumableResourceRequirement requirement;
-    requirement.consumable_resource = batch_resource_arn(context, catalog::kResourceArn, each.resource);
+    requirement.consumable_resource =
+        batch_resource_arn(context, catalog::kResourceArn, each.resource);
     requirement.quantity = each.quantity;
-    summary.consumable_resource_properties->consumable_resource_list->push_back(std::move(requirement));
+    summary.consumable_resource_properties->consumable_resource_list->push_back(
+        std::move(requirement));
     if (each.resource == resource) summary.quantity = each.quantity;
   }
   return summary;
@@ -195,7 +210,8 @@ batch::ListJobsByConsumableResourceSummary summary_of_consumer(const Context& co
 Outcome<batch::ListJobsByConsumableResourceResponse> list_consumers(
     const Services& services, const Context& context,
     const batch::ListJobsByConsumableResourceRequest& request) {
-  const JobKey key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
+  const JobKey key =
+      batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
   if (!services.control.batch_catalog()->resource(key))
     return no_such_resource("consumable resource", key.name);
   const auto filters = TRY(filters_of(request.filters, {"JOB_STATUS", "JOB_NAME"}));
@@ -210,17 +226,20 @@ Outcome<batch::ListJobsByConsumableResourceResponse> list_consumers(
   for (int i = 0; i <= int(domain::Stage::failed); ++i)
     if (std::ranges::find(statuses, catalog::status_name(domain::Stage(i))) != statuses.end())
       for (const domain::JobState state : domain::states_of(domain::Stage(i)))
-        if (std::ranges::find(query.states, state) == query.states.end()) query.states.push_back(state);
+        if (std::ranges::find(query.states, state) == query.states.end())
+          query.states.push_back(state);
   batch::ListJobsByConsumableResourceResponse out;
   out.jobs.emplace();
-  if (!statuses.empty() && query.states.empty()) return out;  // SUBMITTED: no stored job has this status
+  // SUBMITTED: no stored job has this status
+  if (!statuses.empty() && query.states.empty()) return out;
   const auto wanted = [&](const domain::Job& job) {
     return job.spec.queue &&
            std::ranges::find(job.spec.queue->consumes, key.name, &domain::Consumption::resource) !=
                job.spec.queue->consumes.end() &&
            any_matches(names, job.spec.display_name) &&
            (statuses.empty() ||
-            std::ranges::find(statuses, catalog::status_name(domain::stage_of(job))) != statuses.end());
+            std::ranges::find(statuses, catalog::status_name(domain::stage_of(job))) !=
+                statuses.end());
   };
   const auto results_max = size_t(TRY(results_max_of(request.max_results)));
   for (const auto& job : TRY(scan_jobs(services, query, results_max, wanted)))
@@ -243,10 +262,12 @@ void add_consumables(OperationTable& table, const Settings&, const Services& ser
   table.add_later<batch::DeleteConsumableResource>(
       [&](const Context& context, batch::DeleteConsumableResourceRequest request, auto answer) {
         ConsumableResource batch_resource;
-        batch_resource.key = batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
-        const bool present = services.control.batch_catalog()->resource(batch_resource.key) != nullptr;
-        remove_batch_resource<batch::DeleteConsumableResourceResponse>(services, std::move(batch_resource),
-                                                                       present, std::move(answer));
+        batch_resource.key =
+            batch_resource_key(context, *request.consumable_resource, catalog::kResourceArn);
+        const bool present =
+            services.control.batch_catalog()->resource(batch_resource.key) != nullptr;
+        remove_batch_resource<batch::DeleteConsumableResourceResponse>(
+            services, std::move(batch_resource), present, std::move(answer));
       });
   table.add<batch::DescribeConsumableResource>(
       [&](const Context& context, const batch::DescribeConsumableResourceRequest& request) {

@@ -61,27 +61,31 @@ Outcome<Done> refuse_what_is_not_here(const batch::ContainerProperties& containe
         "A privileged container",
         "root in a container is always an unprivileged user of its machine; leave privileged out");
   if (container.repository_credentials)
-    return cannot_run("containerProperties.repositoryCredentials", "give them to this server's config");
+    return cannot_run("containerProperties.repositoryCredentials",
+                      "give them to this server's config");
   return Done{};
 }
 
-Outcome<int64_t> whole_number(const std::map<std::string, std::string>& resources, const std::string& type,
-                              int64_t least, int64_t most) {
+Outcome<int64_t> whole_number(const std::map<std::string, std::string>& resources,
+                              const std::string& type, int64_t least, int64_t most) {
   const auto found = resources.find(type);
   if (found == resources.end()) return int64_t{0};
   const auto value = parse_int(found->second);
   if (!value || *value < least || *value > most)
-    return client_exception("The resource requirement " + type + " must be a whole number of at least " +
-                            std::to_string(least) + " and at most " + std::to_string(most) + ", not '" +
+    return client_exception("The resource requirement " + type +
+                            " must be a whole number of at least " + std::to_string(least) +
+                            " and at most " + std::to_string(most) + ", not '" +
                             shorten(found->second, 40) + "'");
   return *value;
 }
 
-Outcome<Done> read_share(const batch::ContainerProperties& container, domain::InstanceGroup& group) {
+Outcome<Done> read_share(const batch::ContainerProperties& container,
+                         domain::InstanceGroup& group) {
   const auto resources = resources_of(container);
   const auto cpus_text = resources.find("VCPU");
   if (cpus_text == resources.end() || !resources.contains("MEMORY"))
-    return client_exception("The container needs resource requirements of the types VCPU and MEMORY");
+    return client_exception(
+        "The container needs resource requirements of the types VCPU and MEMORY");
   double cpus = 0;
   try {
     size_t used = 0;
@@ -94,8 +98,8 @@ Outcome<Done> read_share(const batch::ContainerProperties& container, domain::In
     return client_exception("The resource requirement VCPU must be a number above 0 and at most " +
                             std::to_string(int64_t(domain::kHostCpusMax)) + ", not '" +
                             shorten(cpus_text->second, 40) + "'");
-  const int64_t memory =
-      TRY(whole_number(resources, "MEMORY", kMemoryMebibytesMin, domain::kHostMemoryBytesMax / kMebibyte));
+  const int64_t memory = TRY(whole_number(resources, "MEMORY", kMemoryMebibytesMin,
+                                          domain::kHostMemoryBytesMax / kMebibyte));
   const int64_t gpus = TRY(whole_number(resources, "GPU", 1, domain::kHostGpusMax));
   group.instance_type = cpus_text->second + " vCPU, " + std::to_string(memory) + " MiB";
   if (gpus > 0) group.instance_type += ", " + std::to_string(gpus) + " GPU";
@@ -143,8 +147,9 @@ Outcome<domain::Volume> volume_of_machine(const std::string& source_path, const 
         " of its machine is not for jobs by this server's config: a table [volumes.\"" + path +
         "\"] there would let them have it (there is: " + names_of(settings.volumes) + ")");
   if (best->read_only && !read_only)
-    return client_exception("The volume " + volume.name +
-                            " is read-only by this server's config: set readOnly at its mount point");
+    return client_exception(
+        "The volume " + volume.name +
+        " is read-only by this server's config: set readOnly at its mount point");
   if (best->directory.empty()) {
     volume.kind = domain::VolumeKind::own;
     volume.name = path;
@@ -162,8 +167,9 @@ Outcome<domain::Volume> volume_of_file_system(const batch::EFSVolumeConfiguratio
   if (efs.transit_encryption.value_or("DISABLED") == "ENABLED")
     return cannot_run("transitEncryption of a file system",
                       "its machines have it as a directory; leave it out");
-  auto found = domain::resolve_source(settings.file_systems, {efs.file_system_id.value_or(""), "EFS",
-                                                              efs.root_directory.value_or("/"), !read_only});
+  auto found = domain::resolve_source(
+      settings.file_systems,
+      {efs.file_system_id.value_or(""), "EFS", efs.root_directory.value_or("/"), !read_only});
   if (!found) return client_exception("efsVolumeConfiguration: " + found.error().message);
   domain::Volume volume;
   volume.kind = domain::VolumeKind::shared;
@@ -179,7 +185,8 @@ Outcome<Done> take_place(std::set<std::string>& places, const std::string& path)
 }
 
 Outcome<Done> read_volumes(const batch::ContainerProperties& container, const Settings& settings,
-                           std::set<std::string>& places, domain::ContainerOptions& container_options) {
+                           std::set<std::string>& places,
+                           domain::ContainerOptions& container_options) {
   const auto volumes = container.volumes.value_or(std::vector<batch::Volume>());
   for (const auto& point : container.mount_points.value_or(std::vector<batch::MountPoint>())) {
     const std::string name = point.source_volume.value_or("");
@@ -199,7 +206,8 @@ Outcome<Done> read_volumes(const batch::ContainerProperties& container, const Se
       volume = TRY(volume_of_file_system(*found->efs_volume_configuration, settings, read_only));
     else if (!source.empty())
       volume = TRY(volume_of_machine(source, settings, read_only));
-    volume.destination = TRY(clean_path(point.container_path.value_or(""), "mountPoints.containerPath"));
+    volume.destination =
+        TRY(clean_path(point.container_path.value_or(""), "mountPoints.containerPath"));
     TRY(take_place(places, volume.destination));
     container_options.volumes.push_back(std::move(volume));
   }
@@ -208,21 +216,24 @@ Outcome<Done> read_volumes(const batch::ContainerProperties& container, const Se
 
 Outcome<Done> read_device(const batch::Device& device, const Settings& settings,
                           domain::ContainerOptions& container_options) {
-  const std::string path = TRY(clean_path(device.host_path.value_or(""), "linuxParameters.devices.hostPath"));
+  const std::string path =
+      TRY(clean_path(device.host_path.value_or(""), "linuxParameters.devices.hostPath"));
   if (std::ranges::find(settings.devices, path) == settings.devices.end())
-    return client_exception("The device " + path +
-                            " is not for jobs by this server's config: name it in devices of its [jobs]");
+    return client_exception(
+        "The device " + path +
+        " is not for jobs by this server's config: name it in devices of its [jobs]");
   if (device.container_path.value_or(path) != path)
-    return cannot_run("A device at another path inside (" + shorten(*device.container_path, 100) + ")",
-                      "leave containerPath out");
+    return cannot_run(
+        "A device at another path inside (" + shorten(*device.container_path, 100) + ")",
+        "leave containerPath out");
   if (filled(device.permissions) && device.permissions->size() < 3)
     return cannot_run("A device with some permissions only", "leave permissions out");
   container_options.devices.push_back(path);
   return Done{};
 }
 
-Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters, const Settings& settings,
-                                    std::set<std::string>& places,
+Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters,
+                                    const Settings& settings, std::set<std::string>& places,
                                     domain::ContainerOptions& container_options) {
   for (const auto& device : parameters.devices.value_or(std::vector<batch::Device>()))
     TRY(read_device(device, settings, container_options));
@@ -237,7 +248,8 @@ Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters, co
     container_options.shared_memory_bytes =
         TRY(mebibytes(*parameters.shared_memory_size, "linuxParameters.sharedMemorySize"));
   for (const auto& each : parameters.tmpfs.value_or(std::vector<batch::Tmpfs>())) {
-    static const std::set<std::string> kAsItIs = {"defaults", "rw", "nosuid", "nodev", "exec", "relatime"};
+    static const std::set<std::string> kAsItIs = {"defaults", "rw",   "nosuid",
+                                                  "nodev",    "exec", "relatime"};
     for (const auto& option : each.mount_options.value_or(std::vector<std::string>()))
       if (!kAsItIs.contains(option))
         return cannot_run("The mount option " + shorten(option, 40) + " of a tmpfs",
@@ -252,7 +264,8 @@ Outcome<Done> read_linux_parameters(const batch::LinuxParameters& parameters, co
   }
   // Without swap, swappiness has no effect, as on AWS.
   if (parameters.max_swap.value_or(0) != 0)
-    return cannot_run("linuxParameters.maxSwap", "its containers get no swap; use 0, or leave it out");
+    return cannot_run("linuxParameters.maxSwap",
+                      "its containers get no swap; use 0, or leave it out");
   if (parameters.swappiness && (*parameters.swappiness < 0 || *parameters.swappiness > 100))
     return client_exception("linuxParameters.swappiness must be between 0 and 100");
   return Done{};
@@ -263,17 +276,20 @@ Outcome<Done> read_limits(const batch::ContainerProperties& container, const Set
   for (const auto& limit : container.ulimits.value_or(std::vector<batch::Ulimit>())) {
     const std::string name = limit.name.value_or("");
     if (!domain::is_process_limit(name))
-      return client_exception("ulimits.name '" + shorten(name, 40) + "' is not a limit, like nofile");
+      return client_exception("ulimits.name '" + shorten(name, 40) +
+                              "' is not a limit, like nofile");
     if (*limit.soft_limit < -1 || *limit.hard_limit < -1 ||
         uint64_t(*limit.soft_limit) > uint64_t(*limit.hard_limit))
       return client_exception("The soft limit of " + name +
                               " must be between 0 and its hard limit (-1 means none)");
     const auto most = settings.limits_max.find(name);
     if (most != settings.limits_max.end() && uint64_t(*limit.hard_limit) > most->second)
-      return client_exception("ulimits." + name + ": a hard limit of " + std::to_string(*limit.hard_limit) +
-                              " is more than the " + std::to_string(most->second) +
+      return client_exception("ulimits." + name + ": a hard limit of " +
+                              std::to_string(*limit.hard_limit) + " is more than the " +
+                              std::to_string(most->second) +
                               " that this server's config allows: [ulimits] " + name);
-    container_options.limits.push_back({name, uint64_t(*limit.soft_limit), uint64_t(*limit.hard_limit)});
+    container_options.limits.push_back(
+        {name, uint64_t(*limit.soft_limit), uint64_t(*limit.hard_limit)});
   }
   return Done{};
 }
@@ -282,7 +298,8 @@ Outcome<Done> read_log(const batch::LogConfiguration& log, const std::string& re
                        domain::ContainerOptions& container_options) {
   if (log.log_driver.value_or("awslogs") != "awslogs")
     return cannot_run("The log driver " + shorten(*log.log_driver, 40), "use awslogs");
-  if (filled(log.secret_options)) return cannot_run("logConfiguration.secretOptions", "leave it out");
+  if (filled(log.secret_options))
+    return cannot_run("logConfiguration.secretOptions", "leave it out");
   for (const auto& [name, value] : log.options.value_or(std::map<std::string, std::string>())) {
     const std::string member = "logConfiguration.options." + shorten(name, 60);
     const auto of = [&value = value](std::string_view allowed, size_t bytes_max) {
@@ -296,10 +313,12 @@ Outcome<Done> read_log(const batch::LogConfiguration& log, const std::string& re
         return client_exception(member + " must be a valid name of a log group");
       container_options.log_group = value;
     } else if (name == "awslogs-stream-prefix") {
-      if (!of("._/#-", kLogPrefixBytesMax)) return client_exception(member + " cannot begin a stream's name");
+      if (!of("._/#-", kLogPrefixBytesMax))
+        return client_exception(member + " cannot begin a stream's name");
       container_options.log_prefix = value;
     } else if (name == "awslogs-region") {
-      if (value != region) return cannot_run(member + " other than the job's own region", "leave it out");
+      if (value != region)
+        return cannot_run(member + " other than the job's own region", "leave it out");
     } else if (name != "awslogs-create-group" && name != "mode" && name != "max-buffer-size") {
       return cannot_run(member, "leave it out; each line is an event");
     }
@@ -346,9 +365,11 @@ Outcome<batch::ContainerProperties> container_of_task(const batch::EcsProperties
   return container;
 }
 
-Outcome<batch::ContainerOverrides> overrides_of_task(const batch::EcsPropertiesOverride& properties) {
+Outcome<batch::ContainerOverrides> overrides_of_task(
+    const batch::EcsPropertiesOverride& properties) {
   batch::ContainerOverrides overrides;
-  const auto tasks = properties.task_properties.value_or(std::vector<batch::TaskPropertiesOverride>());
+  const auto tasks =
+      properties.task_properties.value_or(std::vector<batch::TaskPropertiesOverride>());
   if (tasks.empty() || !filled(tasks[0].containers)) return overrides;
   if (tasks.size() > 1 || tasks[0].containers->size() > 1)
     return client_exception("ecsPropertiesOverride names more containers than the definition has");
@@ -366,10 +387,12 @@ void put_container(batch::EcsProperties& properties, const batch::ContainerPrope
   words.resource_requirements = container.resource_requirements;
 }
 
-Outcome<Done> check_container(const batch::ContainerProperties& container, const std::string& place) {
+Outcome<Done> check_container(const batch::ContainerProperties& container,
+                              const std::string& place) {
   if (container.image.value_or("").empty()) return client_exception(place + ".image is required");
   std::set<std::string> resources;
-  for (const auto& each : container.resource_requirements.value_or(std::vector<batch::ResourceRequirement>()))
+  for (const auto& each :
+       container.resource_requirements.value_or(std::vector<batch::ResourceRequirement>()))
     resources.insert(each.type.value_or(""));
   if (!container.vcpus && !resources.contains("VCPU"))
     return client_exception(place + " needs vCPUs: a resource requirement of type VCPU");
@@ -382,7 +405,8 @@ Outcome<Done> check_container(const batch::ContainerProperties& container, const
   return Done{};
 }
 
-void override_container(batch::ContainerProperties& container, const batch::ContainerOverrides& overrides) {
+void override_container(batch::ContainerProperties& container,
+                        const batch::ContainerOverrides& overrides) {
   if (overrides.command) container.command = overrides.command;
   if (overrides.instance_type) container.instance_type = overrides.instance_type;
   auto variables = variables_of(container.environment);
@@ -413,8 +437,8 @@ void put_parameters(batch::ContainerProperties& container,
   for (std::string& word : *container.command) word = with_parameters(word, parameters);
 }
 
-Outcome<domain::InstanceGroup> group_of(const batch::ContainerProperties& container, const Settings& settings,
-                                        const std::string& region) {
+Outcome<domain::InstanceGroup> group_of(const batch::ContainerProperties& container,
+                                        const Settings& settings, const std::string& region) {
   TRY(refuse_what_is_not_here(container));
   domain::InstanceGroup group;
   group.name = "default";
@@ -435,13 +459,14 @@ Outcome<domain::InstanceGroup> group_of(const batch::ContainerProperties& contai
   TRY(read_limits(container, settings, container_options));
   container_options.user = container.user.value_or("");
   container_options.read_only_root = container.readonly_root_filesystem.value_or(false);
-  if (container.log_configuration) TRY(read_log(*container.log_configuration, region, container_options));
+  if (container.log_configuration)
+    TRY(read_log(*container.log_configuration, region, container_options));
   return group;
 }
 
 Outcome<int64_t> volume_gib_of(const batch::ContainerProperties& container) {
-  const int64_t gib =
-      container.ephemeral_storage ? *container.ephemeral_storage->size_in_gi_b : sagemaker::kVolumeGibDefault;
+  const int64_t gib = container.ephemeral_storage ? *container.ephemeral_storage->size_in_gi_b
+                                                  : sagemaker::kVolumeGibDefault;
   if (gib < 1 || gib > kVolumeGibMax)
     return client_exception("ephemeralStorage.sizeInGiB must be between 1 and " +
                             std::to_string(kVolumeGibMax));
@@ -451,8 +476,8 @@ Outcome<int64_t> volume_gib_of(const batch::ContainerProperties& container) {
 Outcome<Json> words_of(const batch::ContainerProperties& container) {
   const auto& members = batch::RegisterJobDefinition::shape().input->members;
   std::string words;
-  write_json(*std::ranges::find(members, "containerProperties", &shapes::Member::name)->shape, &container,
-             words);
+  write_json(*std::ranges::find(members, "containerProperties", &shapes::Member::name)->shape,
+             &container, words);
   return TRY(parse_json(words));
 }
 

@@ -1,5 +1,5 @@
-// Converts a container's properties to the program, the resources and the container options of a job's host. Rejects
-// properties that this server's machines cannot provide.
+// Converts a container's properties to the program, the resources and the container options of a
+// job's host. Rejects properties that this server's machines cannot provide.
 //
 // Threads: pure functions. Errors: ClientException, naming the member.
 #pragma once
@@ -18,8 +18,10 @@ namespace trainyard::api::batch_api {
 // The failure for an unsupported property: "X cannot be run by this server: do Y instead".
 Failure cannot_run(const std::string& what, const std::string& instead);
 
-// Converts the container of ecsProperties to containerProperties. Errors: not exactly one container.
-Outcome<shapes::batch::ContainerProperties> container_of_task(const shapes::batch::EcsProperties& properties);
+// Converts the container of ecsProperties to containerProperties. Errors: not exactly one
+// container.
+Outcome<shapes::batch::ContainerProperties> container_of_task(
+    const shapes::batch::EcsProperties& properties);
 // Converts the overrides of such a container to containerOverrides.
 Outcome<shapes::batch::ContainerOverrides> overrides_of_task(
     const shapes::batch::EcsPropertiesOverride& properties);
@@ -27,8 +29,10 @@ Outcome<shapes::batch::ContainerOverrides> overrides_of_task(
 void put_container(shapes::batch::EcsProperties& properties,
                    const shapes::batch::ContainerProperties& container);
 
-// Checks the required properties of a definition. `place` begins the error messages: "containerProperties".
-Outcome<Done> check_container(const shapes::batch::ContainerProperties& container, const std::string& place);
+// Checks the required properties of a definition. `place` begins the error messages:
+// "containerProperties".
+Outcome<Done> check_container(const shapes::batch::ContainerProperties& container,
+                              const std::string& place);
 
 // Apply the request's overrides and its parameters to the definition's container.
 void override_container(shapes::batch::ContainerProperties& container,
@@ -36,7 +40,8 @@ void override_container(shapes::batch::ContainerProperties& container,
 void put_parameters(shapes::batch::ContainerProperties& container,
                     const std::map<std::string, std::string>& parameters);
 
-// Makes a group of one host with that container. `settings`: the volumes and devices of machines, and limits.
+// Makes a group of one host with that container. `settings`: the volumes and devices of machines,
+// and limits.
 Outcome<domain::InstanceGroup> group_of(const shapes::batch::ContainerProperties& container,
                                         const Settings& settings, const std::string& region);
 // The size of the container's disk.

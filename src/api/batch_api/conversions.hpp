@@ -1,5 +1,5 @@
-// Converts between Batch's shapes and resources: requests to compute environments, queues, definitions and job
-// specifications, and these to descriptions.
+// Converts between Batch's shapes and resources: requests to compute environments, queues,
+// definitions and job specifications, and these to descriptions.
 //
 // Threads: pure functions.
 #pragma once
@@ -18,16 +18,20 @@ namespace trainyard::api::batch_api {
 
 inline constexpr size_t kDefinitionBytesMax = 24 * 1024;  // as on AWS
 inline constexpr size_t kSubmitBytesMax = 30 * 1024;      // as on AWS
-inline constexpr int64_t kPageMaxBatch = 100;  // names or ids in a request, items in a page; as on AWS
+// names or ids in a request, items in a page; as on AWS
+inline constexpr int64_t kPageMaxBatch = 100;
 inline constexpr std::string_view kDefaultJobRole = "ecsInstanceRole";  // of jobs that name no role
 
-// Checks a name, which the model does not constrain: 1 to 128 letters, digits, '-' and '_', beginning with a letter or digit.
+// Checks a name, which the model does not constrain: 1 to 128 letters, digits, '-' and '_',
+// beginning with a letter or digit.
 Outcome<Done> check_batch_name(const std::string& name, std::string_view member);
 
-// Checks a share identifier: 1 to 255 letters and digits. With `may_be_prefix` it may end with '*', for all that begin with it.
+// Checks a share identifier: 1 to 255 letters and digits. With `may_be_prefix` it may end with '*',
+// for all that begin with it.
 Outcome<Done> check_share_identifier(std::string text, std::string_view member, bool may_be_prefix);
 // Sets `retry` to the strategy. Errors: ClientException (an invalid strategy).
-Outcome<Done> read_retries(const shapes::batch::RetryStrategy& strategy, domain::RetryOptions& retry);
+Outcome<Done> read_retries(const shapes::batch::RetryStrategy& strategy,
+                           domain::RetryOptions& retry);
 // Reads [{capacityUnit, maxCapacity}]: at least one, with unique units.
 Outcome<std::vector<trainyard::batch::CapacityLimit>> capacity_limits_of(const Json& words);
 
@@ -60,7 +64,8 @@ Outcome<domain::JobSpec> batch_spec_of(const shapes::batch::SubmitJobRequest& re
                                        const std::string& account, const std::string& id,
                                        const Settings& settings);
 
-// Reads the share, the priority in it, and the consumed resources. The request overrides the definition.
+// Reads the share, the priority in it, and the consumed resources. The request overrides the
+// definition.
 Outcome<Done> read_place_in_queue(const shapes::batch::SubmitJobRequest& request,
                                   const shapes::batch::JobDefinition& definition,
                                   domain::QueueOptions& queue);
@@ -68,8 +73,10 @@ Outcome<Done> read_place_in_queue(const shapes::batch::SubmitJobRequest& request
 std::optional<shapes::batch::ConsumableResourceProperties> consumption_words(
     const domain::QueueOptions& queue, const std::string& region, const std::string& account);
 
-// Replaces parameters: "--in Ref::input" with {input: s3://..} -> "--in s3://..". Unknown parameters are left unchanged.
-std::string with_parameters(const std::string& word, const std::map<std::string, std::string>& parameters);
+// Replaces parameters: "--in Ref::input" with {input: s3://..} -> "--in s3://..". Unknown
+// parameters are left unchanged.
+std::string with_parameters(const std::string& word,
+                            const std::map<std::string, std::string>& parameters);
 
 // Requires: job.spec.queue.
 Result<void> read_container(const shapes::batch::ContainerProperties& container,
@@ -81,10 +88,11 @@ shapes::batch::JobSummary summary_of_batch(const domain::Job& job);
 
 // Reads arrayProperties and dependsOn of a request into `spec`.
 Outcome<Done> read_array(const shapes::batch::SubmitJobRequest& request, domain::JobSpec& spec);
-// Adds the properties of an array or of a child; does nothing for other jobs. `counts`: the array's.
-void add_array(shapes::batch::JobDetail& detail, const domain::Job& job, const domain::ChildCounts& counts,
-               Instant now);
-void add_array(shapes::batch::JobSummary& summary, const domain::Job& job, const domain::ChildCounts& counts,
-               Instant now);
+// Adds the properties of an array or of a child; does nothing for other jobs. `counts`: the
+// array's.
+void add_array(shapes::batch::JobDetail& detail, const domain::Job& job,
+               const domain::ChildCounts& counts, Instant now);
+void add_array(shapes::batch::JobSummary& summary, const domain::Job& job,
+               const domain::ChildCounts& counts, Instant now);
 
 }  // namespace trainyard::api::batch_api

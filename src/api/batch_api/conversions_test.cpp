@@ -14,17 +14,20 @@ namespace batch = shapes::batch;
 namespace catalog = trainyard::batch;
 
 TEST(BatchParameters, StandWhereTheyAreReferredTo) {
-  const std::map<std::string, std::string> parameters{{"in", "s3://b/k"}, {"in2", "two"}, {"a-b_c", "x"}};
+  const std::map<std::string, std::string> parameters{
+      {"in", "s3://b/k"}, {"in2", "two"}, {"a-b_c", "x"}};
   struct Row {
     std::string word, with;
   };
-  for (const Row& row : {Row{"Ref::in", "s3://b/k"}, Row{"--in=Ref::in,Ref::in2", "--in=s3://b/k,two"},
-                         Row{"Ref::out", "Ref::out"}, Row{"Ref::a-b_c.", "x."}, Row{"Ref::", "Ref::"},
-                         Row{"", ""}, Row{"plain", "plain"}})
+  for (const Row& row :
+       {Row{"Ref::in", "s3://b/k"}, Row{"--in=Ref::in,Ref::in2", "--in=s3://b/k,two"},
+        Row{"Ref::out", "Ref::out"}, Row{"Ref::a-b_c.", "x."}, Row{"Ref::", "Ref::"}, Row{"", ""},
+        Row{"plain", "plain"}})
     EXPECT_EQ(with_parameters(row.word, parameters), row.with);
 }
 
-batch::RegisterJobDefinitionRequest container(std::vector<std::string> command = {"echo", "Ref::word"}) {
+batch::RegisterJobDefinitionRequest container(std::vector<std::string> command = {"echo",
+                                                                                  "Ref::word"}) {
   batch::RegisterJobDefinitionRequest request;
   request.job_definition_name = "train";
   request.type = "container";
@@ -62,7 +65,8 @@ Outcome<domain::JobSpec> spec_of(const batch::SubmitJobRequest& request,
   auto definition = definition_of(from, "eu-west-1");
   if (!definition) return std::move(definition).error();
   definition->revision = 3;
-  return batch_spec_of(request, *definition, "q", "eu-west-1", "123456789012", "the-id", settings());
+  return batch_spec_of(request, *definition, "q", "eu-west-1", "123456789012", "the-id",
+                       settings());
 }
 
 std::string refusal(const Outcome<domain::JobSpec>& outcome) {
@@ -113,10 +117,10 @@ TEST(BatchSpec, WhatTheRequestSaysGoesBeforeTheDefinition) {
 TEST(BatchSpec, WhatCannotBeRunIsRefusedInWords) {
   auto definition = container();
   definition.container_properties->privileged = true;
-  EXPECT_EQ(
-      refusal(spec_of(job(), definition)),
-      "A privileged container cannot be run by this server: root in a container is always an unprivileged "
-      "user of its machine; leave privileged out");
+  EXPECT_EQ(refusal(spec_of(job(), definition)),
+            "A privileged container cannot be run by this server: root in a container is always an "
+            "unprivileged "
+            "user of its machine; leave privileged out");
   auto request = job();
   request.share_identifier = "a-b";
   EXPECT_NE(refusal(spec_of(request)).find("letters and numbers"), std::string::npos);
@@ -136,8 +140,9 @@ TEST(BatchSpec, ArraysAwaitWholeJobsThemselvesAndEachOther) {
   auto request = job();
   request.array_properties.emplace().size = 3;
   request.depends_on.emplace();
-  for (const auto& each : {dependency("a", ""), dependency("", "SEQUENTIAL"), dependency("b", "N_TO_N"),
-                           dependency("arn:aws:batch:eu-west-1:123456789012:job/c", "N_TO_N")})
+  for (const auto& each :
+       {dependency("a", ""), dependency("", "SEQUENTIAL"), dependency("b", "N_TO_N"),
+        dependency("arn:aws:batch:eu-west-1:123456789012:job/c", "N_TO_N")})
     request.depends_on->push_back(each);
   const auto spec = spec_of(request);
   ASSERT_TRUE(spec) << refusal(spec);
@@ -158,10 +163,11 @@ TEST(BatchSpec, WhatArraysCannotBeIsRefusedInWords) {
     bool array;
     const char *id, *type, *said;
   };
-  for (const Row& row : {Row{false, "", "SEQUENTIAL", "this job has no arrayProperties"},
-                         Row{false, "a", "N_TO_N", "this job has no arrayProperties"},
-                         Row{true, "a", "SEQUENTIAL", "has no jobId"},
-                         Row{true, "", "N_TO_N", "needs a jobId"}, Row{true, "", "", "needs a jobId"}}) {
+  for (const Row& row :
+       {Row{false, "", "SEQUENTIAL", "this job has no arrayProperties"},
+        Row{false, "a", "N_TO_N", "this job has no arrayProperties"},
+        Row{true, "a", "SEQUENTIAL", "has no jobId"}, Row{true, "", "N_TO_N", "needs a jobId"},
+        Row{true, "", "", "needs a jobId"}}) {
     auto request = job();
     if (row.array) request.array_properties.emplace().size = 2;
     request.depends_on.emplace().push_back(dependency(row.id, row.type));
@@ -175,7 +181,8 @@ batch::Volume volume(const std::string& name, const std::string& path) {
   if (!path.empty()) volume.host.emplace().source_path = path;
   return volume;
 }
-batch::MountPoint mounted(const std::string& name, const std::string& path, bool read_only = false) {
+batch::MountPoint mounted(const std::string& name, const std::string& path,
+                          bool read_only = false) {
   batch::MountPoint point;
   point.source_volume = name;
   point.container_path = path;
@@ -197,7 +204,8 @@ TEST(BatchSpec, VolumesAreThoseOfTheConfigOrTheHostsOwn) {
         Row{"/fsx/a//b/", "/x/", false, shared, "/fsx", "a/b", ""},
         Row{"/data/y", "/y", true, shared, "/data", "y", ""},
         Row{"/scratch", "/s", false, own, "/scratch", "", ""},
-        Row{"/scratch/t", "/s", false, own, "/scratch/t", "", ""}, Row{"", "/s", false, own, "v", "", ""},
+        Row{"/scratch/t", "/s", false, own, "/scratch/t", "", ""},
+        Row{"", "/s", false, own, "v", "", ""},
         Row{"/data", "/y", false, shared, "", "", "is read-only by this server's config"},
         Row{"/fsx2", "/y", false, shared, "", "", "[volumes.\"/fsx2\"]"},
         Row{"/etc", "/y", false, shared, "", "", "there is: /data, /fsx, /scratch"},
@@ -207,7 +215,8 @@ TEST(BatchSpec, VolumesAreThoseOfTheConfigOrTheHostsOwn) {
         Row{"/fsx", "/", false, shared, "", "", "containerPath"}}) {
     auto definition = container();
     definition.container_properties->volumes.emplace().push_back(volume("v", row.source));
-    definition.container_properties->mount_points.emplace().push_back(mounted("v", row.at, row.read_only));
+    definition.container_properties->mount_points.emplace().push_back(
+        mounted("v", row.at, row.read_only));
     const auto spec = spec_of(job(), definition);
     ASSERT_EQ(bool(spec), row.why.empty()) << row.source << " " << refusal(spec);
     if (!spec) {
@@ -222,7 +231,8 @@ TEST(BatchSpec, VolumesAreThoseOfTheConfigOrTheHostsOwn) {
   }
 }
 
-batch::RegisterJobDefinitionRequest nodes(int64_t count, int64_t main, std::vector<std::string> ranges) {
+batch::RegisterJobDefinitionRequest nodes(int64_t count, int64_t main,
+                                          std::vector<std::string> ranges) {
   batch::RegisterJobDefinitionRequest request;
   request.job_definition_name = "nodes";
   request.type = "multinode";
@@ -248,11 +258,12 @@ TEST(BatchSpec, RangesOfNodesBecomeGroupsOfHosts) {
   ASSERT_EQ((*spec).groups.size(), 3u);
   std::string laid;
   for (const auto& group : (*spec).groups)
-    laid += group.name + " x " + std::to_string(group.count) + " of " + group.program->arguments[0] + " " +
-            group.program->arguments[1] + "; ";
+    laid += group.name + " x " + std::to_string(group.count) + " of " +
+            group.program->arguments[0] + " " + group.program->arguments[1] + "; ";
   EXPECT_EQ(laid, "0:1 x 2 of 0: hello; 2:3 x 2 of 2:3 hello; 4:5 x 2 of 0: hello; ");
   EXPECT_EQ((*spec).arguments[0], "2:3") << "what its main node runs";
-  EXPECT_EQ((*spec).request["nodeProperties"]["nodeRangeProperties"].size(), 2u) << "as they were written";
+  EXPECT_EQ((*spec).request["nodeProperties"]["nodeRangeProperties"].size(), 2u)
+      << "as they were written";
 }
 
 TEST(BatchSpec, OverridesOfNodesSplitTheRangesThatTheyMeet) {
@@ -266,7 +277,8 @@ TEST(BatchSpec, OverridesOfNodesSplitTheRangesThatTheyMeet) {
   const auto spec = spec_of(request, nodes(2, 0, {"0", "1:"}));
   ASSERT_TRUE(spec) << refusal(spec);
   std::string laid;
-  for (const auto& group : (*spec).groups) laid += group.name + " " + group.program->arguments[0] + "; ";
+  for (const auto& group : (*spec).groups)
+    laid += group.name + " " + group.program->arguments[0] + "; ";
   EXPECT_EQ(laid, "0:0 0; 1:2 changed; 3:4 1:; ");
   EXPECT_EQ((*spec).hosts(), 5u);
   EXPECT_NE(refusal(spec_of(request, nodes(2, 0, {"0:1"}))).find("has no end"), std::string::npos);
@@ -278,7 +290,8 @@ TEST(BatchSpec, OverridesOfNodesSplitTheRangesThatTheyMeet) {
             std::string::npos);
   request = job();
   request.container_overrides.emplace();
-  EXPECT_NE(refusal(spec_of(request, nodes(2, 0, {"0:"}))).find("takes nodeOverrides"), std::string::npos);
+  EXPECT_NE(refusal(spec_of(request, nodes(2, 0, {"0:"}))).find("takes nodeOverrides"),
+            std::string::npos);
 }
 
 TEST(BatchNodes, AreDescribedOneByOne) {
@@ -363,9 +376,10 @@ TEST(BatchSpec, WhatItConsumesAndHowUrgentItIsIsTheRequestsWordFirst) {
 
 TEST(BatchSpec, SizesMustBeNumbers) {
   for (const auto& [type, value, said] :
-       {std::tuple("VCPU", "none", "VCPU must be a number above 0"), std::tuple("VCPU", "0", "above 0"),
-        std::tuple("VCPU", "nan", "above 0"), std::tuple("MEMORY", "3", "at least 4"),
-        std::tuple("MEMORY", "1.5", "whole number"), std::tuple("GPU", "0", "at least 1")}) {
+       {std::tuple("VCPU", "none", "VCPU must be a number above 0"),
+        std::tuple("VCPU", "0", "above 0"), std::tuple("VCPU", "nan", "above 0"),
+        std::tuple("MEMORY", "3", "at least 4"), std::tuple("MEMORY", "1.5", "whole number"),
+        std::tuple("GPU", "0", "at least 1")}) {
     auto request = job();
     request.container_overrides.emplace();
     request.container_overrides->resource_requirements.emplace();
@@ -385,7 +399,8 @@ TEST(BatchQueue, EnvironmentsAreInTheirOrder) {
   for (const auto& [order, name] : {std::pair(5, "late"), std::pair(1, "early")}) {
     batch::ComputeEnvironmentOrder each;
     each.order = order;
-    each.compute_environment = catalog::arn_of("123456789012", "eu-west-1", catalog::kEnvironmentArn, name);
+    each.compute_environment =
+        catalog::arn_of("123456789012", "eu-west-1", catalog::kEnvironmentArn, name);
     request.compute_environment_order->push_back(each);
   }
   const auto queue = queue_of(request, "eu-west-1");

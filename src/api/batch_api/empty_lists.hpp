@@ -1,5 +1,5 @@
-// Adds the empty lists that AWS has in descriptions of containers. Clients that compare a definition with its description
-// (Terraform, the console) expect them.
+// Adds the empty lists that AWS has in descriptions of containers. Clients that compare a
+// definition with its description (Terraform, the console) expect them.
 //
 // Threads: pure functions.
 #pragma once

@@ -37,9 +37,11 @@ Failure not_yet(const std::string& what, const std::string& instead) {
 // Rejects unsupported properties that a user would rely on. Harmless ones are kept and echoed.
 Outcome<Done> refuse_what_is_not_here(const batch::SubmitJobRequest& request,
                                       const batch::JobDefinition& definition) {
-  if (definition.node_properties && (request.container_overrides || request.ecs_properties_override))
+  if (definition.node_properties &&
+      (request.container_overrides || request.ecs_properties_override))
     return client_exception(
-        "containerOverrides are for jobs of one container: a multi-node parallel job takes nodeOverrides");
+        "containerOverrides are for jobs of one container: a multi-node parallel job takes "
+        "nodeOverrides");
   if (!definition.node_properties && request.node_overrides)
     return client_exception(
         "nodeOverrides are for multi-node parallel jobs, and this definition is of type " +
@@ -68,7 +70,8 @@ batch::AttemptDetail describe_attempt(const domain::Job& job, const domain::Atte
   detail.container->reason = unless_empty(end.reason);
   detail.container->network_interfaces = network_interfaces_of(job, attempt, main_of(job));
   detail.container->task_arn = reconcile::task_arn(job, attempt, main_of(job));
-  detail.container->container_instance_arn = reconcile::container_instance_arn(job, attempt, main_of(job));
+  detail.container->container_instance_arn =
+      reconcile::container_instance_arn(job, attempt, main_of(job));
   if (attempt.training_started) {
     detail.container->log_stream_name = reconcile::log_stream_of(job, attempt, main_of(job));
     detail.started_at = milliseconds(*attempt.training_started);
@@ -104,15 +107,17 @@ struct Body {
 
 Outcome<Body> container_into(domain::JobSpec& spec, const batch::JobDefinition& definition,
                              const batch::SubmitJobRequest& request,
-                             const std::map<std::string, std::string>& parameters, const Settings& settings,
-                             const std::string& region) {
+                             const std::map<std::string, std::string>& parameters,
+                             const Settings& settings, const std::string& region) {
   batch::ContainerProperties container;
   auto overrides = request.container_overrides.value_or(batch::ContainerOverrides());
   if (definition.ecs_properties) {
     if (request.container_overrides)
-      return client_exception("containerOverrides are for containerProperties: use ecsPropertiesOverride");
+      return client_exception(
+          "containerOverrides are for containerProperties: use ecsPropertiesOverride");
     container = TRY(container_of_task(*definition.ecs_properties));
-    if (request.ecs_properties_override) overrides = TRY(overrides_of_task(*request.ecs_properties_override));
+    if (request.ecs_properties_override)
+      overrides = TRY(overrides_of_task(*request.ecs_properties_override));
   } else if (!definition.container_properties || request.ecs_properties_override) {
     return cannot_run("A job without containerProperties or ecsProperties", "name a container");
   } else {
@@ -135,8 +140,8 @@ Outcome<Body> container_into(domain::JobSpec& spec, const batch::JobDefinition& 
 
 Outcome<Body> nodes_into(domain::JobSpec& spec, const batch::NodeProperties& properties,
                          const batch::SubmitJobRequest& request,
-                         const std::map<std::string, std::string>& parameters, const Settings& settings,
-                         const std::string& region) {
+                         const std::map<std::string, std::string>& parameters,
+                         const Settings& settings, const std::string& region) {
   Nodes nodes = TRY(nodes_of(properties, request.node_overrides, parameters, settings, region));
   spec.main_node = nodes.main;
   spec.groups = std::move(nodes.groups);
@@ -154,10 +159,12 @@ Outcome<Body> nodes_into(domain::JobSpec& spec, const batch::NodeProperties& pro
 
 }  // namespace
 
-std::string with_parameters(const std::string& word, const std::map<std::string, std::string>& parameters) {
+std::string with_parameters(const std::string& word,
+                            const std::map<std::string, std::string>& parameters) {
   constexpr std::string_view kMark = "Ref::";
   const auto of_name = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
   };
   std::string out;
   for (size_t at = 0; at < word.size();) {
@@ -182,7 +189,8 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   const auto definition = TRY(describe(kept, account));
   TRY(refuse_what_is_not_here(request, definition));
   auto parameters = definition.parameters.value_or(std::map<std::string, std::string>());
-  for (const auto& [name, value] : request.parameters.value_or(std::map<std::string, std::string>()))
+  for (const auto& [name, value] :
+       request.parameters.value_or(std::map<std::string, std::string>()))
     parameters[name] = value;
 
   domain::JobSpec spec;
@@ -200,11 +208,13 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
     if (*timeout->attempt_duration_seconds < catalog::kAttemptSecondsMin)
       return client_exception("timeout.attemptDurationSeconds must be at least " +
                               std::to_string(catalog::kAttemptSecondsMin));
-    spec.max_runtime_seconds = std::min(*timeout->attempt_duration_seconds, catalog::kRuntimeSecondsMax);
+    spec.max_runtime_seconds =
+        std::min(*timeout->attempt_duration_seconds, catalog::kRuntimeSecondsMax);
   }
   Body body;
   if (definition.node_properties)
-    body = TRY(nodes_into(spec, *definition.node_properties, request, parameters, settings, region));
+    body =
+        TRY(nodes_into(spec, *definition.node_properties, request, parameters, settings, region));
   else
     body = TRY(container_into(spec, definition, request, parameters, settings, region));
   if (spec.role_arn.empty())
@@ -218,13 +228,16 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   detail.job_definition = spec.definition;
   detail.parameters = std::move(parameters);
   detail.depends_on = request.depends_on.value_or(std::vector<batch::JobDependency>());
-  detail.retry_strategy = retries ? retries : batch::RetryStrategy{1, std::vector<batch::EvaluateOnExit>()};
+  detail.retry_strategy =
+      retries ? retries : batch::RetryStrategy{1, std::vector<batch::EvaluateOnExit>()};
   detail.timeout = timeout;
   detail.share_identifier = request.share_identifier;
   if (spec.queue->priority != 0) detail.scheduling_priority = spec.queue->priority;
   detail.consumable_resource_properties = consumption_words(*spec.queue, region, account);
-  detail.propagate_tags = request.propagate_tags ? request.propagate_tags : definition.propagate_tags;
-  detail.platform_capabilities = definition.platform_capabilities.value_or(std::vector<std::string>{"EC2"});
+  detail.propagate_tags =
+      request.propagate_tags ? request.propagate_tags : definition.propagate_tags;
+  detail.platform_capabilities =
+      definition.platform_capabilities.value_or(std::vector<std::string>{"EC2"});
   detail.node_properties = std::move(body.nodes);
   std::string words;
   write_json(detail_shape(), &detail, words);
@@ -235,8 +248,10 @@ Outcome<domain::JobSpec> batch_spec_of(const batch::SubmitJobRequest& request,
   return spec;
 }
 
-Result<void> read_container(const batch::ContainerProperties& container, batch::ContainerDetail& detail) {
-  const auto& shape = *std::ranges::find(detail_shape().members, "container", &shapes::Member::name)->shape;
+Result<void> read_container(const batch::ContainerProperties& container,
+                            batch::ContainerDetail& detail) {
+  const auto& shape =
+      *std::ranges::find(detail_shape().members, "container", &shapes::Member::name)->shape;
   const auto words = words_of(container);
   if (!words) return internal("a container's properties cannot be written");
   TRY(read_json(shape, dump(*words), &detail));
@@ -283,7 +298,8 @@ batch::JobSummary summary_of_batch(const domain::Job& job) {
   summary.status = catalog::status_name(domain::stage_of(job));
   summary.status_reason = unless_empty(catalog::status_reason(job));
   const domain::Attempt* attempt = job.attempt();
-  if (attempt && attempt->training_started) summary.started_at = milliseconds(*attempt->training_started);
+  if (attempt && attempt->training_started)
+    summary.started_at = milliseconds(*attempt->training_started);
   if (job.spec.main_host()) {
     summary.node_properties.emplace();
     summary.node_properties->num_nodes = job.spec.hosts();

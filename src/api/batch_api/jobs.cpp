@@ -22,8 +22,8 @@ using domain::Stage;
 
 constexpr int64_t kListMaxBatch = 1'000;  // in a page without filters, as on AWS
 constexpr size_t kUuidBytes = 16;
-// The prefix of a tag that defines a metric. The rest of the key is the metric's name, and the tag's value is a regular
-// expression that finds the metric's values in the job's log.
+// The prefix of a tag that defines a metric. The rest of the key is the metric's name, and the
+// tag's value is a regular expression that finds the metric's values in the job's log.
 constexpr std::string_view kMetricTag = "trainyard:metric:";
 constexpr size_t kTagValueBytesMax = 256;  // as on AWS
 
@@ -33,7 +33,8 @@ std::string new_id(Random& random) {
   return id;
 }
 
-// Finds the definition of a request. A name without a revision stands for the newest active revision.
+// Finds the definition of a request. A name without a revision stands for the newest active
+// revision.
 Outcome<catalog::JobDefinition> find_definition(const Services& services, const Context& context,
                                                 const std::string& text) {
   std::string name(catalog::name_in_arn(text, catalog::kDefinitionArn));
@@ -48,7 +49,8 @@ Outcome<catalog::JobDefinition> find_definition(const Services& services, const 
   query.name = name;
   auto found = TRY(services.control.definitions(query));
   if (found.empty() || name.empty())
-    return client_exception("JobDefinition " + shorten(text, 256) + " does not exist, or is not active");
+    return client_exception("JobDefinition " + shorten(text, 256) +
+                            " does not exist, or is not active");
   return std::move(found.front());
 }
 
@@ -73,7 +75,8 @@ Outcome<control::CreateJob> new_job(const Services& services, const Context& con
     if (!metric) return client_exception("Tag " + key + ": " + metric.error().message);
     job.spec.metrics.push_back(*std::move(metric));
   }
-  job.tags.push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
+  job.tags.push_back(
+      {std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
   return job;
 }
 
@@ -81,14 +84,15 @@ void submit(const Settings& settings, const Services& services, const Context& c
             const batch::SubmitJobRequest& request, Answer<batch::SubmitJobResponse> answer) {
   auto job = new_job(services, context, request, new_id(services.random), settings);
   if (!job) return answer(std::move(job).error());
-  services.control.create_job(*std::move(job), [answer = std::move(answer)](Result<domain::Job> made) {
-    if (!made) return answer(std::move(made).error());
-    batch::SubmitJobResponse out;
-    out.job_arn = control::job_arn(*made);
-    out.job_id = made->key.name;
-    out.job_name = made->spec.display_name;
-    answer(std::move(out));
-  });
+  services.control.create_job(*std::move(job),
+                              [answer = std::move(answer)](Result<domain::Job> made) {
+                                if (!made) return answer(std::move(made).error());
+                                batch::SubmitJobResponse out;
+                                out.job_arn = control::job_arn(*made);
+                                out.job_id = made->key.name;
+                                out.job_name = made->spec.display_name;
+                                answer(std::move(out));
+                              });
 }
 
 Result<domain::ChildCounts> counts_of(const Services& services, const domain::Job& job) {
@@ -111,7 +115,8 @@ Outcome<batch::DescribeJobsResponse> describe_jobs(const Services& services, con
     const auto job = services.control.find({context.region, of_job});
     if (!job && job.error().kind == Kind::not_found) continue;
     if (!job) return job.error();
-    if ((*job)->spec.contract == domain::Contract::training || (node && !is_node(**job, *node))) continue;
+    if ((*job)->spec.contract == domain::Contract::training || (node && !is_node(**job, *node)))
+      continue;
     auto detail = TRY(node ? describe_node(**job, *node) : describe(**job));
     add_array(detail, **job, TRY(counts_of(services, **job)), context.now);
     std::map<std::string, std::string> tags;
@@ -131,13 +136,15 @@ struct Wanted {
   std::vector<std::string> shares;              // empty: all
 
   bool matches(const domain::Job& job) const {
-    const auto any = [](const std::vector<std::string>& patterns, std::initializer_list<std::string> texts) {
+    const auto any = [](const std::vector<std::string>& patterns,
+                        std::initializer_list<std::string> texts) {
       return patterns.empty() || std::ranges::any_of(patterns, [&](const auto& pattern) {
-               return std::ranges::any_of(texts,
-                                          [&](const auto& text) { return domain::matches(pattern, text); });
+               return std::ranges::any_of(
+                   texts, [&](const auto& text) { return domain::matches(pattern, text); });
              });
     };
-    const std::string with_revision(catalog::name_in_arn(job.spec.definition, catalog::kDefinitionArn));
+    const std::string with_revision(
+        catalog::name_in_arn(job.spec.definition, catalog::kDefinitionArn));
     return any(names, {job.spec.display_name}) &&
            (shares.empty() || std::ranges::find(shares, job.spec.queue->share) != shares.end()) &&
            any(definitions,
@@ -152,7 +159,8 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
   for (const auto& filter : filters) {
     const auto values = filter.values.value_or(std::vector<std::string>());
     const std::string name = filter.name.value_or("");
-    if (values.empty()) return client_exception("the filter " + shorten(name, 60) + " needs a value");
+    if (values.empty())
+      return client_exception("the filter " + shorten(name, 60) + " needs a value");
     if (name == "JOB_NAME") {
       wanted.names = values;
     } else if (name == "JOB_DEFINITION") {
@@ -162,14 +170,16 @@ Outcome<Wanted> read_filters(const batch::ListJobsRequest& request, ledger::JobQ
     } else if (name == "BEFORE_CREATED_AT" || name == "AFTER_CREATED_AT") {
       const auto at = parse_int(values.front());
       if (!at) return client_exception(name + " needs milliseconds since 1970");
-      (name == "BEFORE_CREATED_AT" ? query.created_before : query.created_after) = from_milliseconds(*at);
+      (name == "BEFORE_CREATED_AT" ? query.created_before : query.created_after) =
+          from_milliseconds(*at);
     } else {
-      return client_exception(
-          "the filter " + shorten(name, 60) +
-          " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, AFTER_CREATED_AT, SHARE_IDENTIFIER");
+      return client_exception("the filter " + shorten(name, 60) +
+                              " is not one of JOB_NAME, JOB_DEFINITION, BEFORE_CREATED_AT, "
+                              "AFTER_CREATED_AT, SHARE_IDENTIFIER");
     }
   }
-  // With a filter AWS ignores the status, except with the filter by share. Without a filter the default is RUNNING.
+  // With a filter AWS ignores the status, except with the filter by share. Without a filter the
+  // default is RUNNING.
   if (!filters.empty() && (wanted.shares.empty() || !request.job_status)) return wanted;
   const std::string status = request.job_status.value_or("RUNNING");
   for (int i = 0; i <= int(Stage::failed); ++i)
@@ -192,7 +202,8 @@ Outcome<Done> add_summary(const Services& services, const Context& context, cons
 
 // Lists the children of an array. The token is the next index.
 Outcome<batch::ListJobsResponse> list_children(const Services& services, const Context& context,
-                                               const batch::ListJobsRequest& request, size_t results_max) {
+                                               const batch::ListJobsRequest& request,
+                                               size_t results_max) {
   const std::string id(catalog::name_in_arn(*request.array_job_id, catalog::kJobArn));
   const auto array = services.control.find(JobKey{context.region, id});
   if (!array && array.error().kind != Kind::not_found) return array.error();
@@ -227,7 +238,8 @@ Outcome<batch::ListJobsResponse> list_children(const Services& services, const C
 
 // Lists the nodes of a job by index. The token is the last index.
 Outcome<batch::ListJobsResponse> list_nodes(const Services& services, const Context& context,
-                                            const batch::ListJobsRequest& request, size_t results_max) {
+                                            const batch::ListJobsRequest& request,
+                                            size_t results_max) {
   if (request.filters && !request.filters->empty())
     return client_exception("filters are for the jobs of a jobQueue");
   const JobKey key{context.region,
@@ -254,7 +266,8 @@ Outcome<batch::ListJobsResponse> list_nodes(const Services& services, const Cont
 
 Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Context& context,
                                            const batch::ListJobsRequest& request) {
-  if (int(bool(request.job_queue)) + int(bool(request.array_job_id)) + int(bool(request.multi_node_job_id)) !=
+  if (int(bool(request.job_queue)) + int(bool(request.array_job_id)) +
+          int(bool(request.multi_node_job_id)) !=
       1)
     return client_exception("ListJobs needs one of jobQueue, arrayJobId and multiNodeJobId");
   const int64_t most = request.filters && !request.filters->empty() ? kPageMaxBatch : kListMaxBatch;
@@ -296,30 +309,33 @@ Outcome<batch::ListJobsResponse> list_jobs(const Services& services, const Conte
 
 // A job that does not exist or has finished is not an error, as on AWS.
 template <class Output>
-void withdraw(const Services& services, const Context& context, const std::string& id, domain::Withdrawn how,
-              const std::string& reason, Answer<Output> answer) {
+void withdraw(const Services& services, const Context& context, const std::string& id,
+              domain::Withdrawn how, const std::string& reason, Answer<Output> answer) {
   if (trim(reason).empty()) return answer(client_exception("reason is required"));
   if (const auto [job, node] =
           catalog::split_node_id(std::string(catalog::name_in_arn(id, catalog::kJobArn)));
       node)
-    return answer(client_exception("The nodes of a multi-node parallel job end together: name the job, " +
-                                   shorten(job, 128)));
+    return answer(client_exception(
+        "The nodes of a multi-node parallel job end together: name the job, " + shorten(job, 128)));
   const JobKey key{context.region, std::string(catalog::name_in_arn(id, catalog::kJobArn))};
   if (const auto found = services.control.find(key);
       !found || (*found)->spec.contract == domain::Contract::training) {
     if (found || found.error().kind == Kind::not_found) return answer(Output{});
     return answer(found.error());
   }
-  services.control.withdraw_job(key, how, reason, [answer = std::move(answer)](Result<domain::Job> job) {
-    if (job || job.error().kind == Kind::conflict) return answer(Output{});
-    answer(std::move(job).error());
-  });
+  services.control.withdraw_job(key, how, reason,
+                                [answer = std::move(answer)](Result<domain::Job> job) {
+                                  if (job || job.error().kind == Kind::conflict)
+                                    return answer(Output{});
+                                  answer(std::move(job).error());
+                                });
 }
 
 // Cancels or terminates several jobs: CancelJobs and TerminateJobs.
 template <class Response, class Detail>
-void withdraw_many(const Services& services, const Context& context, const std::vector<std::string>& ids,
-                   domain::Withdrawn how, const std::string& reason, Answer<Response> answer) {
+void withdraw_many(const Services& services, const Context& context,
+                   const std::vector<std::string>& ids, domain::Withdrawn how,
+                   const std::string& reason, Answer<Response> answer) {
   each_of_many<Response, Detail>(
       ids,
       [&](const std::string& id, std::function<void(Outcome<Done>)> done) {
@@ -335,32 +351,37 @@ void add_jobs(OperationTable& table, const Settings& settings, const Services& s
       [&](const Context& context, batch::SubmitJobRequest request, auto answer) {
         submit(settings, services, context, request, std::move(answer));
       });
-  table.add<batch::DescribeJobs>([&](const Context& context, const batch::DescribeJobsRequest& request) {
-    return describe_jobs(services, context, request);
-  });
+  table.add<batch::DescribeJobs>(
+      [&](const Context& context, const batch::DescribeJobsRequest& request) {
+        return describe_jobs(services, context, request);
+      });
   table.add<batch::ListJobs>([&](const Context& context, const batch::ListJobsRequest& request) {
     return list_jobs(services, context, request);
   });
   table.add_later<batch::CancelJob>(
       [&](const Context& context, batch::CancelJobRequest request, auto answer) {
-        withdraw<batch::CancelJobResponse>(services, context, *request.job_id, domain::Withdrawn::cancelled,
-                                           *request.reason, std::move(answer));
+        withdraw<batch::CancelJobResponse>(services, context, *request.job_id,
+                                           domain::Withdrawn::cancelled, *request.reason,
+                                           std::move(answer));
       });
-  table.add_later<batch::CancelJobs>([&](const Context& context, batch::CancelJobsRequest request,
-                                         auto answer) {
-    withdraw_many<batch::CancelJobsResponse, batch::CancelJobsErrorDetail>(
-        services, context, *request.jobs, domain::Withdrawn::cancelled, *request.reason, std::move(answer));
-  });
-  table.add_later<batch::TerminateJobs>([&](const Context& context, batch::TerminateJobsRequest request,
-                                            auto answer) {
-    withdraw_many<batch::TerminateJobsResponse, batch::TerminateJobsErrorDetail>(
-        services, context, *request.jobs, domain::Withdrawn::terminated, *request.reason, std::move(answer));
-  });
-  table.add_later<batch::TerminateJob>([&](const Context& context, batch::TerminateJobRequest request,
-                                           auto answer) {
-    withdraw<batch::TerminateJobResponse>(services, context, *request.job_id, domain::Withdrawn::terminated,
-                                          *request.reason, std::move(answer));
-  });
+  table.add_later<batch::CancelJobs>(
+      [&](const Context& context, batch::CancelJobsRequest request, auto answer) {
+        withdraw_many<batch::CancelJobsResponse, batch::CancelJobsErrorDetail>(
+            services, context, *request.jobs, domain::Withdrawn::cancelled, *request.reason,
+            std::move(answer));
+      });
+  table.add_later<batch::TerminateJobs>(
+      [&](const Context& context, batch::TerminateJobsRequest request, auto answer) {
+        withdraw_many<batch::TerminateJobsResponse, batch::TerminateJobsErrorDetail>(
+            services, context, *request.jobs, domain::Withdrawn::terminated, *request.reason,
+            std::move(answer));
+      });
+  table.add_later<batch::TerminateJob>(
+      [&](const Context& context, batch::TerminateJobRequest request, auto answer) {
+        withdraw<batch::TerminateJobResponse>(services, context, *request.job_id,
+                                              domain::Withdrawn::terminated, *request.reason,
+                                              std::move(answer));
+      });
 }
 
 }  // namespace trainyard::api::batch_api

@@ -1,4 +1,5 @@
-// Shows the addresses of a job's hosts as the network interfaces that AWS Batch attaches to its containers.
+// Shows the addresses of a job's hosts as the network interfaces that AWS Batch attaches to its
+// containers.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -10,8 +11,8 @@
 
 namespace trainyard::api::batch_api {
 
-// Returns the interface of one host of an attempt; none while its address is unknown, and for a former attempt, whose
-// hosts are forgotten. Requires: a plain job.
+// Returns the interface of one host of an attempt; none while its address is unknown, and for a
+// former attempt, whose hosts are forgotten. Requires: a plain job.
 std::vector<shapes::batch::NetworkInterface> network_interfaces_of(const domain::Job& job,
                                                                    const domain::Attempt& attempt,
                                                                    domain::HostIndex host);

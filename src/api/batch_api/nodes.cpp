@@ -62,7 +62,8 @@ Outcome<std::vector<Override>> overrides_of(const batch::NodeOverrides& request,
     if (one.nodes.first >= nodes || one.nodes.last.value_or(0) >= nodes)
       return client_exception("nodeOverrides: targetNodes '" + *each.target_nodes +
                               "' goes beyond the last of " + std::to_string(nodes) + " nodes");
-    if (each.eks_properties_override) return cannot_run("eksPropertiesOverride", "use containerOverrides");
+    if (each.eks_properties_override)
+      return cannot_run("eksPropertiesOverride", "use containerOverrides");
     if (each.consumable_resource_properties_override)
       return cannot_run("consumableResourcePropertiesOverride of nodes", "leave it out");
     if (each.container_overrides) one.of_container = *each.container_overrides;
@@ -88,8 +89,8 @@ Outcome<uint32_t> count_of(const batch::NodeProperties& properties,
   return uint32_t(count);
 }
 
-// The description of nodes with the same container. They are a range of the definition, or, if overrides make its nodes differ,
-// a part of it.
+// The description of nodes with the same container. They are a range of the definition, or, if
+// overrides make its nodes differ, a part of it.
 batch::NodeRangeProperty described(const batch::NodeRangeProperty& range, std::string target_nodes,
                                    const batch::ContainerProperties& container) {
   batch::NodeRangeProperty words = range;
@@ -102,7 +103,8 @@ batch::NodeRangeProperty described(const batch::NodeRangeProperty& range, std::s
 }
 
 // The narrowest range that contains the node. It has the node's container.
-const batch::NodeRangeProperty* range_with(const batch::NodeProperties& properties, domain::HostIndex host) {
+const batch::NodeRangeProperty* range_with(const batch::NodeProperties& properties,
+                                           domain::HostIndex host) {
   const batch::NodeRangeProperty* best = nullptr;
   NodeRange of_best;
   for (const auto& each : *properties.node_range_properties) {
@@ -127,10 +129,12 @@ Outcome<Done> check_nodes(const batch::NodeProperties& properties) {
   const uint32_t count = TRY(count_of(properties, {}, ranges));
   TRY(by_node(ranges, count));
   if (*properties.main_node < 0 || *properties.main_node >= int64_t(count))
-    return client_exception("nodeProperties.mainNode must be between 0 and " + std::to_string(count - 1));
+    return client_exception("nodeProperties.mainNode must be between 0 and " +
+                            std::to_string(count - 1));
   for (const auto& range : *properties.node_range_properties) {
     if (range.eks_properties) continue;  // kept, and rejected when a job is submitted
-    const std::string place = "nodeRangeProperties.container of targetNodes '" + *range.target_nodes + "'";
+    const std::string place =
+        "nodeRangeProperties.container of targetNodes '" + *range.target_nodes + "'";
     if (range.container)
       TRY(check_container(*range.container, place));
     else if (!range.ecs_properties)
@@ -141,8 +145,8 @@ Outcome<Done> check_nodes(const batch::NodeProperties& properties) {
 
 Outcome<Nodes> nodes_of(const batch::NodeProperties& properties,
                         const std::optional<batch::NodeOverrides>& overrides,
-                        const std::map<std::string, std::string>& parameters, const Settings& settings,
-                        const std::string& region) {
+                        const std::map<std::string, std::string>& parameters,
+                        const Settings& settings, const std::string& region) {
   const auto ranges = TRY(ranges_of(properties));
   const uint32_t count = TRY(count_of(properties, overrides, ranges));
   const auto range_of_node = TRY(by_node(ranges, count));
@@ -150,20 +154,23 @@ Outcome<Nodes> nodes_of(const batch::NodeProperties& properties,
   nodes.properties = properties;
   nodes.properties.num_nodes = count;
   if (*properties.main_node >= int64_t(count))
-    return client_exception("nodeProperties.mainNode must be between 0 and " + std::to_string(count - 1));
+    return client_exception("nodeProperties.mainNode must be between 0 and " +
+                            std::to_string(count - 1));
   nodes.main = uint32_t(*properties.main_node);
   std::vector<Override> changes;
   if (overrides) changes = TRY(overrides_of(*overrides, count));
 
   std::vector<batch::NodeRangeProperty> kinds;
   const auto same = [&](uint32_t a, uint32_t b) {
-    return range_of_node[a] == range_of_node[b] && std::ranges::all_of(changes, [&](const Override& each) {
+    return range_of_node[a] == range_of_node[b] &&
+           std::ranges::all_of(changes, [&](const Override& each) {
              return each.nodes.has(a) == each.nodes.has(b);
            });
   };
   for (uint32_t first = 0, next = 0; first < count; first = next) {
     while (next < count && same(first, next)) ++next;
-    const batch::NodeRangeProperty& range = (*properties.node_range_properties)[range_of_node[first]];
+    const batch::NodeRangeProperty& range =
+        (*properties.node_range_properties)[range_of_node[first]];
     auto container = TRY(container_of(range));
     for (const Override& each : changes)
       if (each.nodes.has(first)) override_container(container, each.of_container);
@@ -194,8 +201,10 @@ Outcome<Nodes> nodes_of(const batch::NodeProperties& properties,
 namespace {
 
 // The full reason, for principals that may describe the job. Lists shorten it.
-std::string whole_reason(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host) {
-  if (host == job.spec.main_host()) return attempt.ended ? catalog::end_of(job, attempt).reason : "";
+std::string whole_reason(const domain::Job& job, const domain::Attempt& attempt,
+                         domain::HostIndex host) {
+  if (host == job.spec.main_host())
+    return attempt.ended ? catalog::end_of(job, attempt).reason : "";
   return host < attempt.hosts.size() ? attempt.hosts[host].failure : "";
 }
 
@@ -234,7 +243,8 @@ Result<batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex
     detail.container->reason = std::move(reason);
   detail.container->task_arn = reconcile::task_arn(job, *attempt, host);
   detail.container->container_instance_arn = reconcile::container_instance_arn(job, *attempt, host);
-  if (summary.started_at) detail.container->log_stream_name = reconcile::log_stream_of(job, *attempt, host);
+  if (summary.started_at)
+    detail.container->log_stream_name = reconcile::log_stream_of(job, *attempt, host);
   return detail;
 }
 
@@ -261,8 +271,8 @@ batch::JobSummary summary_of_node(const domain::Job& job, domain::HostIndex host
     if (!summary.container) summary.container.emplace();
     summary.container->reason = listed_failure(told);
   }
-  // The times of the other nodes' processes are not stored. The job's start and the time of the node's final state approximate
-  // them.
+  // The times of the other nodes' processes are not stored. The job's start and the time of the
+  // node's final state approximate them.
   if (!own.exit_code && own.state != domain::HostState::running) summary.started_at.reset();
   summary.stopped_at.reset();
   if (domain::is_final(own.state)) summary.stopped_at = to_milliseconds(own.state_since);

@@ -1,4 +1,5 @@
-// Converts multi-node parallel jobs: ranges of nodes to groups of hosts, and hosts to descriptions of nodes.
+// Converts multi-node parallel jobs: ranges of nodes to groups of hosts, and hosts to descriptions
+// of nodes.
 //
 // Threads: pure functions. Errors: ClientException, naming the member.
 #pragma once
@@ -28,8 +29,8 @@ struct Nodes {
 // Requires: check_nodes(properties). `overrides`: of the request.
 Outcome<Nodes> nodes_of(const shapes::batch::NodeProperties& properties,
                         const std::optional<shapes::batch::NodeOverrides>& overrides,
-                        const std::map<std::string, std::string>& parameters, const Settings& settings,
-                        const std::string& region);
+                        const std::map<std::string, std::string>& parameters,
+                        const Settings& settings, const std::string& region);
 
 // Describes node `host` like a job. Requires: job.spec.main_host(), host < job.spec.hosts().
 Result<shapes::batch::JobDetail> describe_node(const domain::Job& job, domain::HostIndex host);

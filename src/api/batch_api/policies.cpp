@@ -30,15 +30,17 @@ Outcome<Done> read_weights(const batch::FairsharePolicy& fair, SchedulingPolicy&
     policy.weights.push_back({pattern, weight});
   }
   if (policy.weights.size() > catalog::kWeightsMax)
-    return client_exception("shareDistribution has at most " + std::to_string(catalog::kWeightsMax) +
-                            " share identifiers");
+    return client_exception("shareDistribution has at most " +
+                            std::to_string(catalog::kWeightsMax) + " share identifiers");
   if (const auto checked = catalog::check_weights(policy.weights); !checked)
     return client_exception(checked.error().message);
   return Done{};
 }
 
-// Makes the policy of a create or update request. Without both members it is fair share with equal weights.
-Outcome<SchedulingPolicy> policy_of(const JobKey& key, const std::optional<batch::FairsharePolicy>& fair,
+// Makes the policy of a create or update request. Without both members it is fair share with equal
+// weights.
+Outcome<SchedulingPolicy> policy_of(const JobKey& key,
+                                    const std::optional<batch::FairsharePolicy>& fair,
                                     const std::optional<batch::QuotaSharePolicy>& quotas) {
   SchedulingPolicy policy;
   policy.key = key;
@@ -54,7 +56,8 @@ Outcome<SchedulingPolicy> policy_of(const JobKey& key, const std::optional<batch
   if (policy.decay_seconds < 0 || policy.decay_seconds > catalog::kDecaySecondsMax)
     return client_exception("fairsharePolicy.shareDecaySeconds must be between 0 and " +
                             std::to_string(catalog::kDecaySecondsMax));
-  if (policy.reservation_percent < 0 || policy.reservation_percent > catalog::kReservationPercentMax)
+  if (policy.reservation_percent < 0 ||
+      policy.reservation_percent > catalog::kReservationPercentMax)
     return client_exception("fairsharePolicy.computeReservation must be between 0 and " +
                             std::to_string(catalog::kReservationPercentMax));
   TRY(read_weights(*fair, policy));
@@ -66,8 +69,8 @@ void create_policy(const Services& services, const Context& context,
                    Answer<batch::CreateSchedulingPolicyResponse> answer) {
   const auto made = [&]() -> Outcome<SchedulingPolicy> {
     TRY(check_batch_name(*request.name, "name"));
-    auto policy =
-        TRY(policy_of({context.region, *request.name}, request.fairshare_policy, request.quota_share_policy));
+    auto policy = TRY(policy_of({context.region, *request.name}, request.fairshare_policy,
+                                request.quota_share_policy));
     policy.request = TRY(words_of<batch::CreateSchedulingPolicy>(request));
     policy.request.erase("tags");
     return policy;
@@ -76,7 +79,8 @@ void create_policy(const Services& services, const Context& context,
   if (!policy) return answer(std::move(policy).error());
   auto tags = batch_tags_in(request.tags);
   if (!tags) return answer(std::move(tags).error());
-  const std::string name = policy->key.name, arn = batch_resource_arn(context, catalog::kPolicyArn, name);
+  const std::string name = policy->key.name,
+                    arn = batch_resource_arn(context, catalog::kPolicyArn, name);
   change_batch_resource<batch::CreateSchedulingPolicyResponse>(
       services, ResourceChange::create, *std::move(policy), arn, *std::move(tags),
       [name, arn](const auto&) {
@@ -94,7 +98,8 @@ void update_policy(const Services& services, const Context& context,
   const JobKey key = batch_resource_key(context, *request.arn, catalog::kPolicyArn);
   const auto stored = services.control.batch_catalog();
   const auto present = stored->policies.find(key);
-  if (present == stored->policies.end()) return answer(no_such_resource("scheduling policy", key.name));
+  if (present == stored->policies.end())
+    return answer(no_such_resource("scheduling policy", key.name));
   // Absent members are left unchanged.
   if (!request.fairshare_policy && !request.quota_share_policy)
     return answer(batch::UpdateSchedulingPolicyResponse{});
@@ -135,7 +140,8 @@ Outcome<batch::DescribeSchedulingPoliciesResponse> describe_policies(
 }
 
 Outcome<batch::ListSchedulingPoliciesResponse> list_policies(
-    const Services& services, const Context& context, const batch::ListSchedulingPoliciesRequest& request) {
+    const Services& services, const Context& context,
+    const batch::ListSchedulingPoliciesRequest& request) {
   batch::ListSchedulingPoliciesResponse out;
   const auto results_max = TRY(results_max_of(request.max_results));
   const auto stored = services.control.batch_catalog();
@@ -172,7 +178,8 @@ Outcome<QuotaShare> checked(QuotaShare share) {
     if (percent >= 0) share.borrow_percent = percent;
   }
   share.preempts_within =
-      request.value("preemptionConfiguration", Json::object()).value("inSharePreemption", "") == "ENABLED";
+      request.value("preemptionConfiguration", Json::object()).value("inSharePreemption", "") ==
+      "ENABLED";
   return share;
 }
 
@@ -248,8 +255,9 @@ Result<void> show(const Context& context, const QuotaShare& share, const shapes:
   return ok();
 }
 
-Outcome<batch::DescribeQuotaShareResponse> describe_share(const Services& services, const Context& context,
-                                                          const batch::DescribeQuotaShareRequest& request) {
+Outcome<batch::DescribeQuotaShareResponse> describe_share(
+    const Services& services, const Context& context,
+    const batch::DescribeQuotaShareRequest& request) {
   const JobKey key = batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
   const auto stored = services.control.batch_catalog();
   const QuotaShare* share = stored->quota_share(key);
@@ -260,7 +268,8 @@ Outcome<batch::DescribeQuotaShareResponse> describe_share(const Services& servic
   return out;
 }
 
-Outcome<batch::ListQuotaSharesResponse> list_shares(const Services& services, const Context& context,
+Outcome<batch::ListQuotaSharesResponse> list_shares(const Services& services,
+                                                    const Context& context,
                                                     const batch::ListQuotaSharesRequest& request) {
   const JobKey queue = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
   const auto stored = services.control.batch_catalog();
@@ -269,8 +278,9 @@ Outcome<batch::ListQuotaSharesResponse> list_shares(const Services& services, co
   const auto results_max = TRY(results_max_of(request.max_results));
   const auto& shape = element_of(batch::ListQuotaShares::shape(), "quotaShares");
   out.quota_shares = TRY((page_of<batch::QuotaShareDetail, QuotaShare>(
-      context, stored->quota_shares, [&](const QuotaShare& share) { return share.queue() == queue.name; },
-      results_max, request.next_token.value_or(""), out.next_token,
+      context, stored->quota_shares,
+      [&](const QuotaShare& share) { return share.queue() == queue.name; }, results_max,
+      request.next_token.value_or(""), out.next_token,
       [&](const QuotaShare& share) -> Outcome<batch::QuotaShareDetail> {
         batch::QuotaShareDetail detail;
         TRY(show(context, share, shape, detail));
@@ -295,8 +305,8 @@ void add_policies(OperationTable& table, const Settings&, const Services& servic
         SchedulingPolicy resource;
         resource.key = batch_resource_key(context, *request.arn, catalog::kPolicyArn);
         const bool present = services.control.batch_catalog()->policies.contains(resource.key);
-        remove_batch_resource<batch::DeleteSchedulingPolicyResponse>(services, std::move(resource), present,
-                                                                     std::move(answer));
+        remove_batch_resource<batch::DeleteSchedulingPolicyResponse>(services, std::move(resource),
+                                                                     present, std::move(answer));
       });
   table.add<batch::DescribeSchedulingPolicies>(
       [&](const Context& context, const batch::DescribeSchedulingPoliciesRequest& request) {
@@ -317,10 +327,11 @@ void add_policies(OperationTable& table, const Settings&, const Services& servic
   table.add_later<batch::DeleteQuotaShare>(
       [&](const Context& context, batch::DeleteQuotaShareRequest request, auto answer) {
         QuotaShare resource;
-        resource.key = batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
+        resource.key =
+            batch_resource_key(context, *request.quota_share_arn, catalog::kQuotaShareArn);
         const bool present = services.control.batch_catalog()->quota_share(resource.key) != nullptr;
-        remove_batch_resource<batch::DeleteQuotaShareResponse>(services, std::move(resource), present,
-                                                               std::move(answer));
+        remove_batch_resource<batch::DeleteQuotaShareResponse>(services, std::move(resource),
+                                                               present, std::move(answer));
       });
   table.add<batch::DescribeQuotaShare>(
       [&](const Context& context, const batch::DescribeQuotaShareRequest& request) {

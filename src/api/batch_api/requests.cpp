@@ -12,7 +12,8 @@ domain::JobKey batch_resource_key(const Context& context, const std::string& nam
   return {context.region, std::string(trainyard::batch::name_in_arn(name_or_arn, kind))};
 }
 
-std::string batch_resource_arn(const Context& context, std::string_view kind, const std::string& name) {
+std::string batch_resource_arn(const Context& context, std::string_view kind,
+                               const std::string& name) {
   return trainyard::batch::arn_of(context.principal.account, context.region, kind, name);
 }
 
@@ -48,7 +49,8 @@ uint32_t revision_in(std::string_view digits) {
 }
 
 Failure no_such_resource(std::string_view what, const std::string& name) {
-  return client_exception("the " + std::string(what) + " " + shorten(name, 256) + " does not exist");
+  return client_exception("the " + std::string(what) + " " + shorten(name, 256) +
+                          " does not exist");
 }
 
 Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
@@ -62,9 +64,11 @@ Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
     if (!page) return page.error();
     for (auto& kept : page->jobs) {
       if (!wanted(kept)) continue;
-      // The ledger does not store pending reasons: a job that has not finished is read from control.
-      const auto live = kept.finished() ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
-                                        : services.control.find(kept.key);
+      // The ledger does not store pending reasons: a job that has not finished is read from
+      // control.
+      const auto live = kept.finished()
+                            ? Result<std::shared_ptr<const domain::Job>>(not_found("over"))
+                            : services.control.find(kept.key);
       found.push_back(live ? *live : std::make_shared<const domain::Job>(std::move(kept)));
     }
     scanned += page->jobs.size();
@@ -75,8 +79,9 @@ Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
 }
 
 bool any_matches(const std::vector<std::string>& patterns, const std::string& name) {
-  return patterns.empty() ||
-         std::ranges::any_of(patterns, [&](const auto& pattern) { return domain::matches(pattern, name); });
+  return patterns.empty() || std::ranges::any_of(patterns, [&](const auto& pattern) {
+           return domain::matches(pattern, name);
+         });
 }
 
 Outcome<Instant> filter_instant(const std::string& name, const std::string& value) {

@@ -1,7 +1,8 @@
-// Provides what the operations of Batch share: names of resources in requests, tags, pages of lists, and changes, which are
-// answered once they are durable.
+// Provides what the operations of Batch share: names of resources in requests, tags, pages of
+// lists, and changes, which are answered once they are durable.
 //
-// Threads: pure functions, except scan_jobs(), change_batch_resource() and remove_batch_resource(), which call control.
+// Threads: pure functions, except scan_jobs(), change_batch_resource() and remove_batch_resource(),
+// which call control.
 // Lifetime: services outlive the answers.
 #pragma once
 
@@ -22,14 +23,15 @@
 
 namespace trainyard::api::batch_api {
 
-// Of listings with a filter: jobs that are read from the ledger at a time, and for one page at most. The client continues
-// with its token.
+// Of listings with a filter: jobs that are read from the ledger at a time, and for one page at
+// most. The client continues with its token.
 inline constexpr size_t kScanJobs = 200;
 inline constexpr size_t kScanJobsMax = 20'000;
 
 domain::JobKey batch_resource_key(const Context& context, const std::string& name_or_arn,
                                   std::string_view kind);
-std::string batch_resource_arn(const Context& context, std::string_view kind, const std::string& name);
+std::string batch_resource_arn(const Context& context, std::string_view kind,
+                               const std::string& name);
 
 using TagMap = std::map<std::string, std::string>;
 // Errors: ClientException (reserved keys).
@@ -53,7 +55,8 @@ std::vector<Detail> by_unit(const std::map<std::string, double>& quantities) {
   return out;
 }
 
-// The revision after the ':' in a definition's name. 0, which no definition has, unless it is spelled as in policies.
+// The revision after the ':' in a definition's name. 0, which no definition has, unless it is
+// spelled as in policies.
 uint32_t revision_in(std::string_view digits);
 
 Failure no_such_resource(std::string_view what, const std::string& name);
@@ -68,19 +71,21 @@ Result<void> read_words(const shapes::Shape& shape, const Json& words, void* str
 // The shape of the elements of a response's list.
 const shapes::Shape& element_of(const shapes::OperationShape& operation, std::string_view member);
 
-// Returns a page of at most results_max current jobs of `query` that `wanted` accepts, and sets query.token for the next page,
-// "" at the end. Jobs that `wanted` rejects count as read, so a page may be short.
+// Returns a page of at most results_max current jobs of `query` that `wanted` accepts, and sets
+// query.token for the next page, "" at the end. Jobs that `wanted` rejects count as read, so a page
+// may be short.
 Outcome<std::vector<std::shared_ptr<const domain::Job>>> scan_jobs(
     const Services& services, ledger::JobQuery& query, size_t results_max,
     const std::function<bool(const domain::Job&)>& wanted);
 
-// Returns whether a pattern ("test1*") matches the name, ignoring case. Without patterns, all names match.
+// Returns whether a pattern ("test1*") matches the name, ignoring case. Without patterns, all names
+// match.
 bool any_matches(const std::vector<std::string>& patterns, const std::string& name);
 // Reads milliseconds since 1970. Errors: ClientException.
 Outcome<Instant> filter_instant(const std::string& name, const std::string& value);
 
-// Changes the resource, sets its tags, and answers with the output of `make`. For a definition it appends the revision to the
-// ARN.
+// Changes the resource, sets its tags, and answers with the output of `make`. For a definition it
+// appends the revision to the ARN.
 template <class Output>
 void change_batch_resource(const Services& services, trainyard::batch::ResourceChange how,
                            trainyard::batch::Resource resource, std::string arn,
@@ -89,7 +94,8 @@ void change_batch_resource(const Services& services, trainyard::batch::ResourceC
                            Answer<Output> answer) {
   services.control.change_resource(
       {how, std::move(resource)},
-      [&control = services.control, arn = std::move(arn), tags = std::move(tags), make = std::move(make),
+      [&control = services.control, arn = std::move(arn), tags = std::move(tags),
+       make = std::move(make),
        answer = std::move(answer)](Result<trainyard::batch::Resource> changed) {
         if (!changed) return answer(std::move(changed).error());
         const Output out = make(*changed);
@@ -106,8 +112,8 @@ void change_batch_resource(const Services& services, trainyard::batch::ResourceC
 
 // Deleting a resource that does not exist is not an error, as on AWS.
 template <class Output>
-void remove_batch_resource(const Services& services, trainyard::batch::Resource resource, bool present,
-                           Answer<Output> answer) {
+void remove_batch_resource(const Services& services, trainyard::batch::Resource resource,
+                           bool present, Answer<Output> answer) {
   if (!present) return answer(Output{});
   change_batch_resource<Output>(
       services, trainyard::batch::ResourceChange::remove, std::move(resource), "", {},
@@ -116,15 +122,17 @@ void remove_batch_resource(const Services& services, trainyard::batch::Resource 
 
 inline constexpr size_t kManyJobsMax = 50;  // cancelled or terminated by one request, as on AWS
 
-// Runs `start` for each job, and answers after all have finished, with the ids of the successes and the reasons of the
-// failures. Response and Detail are those of CancelJobs or of an operation with the same members. `start` calls back once,
-// from any thread.
+// Runs `start` for each job, and answers after all have finished, with the ids of the successes and
+// the reasons of the failures. Response and Detail are those of CancelJobs or of an operation with
+// the same members. `start` calls back once, from any thread.
 template <class Response, class Detail>
-void each_of_many(const std::vector<std::string>& ids,
-                  const std::function<void(const std::string& id, std::function<void(Outcome<Done>)>)>& start,
-                  Answer<Response> answer) {
+void each_of_many(
+    const std::vector<std::string>& ids,
+    const std::function<void(const std::string& id, std::function<void(Outcome<Done>)>)>& start,
+    Answer<Response> answer) {
   if (ids.empty() || ids.size() > kManyJobsMax)
-    return answer(client_exception("jobs must name 1 to " + std::to_string(kManyJobsMax) + " jobs"));
+    return answer(
+        client_exception("jobs must name 1 to " + std::to_string(kManyJobsMax) + " jobs"));
   // Shared by the callbacks of all jobs. The last callback is the last owner.
   struct Gathered {
     Mutex mutex;
@@ -172,8 +180,9 @@ void each_of_many(const std::vector<std::string>& ids,
 template <class Detail, class Resource>
 Outcome<std::vector<Detail>> page_of(const Context& context,
                                      const std::map<domain::JobKey, Resource>& resources,
-                                     const std::function<bool(const Resource&)>& wanted, int64_t results_max,
-                                     const std::string& token, std::optional<std::string>& next_token,
+                                     const std::function<bool(const Resource&)>& wanted,
+                                     int64_t results_max, const std::string& token,
+                                     std::optional<std::string>& next_token,
                                      const std::function<Outcome<Detail>(const Resource&)>& make) {
   std::vector<Detail> out;
   std::string last;

@@ -1,4 +1,5 @@
-// Converts queues, environments and definitions: requests to resources, and resources to descriptions.
+// Converts queues, environments and definitions: requests to resources, and resources to
+// descriptions.
 #include <algorithm>
 #include <set>
 
@@ -32,9 +33,9 @@ Outcome<catalog::ComputeEnvironment> checked(catalog::ComputeEnvironment environ
   const bool managed = request.value("type", "") == "MANAGED";
   const auto resources = request.find("computeResources");
   if (managed != (resources != request.end()))
-    return client_exception(managed
-                                ? "computeResources is required for a MANAGED compute environment"
-                                : "computeResources must not be given for an UNMANAGED compute environment");
+    return client_exception(
+        managed ? "computeResources is required for a MANAGED compute environment"
+                : "computeResources must not be given for an UNMANAGED compute environment");
   environment.enabled = request.value("state", "ENABLED") == "ENABLED";
   environment.cpus_max = environment.cpus_min = environment.cpus_desired = 0;
   environment.instance_types.clear();
@@ -43,7 +44,8 @@ Outcome<catalog::ComputeEnvironment> checked(catalog::ComputeEnvironment environ
   const int64_t least = resources->value("minvCpus", int64_t{0}),
                 most = resources->value("maxvCpus", int64_t{0});
   if (most < 1 || most > kCpusMax)
-    return client_exception("computeResources.maxvCpus must be between 1 and " + std::to_string(kCpusMax));
+    return client_exception("computeResources.maxvCpus must be between 1 and " +
+                            std::to_string(kCpusMax));
   if (least < 0 || least > most)
     return client_exception("computeResources.minvCpus must be between 0 and maxvCpus");
   const int64_t desired = resources->value("desiredvCpus", int64_t{0});
@@ -58,10 +60,11 @@ Outcome<catalog::ComputeEnvironment> checked(catalog::ComputeEnvironment environ
   return environment;
 }
 
-// Reads the environments of a queue in their order. `member`: computeEnvironmentOrder or serviceEnvironmentOrder.
-// `name_member`: the member of its elements with the environment.
+// Reads the environments of a queue in their order. `member`: computeEnvironmentOrder or
+// serviceEnvironmentOrder. `name_member`: the member of its elements with the environment.
 Outcome<std::vector<std::string>> read_order(const Json& request, const std::string& member,
-                                             const std::string& name_member, std::string_view kind) {
+                                             const std::string& name_member,
+                                             std::string_view kind) {
   std::map<int64_t, std::string> in_order;
   std::set<std::string> names;
   for (const Json& each : request.value(member, Json::array())) {
@@ -72,8 +75,8 @@ Outcome<std::vector<std::string>> read_order(const Json& request, const std::str
       return client_exception(member + " gives one order twice");
   }
   if (in_order.empty() || in_order.size() > catalog::kEnvironmentsOfQueueMax)
-    return client_exception(member + " must name one to " + std::to_string(catalog::kEnvironmentsOfQueueMax) +
-                            " environments");
+    return client_exception(member + " must name one to " +
+                            std::to_string(catalog::kEnvironmentsOfQueueMax) + " environments");
   std::vector<std::string> out;
   for (auto& [order, name] : in_order) out.push_back(std::move(name));
   return out;
@@ -93,9 +96,10 @@ Outcome<std::vector<catalog::WaitLimit>> read_wait_limits(const Json& actions, b
                               std::to_string(catalog::kWaitLimitSecondsMin) + " and " +
                               std::to_string(catalog::kWaitLimitSecondsMax));
     if (limit.terminate != service)
-      return client_exception(service ? "jobStateTimeLimitActions.action must be TERMINATE in a job queue of "
-                                        "the type SAGEMAKER_TRAINING"
-                                      : "jobStateTimeLimitActions.action must be CANCEL in this job queue");
+      return client_exception(
+          service ? "jobStateTimeLimitActions.action must be TERMINATE in a job queue of "
+                    "the type SAGEMAKER_TRAINING"
+                  : "jobStateTimeLimitActions.action must be CANCEL in this job queue");
     limits.push_back(std::move(limit));
   }
   if (limits.size() > catalog::kWaitLimitsMax)
@@ -114,16 +118,19 @@ Outcome<catalog::JobQueue> checked(catalog::JobQueue queue) {
   queue.service = request.value("jobQueueType", "") == "SAGEMAKER_TRAINING";
   if (request.contains(queue.service ? "computeEnvironmentOrder" : "serviceEnvironmentOrder"))
     return client_exception(
-        queue.service ? "A job queue of the type SAGEMAKER_TRAINING has a serviceEnvironmentOrder, "
-                        "and no computeEnvironmentOrder"
-                      : "A serviceEnvironmentOrder is for job queues of the type SAGEMAKER_TRAINING");
-  queue.environments = queue.service ? TRY(read_order(request, "serviceEnvironmentOrder",
-                                                      "serviceEnvironment", catalog::kServiceEnvironmentArn))
-                                     : TRY(read_order(request, "computeEnvironmentOrder",
-                                                      "computeEnvironment", catalog::kEnvironmentArn));
-  queue.policy = catalog::name_in_arn(request.value("schedulingPolicyArn", ""), catalog::kPolicyArn);
-  queue.wait_limits =
-      TRY(read_wait_limits(request.value("jobStateTimeLimitActions", Json::array()), queue.service));
+        queue.service
+            ? "A job queue of the type SAGEMAKER_TRAINING has a serviceEnvironmentOrder, "
+              "and no computeEnvironmentOrder"
+            : "A serviceEnvironmentOrder is for job queues of the type SAGEMAKER_TRAINING");
+  queue.environments = queue.service
+                           ? TRY(read_order(request, "serviceEnvironmentOrder",
+                                            "serviceEnvironment", catalog::kServiceEnvironmentArn))
+                           : TRY(read_order(request, "computeEnvironmentOrder",
+                                            "computeEnvironment", catalog::kEnvironmentArn));
+  queue.policy =
+      catalog::name_in_arn(request.value("schedulingPolicyArn", ""), catalog::kPolicyArn);
+  queue.wait_limits = TRY(
+      read_wait_limits(request.value("jobStateTimeLimitActions", Json::array()), queue.service));
   return queue;
 }
 
@@ -140,8 +147,9 @@ Outcome<Done> check_batch_name(const std::string& name, std::string_view member)
   const auto letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   };
-  const bool good = !name.empty() && name.size() <= 128 && letter(name[0]) &&
-                    std::ranges::all_of(name, [&](char c) { return letter(c) || c == '-' || c == '_'; });
+  const bool good =
+      !name.empty() && name.size() <= 128 && letter(name[0]) &&
+      std::ranges::all_of(name, [&](char c) { return letter(c) || c == '-' || c == '_'; });
   if (good) return Done{};
   return client_exception(
       std::string(member) + " '" + shorten(name, 128) +
@@ -149,11 +157,13 @@ Outcome<Done> check_batch_name(const std::string& name, std::string_view member)
       "or number");
 }
 
-Outcome<Done> check_share_identifier(std::string text, std::string_view member, bool may_be_prefix) {
+Outcome<Done> check_share_identifier(std::string text, std::string_view member,
+                                     bool may_be_prefix) {
   const std::string whole = text;
   if (may_be_prefix && text.ends_with('*')) text.pop_back();
   const bool good =
-      !text.empty() && text.size() <= catalog::kShareNameMax && std::ranges::all_of(text, [](char c) {
+      !text.empty() && text.size() <= catalog::kShareNameMax &&
+      std::ranges::all_of(text, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
       });
   if (good) return Done{};
@@ -169,7 +179,8 @@ Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::RetryOp
                             std::to_string(domain::kQueuedAttemptsMax));
   retry.attempts_max = uint32_t(attempts.value_or(1));
   if (!strategy.evaluate_on_exit || strategy.evaluate_on_exit->empty()) return Done{};
-  if (!attempts) return client_exception("retryStrategy.evaluateOnExit needs retryStrategy.attempts");
+  if (!attempts)
+    return client_exception("retryStrategy.evaluateOnExit needs retryStrategy.attempts");
   if (strategy.evaluate_on_exit->size() > catalog::kRetryRulesMax)
     return client_exception("retryStrategy.evaluateOnExit has at most " +
                             std::to_string(catalog::kRetryRulesMax) + " rules");
@@ -192,7 +203,8 @@ Outcome<Done> read_retries(const batch::RetryStrategy& strategy, domain::RetryOp
 Outcome<std::vector<catalog::CapacityLimit>> capacity_limits_of(const Json& words) {
   std::vector<catalog::CapacityLimit> limits;
   for (const Json& each : words) {
-    catalog::CapacityLimit limit{each.value("capacityUnit", ""), each.value("maxCapacity", int64_t{-1})};
+    catalog::CapacityLimit limit{each.value("capacityUnit", ""),
+                                 each.value("maxCapacity", int64_t{-1})};
     if (limit.unit != catalog::kInstancesUnit && !domain::find_instance_type(limit.unit))
       return client_exception("capacityLimits.capacityUnit '" + shorten(limit.unit, 60) +
                               "' must be NUM_INSTANCES or an instance type that this server knows");
@@ -207,8 +219,8 @@ Outcome<std::vector<catalog::CapacityLimit>> capacity_limits_of(const Json& word
   return limits;
 }
 
-Outcome<catalog::ComputeEnvironment> environment_of(const batch::CreateComputeEnvironmentRequest& request,
-                                                    const std::string& region) {
+Outcome<catalog::ComputeEnvironment> environment_of(
+    const batch::CreateComputeEnvironmentRequest& request, const std::string& region) {
   TRY(check_batch_name(*request.compute_environment_name, "computeEnvironmentName"));
   if (request.eks_configuration)
     return not_here("eksConfiguration", "its hosts are this server's machines; leave it out");
@@ -219,15 +231,16 @@ Outcome<catalog::ComputeEnvironment> environment_of(const batch::CreateComputeEn
   return checked(std::move(environment));
 }
 
-Outcome<catalog::ComputeEnvironment> environment_of(const batch::UpdateComputeEnvironmentRequest& request,
-                                                    catalog::ComputeEnvironment present) {
+Outcome<catalog::ComputeEnvironment> environment_of(
+    const batch::UpdateComputeEnvironmentRequest& request, catalog::ComputeEnvironment present) {
   Json changes = TRY(words_of<batch::UpdateComputeEnvironment>(request));
   changes.erase("computeEnvironment");
   present.request.merge_patch(changes);
   return checked(std::move(present));
 }
 
-Outcome<catalog::JobQueue> queue_of(const batch::CreateJobQueueRequest& request, const std::string& region) {
+Outcome<catalog::JobQueue> queue_of(const batch::CreateJobQueueRequest& request,
+                                    const std::string& region) {
   TRY(check_batch_name(*request.job_queue_name, "jobQueueName"));
   catalog::JobQueue queue;
   queue.key = {region, *request.job_queue_name};
@@ -236,7 +249,8 @@ Outcome<catalog::JobQueue> queue_of(const batch::CreateJobQueueRequest& request,
   return checked(std::move(queue));
 }
 
-Outcome<catalog::JobQueue> queue_of(const batch::UpdateJobQueueRequest& request, catalog::JobQueue present) {
+Outcome<catalog::JobQueue> queue_of(const batch::UpdateJobQueueRequest& request,
+                                    catalog::JobQueue present) {
   Json changes = TRY(words_of<batch::UpdateJobQueue>(request));
   changes.erase("jobQueue");
   present.request.merge_patch(changes);
@@ -250,13 +264,15 @@ Outcome<catalog::JobDefinition> definition_of(const batch::RegisterJobDefinition
     return client_exception("nodeProperties is required for a job definition of type multinode");
   if (*request.type == "container" && !request.container_properties && !request.ecs_properties &&
       !request.eks_properties)
-    return client_exception("containerProperties is required for a job definition of type container");
+    return client_exception(
+        "containerProperties is required for a job definition of type container");
   if (request.container_properties)
     TRY(check_container(*request.container_properties, "containerProperties"));
   if (*request.type == "multinode") TRY(check_nodes(*request.node_properties));
   domain::RetryOptions unused;
   if (request.retry_strategy) TRY(read_retries(*request.retry_strategy, unused));
-  if (request.timeout && request.timeout->attempt_duration_seconds.value_or(0) < catalog::kAttemptSecondsMin)
+  if (request.timeout &&
+      request.timeout->attempt_duration_seconds.value_or(0) < catalog::kAttemptSecondsMin)
     return client_exception("timeout.attemptDurationSeconds must be at least " +
                             std::to_string(catalog::kAttemptSecondsMin));
   catalog::JobDefinition definition;
@@ -264,14 +280,16 @@ Outcome<catalog::JobDefinition> definition_of(const batch::RegisterJobDefinition
   definition.request = TRY(words_of<batch::RegisterJobDefinition>(request));
   definition.request.erase("tags");
   if (dump(definition.request).size() > kDefinitionBytesMax)
-    return client_exception("a job definition has at most " + std::to_string(kDefinitionBytesMax) + " bytes");
+    return client_exception("a job definition has at most " + std::to_string(kDefinitionBytesMax) +
+                            " bytes");
   return definition;
 }
 
 Result<batch::ComputeEnvironmentDetail> describe(const catalog::ComputeEnvironment& environment,
                                                  const std::string& account) {
   auto detail = TRY(read_detail<batch::ComputeEnvironmentDetail>(
-      element_of(batch::DescribeComputeEnvironments::shape(), "computeEnvironments"), environment.request));
+      element_of(batch::DescribeComputeEnvironments::shape(), "computeEnvironments"),
+      environment.request));
   const auto& [region, name] = environment.key;
   detail.compute_environment_arn = catalog::arn_of(account, region, catalog::kEnvironmentArn, name);
   detail.ecs_cluster_arn = "arn:aws:ecs:" + region + ":" + account + ":cluster/" + name;
@@ -305,7 +323,8 @@ Result<batch::JobQueueDetail> describe(const catalog::JobQueue& queue, const std
   return detail;
 }
 
-Result<batch::JobDefinition> describe(const catalog::JobDefinition& definition, const std::string& account) {
+Result<batch::JobDefinition> describe(const catalog::JobDefinition& definition,
+                                      const std::string& account) {
   auto detail = TRY(read_detail<batch::JobDefinition>(
       element_of(batch::DescribeJobDefinitions::shape(), "jobDefinitions"), definition.request));
   detail.job_definition_arn =

@@ -96,7 +96,8 @@ Outcome<batch::DescribeServiceEnvironmentsResponse> describe_environments(
     const batch::DescribeServiceEnvironmentsRequest& request) {
   const auto results_max = TRY(results_max_of(request.max_results));
   const auto stored = services.control.batch_catalog();
-  const auto& shape = element_of(batch::DescribeServiceEnvironments::shape(), "serviceEnvironments");
+  const auto& shape =
+      element_of(batch::DescribeServiceEnvironments::shape(), "serviceEnvironments");
   batch::DescribeServiceEnvironmentsResponse out;
   out.service_environments = TRY((page_of<batch::ServiceEnvironmentDetail, ServiceEnvironment>(
       context, stored->service_environments,
@@ -120,8 +121,8 @@ Outcome<batch::DescribeServiceEnvironmentsResponse> describe_environments(
 // The unique part of a job's name. It is the same if a client repeats a request with its token.
 std::string unique_of(const Services& services, const batch::SubmitServiceJobRequest& request) {
   if (!request.client_token) return services.random.hex(kUniqueDigits / 2);
-  const std::string whole = *request.client_token + "\n" + *request.job_name + "\n" + *request.job_queue +
-                            "\n" + *request.service_request_payload;
+  const std::string whole = *request.client_token + "\n" + *request.job_name + "\n" +
+                            *request.job_queue + "\n" + *request.service_request_payload;
   return to_hex(bytes_of(sha256(whole))).substr(0, kUniqueDigits);
 }
 
@@ -131,7 +132,8 @@ void submit(const Settings& settings, const PayloadRules& rules, const Services&
   const std::string queue(catalog::name_in_arn(*request.job_queue, catalog::kQueueArn));
   auto job = service_job_of(request, queue, unique_of(services, request), rules);
   if (!job) return answer(std::move(job).error());
-  job->tags.push_back({std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
+  job->tags.push_back(
+      {std::string(kCreatedByTag), context.principal.arn.substr(0, kTagValueBytesMax)});
   job->spec.principal = context.principal.name;
   if (auto checked = check_shared_directories(settings, context.principal, job->spec); !checked)
     return answer(client_exception(checked.error().message));
@@ -141,19 +143,20 @@ void submit(const Settings& settings, const PayloadRules& rules, const Services&
   out.job_id = job->name;
   out.job_name = *request.job_name;
   const bool repeatable = request.client_token.has_value();
-  services.control.create_job({key, std::move(job->spec), std::move(job->tags)},
-                              [answer = std::move(answer), out, repeatable](Result<domain::Job> made) {
-                                if (made || (repeatable && made.error().kind == Kind::conflict))
-                                  return answer(out);
-                                answer(std::move(made).error());
-                              });
+  services.control.create_job(
+      {key, std::move(job->spec), std::move(job->tags)},
+      [answer = std::move(answer), out, repeatable](Result<domain::Job> made) {
+        if (made || (repeatable && made.error().kind == Kind::conflict)) return answer(out);
+        answer(std::move(made).error());
+      });
 }
 
 JobKey service_key(const Context& context, const std::string& id_or_arn) {
   return batch_resource_key(context, id_or_arn, catalog::kServiceJobArn);
 }
 
-Outcome<std::shared_ptr<const domain::Job>> find_service_job(const Services& services, const JobKey& key) {
+Outcome<std::shared_ptr<const domain::Job>> find_service_job(const Services& services,
+                                                             const JobKey& key) {
   const auto job = services.control.find(key);
   if (!job && job.error().kind != Kind::not_found) return job.error();
   if (!job || !(*job)->spec.queue || (*job)->spec.contract != domain::Contract::training)
@@ -161,8 +164,9 @@ Outcome<std::shared_ptr<const domain::Job>> find_service_job(const Services& ser
   return *job;
 }
 
-Outcome<batch::DescribeServiceJobResponse> describe_job(const Services& services, const Context& context,
-                                                        const batch::DescribeServiceJobRequest& request) {
+Outcome<batch::DescribeServiceJobResponse> describe_job(
+    const Services& services, const Context& context,
+    const batch::DescribeServiceJobRequest& request) {
   const auto job = TRY(find_service_job(services, service_key(context, *request.job_id)));
   auto out = describe_service(*job);
   out.tags = batch_tags_out(TRY(services.control.tags(control::job_arn(*job))));
@@ -185,7 +189,8 @@ struct Wanted {
   }
 };
 
-Outcome<Wanted> read_filters(const batch::ListServiceJobsRequest& request, ledger::JobQuery& query) {
+Outcome<Wanted> read_filters(const batch::ListServiceJobsRequest& request,
+                             ledger::JobQuery& query) {
   Wanted wanted;
   const auto filters = request.filters.value_or(std::vector<batch::KeyValuesPair>());
   if (filters.size() > 1) return client_exception("filters takes one filter");
@@ -193,7 +198,8 @@ Outcome<Wanted> read_filters(const batch::ListServiceJobsRequest& request, ledge
   for (const auto& filter : filters) {
     const auto values = filter.values.value_or(std::vector<std::string>());
     const std::string name = filter.name.value_or("");
-    if (values.empty()) return client_exception("the filter " + shorten(name, 60) + " needs a value");
+    if (values.empty())
+      return client_exception("the filter " + shorten(name, 60) + " needs a value");
     any_status = true;
     if (name == "JOB_NAME") {
       wanted.names = values;
@@ -214,7 +220,8 @@ Outcome<Wanted> read_filters(const batch::ListServiceJobsRequest& request, ledge
   if (any_status) return wanted;
   const std::string status = request.job_status.value_or("RUNNING");
   for (int i = 0; i <= int(catalog::ServiceStatus::failed); ++i)
-    if (catalog::to_string(catalog::ServiceStatus(i)) == status) wanted.status = catalog::ServiceStatus(i);
+    if (catalog::to_string(catalog::ServiceStatus(i)) == status)
+      wanted.status = catalog::ServiceStatus(i);
   if (!wanted.status) return client_exception("'" + shorten(status, 60) + "' is not a job status");
   query.states = catalog::states_of(*wanted.status);
   return wanted;
@@ -222,8 +229,10 @@ Outcome<Wanted> read_filters(const batch::ListServiceJobsRequest& request, ledge
 
 Outcome<batch::ListServiceJobsResponse> list_jobs(const Services& services, const Context& context,
                                                   const batch::ListServiceJobsRequest& request) {
-  const JobKey queue = batch_resource_key(context, request.job_queue.value_or(""), catalog::kQueueArn);
-  if (!services.control.batch_catalog()->queue(queue)) return no_such_resource("job queue", queue.name);
+  const JobKey queue =
+      batch_resource_key(context, request.job_queue.value_or(""), catalog::kQueueArn);
+  if (!services.control.batch_catalog()->queue(queue))
+    return no_such_resource("job queue", queue.name);
   ledger::JobQuery query;
   query.region = context.region;
   query.queue = std::string(domain::kTrainingQueues) + queue.name;
@@ -233,8 +242,9 @@ Outcome<batch::ListServiceJobsResponse> list_jobs(const Services& services, cons
   batch::ListServiceJobsResponse out;
   out.job_summary_list.emplace();
   if (wanted.status && query.states.empty()) return out;  // no stored job has this status
-  for (const auto& job : TRY(scan_jobs(services, query, results_max,
-                                       [&](const domain::Job& job) { return wanted.matches(job); })))
+  for (const auto& job : TRY(scan_jobs(services, query, results_max, [&](const domain::Job& job) {
+         return wanted.matches(job);
+       })))
     out.job_summary_list->push_back(summary_of_service(*job));
   if (!query.token.empty()) out.next_token = query.token;
   return out;
@@ -248,7 +258,8 @@ void terminate(const Services& services, const JobKey& key, const std::string& r
   if (!found) return answer(found.failure(shapes::batch::kService));
   services.control.withdraw_job(key, domain::Withdrawn::terminated, reason,
                                 [answer = std::move(answer)](Result<domain::Job> job) {
-                                  if (job || job.error().kind == Kind::conflict) return answer(Done{});
+                                  if (job || job.error().kind == Kind::conflict)
+                                    return answer(Done{});
                                   answer(std::move(job).error());
                                 });
 }
@@ -285,14 +296,15 @@ void update_job(const Services& services, const Context& context,
   if (priority < 0 || priority > catalog::kSchedulingPriorityMax)
     return answer(client_exception("schedulingPriority must be between 0 and " +
                                    std::to_string(catalog::kSchedulingPriorityMax)));
-  services.control.prioritise_job(key, priority, [answer = std::move(answer)](Result<domain::Job> job) {
-    if (!job) return answer(std::move(job).error());
-    batch::UpdateServiceJobResponse out;
-    out.job_arn = service_job_arn(*job);
-    out.job_id = job->key.name;
-    out.job_name = job->spec.display_name;
-    answer(std::move(out));
-  });
+  services.control.prioritise_job(key, priority,
+                                  [answer = std::move(answer)](Result<domain::Job> job) {
+                                    if (!job) return answer(std::move(job).error());
+                                    batch::UpdateServiceJobResponse out;
+                                    out.job_arn = service_job_arn(*job);
+                                    out.job_id = job->key.name;
+                                    out.job_name = job->spec.display_name;
+                                    answer(std::move(out));
+                                  });
 }
 
 }  // namespace
@@ -316,17 +328,19 @@ void add_service(OperationTable& table, const Settings& settings, const Services
   table.add_later<batch::DeleteServiceEnvironment>(
       [&](const Context& context, batch::DeleteServiceEnvironmentRequest request, auto answer) {
         ServiceEnvironment resource;
-        resource.key =
-            batch_resource_key(context, *request.service_environment, catalog::kServiceEnvironmentArn);
-        const bool present = services.control.batch_catalog()->service_environment(resource.key) != nullptr;
-        remove_batch_resource<batch::DeleteServiceEnvironmentResponse>(services, std::move(resource), present,
-                                                                       std::move(answer));
+        resource.key = batch_resource_key(context, *request.service_environment,
+                                          catalog::kServiceEnvironmentArn);
+        const bool present =
+            services.control.batch_catalog()->service_environment(resource.key) != nullptr;
+        remove_batch_resource<batch::DeleteServiceEnvironmentResponse>(
+            services, std::move(resource), present, std::move(answer));
       });
-  table.add_later<batch::SubmitServiceJob>(
-      [&, constraints](const Context& context, batch::SubmitServiceJobRequest request, auto answer) {
-        const PayloadRules rules{*constraints, settings.find_image, settings.file_systems};
-        submit(settings, rules, services, context, request, std::move(answer));
-      });
+  table.add_later<batch::SubmitServiceJob>([&, constraints](const Context& context,
+                                                            batch::SubmitServiceJobRequest request,
+                                                            auto answer) {
+    const PayloadRules rules{*constraints, settings.find_image, settings.file_systems};
+    submit(settings, rules, services, context, request, std::move(answer));
+  });
   table.add<batch::DescribeServiceJob>(
       [&](const Context& context, const batch::DescribeServiceJobRequest& request) {
         return describe_job(services, context, request);

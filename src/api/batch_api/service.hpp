@@ -1,5 +1,5 @@
-// Converts service jobs: requests that contain a CreateTrainingJob to training jobs in a queue, and such jobs to
-// descriptions.
+// Converts service jobs: requests that contain a CreateTrainingJob to training jobs in a queue, and
+// such jobs to descriptions.
 //
 // Threads: pure functions.
 #pragma once
@@ -15,8 +15,9 @@
 
 namespace trainyard::api::batch_api {
 
-inline constexpr size_t kServicePayloadBytesMax = 100 * 1024;  // more than CreateTrainingJob's limits allow
-inline constexpr size_t kTrainingJobNameMax = 63;              // as in the model
+// more than CreateTrainingJob's limits allow
+inline constexpr size_t kServicePayloadBytesMax = 100 * 1024;
+inline constexpr size_t kTrainingJobNameMax = 63;  // as in the model
 
 struct ServiceJob {
   std::string name;  // of the training job, and the id: "digits-2025-4b7d1f.."
@@ -31,7 +32,8 @@ struct PayloadRules {
   const domain::FileSystems& file_systems;
 };
 
-// `unique`: appended to the payload's name. Names may repeat in a queue, but not among training jobs.
+// `unique`: appended to the payload's name. Names may repeat in a queue, but not among training
+// jobs.
 // Errors: ClientException, naming the member of the request or the payload.
 Outcome<ServiceJob> service_job_of(const shapes::batch::SubmitServiceJobRequest& request,
                                    const std::string& queue, const std::string& unique,

@@ -26,17 +26,21 @@ Failure of_payload(const std::string& message) {
 }
 
 // Reads the payload like the body of CreateTrainingJob, and makes its name unique.
-Outcome<payload::CreateTrainingJobRequest> read_payload(const std::string& payload, const std::string& unique,
+Outcome<payload::CreateTrainingJobRequest> read_payload(const std::string& payload,
+                                                        const std::string& unique,
                                                         const PayloadRules& rules) {
   if (payload.size() > kServicePayloadBytesMax)
-    return client_exception("serviceRequestPayload has at most " + std::to_string(kServicePayloadBytesMax) +
-                            " bytes");
+    return client_exception("serviceRequestPayload has at most " +
+                            std::to_string(kServicePayloadBytesMax) + " bytes");
   payload::CreateTrainingJobRequest training;
   const shapes::Shape& shape = *payload::CreateTrainingJob::shape().input;
-  if (const auto read = read_json(shape, payload, &training); !read) return of_payload(read.error().message);
-  if (const auto violations = rules.constraints.check(shape, &training)) return of_payload(*violations);
+  if (const auto read = read_json(shape, payload, &training); !read)
+    return of_payload(read.error().message);
+  if (const auto violations = rules.constraints.check(shape, &training))
+    return of_payload(*violations);
   if (training.retry_strategy)
-    return of_payload("RetryStrategy is for CreateTrainingJob; give retryStrategy to SubmitServiceJob");
+    return of_payload(
+        "RetryStrategy is for CreateTrainingJob; give retryStrategy to SubmitServiceJob");
   std::string name = training.training_job_name->substr(0, kTrainingJobNameMax - 1 - unique.size());
   while (name.ends_with('-')) name.pop_back();
   training.training_job_name = name + "-" + unique;
@@ -90,7 +94,8 @@ Outcome<std::vector<domain::Tag>> tags_of(const batch::SubmitServiceJobRequest& 
     tags = *std::move(own);
   }
   for (auto& tag : TRY(batch_tags_in(request.tags)))
-    if (std::ranges::find(tags, tag.key, &domain::Tag::key) == tags.end()) tags.push_back(std::move(tag));
+    if (std::ranges::find(tags, tag.key, &domain::Tag::key) == tags.end())
+      tags.push_back(std::move(tag));
   return tags;
 }
 
@@ -110,7 +115,8 @@ std::optional<batch::LatestServiceJobAttempt> latest_of(const domain::Job& job) 
 
 // Detail: ServiceJobAttemptDetail or ServiceJobPreemptedAttempt, which have the same members.
 template <class Detail>
-Detail describe_attempt(const domain::Job& job, const domain::Attempt& attempt, std::string reason) {
+Detail describe_attempt(const domain::Job& job, const domain::Attempt& attempt,
+                        std::string reason) {
   Detail detail;
   detail.service_resource_id = resource_of(job);
   if (attempt.training_started) detail.started_at = to_milliseconds(*attempt.training_started);
@@ -148,7 +154,8 @@ void show(const domain::Job& job, Detail& detail) {
   detail.latest_attempt = latest_of(job);
   if (!job.attempts.empty()) detail.scheduled_at = to_milliseconds(job.attempts.back().started);
   const domain::Attempt* attempt = job.attempt();
-  if (attempt && attempt->training_started) detail.started_at = to_milliseconds(*attempt->training_started);
+  if (attempt && attempt->training_started)
+    detail.started_at = to_milliseconds(*attempt->training_started);
   if (job.finished())
     detail.stopped_at = to_milliseconds(attempt && attempt->ended ? *attempt->ended : job.modified);
 }
@@ -159,8 +166,9 @@ std::string service_job_arn(const domain::Job& job) {
   return catalog::arn_of(job.account, job.key.region, catalog::kServiceJobArn, job.key.name);
 }
 
-Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request, const std::string& queue,
-                                   const std::string& unique, const PayloadRules& rules) {
+Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request,
+                                   const std::string& queue, const std::string& unique,
+                                   const PayloadRules& rules) {
   TRY(check_batch_name(*request.job_name, "jobName"));
   const auto training = TRY(read_payload(*request.service_request_payload, unique, rules));
   auto spec = sagemaker::job_spec_of(training, rules.find_image, rules.file_systems);
@@ -172,7 +180,8 @@ Outcome<ServiceJob> service_job_of(const batch::SubmitServiceJobRequest& request
   job.spec.queue.emplace();
   job.spec.display_name = *request.job_name;
   job.spec.queue->name = queue;
-  if (request.retry_strategy) TRY(read_retries(retries_of(*request.retry_strategy), job.spec.retry));
+  if (request.retry_strategy)
+    TRY(read_retries(retries_of(*request.retry_strategy), job.spec.retry));
   TRY(read_place_in_queue(request, *job.spec.queue));
   if (request.timeout_config && request.timeout_config->attempt_duration_seconds) {
     const int64_t seconds = *request.timeout_config->attempt_duration_seconds;
@@ -191,9 +200,11 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
         "only service jobs are described so");
   batch::DescribeServiceJobResponse out;
   // A stored request that does not match the current shape (from an old version) is left out.
-  const auto read = read_words(*batch::DescribeServiceJob::shape().output, job.spec.queue->request, &out);
+  const auto read =
+      read_words(*batch::DescribeServiceJob::shape().output, job.spec.queue->request, &out);
   if (!read) out = {};
-  out.job_queue = catalog::arn_of(job.account, job.key.region, catalog::kQueueArn, job.spec.queue->name);
+  out.job_queue =
+      catalog::arn_of(job.account, job.key.region, catalog::kQueueArn, job.spec.queue->name);
   out.scheduling_priority = job.priority();
   show(job, out);
   out.capacity_usage = by_unit<batch::ServiceJobCapacityUsageDetail>(capacity_of(job));
@@ -201,9 +212,11 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
   std::vector<batch::ServiceJobPreemptedAttempt> preempted;
   for (const domain::Attempt& attempt : job.attempts) {
     if (!attempt.ended) continue;
-    std::string reason = attempt.interrupted ? attempt.interruption : catalog::service_end_of(attempt);
+    std::string reason =
+        attempt.interrupted ? attempt.interruption : catalog::service_end_of(attempt);
     if (attempt.preempted)
-      preempted.push_back(describe_attempt<batch::ServiceJobPreemptedAttempt>(job, attempt, reason));
+      preempted.push_back(
+          describe_attempt<batch::ServiceJobPreemptedAttempt>(job, attempt, reason));
     out.attempts->push_back(
         describe_attempt<batch::ServiceJobAttemptDetail>(job, attempt, std::move(reason)));
   }
@@ -217,7 +230,8 @@ batch::DescribeServiceJobResponse describe_service(const domain::Job& job) {
 }
 
 batch::ServiceJobSummary summary_of_service(const domain::Job& job) {
-  CHECK(job.spec.queue && job.spec.contract == domain::Contract::training, "only service jobs are listed so");
+  CHECK(job.spec.queue && job.spec.contract == domain::Contract::training,
+        "only service jobs are listed so");
   batch::ServiceJobSummary out;
   show(job, out);
   if (out.status_reason) out.status_reason = listed_failure(*out.status_reason);

@@ -30,7 +30,8 @@ Usage usage_of(const Job& job) {
   const domain::Attempt* attempt = job.attempt();
   if (!attempt || attempt->state == domain::AttemptState::ended) return usage;
   if (job.spec.contract == domain::Contract::training) {
-    for (const domain::InstanceGroup& group : job.spec.groups) usage[group.instance_type] += group.count;
+    for (const domain::InstanceGroup& group : job.spec.groups)
+      usage[group.instance_type] += group.count;
   } else {
     for (const domain::Host& host : attempt->hosts) usage["VCPU"] += host.share.cpus;
   }
@@ -50,20 +51,21 @@ std::vector<std::pair<std::string, Usage>> top(const std::map<std::string, Usage
   return shares;
 }
 
-batch::QueueSnapshotUtilizationDetail utilization_of(const catalog::Catalog& stored,
-                                                     const catalog::JobQueue& queue,
-                                                     const std::vector<std::shared_ptr<const Job>>& jobs,
-                                                     Instant now) {
+batch::QueueSnapshotUtilizationDetail utilization_of(
+    const catalog::Catalog& stored, const catalog::JobQueue& queue,
+    const std::vector<std::shared_ptr<const Job>>& jobs, Instant now) {
   Usage total;
   std::map<std::string, Usage> by_share;
   for (const auto& job : jobs) {
-    if (!job->spec.queue || job->spec.queue->name != queue.key.name || job->key.region != queue.key.region)
+    if (!job->spec.queue || job->spec.queue->name != queue.key.name ||
+        job->key.region != queue.key.region)
       continue;
     const Usage usage = usage_of(*job);
     if (usage.empty()) continue;
     add(total, usage);
     if (!job->spec.queue->share.empty() || !job->spec.queue->quota_share.empty())
-      add(by_share[job->spec.queue->share.empty() ? job->spec.queue->quota_share : job->spec.queue->share],
+      add(by_share[job->spec.queue->share.empty() ? job->spec.queue->quota_share
+                                                  : job->spec.queue->share],
           usage);
   }
   batch::QueueSnapshotUtilizationDetail out;
@@ -95,11 +97,13 @@ batch::QueueSnapshotUtilizationDetail utilization_of(const catalog::Catalog& sto
 }
 
 std::string arn_in_queue(const Job& job) {
-  return job.spec.contract == domain::Contract::training ? service_job_arn(job) : control::job_arn(job);
+  return job.spec.contract == domain::Contract::training ? service_job_arn(job)
+                                                         : control::job_arn(job);
 }
 
-Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, const Context& context,
-                                                     const batch::GetJobQueueSnapshotRequest& request) {
+Outcome<batch::GetJobQueueSnapshotResponse> snapshot(
+    const Services& services, const Context& context,
+    const batch::GetJobQueueSnapshotRequest& request) {
   const JobKey key = batch_resource_key(context, *request.job_queue, catalog::kQueueArn);
   const auto stored = services.control.batch_catalog();
   const catalog::JobQueue* queue = stored->queue(key);
@@ -110,15 +114,16 @@ Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, c
   const auto still_there = [&](domain::JobNumber number) -> const Job* {
     const auto found =
         std::ranges::lower_bound(jobs, number, {}, [](const auto& each) { return each->number; });
-    const bool there =
-        found != jobs.end() && (*found)->number == number && (*found)->state == domain::JobState::waiting;
+    const bool there = found != jobs.end() && (*found)->number == number &&
+                       (*found)->state == domain::JobState::waiting;
     return there ? found->get() : nullptr;
   };
   batch::GetJobQueueSnapshotResponse out;
   out.front_of_queue.emplace();
   out.front_of_queue->jobs.emplace();
   out.front_of_queue->last_updated_at = to_milliseconds(queue_heads->seen + context.clock_offset);
-  if (const auto queue_head = queue_heads->queues.find(key); queue_head != queue_heads->queues.end()) {
+  if (const auto queue_head = queue_heads->queues.find(key);
+      queue_head != queue_heads->queues.end()) {
     for (const reconcile::HeadJob& each : queue_head->second.jobs) {
       const Job* job = still_there(each.job);
       if (!job) continue;
@@ -130,7 +135,8 @@ Outcome<batch::GetJobQueueSnapshotResponse> snapshot(const Services& services, c
     if (!queue_head->second.of_shares.empty()) {
       out.front_of_quota_shares.emplace();
       out.front_of_quota_shares->quota_shares.emplace();
-      out.front_of_quota_shares->last_updated_at = to_milliseconds(queue_heads->seen + context.clock_offset);
+      out.front_of_quota_shares->last_updated_at =
+          to_milliseconds(queue_heads->seen + context.clock_offset);
     }
     for (const auto& [share, each] : queue_head->second.of_shares) {
       const Job* job = still_there(each.job);

@@ -26,14 +26,16 @@ std::string usage(const Form& form) {
   return text;
 }
 
-// Returns the edit distance: the number of letters to insert, delete, change, or swap with their neighbour.
+// Returns the edit distance: the number of letters to insert, delete, change, or swap with their
+// neighbour.
 size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> at(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) at[i][0] = i;
   for (size_t j = 0; j <= b.size(); ++j) at[0][j] = j;
   for (size_t i = 1; i <= a.size(); ++i)
     for (size_t j = 1; j <= b.size(); ++j) {
-      at[i][j] = std::min({at[i - 1][j] + 1, at[i][j - 1] + 1, at[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      at[i][j] =
+          std::min({at[i - 1][j] + 1, at[i][j - 1] + 1, at[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         at[i][j] = std::min(at[i][j], at[i - 2][j - 2] + 1);
     }
@@ -83,8 +85,9 @@ Result<Arguments> read_arguments(const Form& form, const std::vector<std::string
     const Option* option = find_option(form, name);
     if (!option) {
       const std::string near = nearest(name, option_names(form));
-      return invalid("unknown option '" + name + "'" + (near.empty() ? "" : "; did you mean " + near + "?") +
-                     " (`trainyard " + form.command + " --help` lists the options)");
+      return invalid("unknown option '" + name + "'" +
+                     (near.empty() ? "" : "; did you mean " + near + "?") + " (`trainyard " +
+                     form.command + " --help` lists the options)");
     }
     if (!option->value) {
       if (equals != std::string::npos) return invalid(name + " takes no value");
@@ -112,7 +115,11 @@ Result<Duration> parse_duration(const std::string& text) {
   const size_t end = text.find_first_not_of("0123456789");
   const std::string unit = end == std::string::npos ? "s" : text.substr(end);
   const auto number = parse_int(text.substr(0, end));
-  const int64_t seconds = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86400 : 0;
+  const int64_t seconds = unit == "s"   ? 1
+                          : unit == "m" ? 60
+                          : unit == "h" ? 3600
+                          : unit == "d" ? 86400
+                                        : 0;
   constexpr int64_t kNumberMax = 1'000'000;  // in any unit: longer than any useful duration
   if (!number || seconds == 0 || *number > kNumberMax)
     return invalid("invalid duration '" + text + "': write 90s, 15m, 2h or 1d");
@@ -140,7 +147,8 @@ std::string help_of(const Form& form) {
   for (const Option& option : form.options) widest = std::max(widest, left(option).size());
   if (!form.options.empty()) out += "\n";
   for (const Option& option : form.options)
-    out += "  " + left(option) + std::string(widest - left(option).size() + 2, ' ') + option.meaning + "\n";
+    out += "  " + left(option) + std::string(widest - left(option).size() + 2, ' ') +
+           option.meaning + "\n";
   if (!form.examples.empty()) out += "\nexamples:\n";
   for (const auto& example : form.examples) out += "  " + example + "\n";
   return out;

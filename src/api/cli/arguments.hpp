@@ -23,7 +23,8 @@ struct Option {
 
 struct Form {
   std::string command;
-  std::vector<std::string> operands;  // "JOB"; "[JOB]" is optional; "[WORD..]" takes all that follow
+  // "JOB"; "[JOB]" is optional; "[WORD..]" takes all that follow
+  std::vector<std::string> operands;
   std::vector<Option> options;
   std::string summary;                // one line
   std::string text;                   // further lines of the help

@@ -33,7 +33,8 @@ TEST(ReadArguments, SaysWhatToTypeInstead) {
       {{}, "missing argument JOB. Usage: trainyard logs JOB [HOST] [options]"},
       {{"a", "b", "c"}, "unexpected argument 'c'. Usage: trainyard logs JOB [HOST] [options]"},
       {{"a", "--folow"},
-       "unknown option '--folow'; did you mean --follow? (`trainyard logs --help` lists the options)"},
+       "unknown option '--folow'; did you mean --follow? (`trainyard logs --help` lists the "
+       "options)"},
       {{"a", "--since"}, "--since needs a value"},
       {{"a", "--follow=1"}, "--follow takes no value"},
   };
@@ -58,7 +59,8 @@ TEST(ParseDuration, NumbersWithAUnit) {
 }
 
 TEST(Nearest, TheOneThatWasMeant) {
-  const std::vector<std::string> names{"jobs", "describe", "logs", "top", "stop", "submit", "shell"};
+  const std::vector<std::string> names{"jobs", "describe", "logs", "top",
+                                       "stop", "submit",   "shell"};
   EXPECT_EQ(nearest("jbos", names), "jobs");
   EXPECT_EQ(nearest("desc", names), "describe");
   EXPECT_EQ(nearest("sumbit", names), "submit");

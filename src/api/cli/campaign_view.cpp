@@ -63,7 +63,8 @@ std::string hosts_text(const Json& row) {
 
 // Returns the columns of the query that do not locate data, and in which the rows differ.
 std::vector<std::string> telling_columns(const Json& rows) {
-  static const std::set<std::string> kOfPlaces = {"name", "region", "data", "bytes", "hours", "uri"};
+  static const std::set<std::string> kOfPlaces = {"name",  "region", "data",
+                                                  "bytes", "hours",  "uri"};
   std::vector<std::string> order;
   std::map<std::string, std::set<std::string>> values;
   for (const Json& row : rows)
@@ -136,7 +137,8 @@ std::string copied_text(const Json& json) {
   const auto total = count_in(json, "BytesTotal"), copied = count_in(json, "BytesCopied");
   if (total <= 0) return "";
   if (copied >= total) return human_bytes(uint64_t(copied));
-  return human_bytes(uint64_t(std::max<int64_t>(0, copied))) + " of " + human_bytes(uint64_t(total));
+  return human_bytes(uint64_t(std::max<int64_t>(0, copied))) + " of " +
+         human_bytes(uint64_t(total));
 }
 
 std::string region_table(const Looks& looks, const Json& campaign, Instant now, bool running) {
@@ -147,7 +149,8 @@ std::string region_table(const Looks& looks, const Json& campaign, Instant now, 
     std::string lost;
     if (!answers) {
       const auto since = instant_in(region, "Since");
-      lost = "no answer for " + duration_text(since ? std::max(Duration(0), now - *since) : Duration(0));
+      lost = "no answer for " +
+             duration_text(since ? std::max(Duration(0), now - *since) : Duration(0));
     }
     const double rate = number_in(region, "SamplesPerSecond");
     const Paint of_bar = !answers                         ? Paint::yellow
@@ -155,7 +158,8 @@ std::string region_table(const Looks& looks, const Json& campaign, Instant now, 
                                                           : Paint::green;
     rows.push_back(
         {{text_in(region, "Region"), answers ? Paint::none : Paint::yellow},
-         {running ? paint(looks, of_bar, bar(looks, all > 0 ? double(over) / double(all) : 0, kBarWidth))
+         {running ? paint(looks, of_bar,
+                          bar(looks, all > 0 ? double(over) / double(all) : 0, kBarWidth))
                   : ""},
          {std::to_string(over) + "/" + std::to_string(all)},
          {count_text(count_in(region, "Running"))},
@@ -193,9 +197,10 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
   const auto telling = telling_columns(all);
   std::vector<Column> columns{{"ROW", true}, {"NAME", false, kWhyWidthMin}};
   for (const auto& name : telling) columns.push_back({name, true});
-  for (const Column& column : {Column{"DATA IN"}, Column{"RUNS IN"}, Column{"BECAUSE", false, kWhyWidthMin},
-                               Column{"HOSTS"}, Column{text_in(campaign, "Currency") + "/H", true},
-                               Column{"COPY", true}, Column{"COPY " + text_in(campaign, "Currency"), true}})
+  for (const Column& column :
+       {Column{"DATA IN"}, Column{"RUNS IN"}, Column{"BECAUSE", false, kWhyWidthMin},
+        Column{"HOSTS"}, Column{text_in(campaign, "Currency") + "/H", true}, Column{"COPY", true},
+        Column{"COPY " + text_in(campaign, "Currency"), true}})
     columns.push_back(column);
   std::vector<std::vector<Cell>> rows;
   std::map<std::string, int64_t> jobs;
@@ -208,7 +213,8 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
     const double price = number_in(row, "PricePerHour", -1);
     const std::string target = text_in(row, "CopyTo");
     // Rows with the same data share its copy, which the first of them starts.
-    const bool brings = !target.empty() && copies.emplace(region, text_in(row, "Data"), target).second;
+    const bool brings =
+        !target.empty() && copies.emplace(region, text_in(row, "Data"), target).second;
     const auto to_copy = brings ? count_in(row, "BytesTotal") : 0;
     const double of_copy = double(to_copy) / kGibibyte * number_in(row, "CopyPricePerGib");
     per_hour += std::max(0.0, price);
@@ -231,10 +237,12 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
     rows.push_back(std::move(cells));
   }
   std::string text = table(looks, columns, rows);
-  if (all.size() > rows.size()) text += "and " + std::to_string(all.size() - rows.size()) + " more rows\n";
-  text += "\n" +
-          paint(looks, Paint::bold, std::to_string(all.size()) + (all.size() == 1 ? " job" : " jobs")) +
-          " in " + std::to_string(jobs.size()) + (jobs.size() == 1 ? " region" : " regions") + ":";
+  if (all.size() > rows.size())
+    text += "and " + std::to_string(all.size() - rows.size()) + " more rows\n";
+  text +=
+      "\n" +
+      paint(looks, Paint::bold, std::to_string(all.size()) + (all.size() == 1 ? " job" : " jobs")) +
+      " in " + std::to_string(jobs.size()) + (jobs.size() == 1 ? " region" : " regions") + ":";
   for (const auto& [region, count] : jobs) text += " " + region + " " + std::to_string(count);
   text += "; " + money(per_hour) + " " + text_in(campaign, "Currency") + " an hour while all run";
   if (bytes > 0)
@@ -245,11 +253,12 @@ std::string plan_page(const Looks& looks, const Json& campaign) {
 
 std::string regions_page(const Looks& looks, const Json& campaign, Instant now) {
   int64_t all = 0, over = 0;
-  for (const Json& region : list_in(campaign, "Regions")) all += rows_of(region), over += over_of(region);
+  for (const Json& region : list_in(campaign, "Regions"))
+    all += rows_of(region), over += over_of(region);
   std::string text = paint(looks, Paint::bold, text_in(campaign, "CampaignName")) + "  " +
                      text_in(campaign, "Status") + "  " + std::to_string(over) + " of " +
-                     std::to_string(all) + " jobs  " + time_of(campaign, "CreationTime", "EndTime", now) +
-                     "\n";
+                     std::to_string(all) + " jobs  " +
+                     time_of(campaign, "CreationTime", "EndTime", now) + "\n";
   text += region_table(looks, campaign, now, true);
   for (const char* member : {"StopReason", "Trouble"})
     if (const auto why = text_in(campaign, member); !why.empty())
@@ -264,7 +273,8 @@ std::string region_line(const Looks& looks, const Json& region) {
                                      {"Copying", "copying"},
                                      {"Failed", "failed"},
                                      {"TriedAgain", "tried again"}})
-    if (count_in(region, member) > 0) text += ", " + std::to_string(count_in(region, member)) + " " + word;
+    if (count_in(region, member) > 0)
+      text += ", " + std::to_string(count_in(region, member)) + " " + word;
   if (!flag_in(region, "Answers")) text += ", no answer: " + text_in(region, "WhyNot");
   return harmless(looks, text) + "\n";
 }
@@ -277,7 +287,8 @@ std::string results_page(const Looks& looks, const Json& campaign, Instant now) 
   if (const auto first = text_in(campaign, "BestMetric"); !first.empty()) metrics.push_back(first);
   for (const Json& row : all)
     for (const Json& metric : list_in(row, "Metrics"))
-      if (const auto name = text_in(metric, "Name"); !std::count(metrics.begin(), metrics.end(), name))
+      if (const auto name = text_in(metric, "Name");
+          !std::count(metrics.begin(), metrics.end(), name))
         metrics.push_back(name);
   std::vector<Column> columns{{""}, {"ROW", true}, {"NAME", false, kWhyWidthMin}, {"REGION"}};
   for (const auto& name : telling) columns.push_back({name, true});
@@ -315,7 +326,8 @@ std::string results_page(const Looks& looks, const Json& campaign, Instant now) 
     rows.push_back(std::move(cells));
   }
   std::string text = table(looks, columns, rows);
-  if (all.size() > rows.size()) text += "and " + std::to_string(all.size() - rows.size()) + " more rows\n";
+  if (all.size() > rows.size())
+    text += "and " + std::to_string(all.size() - rows.size()) + " more rows\n";
   text += "\n" + region_table(looks, campaign, now, false);
   if (winner) {
     std::string line = "best: row " + std::to_string(best) + ", " + text_in(*winner, "Label");
@@ -341,7 +353,9 @@ std::string campaigns_table(const Looks& looks, const Json& answer, Instant now)
         lost += (lost.empty() ? "no answer from " : ", ") + text_in(region, "Region");
     }
     const std::string status = text_in(campaign, "Status");
-    const Paint colour = status == "Completed" ? Paint::green : status == "Failed" ? Paint::red : Paint::none;
+    const Paint colour = status == "Completed" ? Paint::green
+                         : status == "Failed"  ? Paint::red
+                                               : Paint::none;
     rows.push_back({{text_in(campaign, "CampaignName")},
                     {status, colour},
                     {std::to_string(over) + "/" + std::to_string(all)},

@@ -1,6 +1,7 @@
 // Formats a campaign for a terminal: its plan, the state of its regions, and its results.
 //
-// Threads: pure functions. Errors: none; `campaign` is the API's Campaign, and missing members are not shown.
+// Threads: pure functions. Errors: none; `campaign` is the API's Campaign, and missing members are
+// not shown.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace trainyard::cli {
 
-// For a dry run: each row's region with the reason, the data to copy, the cost per hour, and the differing columns.
+// For a dry run: each row's region with the reason, the data to copy, the cost per hour, and the
+// differing columns.
 std::string plan_page(const Looks& looks, const Json& campaign);
 // A line for the campaign, and one for each of its regions.
 std::string regions_page(const Looks& looks, const Json& campaign, Instant now);

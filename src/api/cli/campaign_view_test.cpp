@@ -30,14 +30,17 @@ Json streets() {
     "Different": [{"Path": "HyperParameters.lr", "Values": ["0.1", "0.2"]}]})");
 }
 
-bool holds(const std::string& page, const std::string& text) { return page.find(text) != std::string::npos; }
+bool holds(const std::string& page, const std::string& text) {
+  return page.find(text) != std::string::npos;
+}
 
 TEST(CampaignView, ThePlanSaysWhereAndWhy) {
   const std::string page = plan_page({}, streets());
   EXPECT_TRUE(holds(page, "the data is there")) << page;
   EXPECT_TRUE(holds(page, "2 x ml.m5.large")) << page;
-  EXPECT_TRUE(holds(
-      page, "2 jobs in 1 region: eu-west-1 2; 0.34 USD an hour while all run; 1.0 GiB to copy, 0.020 USD"))
+  EXPECT_TRUE(holds(page,
+                    "2 jobs in 1 region: eu-west-1 2; 0.34 USD an hour while all run; 1.0 GiB to "
+                    "copy, 0.020 USD"))
       << page;
   EXPECT_TRUE(holds(page, "the same in all  epochs=3")) << page;
   EXPECT_TRUE(holds(page, "HyperParameters.lr: 0.1, 0.2")) << page;
@@ -47,7 +50,8 @@ TEST(CampaignView, RowsThatShareACopyPayForOne) {
   Json campaign = streets();
   Json& all = campaign["Rows"];
   all.push_back(all[1]);
-  EXPECT_TRUE(holds(plan_page({}, campaign), "; 1.0 GiB to copy, 0.020 USD")) << plan_page({}, campaign);
+  EXPECT_TRUE(holds(plan_page({}, campaign), "; 1.0 GiB to copy, 0.020 USD"))
+      << plan_page({}, campaign);
   EXPECT_TRUE(holds(plan_page({}, campaign), "as above"));
   all[2]["Data"] = "s3://other/";
   EXPECT_TRUE(holds(plan_page({}, campaign), "; 2.0 GiB to copy, 0.040 USD"));
@@ -59,8 +63,10 @@ TEST(CampaignView, ARegionThatDoesNotAnswerSaysSince) {
   EXPECT_TRUE(holds(page, "no answer for 6s")) << page;
   EXPECT_TRUE(holds(page, "1.0 KiB of 2.0 KiB")) << page;
   EXPECT_TRUE(holds(page, "0.75")) << page;
-  EXPECT_EQ(region_line({}, streets()["Regions"][0]), "eu-west-1: 1/2 done, 1 running, no answer: cut\n");
-  EXPECT_EQ(region_line({}, streets()["Regions"][1]), "us-east-1: 1/1 done, 1 failed, 2 tried again\n");
+  EXPECT_EQ(region_line({}, streets()["Regions"][0]),
+            "eu-west-1: 1/2 done, 1 running, no answer: cut\n");
+  EXPECT_EQ(region_line({}, streets()["Regions"][1]),
+            "us-east-1: 1/1 done, 1 failed, 2 tried again\n");
 }
 
 TEST(CampaignView, TheResultsNameTheBest) {

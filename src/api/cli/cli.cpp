@@ -17,7 +17,8 @@ const std::vector<Command>& commands() {
   static const std::vector<Command> kCommands = {
       {{"jobs",
         {},
-        {{"--status", "-s", true, "only jobs of STATUS: InProgress, Completed, Failed, Stopping, Stopped"},
+        {{"--status", "-s", true,
+          "only jobs of STATUS: InProgress, Completed, Failed, Stopping, Stopped"},
          {"--name", "-n", true, "only jobs whose name holds TEXT"},
          {"--since", "", true, "only jobs created within DURATION: 90s, 15m, 2h, 7d"},
          {"--tag", "", true, "only jobs with the tag KEY=VALUE, or KEY"},
@@ -30,8 +31,10 @@ const std::vector<Command>& commands() {
        jobs_command},
       {{"describe",
         {"JOB"},
-        {{"--json", "", false, "the API's words: DescribeTrainingJob's answer, or Batch's of the job"}},
-        "One job, or one of Batch by its id: timeline, hosts, channels, last metrics, where things lie.",
+        {{"--json", "", false,
+          "the API's words: DescribeTrainingJob's answer, or Batch's of the job"}},
+        "One job, or one of Batch by its id: timeline, hosts, channels, last metrics, where things "
+        "lie.",
         "",
         {"trainyard describe mnist-1"}},
        describe_command},
@@ -42,7 +45,8 @@ const std::vector<Command>& commands() {
          {"--since", "", true, "only lines of the last DURATION: 90s, 15m, 2h"},
          {"--times", "-t", false, "each line with its time"}},
         "The log of all hosts, merged by time, each host in its colour.",
-        "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was stopped, "
+        "With --follow the exit code is 0 when the job completed, 3 when it failed, 4 when it was "
+        "stopped, "
         "and 130\n"
         "after ctrl-C (the job goes on).",
         {"trainyard logs -f mnist-1", "trainyard logs mnist-1 --host algo-2 --since 10m"}},
@@ -64,7 +68,8 @@ const std::vector<Command>& commands() {
       {{"interrupt",
         {"JOB"},
         {{"--host", "", true, "take HOST away: algo-2, or 2 (all of them)"},
-         {"--notice", "", true, "DURATION between SIGTERM and SIGKILL (as the server's config says)"},
+         {"--notice", "", true,
+          "DURATION between SIGTERM and SIGKILL (as the server's config says)"},
          {"--reason", "", true, "TEXT for the job's timeline"}},
         "Take hosts away from a job, as spot does: the job is started again from its checkpoints.",
         "",
@@ -76,12 +81,14 @@ const std::vector<Command>& commands() {
          {"--since", "", true, "jobs created within DURATION (30d)"},
          {"--json", "", false, "the API's words"}},
         "What jobs cost, added up.",
-        "Prices are those of the server's config, [prices]; where it has none, AWS's list prices of 2023.",
+        "Prices are those of the server's config, [prices]; where it has none, AWS's list prices "
+        "of 2023.",
         {"trainyard cost --by tag:project", "trainyard cost --by user --since 7d"}},
        cost_command},
       {{"submit",
         {"FILE"},
-        {{"--follow", "-f", false, "show its progress and its log until it ends; the exit code is the job's"},
+        {{"--follow", "-f", false,
+          "show its progress and its log until it ends; the exit code is the job's"},
          {"--name", "", true, "the job's NAME, instead of the file's"},
          {"--dry-run", "", false, "print the request and upload nothing"}},
         "Start a job from a file: CreateTrainingJob's request as JSON or TOML, or its short form.",
@@ -93,8 +100,10 @@ const std::vector<Command>& commands() {
         "  [channels]\n"
         "  train = \"./data\"                 # a local directory is uploaded first\n"
         "  [code]\n"
-        "  directory = \"./src\"              # becomes channel `code`; entry = \"train.py\" is run\n"
-        "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, [hyperparameters],\n"
+        "  directory = \"./src\"              # becomes channel `code`; entry = \"train.py\" is "
+        "run\n"
+        "Also: name, role, max_runtime_seconds, spot, max_wait_seconds, checkpoints, "
+        "[hyperparameters],\n"
         "[environment], [tags]. Keys of the API's own request may be added, and take precedence.",
         {"trainyard submit job.toml --follow", "trainyard submit request.json --dry-run"}},
        submit_command},
@@ -105,7 +114,8 @@ const std::vector<Command>& commands() {
          {"--name", "", true, "run: the campaign's NAME, instead of the file's"},
          {"--json", "", false, "the API's words"}},
         "Jobs from the rows of a query, each in the region where its data lies.",
-        "  run FILE      plan it, start it, follow its regions; the exit code is 0 when every job completed, "
+        "  run FILE      plan it, start it, follow its regions; the exit code is 0 when every job "
+        "completed, "
         "3 "
         "when\n"
         "                one failed, 4 when it was stopped, and 130 after ctrl-C (it goes on)\n"
@@ -123,7 +133,8 @@ const std::vector<Command>& commands() {
         {"JOB", "HOST", "[COMMAND..]"},
         {{"--no-terminal", "", false, "bytes as they are: for pipes"}},
         "A shell inside a running host, or COMMAND instead of a shell.",
-        "The exit code is that of the shell. Only the owner's keys may; the server's log says who did, where "
+        "The exit code is that of the shell. Only the owner's keys may; the server's log says who "
+        "did, where "
         "and for\n"
         "how long. Options of COMMAND stand behind `--`.",
         {"trainyard shell mnist-1 algo-2", "trainyard shell mnist-1 1 -- nvidia-smi -L",
@@ -142,7 +153,8 @@ const std::vector<Form>& forms() {
       all.push_back(command.form);
       all.back().options.push_back({"--region", "", true, "the REGION (AWS_REGION)"});
       all.back().options.push_back(
-          {"--data", "", true, "the server whose data directory is DIR, whatever AWS_ENDPOINT_URL says"});
+          {"--data", "", true,
+           "the server whose data directory is DIR, whatever AWS_ENDPOINT_URL says"});
     }
     return all;
   }();
@@ -191,7 +203,8 @@ Result<int> redraw(World& world, Duration interval, const std::function<Result<F
     if (world.looks.live) {
       // Moves the cursor home, clears the rest of each line, and then the screen below.
       std::string drawn = "\033[H";
-      for (const char c : frame.text) drawn += c == '\n' ? std::string("\033[K\n") : std::string(1, c);
+      for (const char c : frame.text)
+        drawn += c == '\n' ? std::string("\033[K\n") : std::string(1, c);
       TRY(world.terminal.write((last.empty() ? "\033[2J" : "") + drawn + "\033[J"));
     } else if (frame.text != last) {
       TRY(world.terminal.write(frame.text));
@@ -206,7 +219,8 @@ Result<int> redraw(World& world, Duration interval, const std::function<Result<F
 }
 
 Result<uint32_t> host_index(const std::string& text) {
-  const auto number = parse_int(text.starts_with("algo-") ? std::string_view(text).substr(5) : text);
+  const auto number =
+      parse_int(text.starts_with("algo-") ? std::string_view(text).substr(5) : text);
   constexpr int64_t kHostsMax = 1'000'000;
   if (!number || *number < 1 || *number > kHostsMax)
     return invalid("invalid host '" + text + "': write algo-1, algo-2, .. or 1, 2, ..");

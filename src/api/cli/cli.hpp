@@ -1,5 +1,6 @@
-// Runs the commands about jobs: `trainyard jobs`, `describe`, `logs`, `top`, `stop`, `interrupt`, `cost`, `submit`,
-// `campaign`, `shell`. The commands are ordinary clients: all their data comes from the API.
+// Runs the commands about jobs: `trainyard jobs`, `describe`, `logs`, `top`, `stop`, `interrupt`,
+// `cost`, `submit`, `campaign`, `shell`. The commands are ordinary clients: all their data comes
+// from the API.
 //
 // Threads: confined to the main thread. Lifetime: the dependencies outlive run().
 #pragma once
@@ -40,7 +41,8 @@ const std::vector<Form>& forms();
 // Returns nullptr for an unknown command.
 const Form* find_form(const std::string& command);
 
-// Returns the exit code. Errors: those of the command; main then exits with 1, or with kExitInterrupted if cancelled.
+// Returns the exit code. Errors: those of the command; main then exits with 1, or with
+// kExitInterrupted if cancelled.
 Result<int> run(World& world, const Arguments& arguments);
 
 // Returns 0, 3 or 4 for a final status of a job.

@@ -1,4 +1,5 @@
-// Declares the commands for cli.cpp's table; each is in a file of its name and returns its exit code.
+// Declares the commands for cli.cpp's table; each is in a file of its name and returns its exit
+// code.
 #pragma once
 
 #include "cli/cli.hpp"
@@ -25,8 +26,8 @@ Result<Json> call_about(World& world, const std::string& name, client::Service s
 // Trainyard's own description of one job.
 Result<JobView> fetch_job(World& world, const std::string& name);
 
-// Draws `page` repeatedly over itself, until Ctrl-C or until it returns false in `more`. If the output cannot be
-// redrawn, the page is printed when it has changed.
+// Draws `page` repeatedly over itself, until Ctrl-C or until it returns false in `more`. If the
+// output cannot be redrawn, the page is printed when it has changed.
 struct Frame {
   std::string text;
   bool more = true;

@@ -47,13 +47,13 @@ std::string cost_table(const Looks& looks, const std::string& by, const CostView
   const auto add = [&](const CostLine& line, bool total) {
     const Paint how = total ? Paint::bold : Paint::none;
     const int64_t saved = line.on_demand_millionths - line.millionths;
-    rows.push_back(
-        {{line.key.empty() ? "(none)" : line.key, how},
-         {std::to_string(line.jobs), how},
-         {duration_text(std::chrono::seconds(line.billable_seconds)), how},
-         {domain::money_text(line.millionths) + " " + view.currency, how},
-         {saved > 0 ? domain::money_text(saved) : "", Paint::green},
-         {total ? "" : bar(looks, double(line.millionths) / double(dearest), kBarWidth), Paint::cyan}});
+    rows.push_back({{line.key.empty() ? "(none)" : line.key, how},
+                    {std::to_string(line.jobs), how},
+                    {duration_text(std::chrono::seconds(line.billable_seconds)), how},
+                    {domain::money_text(line.millionths) + " " + view.currency, how},
+                    {saved > 0 ? domain::money_text(saved) : "", Paint::green},
+                    {total ? "" : bar(looks, double(line.millionths) / double(dearest), kBarWidth),
+                     Paint::cyan}});
   };
   for (const CostLine& line : view.lines) add(line, false);
   add(view.total, true);

@@ -86,9 +86,12 @@ class Page {
   explicit Page(const Looks& looks) : looks_(looks) {}
   void line(const std::string& label, const std::string& value, Paint how = Paint::none) {
     if (value.empty()) return;
-    text_ += paint(looks_, Paint::dim, pad(looks_, label, kLabelWidth)) + paint(looks_, how, value) + "\n";
+    text_ += paint(looks_, Paint::dim, pad(looks_, label, kLabelWidth)) +
+             paint(looks_, how, value) + "\n";
   }
-  void heading(const std::string& title) { text_ += "\n" + paint(looks_, Paint::bold, title) + "\n"; }
+  void heading(const std::string& title) {
+    text_ += "\n" + paint(looks_, Paint::bold, title) + "\n";
+  }
   void block(const std::string& text) { text_ += text; }
   const std::string& text() const { return text_; }
 
@@ -108,22 +111,25 @@ void add_timeline(Page& page, const Looks& looks, const Json& described, Instant
     const auto end = instant_of(transition, "EndTime");
     return start ? end.value_or(now) - *start : Duration(0);
   };
-  for (const Json& transition : transitions) longest = std::max(longest, double(length(transition) / 1ms));
+  for (const Json& transition : transitions)
+    longest = std::max(longest, double(length(transition) / 1ms));
   for (const Json& transition : transitions) {
     const auto start = instant_of(transition, "StartTime");
     const std::string status = text_of(transition, "Status");
     const bool last = &transition == &transitions.back();
     const bool over = member(transition, "EndTime") != nullptr;
     const bool final = last && paint_of_status(status) != Paint::none;
-    rows.push_back({{start ? time_text(*start) : "", Paint::dim},
-                    {status, last ? (final ? paint_of_status(status) : Paint::bold) : Paint::none},
-                    {final ? "" : duration_text(length(transition)) + (over ? "" : " so far")},
-                    {final || longest <= 0 ? "" : bar(looks, double(length(transition) / 1ms) / longest, 12)},
-                    {text_of(transition, "StatusMessage"), last ? Paint::none : Paint::dim}});
+    rows.push_back(
+        {{start ? time_text(*start) : "", Paint::dim},
+         {status, last ? (final ? paint_of_status(status) : Paint::bold) : Paint::none},
+         {final ? "" : duration_text(length(transition)) + (over ? "" : " so far")},
+         {final || longest <= 0 ? "" : bar(looks, double(length(transition) / 1ms) / longest, 12)},
+         {text_of(transition, "StatusMessage"), last ? Paint::none : Paint::dim}});
   }
-  page.block(table(looks,
-                   {{"since"}, {"status"}, {"took", true}, {"", false}, {"message", false, kReasonWidthMin}},
-                   rows));
+  page.block(table(
+      looks,
+      {{"since"}, {"status"}, {"took", true}, {"", false}, {"message", false, kReasonWidthMin}},
+      rows));
 }
 
 void add_channels(Page& page, const Looks& looks, const Json& described) {
@@ -137,16 +143,18 @@ void add_channels(Page& page, const Looks& looks, const Json& described) {
     const Json* s3 = source ? member(*source, "S3DataSource") : nullptr;
     const Json* shared = source ? member(*source, "FileSystemDataSource") : nullptr;
     const Json& from = s3 ? *s3 : kNothing;
-    rows.push_back({{text_of(channel, "ChannelName")},
-                    {s3       ? text_of(from, "S3Uri")
-                     : shared ? text_of(*shared, "FileSystemId") + ":" + text_of(*shared, "DirectoryPath")
-                              : ""},
-                    {text_of(channel, "InputMode")},
-                    {text_of(from, "S3DataDistributionType")},
-                    {text_of(channel, "ContentType")}});
+    rows.push_back(
+        {{text_of(channel, "ChannelName")},
+         {s3       ? text_of(from, "S3Uri")
+          : shared ? text_of(*shared, "FileSystemId") + ":" + text_of(*shared, "DirectoryPath")
+                   : ""},
+         {text_of(channel, "InputMode")},
+         {text_of(from, "S3DataDistributionType")},
+         {text_of(channel, "ContentType")}});
   }
   page.block(table(
-      looks, {{"channel"}, {"from", false, kReasonWidthMin}, {"mode"}, {"distribution"}, {"type"}}, rows));
+      looks, {{"channel"}, {"from", false, kReasonWidthMin}, {"mode"}, {"distribution"}, {"type"}},
+      rows));
 }
 
 void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) {
@@ -154,18 +162,19 @@ void add_hosts(Page& page, const Looks& looks, const JobView& job, Instant now) 
   page.heading("Hosts");
   std::vector<std::vector<Cell>> rows;
   for (const HostView& host : job.hosts) {
-    std::string share = host.cpus > 0 ? std::to_string(std::lround(host.cpus * 10) / 10) + " cpus, " +
-                                            human_bytes(uint64_t(host.memory_bytes))
+    std::string share = host.cpus > 0 ? std::to_string(std::lround(host.cpus * 10) / 10) +
+                                            " cpus, " + human_bytes(uint64_t(host.memory_bytes))
                                       : "";
     if (host.gpus > 0) share += ", " + std::to_string(host.gpus) + " GPUs";
-    rows.push_back({{host.name},
-                    {host.instance_type},
-                    {host.machine},
-                    {share},
-                    {host.state, host.state == "failed" || host.state == "lost" ? Paint::red : Paint::none},
-                    {host.state_since ? duration_text(now - *host.state_since) : ""},
-                    {host.exit_code ? std::to_string(*host.exit_code) : ""},
-                    {host.failure, Paint::red}});
+    rows.push_back(
+        {{host.name},
+         {host.instance_type},
+         {host.machine},
+         {share},
+         {host.state, host.state == "failed" || host.state == "lost" ? Paint::red : Paint::none},
+         {host.state_since ? duration_text(now - *host.state_since) : ""},
+         {host.exit_code ? std::to_string(*host.exit_code) : ""},
+         {host.failure, Paint::red}});
   }
   page.block(table(looks,
                    {{"host"},
@@ -203,8 +212,9 @@ void add_metrics(Page& page, const Looks& looks, const JobView& job) {
     return;
   }
   for (const MetricView& metric : job.metrics)
-    rows.push_back(
-        {{metric.name}, {figure(metric.value)}, {metric.at ? time_text(*metric.at) : "", Paint::dim}});
+    rows.push_back({{metric.name},
+                    {figure(metric.value)},
+                    {metric.at ? time_text(*metric.at) : "", Paint::dim}});
   page.block(table(looks, {{"metric"}, {"last", true}, {"at"}}, rows));
 }
 
@@ -228,7 +238,8 @@ void add_links(Page& page, const JobView& job, const Json& described) {
   if (const Json* checkpoint = member(described, "CheckpointConfig"))
     page.line("checkpoints", text_of(*checkpoint, "S3Uri"));
   if (!job.of_batch())
-    page.line("log", "/aws/sagemaker/TrainingJobs " + job.name + "/  (trainyard logs " + job.name + ")");
+    page.line("log",
+              "/aws/sagemaker/TrainingJobs " + job.name + "/  (trainyard logs " + job.name + ")");
   else if (const Json* container = member(described, "container"))
     page.line("log", text_of(*container, "logStreamName").empty()
                          ? ""
@@ -293,8 +304,9 @@ Result<JobView> job_view(const Json& json) {
                              integer_of(metric, "LowestIndex"),
                              number_of(metric, "Lowest")});
   for (const Json& one : list_of(json, "Progress"))
-    job.progress.push_back({text_of(one, "Host"), text_of(one, "What"), integer_of(one, "DoneBytes"),
-                            integer_of(one, "TotalBytes"), truth_of(one, "Finished")});
+    job.progress.push_back({text_of(one, "Host"), text_of(one, "What"),
+                            integer_of(one, "DoneBytes"), integer_of(one, "TotalBytes"),
+                            truth_of(one, "Finished")});
   return job;
 }
 
@@ -309,7 +321,8 @@ std::string cost_text(const JobView& job) {
   std::string text = domain::money_text(job.cost_millionths) + " " + job.currency;
   if (!job.unpriced.empty()) text += " + ?";
   if (job.spot && job.on_demand_millionths > 0 && job.on_demand_millionths > job.cost_millionths)
-    text += " (-" + percent(1 - double(job.cost_millionths) / double(job.on_demand_millionths)) + ")";
+    text +=
+        " (-" + percent(1 - double(job.cost_millionths) / double(job.on_demand_millionths)) + ")";
   return text;
 }
 
@@ -321,7 +334,8 @@ std::string hosts_text(const JobView& job) {
 }
 
 std::string array_text(const ArrayView& array) {
-  std::string text = std::to_string(array.succeeded) + " of " + std::to_string(array.size) + " done";
+  std::string text =
+      std::to_string(array.succeeded) + " of " + std::to_string(array.size) + " done";
   if (array.failed > 0) text += ", " + std::to_string(array.failed) + " failed";
   if (array.running > 0) text += ", " + std::to_string(array.running) + " run";
   return text;
@@ -346,16 +360,17 @@ std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Ins
       status += " " + job.secondary_status;
     Paint how = paint_of_status(job.finished() ? job.status : job.secondary_status);
     if (!job.finished() && how == Paint::none) how = Paint::cyan;
-    const std::string took = job.started ? duration_text(job.ended.value_or(now) - *job.started) : "";
-    rows.push_back(
-        {{job.display_name.empty() ? job.name : job.display_name, job.finished() ? Paint::none : Paint::bold},
-         {job.display_name.empty() ? "" : job.name, Paint::dim},
-         {status, how},
-         {hosts_text(job)},
-         {job.created ? duration_text(now - *job.created) : "", Paint::dim},
-         {took},
-         {cost_text(job)},
-         {job.wait_reason.empty() ? job.failure_reason : job.wait_reason, Paint::dim}});
+    const std::string took =
+        job.started ? duration_text(job.ended.value_or(now) - *job.started) : "";
+    rows.push_back({{job.display_name.empty() ? job.name : job.display_name,
+                     job.finished() ? Paint::none : Paint::bold},
+                    {job.display_name.empty() ? "" : job.name, Paint::dim},
+                    {status, how},
+                    {hosts_text(job)},
+                    {job.created ? duration_text(now - *job.created) : "", Paint::dim},
+                    {took},
+                    {cost_text(job)},
+                    {job.wait_reason.empty() ? job.failure_reason : job.wait_reason, Paint::dim}});
   }
   return table(looks,
                {{"name", false, kNameWidthMin},
@@ -387,17 +402,21 @@ std::string job_page(const Looks& looks, const JobView& job, const Json& describ
   if (job.of_batch()) add_batch(page, job, described);
   page.line("user", job.user);
   if (job.created)
-    page.line("created", time_text(*job.created) + " (" + duration_text(now - *job.created) + " ago)");
+    page.line("created",
+              time_text(*job.created) + " (" + duration_text(now - *job.created) + " ago)");
   if (job.started)
-    page.line("ran", duration_text(job.ended.value_or(now) - *job.started) + ", " +
-                         std::to_string(job.billable_seconds) + " s billable of " +
-                         std::to_string(job.training_seconds) + " s" +
-                         (job.attempts > 1 ? ", " + std::to_string(job.attempts) + " attempts" : ""));
-  page.line("cost", cost_text(job) + (job.unpriced.empty() ? "" : ", no price for " + job.unpriced.front()));
+    page.line("ran",
+              duration_text(job.ended.value_or(now) - *job.started) + ", " +
+                  std::to_string(job.billable_seconds) + " s billable of " +
+                  std::to_string(job.training_seconds) + " s" +
+                  (job.attempts > 1 ? ", " + std::to_string(job.attempts) + " attempts" : ""));
+  page.line("cost", cost_text(job) +
+                        (job.unpriced.empty() ? "" : ", no price for " + job.unpriced.front()));
   std::string tags;
   for (const auto& [key, value] : job.tags) tags += (tags.empty() ? "" : ", ") + key + "=" + value;
   page.line("tags", tags);
-  if (const Json* parameters = member(described, "HyperParameters"); parameters && parameters->is_object()) {
+  if (const Json* parameters = member(described, "HyperParameters");
+      parameters && parameters->is_object()) {
     std::string text;
     for (const auto& [key, value] : parameters->items())
       text += (text.empty() ? "" : ", ") + key + "=" +
@@ -416,8 +435,9 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
   std::string out;
   int64_t hosts = 0;
   for (const auto& job : jobs) hosts += hosts_of(job);
-  out += paint(looks, Paint::bold, "trainyard top") + "  " + std::to_string(jobs.size()) + " jobs, " +
-         std::to_string(hosts) + " hosts  " + paint(looks, Paint::dim, time_text(now)) + "\n\n";
+  out += paint(looks, Paint::bold, "trainyard top") + "  " + std::to_string(jobs.size()) +
+         " jobs, " + std::to_string(hosts) + " hosts  " + paint(looks, Paint::dim, time_text(now)) +
+         "\n\n";
   std::vector<std::vector<Cell>> rows;
   constexpr int kBarWidth = 10;
   constexpr size_t kSparkValues = 20;
@@ -444,15 +464,16 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
       if (history.size() > kSparkValues)
         history.erase(history.begin(), history.end() - ptrdiff_t(kSparkValues));
       const double cores = std::max(1.0, host.cpus) * 100;
-      rows.push_back({{job.name},
-                      {host.name},
-                      {host.state, Paint::dim},
-                      load(host, "CPUUtilization", cores),
-                      load(host, "MemoryUtilization", 100),
-                      load(host, "DiskUtilization", 100),
-                      load(host, "GPUUtilization", 100 * double(std::max<int64_t>(1, host.gpus))),
-                      load(host, "GPUMemoryUtilization", 100 * double(std::max<int64_t>(1, host.gpus))),
-                      {sparkline(looks, history, cores), Paint::cyan}});
+      rows.push_back(
+          {{job.name},
+           {host.name},
+           {host.state, Paint::dim},
+           load(host, "CPUUtilization", cores),
+           load(host, "MemoryUtilization", 100),
+           load(host, "DiskUtilization", 100),
+           load(host, "GPUUtilization", 100 * double(std::max<int64_t>(1, host.gpus))),
+           load(host, "GPUMemoryUtilization", 100 * double(std::max<int64_t>(1, host.gpus))),
+           {sparkline(looks, history, cores), Paint::cyan}});
     }
   if (rows.empty()) return out + "nothing runs\n";
   out += table(looks,
@@ -466,7 +487,8 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
                 {"gpu memory"},
                 {"cpu, last minutes", false, 5}},
                rows);
-  if (left_out > 0) out += paint(looks, Paint::dim, "and " + std::to_string(left_out) + " hosts more\n");
+  if (left_out > 0)
+    out += paint(looks, Paint::dim, "and " + std::to_string(left_out) + " hosts more\n");
   return out;
 }
 

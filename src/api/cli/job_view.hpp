@@ -1,4 +1,5 @@
-// Reads a job from the API's responses, and formats it: a line of `trainyard jobs`, the page of `trainyard describe`.
+// Reads a job from the API's responses, and formats it: a line of `trainyard jobs`, the page of
+// `trainyard describe`.
 //
 // Threads: plain values, pure functions. Errors: invalid, for responses without the expected form.
 #pragma once
@@ -77,14 +78,17 @@ struct JobView {
   std::vector<MetricView> metrics;     // likewise
 
   bool of_batch() const { return !display_name.empty() && arn.find(":job/") != std::string::npos; }
-  bool finished() const { return status == "Completed" || status == "Failed" || status == "Stopped"; }
+  bool finished() const {
+    return status == "Completed" || status == "Failed" || status == "Stopped";
+  }
 };
 
 // Read the responses of ListJobs and DescribeJob (Trainyard's own model).
 Result<JobView> job_view(const Json& json);
 Result<std::vector<JobView>> job_views(const Json& answer);
 
-// Formats "12.34 USD", with "?" if a type has no price, and with the savings of spot: "0.30 USD (-70%)".
+// Formats "12.34 USD", with "?" if a type has no price, and with the savings of spot: "0.30 USD
+// (-70%)".
 std::string cost_text(const JobView& job);
 // "120 of 10000 done, 3 failed, 64 run"
 std::string array_text(const ArrayView& array);
@@ -94,8 +98,8 @@ Paint paint_of_status(const std::string& status);
 
 std::string jobs_table(const Looks& looks, const std::vector<JobView>& jobs, Instant now);
 
-// Formats the page of a job. `described` is the description of the same job by its service: the response of
-// DescribeTrainingJob, or an element of that of Batch's DescribeJobs.
+// Formats the page of a job. `described` is the description of the same job by its service: the
+// response of DescribeTrainingJob, or an element of that of Batch's DescribeJobs.
 std::string job_page(const Looks& looks, const JobView& job, const Json& described, Instant now);
 
 // Formats `trainyard top`: hosts with bars and sparklines, as many as fit on the terminal.

@@ -27,7 +27,8 @@ constexpr EnumTable<Paint> kCodes{"paint",
                                    {Paint::blue, "34"},
                                    {Paint::cyan, "36"}}};
 
-// Returns the length of a colour sequence at the start of text (ESC [ digits and semicolons m), or 0.
+// Returns the length of a colour sequence at the start of text (ESC [ digits and semicolons m), or
+// 0.
 size_t colour_sequence(std::string_view text) {
   if (!text.starts_with("\033[")) return 0;
   const size_t end = text.find_first_not_of("0123456789;", 2);
@@ -54,14 +55,15 @@ int width_of(uint32_t point) {
   const auto in = [&](uint32_t first, uint32_t last) { return point >= first && point <= last; };
   if (in(0x300, 0x36F) || in(0x200B, 0x200F) || in(0xFE00, 0xFE0F)) return 0;
   // Scripts and symbols that are two columns wide in terminals.
-  const bool wide = in(0x1100, 0x115F) || in(0x2E80, 0xA4CF) || in(0xAC00, 0xD7A3) || in(0xF900, 0xFAFF) ||
-                    in(0xFE30, 0xFE6F) || in(0xFF00, 0xFF60) || in(0xFFE0, 0xFFE6) || in(0x1F300, 0x1FAFF) ||
-                    in(0x20000, 0x3FFFD);
+  const bool wide = in(0x1100, 0x115F) || in(0x2E80, 0xA4CF) || in(0xAC00, 0xD7A3) ||
+                    in(0xF900, 0xFAFF) || in(0xFE30, 0xFE6F) || in(0xFF00, 0xFF60) ||
+                    in(0xFFE0, 0xFFE6) || in(0x1F300, 0x1FAFF) || in(0x20000, 0x3FFFD);
   return wide ? 2 : 1;
 }
 
 // Shrinks the columns that may be cut, the widest first, until all columns fit.
-std::vector<int> widths_that_fit(const std::vector<Column>& columns, std::vector<int> widths, int width_max) {
+std::vector<int> widths_that_fit(const std::vector<Column>& columns, std::vector<int> widths,
+                                 int width_max) {
   if (width_max <= 0) return widths;
   const auto total = [&] {
     int sum = 0, shown = 0;
@@ -89,8 +91,8 @@ Looks looks_of(const Surroundings& surroundings) {
   Looks looks;
   looks.live = surroundings.terminal && !dumb;
   looks.colours = looks.live && surroundings.no_color.empty();
-  looks.unicode =
-      looks.live && (locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos);
+  looks.unicode = looks.live && (locale.find("utf-8") != std::string::npos ||
+                                 locale.find("utf8") != std::string::npos);
   if (surroundings.terminal) {
     looks.columns = surroundings.columns > 0 ? surroundings.columns : 80;
     looks.rows = surroundings.rows > 0 ? surroundings.rows : 24;
@@ -195,7 +197,8 @@ std::string table(const Looks& looks, const std::vector<Column>& columns,
     return out + "\n";
   };
   std::string out = line([&](size_t i) { return Cell{columns[i].title, Paint::dim}; });
-  for (const auto& row : rows) out += line([&](size_t i) { return i < row.size() ? row[i] : Cell{}; });
+  for (const auto& row : rows)
+    out += line([&](size_t i) { return i < row.size() ? row[i] : Cell{}; });
   return out;
 }
 

@@ -25,13 +25,15 @@ struct Looks {
 struct Surroundings {
   bool terminal = false;
   int columns = 0, rows = 0;
-  std::string no_color, term, locale;  // $NO_COLOR; $TERM; the first of LC_ALL, LC_CTYPE, LANG that is set
+  // $NO_COLOR; $TERM; the first of LC_ALL, LC_CTYPE, LANG that is set
+  std::string no_color, term, locale;
 };
 Looks looks_of(const Surroundings& surroundings);
 
 enum class Paint { none, bold, dim, red, green, yellow, blue, cyan };
 std::string paint(const Looks& looks, Paint paint, std::string_view text);
-// Colours text with one of twelve colours, readable on dark and light backgrounds. Equal numbers give equal colours.
+// Colours text with one of twelve colours, readable on dark and light backgrounds. Equal numbers
+// give equal colours.
 std::string paint_by_number(const Looks& looks, uint32_t number, std::string_view text);
 
 // Returns the width of text; colour sequences have none.

@@ -54,7 +54,8 @@ TEST(Layout, WhatIsTooWideIsCut) {
 }
 
 TEST(Layout, ATableFitsItsTerminal) {
-  const std::vector<Column> columns{{"name", false, 6}, {"cost", true}, {"empty"}, {"why", false, 8}};
+  const std::vector<Column> columns{
+      {"name", false, 6}, {"cost", true}, {"empty"}, {"why", false, 8}};
   const std::vector<std::vector<Cell>> rows{
       {{"mnist"}, {"12.00"}, {""}, {"waits for 2 GPUs that another job holds"}},
       {{"a-long-name"}, {"0.50"}, {""}, {""}}};
@@ -73,9 +74,10 @@ TEST(Layout, ATableFitsItsTerminal) {
             "name     cost  why\n"
             "mnist   12.00  waits f~\n"
             "a-lon~   0.50\n");
-  EXPECT_EQ(table(kPlain, columns, {{{"mnist"}, {"1"}, {""}, {"KeyError: 'x'\n\nin train.py\r\n"}}}),
-            "name   cost  why\n"
-            "mnist     1  KeyError: 'x' in train.py\n");
+  EXPECT_EQ(
+      table(kPlain, columns, {{{"mnist"}, {"1"}, {""}, {"KeyError: 'x'\n\nin train.py\r\n"}}}),
+      "name   cost  why\n"
+      "mnist     1  KeyError: 'x' in train.py\n");
 }
 
 TEST(Layout, Bars) {

@@ -8,7 +8,8 @@ namespace {
 using client::Service;
 
 constexpr const char* kGroup = "/aws/sagemaker/TrainingJobs";
-constexpr int kPageLinesMax = 5'000;  // of one query: some hundred kilobytes, in memory for each host
+// of one query: some hundred kilobytes, in memory for each host
+constexpr int kPageLinesMax = 5'000;
 
 }  // namespace
 
@@ -20,9 +21,11 @@ Result<void> LogFollower::look() {
   const Json streams = TRY(std::move(answer));
   for (const Json& stream : streams.value("logStreams", Json::array())) {
     const std::string name = stream.value("logStreamName", "");
-    const Mark mark{stream.value("storedBytes", int64_t(0)), stream.value("lastIngestionTime", int64_t(0))};
+    const Mark mark{stream.value("storedBytes", int64_t(0)),
+                    stream.value("lastIngestionTime", int64_t(0))};
     widest_ = std::max(widest_, width_of(host_of_stream(name)));
-    if (const auto known = marks_.find(name); known != marks_.end() && known->second == mark) continue;
+    if (const auto known = marks_.find(name); known != marks_.end() && known->second == mark)
+      continue;
     marks_[name] = mark;
     merge_.wake(name);
   }
@@ -30,10 +33,13 @@ Result<void> LogFollower::look() {
 }
 
 Result<void> LogFollower::read(const std::string& stream) {
-  Json question{
-      {"logGroupName", kGroup}, {"logStreamName", stream}, {"startFromHead", true}, {"limit", kPageLinesMax}};
+  Json question{{"logGroupName", kGroup},
+                {"logStreamName", stream},
+                {"startFromHead", true},
+                {"limit", kPageLinesMax}};
   if (choice_.since) question["startTime"] = to_milliseconds(*choice_.since);
-  if (const auto token = tokens_.find(stream); token != tokens_.end()) question["nextToken"] = token->second;
+  if (const auto token = tokens_.find(stream); token != tokens_.end())
+    question["nextToken"] = token->second;
   const Json answer = TRY(client_.call(Service::logs, "GetLogEvents", question));
   tokens_[stream] = answer.value("nextForwardToken", "");
   std::vector<LogLine> lines;
@@ -45,7 +51,8 @@ Result<void> LogFollower::read(const std::string& stream) {
   return {};
 }
 
-Result<void> LogFollower::round(const std::function<Result<void>(const std::vector<LogLine>&)>& each) {
+Result<void> LogFollower::round(
+    const std::function<Result<void>(const std::vector<LogLine>&)>& each) {
   TRY(look());
   for (;;) {
     const auto hungry = merge_.hungry();

@@ -1,5 +1,6 @@
-// LogFollower reads a job's log streams from the API, and merges them. It remembers its positions, so that each round
-// reads only new lines. A stream is read only if its summary shows that it has grown.
+// LogFollower reads a job's log streams from the API, and merges them. It remembers its positions,
+// so that each round reads only new lines. A stream is read only if its summary shows that it has
+// grown.
 //
 // The number of hosts is not limited.
 //
@@ -27,7 +28,8 @@ struct LogChoice {
 
 class LogFollower {
  public:
-  LogFollower(client::Client& client, LogChoice choice) : client_(client), choice_(std::move(choice)) {}
+  LogFollower(client::Client& client, LogChoice choice)
+      : client_(client), choice_(std::move(choice)) {}
 
   // Calls `each` with the new lines, with at most a page of lines per stream at a time.
   Result<void> round(const std::function<Result<void>(const std::vector<LogLine>&)>& each);

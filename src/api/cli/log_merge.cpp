@@ -45,10 +45,12 @@ std::string host_of_stream(const std::string& stream) {
 }
 
 std::string log_line(const Looks& looks, const LogLine& line, int widest) {
-  const auto number = parse_int(line.host.starts_with("algo-") ? std::string_view(line.host).substr(5) : "");
+  const auto number =
+      parse_int(line.host.starts_with("algo-") ? std::string_view(line.host).substr(5) : "");
   const uint32_t colour = number && *number > 0 ? uint32_t(*number - 1) : 0;
-  return paint_by_number(looks, colour, pad(looks, line.host, widest) + (looks.unicode ? " │" : " |")) + " " +
-         harmless(looks, line.text) + "\n";
+  return paint_by_number(looks, colour,
+                         pad(looks, line.host, widest) + (looks.unicode ? " │" : " |")) +
+         " " + harmless(looks, line.text) + "\n";
 }
 
 }  // namespace trainyard::cli

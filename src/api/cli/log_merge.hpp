@@ -1,5 +1,5 @@
-// LogMerge merges the lines of many hosts by time. A line can be taken when every other stream has a later line, or has
-// been read to its end.
+// LogMerge merges the lines of many hosts by time. A line can be taken when every other stream has
+// a later line, or has been read to its end.
 //
 // It holds only lines that were fed and not yet taken: at most a page of each stream.
 //
@@ -43,7 +43,8 @@ class LogMerge {
 // Returns "algo-1" for "<job>/algo-1-1763631900", and a name of another form unchanged.
 std::string host_of_stream(const std::string& stream);
 
-// Formats "algo-1 | text", with the host in its colour. `widest` is the width of the widest host name.
+// Formats "algo-1 | text", with the host in its colour. `widest` is the width of the widest host
+// name.
 std::string log_line(const Looks& looks, const LogLine& line, int widest);
 
 }  // namespace trainyard::cli

@@ -79,8 +79,9 @@ Result<Json> texts_of(const Json& file, const char* key) {
 
 Result<Json> words_of(const Json& file, const char* key) {
   if (file[key].is_string()) return Json::array({file[key]});
-  const bool all = file[key].is_array() && std::all_of(file[key].begin(), file[key].end(),
-                                                       [](const Json& word) { return word.is_string(); });
+  const bool all =
+      file[key].is_array() && std::all_of(file[key].begin(), file[key].end(),
+                                          [](const Json& word) { return word.is_string(); });
   if (!all) return must_be(key, "a list of texts");
   return file[key];
 }
@@ -88,7 +89,8 @@ Result<Json> words_of(const Json& file, const char* key) {
 // Reads the command: a text with blanks is run by a shell, one without is a program.
 Result<Json> command_of(const Json& file) {
   Json words = TRY(words_of(file, "command"));
-  if (file["command"].is_string() && words[0].get<std::string>().find_first_of(" \t\n") != std::string::npos)
+  if (file["command"].is_string() &&
+      words[0].get<std::string>().find_first_of(" \t\n") != std::string::npos)
     return Json::array({"/bin/sh", "-c", words[0]});
   return words;
 }
@@ -98,9 +100,12 @@ bool is_local(const std::string& uri) {
          uri == ".." || uri.starts_with("file://");
 }
 
-std::string local_path(const std::string& uri) { return uri.starts_with("file://") ? uri.substr(7) : uri; }
+std::string local_path(const std::string& uri) {
+  return uri.starts_with("file://") ? uri.substr(7) : uri;
+}
 
-// Makes a job's name from the name of a file and the time: "My model.toml" gives "My-model-20261120t094500".
+// Makes a job's name from the name of a file and the time: "My model.toml" gives
+// "My-model-20261120t094500".
 std::string name_from(const std::string& file, Instant now) {
   std::string name;
   for (const char c : file.substr(0, file.rfind('.'))) {
@@ -124,8 +129,9 @@ Result<void> check_keys(const Json& file) {
     const std::string near = nearest(key, known);
     std::string names;
     for (const auto& one : known) names += (names.empty() ? "" : ", ") + one;
-    return invalid("unknown key '" + key + "'" + (near.empty() ? "" : ": did you mean " + near + "?") +
-                   " (short keys: " + names + "; the API's own begin with a capital letter)");
+    return invalid("unknown key '" + key + "'" +
+                   (near.empty() ? "" : ": did you mean " + near + "?") + " (short keys: " + names +
+                   "; the API's own begin with a capital letter)");
   }
   return {};
 }
@@ -137,11 +143,13 @@ void set(Json& request, const char* place, const char* key, Json value) {
   if (at.is_object() && !at.contains(key)) at[key] = std::move(value);
 }
 
-Json channel_from(const std::string& name, const std::string& uri, const std::string& distribution) {
-  return {{"ChannelName", name},
-          {"DataSource",
-           {{"S3DataSource",
-             {{"S3DataType", "S3Prefix"}, {"S3Uri", uri}, {"S3DataDistributionType", distribution}}}}}};
+Json channel_from(const std::string& name, const std::string& uri,
+                  const std::string& distribution) {
+  return {
+      {"ChannelName", name},
+      {"DataSource",
+       {{"S3DataSource",
+         {{"S3DataType", "S3Prefix"}, {"S3Uri", uri}, {"S3DataDistributionType", distribution}}}}}};
 }
 
 Result<void> add_channels(const Json& file, Json& request) {
@@ -156,8 +164,9 @@ Result<void> add_channels(const Json& file, Json& request) {
     }
     if (!value.is_object())
       return must_be("channels." + name, "a path, an s3:// URI, or a table with `from`");
-    Json channel = channel_from(name, TRY(string_at(value, "from").in("channels." + name)),
-                                value.value("sharded", false) ? "ShardedByS3Key" : "FullyReplicated");
+    Json channel =
+        channel_from(name, TRY(string_at(value, "from").in("channels." + name)),
+                     value.value("sharded", false) ? "ShardedByS3Key" : "FullyReplicated");
     for (const auto& [from, to] : {std::pair{"content_type", "ContentType"}, {"mode", "InputMode"}})
       if (value.contains(from)) channel[to] = value[from];
     list.push_back(std::move(channel));
@@ -189,13 +198,14 @@ Result<void> add_code(const Json& file, Json& request) {
 // Replaces local channels by uploads below the job's output.
 Result<std::vector<Upload>> take_uploads(Json& request) {
   std::vector<Upload> uploads;
-  if (!request.contains("InputDataConfig") || !request["InputDataConfig"].is_array()) return uploads;
+  if (!request.contains("InputDataConfig") || !request["InputDataConfig"].is_array())
+    return uploads;
   const std::string output =
       TRY(string_at(request["OutputDataConfig"], "S3OutputPath").in("OutputDataConfig"));
   const std::string name = TRY(string_at(request, "TrainingJobName"));
   for (Json& channel : request["InputDataConfig"]) {
-    if (!channel.is_object() || !channel.contains("DataSource") || !channel["DataSource"].is_object() ||
-        !channel["DataSource"].contains("S3DataSource"))
+    if (!channel.is_object() || !channel.contains("DataSource") ||
+        !channel["DataSource"].is_object() || !channel["DataSource"].contains("S3DataSource"))
       continue;
     Json& source = channel["DataSource"]["S3DataSource"];
     const auto uri = string_at(source, "S3Uri");
@@ -232,7 +242,8 @@ Result<void> add_short_form(const Json& file, const FileFacts& facts, Json& requ
   if (file.contains("metrics")) {
     Json list = Json::array();
     const Json metrics = TRY(texts_of(file, "metrics"));
-    for (const auto& [name, regex] : metrics.items()) list.push_back({{"Name", name}, {"Regex", regex}});
+    for (const auto& [name, regex] : metrics.items())
+      list.push_back({{"Name", name}, {"Regex", regex}});
     set(request, "AlgorithmSpecification", "MetricDefinitions", std::move(list));
   }
   copy("instance_type", "ResourceConfig", "InstanceType");
@@ -245,7 +256,8 @@ Result<void> add_short_form(const Json& file, const FileFacts& facts, Json& requ
   copy("checkpoints", "CheckpointConfig", "S3Uri");
   if (file.contains("hyperparameters"))
     set(request, "", "HyperParameters", TRY(texts_of(file, "hyperparameters")));
-  if (file.contains("environment")) set(request, "", "Environment", TRY(texts_of(file, "environment")));
+  if (file.contains("environment"))
+    set(request, "", "Environment", TRY(texts_of(file, "environment")));
   if (file.contains("tags")) {
     Json list = Json::array();
     const Json tags = TRY(texts_of(file, "tags"));
@@ -259,7 +271,8 @@ Result<void> add_short_form(const Json& file, const FileFacts& facts, Json& requ
   set(request, "", "RoleArn", kRoleDefault);
   set(request, "AlgorithmSpecification", "TrainingInputMode", "File");
   set(request, "OutputDataConfig", "S3OutputPath", "s3://trainyard-" + facts.region + "/jobs");
-  if (!request["ResourceConfig"].is_object() || !request["ResourceConfig"].contains("InstanceGroups")) {
+  if (!request["ResourceConfig"].is_object() ||
+      !request["ResourceConfig"].contains("InstanceGroups")) {
     set(request, "ResourceConfig", "InstanceType", "ml.m5.large");
     set(request, "ResourceConfig", "InstanceCount", 1);
   }
@@ -281,7 +294,8 @@ Result<Json> json_of_toml(const std::string& text, const std::string& name) {
 
 Result<Submission> read_submission(const std::string& text, const FileFacts& facts,
                                    const std::string& name_given) {
-  const Json file = trim(text).starts_with('{') ? TRY(parse_json(text)) : TRY(json_of_toml(text, facts.name));
+  const Json file =
+      trim(text).starts_with('{') ? TRY(parse_json(text)) : TRY(json_of_toml(text, facts.name));
   if (!file.is_object()) return invalid("the file must hold one request");
   TRY(check_keys(file));
   Submission submission;

@@ -1,8 +1,9 @@
-// Reads a job file: CreateTrainingJob's request, as JSON or TOML, with a short form for common settings.
+// Reads a job file: CreateTrainingJob's request, as JSON or TOML, with a short form for common
+// settings.
 //
-// Short keys begin with a lower-case letter, the API's keys with a capital; the API's keys take precedence. Local paths
-// of channels (./data, ../data, /data, file:///data) and [code] become uploads; the request names their
-// destination.
+// Short keys begin with a lower-case letter, the API's keys with a capital; the API's keys take
+// precedence. Local paths of channels (./data, ../data, /data, file:///data) and [code] become
+// uploads; the request names their destination.
 //
 // Threads: pure. Errors: invalid, naming the key and the expected value.
 #pragma once
@@ -34,8 +35,8 @@ struct FileFacts {
   Instant now;         // generated names end with it
 };
 
-// Reads a job file. `text` is JSON if it begins with '{', else TOML. `name_given` replaces the file's name for the job,
-// unless it is "".
+// Reads a job file. `text` is JSON if it begins with '{', else TOML. `name_given` replaces the
+// file's name for the job, unless it is "".
 Result<Submission> read_submission(const std::string& text, const FileFacts& facts,
                                    const std::string& name_given);
 

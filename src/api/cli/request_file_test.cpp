@@ -75,7 +75,8 @@ TEST(ReadSubmission, TheApisOwnRequestStaysAsItIs) {
 }
 
 TEST(ReadSubmission, TheApisOwnWordsWin) {
-  const auto submission = read("image = \"short\"\n[AlgorithmSpecification]\nTrainingImage = \"own\"\n");
+  const auto submission =
+      read("image = \"short\"\n[AlgorithmSpecification]\nTrainingImage = \"own\"\n");
   EXPECT_EQ(submission->request["AlgorithmSpecification"]["TrainingImage"], "own");
 }
 
@@ -131,7 +132,8 @@ TEST(ReadSubmission, SaysWhatIsWrong) {
   for (const Row& row : rows) {
     const auto submission = read(row.text);
     ASSERT_FALSE(submission) << row.text;
-    EXPECT_NE(submission.error().message.find(row.part), std::string::npos) << submission.error().message;
+    EXPECT_NE(submission.error().message.find(row.part), std::string::npos)
+        << submission.error().message;
   }
 }
 

@@ -28,8 +28,8 @@ void ShellSession::type(std::string_view keys) {
 
 void ShellSession::resize(uint32_t columns, uint32_t rows) {
   if (columns == 0 || rows == 0) return;
-  out_ += wire::encode_shell(
-      wire::ShellResize{std::min(columns, wire::kShellSideMax), std::min(rows, wire::kShellSideMax)});
+  out_ += wire::encode_shell(wire::ShellResize{std::min(columns, wire::kShellSideMax),
+                                               std::min(rows, wire::kShellSideMax)});
 }
 
 Result<std::string> ShellSession::receive(std::string_view bytes) {

@@ -1,5 +1,5 @@
-// ShellSession is the client's side of a shell: it encodes keys and window sizes as frames, and decodes frames to
-// terminal output. It does no I/O; commands/shell.cpp has the loop around it.
+// ShellSession is the client's side of a shell: it encodes keys and window sizes as frames, and
+// decodes frames to terminal output. It does no I/O; commands/shell.cpp has the loop around it.
 //
 // Threads: confined to one. Errors: corrupt, if the server sends an invalid frame.
 #pragma once
@@ -28,7 +28,9 @@ class ShellSession {
   std::string send();
 
   // True if more keys can be taken now.
-  bool has_room() const { return input_.size() < wire::kShellWindowBytes && !left_ && !input_ended_; }
+  bool has_room() const {
+    return input_.size() < wire::kShellWindowBytes && !left_ && !input_ended_;
+  }
   bool left() const { return left_; }
   const std::optional<wire::ShellEnded>& ended() const { return ended_; }
 

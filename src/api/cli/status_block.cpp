@@ -27,10 +27,11 @@ std::string bytes_text(const ProgressView& progress) {
 std::string progress_line(const Looks& looks, const ProgressView& progress) {
   const bool known = progress.finished || progress.total_bytes > 0;
   std::string line = pad(looks, progress.what, kWhatWidth) + " ";
-  line +=
-      paint(looks, progress.finished ? Paint::green : Paint::cyan, bar(looks, part_of(progress), kBarWidth));
-  line += known ? pad(looks, std::to_string(int(std::floor(part_of(progress) * 100))) + "%", 5, true)
-                : std::string(5, ' ');
+  line += paint(looks, progress.finished ? Paint::green : Paint::cyan,
+                bar(looks, part_of(progress), kBarWidth));
+  line += known
+              ? pad(looks, std::to_string(int(std::floor(part_of(progress) * 100))) + "%", 5, true)
+              : std::string(5, ' ');
   line += "  " + bytes_text(progress);
   if (!progress.host.empty()) line += "  " + paint(looks, Paint::dim, progress.host);
   return looks.columns > 0 ? fit(looks, line, looks.columns) : line;
@@ -39,7 +40,8 @@ std::string progress_line(const Looks& looks, const ProgressView& progress) {
 std::vector<ProgressView> summed(const std::vector<ProgressView>& progress) {
   if (progress.size() <= kLinesMax) return progress;
   std::vector<ProgressView> sums;
-  std::map<std::string, std::pair<size_t, size_t>> places;  // transfer -> index of its sum, number of hosts
+  // transfer -> index of its sum, number of hosts
+  std::map<std::string, std::pair<size_t, size_t>> places;
   for (const auto& one : progress) {
     const auto [place, made] = places.try_emplace(one.what, sums.size(), 0);
     ++place->second.second;
@@ -50,7 +52,8 @@ std::vector<ProgressView> summed(const std::vector<ProgressView>& progress) {
     ProgressView& sum = sums[place->second.first];
     sum.done_bytes += one.done_bytes;
     // If one size is unknown, the sum is unknown.
-    sum.total_bytes = sum.total_bytes > 0 && one.total_bytes > 0 ? sum.total_bytes + one.total_bytes : 0;
+    sum.total_bytes =
+        sum.total_bytes > 0 && one.total_bytes > 0 ? sum.total_bytes + one.total_bytes : 0;
     sum.finished = sum.finished && one.finished;
   }
   for (const auto& [what, place] : places)
@@ -69,7 +72,8 @@ std::string StatusBlock::scroll(const std::string& text) {
   return erase() + text + block_;
 }
 
-std::string StatusBlock::show(const std::string& headline, const std::vector<ProgressView>& progress) {
+std::string StatusBlock::show(const std::string& headline,
+                              const std::vector<ProgressView>& progress) {
   if (!looks_.live) {
     std::string said;
     if (headline != headline_ && !headline.empty()) said += headline + "\n";

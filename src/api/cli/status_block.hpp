@@ -1,5 +1,6 @@
-// StatusBlock draws progress bars at the bottom of a terminal, while log lines scroll above them. If the output cannot
-// be redrawn, each transfer is printed once when it begins and once when it ends.
+// StatusBlock draws progress bars at the bottom of a terminal, while log lines scroll above them.
+// If the output cannot be redrawn, each transfer is printed once when it begins and once when it
+// ends.
 //
 // Threads: confined to one. Pure: every call returns the text to write.
 #pragma once
@@ -16,7 +17,8 @@ namespace trainyard::cli {
 // Formats one line: "channel train   [#####.....]  45%  1.2 GiB of 2.7 GiB  algo-1".
 std::string progress_line(const Looks& looks, const ProgressView& progress);
 
-// Sums the progress per transfer if there are more than kLinesMax lines, since hosts often have the same transfers.
+// Sums the progress per transfer if there are more than kLinesMax lines, since hosts often have the
+// same transfers.
 inline constexpr size_t kLinesMax = 8;
 std::vector<ProgressView> summed(const std::vector<ProgressView>& progress);
 

@@ -14,19 +14,20 @@ const Looks kLive{.colours = false, .live = true, .unicode = false, .columns = 1
 const Instant kNow = from_milliseconds(1'763'631'900'000);  // 09:45:00
 
 Json job_json() {
-  return Json{{"Name", "mnist"},
-              {"Arn", "arn:aws:sagemaker:us-east-1:123456789012:training-job/mnist"},
-              {"Status", "InProgress"},
-              {"SecondaryStatus", "Training"},
-              {"CreationTime", 1'763'631'800.0},
-              {"TrainingStartTime", 1'763'631'840.5},
-              {"InstanceGroups", {{{"InstanceType", "ml.m5.large"}, {"InstanceCount", 2}}}},
-              {"TrainingTimeInSeconds", 60},
-              {"BillableTimeInSeconds", 50},
-              {"Spot", true},
-              {"Attempts", 2},
-              {"Cost", {{"Amount", "0.300000"}, {"OnDemandAmount", "1.000000"}, {"Currency", "USD"}}},
-              {"Tags", {{{"Key", "project"}, {"Value", "digits"}}}}};
+  return Json{
+      {"Name", "mnist"},
+      {"Arn", "arn:aws:sagemaker:us-east-1:123456789012:training-job/mnist"},
+      {"Status", "InProgress"},
+      {"SecondaryStatus", "Training"},
+      {"CreationTime", 1'763'631'800.0},
+      {"TrainingStartTime", 1'763'631'840.5},
+      {"InstanceGroups", {{{"InstanceType", "ml.m5.large"}, {"InstanceCount", 2}}}},
+      {"TrainingTimeInSeconds", 60},
+      {"BillableTimeInSeconds", 50},
+      {"Spot", true},
+      {"Attempts", 2},
+      {"Cost", {{"Amount", "0.300000"}, {"OnDemandAmount", "1.000000"}, {"Currency", "USD"}}},
+      {"Tags", {{{"Key", "project"}, {"Value", "digits"}}}}};
 }
 
 TEST(JobView, ALineOfJobs) {
@@ -41,12 +42,14 @@ TEST(JobView, ALineOfJobs) {
                       {{{"InstanceType", "ml.p3.16xlarge"}, {"InstanceCount", 1}},
                        {{"InstanceType", "ml.c5.large"}, {"InstanceCount", 4}}}},
                      {"Cost", {{"Amount", "0"}, {"OnDemandAmount", "0"}, {"Currency", "USD"}}}});
-  EXPECT_EQ(
-      jobs_table(kPlain, {waiting, running}, kNow),
-      "name   status               hosts                                   age  ran             cost  why\n"
-      "big    InProgress Pending   1 x ml.p3.16xlarge + 4 x ml.c5.large     5s              0.00 USD  "
-      "waits for 8 GPUs, which mnist holds\n"
-      "mnist  InProgress Training  2 x ml.m5.large                       1m40s  59s  0.30 USD (-70%)\n");
+  EXPECT_EQ(jobs_table(kPlain, {waiting, running}, kNow),
+            "name   status               hosts                                   age  ran          "
+            "   cost  why\n"
+            "big    InProgress Pending   1 x ml.p3.16xlarge + 4 x ml.c5.large     5s              "
+            "0.00 USD  "
+            "waits for 8 GPUs, which mnist holds\n"
+            "mnist  InProgress Training  2 x ml.m5.large                       1m40s  59s  0.30 "
+            "USD (-70%)\n");
 }
 
 TEST(JobView, BatchJobsGoByTheirNameAndArraysAreOneLine) {
@@ -57,9 +60,10 @@ TEST(JobView, BatchJobsGoByTheirNameAndArraysAreOneLine) {
             {"CreationTime", 1'763'631'895.0},
             {"InstanceGroups", {{{"InstanceType", "1 vCPU, 64 MiB"}, {"InstanceCount", 1}}}},
             {"Array", {{"Size", 10'000}, {"Running", 64}, {"Succeeded", 120}, {"Failed", 3}}}};
-  EXPECT_EQ(jobs_table(kPlain, {*job_view(json)}, kNow),
-            "name    id       status                                          hosts               age\n"
-            "digits  4b7d-01  InProgress 120 of 10000 done, 3 failed, 64 run  1 x 1 vCPU, 64 MiB   5s\n");
+  EXPECT_EQ(
+      jobs_table(kPlain, {*job_view(json)}, kNow),
+      "name    id       status                                          hosts               age\n"
+      "digits  4b7d-01  InProgress 120 of 10000 done, 3 failed, 64 run  1 x 1 vCPU, 64 MiB   5s\n");
   json["Array"] = {{"Size", 2}, {"Running", 0}, {"Succeeded", 2}, {"Failed", 0}};
   EXPECT_EQ(array_text(*job_view(json)->array), "2 of 2 done");
 }
@@ -119,7 +123,9 @@ TEST(JobView, ThePageHasTimelineHostsChannelsAndLinks) {
          {"StartTime", 1'763'631'800.0},
          {"EndTime", 1'763'631'840.0},
          {"StatusMessage", "Preparing"}},
-        {{"Status", "Training"}, {"StartTime", 1'763'631'840.0}, {"StatusMessage", "in progress"}}}},
+        {{"Status", "Training"},
+         {"StartTime", 1'763'631'840.0},
+         {"StatusMessage", "in progress"}}}},
       {"ModelArtifacts", {{"S3ModelArtifacts", "s3://b/m/model.tar.gz"}}}};
   EXPECT_EQ(job_page(kPlain, *job_view(json), described, kNow),
             R"(mnist  InProgress (Training)
@@ -230,11 +236,12 @@ TEST(LogMerge, ByTimeAsFarAsIsKnown) {
 TEST(LogMerge, SixtyHosts) {
   LogMerge merge;
   for (int host = 0; host < 60; ++host)
-    merge.feed(std::to_string(host), {{100 - host, "", std::to_string(host)}, {1000 + host, "", "end"}},
-               true);
+    merge.feed(std::to_string(host),
+               {{100 - host, "", std::to_string(host)}, {1000 + host, "", "end"}}, true);
   const auto lines = merge.take();
   ASSERT_EQ(lines.size(), 120u);
-  for (size_t i = 1; i < lines.size(); ++i) EXPECT_LE(lines[i - 1].at_milliseconds, lines[i].at_milliseconds);
+  for (size_t i = 1; i < lines.size(); ++i)
+    EXPECT_LE(lines[i - 1].at_milliseconds, lines[i].at_milliseconds);
 }
 
 TEST(LogLine, TheHostInItsColour) {
@@ -259,7 +266,8 @@ TEST(StatusBlock, OneLineSaysHowFarItIs) {
 
 TEST(StatusBlock, ManyHostsAreAddedUp) {
   std::vector<ProgressView> many;
-  for (int i = 0; i < 20; ++i) many.push_back({"algo-" + std::to_string(i), "channel train", 10, 20, i < 5});
+  for (int i = 0; i < 20; ++i)
+    many.push_back({"algo-" + std::to_string(i), "channel train", 10, 20, i < 5});
   const auto sums = summed(many);
   ASSERT_EQ(sums.size(), 1u);
   EXPECT_EQ(sums[0].done_bytes, 200);

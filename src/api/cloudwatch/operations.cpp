@@ -1,4 +1,5 @@
-// Operations on CloudWatch metrics. Checks constraints that the model does not have, with AWS's texts.
+// Operations on CloudWatch metrics. Checks constraints that the model does not have, with AWS's
+// texts.
 #include "shapes/cloudwatch.hpp"
 
 #include <algorithm>
@@ -21,7 +22,8 @@ constexpr int64_t kPointsMax = 1440;  // in one GetMetricStatistics
 constexpr size_t kListMax = 500;      // metrics in one page
 const double kValueMax = std::ldexp(1.0, 360);
 
-std::map<std::string, std::string> to_map(const std::optional<std::vector<aws::Dimension>>& dimensions) {
+std::map<std::string, std::string> to_map(
+    const std::optional<std::vector<aws::Dimension>>& dimensions) {
   std::map<std::string, std::string> map;
   if (dimensions)
     for (const auto& each : *dimensions) map[*each.name] = *each.value;
@@ -42,26 +44,30 @@ std::optional<Failure> add_datum(const Context& context, const std::string& name
                                  const aws::MetricDatum& datum, const std::string& name,
                                  std::vector<observe::MetricRecord>& records) {
   const bool has_values = datum.values && !datum.values->empty();
-  if (int(datum.value.has_value()) + int(datum.statistic_values.has_value()) + int(has_values) > 1) {
+  if (int(datum.value.has_value()) + int(datum.statistic_values.has_value()) + int(has_values) >
+      1) {
     const std::string second = datum.statistic_values ? ".StatisticValues" : ".Values";
     const std::string first = datum.value ? ".Value" : ".Values";
-    return invalid_parameter_combination("The parameters " + name + first + " and " + name + second +
+    return invalid_parameter_combination("The parameters " + name + first + " and " + name +
+                                         second +
                                          " are mutually exclusive and you have specified both.");
   }
   if (!datum.value && !datum.statistic_values && !has_values)
-    return missing_parameter("At least one of the parameters " + name + ".Value, " + name + ".Values, " +
-                             name + ".StatisticValues must be specified.");
+    return missing_parameter("At least one of the parameters " + name + ".Value, " + name +
+                             ".Values, " + name + ".StatisticValues must be specified.");
   const Instant at = datum.timestamp.value_or(context.now);
   if (at < context.now - kTooOld)
     return invalid_parameter_value("The parameter " + name +
                                    ".Timestamp must specify a time within the past two weeks.");
   if (at > context.now + kTooNew)
-    return invalid_parameter_value("The parameter " + name +
-                                   ".Timestamp must specify a time no more than two hours in the future.");
+    return invalid_parameter_value(
+        "The parameter " + name +
+        ".Timestamp must specify a time no more than two hours in the future.");
   if (datum.storage_resolution && *datum.storage_resolution != 1 && *datum.storage_resolution != 60)
     return invalid_parameter_value("The parameter " + name + ".StorageResolution must be 1 or 60.");
 
-  const observe::MetricKey key{context.region, name_space, *datum.metric_name, to_map(datum.dimensions)};
+  const observe::MetricKey key{context.region, name_space, *datum.metric_name,
+                               to_map(datum.dimensions)};
   const std::string unit = datum.unit.value_or("None");
   if (datum.value) {
     if (auto failure = check_value(name + ".Value", *datum.value)) return failure;
@@ -80,8 +86,8 @@ std::optional<Failure> add_datum(const Context& context, const std::string& name
                                      ".StatisticValues.SampleCount must be greater than 0.");
     if (*set.minimum > *set.maximum)
       return invalid_parameter_value("The parameter " + name +
-                                     ".StatisticValues.Minimum must be less than or equal to " + name +
-                                     ".StatisticValues.Maximum.");
+                                     ".StatisticValues.Minimum must be less than or equal to " +
+                                     name + ".StatisticValues.Maximum.");
     records.push_back({key,
                        {.at = at,
                         .count = *set.sample_count,
@@ -93,7 +99,8 @@ std::optional<Failure> add_datum(const Context& context, const std::string& name
   }
   const auto& values = *datum.values;
   if (values.size() > kDatumValuesMax)
-    return invalid_parameter_value("The collection " + name + ".Values must not have a size greater than " +
+    return invalid_parameter_value("The collection " + name +
+                                   ".Values must not have a size greater than " +
                                    std::to_string(kDatumValuesMax) + ".");
   if (datum.counts && datum.counts->size() != values.size())
     return invalid_parameter_value("The parameters " + name + ".Values and " + name +
@@ -128,7 +135,8 @@ Outcome<aws::Nothing> put(observe::Metrics& metrics, const Context& context,
     if (!list) return {};
     data += list->size();
     if (data > kDataMax)
-      return invalid_parameter_value("The collection " + name + " must not have a size greater than " +
+      return invalid_parameter_value("The collection " + name +
+                                     " must not have a size greater than " +
                                      std::to_string(kDataMax) + ".");
     for (size_t i = 0; i < list->size(); ++i)
       if (auto failure = add_datum(context, *in.namespace_, (*list)[i],
@@ -154,9 +162,12 @@ std::string with_commas(int64_t number) {
   return text;
 }
 
-Instant round_down(Instant at, Duration step) { return Instant{at.time_since_epoch() / step * step}; }
+Instant round_down(Instant at, Duration step) {
+  return Instant{at.time_since_epoch() / step * step};
+}
 
-Outcome<aws::GetMetricStatisticsOutput> statistics(observe::Metrics& metrics, const Context& context,
+Outcome<aws::GetMetricStatisticsOutput> statistics(observe::Metrics& metrics,
+                                                   const Context& context,
                                                    const aws::GetMetricStatisticsInput& in) {
   if (!in.statistics && !in.extended_statistics)
     return invalid_parameter_combination("Must specify either Statistics or ExtendedStatistics");
@@ -165,11 +176,13 @@ Outcome<aws::GetMetricStatisticsOutput> statistics(observe::Metrics& metrics, co
   const int64_t seconds = *in.period;
   constexpr int64_t kShort[] = {1, 5, 10, 20, 30};
   if (seconds % 60 != 0 && std::ranges::find(kShort, seconds) == std::end(kShort))
-    return invalid_parameter_value("The parameter Period must be 1, 5, 10, 20, 30 or a multiple of 60.");
+    return invalid_parameter_value(
+        "The parameter Period must be 1, 5, 10, 20, 30 or a multiple of 60.");
   if (seconds > 455 * 86400)
     return invalid_parameter_value("The parameter Period is longer than metrics are kept.");
   if (*in.start_time >= *in.end_time)
-    return invalid_parameter_value("The parameter StartTime must be less than the parameter EndTime.");
+    return invalid_parameter_value(
+        "The parameter StartTime must be less than the parameter EndTime.");
 
   // As documented by AWS, the start is rounded down to the resolution of metrics of its age.
   const Duration period = Duration(seconds * 1000);
@@ -185,12 +198,12 @@ Outcome<aws::GetMetricStatisticsOutput> statistics(observe::Metrics& metrics, co
         "You have requested up to " + with_commas(points) +
         " datapoints, which exceeds the limit of 1,440. You may reduce the datapoints "
         "requested by increasing Period, or decreasing the time range.");
-  const auto found =
-      TRY(metrics.statistics({.key = {context.region, *in.namespace_, *in.metric_name, to_map(in.dimensions)},
-                              .from = from,
-                              .to = *in.end_time,
-                              .period = period,
-                              .unit = in.unit.value_or("")}));
+  const auto found = TRY(metrics.statistics(
+      {.key = {context.region, *in.namespace_, *in.metric_name, to_map(in.dimensions)},
+       .from = from,
+       .to = *in.end_time,
+       .period = period,
+       .unit = in.unit.value_or("")}));
   const auto asked = [&](std::string_view name) {
     return std::ranges::find(*in.statistics, name) != in.statistics->end();
   };
@@ -222,7 +235,8 @@ Outcome<aws::ListMetricsOutput> list(observe::Metrics& metrics, const Context& c
     if (!in.dimensions) return true;
     return std::ranges::all_of(*in.dimensions, [&](const aws::DimensionFilter& filter) {
       const auto dimension = key.dimensions.find(*filter.name);
-      return dimension != key.dimensions.end() && (!filter.value || dimension->second == *filter.value);
+      return dimension != key.dimensions.end() &&
+             (!filter.value || dimension->second == *filter.value);
     });
   };
   aws::ListMetricsOutput out;
@@ -253,8 +267,9 @@ void add_operations(OperationTable& table, const Settings&, const Services& serv
   observe::Metrics& metrics = services.metrics;
   table.add<aws::PutMetricData>(
       [&metrics](const Context& context, const auto& in) { return put(metrics, context, in); });
-  table.add<aws::GetMetricStatistics>(
-      [&metrics](const Context& context, const auto& in) { return statistics(metrics, context, in); });
+  table.add<aws::GetMetricStatistics>([&metrics](const Context& context, const auto& in) {
+    return statistics(metrics, context, in);
+  });
   table.add<aws::ListMetrics>(
       [&metrics](const Context& context, const auto& in) { return list(metrics, context, in); });
 }

@@ -37,9 +37,9 @@ TEST(CloudwatchOperations, ValuesCountsAndSetsAddUp) {
   world.put({.timestamp = world.clock.at, .value = 1});
   world.put({.timestamp = world.clock.at + 1s, .values = {{2, 3}}, .counts = {{10, 1}}});
   world.put({.timestamp = world.clock.at + 2s, .values = {{5}}});
-  world.put(
-      {.timestamp = world.clock.at + 3s,
-       .statistic_values = aws::StatisticSet{.sample_count = 2, .sum = 10, .minimum = 0, .maximum = 10}});
+  world.put({.timestamp = world.clock.at + 3s,
+             .statistic_values =
+                 aws::StatisticSet{.sample_count = 2, .sum = 10, .minimum = 0, .maximum = 10}});
   const auto out = world.call<aws::GetMetricStatistics>(world.ask(0s, 60s, 60));
   ASSERT_TRUE(out);
   EXPECT_EQ((*out).label, "loss");
@@ -77,7 +77,8 @@ TEST(CloudwatchOperations, StartsAreRoundedDownByAge) {
   ASSERT_EQ((*out).datapoints->size(), 1u) << "12:00:30 is rounded down to 12:00:00";
   EXPECT_EQ((*out).datapoints->at(0).timestamp, world.clock.at);
   in = world.ask(7s, 60s, 5);
-  EXPECT_TRUE(world.call<aws::GetMetricStatistics>(in)->datapoints->empty()) << "12:00:07 becomes 12:00:05";
+  EXPECT_TRUE(world.call<aws::GetMetricStatistics>(in)->datapoints->empty())
+      << "12:00:07 becomes 12:00:05";
 }
 
 TEST(CloudwatchOperations, QuestionsAreChecked) {
@@ -86,26 +87,32 @@ TEST(CloudwatchOperations, QuestionsAreChecked) {
     return world.refusal<aws::GetMetricStatistics>(in);
   };
   EXPECT_EQ(refuse(world.ask(-24h, 1min, 60)),
-            "InvalidParameterCombination: You have requested up to 1,441 datapoints, which exceeds the limit "
+            "InvalidParameterCombination: You have requested up to 1,441 datapoints, which exceeds "
+            "the limit "
             "of 1,440. You may reduce the datapoints "
             "requested by increasing Period, or decreasing the time range.");
   EXPECT_TRUE(world.call<aws::GetMetricStatistics>(world.ask(-24h, 0s, 60)));
-  EXPECT_EQ(refuse(world.ask(0s, 0s, 60)),
-            "InvalidParameterValue: The parameter StartTime must be less than the parameter EndTime.");
-  EXPECT_EQ(refuse(world.ask(0s, 60s, 61)),
-            "InvalidParameterValue: The parameter Period must be 1, 5, 10, 20, 30 or a multiple of 60.");
+  EXPECT_EQ(
+      refuse(world.ask(0s, 0s, 60)),
+      "InvalidParameterValue: The parameter StartTime must be less than the parameter EndTime.");
+  EXPECT_EQ(
+      refuse(world.ask(0s, 60s, 61)),
+      "InvalidParameterValue: The parameter Period must be 1, 5, 10, 20, 30 or a multiple of 60.");
   auto in = world.ask(0s, 60s, 60);
   in.statistics.reset();
-  EXPECT_EQ(refuse(in), "InvalidParameterCombination: Must specify either Statistics or ExtendedStatistics");
+  EXPECT_EQ(refuse(in),
+            "InvalidParameterCombination: Must specify either Statistics or ExtendedStatistics");
   in.extended_statistics = {{"p99"}};
-  EXPECT_EQ(refuse(in), "InvalidParameterValue: ExtendedStatistics (percentiles) are not supported.");
+  EXPECT_EQ(refuse(in),
+            "InvalidParameterValue: ExtendedStatistics (percentiles) are not supported.");
 }
 
 TEST(CloudwatchOperations, DataAreChecked) {
   World world;
   const std::string name = "MetricData.member.1";
-  EXPECT_EQ(world.refuse({}), "MissingParameter: At least one of the parameters " + name + ".Value, " + name +
-                                  ".Values, " + name + ".StatisticValues must be specified.");
+  EXPECT_EQ(world.refuse({}), "MissingParameter: At least one of the parameters " + name +
+                                  ".Value, " + name + ".Values, " + name +
+                                  ".StatisticValues must be specified.");
   EXPECT_EQ(world.refuse({.value = 1, .values = {{1}}}),
             "InvalidParameterCombination: The parameters " + name + ".Value and " + name +
                 ".Values are mutually exclusive and you have specified both.");
@@ -114,39 +121,44 @@ TEST(CloudwatchOperations, DataAreChecked) {
   EXPECT_TRUE(world.refuse({.value = 1e300})
                   .starts_with("InvalidParameterValue: The value 1e+300 for parameter " + name +
                                ".Value is invalid"));
-  EXPECT_EQ(world.refuse({.values = {{1, 2}}, .counts = {{1}}}), "InvalidParameterValue: The parameters " +
-                                                                     name + ".Values and " + name +
-                                                                     ".Counts must be of the same size.");
-  EXPECT_EQ(world.refuse({.values = {{1}}, .counts = {{0}}}),
-            "InvalidParameterValue: The parameter " + name + ".Counts.member.1 must be greater than 0.");
+  EXPECT_EQ(world.refuse({.values = {{1, 2}}, .counts = {{1}}}),
+            "InvalidParameterValue: The parameters " + name + ".Values and " + name +
+                ".Counts must be of the same size.");
   EXPECT_EQ(
-      world.refuse({.values = std::vector<double>(151, 1)}),
-      "InvalidParameterValue: The collection " + name + ".Values must not have a size greater than 150.");
+      world.refuse({.values = {{1}}, .counts = {{0}}}),
+      "InvalidParameterValue: The parameter " + name + ".Counts.member.1 must be greater than 0.");
+  EXPECT_EQ(world.refuse({.values = std::vector<double>(151, 1)}),
+            "InvalidParameterValue: The collection " + name +
+                ".Values must not have a size greater than 150.");
   EXPECT_EQ(world.refuse({.timestamp = world.clock.at - 14 * 24h - 1s, .value = 1}),
             "InvalidParameterValue: The parameter " + name +
                 ".Timestamp must specify a time within the past two weeks.");
   EXPECT_EQ(world.refuse({.timestamp = world.clock.at + 2h + 1s, .value = 1}),
             "InvalidParameterValue: The parameter " + name +
                 ".Timestamp must specify a time no more than two hours in the future.");
-  EXPECT_TRUE(world
-                  .refuse({.statistic_values =
-                               aws::StatisticSet{.sample_count = 0, .sum = 1, .minimum = 1, .maximum = 1}})
-                  .starts_with("InvalidParameterValue"));
-  EXPECT_TRUE(world
-                  .refuse({.statistic_values =
-                               aws::StatisticSet{.sample_count = 1, .sum = 1, .minimum = 2, .maximum = 1}})
-                  .starts_with("InvalidParameterValue"));
+  EXPECT_TRUE(
+      world
+          .refuse({.statistic_values =
+                       aws::StatisticSet{.sample_count = 0, .sum = 1, .minimum = 1, .maximum = 1}})
+          .starts_with("InvalidParameterValue"));
+  EXPECT_TRUE(
+      world
+          .refuse({.statistic_values =
+                       aws::StatisticSet{.sample_count = 1, .sum = 1, .minimum = 2, .maximum = 1}})
+          .starts_with("InvalidParameterValue"));
   EXPECT_EQ(world.refuse({.value = 1, .storage_resolution = 5}),
             "InvalidParameterValue: The parameter " + name + ".StorageResolution must be 1 or 60.");
   EXPECT_EQ(world.refusal<aws::PutMetricData>({.namespace_ = "n"}),
             "MissingParameter: The parameter MetricData is required.");
   EXPECT_EQ(world.refusal<aws::PutMetricData>({.namespace_ = "AWS/EC2"}),
             "InvalidParameterValue: The value AWS/ for parameter Namespace is invalid.");
-  EXPECT_EQ(world.refusal<aws::PutMetricData>(
-                {.namespace_ = "n",
-                 .metric_data = std::vector<Datum>(1001, Datum{.metric_name = "loss", .value = 1})}),
-            "InvalidParameterValue: The collection MetricData must not have a size greater than 1000.");
-  EXPECT_TRUE(world.metrics->list("eu-west-1", "", "")->empty()) << "what is refused leaves nothing";
+  EXPECT_EQ(
+      world.refusal<aws::PutMetricData>(
+          {.namespace_ = "n",
+           .metric_data = std::vector<Datum>(1001, Datum{.metric_name = "loss", .value = 1})}),
+      "InvalidParameterValue: The collection MetricData must not have a size greater than 1000.");
+  EXPECT_TRUE(world.metrics->list("eu-west-1", "", "")->empty())
+      << "what is refused leaves nothing";
   EXPECT_TRUE(world.call<aws::PutMetricData>(
       {.namespace_ = "n",
        .entity_metric_data = {{{.metric_data = {{{.metric_name = "loss", .value = 1}}}}}}}));
@@ -172,9 +184,12 @@ TEST(CloudwatchOperations, MetricsAreListedByFilterAndPage) {
   EXPECT_EQ(count({.metric_name = "old"}), 1u);
   EXPECT_EQ(count({.metric_name = "old", .recently_active = "PT3H"}), 0u);
   EXPECT_EQ(count({.metric_name = "old", .dimensions = {{{.name = "Host"}}}}), 0u);
-  EXPECT_EQ(count({.metric_name = "m1000", .dimensions = {{{.name = "Host", .value = "algo-1"}}}}), 1u);
-  EXPECT_EQ(count({.metric_name = "m1000", .dimensions = {{{.name = "Host", .value = "algo-2"}}}}), 0u);
-  EXPECT_EQ(world.refusal<aws::ListMetrics>({.next_token = "x"}), "InvalidParameterValue: Invalid nextToken");
+  EXPECT_EQ(count({.metric_name = "m1000", .dimensions = {{{.name = "Host", .value = "algo-1"}}}}),
+            1u);
+  EXPECT_EQ(count({.metric_name = "m1000", .dimensions = {{{.name = "Host", .value = "algo-2"}}}}),
+            0u);
+  EXPECT_EQ(world.refusal<aws::ListMetrics>({.next_token = "x"}),
+            "InvalidParameterValue: Invalid nextToken");
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 //
 //   server.listen(address, *make_api(settings, services, &audit_log));
 //
-// Threads: the handler is called from many threads at once. Lifetime: settings, services and audit outlive the handler.
+// Threads: the handler is called from many threads at once. Lifetime: settings, services and audit
+// outlive the handler.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,8 @@
 
 namespace trainyard::api {
 
-// `audit`: gets a record of each request that is_recorded (audit/audit.hpp). nullptr: no request is recorded.
+// `audit`: gets a record of each request that is_recorded (audit/audit.hpp). nullptr: no request is
+// recorded.
 std::unique_ptr<net::Handler> make_api(const Settings& settings, const Services& services,
                                        observe::AuditLog* audit = nullptr);
 

@@ -17,13 +17,14 @@ struct World : TestServer {
   std::unique_ptr<observe::AuditLog> audit = *observe::open_audit_log(directory.path() + "/audit");
 
   World() { open(audit.get()); }
-  in_memory::Reply logs_call(const std::string& operation, const std::string& body, const Signing& by = {}) {
+  in_memory::Reply logs_call(const std::string& operation, const std::string& body,
+                             const Signing& by = {}) {
     return json("Logs_20140328." + operation, body, "logs", by);
   }
   // The events that LookupEvents returns, newest first, without its own.
   std::vector<Json> lookup(const std::string& body = "{}") {
-    const auto reply =
-        json("com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents", body, "cloudtrail");
+    const auto reply = json("com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents",
+                            body, "cloudtrail");
     EXPECT_EQ(reply.status, 200) << reply.body;
     std::vector<Json> events;
     const Json answer = *parse_json(reply.body);
@@ -44,15 +45,17 @@ TEST(AuditOfRequests, TellsWhoFromWhereWhatAndTheAnswer) {
   EXPECT_EQ(events[1].at("ReadOnly"), "false");
   EXPECT_EQ(events[1].at("AccessKeyId"), "AKIAOWNER");
   ASSERT_EQ(events[1].at("Resources").size(), 1u);
-  EXPECT_NE(events[1].at("Resources")[0].at("ResourceName").get<std::string>().find(":log-group:one"),
-            std::string::npos);
+  EXPECT_NE(
+      events[1].at("Resources")[0].at("ResourceName").get<std::string>().find(":log-group:one"),
+      std::string::npos);
   EXPECT_EQ(events[1].at("Resources")[0].at("ResourceType"), "AWS::Logs::LogGroup");
   const Json record = *parse_json(events[0].at("CloudTrailEvent").get<std::string>());
   EXPECT_EQ(record.at("sourceIPAddress"), "192.0.2.7");
   EXPECT_EQ(record.at("errorCode"), "ResourceAlreadyExistsException");
   EXPECT_EQ(record.at("eventVersion"), "1.08");
   EXPECT_EQ(record.at("userIdentity").at("accountId"), "123456789012");
-  EXPECT_FALSE(parse_json(events[1].at("CloudTrailEvent").get<std::string>())->contains("errorCode"));
+  EXPECT_FALSE(
+      parse_json(events[1].at("CloudTrailEvent").get<std::string>())->contains("errorCode"));
   EXPECT_TRUE(observe::verify_audit_log(world.directory.path() + "/audit"));
 }
 
@@ -77,7 +80,8 @@ TEST(AuditOfRequests, WritesHostileTextAsOneJsonObjectOnALine) {
 TEST(AuditOfRequests, LeavesOutDataAndStrangers) {
   World world;
   ASSERT_EQ(world.logs_call("CreateLogGroup", R"({"logGroupName":"one"})").status, 200);
-  EXPECT_EQ(world.logs_call("GetLogEvents", R"({"logGroupName":"one","logStreamName":"s"})").status, 400);
+  EXPECT_EQ(world.logs_call("GetLogEvents", R"({"logGroupName":"one","logStreamName":"s"})").status,
+            400);
   const Signing stranger{.keys = {"AKIAOWNER", "wrong", ""}};
   EXPECT_NE(world.logs_call("CreateLogGroup", R"({"logGroupName":"two"})", stranger).status, 200);
   EXPECT_EQ(world.logs_call("DescribeLogGroups", "{}").status, 200);
@@ -90,7 +94,8 @@ TEST(AuditOfRequests, LeavesOutDataAndStrangers) {
 
 TEST(AuditOfRequests, DeniedRequestsForDataAreRecorded) {
   Context context{.principal = {.account = "1", .arn = "arn:aws:iam::1:user/ana", .name = "ana"}};
-  const auto recorded = [&](const shapes::Service& service, std::string_view operation, int status) {
+  const auto recorded = [&](const shapes::Service& service, std::string_view operation,
+                            int status) {
     return is_recorded({context, service, operation, status, "", {}, ""});
   };
   const shapes::Service *s3 = nullptr, *sagemaker = nullptr, *logs = nullptr;
@@ -106,7 +111,8 @@ TEST(AuditOfRequests, DeniedRequestsForDataAreRecorded) {
   EXPECT_TRUE(recorded(*s3, "CreateBucket", 200));
   EXPECT_TRUE(recorded(*sagemaker, "DescribeTrainingJob", 200));
   EXPECT_TRUE(is_recorded({context, *logs, "PutLogEvents", 400, "AccessDeniedException", {}, ""}));
-  EXPECT_FALSE(is_recorded({context, *logs, "PutLogEvents", 400, "InvalidParameterException", {}, ""}));
+  EXPECT_FALSE(
+      is_recorded({context, *logs, "PutLogEvents", 400, "InvalidParameterException", {}, ""}));
   context.principal.arn.clear();
   EXPECT_FALSE(recorded(*sagemaker, "DescribeTrainingJob", 403));
 }
@@ -141,9 +147,9 @@ struct ShellWorld : TestTenants {
     open(audit.get());
   }
   int shell(const std::string& job, const Signing& by, const std::string& more = "") {
-    return send(in_memory::signed_request("GET", std::string(kShellPath) + "?job=" + job + "&host=1" + more,
-                                          {{"Upgrade", std::string(kShellProtocol)}}, "", "trainyard",
-                                          clock.at, by))
+    return send(in_memory::signed_request(
+                    "GET", std::string(kShellPath) + "?job=" + job + "&host=1" + more,
+                    {{"Upgrade", std::string(kShellProtocol)}}, "", "trainyard", clock.at, by))
         ->status;
   }
   std::vector<Json> records() {  // oldest first
@@ -160,7 +166,8 @@ struct ShellWorld : TestTenants {
 TEST(AuditOfShells, TellsWhoFromWhereIntoWhatAndForHowLong) {
   ShellWorld world;
   const Signing ann = world.user("ann", allow("\"trainyard:Shell\"", "\"*\""));
-  EXPECT_EQ(world.shell("mnist-1", ann, "&request=" + percent_encode(R"({"command":["echo","hunter2"]})")),
+  EXPECT_EQ(world.shell("mnist-1", ann,
+                        "&request=" + percent_encode(R"({"command":["echo","hunter2"]})")),
             101);
   const auto records = world.records();
   ASSERT_EQ(records.size(), 2u);
@@ -191,7 +198,8 @@ TEST(AuditOfShells, ThoseThatAreRefusedAreRecordedOnce) {
   const Signing eve = world.user("eve", allow("\"sagemaker:*\"", "\"*\""));
   EXPECT_EQ(world.shell("mnist-1", eve), 400);
   EXPECT_EQ(world.shell("gone", world.owner), 400);
-  EXPECT_EQ(world.shell("mnist-1", {{"AKIAOWNER", "wrong", ""}, "eu-west-1"}), 403) << "of nobody known";
+  EXPECT_EQ(world.shell("mnist-1", {{"AKIAOWNER", "wrong", ""}, "eu-west-1"}), 403)
+      << "of nobody known";
   const auto records = world.records();
   ASSERT_EQ(records.size(), 2u);
   EXPECT_EQ(records[0].at("eventName"), "Shell");
@@ -205,15 +213,19 @@ TEST(AuditOfShells, ThoseThatAreRefusedAreRecordedOnce) {
 TEST(AuditOfRequests, LooksUpByAttributeAndPage) {
   World world;
   for (const char* name : {"a", "b", "c"})
-    ASSERT_EQ(world.logs_call("CreateLogGroup", std::string(R"({"logGroupName":")") + name + "\"}").status,
+    ASSERT_EQ(world.logs_call("CreateLogGroup", std::string(R"({"logGroupName":")") + name + "\"}")
+                  .status,
               200);
   ASSERT_EQ(world.logs_call("DescribeLogGroups", "{}").status, 200);
   EXPECT_EQ(
-      world.lookup(R"({"LookupAttributes":[{"AttributeKey":"EventName","AttributeValue":"CreateLogGroup"}]})")
+      world
+          .lookup(
+              R"({"LookupAttributes":[{"AttributeKey":"EventName","AttributeValue":"CreateLogGroup"}]})")
           .size(),
       3u);
   EXPECT_EQ(
-      world.lookup(R"({"LookupAttributes":[{"AttributeKey":"ReadOnly","AttributeValue":"true"}]})").size(),
+      world.lookup(R"({"LookupAttributes":[{"AttributeKey":"ReadOnly","AttributeValue":"true"}]})")
+          .size(),
       1u);
   const std::string target = "com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents";
   const auto page = world.json(
@@ -225,7 +237,8 @@ TEST(AuditOfRequests, LooksUpByAttributeAndPage) {
   Json next{{"MaxResults", 2}, {"NextToken", first.at("NextToken")}};
   next["LookupAttributes"] =
       Json::array({{{"AttributeKey", "EventName"}, {"AttributeValue", "CreateLogGroup"}}});
-  EXPECT_EQ(parse_json(world.json(target, next.dump(), "cloudtrail").body)->at("Events").size(), 1u);
+  EXPECT_EQ(parse_json(world.json(target, next.dump(), "cloudtrail").body)->at("Events").size(),
+            1u);
   for (
       const auto& [body, code] : std::vector<std::pair<std::string, std::string>>{
           {R"({"NextToken":"x"})", "InvalidNextTokenException"},

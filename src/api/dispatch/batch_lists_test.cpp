@@ -1,5 +1,5 @@
-// Tests what Batch shows of jobs and definitions to principals that may list but not describe them: no environments,
-// commands or parameters, and no output of the job.
+// Tests what Batch shows of jobs and definitions to principals that may list but not describe them:
+// no environments, commands or parameters, and no output of the job.
 #include <gtest/gtest.h>
 
 #include "dispatch/testing/tenants.hpp"
@@ -31,8 +31,9 @@ struct Lists : TestTenants {
     ok("registerjobdefinition",
        R"({"jobDefinitionName":"secret","type":"container","parameters":{"p":"hunter2"},"containerProperties":)" +
            container(kSecret) + "}");
-    ok("registerjobdefinition", R"({"jobDefinitionName":"team-a","type":"container","containerProperties":)" +
-                                    container("harmless") + "}");
+    ok("registerjobdefinition",
+       R"({"jobDefinitionName":"team-a","type":"container","containerProperties":)" +
+           container("harmless") + "}");
     ok("registerjobdefinition",
        R"({"jobDefinitionName":"nodes","type":"multinode","nodeProperties":{"numNodes":2,"mainNode":0,"nodeRangeProperties":[{"targetNodes":"0:","container":)" +
            container(kSecret) + "}]}}");
@@ -51,7 +52,8 @@ struct Lists : TestTenants {
   // Ends the job with one attempt, and makes it the only job that lists read.
   void end(domain::Job job, domain::Fault fault, const std::string& failure) {
     job.state = domain::JobState::failed;
-    job.failure_reason = (fault == domain::Fault::client ? "ClientError: " : "AlgorithmError: ") + failure;
+    job.failure_reason =
+        (fault == domain::Fault::client ? "ClientError: " : "AlgorithmError: ") + failure;
     domain::Attempt attempt;
     attempt.number = 1;
     attempt.state = domain::AttemptState::ended;
@@ -75,13 +77,15 @@ struct Lists : TestTenants {
 
 bool tells(const in_memory::Reply& reply) { return reply.body.find(kSecret) != std::string::npos; }
 bool is_denied(const in_memory::Reply& reply) {
-  return reply.status != 200 && reply.body.find("is not authorized to perform") != std::string::npos;
+  return reply.status != 200 &&
+         reply.body.find("is not authorized to perform") != std::string::npos;
 }
 
 const std::string kOfSecret =
     R"("jobDefinition":"secret","parameters":{"p":"hunter2"},"consumableResourcePropertiesOverride":{"consumableResourceList":[{"consumableResource":"licence","quantity":1}]},"containerOverrides":{"environment":[{"name":"MORE","value":"hunter2"}]})";
 const std::string kNotStarted =
-    "CannotStartContainerError: The container cannot be started: executable file `train hunter2` not found "
+    "CannotStartContainerError: The container cannot be started: executable file `train hunter2` "
+    "not found "
     "in $PATH";
 
 TEST(BatchLists, ShowNothingOfAJobsContainer) {
@@ -139,8 +143,8 @@ TEST(BatchLists, DescribingAJobIsARightOfItsOwn) {
     }
   // The other services that find jobs by name do not reveal the secret either.
   const Signing others = world.user("others", allow(R"("sagemaker:*","trainyard:*")", R"("*")"));
-  EXPECT_FALSE(tells(world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":")" + id + "\"}",
-                                "sagemaker", others)));
+  EXPECT_FALSE(tells(world.json("SageMaker.DescribeTrainingJob",
+                                R"({"TrainingJobName":")" + id + "\"}", "sagemaker", others)));
   const Signing reader = world.user("reader", allow(R"("batch:DescribeJobs")", "\"" + arn + "\""));
   const Json told = world.ok("describejobs", R"({"jobs":[")" + id + "\"]}", reader);
   EXPECT_EQ(told.at("jobs")[0].at("container").at("command")[1], kSecret);
@@ -155,13 +159,14 @@ TEST(BatchLists, ShowNothingOfNodes) {
         std::pair{domain::Fault::client, kNotStarted}}) {
     world.end(world.submit(R"("jobDefinition":"nodes")"), fault, failure);
     const std::string id = world.control.page.jobs[0].key.name;
-    const auto listed =
-        world.batch("listjobs", R"({"multiNodeJobId":")" + id + R"(","jobStatus":"FAILED"})", lister);
+    const auto listed = world.batch(
+        "listjobs", R"({"multiNodeJobId":")" + id + R"(","jobStatus":"FAILED"})", lister);
     EXPECT_EQ(listed.status, 200);
     EXPECT_EQ(listed.json().at("jobSummaryList").size(), 2u) << listed.body;
     EXPECT_FALSE(tells(listed)) << listed.body;
     const auto described = world.batch("describejobs", R"({"jobs":[")" + id + "#1\"]}");
-    EXPECT_EQ(described.json().at("jobs")[0].at("container").at("reason"), failure) << described.body;
+    EXPECT_EQ(described.json().at("jobs")[0].at("container").at("reason"), failure)
+        << described.body;
   }
 }
 
@@ -171,9 +176,11 @@ TEST(BatchLists, ShowNothingOfServiceJobs) {
   for (const auto& [fault, failure, shown] :
        {std::tuple{domain::Fault::algorithm, std::string("KeyError: 'hunter2'"),
                    "AlgorithmError, exit code: 1"},
-        std::tuple{domain::Fault::client,
-                   std::string("The container cannot be started: executable file `train hunter2` not found"),
-                   "ClientError: The container cannot be started"}}) {
+        std::tuple{
+            domain::Fault::client,
+            std::string(
+                "The container cannot be started: executable file `train hunter2` not found"),
+            "ClientError: The container cannot be started"}}) {
     domain::Job job = world.job("service-1", 21);
     job.spec.environment["TOKEN"] = kSecret;
     job.spec.queue.emplace();
@@ -181,7 +188,8 @@ TEST(BatchLists, ShowNothingOfServiceJobs) {
     job.spec.queue->name = "q";
     job.spec.queue->request = {{"serviceRequestPayload", R"({"Environment":{"TOKEN":"hunter2"}})"}};
     world.end(job, fault, failure);
-    const auto listed = world.batch("listservicejobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
+    const auto listed =
+        world.batch("listservicejobs", R"({"jobQueue":"q","jobStatus":"FAILED"})", lister);
     EXPECT_EQ(listed.status, 200) << listed.body;
     EXPECT_FALSE(tells(listed)) << listed.body;
     const std::string reason = listed.json().at("jobSummaryList").at(0).at("statusReason");
@@ -196,13 +204,14 @@ TEST(BatchLists, ShowNothingOfServiceJobs) {
 TEST(BatchDefinitions, AreDescribedToThoseWhoMayDescribeEachOfThem) {
   Lists world;
   const std::string definitions = "arn:aws:batch:eu-west-1:123456789012:job-definition/";
-  const Signing team =
-      world.user("team", allow(R"("batch:DescribeJobDefinitions")", "\"" + definitions + "team-a*\""));
+  const Signing team = world.user(
+      "team", allow(R"("batch:DescribeJobDefinitions")", "\"" + definitions + "team-a*\""));
   for (const std::string body :
        {R"({"jobDefinitions":["team-a"]})", R"({"jobDefinitions":["team-a:1"]})",
         R"({"jobDefinitionName":"team-a"})", R"({"jobDefinitionName":"team-a","status":"ACTIVE"})",
         R"({"jobDefinitions":["arn:aws:batch:eu-west-1:123456789012:job-definition/team-a:1"]})"})
-    EXPECT_EQ(world.ok("describejobdefinitions", body, team).at("jobDefinitions").size(), 1u) << body;
+    EXPECT_EQ(world.ok("describejobdefinitions", body, team).at("jobDefinitions").size(), 1u)
+        << body;
   const std::vector<std::string> beyond = {
       "{}",
       R"({"status":"ACTIVE"})",
@@ -231,8 +240,8 @@ TEST(BatchDefinitions, AreDescribedToThoseWhoMayDescribeEachOfThem) {
 TEST(BatchDefinitions, AnEmptyNameNamesNone) {
   Lists world;
   const std::string none = "arn:aws:batch:eu-west-1:123456789012:job-definition/";
-  const Signing odd =
-      world.user("odd", allow(R"("batch:DescribeJobDefinitions")", "\"" + none + "\",\"" + none + ":*\""));
+  const Signing odd = world.user(
+      "odd", allow(R"("batch:DescribeJobDefinitions")", "\"" + none + "\",\"" + none + ":*\""));
   for (const std::string body :
        {R"({"jobDefinitions":[""]})", R"({"jobDefinitionName":""})", R"({"jobDefinitions":[":1"]})",
         R"({"jobDefinitions":["", ":1"]})",
@@ -249,13 +258,15 @@ TEST(BatchDefinitions, ARevisionHasOneSpelling) {
   const Signing most = world.user(
       "most",
       R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"batch:*","Resource":"*"},{"Effect":"Deny","Action":"batch:*","Resource":"arn:aws:batch:*:*:job-definition/secret:1"}]})");
-  EXPECT_TRUE(is_denied(world.batch("describejobdefinitions", R"({"jobDefinitions":["secret:1"]})", most)));
+  EXPECT_TRUE(
+      is_denied(world.batch("describejobdefinitions", R"({"jobDefinitions":["secret:1"]})", most)));
   for (const char* name : {"secret:01", "secret:+1", "secret:1 "}) {
     const std::string quoted = std::string("\"") + name + "\"";
-    EXPECT_FALSE(tells(world.batch("describejobdefinitions", R"({"jobDefinitions":[)" + quoted + "]}", most)))
+    EXPECT_FALSE(tells(
+        world.batch("describejobdefinitions", R"({"jobDefinitions":[)" + quoted + "]}", most)))
         << name;
-    const auto submitted =
-        world.batch("submitjob", R"({"jobName":"j","jobQueue":"q","jobDefinition":)" + quoted + "}", most);
+    const auto submitted = world.batch(
+        "submitjob", R"({"jobName":"j","jobQueue":"q","jobDefinition":)" + quoted + "}", most);
     EXPECT_NE(submitted.status, 200) << name << submitted.body;
   }
 }

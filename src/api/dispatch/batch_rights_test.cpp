@@ -1,4 +1,5 @@
-// Tests the rights of principals on Batch jobs and their definitions: shared directories, and tags as conditions.
+// Tests the rights of principals on Batch jobs and their definitions: shared directories, and tags
+// as conditions.
 #include <gtest/gtest.h>
 
 #include "dispatch/testing/tenants.hpp"
@@ -15,7 +16,8 @@ std::string definition(const std::string& source_path, const std::string& more =
   return R"({"jobDefinitionName":"train","type":"container","containerProperties":{"image":"machine","command":["true"],)"
          R"("resourceRequirements":[{"type":"VCPU","value":"1"},{"type":"MEMORY","value":"64"}],)"
          R"("volumes":[{"name":"v","host":{"sourcePath":")" +
-         source_path + R"("}}],"mountPoints":[{"sourceVolume":"v","containerPath":"/v"}])" + more + "}}";
+         source_path + R"("}}],"mountPoints":[{"sourceVolume":"v","containerPath":"/v"}])" + more +
+         "}}";
 }
 
 TEST(SharedDirectories, ADefinitionThatNamesOneIsRefusedToOthers) {
@@ -60,18 +62,22 @@ TEST(TagConditions, OnRequestsThatGiveTags) {
         .code();
   };
   EXPECT_EQ(create("no-tags", ""), "AccessDeniedException");
-  EXPECT_EQ(create("other-team", R"(,"Tags":[{"Key":"team","Value":"b"}])"), "AccessDeniedException");
-  EXPECT_EQ(create("more-tags", R"(,"Tags":[{"Key":"team","Value":"a"},{"Key":"admin","Value":"x"}])"),
+  EXPECT_EQ(create("other-team", R"(,"Tags":[{"Key":"team","Value":"b"}])"),
             "AccessDeniedException");
+  EXPECT_EQ(
+      create("more-tags", R"(,"Tags":[{"Key":"team","Value":"a"},{"Key":"admin","Value":"x"}])"),
+      "AccessDeniedException");
   EXPECT_EQ(create("tagged", R"(,"Tags":[{"Key":"team","Value":"a"}])"), "");
 
   const auto submit = [&](const std::string& more) {
     return world
-        .batch("submitjob", R"({"jobName":"one","jobQueue":"q","jobDefinition":"train")" + more + "}", ann)
+        .batch("submitjob",
+               R"({"jobName":"one","jobQueue":"q","jobDefinition":"train")" + more + "}", ann)
         .body;
   };
   for (const char* tags : {"", R"(,"tags":{"team":"b"})", R"(,"tags":{"team":"a","admin":"x"})"})
-    EXPECT_NE(submit(tags).find("is not authorized to perform: batch:SubmitJob"), std::string::npos) << tags;
+    EXPECT_NE(submit(tags).find("is not authorized to perform: batch:SubmitJob"), std::string::npos)
+        << tags;
   EXPECT_NE(submit(R"(,"tags":{"team":"a"})").find("does not exist"), std::string::npos)
       << "it is allowed, and there is no such definition";
 }
@@ -85,7 +91,8 @@ TEST(TagConditions, OnWhatHasTags) {
   world.open();
   ASSERT_EQ(world.batch("registerjobdefinition", tagged, admin).status, 200);
   world.control.tags_of["arn:aws:batch:eu-west-1:123456789012:job-queue/q"] = {{"team", "a"}};
-  world.control.tags_of["arn:aws:sagemaker:eu-west-1:123456789012:training-job/mnist-1"] = {{"team", "a"}};
+  world.control.tags_of["arn:aws:sagemaker:eu-west-1:123456789012:training-job/mnist-1"] = {
+      {"team", "a"}};
   domain::Job child = world.job("id-7", 40);
   child.spec.queue.emplace();
   child.spec.contract = domain::Contract::plain;
@@ -101,7 +108,8 @@ TEST(TagConditions, OnWhatHasTags) {
       R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"*","Resource":"*","Condition":)" +
       in_team + "}}");
   world.identities->put(made);
-  world.identities->put(policy::AccessKey{.id = "AKIAnot", .user = "not-a", .secret = "not-secret"});
+  world.identities->put(
+      policy::AccessKey{.id = "AKIAnot", .user = "not-a", .secret = "not-secret"});
   const Signing not_a{{"AKIAnot", "not-secret", ""}, "eu-west-1"};
 
   const auto is_denied = [](const in_memory::Reply& reply) {
@@ -114,13 +122,17 @@ TEST(TagConditions, OnWhatHasTags) {
                               {"Trainyard.DescribeJob", R"({"JobName":"mnist-1"})"},
                               {"SageMaker.StopTrainingJob", R"({"TrainingJobName":"mnist-1"})"}};
   for (const Request& request : requests) {
-    const std::string service = std::string_view(request.target).starts_with("S") ? "sagemaker" : "trainyard";
-    EXPECT_FALSE(is_denied(world.json(request.target, request.body, service, ann))) << request.target;
-    EXPECT_TRUE(is_denied(world.json(request.target, request.body, service, not_a))) << request.target;
-    EXPECT_TRUE(is_denied(
-        world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"rival"})", "sagemaker", ann)));
+    const std::string service =
+        std::string_view(request.target).starts_with("S") ? "sagemaker" : "trainyard";
+    EXPECT_FALSE(is_denied(world.json(request.target, request.body, service, ann)))
+        << request.target;
+    EXPECT_TRUE(is_denied(world.json(request.target, request.body, service, not_a)))
+        << request.target;
+    EXPECT_TRUE(is_denied(world.json("SageMaker.DescribeTrainingJob",
+                                     R"({"TrainingJobName":"rival"})", "sagemaker", ann)));
   }
-  // A definition's name stands for its newest revision. A child and a node have the tags of their job.
+  // A definition's name stands for its newest revision. A child and a node have the tags of their
+  // job.
   for (const char* name : {"train", "train:1"}) {
     const std::string body =
         std::string(R"({"jobName":"one","jobQueue":"q","jobDefinition":")") + name + "\"}";

@@ -24,7 +24,8 @@ const std::map<std::string, std::string>& no_trailers() {
 // Reads a body without framing, and checks its hash if the head has one.
 class PlainBody final : public Body {
  public:
-  PlainBody(net::Stream& stream, std::string sha256) : stream_(stream), wanted_(std::move(sha256)) {}
+  PlainBody(net::Stream& stream, std::string sha256)
+      : stream_(stream), wanted_(std::move(sha256)) {}
 
   Result<size_t> read(std::span<char> buffer) override {
     if (failure_) return denied(failure_->message);
@@ -35,8 +36,9 @@ class PlainBody final : public Body {
     } else if (!ended_) {
       ended_ = true;
       if (!equal_in_constant_time(hash_.finish_hex(), wanted_)) {
-        failure_ = Failure{400, "XAmzContentSHA256Mismatch",
-                           "The provided 'x-amz-content-sha256' header does not match what was computed."};
+        failure_ =
+            Failure{400, "XAmzContentSHA256Mismatch",
+                    "The provided 'x-amz-content-sha256' header does not match what was computed."};
         return denied(failure_->message);
       }
     }
@@ -71,7 +73,8 @@ class ChunkedBody final : public Body {
       taken_ = 0;
       const size_t count = TRY(stream_.read({framed_.data(), framed_.size()}));
       if (count == 0) return end();
-      if (auto fed = reader_.feed({framed_.data(), count}, decoded_); !fed) return fail(fed.error());
+      if (auto fed = reader_.feed({framed_.data(), count}, decoded_); !fed)
+        return fail(fed.error());
       given_ += decoded_.size();
       if (bytes_ && given_ > *bytes_)
         return fail(invalid("more bytes than x-amz-decoded-content-length says"));
@@ -92,16 +95,17 @@ class ChunkedBody final : public Body {
       return fail(invalid("fewer bytes than x-amz-decoded-content-length says"));
     for (const auto& [name, value] : reader_.trailers())
       if (!announced(name)) {
-        failure_ =
-            s3_failure(400, "MalformedTrailerError",
-                       "The request contained trailing data that was not well-formed or did not conform to "
-                       "our published schema.");
+        failure_ = s3_failure(
+            400, "MalformedTrailerError",
+            "The request contained trailing data that was not well-formed or did not conform to "
+            "our published schema.");
         return invalid(failure_->message);
       }
     return size_t(0);
   }
 
-  // Returns whether the head, which is signed, announces the trailer. The trailer itself may be unsigned.
+  // Returns whether the head, which is signed, announces the trailer. The trailer itself may be
+  // unsigned.
   bool announced(std::string_view trailer) const {
     if (trailer == "x-amz-trailer-signature") return true;
     const std::string_view names = stream_.head().headers.get("x-amz-trailer");
@@ -113,18 +117,18 @@ class ChunkedBody final : public Body {
   Error fail(const Error& error) {
     switch (error.kind) {
       case Kind::denied:
-        failure_ =
-            s3_failure(403, "SignatureDoesNotMatch",
-                       "The request signature we calculated does not match the signature you provided: " +
-                           error.message);
+        failure_ = s3_failure(
+            403, "SignatureDoesNotMatch",
+            "The request signature we calculated does not match the signature you provided: " +
+                error.message);
         break;
       case Kind::exhausted:
         failure_ = s3_failure(403, "InvalidChunkSizeError",
                               "Only the last chunk is allowed to have a size less than 8192 bytes");
         break;
       default:
-        failure_ =
-            s3_failure(400, "IncompleteBody", "The request body terminated unexpectedly: " + error.message);
+        failure_ = s3_failure(400, "IncompleteBody",
+                              "The request body terminated unexpectedly: " + error.message);
     }
     return error;
   }
@@ -157,24 +161,29 @@ Result<std::unique_ptr<Body>> Body::open(net::Stream& stream, const Signer& sign
   if (payload == signing::kUnsignedPayload) return std::unique_ptr<Body>(new PlainBody(stream, ""));
   if (is_sha256(payload)) return std::unique_ptr<Body>(new PlainBody(stream, payload));
   std::optional<uint64_t> bytes;
-  if (const auto stated = stream.head().headers.get("x-amz-decoded-content-length"); !stated.empty()) {
+  if (const auto stated = stream.head().headers.get("x-amz-decoded-content-length");
+      !stated.empty()) {
     const auto number = parse_int(stated);
-    if (!number || *number < 0) return invalid("x-amz-decoded-content-length must be a number of bytes");
+    if (!number || *number < 0)
+      return invalid("x-amz-decoded-content-length must be a number of bytes");
     bytes = static_cast<uint64_t>(*number);
   }
   if (payload == "STREAMING-UNSIGNED-PAYLOAD-TRAILER")
     return std::unique_ptr<Body>(new ChunkedBody(stream, signing::ChunkSeal::none, signer, bytes));
-  // Chunks must have the algorithm of their request. SigV4a's verification key is public: as an HMAC key any client could use it.
+  // Chunks must have the algorithm of their request. SigV4a's verification key is public: as an
+  // HMAC key any client could use it.
   const std::string signed_chunks = signer.claim.algorithm == signing::Algorithm::hmac
                                         ? "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
                                         : "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD";
   if (payload == signed_chunks)
-    return std::unique_ptr<Body>(new ChunkedBody(stream, signing::ChunkSeal::chunks, signer, bytes));
+    return std::unique_ptr<Body>(
+        new ChunkedBody(stream, signing::ChunkSeal::chunks, signer, bytes));
   if (payload == signed_chunks + "-TRAILER")
     return std::unique_ptr<Body>(
         new ChunkedBody(stream, signing::ChunkSeal::chunks_and_trailers, signer, bytes));
   return invalid(
-      "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, a known STREAMING- word, or a valid sha256 value.");
+      "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, a known STREAMING- word, or a valid sha256 "
+      "value.");
 }
 
 Result<std::string> Body::read_whole(size_t bytes_max) {
@@ -183,7 +192,8 @@ Result<std::string> Body::read_whole(size_t bytes_max) {
 }
 
 Result<std::string> read_whole(net::Stream& stream, size_t bytes_max) {
-  if (stream.head().content_length.value_or(0) > bytes_max) return exhausted("the body is too large");
+  if (stream.head().content_length.value_or(0) > bytes_max)
+    return exhausted("the body is too large");
   return gather(bytes_max, [&](std::span<char> buffer) { return stream.read(buffer); });
 }
 

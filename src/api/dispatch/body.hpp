@@ -1,8 +1,10 @@
-// Reads the body of a streamed request: removes transfer coding and aws-chunked framing, and verifies what the client signed
-// (the hash of the bytes, the signatures of the chunks) before it reports the end.
+// Reads the body of a streamed request: removes transfer coding and aws-chunked framing, and
+// verifies what the client signed (the hash of the bytes, the signatures of the chunks) before it
+// reports the end.
 //
 // Threads: confined to the stream's thread. Lifetime: the stream outlives it.
-// Errors: denied (differs from what was signed), invalid (framing, length), exhausted (a limit), and the connection's.
+// Errors: denied (differs from what was signed), invalid (framing, length), exhausted (a limit),
+// and the connection's.
 #pragma once
 
 #include <map>
@@ -35,7 +37,8 @@ class Body {
 // Reads a whole body without framing. Errors: exhausted (more than bytes_max).
 Result<std::string> read_whole(net::Stream& stream, size_t bytes_max);
 
-// The headers for an operation: Content-Encoding without "aws-chunked", which is not a property of the object.
+// The headers for an operation: Content-Encoding without "aws-chunked", which is not a property of
+// the object.
 std::vector<std::pair<std::string, std::string>> without_chunked_encoding(
     const std::vector<std::pair<std::string, std::string>>& headers);
 

@@ -1,4 +1,5 @@
-// Tests bodies of uploads: plain, hashed, chunked with and without signatures, each verified before its end is reported.
+// Tests bodies of uploads: plain, hashed, chunked with and without signatures, each verified before
+// its end is reported.
 #include "dispatch/body.hpp"
 
 #include <gtest/gtest.h>
@@ -73,7 +74,8 @@ TEST(Body, PlainAndHashed) {
 }
 
 TEST(Body, ChunkedWithATrailer) {
-  const std::string body = "5\r\nhello\r\n6\r\n world\r\n0\r\nx-amz-checksum-crc32:DUoRhQ==\r\n\r\n";
+  const std::string body =
+      "5\r\nhello\r\n6\r\n world\r\n0\r\nx-amz-checksum-crc32:DUoRhQ==\r\n\r\n";
   const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
   Upload got = upload(signer, body, "11");
   EXPECT_TRUE(got.result);
@@ -88,20 +90,23 @@ TEST(Body, ChunkedWithATrailer) {
 TEST(Body, UnsignedChunksThatAreMalformedAreRefused) {
   const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
   for (const std::string body :
-       {"", "5\r\nhello\r\n", "5\r\nhello\r\n0\r\n", "5\r\nhell\r\n0\r\n\r\n", "6\r\nhello\r\n0\r\n\r\n",
-        "-5\r\nhello\r\n0\r\n\r\n", "ffffffffffffffff\r\nhello", "5;chunk-signature=0\nhello\r\n0\r\n\r\n",
-        "5\r\nhello\r\n0\r\n: b\r\n\r\n", "5\r\nhello\r\n0\r\n\r\nmore", "0\r\n\r\n"})
+       {"", "5\r\nhello\r\n", "5\r\nhello\r\n0\r\n", "5\r\nhell\r\n0\r\n\r\n",
+        "6\r\nhello\r\n0\r\n\r\n", "-5\r\nhello\r\n0\r\n\r\n", "ffffffffffffffff\r\nhello",
+        "5;chunk-signature=0\nhello\r\n0\r\n\r\n", "5\r\nhello\r\n0\r\n: b\r\n\r\n",
+        "5\r\nhello\r\n0\r\n\r\nmore", "0\r\n\r\n"})
     EXPECT_EQ(upload(signer, body, "5").code, "IncompleteBody") << body;
   EXPECT_EQ(upload(signer, "5\r\nhello\r\n0\r\nx-amz-trailer-signature:0\r\n\r\n", "5").code, "")
       << "an unsigned body has no use for a signature";
 }
 
 TEST(Body, TrailersAreThoseThatTheSignedHeadNames) {
-  const std::string body = "5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\nx-amz-meta-a:b\r\n\r\n";
+  const std::string body =
+      "5\r\nhello\r\n0\r\nx-amz-checksum-crc32:NhCmhg==\r\nx-amz-meta-a:b\r\n\r\n";
   const Signer signer = signer_of("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
   EXPECT_EQ(upload(signer, body, "5", "").code, "MalformedTrailerError");
   EXPECT_EQ(upload(signer, body, "5", "x-amz-checksum-crc32").code, "MalformedTrailerError");
-  EXPECT_EQ(upload(signer, body, "5", "x-amz-checksum-sha256, x-amz-meta-a").code, "MalformedTrailerError");
+  EXPECT_EQ(upload(signer, body, "5", "x-amz-checksum-sha256, x-amz-meta-a").code,
+            "MalformedTrailerError");
   EXPECT_TRUE(upload(signer, body, "5", "X-Amz-Checksum-Crc32, x-amz-meta-a").result);
 }
 
@@ -128,9 +133,9 @@ TEST(Body, ChunkedAndSignedWithSigV4a) {
     std::string previous = signer.claim.signature;
     std::string body = signing::sign_chunk(kHello, signer.claim, key, previous);
     body += signing::sign_chunk("", signer.claim, key, previous);
-    body += trailer
-                ? signing::sign_trailers({{"x-amz-checksum-crc32", "DUoRhQ=="}}, signer.claim, key, previous)
-                : "\r\n";
+    body += trailer ? signing::sign_trailers({{"x-amz-checksum-crc32", "DUoRhQ=="}}, signer.claim,
+                                             key, previous)
+                    : "\r\n";
     const Upload got = upload(signer, body, "11");
     EXPECT_TRUE(got.result);
     EXPECT_EQ(got.bytes, kHello);
@@ -147,11 +152,13 @@ TEST(Body, ChunkedAndSignedWithSigV4a) {
 }
 
 TEST(Body, ChunksAreSignedAsTheirRequestIs) {
-  // SigV4a's verification key is public: as the key of an HMAC, it would let any client sign chunks.
+  // SigV4a's verification key is public: as the key of an HMAC, it would let any client sign
+  // chunks.
   for (const std::string mode : {"", "-TRAILER"}) {
     Signer signer = signer_of("STREAMING-AWS4-HMAC-SHA256-PAYLOAD" + mode);
     std::string previous = signer.claim.signature;
-    const std::string body = signing::sign_chunk("", signer.claim, signer.signing_key, previous) + "\r\n";
+    const std::string body =
+        signing::sign_chunk("", signer.claim, signer.signing_key, previous) + "\r\n";
     signer.claim.algorithm = signing::Algorithm::ecdsa;
     EXPECT_EQ(upload(signer, body, "0").result.error().kind, Kind::invalid);
     signer = signer_of("STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD" + mode);
@@ -165,8 +172,8 @@ TEST(Body, TrailersOfASignedBodyMayNotBeDropped) {
   std::string chunks = signing::sign_chunk("hello", signer.claim, signer.signing_key, previous);
   chunks += signing::sign_chunk("", signer.claim, signer.signing_key, previous);
   EXPECT_EQ(upload(signer, chunks + "\r\n", "5").code, "SignatureDoesNotMatch");
-  const std::string trailers = signing::sign_trailers({{"x-amz-checksum-crc32", "NhCmhg=="}}, signer.claim,
-                                                      signer.signing_key, previous);
+  const std::string trailers = signing::sign_trailers({{"x-amz-checksum-crc32", "NhCmhg=="}},
+                                                      signer.claim, signer.signing_key, previous);
   EXPECT_TRUE(upload(signer, chunks + trailers, "5").result);
 }
 

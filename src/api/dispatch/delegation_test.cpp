@@ -1,5 +1,5 @@
-// Tests requests on behalf of principals: those of campaigns, with the current rights of the principal that started them,
-// and those of other servers that are configured as peers.
+// Tests requests on behalf of principals: those of campaigns, with the current rights of the
+// principal that started them, and those of other servers that are configured as peers.
 #include "auth/delegation.hpp"
 
 #include "auth/delegated_access.hpp"
@@ -26,13 +26,15 @@ struct World : TestTenants {
     if (by.keys.session_token.empty()) {
       EXPECT_TRUE(principals.of_key(by.keys.access_key_id, context.principal));
     } else {
-      auto resolved =
-          resolve_keys(settings.temporary_key_secret, by.keys.access_key_id, by.keys.session_token, clock.at);
+      auto resolved = resolve_keys(settings.temporary_key_secret, by.keys.access_key_id,
+                                   by.keys.session_token, clock.at);
       context.principal = *principals.of_session(resolved.session);
     }
     return *record_of(context, kCampaignArn);
   }
-  Signing keys_for(const campaign::Principal& principal) { return {access.keys_for(principal), "eu-west-1"}; }
+  Signing keys_for(const campaign::Principal& principal) {
+    return {access.keys_for(principal), "eu-west-1"};
+  }
   // "200", or the body of the error.
   std::string get(const std::string& path, const campaign::Principal& by) {
     const auto reply = s3("GET", path, "", keys_for(by));
@@ -60,15 +62,19 @@ TEST(CampaignRights, AreTheUsersAtEachUse) {
   const auto ann = world.kept(world.user("ann", kReadTrain));
   EXPECT_EQ(ann.arn, "arn:aws:iam::123456789012:user/ann");
   EXPECT_EQ(world.get("/data/train/part-0", ann), "200");
-  expect_refused(world.get("/bob/secret", ann),
-                 "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: s3:GetObject on "
-                 "resource: arn:aws:s3:::bob/secret because no ");
-  EXPECT_TRUE(world.access.authorise(ann, "s3:GetObject", "*", "eu-west-1").error().kind == Kind::denied);
+  expect_refused(
+      world.get("/bob/secret", ann),
+      "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: s3:GetObject on "
+      "resource: arn:aws:s3:::bob/secret because no ");
+  EXPECT_TRUE(world.access.authorise(ann, "s3:GetObject", "*", "eu-west-1").error().kind ==
+              Kind::denied);
   world.user("ann", allow(R"("trainyard:DescribeCampaign")",
                           R"("arn:aws:trainyard:eu-west-1:123456789012:campaign/ann-*")"));
   expect_refused(world.get("/data/train/part-0", ann), "s3:GetObject");
-  EXPECT_TRUE(world.access.authorise(ann, "trainyard:DescribeCampaign", "campaign/ann-1", "eu-west-1"));
-  EXPECT_FALSE(world.access.authorise(ann, "trainyard:DescribeCampaign", "campaign/bob-1", "eu-west-1"));
+  EXPECT_TRUE(
+      world.access.authorise(ann, "trainyard:DescribeCampaign", "campaign/ann-1", "eu-west-1"));
+  EXPECT_FALSE(
+      world.access.authorise(ann, "trainyard:DescribeCampaign", "campaign/bob-1", "eu-west-1"));
   world.user("ann", kReadTrain);
   EXPECT_EQ(world.get("/data/train/part-0", ann), "200") << "given back";
 
@@ -87,8 +93,9 @@ TEST(CampaignRights, JobsCountForThePersonAndRolesMustBePassed) {
   world.role("mine", allow(R"("s3:*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
   world.role("bobs", allow(R"("s3:*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
   const auto ann = world.kept(world.user(
-      "ann", allow(R"("sagemaker:CreateTrainingJob","iam:PassRole")",
-                   R"("arn:aws:sagemaker:*:*:training-job/*","arn:aws:iam::123456789012:role/mine")")));
+      "ann",
+      allow(R"("sagemaker:CreateTrainingJob","iam:PassRole")",
+            R"("arn:aws:sagemaker:*:*:training-job/*","arn:aws:iam::123456789012:role/mine")")));
   const auto create = [&](const std::string& name, const std::string& role) {
     return world.json(
         "SageMaker.CreateTrainingJob",
@@ -166,10 +173,12 @@ TEST(CampaignRights, OfTheOwnerOutliveTheKeyButNotTheOwner) {
   const campaign::Principal before_records;
   for (const auto& one : {owner, before_records}) EXPECT_EQ(world.get("/bob/secret", one), "200");
   world.identities->remove_key("AKIAOWNER");
-  world.identities->put(policy::AccessKey{.id = "AKIANEW", .user = "owner", .secret = "x", .owner = true});
+  world.identities->put(
+      policy::AccessKey{.id = "AKIANEW", .user = "owner", .secret = "x", .owner = true});
   for (const auto& one : {owner, before_records}) EXPECT_EQ(world.get("/bob/secret", one), "200");
   world.identities->remove_key("AKIANEW");
-  world.identities->put(policy::AccessKey{.id = "AKIAEVE", .user = "eve", .secret = "x", .owner = true});
+  world.identities->put(
+      policy::AccessKey{.id = "AKIAEVE", .user = "eve", .secret = "x", .owner = true});
   expect_refused(world.get("/bob/secret", owner), "its owner's key was removed");
 }
 
@@ -180,26 +189,28 @@ TEST(CampaignRights, KeysAreSealedAndRecordsAreRead) {
   std::string bytes = *from_base64(forged.keys.session_token);
   bytes.replace(bytes.find("ann"), 3, "bob");
   forged.keys.session_token = to_base64(bytes);
-  EXPECT_NE(world.s3("GET", "/data/train/part-0", "", forged).body.find("<Code>InvalidToken</Code>"),
-            std::string::npos);
+  EXPECT_NE(
+      world.s3("GET", "/data/train/part-0", "", forged).body.find("<Code>InvalidToken</Code>"),
+      std::string::npos);
   Signing late = world.keys_for(ann);
   world.clock.at += DelegatedAccess::kKeysLifetime;
   EXPECT_NE(world.s3("GET", "/data/train/part-0", "", late).status, 200);
   EXPECT_EQ(world.get("/data/train/part-0", ann), "200") << "new keys";
 
-  const Delegation delegation{.kind = PrincipalKind::session,
-                              .name = "ann",
-                              .id = "AROA:work",
-                              .session = {.role_arn = "r", .session_name = "s", .policies = {"{\"a\"}"}},
-                              .invoked_by = kCampaignArn,
-                              .source_ip = "192.0.2.7",
-                              .secure = true};
+  const Delegation delegation{
+      .kind = PrincipalKind::session,
+      .name = "ann",
+      .id = "AROA:work",
+      .session = {.role_arn = "r", .session_name = "s", .policies = {"{\"a\"}"}},
+      .invoked_by = kCampaignArn,
+      .source_ip = "192.0.2.7",
+      .secure = true};
   const std::string text = *format_delegation(delegation);
   EXPECT_EQ(*format_delegation(*parse_delegation(text)), text);
-  for (const std::string wrong :
-       {"", "[]", "{}", R"({"kind":"god","name":"x"})", R"({"kind":"user"})",
-        R"({"kind":"session","name":"x"})", R"({"kind":"session","name":"x","session":{"role_arn":"r"}})",
-        R"({"kind":"user","name":7})"})
+  for (const std::string wrong : {"", "[]", "{}", R"({"kind":"god","name":"x"})",
+                                  R"({"kind":"user"})", R"({"kind":"session","name":"x"})",
+                                  R"({"kind":"session","name":"x","session":{"role_arn":"r"}})",
+                                  R"({"kind":"user","name":7})"})
     EXPECT_FALSE(parse_delegation(wrong)) << wrong;
   EXPECT_FALSE(parse_delegation(R"({"kind":"user","name":")" + std::string(3000, 'x') + "\"}"));
   EXPECT_FALSE(parse_delegation(std::string(kDelegationBytesMax + 1, ' ')));
@@ -234,7 +245,8 @@ class StartedCampaigns final : public campaign::Campaigns {
   Result<int64_t> change(const std::string&) override { return int64_t{0}; }
   void object_created(const std::string&, const std::string&) override {}
 
-  static constexpr const char* kDefinition = R"({"name":"ann-1","query":"SELECT 1","training_job":{}})";
+  static constexpr const char* kDefinition =
+      R"({"name":"ann-1","query":"SELECT 1","training_job":{}})";
 };
 
 TEST(CampaignRights, StartingOneTakesTheRightToStartThatOne) {
@@ -242,14 +254,15 @@ TEST(CampaignRights, StartingOneTakesTheRightToStartThatOne) {
   StartedCampaigns campaigns;
   world.services.campaigns = &campaigns;
   world.open();
-  const Signing ann = world.user(
-      "ann",
-      allow(R"("trainyard:CreateCampaign")", R"("arn:aws:trainyard:eu-west-1:123456789012:campaign/ann-*")"));
+  const Signing ann =
+      world.user("ann", allow(R"("trainyard:CreateCampaign")",
+                              R"("arn:aws:trainyard:eu-west-1:123456789012:campaign/ann-*")"));
   policy::User user = *world.identities->find_user("ann");
   user.inline_policies["list"] = document(allow(R"("trainyard:ListCampaigns")", R"("*")"));
   world.identities->put(user);
   const auto create = [&](const std::string& definition, const Signing& by) {
-    return world.json("Trainyard.CreateCampaign", Json{{"Definition", definition}}.dump(), "trainyard", by);
+    return world.json("Trainyard.CreateCampaign", Json{{"Definition", definition}}.dump(),
+                      "trainyard", by);
   };
   const auto made = create(StartedCampaigns::kDefinition, ann);
   ASSERT_EQ(made.status, 200) << made.body;
@@ -264,8 +277,9 @@ TEST(CampaignRights, StartingOneTakesTheRightToStartThatOne) {
                  "trainyard:CreateCampaign on resource: "
                  "arn:aws:trainyard:eu-west-1:123456789012:campaign/bob-1");
   expect_refused(create("no json", ann).body, "campaign/*");
-  expect_refused(world.json("Trainyard.QueryCatalogue", R"({"Statement":"SELECT 1"})", "trainyard", ann).body,
-                 "trainyard:QueryCatalogue");
+  expect_refused(
+      world.json("Trainyard.QueryCatalogue", R"({"Statement":"SELECT 1"})", "trainyard", ann).body,
+      "trainyard:QueryCatalogue");
   EXPECT_EQ(campaigns.started.size(), 1u);
   // A list shows no values of other users' jobs.
   const auto listed = world.json("Trainyard.ListCampaigns", "{}", "trainyard", ann);

@@ -1,4 +1,5 @@
-// Passes a request to its operation and back: route, authenticate, decode, check, authorise, call, encode, log.
+// Passes a request to its operation and back: route, authenticate, decode, check, authorise, call,
+// encode, log.
 #include <algorithm>
 #include <any>
 #include <map>
@@ -36,7 +37,8 @@ namespace {
 
 constexpr Duration kDeadline = 60s;  // botocore's read timeout
 constexpr size_t kRequestIdBytes = 16;
-constexpr Duration kPassedSessionLifetime = 15min;  // in a forwarded request: a request's maximum age
+// in a forwarded request: a request's maximum age
+constexpr Duration kPassedSessionLifetime = 15min;
 
 class Api final : public net::Handler {
  public:
@@ -53,14 +55,15 @@ class Api final : public net::Handler {
       constraints_.emplace(service, std::make_unique<Constraints>(*service));
   }
 
-  // Checks the head alone. No body is read, and no thread used, before the head has a known key and, if the head has the hash
-  // of the body, a valid signature.
+  // Checks the head alone. No body is read, and no thread used, before the head has a known key
+  // and, if the head has the hash of the body, a valid signature.
   Choice choose(const net::RequestHead& head) override {
     auto admitted = std::make_shared<Admitted>();
     admitted->route = match(table_, head);
     const shapes::Service* service = admitted->route.service;
     if (!service)
-      return refuse(head, admitted->route, unknown_operation(nullptr, admitted->route.operation_name));
+      return refuse(head, admitted->route,
+                    unknown_operation(nullptr, admitted->route.operation_name));
     if (service->name == "s3")
       if ((admitted->form = PostForm::of(head)))
         return {.intake = net::Intake::prefaced,
@@ -74,8 +77,9 @@ class Api final : public net::Handler {
                   signer->principal.name,
                   {}};
     if (choice.intake == net::Intake::streamed && !signer->verified)
-      return refuse(head, admitted->route,
-                    invalid_request("Missing required header for this request: x-amz-content-sha256"));
+      return refuse(
+          head, admitted->route,
+          invalid_request("Missing required header for this request: x-amz-content-sha256"));
     if (service->name == "s3") match_s3(table_, head, admitted->route);
     admitted->signer = std::move(*signer);
     choice.finding = std::move(admitted);
@@ -83,13 +87,17 @@ class Api final : public net::Handler {
   }
 
   // Reads the fields of a form up to its file, and checks their signature.
-  std::optional<Choice> preface(const net::RequestHead& head, std::string_view bytes, bool whole) override {
+  std::optional<Choice> preface(const net::RequestHead& head, std::string_view bytes,
+                                bool whole) override {
     Admitted& admitted = admitted_of(head);
-    const auto refused = [&](const Failure& failure) { return refuse(head, admitted.route, failure); };
+    const auto refused = [&](const Failure& failure) {
+      return refuse(head, admitted.route, failure);
+    };
     const auto fed = admitted.form->feed(bytes);
     if (!fed) return refused(fed.failure(*admitted.route.service));
     if (!*fed && !whole) return std::nullopt;
-    if (!*fed) return refused(invalid_argument("POST requires exactly one file upload per request."));
+    if (!*fed)
+      return refused(invalid_argument("POST requires exactly one file upload per request."));
     auto signer = admitted.form->check(authenticator_, head, services_.clock.now());
     if (!signer) return refused(signer.failure(*admitted.route.service));
     admitted.signer = std::move(*signer);
@@ -97,12 +105,14 @@ class Api final : public net::Handler {
   }
 
   void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
-    // Shared by the call and its answer, which may come from another thread. The answer is the last owner.
+    // Shared by the call and its answer, which may come from another thread. The answer is the last
+    // owner.
     const std::shared_ptr<net::Responder> to(std::move(responder));
     guarded(
         request,
         [&](Call& call, Signer& signer) {
-          run(call, signer, request.body, [to](net::Response response) { to->reply(std::move(response)); });
+          run(call, signer, request.body,
+              [to](net::Response response) { to->reply(std::move(response)); });
         },
         [&](net::Response response) { to->reply(std::move(response)); });
   }
@@ -110,7 +120,8 @@ class Api final : public net::Handler {
   void stream(net::Stream& stream) override {
     const auto reply = [&](net::Response response) {
       if (auto sent = send(stream, std::move(response)); !sent)
-        log(Level::debug, "api", "the client left before its answer", {{"why", sent.error().message}});
+        log(Level::debug, "api", "the client left before its answer",
+            {{"why", sent.error().message}});
     };
     guarded(
         stream.head(),
@@ -130,8 +141,10 @@ class Api final : public net::Handler {
     Match route;
     Context context;
     std::chrono::nanoseconds begun;
-    // ARNs for the audit log, known once the input is decoded. Shared with the call that answers later.
-    std::shared_ptr<std::vector<std::string>> resources = std::make_shared<std::vector<std::string>>();
+    // ARNs for the audit log, known once the input is decoded. Shared with the call that answers
+    // later.
+    std::shared_ptr<std::vector<std::string>> resources =
+        std::make_shared<std::vector<std::string>>();
     std::string host = {};  // of a shell
   };
   using Reply = std::function<void(net::Response)>;
@@ -152,8 +165,9 @@ class Api final : public net::Handler {
   // Requests that may block run on a thread of the pool.
   net::Intake intake_of(const Match& match, const std::string& region) const {
     if (match.shell || match.protocol == Protocol::rest_xml) return net::Intake::streamed;
-    return may_block(table_, match) || remotes_.is_for_another(match, region) ? net::Intake::blocking
-                                                                              : net::Intake::buffered;
+    return may_block(table_, match) || remotes_.is_for_another(match, region)
+               ? net::Intake::blocking
+               : net::Intake::buffered;
   }
 
   Call begin(const net::RequestHead& head, Match where) {
@@ -175,11 +189,13 @@ class Api final : public net::Handler {
     Call call = begin(head, std::move(admitted.route));
     try {
       work(call, admitted.signer);
-    } catch (const std::exception& fault) {  // from the standard or another library: our own faults abort
+    } catch (const std::exception&
+                 fault) {  // from the standard or another library: our own faults abort
       log(Level::error, "api", "an operation threw",
           {{"what", fault.what()}, {"request", call.context.request_id}});
-      reply(fail(call, failure_of(service_of(call),
-                                  internal("We encountered an internal error. Please try again."))));
+      reply(
+          fail(call, failure_of(service_of(call),
+                                internal("We encountered an internal error. Please try again."))));
     }
   }
 
@@ -201,12 +217,14 @@ class Api final : public net::Handler {
     accept(call, signer);
     auto order = read_shell_request(call.head.query());
     if (!order) return reply(fail(call, failure_of(service, order.error())));
-    const std::string arn = control::job_arn(settings_.account, {call.context.region, order->job.name});
+    const std::string arn =
+        control::job_arn(settings_.account, {call.context.region, order->job.name});
     call.resources->push_back(arn);
     call.host = domain::host_name(order->host);
     if (auto refused = authorizer_.check(call.context, service, "trainyard:Shell", arn))
       return reply(fail(call, *refused));
-    if (!services_.shells) return reply(fail(call, validation(service, "this server opens no shells")));
+    if (!services_.shells)
+      return reply(fail(call, validation(service, "this server opens no shells")));
     order->job.region = call.context.region;
     order->principal = call.context.principal.arn;
     order->peer = call.head.peer;
@@ -218,8 +236,10 @@ class Api final : public net::Handler {
       reply(fail(call, failure_of(service, carried.error())));
     Context then = call.context;
     then.now = services_.clock.now();
-    const auto lasted = std::chrono::floor<std::chrono::seconds>(services_.clock.monotonic() - opened);
-    audit_.append({then, service, kShellEnded, 200, "", *call.resources, request_id(), call.host, lasted});
+    const auto lasted =
+        std::chrono::floor<std::chrono::seconds>(services_.clock.monotonic() - opened);
+    audit_.append(
+        {then, service, kShellEnded, 200, "", *call.resources, request_id(), call.host, lasted});
   }
 
   // -- all services except S3, with the whole body
@@ -227,7 +247,8 @@ class Api final : public net::Handler {
   // `sent`: the body as it was signed. It is not parsed before its signature is verified.
   void run(Call& call, Signer& signer, const std::string& sent, const Reply& reply) {
     const shapes::Service& service = service_of(call);
-    if (auto failure = authenticator_.check_body(service, call.head, signer, sent, call.context.now))
+    if (auto failure =
+            authenticator_.check_body(service, call.head, signer, sent, call.context.now))
       return reply(fail(call, *failure));
     accept(call, signer);
     std::string unpacked;
@@ -275,35 +296,39 @@ class Api final : public net::Handler {
 
     // The head may be gone when the answer comes, so the answer has a call without one.
     static const net::RequestHead kNoHead;
-    auto later = std::make_shared<Call>(Call{kNoHead, call.route, call.context, call.begun, call.resources});
-    entry->call(call.context, decode, [this, later, reply](const void* output, const Failure* failure) {
-      reply(failure ? fail(*later, *failure) : succeed(*later, output));
-    });
+    auto later =
+        std::make_shared<Call>(Call{kNoHead, call.route, call.context, call.begun, call.resources});
+    entry->call(call.context, decode,
+                [this, later, reply](const void* output, const Failure* failure) {
+                  reply(failure ? fail(*later, *failure) : succeed(*later, output));
+                });
   }
 
   std::optional<Failure> decode_into(const Call& call, const Entry& entry, const std::string& body,
                                      const NameValues& parameters, void* input) {
     const shapes::OperationShape& shape = *entry.shape;
     if (!shape.input) return {};
-    const auto read = call.route.protocol == Protocol::query ? read_query(*shape.input, parameters, input)
-                      : call.route.protocol == Protocol::rest_json
-                          ? read_rest_json(shape, call.head, body, input)
-                          : read_json(*shape.input, body, input);
+    const auto read =
+        call.route.protocol == Protocol::query       ? read_query(*shape.input, parameters, input)
+        : call.route.protocol == Protocol::rest_json ? read_rest_json(shape, call.head, body, input)
+                                                     : read_json(*shape.input, body, input);
     if (!read) return unreadable_body(*shape.service, read.error().message);
     if (auto violations = constraints_.at(shape.service)->check(*shape.input, input))
       return validation(*shape.service, std::move(*violations));
     return {};
   }
 
-  static Result<void> read_rest_json(const shapes::OperationShape& shape, const net::RequestHead& head,
-                                     const std::string& body, void* input) {
+  static Result<void> read_rest_json(const shapes::OperationShape& shape,
+                                     const net::RequestHead& head, const std::string& body,
+                                     void* input) {
     const auto labels = TRY(read_labels(shape, head));
     const auto query = TRY(read_query_parameters(head.query()));
     TRY(read_rest(*shape.input, {labels, query, head.headers.fields(), ""}, input));
     return read_json(*shape.input, body, input);
   }
 
-  // Called only for requests with a valid signature, so that no client can use up the rate of another principal.
+  // Called only for requests with a valid signature, so that no client can use up the rate of
+  // another principal.
   bool is_throttled(const Call& call, const Entry& entry) {
     const bool admitted = limiter_.admit(call.context.principal.name, class_of(*entry.shape),
                                          settings_.rate_limits(), services_.clock.monotonic());
@@ -322,12 +347,12 @@ class Api final : public net::Handler {
     call.context.user_agent = call.head.headers.get("user-agent");
     if (call.context.principal.source_ip.empty()) return;
     call.context.source_ip = call.context.principal.source_ip;
-    call.context.secure =
-        call.context.principal.secure && (call.head.tls || call.context.principal.peer_key_id.empty());
+    call.context.secure = call.context.principal.secure &&
+                          (call.head.tls || call.context.principal.peer_key_id.empty());
   }
 
-  // Jobs, quotas and logs are stored by region, so an unconfigured region would begin with none. Buckets are not stored by
-  // region, and STS and IAM have none.
+  // Jobs, quotas and logs are stored by region, so an unconfigured region would begin with none.
+  // Buckets are not stored by region, and STS and IAM have none.
   std::optional<Failure> refuse_region(const Call& call) const {
     const std::string& region = call.context.region;
     if (settings_.regions.empty() || is_global(call.route.service) ||
@@ -337,9 +362,9 @@ class Api final : public net::Handler {
     std::string known;
     for (const auto& name : settings_.regions) known += (known.empty() ? "" : ", ") + name;
     for (const auto& [name, remote] : settings_.remote_regions) known += ", " + name;
-    return malformed_authentication(service_of(call), "Credential should be scoped to a valid region, not '" +
-                                                          region + "': this server's regions are " + known +
-                                                          ".");
+    return malformed_authentication(
+        service_of(call), "Credential should be scoped to a valid region, not '" + region +
+                              "': this server's regions are " + known + ".");
   }
 
   // A peer's request is not forwarded again, and gets no keys that would outlive it.
@@ -347,15 +372,16 @@ class Api final : public net::Handler {
     const Principal& principal = call.context.principal;
     const bool remote = remotes_.is_for_another(call.route, call.context.region);
     if (principal.peer_key_id.empty() || (!remote && !is_global(call.route.service))) return {};
-    return access_denied(service_of(call),
-                         "User: " + principal.arn + " is not authorized to make " +
-                             (remote ? "requests for the region " + call.context.region + ", a third server,"
-                                     : "requests of " + std::string(call.route.service->name)) +
-                             " through another server");
+    return access_denied(
+        service_of(call),
+        "User: " + principal.arn + " is not authorized to make " +
+            (remote ? "requests for the region " + call.context.region + ", a third server,"
+                    : "requests of " + std::string(call.route.service->name)) +
+            " through another server");
   }
 
-  // The value of kDelegationHeader: the principal on whose behalf a request is forwarded. "" for the owner, whose requests have
-  // the rights of the configured keys.
+  // The value of kDelegationHeader: the principal on whose behalf a request is forwarded. "" for
+  // the owner, whose requests have the rights of the configured keys.
   Result<std::string> on_behalf_of(const Call& call) const {
     if (call.context.principal.owner()) return std::string();
     Delegation delegation = delegation_of(call.context);
@@ -369,9 +395,10 @@ class Api final : public net::Handler {
   }
 
   net::Response succeed(const Call& call, const void* output) {
-    net::Response response = call.route.protocol == Protocol::query
-                                 ? query_reply(*call.route.operation, output, call.context.request_id)
-                                 : json_reply(*call.route.operation, output, call.context.request_id);
+    net::Response response =
+        call.route.protocol == Protocol::query
+            ? query_reply(*call.route.operation, output, call.context.request_id)
+            : json_reply(*call.route.operation, output, call.context.request_id);
     record(call, response.status, "");
     return response;
   }
@@ -422,14 +449,17 @@ class Api final : public net::Handler {
   void audit(const Call& call, int status, std::string_view code) {
     const std::string_view operation = name_of(call);
     if (!audit_.is_on() || operation.empty()) return;
-    audit_.append({call.context, *call.route.service, operation, status, code, *call.resources, request_id(),
-                   call.host});
+    audit_.append({call.context, *call.route.service, operation, status, code, *call.resources,
+                   request_id(), call.host});
   }
 
-  // -- S3, on a stream's thread: bodies are streamed, and choose() has verified the signature and found the operation
+  // -- S3, on a stream's thread: bodies are streamed, and choose() has verified the signature and
+  // found the operation
 
   void run_s3(Call& call, const Signer& signer, net::Stream& stream) {
-    const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
+    const auto reply = [&](const Failure& failure) {
+      finish_s3(call, stream, fail(call, failure), {});
+    };
     const shapes::Service& s3 = *call.route.service;
     accept(call, signer);
     if (call.route.failure) return reply(*call.route.failure);
@@ -445,8 +475,8 @@ class Api final : public net::Handler {
     if (!body) return reply(malformed_authentication(s3, body.error().message));
     if (!remote) return run_s3_here(call, stream, **body);
     Remotes::Streamed streamed;
-    const auto passed =
-        remotes_.pass_s3(stream, call.route.address, **body, call.context.region, *on_behalf, streamed);
+    const auto passed = remotes_.pass_s3(stream, call.route.address, **body, call.context.region,
+                                         *on_behalf, streamed);
     if (streamed.started) return record(call, streamed.status, passed ? "" : "broken off");
     reply((*body)->failure() ? *(*body)->failure() : failure_of(s3, passed.error()));
   }
@@ -462,16 +492,18 @@ class Api final : public net::Handler {
         return authorizer_.check(call.context, *entry.shape, input);
       });
     if (!remote) return {};
-    return access_denied(*call.route.service,
-                         "User: " + call.context.principal.arn + " is not authorized to perform " +
-                             std::string(entry.shape->name) + " in a region that is another server");
+    return access_denied(*call.route.service, "User: " + call.context.principal.arn +
+                                                  " is not authorized to perform " +
+                                                  std::string(entry.shape->name) +
+                                                  " in a region that is another server");
   }
 
   void run_s3_here(Call& call, net::Stream& stream, Body& body) {
     const shapes::Service& s3 = *call.route.service;
     const Entry& entry = *call.route.entry;
     const S3Address& address = call.route.address;
-    S3Exchange ends(call.head, *entry.shape, call.context.request_id, settings_.blank_interval, stream, body);
+    S3Exchange ends(call.head, *entry.shape, call.context.request_id, settings_.blank_interval,
+                    stream, body);
     const auto finish_with = [&](net::Response response, std::optional<uint64_t> content_length) {
       if (!ends.head_sent()) return finish_s3(call, stream, std::move(response), content_length);
       (void)!ends.write_rest(response.body);  // a disconnected client needs no answer
@@ -498,8 +530,9 @@ class Api final : public net::Handler {
       }
       if (auto failure = decode_s3(call, text, input, false)) return failure;
       note_resources(call, input);
-      return AccessTable::needs_body(*entry.shape) ? authorizer_.check(call.context, *entry.shape, input)
-                                                   : std::nullopt;
+      return AccessTable::needs_body(*entry.shape)
+                 ? authorizer_.check(call.context, *entry.shape, input)
+                 : std::nullopt;
     };
     if (entry.stream) {
       entry.stream(call.context, decode, ends, finish);
@@ -516,7 +549,9 @@ class Api final : public net::Handler {
     call.route.entry = table_.find(*call.route.operation);
     call.route.address = form.address();
     const Entry* entry = call.route.entry;
-    const auto reply = [&](const Failure& failure) { finish_s3(call, stream, fail(call, failure), {}); };
+    const auto reply = [&](const Failure& failure) {
+      finish_s3(call, stream, fail(call, failure), {});
+    };
     accept(call, signer);
     if (is_throttled(call, *entry)) return reply(throttled(*call.route.service));
     if (remotes_.is_for_another(call.route, call.context.region))
@@ -528,8 +563,8 @@ class Api final : public net::Handler {
       return authorizer_.check(call.context, *entry->shape, input);
     };
     const auto body = form.open_body(stream);
-    S3Exchange ends(call.head, *entry->shape, call.context.request_id, settings_.blank_interval, stream,
-                    *body);
+    S3Exchange ends(call.head, *entry->shape, call.context.request_id, settings_.blank_interval,
+                    stream, *body);
     entry->stream(call.context, decode, ends, [&](const void* output, const Failure* failure) {
       if (failure) return reply(body->failure() ? *body->failure() : *failure);
       const auto& put = *static_cast<const shapes::s3::PutObjectOutput*>(output);
@@ -540,7 +575,8 @@ class Api final : public net::Handler {
     });
   }
 
-  std::optional<Failure> decode_s3(const Call& call, const std::string& body, void* input, bool head_only) {
+  std::optional<Failure> decode_s3(const Call& call, const std::string& body, void* input,
+                                   bool head_only) {
     const shapes::OperationShape& operation = *call.route.operation;
     const S3Address& address = call.route.address;
     const shapes::Shape* shape = operation.input;
@@ -550,9 +586,10 @@ class Api final : public net::Handler {
         {{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body};
     if (auto read = read_rest(*shape, request, input); !read)
       return read.error().is(XmlFault::not_well_formed)
-                 ? unreadable_body(*operation.service,
-                                   "The XML you provided was not well-formed or did not validate against our "
-                                   "published schema")
+                 ? unreadable_body(
+                       *operation.service,
+                       "The XML you provided was not well-formed or did not validate against our "
+                       "published schema")
                  : invalid_argument(read.error().message);
     // S3 has specific errors for violated constraints, so only required members are checked here.
     for (const auto& member : shape->members)
@@ -567,16 +604,21 @@ class Api final : public net::Handler {
   void finish_s3(const Call& call, net::Stream& stream, net::Response response,
                  std::optional<uint64_t> content_length) {
     // The response to HEAD has the length that GET would send, and no body.
-    const bool head_only = call.head.method == "HEAD" || response.status == 304 || response.status == 204;
+    const bool head_only =
+        call.head.method == "HEAD" || response.status == 304 || response.status == 204;
     Result<void> sent;
     if (head_only)
       sent = stream.start(response.status, response.headers, content_length.value_or(0));
     else
       sent = send(stream, std::move(response));
-    if (!sent) log(Level::debug, "api", "the client left before its answer", {{"why", sent.error().message}});
+    if (!sent)
+      log(Level::debug, "api", "the client left before its answer",
+          {{"why", sent.error().message}});
   }
 
-  static Result<void> send(net::Stream& stream, net::Response response) { return stream.reply(response); }
+  static Result<void> send(net::Stream& stream, net::Response response) {
+    return stream.reply(response);
+  }
 
   const Settings settings_;
   const Services services_;

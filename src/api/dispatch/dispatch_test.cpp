@@ -1,4 +1,5 @@
-// Tests whole requests through the handler without sockets: routing, authentication, decoding, responses.
+// Tests whole requests through the handler without sockets: routing, authentication, decoding,
+// responses.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -39,8 +40,9 @@ TEST(Dispatch, CallerIdentityInTheQueryProtocol) {
   World world;
   const auto reply = world.form("Action=GetCallerIdentity&Version=2011-06-15");
   EXPECT_EQ(reply.status, 200) << reply.body;
-  EXPECT_NE(reply.body.find("<Arn>arn:aws:sts::123456789012:assumed-role/TrainyardOwner/owner</Arn>"),
-            std::string::npos)
+  EXPECT_NE(
+      reply.body.find("<Arn>arn:aws:sts::123456789012:assumed-role/TrainyardOwner/owner</Arn>"),
+      std::string::npos)
       << reply.body;
   EXPECT_NE(reply.body.find("<Account>123456789012</Account>"), std::string::npos);
   const std::string id(reply.headers.get("x-amzn-requestid"));
@@ -60,21 +62,25 @@ TEST(Dispatch, UnknownOperationsAre400InEveryProtocol) {
   EXPECT_EQ(reply.code(), "UnknownOperationException");
   reply = world.form("Action=AssumeUnicorn&Version=2011-06-15");
   EXPECT_EQ(reply.status, 400);
-  EXPECT_NE(reply.body.find("<Code>UnknownOperationException</Code>"), std::string::npos) << reply.body;
+  EXPECT_NE(reply.body.find("<Code>UnknownOperationException</Code>"), std::string::npos)
+      << reply.body;
   reply = world.form("Action=Nothing", "unicorns");
   EXPECT_EQ(reply.status, 400);
   reply = *world.send(signed_request("GET", "/bucket?acl", {}, "", "s3", world.clock.at));
   EXPECT_EQ(reply.status, 501);
   EXPECT_NE(reply.body.find("<Code>NotImplemented</Code>"), std::string::npos) << reply.body;
-  reply = *world.send(signed_request("POST", "/service/GraniteServiceVersion20100801/operation/ListMetrics",
-                                     {{"smithy-protocol", "rpc-v2-cbor"}}, "", "monitoring", world.clock.at));
+  reply = *world.send(
+      signed_request("POST", "/service/GraniteServiceVersion20100801/operation/ListMetrics",
+                     {{"smithy-protocol", "rpc-v2-cbor"}}, "", "monitoring", world.clock.at));
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.code(), "UnknownOperationException");
 }
 
 TEST(Authentication, EachFaultInItsServicesWords) {
   World world;
-  const auto json_code = [&](net::Request request) { return world.send(std::move(request))->code(); };
+  const auto json_code = [&](net::Request request) {
+    return world.send(std::move(request))->code();
+  };
   const auto describe = [&](const Signing& by, Instant at) {
     return signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.DescribeTrainingJob"}},
                           R"({"TrainingJobName":"a"})", "sagemaker", at, by);
@@ -94,17 +100,19 @@ TEST(Authentication, EachFaultInItsServicesWords) {
   request.headers.set("Authorization", "");
   EXPECT_EQ(json_code(std::move(request)), "MissingAuthenticationTokenException");
   // The signature is for another service.
-  EXPECT_EQ(json_code(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.ListTrainingJobs"}}, "{}",
-                                     "logs", world.clock.at)),
+  EXPECT_EQ(json_code(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.ListTrainingJobs"}},
+                                     "{}", "logs", world.clock.at)),
             "IncompleteSignatureException");
 
   const auto s3_code = [&](const Signing& by, Instant at) {
     const std::string body = world.send(signed_request("GET", "/", {}, "", "s3", at, by))->body;
     const auto begin = body.find("<Code>");
-    return begin == std::string::npos ? body : body.substr(begin + 6, body.find("</Code>") - begin - 6);
+    return begin == std::string::npos ? body
+                                      : body.substr(begin + 6, body.find("</Code>") - begin - 6);
   };
   EXPECT_EQ(s3_code({{"AKIAOTHER", "x", ""}, "eu-west-1"}, world.clock.at), "InvalidAccessKeyId");
-  EXPECT_EQ(s3_code({{"AKIAOWNER", "x", ""}, "eu-west-1"}, world.clock.at), "SignatureDoesNotMatch");
+  EXPECT_EQ(s3_code({{"AKIAOWNER", "x", ""}, "eu-west-1"}, world.clock.at),
+            "SignatureDoesNotMatch");
   EXPECT_EQ(s3_code({}, world.clock.at - 16min), "RequestTimeTooSkewed");
   net::Request anonymous;
   anonymous.method = "GET";
@@ -114,7 +122,8 @@ TEST(Authentication, EachFaultInItsServicesWords) {
 
 TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
   World world;
-  const auto own = [&](const std::string& method, const std::string& target, const std::string& body) {
+  const auto own = [&](const std::string& method, const std::string& target,
+                       const std::string& body) {
     return *world.send(signed_request(method, target, {}, body, "s3", world.clock.at));
   };
   ASSERT_EQ(own("PUT", "/bucket", "").status, 200);
@@ -123,20 +132,21 @@ TEST(Authentication, APresignedPutCopiesNothingThatItsSignerDidNotName) {
   const auto presigned = [&](signing::HeaderList headers, const std::string& body) {
     net::Request request;
     request.method = "PUT";
-    request.target = signing::presign("PUT", "/bucket/upload", "127.0.0.1:4566", keys, {"eu-west-1", "s3"},
-                                      world.clock.at, 60s);
+    request.target = signing::presign("PUT", "/bucket/upload", "127.0.0.1:4566", keys,
+                                      {"eu-west-1", "s3"}, world.clock.at, 60s);
     request.headers.add("Host", "127.0.0.1:4566");
     for (auto& [name, value] : headers) request.headers.add(name, value);
     request.body = body;
     return *world.send(std::move(request));
   };
-  for (const char* name : {"x-amz-copy-source", "X-Amz-Copy-Source", "x-amz-acl", "x-amz-meta-owner"}) {
+  for (const char* name :
+       {"x-amz-copy-source", "X-Amz-Copy-Source", "x-amz-acl", "x-amz-meta-owner"}) {
     const auto reply = presigned({{name, "/bucket/secret"}}, "");
     EXPECT_EQ(reply.status, 403) << reply.body;
-    EXPECT_NE(reply.body.find(
-                  "<Code>AccessDenied</Code><Message>There were headers present in the request which were "
-                  "not signed</Message><HeadersNotSigned>" +
-                  to_lower(name) + "</HeadersNotSigned>"),
+    EXPECT_NE(reply.body.find("<Code>AccessDenied</Code><Message>There were headers present in the "
+                              "request which were "
+                              "not signed</Message><HeadersNotSigned>" +
+                              to_lower(name) + "</HeadersNotSigned>"),
               std::string::npos)
         << reply.body;
     EXPECT_EQ(own("GET", "/bucket/upload", "").status, 404);
@@ -176,13 +186,14 @@ TEST(Authentication, AClientThatStatesNoHashSignsTheBodys) {
 
 TEST(TemporaryKeys, CarryTheirRoleUntilTheyExpire) {
   World world;
-  const auto keys =
-      issue_keys(world.settings.temporary_key_secret,
-                 {"arn:aws:iam::123456789012:role/path/Train", "mnist-1"}, world.clock.at, 1h, world.random);
+  const auto keys = issue_keys(world.settings.temporary_key_secret,
+                               {"arn:aws:iam::123456789012:role/path/Train", "mnist-1"},
+                               world.clock.at, 1h, world.random);
   Signing role{{keys.access_key_id, keys.secret_access_key, keys.session_token}, "us-east-1"};
   auto reply = world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", role);
   EXPECT_EQ(reply.status, 200) << reply.body;
-  EXPECT_NE(reply.body.find("arn:aws:sts::123456789012:assumed-role/Train/mnist-1"), std::string::npos)
+  EXPECT_NE(reply.body.find("arn:aws:sts::123456789012:assumed-role/Train/mnist-1"),
+            std::string::npos)
       << reply.body;
   world.clock.at += 1h;
   reply = world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", role);
@@ -199,23 +210,26 @@ TEST(TrainingJobs, CreateThenDescribe) {
   World world;
   auto reply = world.json("SageMaker.CreateTrainingJob", create_body("mnist-1"));
   ASSERT_EQ(reply.status, 200) << reply.body;
-  EXPECT_EQ(reply.json()["TrainingJobArn"], "arn:aws:sagemaker:eu-west-1:123456789012:training-job/mnist-1");
+  EXPECT_EQ(reply.json()["TrainingJobArn"],
+            "arn:aws:sagemaker:eu-west-1:123456789012:training-job/mnist-1");
   reply = world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})");
   ASSERT_EQ(reply.status, 200) << reply.body;
   const Json job = reply.json();
   EXPECT_EQ(job["TrainingJobStatus"], "InProgress");
   EXPECT_EQ(job["SecondaryStatus"], "Starting");
-  EXPECT_EQ(job["OutputDataConfig"],
-            Json({{"KmsKeyId", ""}, {"S3OutputPath", "s3://models/"}, {"CompressionType", "GZIP"}}));
+  EXPECT_EQ(
+      job["OutputDataConfig"],
+      Json({{"KmsKeyId", ""}, {"S3OutputPath", "s3://models/"}, {"CompressionType", "GZIP"}}));
   EXPECT_EQ(job["ModelArtifacts"]["S3ModelArtifacts"], "s3://models/mnist-1/output/model.tar.gz");
   EXPECT_EQ(job["HyperParameters"], Json::object());
   EXPECT_EQ(job["CreationTime"], 1795167900);
   EXPECT_EQ(job["SecondaryStatusTransitions"][0]["StatusMessage"], "Starting the training job.");
-  EXPECT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("mnist-1")).code(), "ResourceInUse");
+  EXPECT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("mnist-1")).code(),
+            "ResourceInUse");
   // Names are unique per region only.
   EXPECT_EQ(world
-                .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker",
-                      {{"AKIAOWNER", "owner-secret", ""}, "us-east-1"})
+                .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})",
+                      "sagemaker", {{"AKIAOWNER", "owner-secret", ""}, "us-east-1"})
                 .message(),
             "Requested resource not found.");
 }
@@ -223,8 +237,9 @@ TEST(TrainingJobs, CreateThenDescribe) {
 TEST(TrainingJobs, CreateMayAnswerLater) {
   World world;
   world.control.hold = true;
-  auto reply = world.send(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.CreateTrainingJob"}},
-                                         create_body("later"), "sagemaker", world.clock.at));
+  auto reply =
+      world.send(signed_request("POST", "/", {{"X-Amz-Target", "SageMaker.CreateTrainingJob"}},
+                                create_body("later"), "sagemaker", world.clock.at));
   EXPECT_FALSE(reply->answered);
   ASSERT_EQ(world.control.held.size(), 1u);
   world.control.held[0]();
@@ -241,7 +256,8 @@ TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
     return reply.message();
   };
   const auto with = [&](const std::string& more) { return message(create_body("job", more)); };
-  // A member added at the end replaces the request's own: the last duplicate in a JSON object counts.
+  // A member added at the end replaces the request's own: the last duplicate in a JSON object
+  // counts.
   const std::pair<std::string, std::string> table[] = {
       {R"(,"CheckpointConfig":{"S3Uri":"b/c"})", "checkpointConfig.s3Uri"},
       {R"(,"EnableManagedSpotTraining":true)", "Invalid MaxWaitTimeInSeconds. It must be present"},
@@ -251,7 +267,8 @@ TEST(TrainingJobs, WhatIsNotDoneYetIsRefusedInWords) {
        "MaxRuntimeInSeconds must be at most 2419200"},
       {R"(,"StoppingCondition":{"MaxPendingTimeInSeconds":60})", "maxPendingTimeInSeconds"},
       {R"(,"RetryStrategy":{"MaximumRetryAttempts":31})", "maximumRetryAttempts"},
-      {R"(,"OutputDataConfig":{"S3OutputPath":"s3://b","KmsKeyId":"k"})", "OutputDataConfig.KmsKeyId is not"},
+      {R"(,"OutputDataConfig":{"S3OutputPath":"s3://b","KmsKeyId":"k"})",
+       "OutputDataConfig.KmsKeyId is not"},
       {R"(,"ResourceConfig":{"InstanceType":"ml.m5.large","InstanceCount":1,"KeepAlivePeriodInSeconds":60},
            "EnableManagedSpotTraining":true,"StoppingCondition":{"MaxRuntimeInSeconds":5,"MaxWaitTimeInSeconds":5})",
        "KeepAlivePeriodInSeconds is not"},
@@ -288,7 +305,8 @@ TEST(TrainingJobs, WhatIsHarmlessIsKeptAndEchoed) {
       R"("ProfilerConfig":{"S3OutputPath":"s3://b/p","DisableProfiler":false},"ExperimentConfig":{"TrialName":"t"},)"
       R"("InputDataConfig":[{"ChannelName":"train","DataSource":{"S3DataSource":{"S3DataType":"S3Prefix","S3Uri":"s3://b/t"}}}])";
   ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("job", more)).status, 200);
-  const Json job = world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"job"})").json();
+  const Json job =
+      world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"job"})").json();
   EXPECT_EQ(job["VpcConfig"]["Subnets"][0], "subnet-1");
   EXPECT_EQ(job["DebugHookConfig"]["S3OutputPath"], "s3://b/d");
   EXPECT_EQ(job["ExperimentConfig"]["TrialName"], "t");
@@ -328,7 +346,8 @@ TEST(TrainingJobs, SpotRetriesAndWarmPoolsAreAsked) {
   EXPECT_FALSE(world.control.interruptions.at(1).notice);
   EXPECT_EQ(interrupt(R"(,"HostName":"algo-0")").code(), "ValidationException");
   EXPECT_EQ(
-      world.json("Trainyard.InterruptTrainingJob", R"({"TrainingJobName":"none"})", "trainyard").message(),
+      world.json("Trainyard.InterruptTrainingJob", R"({"TrainingJobName":"none"})", "trainyard")
+          .message(),
       "Requested resource not found.");
 
   const auto update = [&](const std::string& more) {
@@ -354,8 +373,9 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
   const auto describe = [&] {
     return world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"job"})").json();
   };
-  EXPECT_EQ(describe()["SecondaryStatusTransitions"][0]["StatusMessage"],
-            "Starting the training job. waiting for 2 CPUs, which other holds. each host was halved");
+  EXPECT_EQ(
+      describe()["SecondaryStatusTransitions"][0]["StatusMessage"],
+      "Starting the training job. waiting for 2 CPUs, which other holds. each host was halved");
   EXPECT_FALSE(describe().contains("FinalMetricDataList"));
 
   const Instant start = world.clock.at;
@@ -366,7 +386,8 @@ TEST(TrainingJobs, DescribeTellsTimesReasonsAndLastMetrics) {
   job = std::make_shared<domain::Job>(*job);
   job->state = domain::JobState::failed;
   job->transitions.back().end = start + 1s;
-  job->transitions.push_back({domain::Phase::failed, "Training job failed", start + 5s, start + 5s});
+  job->transitions.push_back(
+      {domain::Phase::failed, "Training job failed", start + 5s, start + 5s});
   job->failure_reason = "AlgorithmError: out of ideas, exit code: 3";
   job->training_start = start;
   job->training_end = start + 4500ms;
@@ -420,22 +441,28 @@ TEST(TrainingJobs, ListPassesEveryFilterOn) {
 
 TEST(TrainingJobs, Tags) {
   World world;
-  const std::string arn =
-      world.json("SageMaker.CreateTrainingJob", create_body("job", R"(,"Tags":[{"Key":"team","Value":"a"}])"))
-          .json()["TrainingJobArn"];
+  const std::string arn = world
+                              .json("SageMaker.CreateTrainingJob",
+                                    create_body("job", R"(,"Tags":[{"Key":"team","Value":"a"}])"))
+                              .json()["TrainingJobArn"];
   const auto call = [&](const std::string& operation, const std::string& more) {
-    return world.json("SageMaker." + operation, R"({"ResourceArn":")" + arn + "\"" + more + "}").json();
+    return world.json("SageMaker." + operation, R"({"ResourceArn":")" + arn + "\"" + more + "}")
+        .json();
   };
-  EXPECT_EQ(call("AddTags", R"(,"Tags":[{"Key":"team","Value":"b"},{"Key":"x","Value":""}])")["Tags"].size(),
-            2u);
+  EXPECT_EQ(
+      call("AddTags", R"(,"Tags":[{"Key":"team","Value":"b"},{"Key":"x","Value":""}])")["Tags"]
+          .size(),
+      2u);
   call("DeleteTags", R"(,"TagKeys":["team"])");
   EXPECT_EQ(call("ListTags", "")["Tags"], Json::parse(R"([{"Key":"x","Value":""}])"));
-  EXPECT_EQ(call("AddTags", R"(,"Tags":[{"Key":"aws:x","Value":""}])")["__type"], "ValidationException");
-  EXPECT_EQ(world
-                .json("SageMaker.ListTags",
-                      R"({"ResourceArn":"arn:aws:sagemaker:eu-west-1:123456789012:training-job/none"})")
-                .message(),
-            "Requested resource not found.");
+  EXPECT_EQ(call("AddTags", R"(,"Tags":[{"Key":"aws:x","Value":""}])")["__type"],
+            "ValidationException");
+  EXPECT_EQ(
+      world
+          .json("SageMaker.ListTags",
+                R"({"ResourceArn":"arn:aws:sagemaker:eu-west-1:123456789012:training-job/none"})")
+          .message(),
+      "Requested resource not found.");
   EXPECT_EQ(world
                 .json("SageMaker.ListTags",
                       R"({"ResourceArn":"arn:aws:sagemaker:eu-west-1:123456789012:model/none"})")
@@ -457,35 +484,43 @@ TEST(TrainingJobs, AllViolationsInOneMessage) {
               text.find("validation errors detected: ") == 3)
       << text;
   for (const std::string_view part :
-       {"Value '-bad-' at 'trainingJobName' failed to satisfy constraint: Member must satisfy regular "
+       {"Value '-bad-' at 'trainingJobName' failed to satisfy constraint: Member must satisfy "
+        "regular "
         "expression pattern: ",
-        "Value 'x' at 'roleArn' failed to satisfy constraint: Member must have length greater than or equal "
+        "Value 'x' at 'roleArn' failed to satisfy constraint: Member must have length greater than "
+        "or equal "
         "to 20",
-        "Value null at 'outputDataConfig.s3OutputPath' failed to satisfy constraint: Member must not be null",
-        "Value 'Fast' at 'algorithmSpecification.trainingInputMode' failed to satisfy constraint: Member "
+        "Value null at 'outputDataConfig.s3OutputPath' failed to satisfy constraint: Member must "
+        "not be null",
+        "Value 'Fast' at 'algorithmSpecification.trainingInputMode' failed to satisfy constraint: "
+        "Member "
         "must satisfy enum value set: [",
         "Value 'a b' at 'inputDataConfig.1.member.channelName' failed to satisfy constraint: ",
-        "at 'hyperParameters' failed to satisfy constraint: Map value must satisfy constraint: [Member must "
+        "at 'hyperParameters' failed to satisfy constraint: Map value must satisfy constraint: "
+        "[Member must "
         "have length less than or equal to 2500"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
 TEST(TrainingJobs, OneViolation) {
   World world;
-  EXPECT_EQ(world.json("SageMaker.DescribeTrainingJob", "{}").message(),
-            "1 validation error detected: Value null at 'trainingJobName' failed to satisfy constraint: "
-            "Member must not be null");
+  EXPECT_EQ(
+      world.json("SageMaker.DescribeTrainingJob", "{}").message(),
+      "1 validation error detected: Value null at 'trainingJobName' failed to satisfy constraint: "
+      "Member must not be null");
 }
 
 TEST(Bodies, WhatIsNoJsonIsASerializationException) {
   World world;
   for (const std::string body :
        {"{", "[1]", R"({"TrainingJobName":5})", R"({"TrainingJobName":{}})", "\xff\xfe", "nul",
-        R"({"MaxResults":"1"})", R"({"CreationTimeAfter":true})", R"({"CreationTimeAfter":1e300})"}) {
+        R"({"MaxResults":"1"})", R"({"CreationTimeAfter":true})",
+        R"({"CreationTimeAfter":1e300})"}) {
     const auto reply = world.json("SageMaker.ListTrainingJobs", body);
     const bool named = body.find("TrainingJobName") != std::string::npos;
     if (named) {
-      EXPECT_EQ(world.json("SageMaker.DescribeTrainingJob", body).code(), "SerializationException") << body;
+      EXPECT_EQ(world.json("SageMaker.DescribeTrainingJob", body).code(), "SerializationException")
+          << body;
     } else {
       EXPECT_EQ(reply.code(), "SerializationException") << body;
       EXPECT_EQ(reply.status, 400);
@@ -498,13 +533,15 @@ TEST(Bodies, WhatIsNoJsonIsASerializationException) {
 TEST(Log, TheRequestIdStandsInTheServersLine) {
   World world;
   std::vector<std::string> lines;
-  set_log([&](Level, std::string_view line) { lines.emplace_back(line); }, world.clock, Level::info);
+  set_log([&](Level, std::string_view line) { lines.emplace_back(line); }, world.clock,
+          Level::info);
   const auto reply = world.json("SageMaker.ListTrainingJobs", "{}");
   static in_memory::SetClock later;  // static, since the log keeps the clock after this test
   set_log({}, later, Level::warning);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_NE(lines[0].find("api: ListTrainingJobs"), std::string::npos) << lines[0];
-  EXPECT_NE(lines[0].find("request=" + std::string(reply.headers.get("x-amzn-requestid"))), std::string::npos)
+  EXPECT_NE(lines[0].find("request=" + std::string(reply.headers.get("x-amzn-requestid"))),
+            std::string::npos)
       << lines[0];
   EXPECT_NE(lines[0].find("region=eu-west-1"), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find("status=200"), std::string::npos) << lines[0];

@@ -1,4 +1,5 @@
-// Tests decisions by a request's head, before its body: rejection, intake, rates; and the counts of requests.
+// Tests decisions by a request's head, before its body: rejection, intake, rates; and the counts of
+// requests.
 #include <gtest/gtest.h>
 
 #include "dispatch/api.hpp"
@@ -37,8 +38,8 @@ struct Front : testing::Test {
   std::unique_ptr<net::Handler> api = make();
 
   net::Request json(const std::string& operation, const Signing& by = {}) {
-    return signed_request("POST", "/", {{"X-Amz-Target", "SageMaker." + operation}}, "{}", "sagemaker",
-                          clock.at, by);
+    return signed_request("POST", "/", {{"X-Amz-Target", "SageMaker." + operation}}, "{}",
+                          "sagemaker", clock.at, by);
   }
   net::Request without(net::Request request, std::string_view name) {
     net::Headers kept;
@@ -68,7 +69,8 @@ TEST_F(Front, RefusesByTheHeadAlone) {
       << "the head says the hash of the body";
 }
 
-// Clients usually sign the hash of the body without sending it, so only the body shows that the signature is wrong.
+// Clients usually sign the hash of the body without sending it, so only the body shows that the
+// signature is wrong.
 TEST_F(Front, AWrongSignatureWithoutAHashIsRefusedWithTheBody) {
   const signing::Keys wrong{"AKIAOWNER", "wrong", ""};
   auto request = without(json("ListTrainingJobs", {wrong, "eu-west-1"}), "x-amz-content-sha256");
@@ -81,10 +83,10 @@ TEST_F(Front, AWrongSignatureWithoutAHashIsRefusedWithTheBody) {
 TEST_F(Front, NothingIsUnpackedBeforeItsSignatureIsRight) {
   // The body is not gzip. Only a client with a valid signature gets an error about it.
   const auto packed = [&](const Signing& by) {
-    return send(*api,
-                signed_request("POST", "/",
-                               {{"X-Amz-Target", "SageMaker.ListTrainingJobs"}, {"Content-Encoding", "gzip"}},
-                               "no gzip", "sagemaker", clock.at, by))
+    return send(*api, signed_request("POST", "/",
+                                     {{"X-Amz-Target", "SageMaker.ListTrainingJobs"},
+                                      {"Content-Encoding", "gzip"}},
+                                     "no gzip", "sagemaker", clock.at, by))
         ->status;
   };
   EXPECT_EQ(packed({}), 400);
@@ -104,7 +106,8 @@ TEST_F(Front, AsymmetricSignaturesNameARegionOfThisServer) {
     const auto choice = api->choose(request);
     ASSERT_TRUE(choice.refusal);
     EXPECT_EQ(choice.refusal->status, 400);
-    EXPECT_NE(choice.refusal->body.find("'*' does not include a region of this server"), std::string::npos)
+    EXPECT_NE(choice.refusal->body.find("'*' does not include a region of this server"),
+              std::string::npos)
         << choice.refusal->body;
   }
 }
@@ -127,7 +130,8 @@ TEST_F(Front, APrincipalPastItsRateIsThrottledInItsProtocolsForm) {
   EXPECT_NE(reply->body.find("Rate exceeded"), std::string::npos);
   EXPECT_EQ(send(*api, json("ListTrainingJobs", bob))->status, 200) << "the rate of another user";
   // Requests with a wrong signature do not count towards the principal's rate.
-  for (int i = 0; i < 5; i++) send(*api, json("ListTrainingJobs", {{"AKIABOB", "wrong", ""}, "eu-west-1"}));
+  for (int i = 0; i < 5; i++)
+    send(*api, json("ListTrainingJobs", {{"AKIABOB", "wrong", ""}, "eu-west-1"}));
   EXPECT_EQ(send(*api, json("ListTrainingJobs", bob))->status, 200);
 
   for (int i = 0; i < 2; i++) EXPECT_EQ(send(*api, object("GET"))->status, 404);
@@ -136,7 +140,8 @@ TEST_F(Front, APrincipalPastItsRateIsThrottledInItsProtocolsForm) {
   EXPECT_NE(reply->body.find("<Code>SlowDown</Code>"), std::string::npos) << reply->body;
 
   const auto describe = [&] {
-    return send(*api, signed_request("POST", "/v1/describejobqueues", {}, "{}", "batch", clock.at, bob));
+    return send(*api,
+                signed_request("POST", "/v1/describejobqueues", {}, "{}", "batch", clock.at, bob));
   };
   reply = describe();
   for (int i = 0; i < 3 && reply->status != 429; i++) reply = describe();
@@ -145,7 +150,8 @@ TEST_F(Front, APrincipalPastItsRateIsThrottledInItsProtocolsForm) {
 
   PrometheusText text;
   statistics.write(text);
-  EXPECT_NE(text.text().find("trainyard_requests_throttled_total 3\n"), std::string::npos) << text.text();
+  EXPECT_NE(text.text().find("trainyard_requests_throttled_total 3\n"), std::string::npos)
+      << text.text();
 }
 
 TEST_F(Front, CountsRequestsByOperationAndStatus) {
@@ -156,10 +162,12 @@ TEST_F(Front, CountsRequestsByOperationAndStatus) {
   PrometheusText text;
   statistics.write(text);
   for (const char* line :
-       {"trainyard_requests_total{service=\"sagemaker\",operation=\"ListTrainingJobs\",status=\"200\"} 2\n",
+       {"trainyard_requests_total{service=\"sagemaker\",operation=\"ListTrainingJobs\",status="
+        "\"200\"} 2\n",
         "trainyard_requests_total{service=\"s3\",operation=\"GetObject\",status=\"404\"} 1\n",
         "trainyard_requests_total{service=\"unknown\",operation=\"unknown\",status=\"403\"} 1\n",
-        "trainyard_request_seconds_count{service=\"sagemaker\",operation=\"ListTrainingJobs\"} 2\n"})
+        "trainyard_request_seconds_count{service=\"sagemaker\",operation=\"ListTrainingJobs\"} "
+        "2\n"})
     EXPECT_NE(text.text().find(line), std::string::npos) << line << text.text();
 }
 

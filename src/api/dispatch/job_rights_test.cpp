@@ -1,5 +1,5 @@
-// Tests whole requests of principals other than the owner: what a job's own keys may do and may not, sessions that expire
-// with their attempt, users and roles with policies.
+// Tests whole requests of principals other than the owner: what a job's own keys may do and may
+// not, sessions that expire with their attempt, users and roles with policies.
 #include <gtest/gtest.h>
 
 #include "auth/access_table.hpp"
@@ -25,7 +25,8 @@ std::string create_body(const std::string& name, const std::string& role = kTrai
          R"("StoppingCondition":{"MaxRuntimeInSeconds":600}})";
 }
 
-std::string text_between(const std::string& text, const std::string& begin, const std::string& end) {
+std::string text_between(const std::string& text, const std::string& begin,
+                         const std::string& end) {
   const auto at = text.find(begin);
   if (at == std::string::npos) return "";
   const auto from = at + begin.size();
@@ -33,7 +34,8 @@ std::string text_between(const std::string& text, const std::string& begin, cons
 }
 
 Signing credentials(const in_memory::Reply& reply) {
-  return {{text_between(reply.body, "<AccessKeyId>", "<"), text_between(reply.body, "<SecretAccessKey>", "<"),
+  return {{text_between(reply.body, "<AccessKeyId>", "<"),
+           text_between(reply.body, "<SecretAccessKey>", "<"),
            text_between(reply.body, "<SessionToken>", "<")},
           "eu-west-1"};
 }
@@ -65,14 +67,19 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
   EXPECT_EQ(world.s3("DELETE", "/models/mnist-1/output/a", "", job).status, 204);
   EXPECT_EQ(world.s3("PUT", "/models/checkpoints/mnist-1/step-1", "step", job).status, 200);
   EXPECT_EQ(world.s3("GET", "/models/checkpoints/mnist-1/step-1", "", job).body, "step");
-  EXPECT_EQ(world.s3("GET", "/models?list-type=2&prefix=checkpoints/mnist-1/", "", job).status, 200);
+  EXPECT_EQ(world.s3("GET", "/models?list-type=2&prefix=checkpoints/mnist-1/", "", job).status,
+            200);
   EXPECT_EQ(world.s3("POST", "/models/mnist-1/output/big?uploads", "", job).status, 200);
-  EXPECT_EQ(world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker", job)
+  EXPECT_EQ(world
+                .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})",
+                      "sagemaker", job)
                 .code(),
             "")
       << "it may describe itself";
-  const std::string stream = R"("logGroupName":"/aws/sagemaker/TrainingJobs","logStreamName":"mnist-1/mine")";
-  EXPECT_EQ(world.json("Logs_20140328.CreateLogStream", "{" + stream + "}", "logs", job).status, 200);
+  const std::string stream =
+      R"("logGroupName":"/aws/sagemaker/TrainingJobs","logStreamName":"mnist-1/mine")";
+  EXPECT_EQ(world.json("Logs_20140328.CreateLogStream", "{" + stream + "}", "logs", job).status,
+            200);
   EXPECT_EQ(world
                 .json("Logs_20140328.PutLogEvents",
                       "{" + stream + R"(,"logEvents":[{"timestamp":)" +
@@ -80,14 +87,15 @@ TEST(JobKeys, ReachTheJobsOwnChannelsOutputsLogsAndMetrics) {
                       "logs", job)
                 .status,
             200);
-  EXPECT_EQ(
-      world
-          .form("Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1.MetricName=loss&"
-                "MetricData.member.1.Value=1&MetricData.member.1.Dimensions.member.1.Name=TrainingJobName&"
-                "MetricData.member.1.Dimensions.member.1.Value=mnist-1",
-                "monitoring", job)
-          .status,
-      200);
+  EXPECT_EQ(world
+                .form("Action=PutMetricData&Version=2010-08-01&Namespace=mine&MetricData.member.1."
+                      "MetricName=loss&"
+                      "MetricData.member.1.Value=1&MetricData.member.1.Dimensions.member.1.Name="
+                      "TrainingJobName&"
+                      "MetricData.member.1.Dimensions.member.1.Value=mnist-1",
+                      "monitoring", job)
+                .status,
+            200);
   EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", job).status, 200);
 }
 
@@ -98,7 +106,8 @@ struct JobKeysAreRefused : ::testing::Test {
   World world;
   const Signing job = world.keys_of("mnist-1");
 
-  static void expect(const in_memory::Reply& reply, const std::string& action, const std::string& resource) {
+  static void expect(const in_memory::Reply& reply, const std::string& action,
+                     const std::string& resource) {
     const std::string text =
         "User: arn:aws:sts::123456789012:assumed-role/trainer/SageMaker-j17a1 is not authorized to "
         "perform: " +
@@ -127,7 +136,12 @@ TEST_F(JobKeysAreRefused, ObjectsOfOthers) {
       {"GET", "/models/rival/output/model.tar.gz", "s3:GetObject",
        "arn:aws:s3:::models/rival/output/model.tar.gz"},
       {"PUT", "/data/train/part-0", "s3:PutObject", "arn:aws:s3:::data/train/part-0", {}, "x"},
-      {"PUT", "/models/mnist-10/output/x", "s3:PutObject", "arn:aws:s3:::models/mnist-10/output/x", {}, "x"},
+      {"PUT",
+       "/models/mnist-10/output/x",
+       "s3:PutObject",
+       "arn:aws:s3:::models/mnist-10/output/x",
+       {},
+       "x"},
       {"DELETE", "/bob/secret", "s3:DeleteObject", "arn:aws:s3:::bob/secret"},
       {"POST",
        "/bob?delete",
@@ -168,13 +182,14 @@ TEST_F(JobKeysAreRefused, JobsOfOthers) {
   const auto sagemaker = [&](const std::string& operation, const std::string& body) {
     return world.json("SageMaker." + operation, body, "sagemaker", job);
   };
-  expect(sagemaker("CreateTrainingJob", create_body("mine")), "sagemaker:CreateTrainingJob", kJobs + "mine");
-  expect(sagemaker("DescribeTrainingJob", R"({"TrainingJobName":"rival"})"), "sagemaker:DescribeTrainingJob",
-         kJobs + "rival");
-  expect(sagemaker("DescribeTrainingJob", R"({"TrainingJobName":"never"})"), "sagemaker:DescribeTrainingJob",
-         kJobs + "never");
-  expect(sagemaker("StopTrainingJob", R"({"TrainingJobName":"mnist-1"})"), "sagemaker:StopTrainingJob",
-         kJobs + "mnist-1");
+  expect(sagemaker("CreateTrainingJob", create_body("mine")), "sagemaker:CreateTrainingJob",
+         kJobs + "mine");
+  expect(sagemaker("DescribeTrainingJob", R"({"TrainingJobName":"rival"})"),
+         "sagemaker:DescribeTrainingJob", kJobs + "rival");
+  expect(sagemaker("DescribeTrainingJob", R"({"TrainingJobName":"never"})"),
+         "sagemaker:DescribeTrainingJob", kJobs + "never");
+  expect(sagemaker("StopTrainingJob", R"({"TrainingJobName":"mnist-1"})"),
+         "sagemaker:StopTrainingJob", kJobs + "mnist-1");
   expect(sagemaker("ListTrainingJobs", "{}"), "sagemaker:ListTrainingJobs", "*");
   expect(sagemaker("ListTags", R"({"ResourceArn":")" + kJobs + R"(rival"})"), "sagemaker:ListTags",
          kJobs + "rival");
@@ -198,8 +213,8 @@ TEST_F(JobKeysAreRefused, LogsOfOthers) {
   expect(logs("FilterLogEvents", R"(,"logStreamNames":["mnist-1/algo-1-1","rival/algo-1-1"])"),
          "logs:FilterLogEvents", group + "rival/algo-1-1");
   expect(logs("DescribeLogStreams", ""), "logs:DescribeLogStreams", group);
-  expect(logs("DescribeLogStreams", R"(,"logStreamNamePrefix":"mnist-1")"), "logs:DescribeLogStreams",
-         group + "mnist-1");
+  expect(logs("DescribeLogStreams", R"(,"logStreamNamePrefix":"mnist-1")"),
+         "logs:DescribeLogStreams", group + "mnist-1");
 }
 
 TEST_F(JobKeysAreRefused, MetricsOfOthers) {
@@ -218,20 +233,21 @@ TEST_F(JobKeysAreRefused, EverythingElse) {
          "arn:aws:batch:eu-west-1:123456789012:job/x");
   expect(world.batch("submitjob", R"({"jobName":"a","jobQueue":"q","jobDefinition":"d"})", job),
          "batch:SubmitJob", "arn:aws:batch:eu-west-1:123456789012:job-definition/d");
-  expect(world.form(assume("admin"), "sts", job), "sts:AssumeRole", "arn:aws:iam::123456789012:role/admin");
+  expect(world.form(assume("admin"), "sts", job), "sts:AssumeRole",
+         "arn:aws:iam::123456789012:role/admin");
   expect(world.form(assume("trainer"), "sts", job), "sts:AssumeRole", kTrainer);
   expect(world.form(assume("TrainyardOwner"), "sts", job), "sts:AssumeRole",
          "arn:aws:iam::123456789012:role/TrainyardOwner");
   const auto own = [&](const std::string& operation, const std::string& body) {
     return world.json("Trainyard." + operation, body, "trainyard", job);
   };
-  expect(own("InterruptTrainingJob", R"({"TrainingJobName":"rival"})"), "trainyard:InterruptTrainingJob",
-         kJobs + "rival");
+  expect(own("InterruptTrainingJob", R"({"TrainingJobName":"rival"})"),
+         "trainyard:InterruptTrainingJob", kJobs + "rival");
   expect(own("ListJobs", "{}"), "trainyard:ListJobs", "*");
   expect(own("GetCostReport", R"({"GroupBy":"user"})"), "trainyard:GetCostReport", "*");
   expect(own("DescribeRegion", "{}"), "trainyard:DescribeRegion", "*");
-  const auto shell = *world.send(
-      signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "", "trainyard", world.clock.at, job));
+  const auto shell = *world.send(signed_request("GET", "/trainyard/shell?job=rival&host=0", {}, "",
+                                                "trainyard", world.clock.at, job));
   expect(shell, "trainyard:Shell", kJobs + "rival");
 }
 
@@ -239,7 +255,9 @@ TEST(JobKeys, EndWithTheirAttempt) {
   World world;
   const Signing keys = world.keys_of("mnist-1");
   const auto code = [&] {
-    return world.json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker", keys)
+    return world
+        .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker",
+              keys)
         .code();
   };
   EXPECT_EQ(code(), "");
@@ -263,8 +281,9 @@ TEST(JobKeys, AreNoLongerLivedByAnotherRole) {
   world.role("deploy", allow(R"("s3:GetObject")", R"("arn:aws:s3:::bob/*")"),
              R"({"AWS":"arn:aws:iam::123456789012:role/trainer"})");
   const Signing job = world.keys_of("mnist-1");
-  EXPECT_NE(world.form(assume("deploy", "&DurationSeconds=3601"), "sts", job).body.find("role chaining"),
-            std::string::npos);
+  EXPECT_NE(
+      world.form(assume("deploy", "&DurationSeconds=3601"), "sts", job).body.find("role chaining"),
+      std::string::npos);
   const Signing chained = credentials(world.form(assume("deploy"), "sts", job));
   EXPECT_EQ(world.s3("GET", "/bob/secret", "", chained).body, "bytes");
   EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", chained).status, 403)
@@ -278,7 +297,8 @@ TEST(JobKeys, AreNoLongerLivedByAnotherRole) {
 
 TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
   World world;
-  const Signing ana = world.user("ana", allow(R"("sts:AssumeRole","sts:SetSourceIdentity")", R"("*")"));
+  const Signing ana =
+      world.user("ana", allow(R"("sts:AssumeRole","sts:SetSourceIdentity")", R"("*")"));
   const std::string everybody = R"({"AWS":"123456789012"})";
   world.role("one", allow(R"("*")", R"("*")"), everybody);
   policy::Role one = *world.identities->find_role("one");
@@ -291,7 +311,8 @@ TEST(Sessions, KeepTheirPersonAndSourceIdentityAndCanBeRevoked) {
   const Signing second = credentials(world.form(assume("one"), "sts", first));
   ASSERT_EQ(world
                 .json("SageMaker.CreateTrainingJob",
-                      create_body("by-session", "arn:aws:iam::123456789012:role/one"), "sagemaker", second)
+                      create_body("by-session", "arn:aws:iam::123456789012:role/one"), "sagemaker",
+                      second)
                 .status,
             400)
       << "the role does not trust SageMaker";
@@ -321,8 +342,9 @@ TEST(Sessions, MayDoLessThanTheirRole) {
   ASSERT_EQ(assumed.status, 200) << assumed.body;
   const Signing session = credentials(assumed);
   EXPECT_EQ(world.s3("GET", "/data/train/part-0", "", session).status, 200);
-  EXPECT_NE(world.s3("GET", "/bob/secret", "", session).body.find("because no session policy allows"),
-            std::string::npos);
+  EXPECT_NE(
+      world.s3("GET", "/bob/secret", "", session).body.find("because no session policy allows"),
+      std::string::npos);
   EXPECT_NE(world.form(assume("one", "&Policy=%7B%7D"), "sts").body.find("MalformedPolicyDocument"),
             std::string::npos);
 }
@@ -337,9 +359,11 @@ TEST(Users, DoWhatTheirPoliciesSay) {
   EXPECT_EQ(world.s3("GET", "/bob/secret", "", ana).status, 403);
   const auto create = [&](const std::string& role) {
     return world.json("SageMaker.CreateTrainingJob",
-                      create_body("by-ana", "arn:aws:iam::123456789012:role/" + role), "sagemaker", ana);
+                      create_body("by-ana", "arn:aws:iam::123456789012:role/" + role), "sagemaker",
+                      ana);
   };
-  // An undefined role may read what the request names, so the job's creator must be allowed to read it.
+  // An undefined role may read what the request names, so the job's creator must be allowed to read
+  // it.
   EXPECT_NE(create("trainer").message().find("s3:GetObject on resource: arn:aws:s3:::bob/*"),
             std::string::npos);
   EXPECT_NE(create("TrainyardOwner").message().find("iam:PassRole"), std::string::npos);
@@ -363,12 +387,14 @@ TEST(Users, PassOnlyTheRolesThatTheyMay) {
        "Condition":{"StringEquals":{"iam:PassedToService":"sagemaker.amazonaws.com"}}}]})");
   const auto create = [&](const std::string& name, const std::string& role) {
     return world.json("SageMaker.CreateTrainingJob",
-                      create_body(name, "arn:aws:iam::123456789012:role/" + role), "sagemaker", ana);
+                      create_body(name, "arn:aws:iam::123456789012:role/" + role), "sagemaker",
+                      ana);
   };
   EXPECT_EQ(create("a", "team-reader").status, 200);
-  EXPECT_NE(
-      create("b", "admin").message().find("iam:PassRole on resource: arn:aws:iam::123456789012:role/admin"),
-      std::string::npos);
+  EXPECT_NE(create("b", "admin")
+                .message()
+                .find("iam:PassRole on resource: arn:aws:iam::123456789012:role/admin"),
+            std::string::npos);
   // The path of a defined role counts, not the one in the request.
   world.role("admin", allow(R"("*")", R"("*")"), R"({"Service":"sagemaker.amazonaws.com"})");
   EXPECT_NE(create("c", "team-x/admin")
@@ -381,7 +407,9 @@ TEST(OpenRoles, GiveTheOldBehaviourBack) {
   World world(true);
   const Signing job = world.keys_of("mnist-1");
   EXPECT_EQ(world.s3("GET", "/bob/secret", "", job).body, "bytes");
-  ASSERT_EQ(world.json("SageMaker.CreateTrainingJob", create_body("child"), "sagemaker", job).status, 200);
+  ASSERT_EQ(
+      world.json("SageMaker.CreateTrainingJob", create_body("child"), "sagemaker", job).status,
+      200);
   EXPECT_EQ(world.control.jobs.at({"eu-west-1", "child"})->spec.principal, "ana")
       << "it counts for the person who submitted the first job";
   EXPECT_EQ(world.form(assume("other"), "sts", job).status, 200);
@@ -389,7 +417,8 @@ TEST(OpenRoles, GiveTheOldBehaviourBack) {
   domain::Job over = world.job("mnist-1", 17);
   over.state = domain::JobState::stopped;
   world.keep(over);
-  EXPECT_EQ(world.s3("GET", "/bob/secret", "", job).status, 400) << "they end with the attempt all the same";
+  EXPECT_EQ(world.s3("GET", "/bob/secret", "", job).status, 400)
+      << "they end with the attempt all the same";
 }
 
 TEST(Presigned, UrlsHaveTheSignersRights) {
@@ -398,8 +427,8 @@ TEST(Presigned, UrlsHaveTheSignersRights) {
   const auto get = [&](const std::string& target) {
     net::Request request;
     request.method = "GET";
-    request.target =
-        signing::presign("GET", target, "127.0.0.1:4566", job.keys, {"eu-west-1", "s3"}, world.clock.at, 60s);
+    request.target = signing::presign("GET", target, "127.0.0.1:4566", job.keys,
+                                      {"eu-west-1", "s3"}, world.clock.at, 60s);
     request.headers.add("Host", "127.0.0.1:4566");
     return *world.send(std::move(request));
   };
@@ -412,10 +441,11 @@ TEST(Regions, ThatTheConfigurationDoesNotHaveAreRefused) {
   Signing elsewhere;
   elsewhere.region = "mars-1";
   const auto reply = world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", elsewhere);
-  EXPECT_EQ(
-      reply.message(),
-      "Credential should be scoped to a valid region, not 'mars-1': this server's regions are eu-west-1.");
-  EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", elsewhere).status, 200);
+  EXPECT_EQ(reply.message(),
+            "Credential should be scoped to a valid region, not 'mars-1': this server's regions "
+            "are eu-west-1.");
+  EXPECT_EQ(world.form("Action=GetCallerIdentity&Version=2011-06-15", "sts", elsewhere).status,
+            200);
 }
 
 TEST(JobPolicy, NamesAreLiteral) {

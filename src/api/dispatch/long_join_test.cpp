@@ -1,4 +1,5 @@
-// Tests CompleteMultipartUpload on a slow disk: the client is kept connected, and its retry finds the same join.
+// Tests CompleteMultipartUpload on a slow disk: the client is kept connected, and its retry finds
+// the same join.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -58,7 +59,8 @@ class WatchedStream final : public net::Stream {
     taken_ += count;
     return count;
   }
-  Result<void> start(int status, const net::Headers& headers, std::optional<uint64_t> length) override {
+  Result<void> start(int status, const net::Headers& headers,
+                     std::optional<uint64_t> length) override {
     const MutexLock lock(mutex_);
     EXPECT_EQ(status_, 0);
     status_ = status;
@@ -78,7 +80,9 @@ class WatchedStream final : public net::Stream {
     TRY(start(response.status, response.headers, response.body.size()));
     return write(response.body);
   }
-  Result<std::unique_ptr<net::Upgraded>> upgrade(std::string_view) override { return invalid("never"); }
+  Result<std::unique_ptr<net::Upgraded>> upgrade(std::string_view) override {
+    return invalid("never");
+  }
 
   void wait_for_writes(int count) {
     MutexLock lock(mutex_);
@@ -131,11 +135,11 @@ struct World {
   }
 
   std::unique_ptr<WatchedStream> complete() {
-    net::Request request =
-        in_memory::signed_request("POST", "/data/big?uploadId=" + upload, {},
-                                  "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>" + etag +
-                                      "</ETag></Part></CompleteMultipartUpload>",
-                                  "s3", clock.at);
+    net::Request request = in_memory::signed_request(
+        "POST", "/data/big?uploadId=" + upload, {},
+        "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>" + etag +
+            "</ETag></Part></CompleteMultipartUpload>",
+        "s3", clock.at);
     request.content_length = request.body.size();
     auto choice = api->choose(request);
     EXPECT_FALSE(choice.refusal);
@@ -165,7 +169,8 @@ TEST(LongJoin, BlanksUntilTheResultAndARetryFindsTheSameJoin) {
     const std::string declaration = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n ";
     EXPECT_TRUE(stream->body().starts_with(declaration)) << stream->body();
     const size_t begin = stream->body().find_first_not_of(' ', declaration.size());
-    EXPECT_TRUE(stream->body().substr(begin).starts_with("<CompleteMultipartUploadResult")) << stream->body();
+    EXPECT_TRUE(stream->body().substr(begin).starts_with("<CompleteMultipartUploadResult"))
+        << stream->body();
     EXPECT_NE(stream->body().find("-1&quot;</ETag>"), std::string::npos) << stream->body();
   }
   EXPECT_EQ(world.disk.joins(), 1);

@@ -20,9 +20,9 @@ const Entry* entry_of(const OperationTable& table, const Match& match) {
 Match match(const OperationTable& table, const net::RequestHead& head) {
   Match match;
   match.shell = is_shell_request(head);
-  static_cast<Route&>(match) = match.shell
-                                   ? Route{Protocol::json, &shapes::trainyard::kService, nullptr, "Shell"}
-                                   : route(all_services(), head);
+  static_cast<Route&>(match) =
+      match.shell ? Route{Protocol::json, &shapes::trainyard::kService, nullptr, "Shell"}
+                  : route(all_services(), head);
   match.entry = entry_of(table, match);
   return match;
 }
@@ -30,8 +30,8 @@ Match match(const OperationTable& table, const net::RequestHead& head) {
 void match_s3(const OperationTable& table, const net::RequestHead& head, Match& match) {
   auto address = read_s3_address(head);
   if (!address) {
-    match.failure =
-        s3_failure(400, "InvalidURI", "Couldn't parse the specified URI: " + address.error().message);
+    match.failure = s3_failure(400, "InvalidURI",
+                               "Couldn't parse the specified URI: " + address.error().message);
     return;
   }
   match.address = *std::move(address);

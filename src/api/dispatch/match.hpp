@@ -1,4 +1,5 @@
-// Match is the operation that a request names, found once: its route, and its entry in the table of operations.
+// Match is the operation that a request names, found once: its route, and its entry in the table of
+// operations.
 //
 // Threads: pure functions. Private to this module.
 #pragma once
@@ -23,7 +24,8 @@ struct Match : Route {
 // Finds all but S3's operations by the head of a request.
 Match match(const OperationTable& table, const net::RequestHead& head);
 
-// Finds the operation of an S3 request. Separate, since it takes longer: call it once the signature is verified.
+// Finds the operation of an S3 request. Separate, since it takes longer: call it once the signature
+// is verified.
 void match_s3(const OperationTable& table, const net::RequestHead& head, Match& match);
 
 // Finds the operation of a request in the query protocol by its name, from the body.

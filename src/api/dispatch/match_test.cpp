@@ -32,8 +32,8 @@ net::RequestHead head(const std::string& method, const std::string& target,
   net::RequestHead head;
   head.method = method;
   head.target = target;
-  head.headers.add("Authorization", "AWS4-HMAC-SHA256 Credential=AKID/20261120/eu-west-1/" + service +
-                                        "/aws4_request, SignedHeaders=host, Signature=0");
+  head.headers.add("Authorization", "AWS4-HMAC-SHA256 Credential=AKID/20261120/eu-west-1/" +
+                                        service + "/aws4_request, SignedHeaders=host, Signature=0");
   return head;
 }
 

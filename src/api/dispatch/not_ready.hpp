@@ -1,4 +1,5 @@
-// Responds to a request while the server is not ready: 503 in the form of the request's protocol, upon which clients retry.
+// Responds to a request while the server is not ready: 503 in the form of the request's protocol,
+// upon which clients retry.
 //
 // Threads: pure function.
 #pragma once

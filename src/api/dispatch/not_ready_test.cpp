@@ -10,8 +10,9 @@ namespace {
 
 net::Response answer(const std::string& service, signing::HeaderList headers,
                      const std::string& method = "POST", const std::string& target = "/") {
-  return not_ready(in_memory::signed_request(method, target, std::move(headers), "", service, Instant{}),
-                   "id-1");
+  return not_ready(
+      in_memory::signed_request(method, target, std::move(headers), "", service, Instant{}),
+      "id-1");
 }
 
 TEST(NotReady, Is503InEachProtocolsOwnForm) {

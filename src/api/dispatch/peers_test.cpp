@@ -1,5 +1,5 @@
-// Tests requests that another server makes on behalf of principals of this server: which servers may make them, for which
-// principals, and with which rights.
+// Tests requests that another server makes on behalf of principals of this server: which servers
+// may make them, for which principals, and with which rights.
 #include "auth/delegation.hpp"
 #include "base/text.hpp"
 #include "dispatch/testing/tenants.hpp"
@@ -37,7 +37,10 @@ struct World : TestTenants {
     return header(*format_delegation(delegation));
   }
   static Delegation ann() {
-    return {.kind = PrincipalKind::user, .name = "ann", .id = "AIDAOFTHEOTHER", .source_ip = "198.51.100.9"};
+    return {.kind = PrincipalKind::user,
+            .name = "ann",
+            .id = "AIDAOFTHEOTHER",
+            .source_ip = "198.51.100.9"};
   }
   Delegation session(const std::string& role) const {
     return {.kind = PrincipalKind::session,
@@ -66,20 +69,24 @@ TEST(Peers, APrincipalHasTheRightsThatItHasHere) {
   World world;
   EXPECT_EQ(world.get("/data/train/part-0", World::header(World::ann()), world.peer), "200");
   // Neither the rights of the peer's own user nor any others apply.
-  for (const char* path : {"/models/rival/output/model.tar.gz", "/bob/secret", "/data/other/secret"})
-    expect_refused(world.get(path, World::header(World::ann()), world.peer),
-                   "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: s3:GetObject on "
-                   "resource: arn:aws:s3:::" +
-                       std::string(path).substr(1));
+  for (const char* path :
+       {"/models/rival/output/model.tar.gz", "/bob/secret", "/data/other/secret"})
+    expect_refused(
+        world.get(path, World::header(World::ann()), world.peer),
+        "User: arn:aws:iam::123456789012:user/ann is not authorized to perform: s3:GetObject on "
+        "resource: arn:aws:s3:::" +
+            std::string(path).substr(1));
   EXPECT_EQ(world.get("/models/rival/output/model.tar.gz", {}, world.peer), "200") << "its own";
 
-  EXPECT_EQ(world.get("/data/train/part-0", World::header(world.session("runner")), world.peer), "200");
+  EXPECT_EQ(world.get("/data/train/part-0", World::header(world.session("runner")), world.peer),
+            "200");
   expect_refused(world.get("/bob/secret", World::header(world.session("runner")), world.peer),
                  "User: arn:aws:sts::123456789012:assumed-role/runner/work is not authorized");
   Delegation limited = world.session("runner");
   limited.session.limited = true;
   limited.session.policies = {allow(R"("s3:GetObject")", R"("arn:aws:s3:::data/train/other")")};
-  expect_refused(world.get("/data/train/part-0", World::header(limited), world.peer), "session policy");
+  expect_refused(world.get("/data/train/part-0", World::header(limited), world.peer),
+                 "session policy");
 }
 
 struct Attack {
@@ -111,9 +118,12 @@ TEST(Peers, WhatIsRefused) {
   const Attack attacks[] = {
       {"a user who is no peer", bob, World::header(World::ann()),
        "user/bob is not authorized to make requests"},
-      {"the owner who is no peer", world.owner, World::header(World::ann()), "on behalf of other principals"},
-      {"a session of the peer's user", assumed, World::header(World::ann()), "on behalf of other principals"},
-      {"an owner", world.peer, World::header(Delegation{PrincipalKind::owner, "owner", "x"}), "of owners"},
+      {"the owner who is no peer", world.owner, World::header(World::ann()),
+       "on behalf of other principals"},
+      {"a session of the peer's user", assumed, World::header(World::ann()),
+       "on behalf of other principals"},
+      {"an owner", world.peer, World::header(Delegation{PrincipalKind::owner, "owner", "x"}),
+       "of owners"},
       {"the owner's name as a user's", world.peer, named("owner"), "of the user owner"},
       {"a user that the peer may not act for", world.peer, named("bob"), "of the user bob"},
       {"a user that is not here", world.peer, named("nobody"), "of the user nobody"},
@@ -133,10 +143,14 @@ TEST(Peers, WhatIsRefused) {
        }),
        "of the role trainer"},
       {"a session that has expired", world.peer,
-       changed([&](Delegation& out) { out.session.expires = world.clock.at; }), "the session has expired"},
+       changed([&](Delegation& out) { out.session.expires = world.clock.at; }),
+       "the session has expired"},
       {"through a third server", world.peer, World::header(chained), "through one server only"},
       {"bytes", world.peer, World::header("bytes"), "on behalf of other principals"},
-      {"no base64", world.peer, {{std::string(kDelegationHeader), "?!"}}, "on behalf of other principals"},
+      {"no base64",
+       world.peer,
+       {{std::string(kDelegationHeader), "?!"}},
+       "on behalf of other principals"},
       {"two headers",
        world.peer,
        {World::header(World::ann())[0], World::header(world.session("runner"))[0]},
@@ -144,25 +158,29 @@ TEST(Peers, WhatIsRefused) {
   for (const Attack& attack : attacks) {
     SCOPED_TRACE(attack.about);
     expect_refused(world.get("/data/train/part-0", attack.headers, attack.by), attack.text);
-    const auto reply = world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", attack.by, attack.headers);
+    const auto reply =
+        world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", attack.by, attack.headers);
     EXPECT_EQ(reply.code(), "AccessDeniedException") << reply.body;
   }
 }
 
 TEST(Peers, TheHeaderMustBeSignedAndTheRequestsHashInItsHead) {
   World world;
-  auto request = signed_request("GET", "/data/train/part-0", {}, "", "s3", world.clock.at, world.peer);
+  auto request =
+      signed_request("GET", "/data/train/part-0", {}, "", "s3", world.clock.at, world.peer);
   request.headers.add(std::string(kDelegationHeader), to_base64(*format_delegation(World::ann())));
   const auto reply = *world.send(std::move(request));
   EXPECT_EQ(reply.status, 403);
-  EXPECT_NE(reply.body.find("<HeadersNotSigned>" + std::string(kDelegationHeader)), std::string::npos)
+  EXPECT_NE(reply.body.find("<HeadersNotSigned>" + std::string(kDelegationHeader)),
+            std::string::npos)
       << reply.body;
   net::Request presigned;
   presigned.method = "GET";
-  presigned.target = signing::presign("GET", "/data/train/part-0", "127.0.0.1:4566", world.peer.keys,
-                                      {"eu-west-1", "s3"}, world.clock.at, 60s);
+  presigned.target = signing::presign("GET", "/data/train/part-0", "127.0.0.1:4566",
+                                      world.peer.keys, {"eu-west-1", "s3"}, world.clock.at, 60s);
   presigned.headers.add("Host", "127.0.0.1:4566");
-  presigned.headers.add(std::string(kDelegationHeader), to_base64(*format_delegation(World::ann())));
+  presigned.headers.add(std::string(kDelegationHeader),
+                        to_base64(*format_delegation(World::ann())));
   EXPECT_EQ(world.send(std::move(presigned))->status, 403);
 }
 
@@ -172,14 +190,17 @@ TEST(Peers, GetNoKeysAndReachNoThirdServer) {
   policy::User ann = *world.identities->find_user("ann");
   ann.inline_policies["own"] = document(allow(R"("*")", R"("*")"));
   world.identities->put(ann);
-  for (const std::string form : {"Action=AssumeRole&Version=2011-06-15&RoleSessionName=x&RoleArn=arn%3Aaws%"
-                                 "3Aiam%3A%3A123456789012%3Arole%2Frunner",
-                                 "Action=GetCallerIdentity&Version=2011-06-15"})
+  for (const std::string form :
+       {"Action=AssumeRole&Version=2011-06-15&RoleSessionName=x&RoleArn=arn%3Aaws%"
+        "3Aiam%3A%3A123456789012%3Arole%2Frunner",
+        "Action=GetCallerIdentity&Version=2011-06-15"})
     expect_refused(world.form(form, "sts", world.peer, headers).body,
                    "requests of sts through another server");
-  expect_refused(
-      world.form("Action=CreateAccessKey&Version=2010-05-08&UserName=ann", "iam", world.peer, headers).body,
-      "requests of iam through another server");
+  expect_refused(world
+                     .form("Action=CreateAccessKey&Version=2010-05-08&UserName=ann", "iam",
+                           world.peer, headers)
+                     .body,
+                 "requests of iam through another server");
   Signing there = world.peer;
   there.region = "ap-south-1";
   expect_refused(world.json("SageMaker.ListTrainingJobs", "{}", "sagemaker", there, headers).body,
@@ -191,12 +212,12 @@ TEST(Peers, GetNoKeysAndReachNoThirdServer) {
 TEST(Peers, TheAuditLogShowsBoth) {
   World world;
   EXPECT_EQ(world
-                .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})", "sagemaker",
-                      world.peer, World::header(world.session("runner")))
+                .json("SageMaker.DescribeTrainingJob", R"({"TrainingJobName":"mnist-1"})",
+                      "sagemaker", world.peer, World::header(world.session("runner")))
                 .code(),
             "AccessDeniedException");
-  const auto found =
-      world.json("com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents", "{}", "cloudtrail");
+  const auto found = world.json(
+      "com.amazonaws.cloudtrail.v20131101.CloudTrail_20131101.LookupEvents", "{}", "cloudtrail");
   const Json answer = found.json();
   for (const Json& one : answer.at("Events")) {
     if (one.at("EventName") != "DescribeTrainingJob") continue;
@@ -214,13 +235,15 @@ TEST(Peers, TheAuditLogShowsBoth) {
 TEST(Peers, TheClientsAddressIsTheOneThatItCameFrom) {
   World world;
   policy::User ann = *world.identities->find_user("ann");
-  ann.inline_policies["own"] = document(allow(
-      R"("s3:GetObject")", R"("*")", R"(,"Condition":{"IpAddress":{"aws:SourceIp":"198.51.100.0/24"}})"));
+  ann.inline_policies["own"] =
+      document(allow(R"("s3:GetObject")", R"("*")",
+                     R"(,"Condition":{"IpAddress":{"aws:SourceIp":"198.51.100.0/24"}})"));
   world.identities->put(ann);
   EXPECT_EQ(world.get("/data/train/part-0", World::header(World::ann()), world.peer), "200");
   Delegation elsewhere = World::ann();
   elsewhere.source_ip = "203.0.113.1";
-  expect_refused(world.get("/data/train/part-0", World::header(elsewhere), world.peer), "s3:GetObject");
+  expect_refused(world.get("/data/train/part-0", World::header(elsewhere), world.peer),
+                 "s3:GetObject");
 }
 
 }  // namespace

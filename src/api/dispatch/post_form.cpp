@@ -18,15 +18,17 @@ const shapes::Service& s3_service() { return shapes::s3::kService; }
 
 Failure refused(std::string message) { return s3_failure(403, "AccessDenied", std::move(message)); }
 
-// Returns whether a field is a header of a PUT. Others (key, policy, the signature's fields) do not describe the object.
+// Returns whether a field is a header of a PUT. Others (key, policy, the signature's fields) do not
+// describe the object.
 bool is_header(std::string_view field) {
-  constexpr std::string_view kPlain[] = {"cache-control",    "content-disposition", "content-encoding",
-                                         "content-language", "content-type",        "expires"};
+  constexpr std::string_view kPlain[] = {"cache-control",    "content-disposition",
+                                         "content-encoding", "content-language",
+                                         "content-type",     "expires"};
   if (std::find(std::begin(kPlain), std::end(kPlain), field) != std::end(kPlain)) return true;
   constexpr std::string_view kOfSignature[] = {"x-amz-algorithm", "x-amz-credential", "x-amz-date",
                                                "x-amz-security-token", "x-amz-signature"};
-  return field.starts_with("x-amz-") &&
-         std::find(std::begin(kOfSignature), std::end(kOfSignature), field) == std::end(kOfSignature);
+  return field.starts_with("x-amz-") && std::find(std::begin(kOfSignature), std::end(kOfSignature),
+                                                  field) == std::end(kOfSignature);
 }
 
 std::string expand_file_name(std::string_view key, std::string_view name) {
@@ -63,8 +65,9 @@ class PostForm::FileBody final : public Body {
       if (form_.reader_.finished()) return end();
       const size_t count = TRY(stream_.read({framed_.data(), framed_.size()}));
       if (count == 0)
-        return fail(s3_failure(400, "IncompleteBody",
-                               "The request body terminated unexpectedly: the form ends within its file."));
+        return fail(
+            s3_failure(400, "IncompleteBody",
+                       "The request body terminated unexpectedly: the form ends within its file."));
       if (auto fed = form_.reader_.feed({framed_.data(), count}, form_.file_); !fed)
         return fail(s3_failure(400, "MalformedPOSTRequest", fed.error().message));
     }
@@ -80,7 +83,8 @@ class PostForm::FileBody final : public Body {
   const std::optional<Failure>& failure() const override { return failure_; }
 
  private:
-  // Only the fields before the file and the boundary after it are not the file's, so Content-Length bounds the file's size.
+  // Only the fields before the file and the boundary after it are not the file's, so Content-Length
+  // bounds the file's size.
   bool announced_too_large() const {
     const uint64_t announced = stream_.head().content_length.value_or(0);
     const uint64_t around = kFormPrefaceBytesMax + kFormPartHeadBytesMax;
@@ -123,7 +127,8 @@ std::unique_ptr<PostForm> PostForm::of(const net::RequestHead& head) {
   const auto claim = signing::read_claim(head.target, head.headers.fields());
   if (!claim || *claim) return nullptr;
   const auto address = read_s3_address(head);
-  if (!address || address->bucket.empty() || !address->key.empty() || !address->query.empty()) return nullptr;
+  if (!address || address->bucket.empty() || !address->key.empty() || !address->query.empty())
+    return nullptr;
   std::unique_ptr<PostForm> form(new PostForm(*boundary));
   form->bucket_ = address->bucket;
   return form;
@@ -135,9 +140,9 @@ Outcome<bool> PostForm::feed(std::string_view bytes) {
     return s3_failure(400, "MaxPostPreDataLengthExceededError",
                       "Your POST request fields preceding the upload file were too large.");
   if (!fed)
-    return s3_failure(
-        400, "MalformedPOSTRequest",
-        "The body of your POST request is not well-formed multipart/form-data: " + fed.error().message);
+    return s3_failure(400, "MalformedPOSTRequest",
+                      "The body of your POST request is not well-formed multipart/form-data: " +
+                          fed.error().message);
   return reader_.at_file();
 }
 
@@ -156,18 +161,21 @@ Outcome<Signer> PostForm::check(const Authenticator& authenticator, const net::R
   if (!headers.empty()) return unsigned_headers(s3_service(), headers);
   if (!field("awsaccesskeyid").empty())
     return invalid_request(
-        "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
+        "The authorization mechanism you have provided is not supported. Please use "
+        "AWS4-HMAC-SHA256.");
   const std::string encoded = field("policy");
   if (encoded.empty()) return missing_authentication(s3_service());
-  for (const char* name : {"key", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"})
+  for (const char* name :
+       {"key", "x-amz-algorithm", "x-amz-credential", "x-amz-date", "x-amz-signature"})
     if (field(name).empty())
-      return invalid_argument("Bucket POST must contain a field named '" + std::string(name) + "'.");
+      return invalid_argument("Bucket POST must contain a field named '" + std::string(name) +
+                              "'.");
 
-  auto signer =
-      authenticator.check_form(s3_service(),
-                               {field("x-amz-algorithm"), field("x-amz-credential"), field("x-amz-date"),
-                                field("x-amz-security-token"), field("x-amz-signature")},
-                               encoded, now);
+  auto signer = authenticator.check_form(
+      s3_service(),
+      {field("x-amz-algorithm"), field("x-amz-credential"), field("x-amz-date"),
+       field("x-amz-security-token"), field("x-amz-signature")},
+      encoded, now);
   if (!signer) return signer;
 
   // The policy's signature is valid.
@@ -178,7 +186,8 @@ Outcome<Signer> PostForm::check(const Authenticator& authenticator, const net::R
                       document ? policy.error().message : "Invalid Policy: Invalid base64.");
   policy_ = std::move(*policy);
   key_ = field("key");
-  if (key_.size() > objects::kKeyBytesMax) return s3_failure(400, "KeyTooLongError", "Your key is too long");
+  if (key_.size() > objects::kKeyBytesMax)
+    return s3_failure(400, "KeyTooLongError", "Your key is too long");
   key_ = expand_file_name(key_, reader_.file_name());
   // Variables are expanded before the conditions are checked, as in S3.
   NameValues fields = reader_.fields();
@@ -219,7 +228,10 @@ net::Response PostForm::reply(const std::string& etag, std::string_view request_
   if (is_web_address(redirect)) {
     redirect += redirect.find('?') == std::string::npos ? '?' : '&';
     redirect.append("bucket=").append(percent_encode(bucket_));
-    redirect.append("&key=").append(percent_encode(key_)).append("&etag=").append(percent_encode(etag));
+    redirect.append("&key=")
+        .append(percent_encode(key_))
+        .append("&etag=")
+        .append(percent_encode(etag));
     response.status = 303;
     response.headers.add("Location", std::move(redirect));
     return response;

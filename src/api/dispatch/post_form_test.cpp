@@ -1,4 +1,5 @@
-// Tests browser uploads through the handler: the stored objects, rejections before the file is read, and responses.
+// Tests browser uploads through the handler: the stored objects, rejections before the file is
+// read, and responses.
 #include "dispatch/post_form.hpp"
 #include "dispatch/api.hpp"
 
@@ -45,8 +46,10 @@ struct Form {
   signing::HeaderList headers = {};
 
   net::Request request() const {
-    const std::string day = date.substr(0, 8), credential = key_id + "/" + day + "/eu-west-1/s3/aws4_request";
-    std::string document = R"({"expiration": ")" + expiration + R"(", "conditions": [)" + conditions;
+    const std::string day = date.substr(0, 8),
+                      credential = key_id + "/" + day + "/eu-west-1/s3/aws4_request";
+    std::string document =
+        R"({"expiration": ")" + expiration + R"(", "conditions": [)" + conditions;
     NameValues all = fields;
     for (const auto& [name, value] : NameValues{{"x-amz-algorithm", "AWS4-HMAC-SHA256"},
                                                 {"x-amz-credential", credential},
@@ -64,10 +67,11 @@ struct Form {
     out.headers.add("Content-Type", "multipart/form-data; boundary=xyz");
     for (const auto& [name, value] : headers) out.headers.add(name, value);
     for (const auto& [name, value] : all)
-      out.body += "--xyz\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n";
+      out.body +=
+          "--xyz\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + value + "\r\n";
     if (with_file)
-      out.body += "--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + file_name +
-                  "\"\r\n\r\n" + file + "\r\n";
+      out.body += "--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" +
+                  file_name + "\"\r\n\r\n" + file + "\r\n";
     out.body += "--xyz--\r\n";
     return out;
   }
@@ -83,9 +87,9 @@ TEST(PostForm, StoresTheFileUnderItsKey) {
   for (const size_t piece : {1, 7, 100, 100'000}) {
     Form form;
     form.file_name = "C:\\dir\\a" + std::to_string(piece) + ".txt";
-    form.fields.insert(
-        form.fields.end(),
-        {{"Content-Type", "text/plain"}, {"x-amz-meta-Colour", "blue"}, {"Cache-Control", "no-store"}});
+    form.fields.insert(form.fields.end(), {{"Content-Type", "text/plain"},
+                                           {"x-amz-meta-Colour", "blue"},
+                                           {"Cache-Control", "no-store"}});
     form.conditions +=
         R"(, ["starts-with", "$Content-Type", "text/"], {"x-amz-meta-colour": "blue"}, ["eq", "$cache-control", "no-store"])";
     const auto reply = in_memory::send(*world.api, form.request(), piece);
@@ -139,7 +143,8 @@ TEST(PostForm, RefusedFormsStoreNothing) {
   EXPECT_EQ(refused([](Form& form) { form.date = "20261121T094500Z"; }), "RequestTimeTooSkewed");
   EXPECT_EQ(refused([](Form& form) { form.date = "20261112T094500Z"; }), "AccessDenied");
   EXPECT_EQ(refused([](Form& form) { form.expiration = "2026-11-20T09:44:59Z"; }), "AccessDenied");
-  EXPECT_EQ(refused([](Form& form) { form.fields.emplace_back("x-amz-meta-a", "b"); }), "AccessDenied");
+  EXPECT_EQ(refused([](Form& form) { form.fields.emplace_back("x-amz-meta-a", "b"); }),
+            "AccessDenied");
   EXPECT_EQ(refused([](Form& form) { form.fields.emplace_back("x-amz-security-token", "b"); }),
             "InvalidToken");
   EXPECT_EQ(refused([](Form& form) { form.fields[0].second = "elsewhere/a"; }), "AccessDenied");
@@ -157,16 +162,19 @@ TEST(PostForm, RefusedFormsStoreNothing) {
             "KeyTooLongError");
   EXPECT_EQ(refused([](Form& form) { form.fields.clear(); }), "InvalidArgument");
   EXPECT_EQ(refused([](Form& form) { form.with_file = false; }), "MalformedPOSTRequest");
-  EXPECT_EQ(refused([](Form& form) { form.fields.emplace_back("KEY", "up/b"); }), "MalformedPOSTRequest");
-  EXPECT_EQ(refused([](Form& form) { form.fields.emplace_back("x-ignore-a", std::string(30'000, 'x')); }),
-            "MaxPostPreDataLengthExceededError");
+  EXPECT_EQ(refused([](Form& form) { form.fields.emplace_back("KEY", "up/b"); }),
+            "MalformedPOSTRequest");
+  EXPECT_EQ(
+      refused([](Form& form) { form.fields.emplace_back("x-ignore-a", std::string(30'000, 'x')); }),
+      "MaxPostPreDataLengthExceededError");
   EXPECT_EQ(refused([](Form& form) {
               form.headers = {{"X-Amz-Copy-Source", "/data/secret"}};
             }),
             "AccessDenied");
-  EXPECT_EQ(
-      refused([](Form& form) { form.conditions = R"({"bucket": "another"}, ["starts-with", "$key", ""])"; }),
-      "AccessDenied");
+  EXPECT_EQ(refused([](Form& form) {
+              form.conditions = R"({"bucket": "another"}, ["starts-with", "$key", ""])";
+            }),
+            "AccessDenied");
   EXPECT_EQ(refused([](Form& form) { form.conditions = "5"; }), "InvalidPolicyDocument");
   EXPECT_EQ(refused([](Form& form) { form.fields.emplace_back("AWSAccessKeyId", "AKIAOWNER"); }),
             "InvalidRequest");

@@ -11,7 +11,8 @@
 namespace trainyard::api {
 namespace {
 
-constexpr size_t kAnswerBytesMax = 64 << 20;  // of a whole response; a page of log lines has some MiB
+// of a whole response; a page of log lines has some MiB
+constexpr size_t kAnswerBytesMax = 64 << 20;
 
 // The path-style target of an S3 request, without the parameters of the old signature.
 std::string target_of(const S3Address& address) {
@@ -27,7 +28,8 @@ std::string target_of(const S3Address& address) {
   return target;
 }
 
-// Encodes a body as aws-chunked again: the trailers (checksums) are known only after the whole body.
+// Encodes a body as aws-chunked again: the trailers (checksums) are known only after the whole
+// body.
 class ChunkedAgain {
  public:
   explicit ChunkedAgain(Body& body) : body_(body) {}
@@ -94,8 +96,9 @@ bool Remotes::is_for_another(const Route& route, const std::string& region) cons
   return !is_global(route.service) && regions_.count(region) > 0;
 }
 
-Result<net::Response> Remotes::pass(const net::RequestHead& head, const std::string& body, const Route& route,
-                                    const std::string& region, const std::string& on_behalf) {
+Result<net::Response> Remotes::pass(const net::RequestHead& head, const std::string& body,
+                                    const Route& route, const std::string& region,
+                                    const std::string& on_behalf) {
   client::Passed request;
   request.method = head.method;
   request.target = head.target;
@@ -130,7 +133,8 @@ Result<net::Response> Remotes::pass(const net::RequestHead& head, const std::str
 }
 
 Result<void> Remotes::pass_s3(net::Stream& stream, const S3Address& address, Body& body,
-                              const std::string& region, const std::string& on_behalf, Streamed& streamed) {
+                              const std::string& region, const std::string& on_behalf,
+                              Streamed& streamed) {
   const net::RequestHead& head = stream.head();
   client::Passed request;
   request.method = head.method;
@@ -164,7 +168,8 @@ Result<void> Remotes::pass_s3(net::Stream& stream, const S3Address& address, Bod
     std::optional<uint64_t> length;
     for (const auto& [name, value] : fields)
       if (name == "content-length")
-        if (const auto number = parse_int(value); number && *number >= 0) length = uint64_t(*number);
+        if (const auto number = parse_int(value); number && *number >= 0)
+          length = uint64_t(*number);
     if (!length && (status == 204 || status == 304)) length = 0;
     return stream.start(status, to_headers(fields), length);
   };

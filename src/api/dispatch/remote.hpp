@@ -1,10 +1,13 @@
-// Forwards requests for regions of other servers. A request is checked here like any other, signed again with the configured
-// keys for that server, and forwarded; the response is returned unchanged. A header describes the principal on whose behalf
-// the request is made (auth/delegation.hpp), and the other server authorises it by its own policies.
+// Forwards requests for regions of other servers. A request is checked here like any other, signed
+// again with the configured keys for that server, and forwarded; the response is returned
+// unchanged. A header describes the principal on whose behalf the request is made
+// (auth/delegation.hpp), and the other server authorises it by its own policies.
 //
-// Requests to global services (STS, IAM) are never forwarded, whatever region they are signed for: there is one account.
+// Requests to global services (STS, IAM) are never forwarded, whatever region they are signed for:
+// there is one account.
 //
-// Threads: callable from many threads at once; blocks while the other server works. Lifetime: settings outlive it.
+// Threads: callable from many threads at once; blocks while the other server works. Lifetime:
+// settings outlive it.
 #pragma once
 
 #include <map>
@@ -30,17 +33,20 @@ class Remotes {
   // Returns whether the request is forwarded, and so must run on a thread that may block.
   bool is_for_another(const Route& route, const std::string& region) const;
 
-  // Forwards a whole request of any service except S3. `body`: as it was signed. Errors: unavailable, denied.
-  // `on_behalf`: the value of kDelegationHeader; "" = the request has the rights of the configured key.
-  Result<net::Response> pass(const net::RequestHead& head, const std::string& body, const Route& route,
-                             const std::string& region, const std::string& on_behalf);
-  // Forwards an S3 request and streams both bodies. After an error with `started` false, the caller must respond.
+  // Forwards a whole request of any service except S3. `body`: as it was signed. Errors:
+  // unavailable, denied. `on_behalf`: the value of kDelegationHeader; "" = the request has the
+  // rights of the configured key.
+  Result<net::Response> pass(const net::RequestHead& head, const std::string& body,
+                             const Route& route, const std::string& region,
+                             const std::string& on_behalf);
+  // Forwards an S3 request and streams both bodies. After an error with `started` false, the caller
+  // must respond.
   struct Streamed {
     bool started = false;
     int status = 0;
   };
-  Result<void> pass_s3(net::Stream& stream, const S3Address& address, Body& body, const std::string& region,
-                       const std::string& on_behalf, Streamed& streamed);
+  Result<void> pass_s3(net::Stream& stream, const S3Address& address, Body& body,
+                       const std::string& region, const std::string& on_behalf, Streamed& streamed);
 
  private:
   const RemoteRegions& regions_;

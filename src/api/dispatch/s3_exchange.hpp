@@ -1,10 +1,12 @@
-// An S3Exchange is the two ends of one S3 request: its body, and its response, which may begin before the operation ends.
+// An S3Exchange is the two ends of one S3 request: its body, and its response, which may begin
+// before the operation ends.
 //
-// A long operation keeps its client connected as S3 does. After `blank_interval` the head with status 200 and the beginning of
-// the XML document are sent, then a space at each further interval. The rest of the document is the result: the output, or
-// <Error>, which clients check for.
+// A long operation keeps its client connected as S3 does. After `blank_interval` the head with
+// status 200 and the beginning of the XML document are sent, then a space at each further interval.
+// The rest of the document is the result: the output, or <Error>, which clients check for.
 //
-// Threads: confined to the stream's thread; the work of run_long() runs on another one, which must not touch it.
+// Threads: confined to the stream's thread; the work of run_long() runs on another one, which must
+// not touch it.
 #pragma once
 
 #include <functional>
@@ -21,7 +23,8 @@ class S3Exchange final : public ExchangeEnds {
  public:
   // Lifetime: all arguments outlive it.
   S3Exchange(const net::RequestHead& head, const shapes::OperationShape& operation,
-             const std::string& request_id, Duration blank_interval, net::Stream& stream, Body& body)
+             const std::string& request_id, Duration blank_interval, net::Stream& stream,
+             Body& body)
       : head_(head),
         operation_(operation),
         request_id_(request_id),
@@ -33,7 +36,8 @@ class S3Exchange final : public ExchangeEnds {
   Result<size_t> read(std::span<char> buffer) override { return body_.read(buffer); }
   std::optional<uint64_t> body_bytes() const override { return body_.bytes(); }
   const std::map<std::string, std::string>& trailers() const override { return body_.trailers(); }
-  Result<void> start_erased(const void* output, std::optional<uint64_t> content_length, int status) override;
+  Result<void> start_erased(const void* output, std::optional<uint64_t> content_length,
+                            int status) override;
   Result<void> write(std::span<const char> bytes) override { return stream_.write(bytes); }
   void run_long(const std::function<void()>& work) override;
 

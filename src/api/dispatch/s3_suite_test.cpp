@@ -1,4 +1,5 @@
-// Runs the test suite of `objects` through the S3 client, a socket, signatures and the S3 API, on objects in memory.
+// Runs the test suite of `objects` through the S3 client, a socket, signatures and the S3 API, on
+// objects in memory.
 #include "dispatch/api.hpp"
 #include "dispatch/testing/in_memory.hpp"
 #include "net/http_server.hpp"

@@ -48,7 +48,8 @@ Result<gateway::ShellOrder> read_shell_request(std::string_view query) {
   for (const auto& [name, side] : {std::pair{"columns", &order.columns}, {"rows", &order.rows}}) {
     if (!json.contains(name)) continue;
     const int64_t number = TRY(int_at(json, name));
-    if (number < 1 || number > kSideMax) return invalid(std::string(name) + " must be between 1 and 10000");
+    if (number < 1 || number > kSideMax)
+      return invalid(std::string(name) + " must be between 1 and 10000");
     *side = uint32_t(number);
   }
   size_t bytes = 0;
@@ -74,7 +75,8 @@ Result<void> carry_shell(net::Stream& stream, gateway::Shell& shell) {
     const auto bytes = connection->read(kLookInterval, shell.descriptor());
     if (!bytes) return {};  // the client has disconnected
     if (const auto taken = shell.take(*bytes); !taken) {
-      log(Level::warning, "api", "a shell's connection is closed", {{"why", taken.error().message}});
+      log(Level::warning, "api", "a shell's connection is closed",
+          {{"why", taken.error().message}});
       return {};
     }
   }

@@ -29,11 +29,11 @@ TEST(ReadShellRequest, WhatIsToRunAndOnWhat) {
 TEST(ReadShellRequest, WhatIsWrongIsNamed) {
   std::string long_command = R"({"command":[")" + std::string(40'000, 'x') + "\"]}";
   for (const std::string& wrong :
-       {std::string(""), std::string("host=1"), std::string("job=a&host=x"), std::string("job=a&host=-1"),
-        std::string("job=%zz"), query("[]"), query("{"), query(R"({"columns":0})"),
-        query(R"({"rows":20000})"), query(R"({"rows":"x"})"), query(R"({"command":[1]})"),
-        query(R"({"command":["a\u0000b"]})"), query(R"({"terminal":1})"), query(R"({"terminal_name":"a b"})"),
-        query(long_command)}) {
+       {std::string(""), std::string("host=1"), std::string("job=a&host=x"),
+        std::string("job=a&host=-1"), std::string("job=%zz"), query("[]"), query("{"),
+        query(R"({"columns":0})"), query(R"({"rows":20000})"), query(R"({"rows":"x"})"),
+        query(R"({"command":[1]})"), query(R"({"command":["a\u0000b"]})"),
+        query(R"({"terminal":1})"), query(R"({"terminal_name":"a b"})"), query(long_command)}) {
     const auto order = read_shell_request(wrong);
     ASSERT_FALSE(order) << wrong.substr(0, 100);
     EXPECT_EQ(order.error().kind, Kind::invalid);

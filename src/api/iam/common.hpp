@@ -1,4 +1,5 @@
-// Provides what IAM's operations share: reading the snapshot of identities, changing it, pages, and IAM's error names.
+// Provides what IAM's operations share: reading the snapshot of identities, changing it, pages, and
+// IAM's error names.
 //
 // Threads: pure functions; the registered operations run on stream threads.
 #pragma once
@@ -26,7 +27,8 @@ using policy::Identities;
 Failure iam_failure(const Error& error, bool of_removal = false);
 
 // Parses a policy document. Errors: MalformedPolicyDocument, LimitExceeded.
-Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKind kind, size_t bytes_max);
+Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKind kind,
+                                      size_t bytes_max);
 
 template <class Operation>
 using Read = std::function<Result<typename Operation::Output>(const Identities&, const Context&,
@@ -38,35 +40,37 @@ using Edit = std::function<Outcome<typename Operation::Output>(Identities&, cons
 // Adds an operation that reads the snapshot. Its errors are converted to IAM's.
 template <class Operation>
 void add_read(OperationTable& table, const Services& services, Read<Operation> read) {
-  table.add<Operation>([&services, read = std::move(read)](
-                           const Context& context,
-                           const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
-    auto output = read(*services.identities->snapshot(), context, in);
-    if (!output) return iam_failure(output.error());
-    return *std::move(output);
-  });
+  table.add<Operation>(
+      [&services, read = std::move(read)](
+          const Context& context,
+          const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
+        auto output = read(*services.identities->snapshot(), context, in);
+        if (!output) return iam_failure(output.error());
+        return *std::move(output);
+      });
 }
 
 // Adds an operation that changes a copy of the snapshot. The changed copy is then made durable.
 template <class Operation>
 void add_edit(OperationTable& table, const Services& services, bool removal, Edit<Operation> edit) {
-  table.add<Operation>([&services, removal, edit = std::move(edit)](
-                           const Context& context,
-                           const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
-    std::optional<Outcome<typename Operation::Output>> outcome;
-    const auto changed = services.identities->change([&](Identities& next) -> Result<void> {
-      outcome.emplace(edit(next, context, in));
-      if (!*outcome) return cancelled("the change was refused");
-      return {};
-    });
-    if (!*outcome) {
-      auto why = std::move(*outcome).error();
-      if (const Error* error = std::get_if<Error>(&why)) return iam_failure(*error, removal);
-      return std::get<Failure>(std::move(why));
-    }
-    if (!changed) return iam_failure(changed.error());
-    return std::move(*outcome).value();
-  });
+  table.add<Operation>(
+      [&services, removal, edit = std::move(edit)](
+          const Context& context,
+          const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
+        std::optional<Outcome<typename Operation::Output>> outcome;
+        const auto changed = services.identities->change([&](Identities& next) -> Result<void> {
+          outcome.emplace(edit(next, context, in));
+          if (!*outcome) return cancelled("the change was refused");
+          return {};
+        });
+        if (!*outcome) {
+          auto why = std::move(*outcome).error();
+          if (const Error* error = std::get_if<Error>(&why)) return iam_failure(*error, removal);
+          return std::get<Failure>(std::move(why));
+        }
+        if (!changed) return iam_failure(changed.error());
+        return std::move(*outcome).value();
+      });
 }
 
 // Adds an operation that changes a copy of the snapshot and has an empty output.
@@ -74,13 +78,14 @@ template <class Operation>
 void add_change(OperationTable& table, const Services& services,
                 std::function<Result<void>(Identities&, const typename Operation::Input&)> change) {
   const bool removal = std::string_view(Operation::shape().name).starts_with("Delete");
-  add_edit<Operation>(table, services, removal,
-                      [change = std::move(change)](
-                          Identities& next, const Context&,
-                          const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
-                        TRY(change(next, in));
-                        return typename Operation::Output{};
-                      });
+  add_edit<Operation>(
+      table, services, removal,
+      [change = std::move(change)](
+          Identities& next, const Context&,
+          const typename Operation::Input& in) -> Outcome<typename Operation::Output> {
+        TRY(change(next, in));
+        return typename Operation::Output{};
+      });
 }
 
 inline constexpr int64_t kItemsDefault = 100;  // in a page
@@ -96,8 +101,8 @@ Result<std::vector<Item>> page_of(const In& in, std::vector<Item> all, Key key, 
     if (first == all.begin() && !all.empty() && *in.marker < std::invoke(key, all.front()))
       return invalid("Invalid Marker: it is not one that this list gave");
   }
-  std::vector<Item> page(first,
-                         std::min(all.end(), first + std::min<ptrdiff_t>(ptrdiff_t(max), all.end() - first)));
+  std::vector<Item> page(
+      first, std::min(all.end(), first + std::min<ptrdiff_t>(ptrdiff_t(max), all.end() - first)));
   out.is_truncated = first + ptrdiff_t(page.size()) != all.end();
   if (*out.is_truncated) out.marker = std::string(std::invoke(key, page.back()));
   return page;

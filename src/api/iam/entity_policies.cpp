@@ -1,4 +1,5 @@
-// Operations on the policies of users, groups and roles: inline policies, and attached managed policies.
+// Operations on the policies of users, groups and roles: inline policies, and attached managed
+// policies.
 #include "base/text.hpp"
 #include "iam/common.hpp"
 
@@ -43,7 +44,8 @@ struct RolePolicies {
 // An undefined role has no policies, and is not an error.
 template <class Of>
 Result<policy::Entity> entity_named(const Identities& identities, const std::string& name) {
-  if (Of::kKind == EntityKind::role) return static_cast<policy::Entity>(role_or_undefined(identities, name));
+  if (Of::kKind == EntityKind::role)
+    return static_cast<policy::Entity>(role_or_undefined(identities, name));
   return *TRY(policy::entity_of(identities, Of::kKind, name));
 }
 
@@ -53,20 +55,21 @@ void add_inline_policies(OperationTable& table, const Services& services) {
   using Get = typename Of::Get;
   using Delete = typename Of::Delete;
   using List = typename Of::List;
-  add_edit<Put>(
-      table, services, false,
-      [](Identities& next, const Context&, const typename Put::Input& in) -> Outcome<typename Put::Output> {
-        auto document =
-            TRY(document_in(*in.policy_document, policy::PolicyKind::identity, policy::kDocumentBytesMax));
-        TRY(policy::put_inline_policy(next, Of::kKind, *Of::name(in), *in.policy_name, std::move(document)));
-        return typename Put::Output{};
-      });
+  add_edit<Put>(table, services, false,
+                [](Identities& next, const Context&,
+                   const typename Put::Input& in) -> Outcome<typename Put::Output> {
+                  auto document = TRY(document_in(*in.policy_document, policy::PolicyKind::identity,
+                                                  policy::kDocumentBytesMax));
+                  TRY(policy::put_inline_policy(next, Of::kKind, *Of::name(in), *in.policy_name,
+                                                std::move(document)));
+                  return typename Put::Output{};
+                });
   add_read<Get>(table, services,
                 [](const Identities& identities, const Context&,
                    const typename Get::Input& in) -> Result<typename Get::Output> {
                   typename Get::Output out;
-                  const auto* document =
-                      TRY(policy::inline_policy_of(identities, Of::kKind, *Of::name(in), *in.policy_name));
+                  const auto* document = TRY(policy::inline_policy_of(
+                      identities, Of::kKind, *Of::name(in), *in.policy_name));
                   Of::name(out) = *Of::name(in);
                   out.policy_name = *in.policy_name;
                   out.policy_document = percent_encode(document->text);
@@ -75,17 +78,17 @@ void add_inline_policies(OperationTable& table, const Services& services) {
   add_change<Delete>(table, services, [](Identities& next, const typename Delete::Input& in) {
     return policy::remove_inline_policy(next, Of::kKind, *Of::name(in), *in.policy_name);
   });
-  add_read<List>(
-      table, services,
-      [](const Identities& identities, const Context&,
-         const typename List::Input& in) -> Result<typename List::Output> {
-        std::vector<std::string> names;
-        for (const auto& [name, document] : TRY(entity_named<Of>(identities, *Of::name(in))).inline_policies)
-          names.push_back(name);
-        typename List::Output out;
-        out.policy_names = TRY(page_of(in, std::move(names), std::identity(), out));
-        return out;
-      });
+  add_read<List>(table, services,
+                 [](const Identities& identities, const Context&,
+                    const typename List::Input& in) -> Result<typename List::Output> {
+                   std::vector<std::string> names;
+                   for (const auto& [name, document] :
+                        TRY(entity_named<Of>(identities, *Of::name(in))).inline_policies)
+                     names.push_back(name);
+                   typename List::Output out;
+                   out.policy_names = TRY(page_of(in, std::move(names), std::identity(), out));
+                   return out;
+                 });
 }
 
 template <class Of>
@@ -112,7 +115,8 @@ void add_attachments(OperationTable& table, const Services& services) {
         }
         typename ListAttached::Output out;
         out.attached_policies = TRY(page_of(
-            in, std::move(all), [](const iam::AttachedPolicy& each) { return *each.policy_arn; }, out));
+            in, std::move(all), [](const iam::AttachedPolicy& each) { return *each.policy_arn; },
+            out));
         return out;
       });
 }

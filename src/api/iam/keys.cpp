@@ -10,11 +10,14 @@ constexpr std::string_view kActive = "Active", kInactive = "Inactive";
 Outcome<std::string> user_in(const Context& context, const std::optional<std::string>& name) {
   if (name) return *name;
   if (!context.principal.role_arn.empty())
-    return Failure{400, "ValidationError", "Must specify userName when calling with non-User credentials"};
+    return Failure{400, "ValidationError",
+                   "Must specify userName when calling with non-User credentials"};
   return context.principal.name;
 }
 
-std::string status_of(const policy::AccessKey& key) { return std::string(key.active ? kActive : kInactive); }
+std::string status_of(const policy::AccessKey& key) {
+  return std::string(key.active ? kActive : kInactive);
+}
 
 Outcome<iam::CreateAccessKeyResponse> create_key(IdentityStore& store, Identities& next,
                                                  const Context& context,
@@ -37,7 +40,8 @@ Outcome<iam::ListAccessKeysResponse> list_keys(const Services& services, const C
   const auto keys = policy::keys_of(*identities, user);
   // Keys in the configuration file may belong to users without a record.
   if (keys.empty())
-    if (const auto known = policy::user_of(*identities, user); !known) return iam_failure(known.error());
+    if (const auto known = policy::user_of(*identities, user); !known)
+      return iam_failure(known.error());
   std::vector<iam::AccessKeyMetadata> all;
   for (const policy::AccessKey* key : keys)
     all.push_back({.user_name = key->user,
@@ -74,9 +78,10 @@ void add_keys(OperationTable& table, const Services& services) {
       [&services](Identities& next, const Context& context, const iam::CreateAccessKeyRequest& in) {
         return create_key(*services.identities, next, context, in);
       });
-  table.add<iam::ListAccessKeys>([&services](const Context& context, const iam::ListAccessKeysRequest& in) {
-    return list_keys(services, context, in);
-  });
+  table.add<iam::ListAccessKeys>(
+      [&services](const Context& context, const iam::ListAccessKeysRequest& in) {
+        return list_keys(services, context, in);
+      });
   add_edit<iam::UpdateAccessKey>(
       table, services, false,
       [](Identities& next, const Context& context,

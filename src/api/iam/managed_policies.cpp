@@ -20,7 +20,8 @@ iam::Policy shown(const Identities& identities, const VersionedPolicy& policy, b
   out.path = policy.path;
   out.default_version_id = version_id(policy.default_version);
   out.attachment_count = int64_t(policy::attachments_of(identities, policy.arn).count());
-  out.permissions_boundary_usage_count = int64_t(policy::boundaries_of(identities, policy.arn).count());
+  out.permissions_boundary_usage_count =
+      int64_t(policy::boundaries_of(identities, policy.arn).count());
   out.is_attachable = true;
   out.create_date = policy.created;
   out.update_date = policy.updated;
@@ -40,7 +41,8 @@ iam::PolicyVersion shown(const VersionedPolicy& policy, const PolicyVersion& ver
 }
 
 Outcome<iam::CreatePolicyResponse> create_policy(IdentityStore& store, Identities& next,
-                                                 const Context& context, const iam::CreatePolicyRequest& in) {
+                                                 const Context& context,
+                                                 const iam::CreatePolicyRequest& in) {
   VersionedPolicy policy;
   policy.name = *in.policy_name;
   policy.path = in.path.value_or("/");
@@ -49,8 +51,8 @@ Outcome<iam::CreatePolicyResponse> create_policy(IdentityStore& store, Identitie
   policy.description = in.description.value_or("");
   policy.created = policy.updated = context.now;
   policy.tags = tags_in(in.tags);
-  auto document =
-      TRY(document_in(*in.policy_document, policy::PolicyKind::identity, policy::kManagedPolicyBytesMax));
+  auto document = TRY(document_in(*in.policy_document, policy::PolicyKind::identity,
+                                  policy::kManagedPolicyBytesMax));
   policy.versions.push_back({1, std::move(document), context.now});
   const std::string arn = policy.arn;
   TRY(policy::add_managed_policy(next, std::move(policy)));
@@ -80,14 +82,15 @@ Result<iam::ListPoliciesResponse> list_policies(const Identities& identities, co
   return out;
 }
 
-Outcome<iam::CreatePolicyVersionResponse> create_version(Identities& next, const Context& context,
-                                                         const iam::CreatePolicyVersionRequest& in) {
-  auto document =
-      TRY(document_in(*in.policy_document, policy::PolicyKind::identity, policy::kManagedPolicyBytesMax));
-  const int number = TRY(policy::add_policy_version(next, *in.policy_arn, std::move(document),
-                                                    in.set_as_default.value_or(false), context.now));
+Outcome<iam::CreatePolicyVersionResponse> create_version(
+    Identities& next, const Context& context, const iam::CreatePolicyVersionRequest& in) {
+  auto document = TRY(document_in(*in.policy_document, policy::PolicyKind::identity,
+                                  policy::kManagedPolicyBytesMax));
+  const int number = TRY(policy::add_policy_version(
+      next, *in.policy_arn, std::move(document), in.set_as_default.value_or(false), context.now));
   const VersionedPolicy& policy = *next.find_policy(*in.policy_arn);
-  return iam::CreatePolicyVersionResponse{.policy_version = shown(policy, *policy.version(number), false)};
+  return iam::CreatePolicyVersionResponse{.policy_version =
+                                              shown(policy, *policy.version(number), false)};
 }
 
 Result<iam::GetPolicyVersionResponse> get_version(const Identities& identities, const Context&,
@@ -110,8 +113,8 @@ Result<iam::ListPolicyVersionsResponse> list_versions(const Identities& identiti
 }
 
 // Users, groups and roles share the pages of one list, in the order of kind and name.
-Result<iam::ListEntitiesForPolicyResponse> list_entities(const Identities& identities, const Context&,
-                                                         const iam::ListEntitiesForPolicyRequest& in) {
+Result<iam::ListEntitiesForPolicyResponse> list_entities(
+    const Identities& identities, const Context&, const iam::ListEntitiesForPolicyRequest& in) {
   TRY(policy::policy_of(identities, *in.policy_arn));
   struct Found {
     std::string key;
@@ -131,11 +134,12 @@ Result<iam::ListEntitiesForPolicyResponse> list_entities(const Identities& ident
   };
   if (in.policy_usage_filter != "PermissionsBoundary")
     add(policy::attachments_of(identities, *in.policy_arn));
-  if (in.policy_usage_filter != "PermissionsPolicy") add(policy::boundaries_of(identities, *in.policy_arn));
+  if (in.policy_usage_filter != "PermissionsPolicy")
+    add(policy::boundaries_of(identities, *in.policy_arn));
   // An entity may have the policy both attached and as its boundary.
   std::ranges::sort(all, {}, &Found::key);
-  const auto same =
-      std::unique(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.key == b.key; });
+  const auto same = std::unique(all.begin(), all.end(),
+                                [](const Found& a, const Found& b) { return a.key == b.key; });
   all.erase(same, all.end());
   iam::ListEntitiesForPolicyResponse out;
   out.policy_users.emplace();
@@ -159,8 +163,8 @@ void add_versions(OperationTable& table, const Services& services) {
   add_read<iam::ListPolicyVersions>(table, services, list_versions);
   add_edit<iam::SetDefaultPolicyVersion>(
       table, services, false,
-      [](Identities& next, const Context& context,
-         const iam::SetDefaultPolicyVersionRequest& in) -> Outcome<iam::SetDefaultPolicyVersion::Output> {
+      [](Identities& next, const Context& context, const iam::SetDefaultPolicyVersionRequest& in)
+          -> Outcome<iam::SetDefaultPolicyVersion::Output> {
         TRY(policy::set_default_version(next, *in.policy_arn, *in.version_id, context.now));
         return iam::SetDefaultPolicyVersion::Output{};
       });
@@ -178,23 +182,26 @@ void add_managed_policies(OperationTable& table, const Services& services) {
       [&services](Identities& next, const Context& context, const iam::CreatePolicyRequest& in) {
         return create_policy(*services.identities, next, context, in);
       });
-  add_read<iam::GetPolicy>(table, services,
-                           [](const Identities& identities, const Context&,
-                              const iam::GetPolicyRequest& in) -> Result<iam::GetPolicyResponse> {
-                             const VersionedPolicy& policy =
-                                 *TRY(policy::policy_of(identities, *in.policy_arn));
-                             return iam::GetPolicyResponse{.policy = shown(identities, policy, true)};
-                           });
+  add_read<iam::GetPolicy>(
+      table, services,
+      [](const Identities& identities, const Context&,
+         const iam::GetPolicyRequest& in) -> Result<iam::GetPolicyResponse> {
+        const VersionedPolicy& policy = *TRY(policy::policy_of(identities, *in.policy_arn));
+        return iam::GetPolicyResponse{.policy = shown(identities, policy, true)};
+      });
   add_read<iam::ListPolicies>(table, services, list_policies);
-  add_change<iam::DeletePolicy>(table, services, [](Identities& next, const iam::DeletePolicyRequest& in) {
-    return policy::remove_managed_policy(next, *in.policy_arn);
-  });
-  add_change<iam::TagPolicy>(table, services, [](Identities& next, const iam::TagPolicyRequest& in) {
-    return policy::tag_policy(next, *in.policy_arn, tags_in(in.tags));
-  });
-  add_change<iam::UntagPolicy>(table, services, [](Identities& next, const iam::UntagPolicyRequest& in) {
-    return policy::untag_policy(next, *in.policy_arn, *in.tag_keys);
-  });
+  add_change<iam::DeletePolicy>(table, services,
+                                [](Identities& next, const iam::DeletePolicyRequest& in) {
+                                  return policy::remove_managed_policy(next, *in.policy_arn);
+                                });
+  add_change<iam::TagPolicy>(table, services,
+                             [](Identities& next, const iam::TagPolicyRequest& in) {
+                               return policy::tag_policy(next, *in.policy_arn, tags_in(in.tags));
+                             });
+  add_change<iam::UntagPolicy>(table, services,
+                               [](Identities& next, const iam::UntagPolicyRequest& in) {
+                                 return policy::untag_policy(next, *in.policy_arn, *in.tag_keys);
+                               });
   add_read<iam::ListPolicyTags>(
       table, services,
       [](const Identities& identities, const Context&,

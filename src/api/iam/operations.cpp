@@ -23,11 +23,13 @@ Failure iam_failure(const Error& error, bool of_removal) {
   }
 }
 
-Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKind kind, size_t bytes_max) {
+Outcome<policy::Document> document_in(const std::string& text, policy::PolicyKind kind,
+                                      size_t bytes_max) {
   auto parsed = policy::parse_policy(text, kind);
   if (!parsed) return Failure{400, "MalformedPolicyDocument", parsed.error().message};
   if (policy::policy_size(text) > bytes_max)
-    return Failure{409, "LimitExceeded", "Cannot exceed quota for PolicySize: " + std::to_string(bytes_max)};
+    return Failure{409, "LimitExceeded",
+                   "Cannot exceed quota for PolicySize: " + std::to_string(bytes_max)};
   return policy::Document{text, *std::move(parsed)};
 }
 

@@ -32,8 +32,9 @@ constexpr const char* kReadOne =
 
 std::string decision(OperationsWorld& world, const std::string& arn, const std::string& action,
                      const std::string& resource) {
-  auto answer = world.call<iam::SimulatePrincipalPolicy>(
-      {.policy_source_arn = arn, .action_names = Strings{action}, .resource_arns = Strings{resource}});
+  auto answer = world.call<iam::SimulatePrincipalPolicy>({.policy_source_arn = arn,
+                                                          .action_names = Strings{action},
+                                                          .resource_arns = Strings{resource}});
   return answer ? *answer->evaluation_results->front().eval_decision : "refused";
 }
 
@@ -42,7 +43,8 @@ TEST(Roles, ThatNobodyDefinedMayBeUsedByJobs) {
   const std::string arn = "arn:aws:iam::123456789012:role/service-role/Train";
   EXPECT_EQ(decision(world, arn, "s3:PutObject", "arn:aws:s3:::bucket/*"), "allowed");
   EXPECT_EQ(decision(world, arn, "iam:CreateUser", "*"), "implicitDeny");
-  EXPECT_TRUE(world.call<iam::ListAttachedRolePolicies>({.role_name = "Train"})->attached_policies->empty());
+  EXPECT_TRUE(world.call<iam::ListAttachedRolePolicies>({.role_name = "Train"})
+                  ->attached_policies->empty());
   EXPECT_TRUE(world.call<iam::ListRolePolicies>({.role_name = "Train"})->policy_names->empty());
   EXPECT_EQ(world.refusal<iam::PutRolePolicy>(
                 {.role_name = "Train", .policy_name = "p", .policy_document = kReadOne}),
@@ -52,7 +54,8 @@ TEST(Roles, ThatNobodyDefinedMayBeUsedByJobs) {
 TEST(Roles, ThatAreDefinedMayDoWhatTheirPoliciesSay) {
   OperationsWorld world{add_operations};
   const std::string trust = policy::built_in_trust("123456789012");
-  auto made = world.call<iam::CreateRole>({.role_name = "Train", .assume_role_policy_document = trust});
+  auto made =
+      world.call<iam::CreateRole>({.role_name = "Train", .assume_role_policy_document = trust});
   ASSERT_TRUE(made);
   const std::string arn = *made->role->arn;
   EXPECT_EQ(decision(world, arn, "s3:GetObject", "arn:aws:s3:::b/ann/x"), "implicitDeny");
@@ -60,9 +63,11 @@ TEST(Roles, ThatAreDefinedMayDoWhatTheirPoliciesSay) {
       {.role_name = "Train", .policy_name = "p", .policy_document = kReadOne}));
   EXPECT_EQ(decision(world, arn, "s3:GetObject", "arn:aws:s3:::b/ann/x"), "allowed");
   EXPECT_EQ(decision(world, arn, "s3:GetObject", "arn:aws:s3:::b/bob/x"), "implicitDeny");
-  EXPECT_TRUE(world.refusal<iam::DeleteRole>({.role_name = "Train"}).starts_with("DeleteConflict: "));
-  EXPECT_TRUE(world.refusal<iam::CreateRole>({.role_name = "train", .assume_role_policy_document = trust})
-                  .starts_with("EntityAlreadyExists: "))
+  EXPECT_TRUE(
+      world.refusal<iam::DeleteRole>({.role_name = "Train"}).starts_with("DeleteConflict: "));
+  EXPECT_TRUE(
+      world.refusal<iam::CreateRole>({.role_name = "train", .assume_role_policy_document = trust})
+          .starts_with("EntityAlreadyExists: "))
       << "names differ by more than case";
 }
 
@@ -76,21 +81,22 @@ TEST(Simulations, RefuseWhatTheyCannotRead) {
   EXPECT_TRUE(refusal("arn:aws:iam::999999999999:role/Train").starts_with("NoSuchEntity: "));
   EXPECT_TRUE(refusal("arn:aws:iam::123456789012:user/ann").starts_with("NoSuchEntity: "));
   EXPECT_TRUE(refusal("arn:aws:iam::123456789012:role/").starts_with("InvalidInput: "));
-  EXPECT_TRUE(refusal("arn:aws:iam::123456789012:role/Train", {"{}"}).starts_with("InvalidInput: "));
   EXPECT_TRUE(
-      world
-          .refusal<iam::SimulatePrincipalPolicy>({.policy_source_arn = "arn:aws:iam::123456789012:role/Train",
-                                                  .action_names = Strings(200, "s3:GetObject"),
-                                                  .resource_arns = Strings(200, "*")})
-          .starts_with("InvalidInput: One request"));
+      refusal("arn:aws:iam::123456789012:role/Train", {"{}"}).starts_with("InvalidInput: "));
+  EXPECT_TRUE(world
+                  .refusal<iam::SimulatePrincipalPolicy>(
+                      {.policy_source_arn = "arn:aws:iam::123456789012:role/Train",
+                       .action_names = Strings(200, "s3:GetObject"),
+                       .resource_arns = Strings(200, "*")})
+                  .starts_with("InvalidInput: One request"));
 }
 
 TEST(Simulations, OfGivenPoliciesAnswerTheSame) {
   OperationsWorld world{add_operations};
-  auto answer =
-      world.call<iam::SimulateCustomPolicy>({.policy_input_list = Strings{kReadOne},
-                                             .action_names = Strings{"s3:GetObject"},
-                                             .resource_arns = Strings{"arn:aws:s3:::b/ann/x", "*"}});
+  auto answer = world.call<iam::SimulateCustomPolicy>(
+      {.policy_input_list = Strings{kReadOne},
+       .action_names = Strings{"s3:GetObject"},
+       .resource_arns = Strings{"arn:aws:s3:::b/ann/x", "*"}});
   ASSERT_TRUE(answer);
   const auto& result = answer->evaluation_results->front();
   EXPECT_EQ(*result.eval_decision, "implicitDeny") << "the strictest of all resources";
@@ -111,28 +117,33 @@ TEST(Users, HaveTwoKeysWhoseSecretsAreSealed) {
   ASSERT_TRUE(kept);
   EXPECT_EQ(kept->secret, *key.secret_access_key);
   for (const auto& [name, record] : world.control.records()->all)
-    EXPECT_EQ(dump(record->document).find(*key.secret_access_key), std::string::npos) << name.second;
+    EXPECT_EQ(dump(record->document).find(*key.secret_access_key), std::string::npos)
+        << name.second;
   ASSERT_TRUE(world.call<iam::UpdateAccessKey>(
       {.user_name = "ann", .access_key_id = key.access_key_id, .status = "Inactive"}));
   EXPECT_FALSE(world.store.snapshot()->find_key(*key.access_key_id)->active);
   EXPECT_TRUE(world.refusal<iam::DeleteUser>({.user_name = "ann"}).starts_with("DeleteConflict: "));
-  EXPECT_TRUE(world.refusal<iam::DeleteAccessKey>({.user_name = "bob", .access_key_id = key.access_key_id})
-                  .starts_with("NoSuchEntity: "))
+  EXPECT_TRUE(
+      world.refusal<iam::DeleteAccessKey>({.user_name = "bob", .access_key_id = key.access_key_id})
+          .starts_with("NoSuchEntity: "))
       << "a key is its user's";
-  ASSERT_TRUE(world.call<iam::DeleteAccessKey>({.user_name = "ann", .access_key_id = key.access_key_id}));
+  ASSERT_TRUE(
+      world.call<iam::DeleteAccessKey>({.user_name = "ann", .access_key_id = key.access_key_id}));
   EXPECT_FALSE(world.store.snapshot()->find_key(*key.access_key_id));
 }
 
 TEST(Users, LastUsesOfTheirKeysAreKept) {
   OperationsWorld world{add_operations};
   ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = "ann"}));
-  const std::string id = *world.call<iam::CreateAccessKey>({.user_name = "ann"})->access_key->access_key_id;
-  EXPECT_EQ(*world.call<iam::GetAccessKeyLastUsed>({.access_key_id = id})->access_key_last_used->service_name,
+  const std::string id =
+      *world.call<iam::CreateAccessKey>({.user_name = "ann"})->access_key->access_key_id;
+  EXPECT_EQ(*world.call<iam::GetAccessKeyLastUsed>({.access_key_id = id})
+                 ->access_key_last_used->service_name,
             "N/A");
   world.store.key_used(id, world.clock.at, "eu-west-1", "s3");
   ASSERT_TRUE(world.store.write_uses());
-  IdentityStore later(world.control, std::string(32, 'k'), *policy::identities_of("123456789012", {}),
-                      world.random);
+  IdentityStore later(world.control, std::string(32, 'k'),
+                      *policy::identities_of("123456789012", {}), world.random);
   EXPECT_EQ(later.last_use(id)->service, "s3");
 }
 
@@ -144,8 +155,9 @@ TEST(Users, OfTheConfigAreReadOnlyAndGoWithIt) {
   world.store.take(*policy::identities_of("123456789012", seed));
   EXPECT_TRUE(world.store.snapshot()->find_key("AKIAOWNER")->owner);
   EXPECT_FALSE(world.store.snapshot()->find_key("AKIAANN")->owner);
-  EXPECT_EQ(decision(world, "arn:aws:iam::123456789012:user/ann", "s3:GetObject", "arn:aws:s3:::b/k"),
-            "allowed");
+  EXPECT_EQ(
+      decision(world, "arn:aws:iam::123456789012:user/ann", "s3:GetObject", "arn:aws:s3:::b/k"),
+      "allowed");
   const std::string refusal = world.refusal<iam::PutUserPolicy>(
       {.user_name = "ann", .policy_name = "p", .policy_document = kReadOne});
   EXPECT_TRUE(refusal.starts_with("UnmodifiableEntity: ")) << refusal;
@@ -155,7 +167,8 @@ TEST(Users, OfTheConfigAreReadOnlyAndGoWithIt) {
   EXPECT_TRUE(policy::seed_warnings(*world.store.snapshot()).empty());
   seed.users.clear();
   world.store.take(*policy::identities_of("123456789012", seed));
-  EXPECT_EQ(policy::seed_warnings(*world.store.snapshot()).size(), 1u) << "ann's key may do nothing";
+  EXPECT_EQ(policy::seed_warnings(*world.store.snapshot()).size(), 1u)
+      << "ann's key may do nothing";
   seed.keys.pop_back();
   world.store.take(*policy::identities_of("123456789012", seed));
   EXPECT_FALSE(world.store.snapshot()->find_key("AKIAANN"));
@@ -168,26 +181,31 @@ TEST(Policies, HaveFiveVersions) {
   const std::string arn = *made->policy->arn;
   EXPECT_EQ(arn, "arn:aws:iam::123456789012:policy/team");
   for (int version = 2; version <= 5; ++version)
-    ASSERT_TRUE(world.call<iam::CreatePolicyVersion>({.policy_arn = arn, .policy_document = kReadOne}));
-  EXPECT_TRUE(world.refusal<iam::CreatePolicyVersion>({.policy_arn = arn, .policy_document = kReadOne})
-                  .starts_with("LimitExceeded: "));
+    ASSERT_TRUE(
+        world.call<iam::CreatePolicyVersion>({.policy_arn = arn, .policy_document = kReadOne}));
+  EXPECT_TRUE(
+      world.refusal<iam::CreatePolicyVersion>({.policy_arn = arn, .policy_document = kReadOne})
+          .starts_with("LimitExceeded: "));
   EXPECT_TRUE(world.refusal<iam::DeletePolicyVersion>({.policy_arn = arn, .version_id = "v1"})
                   .starts_with("DeleteConflict: "));
   ASSERT_TRUE(world.call<iam::SetDefaultPolicyVersion>({.policy_arn = arn, .version_id = "v3"}));
   ASSERT_TRUE(world.call<iam::DeletePolicyVersion>({.policy_arn = arn, .version_id = "v1"}));
   EXPECT_EQ(*world.call<iam::GetPolicy>({.policy_arn = arn})->policy->default_version_id, "v3");
-  EXPECT_TRUE(world.refusal<iam::GetPolicyVersion>({.policy_arn = arn, .version_id = "v99999999999"})
-                  .starts_with("NoSuchEntity: "));
+  EXPECT_TRUE(
+      world.refusal<iam::GetPolicyVersion>({.policy_arn = arn, .version_id = "v99999999999"})
+          .starts_with("NoSuchEntity: "));
   ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = "ann"}));
   ASSERT_TRUE(world.call<iam::AttachUserPolicy>({.user_name = "ann", .policy_arn = arn}));
-  EXPECT_TRUE(world.refusal<iam::DeletePolicy>({.policy_arn = arn}).starts_with("DeleteConflict: "));
-  EXPECT_EQ(*world.call<iam::ListEntitiesForPolicy>({.policy_arn = arn})->policy_users->front().user_name,
-            "ann");
   EXPECT_TRUE(
-      world
-          .refusal<iam::CreatePolicyVersion>(
-              {.policy_arn = "arn:aws:iam::aws:policy/AdministratorAccess", .policy_document = kReadOne})
-          .starts_with("UnmodifiableEntity: "));
+      world.refusal<iam::DeletePolicy>({.policy_arn = arn}).starts_with("DeleteConflict: "));
+  EXPECT_EQ(
+      *world.call<iam::ListEntitiesForPolicy>({.policy_arn = arn})->policy_users->front().user_name,
+      "ann");
+  EXPECT_TRUE(world
+                  .refusal<iam::CreatePolicyVersion>(
+                      {.policy_arn = "arn:aws:iam::aws:policy/AdministratorAccess",
+                       .policy_document = kReadOne})
+                  .starts_with("UnmodifiableEntity: "));
 }
 
 TEST(Policies, ThatAreNotUnderstoodAreRefused) {
@@ -207,9 +225,10 @@ TEST(Policies, ThatAreNotUnderstoodAreRefused) {
         << document.substr(0, 100);
   std::string large = kReadOne;
   large.insert(large.find("ann/"), std::string(3'000, 'x'));
-  EXPECT_TRUE(
-      world.refusal<iam::PutUserPolicy>({.user_name = "ann", .policy_name = "p", .policy_document = large})
-          .starts_with("LimitExceeded: Maximum policy size of 2048 bytes"));
+  EXPECT_TRUE(world
+                  .refusal<iam::PutUserPolicy>(
+                      {.user_name = "ann", .policy_name = "p", .policy_document = large})
+                  .starts_with("LimitExceeded: Maximum policy size of 2048 bytes"));
 }
 
 TEST(Groups, GiveTheirPoliciesToTheirMembers) {
@@ -223,15 +242,19 @@ TEST(Groups, GiveTheirPoliciesToTheirMembers) {
   ASSERT_TRUE(world.call<iam::AddUserToGroup>({.group_name = "team", .user_name = "ann"}));
   EXPECT_EQ(decision(world, ann, "s3:GetObject", "arn:aws:s3:::b/ann/x"), "allowed");
   ASSERT_TRUE(world.call<iam::UpdateGroup>({.group_name = "team", .new_group_name = "crew"}));
-  EXPECT_EQ(decision(world, ann, "s3:GetObject", "arn:aws:s3:::b/ann/x"), "allowed") << "members follow";
-  EXPECT_EQ(*world.call<iam::ListGroupsForUser>({.user_name = "ann"})->groups->front().group_name, "crew");
-  EXPECT_TRUE(world.refusal<iam::DeleteGroup>({.group_name = "crew"}).starts_with("DeleteConflict: "));
+  EXPECT_EQ(decision(world, ann, "s3:GetObject", "arn:aws:s3:::b/ann/x"), "allowed")
+      << "members follow";
+  EXPECT_EQ(*world.call<iam::ListGroupsForUser>({.user_name = "ann"})->groups->front().group_name,
+            "crew");
+  EXPECT_TRUE(
+      world.refusal<iam::DeleteGroup>({.group_name = "crew"}).starts_with("DeleteConflict: "));
 }
 
 TEST(Boundaries, LimitWhatPoliciesAllow) {
   OperationsWorld world{add_operations};
   ASSERT_TRUE(world.call<iam::CreateUser>(
-      {.user_name = "ann", .permissions_boundary = "arn:aws:iam::aws:policy/CloudWatchLogsFullAccess"}));
+      {.user_name = "ann",
+       .permissions_boundary = "arn:aws:iam::aws:policy/CloudWatchLogsFullAccess"}));
   ASSERT_TRUE(world.call<iam::AttachUserPolicy>(
       {.user_name = "ann", .policy_arn = "arn:aws:iam::aws:policy/AdministratorAccess"}));
   const std::string ann = "arn:aws:iam::123456789012:user/ann";
@@ -242,7 +265,8 @@ TEST(Boundaries, LimitWhatPoliciesAllow) {
 
 TEST(Pages, OfUsersFollowTheirMarkers) {
   OperationsWorld world{add_operations};
-  for (const char* name : {"c", "a", "b"}) ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = name}));
+  for (const char* name : {"c", "a", "b"})
+    ASSERT_TRUE(world.call<iam::CreateUser>({.user_name = name}));
   auto first = world.call<iam::ListUsers>({.max_items = 2});
   ASSERT_EQ(first->users->size(), 2u);
   EXPECT_TRUE(*first->is_truncated);
@@ -256,8 +280,8 @@ TEST(Sessions, AreOfTheRoleThatWasAskedFor) {
   OperationsWorld world{add_operations};
   world.settings.temporary_key_secret = std::string(32, 's');
   const std::string arn = "arn:aws:iam::123456789012:role/path/Train";
-  auto session =
-      world.call<sts::AssumeRole>({.role_arn = arn, .role_session_name = "me", .duration_seconds = 900});
+  auto session = world.call<sts::AssumeRole>(
+      {.role_arn = arn, .role_session_name = "me", .duration_seconds = 900});
   ASSERT_TRUE(session);
   EXPECT_EQ(*session->assumed_role_user->arn, "arn:aws:sts::123456789012:assumed-role/Train/me");
   const auto& keys = *session->credentials;
@@ -269,15 +293,16 @@ TEST(Sessions, AreOfTheRoleThatWasAskedFor) {
   EXPECT_EQ(resolved.secret_access_key, *keys.secret_access_key);
 
   EXPECT_TRUE(world
-                  .refusal<sts::AssumeRole>(
-                      {.role_arn = "arn:aws:iam::999999999999:role/Train", .role_session_name = "me"})
+                  .refusal<sts::AssumeRole>({.role_arn = "arn:aws:iam::999999999999:role/Train",
+                                             .role_session_name = "me"})
                   .starts_with("AccessDenied: "));
   EXPECT_TRUE(world
                   .refusal<sts::AssumeRole>(
                       {.role_arn = "arn:aws:iam::123456789012:user/ann", .role_session_name = "me"})
                   .starts_with("InvalidParameterValue: "));
-  EXPECT_TRUE(world.refusal<sts::AssumeRole>({.role_arn = arn, .role_session_name = "me", .policy = "{}"})
-                  .starts_with("MalformedPolicyDocument: "));
+  EXPECT_TRUE(
+      world.refusal<sts::AssumeRole>({.role_arn = arn, .role_session_name = "me", .policy = "{}"})
+          .starts_with("MalformedPolicyDocument: "));
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ iam::Role shown(const Identities& identities, const Role& role, bool whole) {
   return out;
 }
 
-Outcome<iam::CreateRoleResponse> create_role(IdentityStore& store, Identities& next, const Context& context,
+Outcome<iam::CreateRoleResponse> create_role(IdentityStore& store, Identities& next,
+                                             const Context& context,
                                              const iam::CreateRoleRequest& in) {
   Role role;
   role.name = *in.role_name;
@@ -35,8 +36,8 @@ Outcome<iam::CreateRoleResponse> create_role(IdentityStore& store, Identities& n
   role.boundary = in.permissions_boundary.value_or("");
   role.description = in.description.value_or("");
   role.max_session_seconds = in.max_session_duration.value_or(role.max_session_seconds);
-  role.trust = TRY(
-      document_in(*in.assume_role_policy_document, policy::PolicyKind::trust, policy::kTrustPolicyBytesMax));
+  role.trust = TRY(document_in(*in.assume_role_policy_document, policy::PolicyKind::trust,
+                               policy::kTrustPolicyBytesMax));
   TRY(policy::add_role(next, std::move(role)));
   return iam::CreateRoleResponse{.role = shown(next, *next.find_role(*in.role_name), true)};
 }
@@ -62,19 +63,21 @@ void add_role_changes(OperationTable& table, const Services& services) {
       });
   add_edit<iam::UpdateAssumeRolePolicy>(
       table, services, false,
-      [](Identities& next, const Context&,
-         const iam::UpdateAssumeRolePolicyRequest& in) -> Outcome<iam::UpdateAssumeRolePolicy::Output> {
-        auto trust =
-            TRY(document_in(*in.policy_document, policy::PolicyKind::trust, policy::kTrustPolicyBytesMax));
+      [](Identities& next, const Context&, const iam::UpdateAssumeRolePolicyRequest& in)
+          -> Outcome<iam::UpdateAssumeRolePolicy::Output> {
+        auto trust = TRY(document_in(*in.policy_document, policy::PolicyKind::trust,
+                                     policy::kTrustPolicyBytesMax));
         TRY(policy::set_trust(next, *in.role_name, std::move(trust)));
         return iam::UpdateAssumeRolePolicy::Output{};
       });
-  add_change<iam::DeleteRole>(table, services, [](Identities& next, const iam::DeleteRoleRequest& in) {
-    return policy::remove_role(next, *in.role_name);
-  });
+  add_change<iam::DeleteRole>(table, services,
+                              [](Identities& next, const iam::DeleteRoleRequest& in) {
+                                return policy::remove_role(next, *in.role_name);
+                              });
   add_change<iam::PutRolePermissionsBoundary>(
       table, services, [](Identities& next, const iam::PutRolePermissionsBoundaryRequest& in) {
-        return policy::set_boundary(next, EntityKind::role, *in.role_name, *in.permissions_boundary);
+        return policy::set_boundary(next, EntityKind::role, *in.role_name,
+                                    *in.permissions_boundary);
       });
   add_change<iam::DeleteRolePermissionsBoundary>(
       table, services, [](Identities& next, const iam::DeleteRolePermissionsBoundaryRequest& in) {
@@ -90,30 +93,33 @@ void add_roles(OperationTable& table, const Services& services) {
       [&services](Identities& next, const Context& context, const iam::CreateRoleRequest& in) {
         return create_role(*services.identities, next, context, in);
       });
-  add_read<iam::GetRole>(table, services,
-                         [](const Identities& identities, const Context&,
-                            const iam::GetRoleRequest& in) -> Result<iam::GetRoleResponse> {
-                           return iam::GetRoleResponse{
-                               .role = shown(identities, role_or_undefined(identities, *in.role_name), true)};
-                         });
+  add_read<iam::GetRole>(
+      table, services,
+      [](const Identities& identities, const Context&,
+         const iam::GetRoleRequest& in) -> Result<iam::GetRoleResponse> {
+        return iam::GetRoleResponse{
+            .role = shown(identities, role_or_undefined(identities, *in.role_name), true)};
+      });
   add_read<iam::ListRoles>(table, services, list_roles);
   add_role_changes(table, services);
   add_change<iam::TagRole>(table, services, [](Identities& next, const iam::TagRoleRequest& in) {
     return policy::tag(next, EntityKind::role, *in.role_name, tags_in(in.tags));
   });
-  add_change<iam::UntagRole>(table, services, [](Identities& next, const iam::UntagRoleRequest& in) {
-    return policy::untag(next, EntityKind::role, *in.role_name, *in.tag_keys);
-  });
-  add_read<iam::ListRoleTags>(table, services,
-                              [](const Identities& identities, const Context&,
-                                 const iam::ListRoleTagsRequest& in) -> Result<iam::ListRoleTagsResponse> {
-                                const Role role = role_or_undefined(identities, *in.role_name);
-                                iam::ListRoleTagsResponse out;
-                                out.tags = TRY(page_of(
-                                    in, shown_tags(role.tags).value_or(std::vector<iam::Tag>()),
-                                    [](const iam::Tag& tag) { return *tag.key; }, out));
-                                return out;
-                              });
+  add_change<iam::UntagRole>(
+      table, services, [](Identities& next, const iam::UntagRoleRequest& in) {
+        return policy::untag(next, EntityKind::role, *in.role_name, *in.tag_keys);
+      });
+  add_read<iam::ListRoleTags>(
+      table, services,
+      [](const Identities& identities, const Context&,
+         const iam::ListRoleTagsRequest& in) -> Result<iam::ListRoleTagsResponse> {
+        const Role role = role_or_undefined(identities, *in.role_name);
+        iam::ListRoleTagsResponse out;
+        out.tags = TRY(page_of(
+            in, shown_tags(role.tags).value_or(std::vector<iam::Tag>()),
+            [](const iam::Tag& tag) { return *tag.key; }, out));
+        return out;
+      });
 }
 
 }  // namespace trainyard::api::iam

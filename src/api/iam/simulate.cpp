@@ -1,8 +1,9 @@
 // Simulates policies with the function that authorises requests (policy/evaluate.hpp).
 //
-// An undefined role is simulated with the rights that any job could need: objects, logs, metrics and SageMaker's actions
-// on all resources, and the actions of EC2, KMS and ECR that SageMaker's SDKs simulate. A job's keys have only the rights
-// that the job needs (SECURITY.md), but the SDKs simulate before the job exists.
+// An undefined role is simulated with the rights that any job could need: objects, logs, metrics
+// and SageMaker's actions on all resources, and the actions of EC2, KMS and ECR that SageMaker's
+// SDKs simulate. A job's keys have only the rights that the job needs (SECURITY.md), but the SDKs
+// simulate before the job exists.
 #include <set>
 
 #include "auth/roles.hpp"
@@ -37,8 +38,9 @@ struct Simulated {
   policy::Request request;
 };
 
-Result<void> add_documents(Simulated& to, const std::vector<std::string>& documents, policy::PolicyKind kind,
-                           const std::string& id, std::vector<policy::NamedPolicy>& list,
+Result<void> add_documents(Simulated& to, const std::vector<std::string>& documents,
+                           policy::PolicyKind kind, const std::string& id,
+                           std::vector<policy::NamedPolicy>& list,
                            const std::string& type = "none") {
   for (size_t i = 0; i < documents.size(); ++i) {
     to.parsed.push_back(TRY(policy::parse_policy(documents[i], kind)));
@@ -55,7 +57,8 @@ void add_entity(Simulated& to, EntityKind kind, const policy::Entity& entity) {
     to.policies.identity.push_back({name, std::string(to_string(kind)), document.policy.get()});
   for (const std::string& arn : entity.attached)
     if (const auto* managed = to.identities->find_policy(arn))
-      to.policies.identity.push_back({managed->name, managed->aws_managed ? "aws-managed" : "user-managed",
+      to.policies.identity.push_back({managed->name,
+                                      managed->aws_managed ? "aws-managed" : "user-managed",
                                       managed->default_document()->document.policy.get()});
     else
       to.policies.identity.push_back({arn, "none", policy::deny_everything().get()});
@@ -64,7 +67,8 @@ void add_entity(Simulated& to, EntityKind kind, const policy::Entity& entity) {
 void add_user(Simulated& to, const policy::User& user) {
   add_entity(to, EntityKind::user, user);
   for (const std::string& name : user.groups)
-    if (const auto* group = to.identities->find_group(name)) add_entity(to, EntityKind::group, *group);
+    if (const auto* group = to.identities->find_group(name))
+      add_entity(to, EntityKind::group, *group);
   to.request.principal_arn = to.identities->arn_of(user);
 }
 
@@ -116,7 +120,8 @@ Outcome<Done> add_source(Simulated& to, const std::string& arn) {
     return invalid_input("Invalid Entity Arn: " + shorten(arn, 200));
   }
   if (entity && !entity->boundary.empty())
-    to.policies.boundary.push_back({entity->boundary, "user-managed", to.identities->boundary_of(*entity)});
+    to.policies.boundary.push_back(
+        {entity->boundary, "user-managed", to.identities->boundary_of(*entity)});
   return Done{};
 }
 
@@ -128,13 +133,14 @@ Outcome<Done> add_context(Simulated& to, const In& in) {
                                          "ResourcePolicy", to.policies.resource, "resource");
         !added)
       return bad(added.error());
-  if (in.permissions_boundary_policy_input_list && !in.permissions_boundary_policy_input_list->empty()) {
+  if (in.permissions_boundary_policy_input_list &&
+      !in.permissions_boundary_policy_input_list->empty()) {
     if (in.permissions_boundary_policy_input_list->size() > 1)
       return invalid_input("PermissionsBoundaryPolicyInputList has at most one policy");
     to.policies.boundary.clear();
-    if (const auto added =
-            add_documents(to, *in.permissions_boundary_policy_input_list, policy::PolicyKind::identity,
-                          "PermissionsBoundaryPolicyInputList", to.policies.boundary);
+    if (const auto added = add_documents(
+            to, *in.permissions_boundary_policy_input_list, policy::PolicyKind::identity,
+            "PermissionsBoundaryPolicyInputList", to.policies.boundary);
         !added)
       return bad(added.error());
   }
@@ -151,7 +157,8 @@ Outcome<Done> add_context(Simulated& to, const In& in) {
 std::vector<iam::Statement> shown(const std::vector<policy::MatchedStatement>& matched) {
   std::vector<iam::Statement> out;
   for (const auto& each : matched) {
-    iam::Statement statement{.source_policy_id = each.policy_id, .source_policy_type = each.policy_type};
+    iam::Statement statement{.source_policy_id = each.policy_id,
+                             .source_policy_type = each.policy_type};
     statement.start_position =
         iam::Position{.line = int64_t(each.begin.line), .column = int64_t(each.begin.column)};
     statement.end_position =
@@ -172,8 +179,8 @@ iam::ResourceSpecificResult decide(Simulated& simulated, const std::string& acti
   out.matched_statements = shown(done.matched);
   out.missing_context_values = done.missing_keys;
   if (done.allowed_by_boundary)
-    out.permissions_boundary_decision_detail =
-        iam::PermissionsBoundaryDecisionDetail{.allowed_by_permissions_boundary = *done.allowed_by_boundary};
+    out.permissions_boundary_decision_detail = iam::PermissionsBoundaryDecisionDetail{
+        .allowed_by_permissions_boundary = *done.allowed_by_boundary};
   return out;
 }
 
@@ -204,7 +211,8 @@ template <class In>
 Outcome<iam::SimulatePolicyResponse> answer(Simulated& simulated, const In& in) {
   const std::vector<std::string> resources = in.resource_arns.value_or(std::vector<std::string>());
   if (in.action_names->size() * std::max<size_t>(resources.size(), 1) > kDecisionsMax)
-    return invalid_input("One request may have at most " + std::to_string(kDecisionsMax) + " decisions");
+    return invalid_input("One request may have at most " + std::to_string(kDecisionsMax) +
+                         " decisions");
   iam::SimulatePolicyResponse out;
   out.evaluation_results.emplace();
   for (const auto& action : *in.action_names)
@@ -213,8 +221,8 @@ Outcome<iam::SimulatePolicyResponse> answer(Simulated& simulated, const In& in) 
   return out;
 }
 
-Outcome<iam::SimulatePolicyResponse> simulate_principal(const Services& services,
-                                                        const iam::SimulatePrincipalPolicyRequest& in) {
+Outcome<iam::SimulatePolicyResponse> simulate_principal(
+    const Services& services, const iam::SimulatePrincipalPolicyRequest& in) {
   Simulated simulated;
   simulated.identities = services.identities->snapshot();
   if (auto added = add_source(simulated, *in.policy_source_arn); !added) {
@@ -223,8 +231,9 @@ Outcome<iam::SimulatePolicyResponse> simulate_principal(const Services& services
     return std::get<Failure>(std::move(why));
   }
   if (in.policy_input_list)
-    if (const auto added = add_documents(simulated, *in.policy_input_list, policy::PolicyKind::identity,
-                                         "PolicyInputList", simulated.policies.identity);
+    if (const auto added =
+            add_documents(simulated, *in.policy_input_list, policy::PolicyKind::identity,
+                          "PolicyInputList", simulated.policies.identity);
         !added)
       return invalid_input(added.error().message);
   TRY(add_context(simulated, in));
@@ -235,8 +244,9 @@ Outcome<iam::SimulatePolicyResponse> simulate_custom(const Services& services,
                                                      const iam::SimulateCustomPolicyRequest& in) {
   Simulated simulated;
   simulated.identities = services.identities->snapshot();
-  if (const auto added = add_documents(simulated, *in.policy_input_list, policy::PolicyKind::identity,
-                                       "PolicyInputList", simulated.policies.identity);
+  if (const auto added =
+          add_documents(simulated, *in.policy_input_list, policy::PolicyKind::identity,
+                        "PolicyInputList", simulated.policies.identity);
       !added)
     return invalid_input(added.error().message);
   TRY(add_context(simulated, in));

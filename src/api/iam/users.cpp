@@ -30,7 +30,8 @@ iam::Group shown(const Identities& identities, const Group& group) {
   return out;
 }
 
-Outcome<iam::CreateUserResponse> create_user(IdentityStore& store, Identities& next, const Context& context,
+Outcome<iam::CreateUserResponse> create_user(IdentityStore& store, Identities& next,
+                                             const Context& context,
                                              const iam::CreateUserRequest& in) {
   User user;
   user.name = *in.user_name;
@@ -57,7 +58,8 @@ Result<iam::GetUserResponse> get_user(const Identities& identities, const Contex
     owner.create_date = Instant{};
     return iam::GetUserResponse{.user = std::move(owner)};
   }
-  return iam::GetUserResponse{.user = shown(identities, *TRY(policy::user_of(identities, name)), true)};
+  return iam::GetUserResponse{.user =
+                                  shown(identities, *TRY(policy::user_of(identities, name)), true)};
 }
 
 Result<iam::ListUsersResponse> list_users(const Identities& identities, const Context&,
@@ -95,8 +97,8 @@ Result<iam::ListGroupsResponse> list_groups(const Identities& identities, const 
   return out;
 }
 
-Result<iam::ListGroupsForUserResponse> list_groups_for_user(const Identities& identities, const Context&,
-                                                            const iam::ListGroupsForUserRequest& in) {
+Result<iam::ListGroupsForUserResponse> list_groups_for_user(
+    const Identities& identities, const Context&, const iam::ListGroupsForUserRequest& in) {
   std::vector<iam::Group> all;
   for (const std::string& name : TRY(policy::user_of(identities, *in.user_name))->groups)
     if (const Group* group = identities.find_group(name)) all.push_back(shown(identities, *group));
@@ -159,17 +161,19 @@ void add_groups(OperationTable& table, const Services& services) {
       });
   add_read<iam::GetGroup>(table, services, get_group);
   add_read<iam::ListGroups>(table, services, list_groups);
-  add_change<iam::UpdateGroup>(table, services, [](Identities& next, const iam::UpdateGroupRequest& in) {
-    return policy::rename_group(next, *in.group_name, in.new_group_name.value_or(""),
-                                in.new_path.value_or(""));
-  });
-  add_change<iam::DeleteGroup>(table, services, [](Identities& next, const iam::DeleteGroupRequest& in) {
-    return policy::remove_group(next, *in.group_name);
-  });
-  add_change<iam::AddUserToGroup>(table, services,
-                                  [](Identities& next, const iam::AddUserToGroupRequest& in) {
-                                    return policy::add_to_group(next, *in.group_name, *in.user_name);
-                                  });
+  add_change<iam::UpdateGroup>(
+      table, services, [](Identities& next, const iam::UpdateGroupRequest& in) {
+        return policy::rename_group(next, *in.group_name, in.new_group_name.value_or(""),
+                                    in.new_path.value_or(""));
+      });
+  add_change<iam::DeleteGroup>(table, services,
+                               [](Identities& next, const iam::DeleteGroupRequest& in) {
+                                 return policy::remove_group(next, *in.group_name);
+                               });
+  add_change<iam::AddUserToGroup>(
+      table, services, [](Identities& next, const iam::AddUserToGroupRequest& in) {
+        return policy::add_to_group(next, *in.group_name, *in.user_name);
+      });
   add_change<iam::RemoveUserFromGroup>(
       table, services, [](Identities& next, const iam::RemoveUserFromGroupRequest& in) {
         return policy::remove_from_group(next, *in.group_name, *in.user_name);
@@ -187,22 +191,27 @@ void add_users(OperationTable& table, const Services& services) {
       });
   add_read<iam::GetUser>(table, services, get_user);
   add_read<iam::ListUsers>(table, services, list_users);
-  add_change<iam::UpdateUser>(table, services, [](Identities& next, const iam::UpdateUserRequest& in) {
-    return policy::rename_user(next, *in.user_name, in.new_user_name.value_or(""), in.new_path.value_or(""));
-  });
-  add_change<iam::DeleteUser>(table, services, [](Identities& next, const iam::DeleteUserRequest& in) {
-    return policy::remove_user(next, *in.user_name);
-  });
+  add_change<iam::UpdateUser>(
+      table, services, [](Identities& next, const iam::UpdateUserRequest& in) {
+        return policy::rename_user(next, *in.user_name, in.new_user_name.value_or(""),
+                                   in.new_path.value_or(""));
+      });
+  add_change<iam::DeleteUser>(table, services,
+                              [](Identities& next, const iam::DeleteUserRequest& in) {
+                                return policy::remove_user(next, *in.user_name);
+                              });
   add_change<iam::TagUser>(table, services, [](Identities& next, const iam::TagUserRequest& in) {
     return policy::tag(next, EntityKind::user, *in.user_name, tags_in(in.tags));
   });
-  add_change<iam::UntagUser>(table, services, [](Identities& next, const iam::UntagUserRequest& in) {
-    return policy::untag(next, EntityKind::user, *in.user_name, *in.tag_keys);
-  });
+  add_change<iam::UntagUser>(
+      table, services, [](Identities& next, const iam::UntagUserRequest& in) {
+        return policy::untag(next, EntityKind::user, *in.user_name, *in.tag_keys);
+      });
   add_read<iam::ListUserTags>(table, services, list_user_tags);
   add_change<iam::PutUserPermissionsBoundary>(
       table, services, [](Identities& next, const iam::PutUserPermissionsBoundaryRequest& in) {
-        return policy::set_boundary(next, EntityKind::user, *in.user_name, *in.permissions_boundary);
+        return policy::set_boundary(next, EntityKind::user, *in.user_name,
+                                    *in.permissions_boundary);
       });
   add_change<iam::DeleteUserPermissionsBoundary>(
       table, services, [](Identities& next, const iam::DeleteUserPermissionsBoundaryRequest& in) {

@@ -1,8 +1,8 @@
 // Operations of CloudWatch Logs. Two habits of clients explain the tokens:
 //
-// SDKs list the streams of a job repeatedly without the token that they received, so a list by prefix returns all streams and
-// no token. A client that follows a stream stops when it receives the same token again, so GetLogEvents always returns both
-// tokens.
+// SDKs list the streams of a job repeatedly without the token that they received, so a list by
+// prefix returns all streams and no token. A client that follows a stream stops when it receives
+// the same token again, so GetLogEvents always returns both tokens.
 #include "shapes/logs.hpp"
 
 #include <algorithm>
@@ -54,16 +54,19 @@ std::string group_arn(const Context& context, const std::string& group) {
   return "arn:aws:logs:" + context.region + ":" + context.principal.account + ":log-group:" + group;
 }
 
-// The group of a request, which has its name or an identifier. The identifier is the name or an ARN.
+// The group of a request, which has its name or an identifier. The identifier is the name or an
+// ARN.
 Outcome<std::string> group_of(const Context& context, const std::optional<std::string>& name,
                               const std::optional<std::string>& identifier) {
   if (name && identifier)
     return invalid_parameter("LogGroupName and LogGroupIdentifier cannot both be specified.");
   if (name) return *name;
-  if (!identifier) return invalid_parameter("Either logGroupName or logGroupIdentifier must be specified.");
+  if (!identifier)
+    return invalid_parameter("Either logGroupName or logGroupIdentifier must be specified.");
   if (!identifier->starts_with("arn:")) return *identifier;
   const std::string prefix = group_arn(context, "");
-  if (!identifier->starts_with(prefix)) return resource_not_found("The specified log group does not exist.");
+  if (!identifier->starts_with(prefix))
+    return resource_not_found("The specified log group does not exist.");
   std::string group = identifier->substr(prefix.size());
   if (group.ends_with(":*")) group.resize(group.size() - 2);
   return group;
@@ -83,7 +86,8 @@ std::optional<Instant> instant_of(const std::optional<int64_t>& milliseconds) {
 
 std::string event_token(char direction, uint64_t position) {
   char text[64];
-  std::snprintf(text, sizeof text, "%c/%056llu", direction, static_cast<unsigned long long>(position));
+  std::snprintf(text, sizeof text, "%c/%056llu", direction,
+                static_cast<unsigned long long>(position));
   return text;
 }
 
@@ -116,10 +120,12 @@ Outcome<ListPlace> list_place(const std::string& token) {
 Outcome<aws::DescribeLogGroupsResponse> describe_groups(observe::Logs& logs, const Context& context,
                                                         const aws::DescribeLogGroupsRequest& in) {
   if (in.log_group_name_prefix && in.log_group_name_pattern)
-    return invalid_parameter("LogGroupNamePrefix and LogGroupNamePattern are mutually exclusive parameters.");
+    return invalid_parameter(
+        "LogGroupNamePrefix and LogGroupNamePattern are mutually exclusive parameters.");
   auto groups = TRY_LOGS(logs.groups(context.region, in.log_group_name_prefix.value_or("")));
   std::erase_if(groups, [&](const observe::LogGroupInfo& group) {
-    if (in.log_group_name_pattern && group.name.find(*in.log_group_name_pattern) == std::string::npos)
+    if (in.log_group_name_pattern &&
+        group.name.find(*in.log_group_name_pattern) == std::string::npos)
       return true;
     if (in.log_group_class && *in.log_group_class != "STANDARD") return true;
     if (!in.log_group_identifiers) return false;
@@ -129,7 +135,8 @@ Outcome<aws::DescribeLogGroupsResponse> describe_groups(observe::Logs& logs, con
   });
   if (in.next_token) {
     const auto place = TRY(list_place(*in.next_token));
-    std::erase_if(groups, [&](const observe::LogGroupInfo& group) { return group.name <= place.name; });
+    std::erase_if(groups,
+                  [&](const observe::LogGroupInfo& group) { return group.name <= place.name; });
   }
   aws::DescribeLogGroupsResponse out;
   if (const size_t limit = size_t(in.limit.value_or(kDescribeDefault)); groups.size() > limit) {
@@ -148,24 +155,27 @@ Outcome<aws::DescribeLogGroupsResponse> describe_groups(observe::Logs& logs, con
   return out;
 }
 
-Outcome<aws::DescribeLogStreamsResponse> describe_streams(observe::Logs& logs, const Context& context,
-                                                          const aws::DescribeLogStreamsRequest& in) {
+Outcome<aws::DescribeLogStreamsResponse> describe_streams(
+    observe::Logs& logs, const Context& context, const aws::DescribeLogStreamsRequest& in) {
   const auto group = TRY(group_of(context, in.log_group_name, in.log_group_identifier));
   const bool by_time = in.order_by.value_or("LogStreamName") == "LastEventTime";
   const bool by_prefix = in.log_stream_name_prefix.has_value();
   if (by_time && by_prefix)
     return invalid_parameter("Cannot order by LastEventTime with a logStreamNamePrefix.");
-  auto streams = TRY_LOGS(logs.streams(context.region, group, in.log_stream_name_prefix.value_or("")));
+  auto streams =
+      TRY_LOGS(logs.streams(context.region, group, in.log_stream_name_prefix.value_or("")));
 
   const auto place_of = [&](const observe::LogStreamInfo& stream) {
-    return ListPlace{by_time && stream.last_event ? to_milliseconds(*stream.last_event) : 0, stream.name};
+    return ListPlace{by_time && stream.last_event ? to_milliseconds(*stream.last_event) : 0,
+                     stream.name};
   };
   const auto before = [&](const ListPlace& a, const ListPlace& b) {
     const bool less = std::tie(a.at, a.name) < std::tie(b.at, b.name);
     const bool greater = std::tie(b.at, b.name) < std::tie(a.at, a.name);
     return in.descending.value_or(false) ? greater : less;
   };
-  std::ranges::sort(streams, [&](const auto& a, const auto& b) { return before(place_of(a), place_of(b)); });
+  std::ranges::sort(streams,
+                    [&](const auto& a, const auto& b) { return before(place_of(a), place_of(b)); });
 
   aws::DescribeLogStreamsResponse out;
   if (!by_prefix) {
@@ -259,11 +269,12 @@ Outcome<aws::PutLogEventsResponse> put_events(observe::Logs& logs, const Context
                                " bytes exceeds limit of " + std::to_string(kEventBytesMax));
     bytes += event_bytes;
     if (i > 0 && *events[i].timestamp < *events[i - 1].timestamp)
-      return invalid_parameter("Log events in a single PutLogEvents request must be in chronological order.");
+      return invalid_parameter(
+          "Log events in a single PutLogEvents request must be in chronological order.");
   }
   if (bytes > kPutBytesMax)
-    return invalid_parameter("Upload too large: " + std::to_string(bytes) + " bytes exceeds limit of " +
-                             std::to_string(kPutBytesMax));
+    return invalid_parameter("Upload too large: " + std::to_string(bytes) +
+                             " bytes exceeds limit of " + std::to_string(kPutBytesMax));
   if (*events.back().timestamp - *events.front().timestamp > kPutSpanMax.count())
     return invalid_parameter(
         "The batch of log events in a single PutLogEvents request cannot span more than 24 hours.");
@@ -277,9 +288,11 @@ Outcome<aws::PutLogEventsResponse> put_events(observe::Logs& logs, const Context
     if (*events[i].timestamp < oldest) {
       rejected.too_old_log_event_end_index = int64_t(i) + 1;
     } else if (*events[i].timestamp > newest) {
-      if (!rejected.too_new_log_event_start_index) rejected.too_new_log_event_start_index = int64_t(i);
+      if (!rejected.too_new_log_event_start_index)
+        rejected.too_new_log_event_start_index = int64_t(i);
     } else {
-      accepted.push_back({from_milliseconds(*events[i].timestamp), context.now, *events[i].message});
+      accepted.push_back(
+          {from_milliseconds(*events[i].timestamp), context.now, *events[i].message});
     }
   }
   TRY_LOGS(logs.append({context.region, *in.log_group_name, *in.log_stream_name}, accepted));
@@ -295,19 +308,23 @@ Outcome<aws::PutLogEventsResponse> put_events(observe::Logs& logs, const Context
 void add_operations(OperationTable& table, const Settings&, const Services& services) {
   observe::Logs& logs = services.logs;
   table.add<aws::CreateLogGroup>(
-      [&logs](const Context& context, const aws::CreateLogGroupRequest& in) -> Outcome<aws::Nothing> {
+      [&logs](const Context& context,
+              const aws::CreateLogGroupRequest& in) -> Outcome<aws::Nothing> {
         TRY_LOGS(logs.create_group(context.region, *in.log_group_name));
         return aws::Nothing{};
       });
   table.add<aws::CreateLogStream>(
-      [&logs](const Context& context, const aws::CreateLogStreamRequest& in) -> Outcome<aws::Nothing> {
+      [&logs](const Context& context,
+              const aws::CreateLogStreamRequest& in) -> Outcome<aws::Nothing> {
         TRY_LOGS(logs.create_stream({context.region, *in.log_group_name, *in.log_stream_name}));
         return aws::Nothing{};
       });
-  table.add<aws::DescribeLogGroups>(
-      [&logs](const Context& context, const auto& in) { return describe_groups(logs, context, in); });
-  table.add<aws::DescribeLogStreams>(
-      [&logs](const Context& context, const auto& in) { return describe_streams(logs, context, in); });
+  table.add<aws::DescribeLogGroups>([&logs](const Context& context, const auto& in) {
+    return describe_groups(logs, context, in);
+  });
+  table.add<aws::DescribeLogStreams>([&logs](const Context& context, const auto& in) {
+    return describe_streams(logs, context, in);
+  });
   table.add<aws::GetLogEvents>(
       [&logs](const Context& context, const auto& in) { return get_events(logs, context, in); });
   table.add<aws::FilterLogEvents>(

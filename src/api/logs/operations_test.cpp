@@ -15,7 +15,9 @@ const std::string kGroup = "/aws/sagemaker/TrainingJobs";
 struct World : OperationsWorld {
   World() : OperationsWorld(add_operations) {}
   int64_t now() { return to_milliseconds(clock.at); }
-  void make(const std::string& stream) { ASSERT_TRUE(logs->ensure_stream({"eu-west-1", kGroup, stream})); }
+  void make(const std::string& stream) {
+    ASSERT_TRUE(logs->ensure_stream({"eu-west-1", kGroup, stream}));
+  }
   Outcome<aws::PutLogEventsResponse> put(const std::string& stream,
                                          std::vector<std::pair<int64_t, std::string>> events) {
     return call<aws::PutLogEvents>(put_request(stream, std::move(events)));
@@ -24,7 +26,8 @@ struct World : OperationsWorld {
                                        std::vector<std::pair<int64_t, std::string>> events) {
     aws::PutLogEventsRequest in{.log_group_name = kGroup, .log_stream_name = stream};
     in.log_events.emplace();
-    for (auto& [at, message] : events) in.log_events->push_back({.timestamp = at, .message = message});
+    for (auto& [at, message] : events)
+      in.log_events->push_back({.timestamp = at, .message = message});
     return in;
   }
   aws::GetLogEventsResponse get(aws::GetLogEventsRequest in) {
@@ -59,8 +62,9 @@ TEST(LogsOperations, WhatIsMissingOrThereIsSaidInTheServicesWords) {
             "ResourceAlreadyExistsException: The specified log stream already exists");
   EXPECT_EQ(world.refusal<aws::DescribeLogStreams>({.log_group_name = "none"}),
             "ResourceNotFoundException: The specified log group does not exist.");
-  EXPECT_EQ(world.refusal<aws::DescribeLogStreams>({}),
-            "InvalidParameterException: Either logGroupName or logGroupIdentifier must be specified.");
+  EXPECT_EQ(
+      world.refusal<aws::DescribeLogStreams>({}),
+      "InvalidParameterException: Either logGroupName or logGroupIdentifier must be specified.");
 }
 
 TEST(LogsOperations, AFollowerSeesTheSameTokenAtTheEnd) {
@@ -99,10 +103,11 @@ TEST(LogsOperations, GetHasAnExclusiveEndAndFilterAnInclusiveOne) {
   world.make("s");
   const int64_t now = world.now();
   ASSERT_TRUE(world.put("s", {{now, "a"}, {now + 1, "b"}, {now + 2, "c"}}));
-  EXPECT_EQ(
-      messages(world.get(
-          {.log_stream_name = "s", .start_time = now + 1, .end_time = now + 2, .start_from_head = true})),
-      Messages{"b"});
+  EXPECT_EQ(messages(world.get({.log_stream_name = "s",
+                                .start_time = now + 1,
+                                .end_time = now + 2,
+                                .start_from_head = true})),
+            Messages{"b"});
   const auto found = world.call<aws::FilterLogEvents>(
       {.log_group_name = kGroup, .start_time = now + 1, .end_time = now + 2});
   ASSERT_TRUE(found);
@@ -113,9 +118,10 @@ TEST(LogsOperations, BadTokensAreRefused) {
   World world;
   world.make("s");
   ASSERT_TRUE(world.put("s", {{world.now(), "a"}}));
-  for (const std::string token : {"x", "f/12", "q/00000000000000000000000000000000000000000000000000000000",
-                                  "f/00000000000000000000000000000000000000000000000000000003",
-                                  "f/99999999999999999999999999999999999999999999999999999999"})
+  for (const std::string token :
+       {"x", "f/12", "q/00000000000000000000000000000000000000000000000000000000",
+        "f/00000000000000000000000000000000000000000000000000000003",
+        "f/99999999999999999999999999999999999999999999999999999999"})
     EXPECT_EQ(world.refusal<aws::GetLogEvents>(
                   {.log_group_name = kGroup, .log_stream_name = "s", .next_token = token}),
               "InvalidParameterException: The specified nextToken is invalid.");
@@ -128,14 +134,16 @@ TEST(LogsOperations, BadTokensAreRefused) {
 TEST(LogsOperations, StreamsOfAPrefixComeAllAtOnceOthersInPages) {
   World world;
   for (int i = 0; i < 120; ++i) world.make("job/algo-" + std::to_string(1000 + i));
-  const auto all = world.call<aws::DescribeLogStreams>(
-      {.log_group_name = kGroup, .log_stream_name_prefix = "job/", .order_by = "LogStreamName", .limit = 50});
+  const auto all = world.call<aws::DescribeLogStreams>({.log_group_name = kGroup,
+                                                        .log_stream_name_prefix = "job/",
+                                                        .order_by = "LogStreamName",
+                                                        .limit = 50});
   ASSERT_TRUE(all);
   EXPECT_EQ((*all).log_streams->size(), 120u);
   EXPECT_FALSE((*all).next_token) << "an SDK would ask for ever";
-  EXPECT_EQ(
-      (*all).log_streams->at(0).arn,
-      "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/TrainingJobs:log-stream:job/algo-1000");
+  EXPECT_EQ((*all).log_streams->at(0).arn,
+            "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/"
+            "TrainingJobs:log-stream:job/algo-1000");
 
   for (const bool descending : {false, true}) {
     for (const std::string order : {"LogStreamName", "LastEventTime"}) {
@@ -154,8 +162,9 @@ TEST(LogsOperations, StreamsOfAPrefixComeAllAtOnceOthersInPages) {
       EXPECT_EQ(seen.size(), 120u);
     }
   }
-  EXPECT_EQ(world.refusal<aws::DescribeLogStreams>(
-                {.log_group_name = kGroup, .log_stream_name_prefix = "job/", .order_by = "LastEventTime"}),
+  EXPECT_EQ(world.refusal<aws::DescribeLogStreams>({.log_group_name = kGroup,
+                                                    .log_stream_name_prefix = "job/",
+                                                    .order_by = "LastEventTime"}),
             "InvalidParameterException: Cannot order by LastEventTime with a logStreamNamePrefix.");
 }
 
@@ -184,17 +193,21 @@ TEST(LogsOperations, GroupsByPrefixPatternAndIdentifier) {
   EXPECT_EQ(count({.log_group_name_prefix = "/aws/"}), 2u);
   EXPECT_EQ(count({.log_group_name_pattern = "w"}), 3u);
   EXPECT_EQ(count({.log_group_name_pattern = "ow"}), 1u);
-  EXPECT_EQ(count({.log_group_identifiers = {{"arn:aws:logs:eu-west-1:123456789012:log-group:own"}}}), 1u);
+  EXPECT_EQ(
+      count({.log_group_identifiers = {{"arn:aws:logs:eu-west-1:123456789012:log-group:own"}}}),
+      1u);
   EXPECT_EQ(count({.log_group_class = "DELIVERY"}), 0u);
   auto page = world.call<aws::DescribeLogGroups>({.limit = 2});
-  EXPECT_EQ((*page).log_groups->at(0).arn, "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/a:*");
+  EXPECT_EQ((*page).log_groups->at(0).arn,
+            "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/a:*");
   page = world.call<aws::DescribeLogGroups>({.next_token = (*page).next_token, .limit = 2});
   EXPECT_EQ((*page).log_groups->at(0).log_group_name, "own");
   EXPECT_FALSE((*page).next_token);
-  EXPECT_EQ(
-      world.refusal<aws::DescribeLogGroups>({.log_group_name_prefix = "a", .log_group_name_pattern = "b"}),
-      "InvalidParameterException: LogGroupNamePrefix and LogGroupNamePattern are mutually exclusive "
-      "parameters.");
+  EXPECT_EQ(world.refusal<aws::DescribeLogGroups>(
+                {.log_group_name_prefix = "a", .log_group_name_pattern = "b"}),
+            "InvalidParameterException: LogGroupNamePrefix and LogGroupNamePattern are mutually "
+            "exclusive "
+            "parameters.");
 }
 
 TEST(LogsOperations, AGroupIsNamedByItsArnToo) {
@@ -204,11 +217,13 @@ TEST(LogsOperations, AGroupIsNamedByItsArnToo) {
   EXPECT_TRUE(world.call<aws::GetLogEvents>({.log_group_identifier = arn, .log_stream_name = "s"}));
   EXPECT_TRUE(world.call<aws::DescribeLogStreams>({.log_group_identifier = arn + ":*"}));
   EXPECT_TRUE(world.call<aws::FilterLogEvents>({.log_group_identifier = kGroup}));
-  EXPECT_EQ(world.refusal<aws::FilterLogEvents>(
-                {.log_group_identifier = "arn:aws:logs:us-east-1:123456789012:log-group:" + kGroup}),
-            "ResourceNotFoundException: The specified log group does not exist.");
-  EXPECT_EQ(world.refusal<aws::FilterLogEvents>({.log_group_name = "a", .log_group_identifier = "b"}),
-            "InvalidParameterException: LogGroupName and LogGroupIdentifier cannot both be specified.");
+  EXPECT_EQ(
+      world.refusal<aws::FilterLogEvents>(
+          {.log_group_identifier = "arn:aws:logs:us-east-1:123456789012:log-group:" + kGroup}),
+      "ResourceNotFoundException: The specified log group does not exist.");
+  EXPECT_EQ(
+      world.refusal<aws::FilterLogEvents>({.log_group_name = "a", .log_group_identifier = "b"}),
+      "InvalidParameterException: LogGroupName and LogGroupIdentifier cannot both be specified.");
 }
 
 TEST(LogsOperations, PutChecksOrderSizesAndSpan) {
@@ -219,10 +234,12 @@ TEST(LogsOperations, PutChecksOrderSizesAndSpan) {
     return world.refusal<aws::PutLogEvents>(world.put_request("s", std::move(events)));
   };
   EXPECT_EQ(refused({{now, "a"}, {now - 1, "b"}}),
-            "InvalidParameterException: Log events in a single PutLogEvents request must be in chronological "
+            "InvalidParameterException: Log events in a single PutLogEvents request must be in "
+            "chronological "
             "order.");
   EXPECT_EQ(refused({{now - 86'400'001, "a"}, {now, "b"}}),
-            "InvalidParameterException: The batch of log events in a single PutLogEvents request cannot span "
+            "InvalidParameterException: The batch of log events in a single PutLogEvents request "
+            "cannot span "
             "more than 24 hours.");
   EXPECT_EQ(refused({{now, std::string(262'119, 'x')}}),
             "InvalidParameterException: Log event too large: 262145 bytes exceeds limit of 262144");
@@ -240,13 +257,14 @@ TEST(LogsOperations, PutLeavesOutWhatIsTooOldOrTooNew) {
   World world;
   world.make("s");
   constexpr int64_t kDay = 86'400'000, kHour = 3'600'000;
-  auto out =
-      world.put("s", {{world.now() - 14 * kDay - kHour, "old"}, {world.now() - 14 * kDay + 1000, "kept"}});
+  auto out = world.put(
+      "s", {{world.now() - 14 * kDay - kHour, "old"}, {world.now() - 14 * kDay + 1000, "kept"}});
   ASSERT_TRUE(out);
   EXPECT_EQ((*out).rejected_log_events_info->too_old_log_event_end_index, 1);
   EXPECT_FALSE((*out).rejected_log_events_info->too_new_log_event_start_index);
-  out = world.put(
-      "s", {{world.now(), "kept"}, {world.now() + 2 * kHour + 1, "new"}, {world.now() + 3 * kHour, "newer"}});
+  out = world.put("s", {{world.now(), "kept"},
+                        {world.now() + 2 * kHour + 1, "new"},
+                        {world.now() + 3 * kHour, "newer"}});
   EXPECT_EQ((*out).rejected_log_events_info->too_new_log_event_start_index, 1);
   EXPECT_EQ(messages(world.get({.log_stream_name = "s"})), (Messages{"kept", "kept"}));
 }
@@ -256,23 +274,29 @@ TEST(LogsOperations, FilterFindsByPatternOverStreams) {
   for (const std::string name : {"a", "b"}) world.make(name);
   ASSERT_TRUE(world.put("a", {{world.now(), "loss=1"}, {world.now() + 2, "accuracy=1"}}));
   ASSERT_TRUE(world.put("b", {{world.now() + 1, "loss=2"}}));
-  auto out =
-      world.call<aws::FilterLogEvents>({.log_group_name = kGroup, .filter_pattern = "loss", .limit = 1});
+  auto out = world.call<aws::FilterLogEvents>(
+      {.log_group_name = kGroup, .filter_pattern = "loss", .limit = 1});
   ASSERT_TRUE(out);
   EXPECT_EQ((*out).events->at(0).message, "loss=1");
   out = world.call<aws::FilterLogEvents>(
       {.log_group_name = kGroup, .filter_pattern = "loss", .next_token = (*out).next_token});
   EXPECT_EQ((*out).events->at(0).log_stream_name, "b");
   EXPECT_FALSE((*out).next_token);
-  EXPECT_EQ(world.refusal<aws::FilterLogEvents>({.log_group_name = kGroup, .log_stream_names = {{"none"}}}),
-            "ResourceNotFoundException: The specified log stream does not exist.");
   EXPECT_EQ(world.refusal<aws::FilterLogEvents>(
-                {.log_group_name = kGroup, .log_stream_names = {{"a"}}, .log_stream_name_prefix = "a"}),
-            "InvalidParameterException: logStreamNames and logStreamNamePrefix cannot both be specified.");
-  EXPECT_EQ(world.refusal<aws::FilterLogEvents>({.log_group_name = kGroup, .start_from_head = false}),
-            "InvalidParameterException: startFromHead: only true, the earliest events first, is supported.");
-  EXPECT_TRUE(world.refusal<aws::FilterLogEvents>({.log_group_name = kGroup, .filter_pattern = "{ $.a"})
-                  .starts_with("InvalidParameterException: Invalid filter pattern"));
+                {.log_group_name = kGroup, .log_stream_names = {{"none"}}}),
+            "ResourceNotFoundException: The specified log stream does not exist.");
+  EXPECT_EQ(
+      world.refusal<aws::FilterLogEvents>(
+          {.log_group_name = kGroup, .log_stream_names = {{"a"}}, .log_stream_name_prefix = "a"}),
+      "InvalidParameterException: logStreamNames and logStreamNamePrefix cannot both be "
+      "specified.");
+  EXPECT_EQ(
+      world.refusal<aws::FilterLogEvents>({.log_group_name = kGroup, .start_from_head = false}),
+      "InvalidParameterException: startFromHead: only true, the earliest events first, is "
+      "supported.");
+  EXPECT_TRUE(
+      world.refusal<aws::FilterLogEvents>({.log_group_name = kGroup, .filter_pattern = "{ $.a"})
+          .starts_with("InvalidParameterException: Invalid filter pattern"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A Context is one request's principal, region, deadline and request id: a value that travels with the request into its
-// operation and into the log.
+// A Context is one request's principal, region, deadline and request id: a value that travels with
+// the request into its operation and into the log.
 //
 // Threads: plain values.
 #pragma once
@@ -17,25 +17,30 @@ namespace trainyard::api {
 
 struct RoleSession;  // auth/temporary_keys.hpp
 
-// The owner may do everything. A user has the rights of the user's policies, a session those of its role.
+// The owner may do everything. A user has the rights of the user's policies, a session those of its
+// role.
 enum class PrincipalKind { owner, user, session };
 
 struct Principal {
   std::string account;  // twelve digits
-  std::string arn;      // arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION, arn:aws:iam::ACCOUNT:user/NAME
-  // Quotas, costs and fair share count by it. For a session it is the user who began it, or else its role.
+  // arn:aws:sts::ACCOUNT:assumed-role/NAME/SESSION, arn:aws:iam::ACCOUNT:user/NAME
+  std::string arn;
+  // Quotas, costs and fair share count by it. For a session it is the user who began it, or else
+  // its role.
   std::string name;
   std::string user_id;  // as GetCallerIdentity shows it
   std::string access_key_id;
   std::string role_arn;  // of a session; otherwise ""
   PrincipalKind kind = PrincipalKind::session;
   std::shared_ptr<const RoleSession> session = {};  // nullptr unless kind is session
-  std::shared_ptr<const domain::Job> job = {};      // the job whose attempt ends the keys; nullptr: none
+  // the job whose attempt ends the keys; nullptr: none
+  std::shared_ptr<const domain::Job> job = {};
   // Only in requests that are made on the principal's behalf (auth/delegation.hpp).
   std::string invoked_by = {};   // ARN of the campaign, or of the user with whose key a peer signs
   std::string peer_key_id = {};  // the peer's key; "" = no peer forwards the request
   std::string source_ip = {};    // of the original request; "" = that of the connection
-  bool secure = false;           // whether the original request came over TLS; valid with a source_ip
+  // whether the original request came over TLS; valid with a source_ip
+  bool secure = false;
 
   bool owner() const { return kind == PrincipalKind::owner; }
 };

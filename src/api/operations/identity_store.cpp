@@ -14,7 +14,8 @@ namespace trainyard::api {
 namespace {
 
 constexpr std::string_view kUseRecord = "access_key_use";
-constexpr int kConflictsMax = 10;          // retries of one change after commits by other writers of records
+// retries of one change after commits by other writers of records
+constexpr int kConflictsMax = 10;
 constexpr size_t kUsesAtOnceMax = 500;     // written in one change of records
 constexpr Duration kUseResolution = 1min;  // of a last use, so that a busy key rarely changes it
 constexpr size_t kSecretBytes = 30;        // 40 characters of base64, as on AWS
@@ -47,9 +48,12 @@ std::optional<KeyUse> use_of(const Json& json) {
 
 }  // namespace
 
-IdentityStore::IdentityStore(control::Control& control, std::string sealing_key, policy::Identities seed,
-                             Random& random)
-    : control_(control), sealing_key_(std::move(sealing_key)), random_(random), seed_(std::move(seed)) {}
+IdentityStore::IdentityStore(control::Control& control, std::string sealing_key,
+                             policy::Identities seed, Random& random)
+    : control_(control),
+      sealing_key_(std::move(sealing_key)),
+      random_(random),
+      seed_(std::move(seed)) {}
 
 std::shared_ptr<const policy::Identities> IdentityStore::snapshot() const {
   auto records = control_.records();
@@ -69,8 +73,8 @@ void IdentityStore::take(policy::Identities seed) {
   records_ = nullptr;
 }
 
-std::shared_ptr<const policy::Identities> IdentityStore::join(const policy::Identities& seed,
-                                                              const domain::Records& records) const {
+std::shared_ptr<const policy::Identities> IdentityStore::join(
+    const policy::Identities& seed, const domain::Records& records) const {
   policy::Identities joined = seed;
   const policy::Unseal unseal = [this](const std::string& sealed, const std::string& key_id) {
     return signing::unseal(sealing_key_, sealed, key_id);
@@ -87,7 +91,8 @@ std::shared_ptr<const policy::Identities> IdentityStore::join(const policy::Iden
 Result<std::shared_ptr<const domain::Records>> IdentityStore::commit(control::RecordsWish wish) {
   auto promise = std::make_shared<std::promise<Result<std::shared_ptr<const domain::Records>>>>();
   auto answered = promise->get_future();
-  control_.change_records(std::move(wish), [promise](auto answer) { promise->set_value(std::move(answer)); });
+  control_.change_records(std::move(wish),
+                          [promise](auto answer) { promise->set_value(std::move(answer)); });
   return answered.get();
 }
 
@@ -113,8 +118,10 @@ Result<void> IdentityStore::change(const std::function<Result<void>(policy::Iden
     const auto committed = commit(std::move(wish));
     if (committed) return {};
     if (committed.error().kind != Kind::conflict) return committed.error();
-    // `edit` reports conflicts with existing identities, so this conflict is a commit by another writer.
-    if (conflicts == kConflictsMax) return unavailable("identities are being changed by others: try again");
+    // `edit` reports conflicts with existing identities, so this conflict is a commit by another
+    // writer.
+    if (conflicts == kConflictsMax)
+      return unavailable("identities are being changed by others: try again");
   }
 }
 
@@ -136,7 +143,8 @@ void IdentityStore::key_used(std::string_view id, Instant at, std::string_view r
                              std::string_view service) {
   const MutexLock lock(uses_mutex_);
   const auto found = uses_.find(id);
-  if (found != uses_.end() && at < found->second.at + kUseResolution && found->second.service == service)
+  if (found != uses_.end() && at < found->second.at + kUseResolution &&
+      found->second.service == service)
     return;
   uses_.insert_or_assign(std::string(id), KeyUse{at, std::string(region), std::string(service)});
   unwritten_.emplace(id);

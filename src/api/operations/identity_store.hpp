@@ -1,8 +1,9 @@
-// Keeps the account's users, groups, roles, policies and access keys: joins those of the configuration file with the
-// records of the ledger, changes the records, and remembers when keys were last used.
+// Keeps the account's users, groups, roles, policies and access keys: joins those of the
+// configuration file with the records of the ledger, changes the records, and remembers when keys
+// were last used.
 //
-// Threads:  call from anywhere. snapshot() and key_used() do not block on the ledger; change() waits for its commit, so it
-//           must not run on the thread that commits.
+// Threads:  call from anywhere. snapshot() and key_used() do not block on the ledger; change()
+//           waits for its commit, so it must not run on the thread that commits.
 // Errors:   of change(): those of the change (policy/identity_changes.hpp), and control's.
 // Lifetime: control, clock and random outlive it.
 #pragma once
@@ -32,15 +33,16 @@ struct KeyUse {
 class IdentityStore {
  public:
   // `sealing_key`: 32 random bytes, kept outside the ledger, that encrypt secret access keys.
-  IdentityStore(control::Control& control, std::string sealing_key, policy::Identities seed, Random& random);
+  IdentityStore(control::Control& control, std::string sealing_key, policy::Identities seed,
+                Random& random);
 
   // Never nullptr.
   std::shared_ptr<const policy::Identities> snapshot() const;
   // Replaces the identities of the configuration file after it was read again.
   void take(policy::Identities seed);
 
-  // Runs `edit` on a copy of the snapshot and makes the result durable. Repeats both if another writer changed records
-  // meanwhile.
+  // Runs `edit` on a copy of the snapshot and makes the result durable. Repeats both if another
+  // writer changed records meanwhile.
   Result<void> change(const std::function<Result<void>(policy::Identities&)>& edit);
 
   // Makes a new access key of `user`, with its secret in clear and sealed. Does not store it.
@@ -55,7 +57,8 @@ class IdentityStore {
 
  private:
   std::shared_ptr<const policy::Identities> join(const policy::Identities& seed,
-                                                 const domain::Records& records) const REQUIRES(mutex_);
+                                                 const domain::Records& records) const
+      REQUIRES(mutex_);
   Result<std::shared_ptr<const domain::Records>> commit(control::RecordsWish wish);
 
   control::Control& control_;
@@ -66,9 +69,11 @@ class IdentityStore {
 
   mutable Mutex mutex_;
   policy::Identities seed_ GUARDED_BY(mutex_);
-  mutable std::shared_ptr<const domain::Records> records_ GUARDED_BY(mutex_);  // the records in joined_
+  // the records in joined_
+  mutable std::shared_ptr<const domain::Records> records_ GUARDED_BY(mutex_);
   mutable std::shared_ptr<const policy::Identities> joined_ GUARDED_BY(mutex_);
-  mutable std::set<domain::RecordKey> set_aside_ GUARDED_BY(mutex_);  // invalid records, each logged once
+  // invalid records, each logged once
+  mutable std::set<domain::RecordKey> set_aside_ GUARDED_BY(mutex_);
 
   mutable Mutex uses_mutex_;
   std::map<std::string, KeyUse, std::less<>> uses_ GUARDED_BY(uses_mutex_);  // since the start

@@ -8,7 +8,8 @@
 namespace trainyard::api {
 namespace {
 
-// Buckets kept at a time. Full ones are dropped first: a new bucket starts full, so dropping one changes nothing.
+// Buckets kept at a time. Full ones are dropped first: a new bucket starts full, so dropping one
+// changes nothing.
 constexpr size_t kBucketsMax = 10'000;
 
 constexpr std::string_view kReads[] = {"BatchGet", "Describe", "Filter", "Get",     "Head",
@@ -18,13 +19,14 @@ constexpr std::string_view kReads[] = {"BatchGet", "Describe", "Filter", "Get", 
 
 OperationClass class_of(const shapes::OperationShape& operation) {
   if (operation.service->scope == "s3") return OperationClass::objects;
-  const bool reads = std::any_of(std::begin(kReads), std::end(kReads),
-                                 [&](std::string_view verb) { return operation.name.starts_with(verb); });
+  const bool reads = std::any_of(std::begin(kReads), std::end(kReads), [&](std::string_view verb) {
+    return operation.name.starts_with(verb);
+  });
   return reads ? OperationClass::reads : OperationClass::changes;
 }
 
-bool RateLimiter::admit(const std::string& principal, OperationClass operations, const RateLimits& limits,
-                        std::chrono::nanoseconds now) {
+bool RateLimiter::admit(const std::string& principal, OperationClass operations,
+                        const RateLimits& limits, std::chrono::nanoseconds now) {
   const double rate = limits.per_second(operations);
   if (rate <= 0) return true;
   const double burst = std::max(1.0, rate * limits.burst_seconds);

@@ -1,6 +1,7 @@
 // Limits how many requests a principal may make, by class of operation.
 //
-// All keys of a user count as one principal, and so do all sessions of a role: another key does not raise the rate.
+// All keys of a user count as one principal, and so do all sessions of a role: another key does not
+// raise the rate.
 //
 // Threads: callable from anywhere. Errors: none.
 #pragma once
@@ -24,7 +25,8 @@ OperationClass class_of(const shapes::OperationShape& operation);
 
 class RateLimiter {
  public:
-  // Counts a request. Returns false if it exceeds the rate and must be rejected. Requires: burst_seconds > 0.
+  // Counts a request. Returns false if it exceeds the rate and must be rejected. Requires:
+  // burst_seconds > 0.
   bool admit(const std::string& principal, OperationClass operations, const RateLimits& limits,
              std::chrono::nanoseconds now);
 

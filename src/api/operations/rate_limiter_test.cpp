@@ -32,7 +32,8 @@ TEST(RateLimiter, EachPrincipalAndClassHasARateOfItsOwn) {
   limits.reads_per_second = 2;
   limits.changes_per_second = 1;
   limits.burst_seconds = 5;
-  const auto admitted = [&](const std::string& who, OperationClass operations, std::chrono::nanoseconds now) {
+  const auto admitted = [&](const std::string& who, OperationClass operations,
+                            std::chrono::nanoseconds now) {
     int count = 0;
     while (count < 1000 && limiter.admit(who, operations, limits, now)) count++;
     return count;
@@ -51,7 +52,8 @@ TEST(RateLimiter, ManyPrincipalsDoNotGrowItForever) {
   for (int i = 0; i < 30'000; i++)
     EXPECT_TRUE(limiter.admit("user" + std::to_string(i), OperationClass::reads, limits, 0s));
   limits.reads_per_second = 0;
-  EXPECT_TRUE(limiter.admit("user0", OperationClass::reads, limits, 0s)) << "another config counts at once";
+  EXPECT_TRUE(limiter.admit("user0", OperationClass::reads, limits, 0s))
+      << "another config counts at once";
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ struct RequestStatistics::Operation {
 };
 
 RequestStatistics::RequestStatistics() {
-  const auto put = [&](const shapes::OperationShape* shape, std::string_view service, std::string_view name) {
+  const auto put = [&](const shapes::OperationShape* shape, std::string_view service,
+                       std::string_view name) {
     auto operation = std::make_unique<Operation>();
     operation->service = service;
     operation->name = name;
@@ -35,7 +36,8 @@ RequestStatistics::RequestStatistics() {
   };
   put(nullptr, "unknown", "unknown");
   for (const shapes::Service* service : all_services())
-    for (const shapes::OperationShape& shape : service->operations) put(&shape, service->scope, shape.name);
+    for (const shapes::OperationShape& shape : service->operations)
+      put(&shape, service->scope, shape.name);
 }
 
 RequestStatistics::~RequestStatistics() = default;
@@ -52,7 +54,8 @@ void RequestStatistics::add(const shapes::OperationShape* operation, int status,
 void RequestStatistics::write(PrometheusText& text) const {
   std::vector<const Operation*> requested;
   for (const auto& [shape, operation] : operations_)
-    if (operation->seconds.count_to(Histogram::kBounds.size()) > 0) requested.push_back(operation.get());
+    if (operation->seconds.count_to(Histogram::kBounds.size()) > 0)
+      requested.push_back(operation.get());
   std::sort(requested.begin(), requested.end(), [](const Operation* a, const Operation* b) {
     return std::tie(a->service, a->name) < std::tie(b->service, b->name);
   });
@@ -62,9 +65,10 @@ void RequestStatistics::write(PrometheusText& text) const {
       const uint64_t count = operation->by_status[i].load(std::memory_order_relaxed);
       const std::string status = i < kStatuses.size() ? std::to_string(kStatuses[i]) : "other";
       if (count > 0)
-        text.sample(kRequests,
-                    {{"service", operation->service}, {"operation", operation->name}, {"status", status}},
-                    double(count));
+        text.sample(
+            kRequests,
+            {{"service", operation->service}, {"operation", operation->name}, {"status", status}},
+            double(count));
     }
   text.begin(kSeconds, "histogram", "Time from a request's head to its answer, by operation.");
   for (const Operation* operation : requested)

@@ -1,4 +1,5 @@
-// Defines the dependencies of operations: the settings of the API, and the parts of the server that they call.
+// Defines the dependencies of operations: the settings of the API, and the parts of the server that
+// they call.
 //
 // Threads: constant once the handler is made; their functions are called from many threads at once.
 // Lifetime: both outlive every operation.
@@ -38,7 +39,8 @@ namespace trainyard::api {
 
 class IdentityStore;  // operations/identity_store.hpp
 
-// The tag with the creator of a job. The server sets it, reports costs by it, and does not show it to clients.
+// The tag with the creator of a job. The server sets it, reports costs by it, and does not show it
+// to clients.
 inline constexpr std::string_view kCreatedByTag = "aws:createdBy";
 
 using FindImage = std::function<Result<domain::Image>(const std::string& name)>;
@@ -46,16 +48,20 @@ using FindImage = std::function<Result<domain::Image>(const std::string& name)>;
 struct Settings {
   std::string account;                      // twelve digits
   std::vector<policy::ConfiguredKey> keys;  // the owner's
-  std::string temporary_key_secret;         // 32 random bytes of the data directory; seals session tokens
-  // Returns the current users, roles, policies and access keys; never nullptr. Unset: only the keys above exist.
+  // 32 random bytes of the data directory; seals session tokens
+  std::string temporary_key_secret;
+  // Returns the current users, roles, policies and access keys; never nullptr. Unset: only the keys
+  // above exist.
   std::function<std::shared_ptr<const policy::Identities>()> identities = nullptr;
   // Called with the access key of each request that has a valid signature.
-  std::function<void(std::string_view key, Instant at, std::string_view region, std::string_view service)>
+  std::function<void(std::string_view key, Instant at, std::string_view region,
+                     std::string_view service)>
       key_used = nullptr;
   size_t body_bytes_max = 4 << 20;  // of a request's body, unless it is an object
   FindImage find_image;
   domain::FileSystems file_systems;  // for channels and for Batch's volumes
-  // Directories of machines for Batch's volumes, by path. Without a directory, each host gets its own empty one.
+  // Directories of machines for Batch's volumes, by path. Without a directory, each host gets its
+  // own empty one.
   domain::FileSystems volumes;
   std::vector<std::string> devices;  // device files of machines for Batch's containers
   // The highest hard limit that a Batch container may set, by name. Other names have no maximum.
@@ -71,11 +77,13 @@ struct Settings {
   // Returns the current peers.
   std::function<std::vector<policy::Peer>()> peers = [] { return std::vector<policy::Peer>(); };
   CheckDiskSpace check_disk_space = no_reserve();  // called before a training job is created
-  // Returns the capacity of this server's machines. Unset: campaigns assume that any number of hosts fits.
+  // Returns the capacity of this server's machines. Unset: campaigns assume that any number of
+  // hosts fits.
   std::function<std::vector<campaign::MachineCapacity>()> machines;
   // Returns the current limits on each principal's requests.
   std::function<policy::RateLimits()> rate_limits = [] { return policy::RateLimits(); };
-  // The time before the first blank that keeps a slow S3 request's client connected, and between two of them.
+  // The time before the first blank that keeps a slow S3 request's client connected, and between
+  // two of them.
   Duration blank_interval = 5s;
   bool open_roles = false;  // a role that is not defined may do everything
 };

@@ -1,5 +1,5 @@
-// Checks that a principal may use the shared directories that a job names, by the lists `users` and `roles` of
-// [file_systems] and [volumes] in the configuration.
+// Checks that a principal may use the shared directories that a job names, by the lists `users` and
+// `roles` of [file_systems] and [volumes] in the configuration.
 //
 // Threads: pure functions.
 #pragma once
@@ -13,8 +13,9 @@ namespace trainyard::api {
 // `spec`: of the new job, with its role. Errors: denied, naming user and directory.
 inline Result<void> check_shared_directories(const Settings& settings, const Principal& principal,
                                              const domain::JobSpec& spec) {
-  const domain::Requester requester{principal.kind == PrincipalKind::session ? std::string() : principal.name,
-                                    {principal.role_arn, spec.role_arn}};
+  const domain::Requester requester{
+      principal.kind == PrincipalKind::session ? std::string() : principal.name,
+      {principal.role_arn, spec.role_arn}};
   return domain::check_shared_directories(settings.file_systems, settings.volumes, spec, requester);
 }
 

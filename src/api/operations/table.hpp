@@ -2,12 +2,16 @@
 //
 //   add_quick     returns at once and never blocks (no disk, no waiting); runs on an I/O thread
 //   add           may block (disk); runs on a thread of the stream pool
-//   add_later     responds through a callback, once, from any thread; the call itself must not block
-//   add_streamed  S3 bodies: reads the request's body and writes the response's piece by piece, on a stream thread
-//   add_long      S3: blocks for longer than a client's timeout; the response begins before the function returns
+//   add_later     responds through a callback, once, from any thread; the call itself must not
+//                 block
+//   add_streamed  S3 bodies: reads the request's body and writes the response's piece by piece, on
+//                 a stream thread
+//   add_long      S3: blocks for longer than a client's timeout; the response begins before the
+//                 function returns
 //
-// A function is called only after its request has been authenticated, authorised, decoded and checked against every
-// constraint of the model: required members, lengths, ranges, patterns and enumerations (S3: required members only).
+// A function is called only after its request has been authenticated, authorised, decoded and
+// checked against every constraint of the model: required members, lengths, ranges, patterns and
+// enumerations (S3: required members only).
 //
 // Threads: filled once by make_api; the functions are then called from many threads at once.
 #pragma once
@@ -33,8 +37,9 @@ class ExchangeEnds {
  public:
   virtual ~ExchangeEnds() = default;
   virtual const net::RequestHead& head() const = 0;
-  // Reads the next bytes of the object, without transfer coding and aws-chunked framing. Returns 0 at the end, after all
-  // that the client signed (the hash, the signatures of the chunks and of the trailer) has been verified.
+  // Reads the next bytes of the object, without transfer coding and aws-chunked framing. Returns 0
+  // at the end, after all that the client signed (the hash, the signatures of the chunks and of the
+  // trailer) has been verified.
   // Errors: denied (verification failed), invalid (framing, length), unavailable (the connection).
   virtual Result<size_t> read(std::span<char> buffer) = 0;
   // The number of bytes that read() will return, if the head has it.
@@ -56,9 +61,11 @@ class Exchange {
   Result<size_t> read(std::span<char> buffer) { return ends_.read(buffer); }
   std::optional<uint64_t> body_bytes() const { return ends_.body_bytes(); }
   const std::map<std::string, std::string>& trailers() const { return ends_.trailers(); }
-  // Sends the response's head with the header members of `output`; status 0 is the model's status. Call it at most
-  // once, then write() `content_length` bytes. An operation without bytes to send returns its output instead.
-  Result<void> start(const typename Operation::Output& output, uint64_t content_length, int status = 0) {
+  // Sends the response's head with the header members of `output`; status 0 is the model's status.
+  // Call it at most once, then write() `content_length` bytes. An operation without bytes to send
+  // returns its output instead.
+  Result<void> start(const typename Operation::Output& output, uint64_t content_length,
+                     int status = 0) {
     return ends_.start_erased(&output, content_length, status);
   }
   Result<void> write(std::span<const char> bytes) { return ends_.write(bytes); }
@@ -90,8 +97,8 @@ using Answer = std::function<void(Outcome<T>)>;
 class OperationTable {
  public:
   template <class Operation>
-  using Function =
-      std::function<Outcome<typename Operation::Output>(const Context&, const typename Operation::Input&)>;
+  using Function = std::function<Outcome<typename Operation::Output>(
+      const Context&, const typename Operation::Input&)>;
 
   template <class Operation>
   void add(Function<Operation> function) {
@@ -104,9 +111,9 @@ class OperationTable {
   }
 
   template <class Operation>
-  void add_later(
-      std::function<void(const Context&, typename Operation::Input, Answer<typename Operation::Output>)>
-          function) {
+  void add_later(std::function<void(const Context&, typename Operation::Input,
+                                    Answer<typename Operation::Output>)>
+                     function) {
     Entry& entry = entry_for<Operation>(Runs::later);
     entry.call = [function = std::move(function), service = Operation::shape().service](
                      const Context& context, const Decode& decode, Finish finish) {
@@ -153,7 +160,8 @@ class OperationTable {
       ends.run_long([&] {
         try {
           outcome.emplace(function(context, input));
-        } catch (const std::exception& fault) {  // the response may have begun, so it is reported here
+        } catch (
+            const std::exception& fault) {  // the response may have begun, so it is reported here
           outcome.emplace(internal("the operation threw: " + std::string(fault.what())));
         }
       });
@@ -178,7 +186,8 @@ class OperationTable {
   }
 
   template <class Output>
-  static void answer(const Finish& finish, const shapes::Service& service, const Outcome<Output>& outcome) {
+  static void answer(const Finish& finish, const shapes::Service& service,
+                     const Outcome<Output>& outcome) {
     if (outcome) return finish(&*outcome, nullptr);
     const Failure failure = outcome.failure(service);
     finish(nullptr, &failure);

@@ -20,7 +20,8 @@ using shapes::ShapeKind;
 
 constexpr size_t kViolationsShownMax = 100;   // further violations are only counted
 constexpr size_t kValueBytesShownMax = 1024;  // of an invalid value
-constexpr uint32_t kMatchLimit = 100'000;     // steps; the models' patterns need a few hundred for long texts
+// steps; the models' patterns need a few hundred for long texts
+constexpr uint32_t kMatchLimit = 100'000;
 constexpr uint32_t kHeapLimitKib = 4096;
 constexpr int kCircleDepthMax = 200;
 
@@ -35,7 +36,8 @@ std::string number_text(double value) { return double_text(value); }
 
 }  // namespace
 
-// Translates a regular expression from Java's syntax, which the models use, to PCRE's. They differ in one class.
+// Translates a regular expression from Java's syntax, which the models use, to PCRE's. They differ
+// in one class.
 static std::string in_pcre(std::string_view text) {
   static constexpr std::string_view kAlnum = "\\p{Alnum}";
   std::string out(text);
@@ -63,9 +65,10 @@ class Constraints::Pattern {
     struct Free {
       void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
     };
-    thread_local const std::unique_ptr<pcre2_match_data, Free> data{pcre2_match_data_create(1, nullptr)};
-    return pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(value.data()), value.size(), 0, 0, data.get(),
-                       limits_) >= 0;
+    thread_local const std::unique_ptr<pcre2_match_data, Free> data{
+        pcre2_match_data_create(1, nullptr)};
+    return pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(value.data()), value.size(), 0, 0,
+                       data.get(), limits_) >= 0;
   }
 
  private:
@@ -76,10 +79,11 @@ class Constraints::Pattern {
       const std::string expression = in_pcre(text);
       code_ = pcre2_compile(
           reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
-          PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_ALT_BSUX | PCRE2_DOLLAR_ENDONLY, &error,
-          &where, nullptr);
+          PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_ALT_BSUX | PCRE2_DOLLAR_ENDONLY,
+          &error, &where, nullptr);
       if (!code_) return;
-      pcre2_jit_compile(code_, PCRE2_JIT_COMPLETE);  // without JIT, the interpreter gives the same results
+      // without JIT, the interpreter gives the same results
+      pcre2_jit_compile(code_, PCRE2_JIT_COMPLETE);
       limits_ = pcre2_match_context_create(nullptr);
       pcre2_set_match_limit(limits_, kMatchLimit);
       pcre2_set_heap_limit(limits_, kHeapLimitKib);
@@ -117,8 +121,8 @@ class Constraints::Check {
 
   std::optional<std::string> message() const {
     if (count_ == 0) return {};
-    std::string out = std::to_string(count_) +
-                      (count_ == 1 ? " validation error detected: " : " validation errors detected: ");
+    std::string out = std::to_string(count_) + (count_ == 1 ? " validation error detected: "
+                                                            : " validation errors detected: ");
     return out + text_;
   }
 
@@ -136,7 +140,8 @@ class Constraints::Check {
     }
     if (!constrained(shape)) return;
     for (const auto& wanted : violated(shape, value))
-      add("Value '" + shown(shape, value) + "' at '" + path_ + "' failed to satisfy constraint: " + wanted);
+      add("Value '" + shown(shape, value) + "' at '" + path_ +
+          "' failed to satisfy constraint: " + wanted);
   }
 
   static bool constrained(const Shape& shape) {
@@ -153,18 +158,23 @@ class Constraints::Check {
     if (shape.kind == ShapeKind::string || shape.kind == ShapeKind::blob) {
       const std::string& text = *static_cast<const std::string*>(value);
       length(shape, shape.kind == ShapeKind::blob ? text.size() : characters(text), out);
-      if (!shape.pattern.empty() && !constraints_.patterns_[shape.pattern_index].matches(shape.pattern, text))
-        out.push_back("Member must satisfy regular expression pattern: " + std::string(shape.pattern));
+      if (!shape.pattern.empty() &&
+          !constraints_.patterns_[shape.pattern_index].matches(shape.pattern, text))
+        out.push_back("Member must satisfy regular expression pattern: " +
+                      std::string(shape.pattern));
       if (!shape.values.empty() &&
           std::find(shape.values.begin(), shape.values.end(), text) == shape.values.end())
         out.push_back(value_set(shape));
     } else if (shape.kind == ShapeKind::integer || shape.kind == ShapeKind::floating) {
-      const double number = shape.kind == ShapeKind::integer ? double(*static_cast<const int64_t*>(value))
-                                                             : *static_cast<const double*>(value);
+      const double number = shape.kind == ShapeKind::integer
+                                ? double(*static_cast<const int64_t*>(value))
+                                : *static_cast<const double*>(value);
       if (shape.maximum && !(number <= *shape.maximum))
-        out.push_back("Member must have value less than or equal to " + number_text(*shape.maximum));
+        out.push_back("Member must have value less than or equal to " +
+                      number_text(*shape.maximum));
       if (shape.minimum && !(number >= *shape.minimum))
-        out.push_back("Member must have value greater than or equal to " + number_text(*shape.minimum));
+        out.push_back("Member must have value greater than or equal to " +
+                      number_text(*shape.minimum));
     }
     return out;
   }
@@ -173,12 +183,14 @@ class Constraints::Check {
     if (shape.maximum && double(found) > *shape.maximum)
       out.push_back("Member must have length less than or equal to " + number_text(*shape.maximum));
     if (shape.minimum && double(found) < *shape.minimum)
-      out.push_back("Member must have length greater than or equal to " + number_text(*shape.minimum));
+      out.push_back("Member must have length greater than or equal to " +
+                    number_text(*shape.minimum));
   }
 
   static std::string value_set(const Shape& shape) {
     std::string out = "Member must satisfy enum value set: [";
-    for (size_t i = 0; i < shape.values.size(); ++i) out.append(i ? ", " : "").append(shape.values[i]);
+    for (size_t i = 0; i < shape.values.size(); ++i)
+      out.append(i ? ", " : "").append(shape.values[i]);
     return out + "]";
   }
 
@@ -188,12 +200,14 @@ class Constraints::Check {
     const bool text = shape.kind == ShapeKind::string || shape.kind == ShapeKind::blob;
     const std::string what = text ? "length" : "value";
     if (shape.maximum)
-      parts.push_back("Member must have " + what + " less than or equal to " + number_text(*shape.maximum));
+      parts.push_back("Member must have " + what + " less than or equal to " +
+                      number_text(*shape.maximum));
     if (shape.minimum)
       parts.push_back("Member must have " + what + " greater than or equal to " +
                       number_text(*shape.minimum));
     if (!shape.pattern.empty())
-      parts.push_back("Member must satisfy regular expression pattern: " + std::string(shape.pattern));
+      parts.push_back("Member must satisfy regular expression pattern: " +
+                      std::string(shape.pattern));
     if (!shape.values.empty()) parts.push_back(value_set(shape));
     std::string out = "[";
     for (size_t i = 0; i < parts.size(); ++i) out.append(i ? ", " : "").append(parts[i]);
@@ -247,19 +261,22 @@ class Constraints::Check {
       const Shape& element = *state.shape->element;
       if (constrained(*state.shape->key) && !state.check->violated(*state.shape->key, &key).empty())
         state.keys_broken = true;
-      if (is_scalar(element.kind) && constrained(element) && !state.check->violated(element, inner).empty())
+      if (is_scalar(element.kind) && constrained(element) &&
+          !state.check->violated(element, inner).empty())
         state.values_broken = true;
       if (state.text.size() < kValueBytesShownMax) {
         if (state.text.size() > 1) state.text += ", ";
-        state.text.append(key).append("=").append(is_scalar(element.kind) ? shown(element, inner)
-                                                                          : std::string(element.name));
+        state.text.append(key).append("=").append(
+            is_scalar(element.kind) ? shown(element, inner) : std::string(element.name));
       }
     });
     const std::string text = shorten(visit.text, kValueBytesShownMax) + "}";
     std::vector<std::string> broken;
     length(shape, shape.size(value), broken);
-    if (visit.keys_broken) broken.push_back("Map keys must satisfy constraint: " + all_of(*shape.key));
-    if (visit.values_broken) broken.push_back("Map value must satisfy constraint: " + all_of(*shape.element));
+    if (visit.keys_broken)
+      broken.push_back("Map keys must satisfy constraint: " + all_of(*shape.key));
+    if (visit.values_broken)
+      broken.push_back("Map value must satisfy constraint: " + all_of(*shape.element));
     for (const auto& wanted : broken)
       add("Value '" + text + "' at '" + path_ + "' failed to satisfy constraint: " + wanted);
     if (is_scalar(shape.element->kind)) return;
@@ -308,7 +325,8 @@ void walk(const Shape& shape, int depth, const Visit& visit) {
 bool Constraints::patterns_compile(const Shape& shape) const {
   bool good = true;
   walk(shape, 0, [&](const Shape& inner) {
-    if (!inner.pattern.empty()) good = good && patterns_[inner.pattern_index].compiles(inner.pattern);
+    if (!inner.pattern.empty())
+      good = good && patterns_[inner.pattern_index].compiles(inner.pattern);
   });
   return good;
 }

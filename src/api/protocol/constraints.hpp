@@ -1,7 +1,8 @@
-// Checks the constraints of the models: required members, lengths, ranges, patterns, enumerations, unions.
+// Checks the constraints of the models: required members, lengths, ranges, patterns, enumerations,
+// unions.
 //
-// Threads: check() is callable from anywhere. Lifetime: one object per service, for the life of the program. Patterns are
-// compiled when they are first needed.
+// Threads: check() is callable from anywhere. Lifetime: one object per service, for the life of the
+// program. Patterns are compiled when they are first needed.
 #pragma once
 
 #include <memory>
@@ -17,8 +18,8 @@ class Constraints {
   explicit Constraints(const shapes::Service& service);
   ~Constraints();
 
-  // Returns all violations in one message, as AWS does: "2 validation errors detected: Value 'x' at 'y' failed to
-  // satisfy constraint: ...; Value ...". Nothing: the structure is valid.
+  // Returns all violations in one message, as AWS does: "2 validation errors detected: Value 'x' at
+  // 'y' failed to satisfy constraint: ...; Value ...". Nothing: the structure is valid.
   std::optional<std::string> check(const shapes::Shape& shape, const void* structure) const;
 
   // Returns whether every pattern of the shape and of its members compiles. For tests.

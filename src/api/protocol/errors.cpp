@@ -38,18 +38,20 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {Kind::invalid, 400, "ValidationException", "InvalidParameterException", "InvalidParameterValue",
-     "InvalidArgument"},
-    {Kind::denied, 403, "AccessDeniedException", "AccessDeniedException", "AccessDenied", "AccessDenied"},
+    {Kind::invalid, 400, "ValidationException", "InvalidParameterException",
+     "InvalidParameterValue", "InvalidArgument"},
+    {Kind::denied, 403, "AccessDeniedException", "AccessDeniedException", "AccessDenied",
+     "AccessDenied"},
     {Kind::not_found, 404, "ValidationException", "ResourceNotFoundException", "ResourceNotFound",
      "NoSuchKey"},
-    {Kind::conflict, 409, "ConflictException", "ResourceAlreadyExistsException", "ConflictException",
-     "OperationAborted"},
-    {Kind::exhausted, 503, "ThrottlingException", "ServiceUnavailableException", "Throttling", "SlowDown"},
-    {Kind::unavailable, 503, "ServiceUnavailable", "ServiceUnavailableException", "ServiceUnavailable",
-     "ServiceUnavailable"},
-    {Kind::cancelled, 503, "ServiceUnavailable", "ServiceUnavailableException", "ServiceUnavailable",
-     "RequestTimeout"},
+    {Kind::conflict, 409, "ConflictException", "ResourceAlreadyExistsException",
+     "ConflictException", "OperationAborted"},
+    {Kind::exhausted, 503, "ThrottlingException", "ServiceUnavailableException", "Throttling",
+     "SlowDown"},
+    {Kind::unavailable, 503, "ServiceUnavailable", "ServiceUnavailableException",
+     "ServiceUnavailable", "ServiceUnavailable"},
+    {Kind::cancelled, 503, "ServiceUnavailable", "ServiceUnavailableException",
+     "ServiceUnavailable", "RequestTimeout"},
     {Kind::corrupt, 500, "InternalFailure", "InternalFailure", "InternalFailure", "InternalError"},
     {Kind::internal, 500, "InternalFailure", "InternalFailure", "InternalFailure", "InternalError"},
 };
@@ -82,8 +84,9 @@ Failure unknown_operation(const shapes::Service* service, std::string_view name)
             "A header or query you provided implies functionality that is not implemented: " +
                 shorten(name, 200)};
   return {400, "UnknownOperationException",
-          name.empty() ? "The request names no operation of this server"
-                       : "The requested operation " + shorten(name, 200) + " is not known to this server"};
+          name.empty()
+              ? "The request names no operation of this server"
+              : "The requested operation " + shorten(name, 200) + " is not known to this server"};
 }
 
 Failure not_implemented(std::string message) { return {501, "NotImplemented", std::move(message)}; }
@@ -101,39 +104,47 @@ Failure validation(const shapes::Service& service, std::string message) {
 }
 
 Failure too_large(const shapes::Service& service, size_t bytes_max) {
-  return {413, named(service, {"RequestEntityTooLargeException", "RequestEntityTooLarge", "EntityTooLarge"}),
-          "the body is larger than the " + std::to_string(bytes_max) + " bytes that this operation takes"};
+  return {
+      413,
+      named(service, {"RequestEntityTooLargeException", "RequestEntityTooLarge", "EntityTooLarge"}),
+      "the body is larger than the " + std::to_string(bytes_max) +
+          " bytes that this operation takes"};
 }
 
 Failure missing_authentication(const shapes::Service& service) {
   if (dialect_of(service) == Dialect::s3) return {403, "AccessDenied", "Access Denied"};
-  return {403, named(service, {"MissingAuthenticationTokenException", "MissingAuthenticationToken", ""}),
+  return {403,
+          named(service, {"MissingAuthenticationTokenException", "MissingAuthenticationToken", ""}),
           "Missing Authentication Token"};
 }
 
 Failure unknown_key(const shapes::Service& service, std::string_view access_key_id) {
   if (dialect_of(service) == Dialect::s3)
-    return {403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.",
+    return {403, "InvalidAccessKeyId",
+            "The AWS Access Key Id you provided does not exist in our records.",
             shorten(access_key_id, 128)};
   return {403, named(service, {"UnrecognizedClientException", "InvalidClientTokenId", ""}),
           "The security token included in the request is invalid."};
 }
 
 Failure malformed_authentication(const shapes::Service& service, std::string message) {
-  return {
-      400,
-      named(service, {"IncompleteSignatureException", "IncompleteSignature", "AuthorizationHeaderMalformed"}),
-      std::move(message)};
+  return {400,
+          named(service, {"IncompleteSignatureException", "IncompleteSignature",
+                          "AuthorizationHeaderMalformed"}),
+          std::move(message)};
 }
 
 Failure wrong_signature(const shapes::Service& service) {
   return {403,
-          named(service, {"InvalidSignatureException", "SignatureDoesNotMatch", "SignatureDoesNotMatch"}),
+          named(service,
+                {"InvalidSignatureException", "SignatureDoesNotMatch", "SignatureDoesNotMatch"}),
           dialect_of(service) == Dialect::s3
-              ? "The request signature we calculated does not match the signature you provided. Check your "
+              ? "The request signature we calculated does not match the signature you provided. "
+                "Check your "
                 "key and "
                 "signing method."
-              : "The request signature we calculated does not match the signature you provided. Check your "
+              : "The request signature we calculated does not match the signature you provided. "
+                "Check your "
                 "AWS Secret "
                 "Access Key and signing method. Consult the service documentation for details."};
 }
@@ -142,12 +153,13 @@ Failure unsigned_headers(const shapes::Service& service, const std::vector<std::
   std::string list;
   for (const auto& name : names) list.append(list.empty() ? "" : ", ").append(name);
   if (dialect_of(service) == Dialect::s3) {
-    Failure failure{403, "AccessDenied", "There were headers present in the request which were not signed"};
+    Failure failure{403, "AccessDenied",
+                    "There were headers present in the request which were not signed"};
     failure.headers_not_signed = std::move(list);
     return failure;
   }
-  return malformed_authentication(service,
-                                  "'" + list + "' must be a 'SignedHeader' in the AWS Authorization.");
+  return malformed_authentication(
+      service, "'" + list + "' must be a 'SignedHeader' in the AWS Authorization.");
 }
 
 Failure request_skewed(const shapes::Service& service, std::string message) {
@@ -164,7 +176,8 @@ Failure request_expired(const shapes::Service& service) {
 }
 
 Failure token_expired(const shapes::Service& service) {
-  if (dialect_of(service) == Dialect::s3) return {400, "ExpiredToken", "The provided token has expired."};
+  if (dialect_of(service) == Dialect::s3)
+    return {400, "ExpiredToken", "The provided token has expired."};
   return {dialect_of(service) == Dialect::json ? 400 : 403,
           named(service, {"ExpiredTokenException", "ExpiredToken", ""}),
           "The security token included in the request is expired"};
@@ -177,7 +190,8 @@ Failure token_invalid(const shapes::Service& service) {
 }
 
 Failure throttled(const shapes::Service& service) {
-  if (dialect_of(service) == Dialect::s3) return {503, "SlowDown", "Please reduce your request rate."};
+  if (dialect_of(service) == Dialect::s3)
+    return {503, "SlowDown", "Please reduce your request rate."};
   if (speaks_rest_json(service)) return {429, "TooManyRequestsException", "Too Many Requests"};
   return {400, named(service, {"ThrottlingException", "Throttling", "SlowDown"}), "Rate exceeded"};
 }
@@ -191,10 +205,13 @@ Failure body_changed(const shapes::Service& service) {
 
 Failure access_denied(const shapes::Service& service, std::string message) {
   return {dialect_of(service) == Dialect::json ? 400 : 403,
-          named(service, {"AccessDeniedException", "AccessDenied", "AccessDenied"}), std::move(message)};
+          named(service, {"AccessDeniedException", "AccessDenied", "AccessDenied"}),
+          std::move(message)};
 }
 
-Failure validation_exception(std::string message) { return {400, "ValidationException", std::move(message)}; }
+Failure validation_exception(std::string message) {
+  return {400, "ValidationException", std::move(message)};
+}
 Failure resource_in_use(std::string message) { return {400, "ResourceInUse", std::move(message)}; }
 Failure resource_limit_exceeded(std::string message) {
   return {400, "ResourceLimitExceeded", std::move(message)};
@@ -216,9 +233,13 @@ Failure invalid_parameter_value(std::string message) {
 Failure invalid_parameter_combination(std::string message) {
   return {400, "InvalidParameterCombination", std::move(message)};
 }
-Failure missing_parameter(std::string message) { return {400, "MissingParameter", std::move(message)}; }
+Failure missing_parameter(std::string message) {
+  return {400, "MissingParameter", std::move(message)};
+}
 
-Failure client_exception(std::string message) { return {400, "ClientException", std::move(message)}; }
+Failure client_exception(std::string message) {
+  return {400, "ClientException", std::move(message)};
+}
 
 Failure no_such_entity(std::string message) { return {404, "NoSuchEntity", std::move(message)}; }
 Failure invalid_input(std::string message) { return {400, "InvalidInput", std::move(message)}; }
@@ -231,13 +252,15 @@ Failure no_such_key(std::string_view key) {
 }
 Failure no_such_upload(std::string_view upload_id) {
   return {404, "NoSuchUpload",
-          "The specified upload does not exist. The upload ID may be invalid, or the upload may have been "
+          "The specified upload does not exist. The upload ID may be invalid, or the upload may "
+          "have been "
           "aborted or "
           "completed.",
           std::string(upload_id)};
 }
 Failure bucket_not_empty(std::string_view bucket) {
-  return {409, "BucketNotEmpty", "The bucket you tried to delete is not empty", std::string(bucket)};
+  return {409, "BucketNotEmpty", "The bucket you tried to delete is not empty",
+          std::string(bucket)};
 }
 Failure bucket_already_owned_by_you(std::string_view bucket) {
   return {409, "BucketAlreadyOwnedByYou",
@@ -247,12 +270,15 @@ Failure bucket_already_owned_by_you(std::string_view bucket) {
 Failure invalid_bucket_name(std::string_view bucket) {
   return {400, "InvalidBucketName", "The specified bucket is not valid.", std::string(bucket)};
 }
-Failure invalid_argument(std::string message) { return {400, "InvalidArgument", std::move(message)}; }
+Failure invalid_argument(std::string message) {
+  return {400, "InvalidArgument", std::move(message)};
+}
 Failure invalid_range() { return {416, "InvalidRange", "The requested range is not satisfiable"}; }
 Failure invalid_part(std::string message) { return {400, "InvalidPart", std::move(message)}; }
 Failure invalid_part_order() {
   return {400, "InvalidPartOrder",
-          "The list of parts was not in ascending order. The parts list must be specified in order by part "
+          "The list of parts was not in ascending order. The parts list must be specified in order "
+          "by part "
           "number."};
 }
 Failure entity_too_small() {
@@ -264,8 +290,8 @@ Failure incomplete_body() {
           "You did not provide the number of bytes specified by the Content-Length HTTP header"};
 }
 Failure precondition_failed(std::string_view condition) {
-  return {412, "PreconditionFailed", "At least one of the pre-conditions you specified did not hold",
-          std::string(condition)};
+  return {412, "PreconditionFailed",
+          "At least one of the pre-conditions you specified did not hold", std::string(condition)};
 }
 Failure not_modified() { return {304, "NotModified", "Not Modified", "", true}; }
 Failure invalid_request(std::string message) { return {400, "InvalidRequest", std::move(message)}; }

@@ -1,7 +1,7 @@
 // Defines failures, and is the only place with AWS's error names.
 //
-// Operations return an Outcome: the output, or an Error by kind, which becomes the service's usual name for that kind, or a
-// Failure with the exact name, made by one of the helpers below.
+// Operations return an Outcome: the output, or an Error by kind, which becomes the service's usual
+// name for that kind, or a Failure with the exact name, made by one of the helpers below.
 //
 // Threads: plain values and pure functions.
 #pragma once

@@ -19,7 +19,8 @@ bool is_boundary(std::string_view text) {
   });
 }
 
-// The value of a parameter in `; a=b; c="d;e"`, without quotes. A backslash escapes a quote or a backslash.
+// The value of a parameter in `; a=b; c="d;e"`, without quotes. A backslash escapes a quote or a
+// backslash.
 // Nothing: the parameter is absent or unterminated.
 std::optional<std::string> parameter(std::string_view text, std::string_view name) {
   for (size_t at = text.find(';'); at != std::string_view::npos;) {
@@ -132,7 +133,8 @@ Result<bool> FormDataReader::take_head() {
     name = parameter(value, "name");
     file_name = parameter(value, "filename");
   }
-  if (!name || name->empty() || !is_utf8(*name)) return invalid("a part of the form has no valid name");
+  if (!name || name->empty() || !is_utf8(*name))
+    return invalid("a part of the form has no valid name");
   pending_.erase(0, end + kHeadEnd.size());
   name_ = to_lower(*name);
   if (name_ != "file") {
@@ -150,8 +152,8 @@ Result<bool> FormDataReader::take_head() {
 Result<void> FormDataReader::count(size_t bytes) {
   fields_bytes_ += bytes;
   if (fields_bytes_ > kFormFieldsBytesMax)
-    return exhausted("the fields of the form are larger than " + std::to_string(kFormFieldsBytesMax) +
-                     " bytes");
+    return exhausted("the fields of the form are larger than " +
+                     std::to_string(kFormFieldsBytesMax) + " bytes");
   return ok();
 }
 
@@ -164,7 +166,8 @@ Result<bool> FormDataReader::take_value() {
   std::string value = pending_.substr(0, end);
   if (!is_utf8(value)) return invalid("the field '" + shorten(name_, 60) + "' is not UTF-8");
   if (fields_.size() == kFormFieldsMax) return exhausted("the form has too many fields");
-  if (std::any_of(fields_.begin(), fields_.end(), [&](const auto& field) { return field.first == name_; }))
+  if (std::any_of(fields_.begin(), fields_.end(),
+                  [&](const auto& field) { return field.first == name_; }))
     return invalid("the field '" + shorten(name_, 60) + "' occurs twice");
   fields_.emplace_back(std::move(name_), std::move(value));
   pending_.erase(0, end + delimiter_.size());

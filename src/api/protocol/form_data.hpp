@@ -1,14 +1,17 @@
-// Decodes multipart/form-data (RFC 7578) incrementally: first the fields, then the bytes of one file, in pieces of any size.
+// Decodes multipart/form-data (RFC 7578) incrementally: first the fields, then the bytes of one
+// file, in pieces of any size.
 //
-//   body  := part* closing          the first part named "file" is the file; everything after it is ignored, as in S3
+//   body  := part* closing          the first part named "file" is the file; everything after it is
+//                                   ignored, as in S3
 //   part  := "--" boundary CRLF head CRLF CRLF bytes CRLF
 //
 //   FormDataReader reader(*boundary_of(content_type));
 //   while (!reader.at_file()) TRY(reader.feed(next_bytes, file));   // fields() are complete
-//   ..                                                              // further calls of feed() append the file's bytes
+//   ..   // further calls of feed() append the file's bytes
 //
 // Threads: one at a time.
-// Errors:  invalid (framing), exhausted (fields larger than kFormFieldsBytesMax, or more than kFormFieldsMax).
+// Errors:  invalid (framing), exhausted (fields larger than kFormFieldsBytesMax, or more than
+//          kFormFieldsMax).
 #pragma once
 
 #include <cstddef>
@@ -26,7 +29,8 @@ inline constexpr size_t kFormFieldsMax = 100;          // S3's longest documente
 inline constexpr size_t kFormPartHeadBytesMax = 4'096;
 inline constexpr size_t kFormBoundaryBytesMax = 70;  // RFC 2046
 
-// The boundary in a Content-Type "multipart/form-data; boundary=..". Nothing: another type, or an invalid boundary.
+// The boundary in a Content-Type "multipart/form-data; boundary=..". Nothing: another type, or an
+// invalid boundary.
 std::optional<std::string> boundary_of(std::string_view content_type);
 
 class FormDataReader {

@@ -1,4 +1,5 @@
-// Decodes arbitrary bytes as a form. The first byte is the size of the pieces, the first line the Content-Type.
+// Decodes arbitrary bytes as a form. The first byte is the size of the pieces, the first line the
+// Content-Type.
 // decoder: src/api/protocol/form_data.cpp
 #include <cstddef>
 #include <cstdint>
@@ -23,10 +24,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   };
   FormDataReader reader(*boundary), whole(*boundary);
   std::string file, file_of_whole;
-  const bool good = read(1 + data[0], reader, file), good_whole = read(body.size() + 1, whole, file_of_whole);
+  const bool good = read(1 + data[0], reader, file),
+             good_whole = read(body.size() + 1, whole, file_of_whole);
   CHECK(good == good_whole, "pieces change nothing");
   if (!good) return 0;
-  CHECK(file == file_of_whole && reader.fields() == whole.fields() && reader.finished() == whole.finished(),
+  CHECK(file == file_of_whole && reader.fields() == whole.fields() &&
+            reader.finished() == whole.finished(),
         "pieces change nothing");
   CHECK(file.size() <= body.size() && reader.fields().size() <= kFormFieldsMax,
         "framing only ever takes away");

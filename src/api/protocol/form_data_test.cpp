@@ -64,8 +64,9 @@ TEST(FormData, AnyPieceSizeReadsTheSame) {
 }
 
 TEST(FormData, WhatFollowsTheFileIsIgnored) {
-  const ReadForm got = read(
-      "--b\r\nContent-Disposition: form-data; name=file\r\n\r\nbytes\r\n" + field("acl", "public-read"), 3);
+  const ReadForm got = read("--b\r\nContent-Disposition: form-data; name=file\r\n\r\nbytes\r\n" +
+                                field("acl", "public-read"),
+                            3);
   ASSERT_TRUE(got.result);
   EXPECT_TRUE(got.finished);
   EXPECT_TRUE(got.fields.empty());
@@ -91,12 +92,13 @@ TEST(FormData, NamesOfFilesLoseTheirDirectories) {
 TEST(FormData, MalformedFormsAreInvalid) {
   const std::string head = "--b\r\nContent-Disposition: ";
   for (const std::string& body :
-       {std::string("--c\r\n"), std::string("\r\n--b\r\n"), std::string("--b--\r\n"), std::string("--bx\r\n"),
-        std::string("--b\r\n\r\nvalue\r\n--b"), head + "form-data\r\n\r\nx\r\n--b--",
-        head + "form-data; name=\"\"\r\n\r\n", head + "attachment; name=\"a\"\r\n\r\n",
-        head + "form-data; name=\"a\r\n\r\n", head + "form-data; name=\"\xff\"\r\n\r\n",
-        field("a", "\xff") + "--b", field("a", "1") + field("A", "2") + "--b",
-        file("x", "; filename=\"\xff\""), field("key", "k") + "--b--\r\n"}) {
+       {std::string("--c\r\n"), std::string("\r\n--b\r\n"), std::string("--b--\r\n"),
+        std::string("--bx\r\n"), std::string("--b\r\n\r\nvalue\r\n--b"),
+        head + "form-data\r\n\r\nx\r\n--b--", head + "form-data; name=\"\"\r\n\r\n",
+        head + "attachment; name=\"a\"\r\n\r\n", head + "form-data; name=\"a\r\n\r\n",
+        head + "form-data; name=\"\xff\"\r\n\r\n", field("a", "\xff") + "--b",
+        field("a", "1") + field("A", "2") + "--b", file("x", "; filename=\"\xff\""),
+        field("key", "k") + "--b--\r\n"}) {
     const ReadForm got = read(body);
     ASSERT_FALSE(got.result) << body;
     EXPECT_EQ(got.result.error().kind, Kind::invalid) << body;
@@ -111,8 +113,10 @@ TEST(FormData, FieldsAreLimited) {
   };
   EXPECT_TRUE(read(field("a", std::string(kFormFieldsBytesMax - 1, 'x')) + file("")).finished);
   EXPECT_EQ(kind(field("a", std::string(kFormFieldsBytesMax, 'x')) + file("")), Kind::exhausted);
-  EXPECT_EQ(kind("--b\r\nContent-Disposition: form-data; name=a\r\n\r\n" + std::string(1 << 20, 'x'), 1000),
-            Kind::exhausted);
+  EXPECT_EQ(
+      kind("--b\r\nContent-Disposition: form-data; name=a\r\n\r\n" + std::string(1 << 20, 'x'),
+           1000),
+      Kind::exhausted);
   EXPECT_EQ(kind("--b\r\n" + std::string(kFormPartHeadBytesMax + 10, 'x')), Kind::exhausted);
   EXPECT_EQ(kind(field(std::string(kFormPartHeadBytesMax, 'n'), "")), Kind::exhausted);
   std::string many;

@@ -7,8 +7,9 @@
 namespace trainyard::api {
 namespace {
 
-constexpr int kGzipWindow = 15 + 16;     // the largest window, with a gzip header
-constexpr size_t kStepBytes = 64 << 10;  // inflated at a time, so that a gzip bomb is detected early
+constexpr int kGzipWindow = 15 + 16;  // the largest window, with a gzip header
+// inflated at a time, so that a gzip bomb is detected early
+constexpr size_t kStepBytes = 64 << 10;
 
 struct Inflater {
   z_stream stream{};

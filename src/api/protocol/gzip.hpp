@@ -1,6 +1,8 @@
-// Decompresses request bodies: current SDKs compress a large PutMetricData (Content-Encoding: gzip).
+// Decompresses request bodies: current SDKs compress a large PutMetricData (Content-Encoding:
+// gzip).
 //
-// Threads: pure functions. Errors: invalid (not gzip, truncated, wrong checksum), exhausted (output larger than bytes_max).
+// Threads: pure functions. Errors: invalid (not gzip, truncated, wrong checksum), exhausted (output
+// larger than bytes_max).
 #pragma once
 
 #include <string>

@@ -21,7 +21,8 @@ std::string gzip(const std::string& text) {
 }
 
 TEST(Gzip, UnpacksUpToItsLimit) {
-  for (const std::string& text : {std::string(), std::string("{\"a\": 1}"), std::string(300'000, 'x')}) {
+  for (const std::string& text :
+       {std::string(), std::string("{\"a\": 1}"), std::string(300'000, 'x')}) {
     EXPECT_EQ(*gunzip(gzip(text), 300'000), text);
     if (!text.empty()) {
       EXPECT_EQ(gunzip(gzip(text), text.size() - 1).error().kind, Kind::exhausted);

@@ -97,7 +97,8 @@ class Reader {
       if (field.value.is_null()) continue;
       for (const Member& member : shape.members) {
         if (member.name != field.key) continue;
-        TRY(read(*member.shape, member.timestamp_format, field.value, member.emplace(to), depth + 1));
+        TRY(read(*member.shape, member.timestamp_format, field.value, member.emplace(to),
+                 depth + 1));
         break;
       }
     }
@@ -116,8 +117,8 @@ class Reader {
     if (from.type() != element_type::OBJECT) return mismatch(shape, from);
     const simdjson::dom::object object = from.get_object().value_unsafe();
     for (const auto field : object)
-      TRY(read(*shape.element, TimestampFormat::unset, field.value, shape.insert(to, std::string(field.key)),
-               depth + 1));
+      TRY(read(*shape.element, TimestampFormat::unset, field.value,
+               shape.insert(to, std::string(field.key)), depth + 1));
     return ok();
   }
 
@@ -149,7 +150,8 @@ class Reader {
     return ok();
   }
 
-  static Result<void> timestamp(const Shape& shape, TimestampFormat format, element from, Instant& to) {
+  static Result<void> timestamp(const Shape& shape, TimestampFormat format, element from,
+                                Instant& to) {
     if (from.is_number()) {
       to = TRY(instant_of_epoch(from.get_double().value_unsafe()));
       return ok();
@@ -252,7 +254,8 @@ class Writer {
   std::string& out_;
 };
 
-// Each thread reuses one parser. Its buffers grow to the largest document so far, which the limit on bodies bounds.
+// Each thread reuses one parser. Its buffers grow to the largest document so far, which the limit
+// on bodies bounds.
 simdjson::dom::parser& thread_parser() {
   thread_local simdjson::dom::parser parser;
   return parser;

@@ -1,6 +1,6 @@
-// Reads and writes the JSON protocols (1.0 and 1.1): one document for each request and response. Timestamps are seconds since
-// 1970, blobs are base64, NaN and the infinities are strings. Members that the shape does not have are ignored. A null member
-// is absent.
+// Reads and writes the JSON protocols (1.0 and 1.1): one document for each request and response.
+// Timestamps are seconds since 1970, blobs are base64, NaN and the infinities are strings. Members
+// that the shape does not have are ignored. A null member is absent.
 //
 // Threads: pure functions. Errors: invalid, with a text for the client (SerializationException).
 #pragma once
@@ -13,7 +13,8 @@
 
 namespace trainyard::api {
 
-// Fills `structure`, a value of `shape`, from `text`. An empty text is an empty object. Limits: kDepthMax, kValuesMax.
+// Fills `structure`, a value of `shape`, from `text`. An empty text is an empty object. Limits:
+// kDepthMax, kValuesMax.
 Result<void> read_json(const shapes::Shape& shape, std::string_view text, void* structure);
 
 // Appends `structure` as a document to `out`.

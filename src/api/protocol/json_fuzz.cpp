@@ -1,5 +1,5 @@
-// Reads arbitrary text as a JSON request of an operation that the first byte selects. A request that was read is
-// written and read again without a change.
+// Reads arbitrary text as a JSON request of an operation that the first byte selects. A request
+// that was read is written and read again without a change.
 // decoder: src/api/protocol/json.cpp
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 4:
       run<shapes::cloudwatch::GetMetricStatistics::Output>(
-          *shapes::cloudwatch::GetMetricStatistics::shape().output, shapes::cloudwatch::kService, text);
+          *shapes::cloudwatch::GetMetricStatistics::shape().output, shapes::cloudwatch::kService,
+          text);
       break;
     case 5:
       run_input<shapes::s3::PutObject>(text);

@@ -27,7 +27,8 @@ Result<Node> tree_of(const NameValues& parameters) {
     Node* node = &root;
     int depth = 0;
     for (const auto step : split(name, '.')) {
-      if (++depth > kDepthMax) return invalid("the parameter " + shorten(name, 100) + " is nested too deep");
+      if (++depth > kDepthMax)
+        return invalid("the parameter " + shorten(name, 100) + " is nested too deep");
       node = &node->children[step];
     }
     if (!node->value) node->value = value;
@@ -39,21 +40,24 @@ Result<Node> tree_of(const NameValues& parameters) {
 std::vector<const Node*> numbered(const Node& node) {
   std::vector<std::pair<int64_t, const Node*>> found;
   for (const auto& [name, child] : node.children)
-    if (const auto number = parse_int(name); number && *number > 0) found.emplace_back(*number, &child);
+    if (const auto number = parse_int(name); number && *number > 0)
+      found.emplace_back(*number, &child);
   std::sort(found.begin(), found.end());
   std::vector<const Node*> out;
   for (const auto& [number, child] : found) out.push_back(child);
   return out;
 }
 
-Result<void> read_node(const Shape& shape, TimestampFormat format, const Node& node, void* to, int depth) {
+Result<void> read_node(const Shape& shape, TimestampFormat format, const Node& node, void* to,
+                       int depth) {
   if (depth > kDepthMax) return invalid("the parameters are nested too deep");
   switch (shape.kind) {
     case ShapeKind::structure:
       for (const Member& member : shape.members) {
         const auto found = node.children.find(member.wire_name);
         if (found == node.children.end()) continue;
-        TRY(read_node(*member.shape, member.timestamp_format, found->second, member.emplace(to), depth + 1)
+        TRY(read_node(*member.shape, member.timestamp_format, found->second, member.emplace(to),
+                      depth + 1)
                 .in(member.name));
       }
       return ok();
@@ -75,7 +79,8 @@ Result<void> read_node(const Shape& shape, TimestampFormat format, const Node& n
                                                           : &entries->second;
       if (!from) return ok();
       for (const Node* entry : numbered(*from)) {
-        const auto key = entry->children.find(shape.key_name), value = entry->children.find(shape.value_name);
+        const auto key = entry->children.find(shape.key_name),
+                   value = entry->children.find(shape.value_name);
         if (key == entry->children.end() || value == entry->children.end() || !key->second.value)
           return invalid("a map's entry without key or value");
         TRY(read_node(*shape.element, TimestampFormat::unset, value->second,
@@ -98,8 +103,9 @@ Result<NameValues> read_form(std::string_view form) {
     if (out.size() == kValuesMax) return invalid("the form has too many parameters");
     const auto equals = part.find('=');
     std::string name = TRY(percent_decode(part.substr(0, equals), true));
-    std::string value =
-        equals == std::string_view::npos ? std::string() : TRY(percent_decode(part.substr(equals + 1), true));
+    std::string value = equals == std::string_view::npos
+                            ? std::string()
+                            : TRY(percent_decode(part.substr(equals + 1), true));
     if (!is_utf8(name) || !is_utf8(value)) return invalid("the form is not UTF-8");
     out.emplace_back(std::move(name), std::move(value));
   }
@@ -118,8 +124,9 @@ std::string write_query(const shapes::OperationShape& operation, const void* out
     out.append(" xmlns=\"").append(operation.service->xml_namespace).append("\"");
   out += ">\n";
   if (operation.output) {
-    const std::string result = operation.result_wrapper.empty() ? std::string(operation.name) + "Result"
-                                                                : std::string(operation.result_wrapper);
+    const std::string result = operation.result_wrapper.empty()
+                                   ? std::string(operation.name) + "Result"
+                                   : std::string(operation.result_wrapper);
     out.append("<").append(result).append(">");
     write_xml_members(*operation.output, output, out);
     out.append("</").append(result).append(">\n");

@@ -1,4 +1,5 @@
-// Reads and writes the query protocol: requests are parameters of a form ("MetricData.member.1.Value=5"), responses are XML.
+// Reads and writes the query protocol: requests are parameters of a form
+// ("MetricData.member.1.Value=5"), responses are XML.
 //
 // Threads: pure functions. Errors: invalid, with a text for the client.
 #pragma once
@@ -18,7 +19,9 @@ Result<NameValues> read_form(std::string_view form);
 // Fills `structure` from parameters. Parameters that the shape does not have are ignored.
 Result<void> read_query(const shapes::Shape& shape, const NameValues& parameters, void* structure);
 
-// <OperationResponse><OperationResult>..</OperationResult><ResponseMetadata>..</ResponseMetadata></OperationResponse>
+// <OperationResponse>
+//   <OperationResult>..</OperationResult><ResponseMetadata>..</ResponseMetadata>
+// </OperationResponse>
 std::string write_query(const shapes::OperationShape& operation, const void* output,
                         std::string_view request_id);
 

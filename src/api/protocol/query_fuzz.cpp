@@ -1,4 +1,5 @@
-// Reads arbitrary text as a form of the query protocol, for an operation that the first byte selects, and writes XML.
+// Reads arbitrary text as a form of the query protocol, for an operation that the first byte
+// selects, and writes XML.
 // decoder: src/api/protocol/query.cpp
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +23,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     (void)write_query(shapes::cloudwatch::PutMetricData::shape(), nullptr, "id");
   } else if (data[0] % 3 == 1) {
     shapes::cloudwatch::GetMetricStatisticsOutput output;
-    if (!read_query(*shapes::cloudwatch::GetMetricStatistics::shape().output, *parameters, &output)) return 0;
-    const std::string text = write_query(shapes::cloudwatch::GetMetricStatistics::shape(), &output, "id");
+    if (!read_query(*shapes::cloudwatch::GetMetricStatistics::shape().output, *parameters, &output))
+      return 0;
+    const std::string text =
+        write_query(shapes::cloudwatch::GetMetricStatistics::shape(), &output, "id");
     CHECK(bool(parse_xml(text)), "what is written is XML");
   } else {
     shapes::sts::GetCallerIdentityResponse output;
-    if (!read_query(*shapes::sts::GetCallerIdentity::shape().output, *parameters, &output)) return 0;
+    if (!read_query(*shapes::sts::GetCallerIdentity::shape().output, *parameters, &output))
+      return 0;
     CHECK(bool(parse_xml(write_query(shapes::sts::GetCallerIdentity::shape(), &output, "id"))),
           "what is written is XML");
   }

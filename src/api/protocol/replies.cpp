@@ -51,7 +51,8 @@ net::Response query_reply(const shapes::OperationShape& operation, const void* o
   return response;
 }
 
-S3Reply s3_reply(const shapes::OperationShape& operation, const void* output, std::string_view request_id) {
+S3Reply s3_reply(const shapes::OperationShape& operation, const void* output,
+                 std::string_view request_id) {
   S3Reply reply;
   if (!operation.output) {
     reply.response = made_s3(operation.status, request_id, "");
@@ -61,7 +62,8 @@ S3Reply s3_reply(const shapes::OperationShape& operation, const void* output, st
   reply.response = made_s3(operation.status, request_id, rest.content_type);
   for (auto& [name, value] : rest.headers) {
     if (equals_ignoring_case(name, "Content-Length")) {
-      if (const auto length = parse_int(value)) reply.content_length = static_cast<uint64_t>(*length);
+      if (const auto length = parse_int(value))
+        reply.content_length = static_cast<uint64_t>(*length);
     } else {
       reply.response.headers.add(std::move(name), std::move(value));
     }
@@ -99,15 +101,20 @@ net::Response query_failure(const shapes::Service* service, const Failure& failu
   out = "<ErrorResponse";
   if (service && !service->xml_namespace.empty())
     out.append(" xmlns=\"").append(service->xml_namespace).append("\"");
-  out.append(">\n<Error><Type>").append(failure.status < 500 ? "Sender" : "Receiver").append("</Type><Code>");
+  out.append(">\n<Error><Type>")
+      .append(failure.status < 500 ? "Sender" : "Receiver")
+      .append("</Type><Code>");
   append_xml_text(out, failure.code);
   out += "</Code><Message>";
   append_xml_text(out, to_utf8(failure.message));
-  out.append("</Message></Error>\n<RequestId>").append(request_id).append("</RequestId>\n</ErrorResponse>\n");
+  out.append("</Message></Error>\n<RequestId>")
+      .append(request_id)
+      .append("</RequestId>\n</ErrorResponse>\n");
   return response;
 }
 
-net::Response s3_failure_reply(const net::RequestHead&, const Failure& failure, std::string_view request_id) {
+net::Response s3_failure_reply(const net::RequestHead&, const Failure& failure,
+                               std::string_view request_id) {
   if (failure.head_only) return made_s3(failure.status, request_id, "");
   net::Response response = made_s3(failure.status, request_id, "application/xml");
   std::string& out = response.body;

@@ -1,4 +1,5 @@
-// Makes HTTP responses from outputs and failures, in each protocol's form. Each contains the request's id.
+// Makes HTTP responses from outputs and failures, in each protocol's form. Each contains the
+// request's id.
 //
 // Threads: pure functions.
 #pragma once
@@ -21,7 +22,8 @@ struct S3Reply {
   net::Response response;
   std::optional<uint64_t> content_length;  // of the object, not of this response's body
 };
-S3Reply s3_reply(const shapes::OperationShape& operation, const void* output, std::string_view request_id);
+S3Reply s3_reply(const shapes::OperationShape& operation, const void* output,
+                 std::string_view request_id);
 
 // The headers of a response with an XML document.
 net::Headers s3_document_headers(std::string_view request_id);

@@ -1,5 +1,5 @@
-// Decodes requests written by botocore (requests.json), and compares them with botocore's input, for all protocols
-// and operations.
+// Decodes requests written by botocore (requests.json), and compares them with botocore's input,
+// for all protocols and operations.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -53,8 +53,9 @@ Result<std::string> read_as(const net::RequestHead& head, const std::string& pro
   } else {
     const S3Address address = TRY(read_s3_address(head));
     const NameValues headers = head.headers.fields();
-    TRY(read_rest(*shape, {{{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body},
-                  &input));
+    TRY(read_rest(
+        *shape, {{{"Bucket", address.bucket}, {"Key", address.key}}, address.query, headers, body},
+        &input));
   }
   if (auto violations = Constraints(*Operation::shape().service).check(*shape, &input))
     return invalid(*violations);
@@ -63,7 +64,8 @@ Result<std::string> read_as(const net::RequestHead& head, const std::string& pro
   return out;
 }
 
-using Read = Result<std::string> (*)(const net::RequestHead&, const std::string&, const std::string&);
+using Read = Result<std::string> (*)(const net::RequestHead&, const std::string&,
+                                     const std::string&);
 
 template <class... Operations>
 std::map<const shapes::OperationShape*, Read> readers() {
@@ -75,12 +77,13 @@ std::map<const shapes::OperationShape*, Read> all_readers() {
   namespace s3 = shapes::s3;
   namespace cw = shapes::cloudwatch;
   return readers<sm::CreateTrainingJob, sm::ListTrainingJobs, shapes::logs::PutLogEvents,
-                 shapes::logs::GetLogEvents, cw::PutMetricData, cw::GetMetricStatistics, cw::ListMetrics,
-                 shapes::sts::GetCallerIdentity, s3::ListBuckets, s3::CreateBucket, s3::HeadBucket,
-                 s3::DeleteBucket, s3::GetBucketLocation, s3::GetObject, s3::HeadObject, s3::PutObject,
-                 s3::CopyObject, s3::DeleteObject, s3::DeleteObjects, s3::ListObjects, s3::ListObjectsV2,
-                 s3::CreateMultipartUpload, s3::UploadPart, s3::UploadPartCopy, s3::CompleteMultipartUpload,
-                 s3::AbortMultipartUpload, s3::ListParts, s3::ListMultipartUploads>();
+                 shapes::logs::GetLogEvents, cw::PutMetricData, cw::GetMetricStatistics,
+                 cw::ListMetrics, shapes::sts::GetCallerIdentity, s3::ListBuckets, s3::CreateBucket,
+                 s3::HeadBucket, s3::DeleteBucket, s3::GetBucketLocation, s3::GetObject,
+                 s3::HeadObject, s3::PutObject, s3::CopyObject, s3::DeleteObject, s3::DeleteObjects,
+                 s3::ListObjects, s3::ListObjectsV2, s3::CreateMultipartUpload, s3::UploadPart,
+                 s3::UploadPartCopy, s3::CompleteMultipartUpload, s3::AbortMultipartUpload,
+                 s3::ListParts, s3::ListMultipartUploads>();
 }
 
 TEST(Requests, WhatBotocoreWritesIsWhatWasMeant) {
@@ -113,13 +116,15 @@ TEST(Requests, WhatBotocoreWritesIsWhatWasMeant) {
 }
 
 TEST(Routes, SubresourcesThatAreNotHereAreNoObjects) {
-  const auto find = [](const std::string& method, const std::string& target, const std::string& header = "") {
+  const auto find = [](const std::string& method, const std::string& target,
+                       const std::string& header = "") {
     net::RequestHead head;
     head.method = method;
     head.target = target;
     if (!header.empty()) head.headers.add(header, "x/y");
     std::string missing;
-    const auto* found = find_s3_operation(shapes::s3::kService, head, *read_s3_address(head), missing);
+    const auto* found =
+        find_s3_operation(shapes::s3::kService, head, *read_s3_address(head), missing);
     return found ? std::string(found->name) : "no " + missing;
   };
   EXPECT_EQ(find("GET", "/"), "ListBuckets");
@@ -172,25 +177,32 @@ TEST(Constraints, EachKindInTheWordsOfAws) {
   const std::pair<std::string, std::string> table[] = {
       {"", "none"},
       {R"(,"ResourceConfig":{"InstanceCount":-1})",
-       head + "Value '-1' at 'resourceConfig.instanceCount' failed to satisfy constraint: Member must have "
+       head + "Value '-1' at 'resourceConfig.instanceCount' failed to satisfy constraint: Member "
+              "must have "
               "value greater than or equal to 0"},
       {R"(,"StoppingCondition":{"MaxRuntimeInSeconds":0})",
-       head + "Value '0' at 'stoppingCondition.maxRuntimeInSeconds' failed to satisfy constraint: Member "
+       head + "Value '0' at 'stoppingCondition.maxRuntimeInSeconds' failed to satisfy constraint: "
+              "Member "
               "must have value greater than or equal to 1"},
-      {R"(,"Tags":[{"Key":"k"}])",
-       head + "Value null at 'tags.1.member.value' failed to satisfy constraint: Member must not be null"},
-      {R"(,"InputDataConfig":[])", head + "Value '[]' at 'inputDataConfig' failed to satisfy constraint: "
-                                          "Member must have length greater than or equal to 1"},
+      {R"(,"Tags":[{"Key":"k"}])", head + "Value null at 'tags.1.member.value' failed to satisfy "
+                                          "constraint: Member must not be null"},
+      {R"(,"InputDataConfig":[])",
+       head + "Value '[]' at 'inputDataConfig' failed to satisfy constraint: "
+              "Member must have length greater than or equal to 1"},
       {R"(,"HyperParameters":{"k":"line\nbreak"})",
-       head + "Value '{k=line\nbreak}' at 'hyperParameters' failed to satisfy constraint: Map value must "
+       head + "Value '{k=line\nbreak}' at 'hyperParameters' failed to satisfy constraint: Map "
+              "value must "
               "satisfy constraint: [Member must have length "
-              "less than or equal to 2500, Member must have length greater than or equal to 0, Member must "
+              "less than or equal to 2500, Member must have length greater than or equal to 0, "
+              "Member must "
               "satisfy regular expression pattern: .*]"},
       {R"(,"AlgorithmSpecification":{"TrainingInputMode":"File","ContainerEntrypoint":["a\nb"]})",
-       head +
-           "Value '[a\nb]' at 'algorithmSpecification.containerEntrypoint' failed to satisfy constraint: "
-           "Member must satisfy constraint: [Member must have length less than or equal to 256, Member must "
-           "have length greater than or equal to 0, Member must satisfy regular expression pattern: .*]"},
+       head + "Value '[a\nb]' at 'algorithmSpecification.containerEntrypoint' failed to satisfy "
+              "constraint: "
+              "Member must satisfy constraint: [Member must have length less than or equal to 256, "
+              "Member must "
+              "have length greater than or equal to 0, Member must satisfy regular expression "
+              "pattern: .*]"},
   };
   for (const auto& [more, wanted] : table) {
     const std::string got = one(more);
@@ -247,15 +259,17 @@ TEST(Query, WritesWhatClientsRead) {
   points[0].average = 0.1;
   points[0].timestamp = from_milliseconds(1795167900000);
   points[0].extended_statistics = std::map<std::string, double>{{"p90", 2.5}};
-  EXPECT_EQ(write_query(shapes::cloudwatch::GetMetricStatistics::shape(), &output, "id-1"),
-            "<GetMetricStatisticsResponse "
-            "xmlns=\"http://monitoring.amazonaws.com/doc/2010-08-01/\">\n<GetMetricStatisticsResult>"
-            "<Label>a&lt;b&gt;&amp;\xEF\xBF\xBD</Label><Datapoints><member><Timestamp>2026-11-20T09:45:00Z</"
-            "Timestamp><Average>0.1</Average>"
-            "<ExtendedStatistics><entry><key>p90</key><value>2.5</value></entry></ExtendedStatistics></"
-            "member></Datapoints>"
-            "</GetMetricStatisticsResult>\n<ResponseMetadata><RequestId>id-1</RequestId></"
-            "ResponseMetadata>\n</GetMetricStatisticsResponse>\n");
+  EXPECT_EQ(
+      write_query(shapes::cloudwatch::GetMetricStatistics::shape(), &output, "id-1"),
+      "<GetMetricStatisticsResponse "
+      "xmlns=\"http://monitoring.amazonaws.com/doc/2010-08-01/\">\n<GetMetricStatisticsResult>"
+      "<Label>a&lt;b&gt;&amp;\xEF\xBF\xBD</"
+      "Label><Datapoints><member><Timestamp>2026-11-20T09:45:00Z</"
+      "Timestamp><Average>0.1</Average>"
+      "<ExtendedStatistics><entry><key>p90</key><value>2.5</value></entry></ExtendedStatistics></"
+      "member></Datapoints>"
+      "</GetMetricStatisticsResult>\n<ResponseMetadata><RequestId>id-1</RequestId></"
+      "ResponseMetadata>\n</GetMetricStatisticsResponse>\n");
 }
 
 TEST(RestXml, WritesWhatClientsRead) {
@@ -269,7 +283,8 @@ TEST(RestXml, WritesWhatClientsRead) {
   contents[0].last_modified = from_milliseconds(1795167900123);
   contents[1].key = "c";
   output.common_prefixes.emplace().emplace_back().prefix = "p/";
-  RestReply reply = write_rest(shapes::s3::kService, *shapes::s3::ListObjectsV2::shape().output, &output);
+  RestReply reply =
+      write_rest(shapes::s3::kService, *shapes::s3::ListObjectsV2::shape().output, &output);
   EXPECT_EQ(reply.content_type, "application/xml");
   EXPECT_EQ(reply.body,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult "
@@ -298,7 +313,8 @@ TEST(RestXml, WritesWhatClientsRead) {
   where.location_constraint.reset();  // us-east-1
   reply = write_rest(shapes::s3::kService, *shapes::s3::GetBucketLocation::shape().output, &where);
   EXPECT_TRUE(reply.body.ends_with(
-      "<LocationConstraint xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"></LocationConstraint>"))
+      "<LocationConstraint "
+      "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"></LocationConstraint>"))
       << reply.body;
   shapes::s3::CopyObjectOutput copied;
   copied.copy_object_result.emplace().e_tag = "x";

@@ -15,11 +15,14 @@ using shapes::TimestampFormat;
 
 constexpr size_t kParametersMax = 1000;  // in one query string; S3's longest has a dozen
 
-// Timestamps in headers are HTTP dates, and those in queries ISO 8601, unless the model has a format.
+// Timestamps in headers are HTTP dates, and those in queries ISO 8601, unless the model has a
+// format.
 TimestampFormat format_of(const Member& member) {
   if (member.timestamp_format != TimestampFormat::unset) return member.timestamp_format;
-  if (member.shape->timestamp_format != TimestampFormat::unset) return member.shape->timestamp_format;
-  return member.location == Location::header ? TimestampFormat::http_date : TimestampFormat::iso8601;
+  if (member.shape->timestamp_format != TimestampFormat::unset)
+    return member.shape->timestamp_format;
+  return member.location == Location::header ? TimestampFormat::http_date
+                                             : TimestampFormat::iso8601;
 }
 
 Result<void> read_text(const Member& member, std::string_view text, void* structure) {
@@ -95,7 +98,8 @@ Result<void> read_rest(const Shape& shape, const RestRequest& request, void* str
     const Member& payload = *shape.payload;
     if (payload.streaming) return ok();
     if (payload.shape->kind != ShapeKind::structure) {
-      if (!request.body.empty()) *static_cast<std::string*>(payload.emplace(structure)) = request.body;
+      if (!request.body.empty())
+        *static_cast<std::string*>(payload.emplace(structure)) = request.body;
       return ok();
     }
     if (trim(request.body).empty()) return ok();
@@ -123,11 +127,13 @@ RestReply write_rest(const shapes::Service& service, const Shape& shape, const v
         const Member* member;
         RestReply* reply;
       } visit{&member, &reply};
-      member.shape->each(found, &visit, [](void* context, const std::string& key, const void* value) {
-        const auto& state = *static_cast<Visit*>(context);
-        state.reply->headers.emplace_back(std::string(state.member->wire_name) + key,
-                                          scalar_text(*state.member->shape->element, {}, value));
-      });
+      member.shape->each(found, &visit,
+                         [](void* context, const std::string& key, const void* value) {
+                           const auto& state = *static_cast<Visit*>(context);
+                           state.reply->headers.emplace_back(
+                               std::string(state.member->wire_name) + key,
+                               scalar_text(*state.member->shape->element, {}, value));
+                         });
     }
   }
   if (!in_body) return reply;
@@ -175,8 +181,9 @@ Result<NameValues> read_query_parameters(std::string_view query) {
     if (out.size() == kParametersMax) return invalid("the query has too many parameters");
     const auto equals = part.find('=');
     std::string name = TRY(percent_decode(part.substr(0, equals)));
-    std::string value =
-        equals == std::string_view::npos ? std::string() : TRY(percent_decode(part.substr(equals + 1)));
+    std::string value = equals == std::string_view::npos
+                            ? std::string()
+                            : TRY(percent_decode(part.substr(equals + 1)));
     if (!is_utf8(name) || !is_utf8(value)) return invalid("the query is not UTF-8");
     out.emplace_back(std::move(name), std::move(value));
   }

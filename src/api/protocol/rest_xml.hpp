@@ -1,4 +1,5 @@
-// Reads and writes REST with XML bodies, as in S3. Members of a shape are in the path, the query, the headers or the body.
+// Reads and writes REST with XML bodies, as in S3. Members of a shape are in the path, the query,
+// the headers or the body.
 //
 // Threads: pure functions. Errors: invalid, with a text for the client.
 #pragma once
@@ -17,7 +18,8 @@ namespace trainyard::api {
 
 using NameValues = std::vector<std::pair<std::string, std::string>>;
 
-// The decoded parts of a request: values of the path's labels ("Bucket", "Key"), query parameters, headers, body.
+// The decoded parts of a request: values of the path's labels ("Bucket", "Key"), query parameters,
+// headers, body.
 struct RestRequest {
   std::map<std::string, std::string> labels;
   NameValues query;
@@ -33,7 +35,8 @@ struct RestReply {
   std::string body;
   std::string content_type;  // "" without a body
 };
-RestReply write_rest(const shapes::Service& service, const shapes::Shape& shape, const void* structure);
+RestReply write_rest(const shapes::Service& service, const shapes::Shape& shape,
+                     const void* structure);
 
 // Reads the parameters of a query string, percent-decoded, in order. Errors: invalid.
 Result<NameValues> read_query_parameters(std::string_view query);

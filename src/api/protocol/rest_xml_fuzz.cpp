@@ -1,5 +1,6 @@
-// Routes arbitrary text as an S3 or Batch request: a line "METHOD TARGET", headers, an empty line, the body. Reads it into
-// the operation's shape. Reads the body as an S3 document, and writes it again.
+// Routes arbitrary text as an S3 or Batch request: a line "METHOD TARGET", headers, an empty line,
+// the body. Reads it into the operation's shape. Reads the body as an S3 document, and writes it
+// again.
 // decoder: src/api/protocol/rest_xml.cpp src/api/protocol/xml.cpp src/api/protocol/route.cpp
 #include <array>
 #include <cstddef>
@@ -71,12 +72,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string missing;
   if (address) {
     if (const auto* found = find_s3_operation(shapes::s3::kService, head, *address, missing)) {
-      const RestRequest request{
-          {{"Bucket", address->bucket}, {"Key", address->key}}, address->query, head.headers.fields(), text};
+      const RestRequest request{{{"Bucket", address->bucket}, {"Key", address->key}},
+                                address->query,
+                                head.headers.fields(),
+                                text};
       namespace s3 = shapes::s3;
-      (void)(read_as<s3::CreateBucket>(*found, request) || read_as<s3::GetObject>(*found, request) ||
-             read_as<s3::PutObject>(*found, request) || read_as<s3::DeleteObjects>(*found, request) ||
-             read_as<s3::ListObjectsV2>(*found, request) || read_as<s3::UploadPart>(*found, request) ||
+      (void)(read_as<s3::CreateBucket>(*found, request) ||
+             read_as<s3::GetObject>(*found, request) || read_as<s3::PutObject>(*found, request) ||
+             read_as<s3::DeleteObjects>(*found, request) ||
+             read_as<s3::ListObjectsV2>(*found, request) ||
+             read_as<s3::UploadPart>(*found, request) ||
              read_as<s3::CompleteMultipartUpload>(*found, request) ||
              read_as<s3::ListParts>(*found, request));
     }

@@ -12,7 +12,8 @@ using shapes::Member;
 using shapes::OperationShape;
 using shapes::Service;
 
-// The service in the scope of a signature, without any check of the signature. "" if the request has none.
+// The service in the scope of a signature, without any check of the signature. "" if the request
+// has none.
 std::string scope_service(const net::RequestHead& head) {
   std::string credential;
   const std::string_view authorization = head.headers.get("authorization");
@@ -32,8 +33,8 @@ std::string scope_service(const net::RequestHead& head) {
   return parts.size() < 4 ? "" : std::string(parts[parts.size() - 2]);
 }
 
-// S3's subresources. In a query they change the meaning of a request, so a request with an unsupported one must be
-// rejected.
+// S3's subresources. In a query they change the meaning of a request, so a request with an
+// unsupported one must be rejected.
 constexpr std::string_view kSubresources[] = {"accelerate",
                                               "acl",
                                               "analytics",
@@ -75,7 +76,8 @@ struct Candidate {
   std::vector<std::string_view> used;  // query parameters that the operation reads
 };
 
-Candidate weigh(const OperationShape& operation, const net::RequestHead& head, const S3Address& address) {
+Candidate weigh(const OperationShape& operation, const net::RequestHead& head,
+                const S3Address& address) {
   Candidate out;
   const auto mark = operation.uri.find('?');
   const std::string_view path = operation.uri.substr(0, mark);
@@ -93,8 +95,8 @@ Candidate weigh(const OperationShape& operation, const net::RequestHead& head, c
     for (const auto part : split(operation.uri.substr(mark + 1), '&')) {
       const auto equals = part.find('=');
       const std::string_view name = part.substr(0, equals);
-      if (!has(name,
-               equals == std::string_view::npos ? std::nullopt : std::optional(part.substr(equals + 1))))
+      if (!has(name, equals == std::string_view::npos ? std::nullopt
+                                                      : std::optional(part.substr(equals + 1))))
         return out;
       out.used.push_back(name);
       out.weight += 2;
@@ -123,7 +125,9 @@ bool path_fits(const OperationShape& operation, const net::RequestHead& head) {
   const auto wanted = split(operation.uri, '/'), asked = split(head.path(), '/');
   return operation.method == head.method &&
          std::equal(wanted.begin(), wanted.end(), asked.begin(), asked.end(),
-                    [](std::string_view a, std::string_view b) { return is_label(a) ? !b.empty() : a == b; });
+                    [](std::string_view a, std::string_view b) {
+                      return is_label(a) ? !b.empty() : a == b;
+                    });
 }
 
 }  // namespace
@@ -153,11 +157,13 @@ Route route(std::span<const Service* const> services, const net::RequestHead& he
     out.operation_name =
         dot == std::string_view::npos ? std::string(target) : std::string(target.substr(dot + 1));
     for (const Service* service : services)
-      if (!service->target_prefix.empty() && service->target_prefix == prefix) out.service = service;
+      if (!service->target_prefix.empty() && service->target_prefix == prefix)
+        out.service = service;
     if (out.service) out.operation = find_operation(*out.service, out.operation_name);
     return out;
   }
-  // Newer clients prefer another protocol, but also support JSON. Their path is not an object's key: they get an error.
+  // Newer clients prefer another protocol, but also support JSON. Their path is not an object's
+  // key: they get an error.
   if (head.path().starts_with("/service/") && head.headers.has("smithy-protocol")) {
     out.operation_name = head.path().substr(head.path().rfind('/') + 1);
     return out;
@@ -221,9 +227,11 @@ const OperationShape* find_s3_operation(const Service& s3, const net::RequestHea
             (address.key.empty() ? address.bucket.empty() ? " service" : " bucket" : " object");
   if (!best) return nullptr;
   for (const auto& [name, value] : address.query) {
-    if (std::find(std::begin(kSubresources), std::end(kSubresources), name) == std::end(kSubresources))
+    if (std::find(std::begin(kSubresources), std::end(kSubresources), name) ==
+        std::end(kSubresources))
       continue;
-    if (std::find(best_candidate.used.begin(), best_candidate.used.end(), name) != best_candidate.used.end())
+    if (std::find(best_candidate.used.begin(), best_candidate.used.end(), name) !=
+        best_candidate.used.end())
       continue;
     missing += " ?" + name;
     return nullptr;

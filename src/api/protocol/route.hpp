@@ -1,8 +1,9 @@
 // Finds the service and the operation of a request, from its head alone if possible.
 //
-// One port serves all services. Checked in this order: X-Amz-Target names the service and the operation (JSON); the scope of
-// the signature names the service; a form body is the query protocol, with the operation in the body; in the rest-json
-// protocol (Batch) method and path name the operation; everything else is S3, with the operation in method, path and query.
+// One port serves all services. Checked in this order: X-Amz-Target names the service and the
+// operation (JSON); the scope of the signature names the service; a form body is the query
+// protocol, with the operation in the body; in the rest-json protocol (Batch) method and path name
+// the operation; everything else is S3, with the operation in method, path and query.
 //
 // Threads: pure functions.
 #pragma once
@@ -22,9 +23,10 @@ enum class Protocol { json, query, rest_json, rest_xml };
 
 struct Route {
   Protocol protocol = Protocol::json;
-  const shapes::Service* service = nullptr;           // nullptr: unknown
-  const shapes::OperationShape* operation = nullptr;  // nullptr: unknown, or (query protocol) in the body
-  std::string operation_name;                         // as in the request
+  const shapes::Service* service = nullptr;  // nullptr: unknown
+  // nullptr: unknown, or (query protocol) in the body
+  const shapes::OperationShape* operation = nullptr;
+  std::string operation_name;  // as in the request
 };
 
 Route route(std::span<const shapes::Service* const> services, const net::RequestHead& head);
@@ -47,9 +49,10 @@ struct S3Address {
 };
 // Errors: invalid (a path or a query that cannot be decoded).
 Result<S3Address> read_s3_address(const net::RequestHead& head);
-// Finds the operation whose method, path, fixed query and required members match best. `missing`: set to the requested
-// operation if it is not supported ("GET ?acl").
-const shapes::OperationShape* find_s3_operation(const shapes::Service& s3, const net::RequestHead& head,
+// Finds the operation whose method, path, fixed query and required members match best. `missing`:
+// set to the requested operation if it is not supported ("GET ?acl").
+const shapes::OperationShape* find_s3_operation(const shapes::Service& s3,
+                                                const net::RequestHead& head,
                                                 const S3Address& address, std::string& missing);
 
 }  // namespace trainyard::api

@@ -14,7 +14,8 @@ using shapes::Shape;
 using shapes::ShapeKind;
 using shapes::TimestampFormat;
 
-constexpr double kEpochSecondsMax = 253402300799.0;  // the end of 9999; later dates have no common text form
+// the end of 9999; later dates have no common text form
+constexpr double kEpochSecondsMax = 253402300799.0;
 
 }  // namespace
 
@@ -81,7 +82,8 @@ Result<Instant> read_timestamp(std::string_view text, TimestampFormat format) {
   return read;
 }
 
-Result<void> read_scalar(const Shape& shape, TimestampFormat format, std::string_view text, void* value) {
+Result<void> read_scalar(const Shape& shape, TimestampFormat format, std::string_view text,
+                         void* value) {
   switch (shape.kind) {
     case ShapeKind::string:
       if (!is_utf8(text)) return invalid("text that is not UTF-8");
@@ -102,8 +104,8 @@ Result<void> read_scalar(const Shape& shape, TimestampFormat format, std::string
       *static_cast<bool*>(value) = equals_ignoring_case(text, "true");
       return ok();
     case ShapeKind::timestamp:
-      *static_cast<Instant*>(value) =
-          TRY(read_timestamp(text, format != TimestampFormat::unset ? format : shape.timestamp_format));
+      *static_cast<Instant*>(value) = TRY(
+          read_timestamp(text, format != TimestampFormat::unset ? format : shape.timestamp_format));
       return ok();
     case ShapeKind::structure:
     case ShapeKind::list:

@@ -1,4 +1,5 @@
-// Provides what the protocols share: limits, numbers and times as text, and errors for bodies that do not match their shape.
+// Provides what the protocols share: limits, numbers and times as text, and errors for bodies that
+// do not match their shape.
 //
 // Threads: pure functions.
 #pragma once
@@ -15,7 +16,8 @@ namespace trainyard::api {
 
 // Levels of nesting in a request. The deepest shape of the models in use has nine.
 inline constexpr int kDepthMax = 64;
-// Values in a request (list elements, members, parameters). A full PutLogEvents has 10,000 events with two values each.
+// Values in a request (list elements, members, parameters). A full PutLogEvents has 10,000 events
+// with two values each.
 inline constexpr size_t kValuesMax = 200'000;
 
 // The shortest text that reads back as the same number; "NaN", "Infinity" and "-Infinity".
@@ -31,11 +33,13 @@ Result<Instant> instant_of_epoch(double seconds);
 std::string timestamp_text(Instant instant, shapes::TimestampFormat format);
 Result<Instant> read_timestamp(std::string_view text, shapes::TimestampFormat format);
 
-// Reads a scalar (string, blob, number, boolean, timestamp) from its text form in XML, queries and headers into `value`,
-// which points to the C++ value of the shape. Errors: invalid, with a text for the client.
-Result<void> read_scalar(const shapes::Shape& shape, shapes::TimestampFormat format, std::string_view text,
-                         void* value);
-std::string scalar_text(const shapes::Shape& shape, shapes::TimestampFormat format, const void* value);
+// Reads a scalar (string, blob, number, boolean, timestamp) from its text form in XML, queries and
+// headers into `value`, which points to the C++ value of the shape. Errors: invalid, with a text
+// for the client.
+Result<void> read_scalar(const shapes::Shape& shape, shapes::TimestampFormat format,
+                         std::string_view text, void* value);
+std::string scalar_text(const shapes::Shape& shape, shapes::TimestampFormat format,
+                        const void* value);
 
 inline bool is_scalar(shapes::ShapeKind kind) { return kind > shapes::ShapeKind::map; }
 

@@ -34,7 +34,8 @@ TEST(Values, Times) {
   EXPECT_FALSE(instant_of_epoch(1e12));
   EXPECT_FALSE(instant_of_epoch(std::numeric_limits<double>::quiet_NaN()));
   const auto http = shapes::TimestampFormat::http_date;
-  EXPECT_EQ(*read_timestamp("Fri, 20 Nov 2026 09:45:00 GMT", http), from_milliseconds(1795167900000));
+  EXPECT_EQ(*read_timestamp("Fri, 20 Nov 2026 09:45:00 GMT", http),
+            from_milliseconds(1795167900000));
   EXPECT_EQ(*read_timestamp("2026-11-20T09:45:00Z", {}), from_milliseconds(1795167900000));
   EXPECT_EQ(*read_timestamp("1795167900.5", {}), from_milliseconds(1795167900500));
   EXPECT_EQ(*read_timestamp("1", shapes::TimestampFormat::epoch_seconds), from_milliseconds(1000));
@@ -51,11 +52,13 @@ TEST(QueryForm, ListsAndMaps) {
   ASSERT_TRUE(
       read("Datapoints.member.10.Unit=ten&Datapoints.member.2.Unit=two&Datapoints.member.2."
            "ExtendedStatistics.entry.1.key=p&"
-           "Datapoints.member.2.ExtendedStatistics.entry.1.value=1.5&Label=a+b%2B&Other=x&Label=second"));
+           "Datapoints.member.2.ExtendedStatistics.entry.1.value=1.5&Label=a+b%2B&Other=x&Label="
+           "second"));
   EXPECT_EQ(*output.label, "a b+");
   ASSERT_EQ(output.datapoints->size(), 2u);
   EXPECT_EQ((*output.datapoints)[0].unit, "two");
-  EXPECT_EQ(*(*output.datapoints)[0].extended_statistics, (std::map<std::string, double>{{"p", 1.5}}));
+  EXPECT_EQ(*(*output.datapoints)[0].extended_statistics,
+            (std::map<std::string, double>{{"p", 1.5}}));
   EXPECT_EQ((*output.datapoints)[1].unit, "ten");
   ASSERT_TRUE(read("Datapoints="));
   EXPECT_TRUE(output.datapoints->empty());

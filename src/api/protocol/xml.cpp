@@ -12,7 +12,9 @@ using shapes::Shape;
 using shapes::ShapeKind;
 using shapes::TimestampFormat;
 
-bool is_in_body(const Member& member) { return member.location == Location::body && !member.streaming; }
+bool is_in_body(const Member& member) {
+  return member.location == Location::body && !member.streaming;
+}
 
 // The name of a member's element. A flattened list may have the name of its elements instead.
 std::string_view element_name(const Member& member) {
@@ -31,12 +33,14 @@ Result<void> read_entry(const Shape& shape, const XmlElement& entry, void* map) 
   }
   if (!key || !value)
     return invalid("a map's entry without " + std::string(key ? shape.value_name : shape.key_name));
-  return read_xml(*shape.element, TimestampFormat::unset, *value, shape.insert(map, std::string(key->text)));
+  return read_xml(*shape.element, TimestampFormat::unset, *value,
+                  shape.insert(map, std::string(key->text)));
 }
 
 }  // namespace
 
-Result<void> read_xml(const Shape& shape, TimestampFormat format, const XmlElement& element, void* value) {
+Result<void> read_xml(const Shape& shape, TimestampFormat format, const XmlElement& element,
+                      void* value) {
   switch (shape.kind) {
     case ShapeKind::structure:
       return read_xml_members(shape, element, value);
@@ -52,7 +56,8 @@ Result<void> read_xml(const Shape& shape, TimestampFormat format, const XmlEleme
     default: {
       // Only strings keep surrounding spaces. Formatted XML has them around numbers, too.
       const bool text = shape.kind == ShapeKind::string;
-      return read_scalar(shape, format, text ? std::string_view(element.text) : trim(element.text), value)
+      return read_scalar(shape, format, text ? std::string_view(element.text) : trim(element.text),
+                         value)
           .in(element.name);
     }
   }
@@ -70,7 +75,8 @@ Result<void> read_xml_members(const Shape& shape, const XmlElement& element, voi
       else if (!many)
         break;  // of repeated elements, the first counts
       if (many && member.shape->kind == ShapeKind::list)
-        TRY(read_xml(*member.shape->element, TimestampFormat::unset, child, member.shape->append(value)));
+        TRY(read_xml(*member.shape->element, TimestampFormat::unset, child,
+                     member.shape->append(value)));
       else if (many)
         TRY(read_entry(*member.shape, child, value));
       else
@@ -94,7 +100,8 @@ void write_xml(const Shape& shape, TimestampFormat format, std::string_view name
       break;
     case ShapeKind::list:
       for (size_t i = 0; i < shape.size(value); ++i)
-        write_xml(*shape.element, TimestampFormat::unset, shape.element_name, shape.at(value, i), out);
+        write_xml(*shape.element, TimestampFormat::unset, shape.element_name, shape.at(value, i),
+                  out);
       break;
     case ShapeKind::map: {
       struct Visit {
@@ -106,7 +113,8 @@ void write_xml(const Shape& shape, TimestampFormat format, std::string_view name
         state.out->append("<entry><").append(state.shape->key_name).append(">");
         append_xml_text(*state.out, key);
         state.out->append("</").append(state.shape->key_name).append(">");
-        write_xml(*state.shape->element, TimestampFormat::unset, state.shape->value_name, inner, *state.out);
+        write_xml(*state.shape->element, TimestampFormat::unset, state.shape->value_name, inner,
+                  *state.out);
         state.out->append("</entry>");
       });
       break;

@@ -12,13 +12,15 @@
 
 namespace trainyard::api {
 
-// Fills a C++ value of `shape` from an element, and writes one as <name>..</name>. Unknown elements are ignored.
-Result<void> read_xml(const shapes::Shape& shape, shapes::TimestampFormat format, const XmlElement& element,
-                      void* value);
+// Fills a C++ value of `shape` from an element, and writes one as <name>..</name>. Unknown elements
+// are ignored.
+Result<void> read_xml(const shapes::Shape& shape, shapes::TimestampFormat format,
+                      const XmlElement& element, void* value);
 void write_xml(const shapes::Shape& shape, shapes::TimestampFormat format, std::string_view name,
                const void* value, std::string& out);
 // Reads and writes the members of a structure that are in the body, without an element around them.
-Result<void> read_xml_members(const shapes::Shape& shape, const XmlElement& element, void* structure);
+Result<void> read_xml_members(const shapes::Shape& shape, const XmlElement& element,
+                              void* structure);
 void write_xml_members(const shapes::Shape& shape, const void* structure, std::string& out);
 
 }  // namespace trainyard::api

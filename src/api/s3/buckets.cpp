@@ -16,27 +16,33 @@ Outcome<std::string> region_for(const Context& context, const s3::CreateBucketRe
     asked = in.create_bucket_configuration->location_constraint.value_or("");
   if (asked.empty()) return context.region;
   if (asked == "EU") asked = "eu-west-1";  // a legacy name
-  // A request to us-east-1 may create a bucket in any region, a request to another region only there.
+  // A request to us-east-1 may create a bucket in any region, a request to another region only
+  // there.
   if (context.region != kFirstRegion && asked != context.region)
-    return s3_failure(400, "IllegalLocationConstraintException",
-                      "The " + shorten(asked, 60) +
-                          " location constraint is incompatible for the region specific endpoint this "
-                          "request was sent to.");
+    return s3_failure(
+        400, "IllegalLocationConstraintException",
+        "The " + shorten(asked, 60) +
+            " location constraint is incompatible for the region specific endpoint this "
+            "request was sent to.");
   for (const char c : asked)
     if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'))
-      return s3_failure(400, "InvalidLocationConstraint", "The specified location-constraint is not valid");
+      return s3_failure(400, "InvalidLocationConstraint",
+                        "The specified location-constraint is not valid");
   return asked;
 }
 
 Outcome<s3::CreateBucketOutput> create_bucket(objects::Objects& objects, IdentityStore* identities,
-                                              const Context& context, const s3::CreateBucketRequest& in) {
+                                              const Context& context,
+                                              const s3::CreateBucketRequest& in) {
   const std::string& bucket = *in.bucket;
   if (in.acl && *in.acl != "private")
     return not_implemented(
-        "A header you provided implies functionality that is not implemented: x-amz-acl: " + *in.acl);
+        "A header you provided implies functionality that is not implemented: x-amz-acl: " +
+        *in.acl);
   if (in.object_lock_enabled_for_bucket.value_or(false))
     return not_implemented(
-        "A header you provided implies functionality that is not implemented: x-amz-bucket-object-lock");
+        "A header you provided implies functionality that is not implemented: "
+        "x-amz-bucket-object-lock");
   auto region = region_for(context, in);
   if (!region) return std::move(region).error();
   if (!objects.head_bucket(bucket)) TRY_S3(forget_policy(identities, bucket), bucket, "");
@@ -67,12 +73,14 @@ Outcome<s3::ListBucketsOutput> list_buckets(objects::Objects& objects, const Con
       if (!buckets.empty()) out.continuation_token = buckets.back().name;
       break;
     }
-    buckets.push_back({.name = bucket.name, .creation_date = bucket.created, .bucket_region = bucket.region});
+    buckets.push_back(
+        {.name = bucket.name, .creation_date = bucket.created, .bucket_region = bucket.region});
   }
   return out;
 }
 
-Outcome<s3::GetBucketLocationOutput> get_bucket_location(objects::Objects& objects, const Context& context,
+Outcome<s3::GetBucketLocationOutput> get_bucket_location(objects::Objects& objects,
+                                                         const Context& context,
                                                          const s3::GetBucketLocationRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   const auto info = TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
@@ -91,15 +99,16 @@ void add_buckets(OperationTable& table, objects::Objects& objects, IdentityStore
   table.add<s3::ListBuckets>([&](const Context& context, const s3::ListBucketsRequest& in) {
     return list_buckets(objects, context, in);
   });
-  table.add<s3::GetBucketLocation>([&](const Context& context, const s3::GetBucketLocationRequest& in) {
-    return get_bucket_location(objects, context, in);
-  });
-  table.add<s3::HeadBucket>(
-      [&](const Context& context, const s3::HeadBucketRequest& in) -> Outcome<s3::HeadBucketOutput> {
-        if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
-        const auto info = TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
-        return s3::HeadBucketOutput{.bucket_region = info.region, .access_point_alias = false};
+  table.add<s3::GetBucketLocation>(
+      [&](const Context& context, const s3::GetBucketLocationRequest& in) {
+        return get_bucket_location(objects, context, in);
       });
+  table.add<s3::HeadBucket>([&](const Context& context,
+                                const s3::HeadBucketRequest& in) -> Outcome<s3::HeadBucketOutput> {
+    if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
+    const auto info = TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
+    return s3::HeadBucketOutput{.bucket_region = info.region, .access_point_alias = false};
+  });
   table.add<s3::DeleteBucket>(
       [&objects, identities](const Context& context,
                              const s3::DeleteBucketRequest& in) -> Outcome<s3::Nothing> {

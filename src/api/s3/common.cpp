@@ -7,7 +7,8 @@ namespace {
 
 using namespace objects;
 
-Failure failure_of_fault(Fault fault, const Error& error, std::string_view bucket, std::string_view key) {
+Failure failure_of_fault(Fault fault, const Error& error, std::string_view bucket,
+                         std::string_view key) {
   const std::string cause(error.cause());
   switch (fault) {
     case Fault::bucket_missing:
@@ -30,7 +31,8 @@ Failure failure_of_fault(Fault fault, const Error& error, std::string_view bucke
       return invalid_range();
     case Fault::part_invalid:
       return invalid_part(
-          "One or more of the specified parts could not be found. The part may not have been uploaded, "
+          "One or more of the specified parts could not be found. The part may not have been "
+          "uploaded, "
           "or the specified entity tag may not match the part's entity tag: " +
           cause);
     case Fault::part_order:
@@ -50,14 +52,18 @@ Failure failure_of_fault(Fault fault, const Error& error, std::string_view bucke
 }  // namespace
 
 Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_view key) {
-  if (const auto fault = error.detail.as<Fault>()) return failure_of_fault(*fault, error, bucket, key);
-  // S3 has no error for a full disk. Clients would retry a transient error, and send the whole body again.
+  if (const auto fault = error.detail.as<Fault>())
+    return failure_of_fault(*fault, error, bucket, key);
+  // S3 has no error for a full disk. Clients would retry a transient error, and send the whole body
+  // again.
   if (error.kind == Kind::exhausted)
-    return s3_failure(507, "InsufficientStorage", "The server has no space left for it: " + error.message);
+    return s3_failure(507, "InsufficientStorage",
+                      "The server has no space left for it: " + error.message);
   return failure_of(shapes::s3::kService, error);
 }
 
-std::optional<Failure> check_owner(const Context& context, const std::optional<std::string>& expected) {
+std::optional<Failure> check_owner(const Context& context,
+                                   const std::optional<std::string>& expected) {
   if (!expected || *expected == context.principal.account) return std::nullopt;
   return s3_failure(403, "AccessDenied", "Access Denied");
 }
@@ -86,13 +92,15 @@ bool names_etag(std::string_view header, std::string_view etag) {
     one = trim(one);
     if (one.starts_with("W/")) one.remove_prefix(2);
     if (one == "*") return true;
-    if (one.size() >= 2 && one.front() == '"' && one.back() == '"') one = one.substr(1, one.size() - 2);
+    if (one.size() >= 2 && one.front() == '"' && one.back() == '"')
+      one = one.substr(1, one.size() - 2);
     if (one == etag) return true;
   }
   return false;
 }
 
-std::optional<Failure> check_conditions(const Conditions& conditions, const ObjectInfo& info, bool reading) {
+std::optional<Failure> check_conditions(const Conditions& conditions, const ObjectInfo& info,
+                                        bool reading) {
   // Headers contain whole seconds.
   const Instant modified = std::chrono::floor<std::chrono::seconds>(info.modified);
   const auto unchanged = [&](std::string_view condition) {
@@ -125,7 +133,8 @@ Outcome<Location> read_copy_source(const std::string& source) {
   if (!decoded) return invalid_argument("Invalid copy source encoding.");
   const size_t slash = decoded->find('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == decoded->size())
-    return invalid_argument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
+    return invalid_argument(
+        "Copy Source must mention the source bucket and key: sourcebucket/sourcekey");
   return Location{decoded->substr(0, slash), decoded->substr(slash + 1)};
 }
 

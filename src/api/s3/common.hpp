@@ -1,4 +1,5 @@
-// Provides what S3's operations share: S3's errors for those of `objects`, conditions, ranges, checksums, bodies.
+// Provides what S3's operations share: S3's errors for those of `objects`, conditions, ranges,
+// checksums, bodies.
 //
 // Threads: pure functions, except those that take an exchange or a reader.
 #pragma once
@@ -18,14 +19,15 @@
 
 namespace trainyard::api::s3 {
 
-// The buffer for a body on its way to or from the disk: large enough that system calls cost little, and small enough
-// for many streams at once.
+// The buffer for a body on its way to or from the disk: large enough that system calls cost little,
+// and small enough for many streams at once.
 inline constexpr size_t kBodyBufferBytes = 256 << 10;
 
 // Makes the failure with S3's exact name, if the error's fault has one.
 Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_view key);
 
-// Evaluates to the value of EXPRESSION, a Result of `objects`; on error returns the S3 failure from the enclosing function.
+// Evaluates to the value of EXPRESSION, a Result of `objects`; on error returns the S3 failure from
+// the enclosing function.
 #define TRY_S3(expression, bucket, key)                                             \
   ({                                                                                \
     auto try_s3_result_ = (expression);                                             \
@@ -34,9 +36,11 @@ Failure s3_failure_of(const Error& error, std::string_view bucket, std::string_v
   })
 
 // Returns a failure if the request expects the bucket to belong to another account.
-std::optional<Failure> check_owner(const Context& context, const std::optional<std::string>& expected);
+std::optional<Failure> check_owner(const Context& context,
+                                   const std::optional<std::string>& expected);
 
-// Reads "bytes=0-9", "bytes=5-", "bytes=-3". Nothing: another text, for which S3 returns the whole object.
+// Reads "bytes=0-9", "bytes=5-", "bytes=-3". Nothing: another text, for which S3 returns the whole
+// object.
 std::optional<objects::Range> read_range(const std::optional<std::string>& header);
 
 std::string quoted_etag(const std::string& etag);
@@ -48,8 +52,8 @@ struct Conditions {
   std::optional<std::string> if_match, if_none_match;
   std::optional<Instant> if_modified_since, if_unmodified_since;
 };
-std::optional<Failure> check_conditions(const Conditions& conditions, const objects::ObjectInfo& info,
-                                        bool reading);
+std::optional<Failure> check_conditions(const Conditions& conditions,
+                                        const objects::ObjectInfo& info, bool reading);
 
 // Reads "bucket/key" or "/bucket/key", percent-encoded, optionally with "?versionId=null".
 Outcome<objects::Location> read_copy_source(const std::string& source);
@@ -103,8 +107,8 @@ objects::PutOptions put_options_of(const Input& in) {
   return options;
 }
 
-// Returns a failure for options that this server cannot honour: encryption with the client's keys, access for
-// others, locks, tags.
+// Returns a failure for options that this server cannot honour: encryption with the client's keys,
+// access for others, locks, tags.
 template <class Input>
 std::optional<Failure> check_not_here(const Input& in) {
   const auto refused = [](std::string_view what) {
@@ -116,15 +120,18 @@ std::optional<Failure> check_not_here(const Input& in) {
   if (in.grant_full_control || in.grant_read || in.grant_read_acp || in.grant_write_acp)
     return refused("x-amz-grant-*");
   if (in.sse_customer_algorithm) return refused("x-amz-server-side-encryption-customer-algorithm");
-  // "aws:kms" without a key is accepted, since the SageMaker SDK sends it by default. No response confirms it.
+  // "aws:kms" without a key is accepted, since the SageMaker SDK sends it by default. No response
+  // confirms it.
   if (in.ssekms_key_id && !in.ssekms_key_id->empty())
     return refused("x-amz-server-side-encryption-aws-kms-key-id");
-  if (in.object_lock_mode || in.object_lock_legal_hold_status) return refused("x-amz-object-lock-*");
+  if (in.object_lock_mode || in.object_lock_legal_hold_status)
+    return refused("x-amz-object-lock-*");
   if (in.tagging && !in.tagging->empty()) return refused("x-amz-tagging");
   return std::nullopt;
 }
 
-// Copies the request's body and the checksums of its trailers to the writer. Errors: those of either.
+// Copies the request's body and the checksums of its trailers to the writer. Errors: those of
+// either.
 template <class Operation>
 Result<void> pass_body(Exchange<Operation>& exchange, objects::Writer& writer) {
   std::vector<char> buffer(kBodyBufferBytes);

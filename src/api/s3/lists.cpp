@@ -19,12 +19,16 @@ class Encoding {
       return invalid_argument("Invalid Encoding Method specified in Request");
     return Encoding(asked.has_value());
   }
-  std::string operator()(const std::string& text) const { return url_ ? percent_encode(text, true) : text; }
+  std::string operator()(const std::string& text) const {
+    return url_ ? percent_encode(text, true) : text;
+  }
   std::optional<std::string> operator()(const std::optional<std::string>& text) const {
     if (!text) return text;
     return (*this)(*text);
   }
-  std::optional<std::string> name() const { return url_ ? std::optional<std::string>("url") : std::nullopt; }
+  std::optional<std::string> name() const {
+    return url_ ? std::optional<std::string>("url") : std::nullopt;
+  }
 
  private:
   explicit Encoding(bool url) : url_(url) {}
@@ -33,7 +37,8 @@ class Encoding {
 
 Outcome<int64_t> page_size(const std::optional<int64_t>& asked) {
   if (!asked) return kKeysPageMax;
-  if (*asked < 0) return invalid_argument("Argument maxKeys must be an integer between 0 and 2147483647");
+  if (*asked < 0)
+    return invalid_argument("Argument maxKeys must be an integer between 0 and 2147483647");
   return std::min(*asked, kKeysPageMax);
 }
 
@@ -61,11 +66,12 @@ Outcome<s3::ListObjectsV2Output> list_objects_v2(objects::Objects& objects, cons
   if (!encode) return std::move(encode).error();
   auto keys_max = page_size(in.max_keys);
   if (!keys_max) return std::move(keys_max).error();
-  objects::ListQuery query{in.prefix.value_or(""), in.delimiter.value_or(""), in.start_after.value_or(""),
-                           size_t(*keys_max)};
+  objects::ListQuery query{in.prefix.value_or(""), in.delimiter.value_or(""),
+                           in.start_after.value_or(""), size_t(*keys_max)};
   if (in.continuation_token) {
     auto token = from_base64(*in.continuation_token);
-    if (!token || token->empty()) return invalid_argument("The continuation token provided is incorrect");
+    if (!token || token->empty())
+      return invalid_argument("The continuation token provided is incorrect");
     query.start_after = *token;
   }
   const auto page = TRY_S3(objects.list(*in.bucket, query), *in.bucket, "");
@@ -92,8 +98,8 @@ Outcome<s3::ListObjectsOutput> list_objects(objects::Objects& objects, const Con
   if (!encode) return std::move(encode).error();
   auto keys_max = page_size(in.max_keys);
   if (!keys_max) return std::move(keys_max).error();
-  const objects::ListQuery query{in.prefix.value_or(""), in.delimiter.value_or(""), in.marker.value_or(""),
-                                 size_t(*keys_max)};
+  const objects::ListQuery query{in.prefix.value_or(""), in.delimiter.value_or(""),
+                                 in.marker.value_or(""), size_t(*keys_max)};
   const auto page = TRY_S3(objects.list(*in.bucket, query), *in.bucket, "");
   s3::ListObjectsOutput out;
   show_page(out, page, *encode, s3::Owner{.id = context.principal.account});
@@ -114,9 +120,9 @@ Outcome<s3::DeleteObjectsOutput> delete_objects(objects::Objects& objects, const
   s3::DeleteObjectsOutput out;
   if (!in.delete_ || !in.delete_->objects || in.delete_->objects->empty() ||
       int64_t(in.delete_->objects->size()) > kKeysPageMax)
-    return s3_failure(
-        400, "MalformedXML",
-        "The XML you provided was not well-formed or did not validate against our published schema");
+    return s3_failure(400, "MalformedXML",
+                      "The XML you provided was not well-formed or did not validate against our "
+                      "published schema");
   for (const auto& one : *in.delete_->objects) {
     const std::string key = one.key.value_or("");
     std::optional<Failure> failure;
@@ -126,8 +132,10 @@ Outcome<s3::DeleteObjectsOutput> delete_objects(objects::Objects& objects, const
       failure = s3_failure_of(removed.error(), *in.bucket, key);
     if (failure) {
       if (!out.errors) out.errors.emplace();
-      out.errors->push_back(
-          {.key = key, .version_id = one.version_id, .code = failure->code, .message = failure->message});
+      out.errors->push_back({.key = key,
+                             .version_id = one.version_id,
+                             .code = failure->code,
+                             .message = failure->message});
     } else if (!in.delete_->quiet.value_or(false)) {
       if (!out.deleted) out.deleted.emplace();
       out.deleted->push_back({.key = key, .version_id = one.version_id});
@@ -143,7 +151,8 @@ Outcome<s3::DeleteObjectOutput> delete_object(objects::Objects& objects, const C
     return s3_failure(404, "NoSuchVersion", "The specified version does not exist.");
   if (in.if_match || in.if_match_size || in.if_match_last_modified_time)
     return not_implemented(
-        "A header you provided implies functionality that is not implemented: If-Match of a DELETE");
+        "A header you provided implies functionality that is not implemented: If-Match of a "
+        "DELETE");
   TRY_S3(objects.remove(*in.bucket, *in.key), *in.bucket, *in.key);
   return s3::DeleteObjectOutput{};
 }

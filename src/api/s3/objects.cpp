@@ -22,7 +22,8 @@ std::optional<Failure> check_reading(const Context& context, const Input& in) {
 
 // The head of the response to a get: the object's properties and the range that is sent.
 template <class Output, class Input>
-Output describe(const objects::ObjectInfo& info, const objects::Range& range, bool ranged, const Input& in) {
+Output describe(const objects::ObjectInfo& info, const objects::Range& range, bool ranged,
+                const Input& in) {
   Output out;
   out.accept_ranges = "bytes";
   out.last_modified = info.modified;
@@ -39,12 +40,13 @@ Output describe(const objects::ObjectInfo& info, const objects::Range& range, bo
   out.content_disposition = header("content-disposition", in.response_content_disposition);
   out.content_encoding = header("content-encoding", in.response_content_encoding);
   out.content_language = header("content-language", in.response_content_language);
-  out.expires = header(
-      "expires", in.response_expires ? std::optional(to_http_date(*in.response_expires)) : std::nullopt);
+  out.expires =
+      header("expires", in.response_expires ? std::optional(to_http_date(*in.response_expires))
+                                            : std::nullopt);
   if (!info.metadata.empty()) out.metadata = info.metadata;
   if (ranged)
-    out.content_range = "bytes " + std::to_string(range.first) + "-" + std::to_string(range.last) + "/" +
-                        std::to_string(info.bytes);
+    out.content_range = "bytes " + std::to_string(range.first) + "-" + std::to_string(range.last) +
+                        "/" + std::to_string(info.bytes);
   // The checksums are those of the whole object, so they are left out for a range.
   if (!ranged && in.checksum_mode && !info.checksums.empty()) {
     set_checksums(out, info.checksums);
@@ -58,26 +60,30 @@ Conditions conditions_of(const Input& in) {
   return {in.if_match, in.if_none_match, in.if_modified_since, in.if_unmodified_since};
 }
 
-Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects, const Context& context,
+Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects,
+                                                       const Context& context,
                                                        const s3::GetObjectRequest& in,
                                                        Exchange<s3::GetObject>& exchange) {
   if (auto failure = check_reading(context, in)) return *failure;
   const auto asked = read_range(in.range);
   const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
-  const auto out = describe<s3::GetObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
-  // Read the first bytes before the head is sent, so that an unreadable or corrupt object can still be reported.
+  const auto out =
+      describe<s3::GetObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
+  // Read the first bytes before the head is sent, so that an unreadable or corrupt object can still
+  // be reported.
   std::vector<char> buffer(kBodyBufferBytes);
   auto first = reader->read(buffer);
   if (!first)
     log(Level::error, "api", "an object cannot be read",
         {{"request", context.request_id}, {"why", first.error().message}});
   size_t bytes = TRY_S3(std::move(first), *in.bucket, *in.key);
-  // From here on only the body can be sent. An error closes the connection, and the client sees that bytes are
-  // missing.
+  // From here on only the body can be sent. An error closes the connection, and the client sees
+  // that bytes are missing.
   const auto sent = [&]() -> Result<void> {
     TRY(exchange.start(out, uint64_t(*out.content_length), asked ? 206 : 200));
-    for (; bytes > 0; bytes = TRY(reader->read(buffer))) TRY(exchange.write(std::span(buffer).first(bytes)));
+    for (; bytes > 0; bytes = TRY(reader->read(buffer)))
+      TRY(exchange.write(std::span(buffer).first(bytes)));
     return ok();
   }();
   if (!sent)
@@ -86,20 +92,23 @@ Outcome<std::optional<s3::GetObjectOutput>> get_object(objects::Objects& objects
   return std::optional<s3::GetObjectOutput>();
 }
 
-Outcome<std::optional<s3::HeadObjectOutput>> head_object(objects::Objects& objects, const Context& context,
+Outcome<std::optional<s3::HeadObjectOutput>> head_object(objects::Objects& objects,
+                                                         const Context& context,
                                                          const s3::HeadObjectRequest& in,
                                                          Exchange<s3::HeadObject>& exchange) {
   if (auto failure = check_reading(context, in)) return *failure;
   const auto asked = read_range(in.range);
   const auto reader = TRY_S3(objects.get(*in.bucket, *in.key, asked), *in.bucket, *in.key);
   if (auto failure = check_conditions(conditions_of(in), reader->info(), true)) return *failure;
-  const auto out = describe<s3::HeadObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
+  const auto out =
+      describe<s3::HeadObjectOutput>(reader->info(), reader->range(), asked.has_value(), in);
   (void)!exchange.start(out, uint64_t(*out.content_length),
                         asked ? 206 : 200);  // a disconnected client needs no answer
   return std::optional<s3::HeadObjectOutput>();
 }
 
-Outcome<std::optional<s3::PutObjectOutput>> put_object(objects::Objects& objects, const Context& context,
+Outcome<std::optional<s3::PutObjectOutput>> put_object(objects::Objects& objects,
+                                                       const Context& context,
                                                        const s3::PutObjectRequest& in,
                                                        Exchange<s3::PutObject>& exchange) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
@@ -109,7 +118,8 @@ Outcome<std::optional<s3::PutObjectOutput>> put_object(objects::Objects& objects
         "A header you provided implies functionality that is not implemented: If-Match of a PUT");
   if (in.if_none_match && *in.if_none_match != "*")
     return not_implemented(
-        "A header you provided implies functionality that is not implemented: If-None-Match other than *");
+        "A header you provided implies functionality that is not implemented: If-None-Match other "
+        "than *");
   auto checksums = announced_checksums(exchange.head());
   if (!checksums) return std::move(checksums).error();
   objects::PutOptions options = put_options_of(in);
@@ -143,13 +153,16 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
   const bool replace = in.metadata_directive && *in.metadata_directive == "REPLACE";
   if (!replace && source->bucket == *in.bucket && source->key == *in.key)
     return invalid_request(
-        "This copy request is illegal because it is trying to copy an object to itself without changing "
-        "the object's metadata, storage class, website redirect location or encryption attributes.");
+        "This copy request is illegal because it is trying to copy an object to itself without "
+        "changing "
+        "the object's metadata, storage class, website redirect location or encryption "
+        "attributes.");
   const auto reader = TRY_S3(objects.get(source->bucket, source->key), source->bucket, source->key);
   const objects::ObjectInfo& from = reader->info();
-  if (auto failure = check_conditions({in.copy_source_if_match, in.copy_source_if_none_match,
-                                       in.copy_source_if_modified_since, in.copy_source_if_unmodified_since},
-                                      from, false))
+  if (auto failure =
+          check_conditions({in.copy_source_if_match, in.copy_source_if_none_match,
+                            in.copy_source_if_modified_since, in.copy_source_if_unmodified_since},
+                           from, false))
     return *failure;
   objects::PutOptions options;
   if (replace) {
@@ -183,18 +196,18 @@ Outcome<s3::CopyObjectOutput> copy_object(objects::Objects& objects, const Conte
 }  // namespace
 
 void add_objects(OperationTable& table, objects::Objects& objects) {
-  table.add_streamed<s3::GetObject>(
-      [&](const Context& context, const s3::GetObjectRequest& in, Exchange<s3::GetObject>& exchange) {
-        return get_object(objects, context, in, exchange);
-      });
-  table.add_streamed<s3::HeadObject>(
-      [&](const Context& context, const s3::HeadObjectRequest& in, Exchange<s3::HeadObject>& exchange) {
-        return head_object(objects, context, in, exchange);
-      });
-  table.add_streamed<s3::PutObject>(
-      [&](const Context& context, const s3::PutObjectRequest& in, Exchange<s3::PutObject>& exchange) {
-        return put_object(objects, context, in, exchange);
-      });
+  table.add_streamed<s3::GetObject>([&](const Context& context, const s3::GetObjectRequest& in,
+                                        Exchange<s3::GetObject>& exchange) {
+    return get_object(objects, context, in, exchange);
+  });
+  table.add_streamed<s3::HeadObject>([&](const Context& context, const s3::HeadObjectRequest& in,
+                                         Exchange<s3::HeadObject>& exchange) {
+    return head_object(objects, context, in, exchange);
+  });
+  table.add_streamed<s3::PutObject>([&](const Context& context, const s3::PutObjectRequest& in,
+                                        Exchange<s3::PutObject>& exchange) {
+    return put_object(objects, context, in, exchange);
+  });
   table.add<s3::CopyObject>([&](const Context& context, const s3::CopyObjectRequest& in) {
     return copy_object(objects, context, in);
   });

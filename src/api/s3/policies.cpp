@@ -1,4 +1,5 @@
-// Operations on bucket policies. The ledger stores them like users and roles, and the authorizer evaluates them.
+// Operations on bucket policies. The ledger stores them like users and roles, and the authorizer
+// evaluates them.
 #include "policy/bucket_policy.hpp"
 
 #include "base/text.hpp"
@@ -16,15 +17,15 @@ Failure no_policy(const std::string& bucket) {
   return failure;
 }
 
-Outcome<s3::Nothing> put_policy(objects::Objects& objects, IdentityStore& identities, const Context& context,
-                                const s3::PutBucketPolicyRequest& in) {
+Outcome<s3::Nothing> put_policy(objects::Objects& objects, IdentityStore& identities,
+                                const Context& context, const s3::PutBucketPolicyRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
   const std::string& text = *in.policy;
   if (policy::policy_size(text) > policy::kBucketPolicyBytesMax)
-    return s3_failure(
-        400, "MalformedPolicy",
-        "Policies must not be larger than " + std::to_string(policy::kBucketPolicyBytesMax) + " bytes");
+    return s3_failure(400, "MalformedPolicy",
+                      "Policies must not be larger than " +
+                          std::to_string(policy::kBucketPolicyBytesMax) + " bytes");
   auto parsed = policy::parse_bucket_policy(text, *in.bucket, *identities.snapshot());
   if (!parsed) return s3_failure(400, "MalformedPolicy", parsed.error().message);
   TRY_S3(identities.change([&](policy::Identities& all) -> Result<void> {
@@ -36,7 +37,8 @@ Outcome<s3::Nothing> put_policy(objects::Objects& objects, IdentityStore& identi
 }
 
 // Finds the policy of a bucket in a snapshot, which must outlive it.
-Outcome<const policy::BucketPolicy*> find_policy(objects::Objects& objects, const policy::Identities& all,
+Outcome<const policy::BucketPolicy*> find_policy(objects::Objects& objects,
+                                                 const policy::Identities& all,
                                                  const Context& context, const std::string& bucket,
                                                  const std::optional<std::string>& expected_owner) {
   if (auto failure = check_owner(context, expected_owner)) return *failure;
@@ -47,14 +49,16 @@ Outcome<const policy::BucketPolicy*> find_policy(objects::Objects& objects, cons
 }
 
 Outcome<s3::GetBucketPolicyOutput> get_policy(objects::Objects& objects, IdentityStore& identities,
-                                              const Context& context, const s3::GetBucketPolicyRequest& in) {
+                                              const Context& context,
+                                              const s3::GetBucketPolicyRequest& in) {
   const auto all = identities.snapshot();
   auto found = find_policy(objects, *all, context, *in.bucket, in.expected_bucket_owner);
   if (!found) return std::move(found).error();
   return s3::GetBucketPolicyOutput{.policy = (*found)->document.text};
 }
 
-Outcome<s3::GetBucketPolicyStatusOutput> get_status(objects::Objects& objects, IdentityStore& identities,
+Outcome<s3::GetBucketPolicyStatusOutput> get_status(objects::Objects& objects,
+                                                    IdentityStore& identities,
                                                     const Context& context,
                                                     const s3::GetBucketPolicyStatusRequest& in) {
   const auto all = identities.snapshot();
@@ -66,7 +70,8 @@ Outcome<s3::GetBucketPolicyStatusOutput> get_status(objects::Objects& objects, I
 }
 
 Outcome<s3::Nothing> delete_policy(objects::Objects& objects, IdentityStore& identities,
-                                   const Context& context, const s3::DeleteBucketPolicyRequest& in) {
+                                   const Context& context,
+                                   const s3::DeleteBucketPolicyRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   TRY_S3(objects.head_bucket(*in.bucket), *in.bucket, "");
   TRY_S3(forget_policy(&identities, *in.bucket), *in.bucket, "");

@@ -9,7 +9,9 @@ namespace s3 = shapes::s3;
 
 constexpr int64_t kPageMax = 1000;  // as on S3, for parts and for uploads
 
-Failure missing_upload(const std::optional<std::string>& id) { return no_such_upload(id.value_or("")); }
+Failure missing_upload(const std::optional<std::string>& id) {
+  return no_such_upload(id.value_or(""));
+}
 
 Failure upload_failure(const Error& error, const std::string& bucket, const std::string& key,
                        const std::optional<std::string>& id) {
@@ -30,7 +32,8 @@ Outcome<uint32_t> part_number(const std::optional<int64_t>& asked) {
   return invalid_argument("Part number must be an integer between 1 and 10000, inclusive");
 }
 
-Outcome<s3::CreateMultipartUploadOutput> create_upload(objects::Objects& objects, const Context& context,
+Outcome<s3::CreateMultipartUploadOutput> create_upload(objects::Objects& objects,
+                                                       const Context& context,
                                                        const s3::CreateMultipartUploadRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   if (auto failure = check_not_here(in)) return *failure;
@@ -58,7 +61,8 @@ Outcome<s3::CreateMultipartUploadOutput> create_upload(objects::Objects& objects
   return out;
 }
 
-Outcome<std::optional<s3::UploadPartOutput>> upload_part(objects::Objects& objects, const Context& context,
+Outcome<std::optional<s3::UploadPartOutput>> upload_part(objects::Objects& objects,
+                                                         const Context& context,
                                                          const s3::UploadPartRequest& in,
                                                          Exchange<s3::UploadPart>& exchange) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
@@ -70,7 +74,8 @@ Outcome<std::optional<s3::UploadPartOutput>> upload_part(objects::Objects& objec
   options.bytes = exchange.body_bytes();
   options.md5 = in.content_md5;
   options.checksums = *checksums;
-  const auto writer = TRY_UPLOAD(objects.put_part(*in.bucket, *in.key, *in.upload_id, *number, options));
+  const auto writer =
+      TRY_UPLOAD(objects.put_part(*in.bucket, *in.key, *in.upload_id, *number, options));
   TRY_UPLOAD(pass_body(exchange, *writer));
   const auto info = TRY_UPLOAD(writer->commit());
   s3::UploadPartOutput out{.e_tag = quoted_etag(info.etag)};
@@ -78,7 +83,8 @@ Outcome<std::optional<s3::UploadPartOutput>> upload_part(objects::Objects& objec
   return std::optional(std::move(out));
 }
 
-Outcome<s3::UploadPartCopyOutput> upload_part_copy(objects::Objects& objects, const Context& context,
+Outcome<s3::UploadPartCopyOutput> upload_part_copy(objects::Objects& objects,
+                                                   const Context& context,
                                                    const s3::UploadPartCopyRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   if (auto failure = check_owner(context, in.expected_source_bucket_owner)) return *failure;
@@ -88,11 +94,14 @@ Outcome<s3::UploadPartCopyOutput> upload_part_copy(objects::Objects& objects, co
   if (!source) return std::move(source).error();
   const auto range = read_range(in.copy_source_range);
   if (in.copy_source_range && !range)
-    return invalid_argument("The x-amz-copy-source-range value must be of the form bytes=first-last");
-  const auto reader = TRY_S3(objects.get(source->bucket, source->key, range), source->bucket, source->key);
-  if (auto failure = check_conditions({in.copy_source_if_match, in.copy_source_if_none_match,
-                                       in.copy_source_if_modified_since, in.copy_source_if_unmodified_since},
-                                      reader->info(), false))
+    return invalid_argument(
+        "The x-amz-copy-source-range value must be of the form bytes=first-last");
+  const auto reader =
+      TRY_S3(objects.get(source->bucket, source->key, range), source->bucket, source->key);
+  if (auto failure =
+          check_conditions({in.copy_source_if_match, in.copy_source_if_none_match,
+                            in.copy_source_if_modified_since, in.copy_source_if_unmodified_since},
+                           reader->info(), false))
     return *failure;
   const auto writer = TRY_UPLOAD(objects.put_part(*in.bucket, *in.key, *in.upload_id, *number));
   TRY_UPLOAD(pass_object(*reader, *writer));
@@ -105,11 +114,13 @@ Outcome<s3::UploadPartCopyOutput> upload_part_copy(objects::Objects& objects, co
   return out;
 }
 
-Outcome<s3::CompleteMultipartUploadOutput> complete_upload(objects::Objects& objects, const Context& context,
-                                                           const s3::CompleteMultipartUploadRequest& in) {
+Outcome<s3::CompleteMultipartUploadOutput> complete_upload(
+    objects::Objects& objects, const Context& context,
+    const s3::CompleteMultipartUploadRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
   if (in.if_match || (in.if_none_match && *in.if_none_match != "*"))
-    return not_implemented("A header you provided implies functionality that is not implemented: If-Match");
+    return not_implemented(
+        "A header you provided implies functionality that is not implemented: If-Match");
   std::vector<objects::PartInfo> parts;
   if (in.multipart_upload && in.multipart_upload->parts) {
     for (const auto& one : *in.multipart_upload->parts) {
@@ -119,14 +130,16 @@ Outcome<s3::CompleteMultipartUploadOutput> complete_upload(objects::Objects& obj
     }
   }
   if (parts.empty())
-    return s3_failure(
-        400, "MalformedXML",
-        "The XML you provided was not well-formed or did not validate against our published schema");
+    return s3_failure(400, "MalformedXML",
+                      "The XML you provided was not well-formed or did not validate against our "
+                      "published schema");
   objects::CompleteOptions promised;
   promised.only_if_absent = in.if_none_match.has_value();
   promised.checksums = given_checksums(in);
-  if (in.mpu_object_size && *in.mpu_object_size >= 0) promised.bytes = uint64_t(*in.mpu_object_size);
-  const auto info = TRY_UPLOAD(objects.complete_upload(*in.bucket, *in.key, *in.upload_id, parts, promised));
+  if (in.mpu_object_size && *in.mpu_object_size >= 0)
+    promised.bytes = uint64_t(*in.mpu_object_size);
+  const auto info =
+      TRY_UPLOAD(objects.complete_upload(*in.bucket, *in.key, *in.upload_id, parts, promised));
   s3::CompleteMultipartUploadOutput out;
   out.location = "/" + *in.bucket + "/" + percent_encode(*in.key, true);
   out.bucket = in.bucket;
@@ -170,13 +183,17 @@ Outcome<s3::ListPartsOutput> list_parts(objects::Objects& objects, const Context
   return out;
 }
 
-Outcome<s3::ListMultipartUploadsOutput> list_uploads(objects::Objects& objects, const Context& context,
+Outcome<s3::ListMultipartUploadsOutput> list_uploads(objects::Objects& objects,
+                                                     const Context& context,
                                                      const s3::ListMultipartUploadsRequest& in) {
   if (auto failure = check_owner(context, in.expected_bucket_owner)) return *failure;
-  if (in.delimiter && !in.delimiter->empty()) return not_implemented("A delimiter in a listing of uploads");
+  if (in.delimiter && !in.delimiter->empty())
+    return not_implemented("A delimiter in a listing of uploads");
   const auto all = TRY_S3(objects.list_uploads(*in.bucket, in.prefix.value_or("")), *in.bucket, "");
   const bool url = in.encoding_type.has_value();
-  const auto encode = [&](const std::string& text) { return url ? percent_encode(text, true) : text; };
+  const auto encode = [&](const std::string& text) {
+    return url ? percent_encode(text, true) : text;
+  };
   const int64_t uploads_max = std::clamp<int64_t>(in.max_uploads.value_or(kPageMax), 1, kPageMax);
   s3::ListMultipartUploadsOutput out;
   out.bucket = in.bucket;
@@ -191,7 +208,8 @@ Outcome<s3::ListMultipartUploadsOutput> list_uploads(objects::Objects& objects, 
   const objects::UploadInfo* last = nullptr;
   for (const auto& one : all) {
     if (one.key < after) continue;
-    if (one.key == after && !after.empty() && (after_id.empty() || one.upload_id <= after_id)) continue;
+    if (one.key == after && !after.empty() && (after_id.empty() || one.upload_id <= after_id))
+      continue;
     if (int64_t(uploads.size()) == uploads_max) {
       out.is_truncated = true;
       out.next_key_marker = encode(last->key);
@@ -216,10 +234,10 @@ void add_uploads(OperationTable& table, objects::Objects& objects) {
       [&](const Context& context, const s3::CreateMultipartUploadRequest& in) {
         return create_upload(objects, context, in);
       });
-  table.add_streamed<s3::UploadPart>(
-      [&](const Context& context, const s3::UploadPartRequest& in, Exchange<s3::UploadPart>& exchange) {
-        return upload_part(objects, context, in, exchange);
-      });
+  table.add_streamed<s3::UploadPart>([&](const Context& context, const s3::UploadPartRequest& in,
+                                         Exchange<s3::UploadPart>& exchange) {
+    return upload_part(objects, context, in, exchange);
+  });
   table.add<s3::UploadPartCopy>([&](const Context& context, const s3::UploadPartCopyRequest& in) {
     return upload_part_copy(objects, context, in);
   });
@@ -237,9 +255,10 @@ void add_uploads(OperationTable& table, objects::Objects& objects) {
   table.add<s3::ListParts>([&](const Context& context, const s3::ListPartsRequest& in) {
     return list_parts(objects, context, in);
   });
-  table.add<s3::ListMultipartUploads>([&](const Context& context, const s3::ListMultipartUploadsRequest& in) {
-    return list_uploads(objects, context, in);
-  });
+  table.add<s3::ListMultipartUploads>(
+      [&](const Context& context, const s3::ListMultipartUploadsRequest& in) {
+        return list_uploads(objects, context, in);
+      });
 }
 
 }  // namespace trainyard::api::s3

@@ -16,20 +16,23 @@ namespace sagemaker = shapes::sagemaker;
 
 constexpr size_t kTagValueBytesMax = 256;  // as on AWS
 constexpr size_t kViewsMax = 1024;         // cached descriptions, some 5 KiB each
-constexpr Duration kMetricsFresh = 1s;     // maximum age of a running job's metrics; clients poll every 5 s
-constexpr Duration kMetricsSettle = 60s;   // an agent's last points may arrive this long after the job's end
+// maximum age of a running job's metrics; clients poll every 5 s
+constexpr Duration kMetricsFresh = 1s;
+// an agent's last points may arrive this long after the job's end
+constexpr Duration kMetricsSettle = 60s;
 
 Failure no_such_job() { return validation_exception("Requested resource not found."); }
 
-// Converts control's errors: not_found to SageMaker's error for it. Others keep the usual name of their kind.
+// Converts control's errors: not_found to SageMaker's error for it. Others keep the usual name of
+// their kind.
 template <class T>
 Outcome<T> told(const Error& error) {
   if (error.kind == Kind::not_found) return no_such_job();
   return error;
 }
 
-// Caches what Describe needs in addition to the job: the echo of its request and its last metrics. Both are costly to make
-// and rarely change, and clients poll Describe.
+// Caches what Describe needs in addition to the job: the echo of its request and its last metrics.
+// Both are costly to make and rarely change, and clients poll Describe.
 //
 // Threads: callable from anywhere; the parts are immutable and shared with their readers.
 class Views {
@@ -37,7 +40,8 @@ class Views {
   explicit Views(observe::Metrics& metrics) : metrics_(metrics) {}
 
   // `now` is in the job's own time.
-  Outcome<sagemaker::DescribeTrainingJobResponse> describe_job(const domain::Job& job, Instant now) {
+  Outcome<sagemaker::DescribeTrainingJobResponse> describe_job(const domain::Job& job,
+                                                               Instant now) {
     std::shared_ptr<const View> view = find(job.number);
     if (!view || stale(*view, job, now)) {
       auto made = std::make_shared<View>();
@@ -61,7 +65,8 @@ class Views {
   static bool stale(const View& view, const domain::Job& job, Instant now) {
     if (job.spec.metrics.empty()) return false;
     if (job.finished() && view.metrics_at > job.modified + kMetricsSettle) return false;
-    if (job.finished() && view.metrics_at <= job.modified) return true;  // its end brings the last points
+    // its end brings the last points
+    if (job.finished() && view.metrics_at <= job.modified) return true;
     return now > view.metrics_at + kMetricsFresh;
   }
 
@@ -72,7 +77,8 @@ class Views {
                                            std::string(kMetricsNamespace),
                                            metric.name,
                                            {{"TrainingJobName", job.key.name}}}));
-      if (last) list.push_back({metric.name, last->count == 0 ? 0 : last->sum / last->count, last->at});
+      if (last)
+        list.push_back({metric.name, last->count == 0 ? 0 : last->sum / last->count, last->at});
     }
     if (!list.empty()) out.final_metric_data_list = std::move(list);
     return ok();
@@ -124,19 +130,22 @@ void create_training_job(const Settings& settings, const Services& services, con
   const domain::JobKey key{context.region, *request.training_job_name};
   const std::string arn = control::job_arn(context.principal.account, key);
   services.control.create_job(
-      {key, std::move(*spec), std::move(*tags)}, [answer = std::move(answer), arn](Result<domain::Job> job) {
+      {key, std::move(*spec), std::move(*tags)},
+      [answer = std::move(answer), arn](Result<domain::Job> job) {
         if (job) return answer(sagemaker::CreateTrainingJobResponse{.training_job_arn = arn});
         if (job.error().kind == Kind::conflict)
-          return answer(resource_in_use(
-              "Job name must be unique within an AWS account and region, and a training job with this name "
-              "already exists (" +
-              arn + ")"));
+          return answer(
+              resource_in_use("Job name must be unique within an AWS account and region, and a "
+                              "training job with this name "
+                              "already exists (" +
+                              arn + ")"));
         answer(job.error());
       });
 }
 
 Outcome<sagemaker::ListTrainingJobsResponse> list_training_jobs(
-    const Services& services, const Context& context, const sagemaker::ListTrainingJobsRequest& request) {
+    const Services& services, const Context& context,
+    const sagemaker::ListTrainingJobsRequest& request) {
   using domain::JobState;
   sagemaker::ListTrainingJobsResponse out;
   out.training_job_summaries.emplace();
@@ -152,8 +161,8 @@ Outcome<sagemaker::ListTrainingJobsResponse> list_training_jobs(
   query.modified_after = request.last_modified_time_after;
   query.modified_before = request.last_modified_time_before;
   if (request.status_equals) {
-    for (const auto state : {JobState::waiting, JobState::active, JobState::stopping, JobState::completed,
-                             JobState::failed, JobState::stopped})
+    for (const auto state : {JobState::waiting, JobState::active, JobState::stopping,
+                             JobState::completed, JobState::failed, JobState::stopped})
       if (status_of(state) == *request.status_equals) query.states.push_back(state);
     if (query.states.empty()) return out;  // "Deleting"
   }
@@ -185,33 +194,37 @@ void stop_training_job(const Services& services, const Context& context,
   if (const auto found = services.control.find(key);
       found && (*found)->spec.contract == domain::Contract::plain)
     return answer(no_such_job());
-  services.control.stop_job(
-      key, [answer = std::move(answer), key, &control = services.control](Result<domain::Job> job) {
-        if (job) return answer(shapes::sagemaker::Nothing{});
-        if (job.error().kind != Kind::conflict) return answer(told<shapes::sagemaker::Nothing>(job.error()));
-        const auto found = control.find(key);
-        answer(validation_exception("The request was rejected because the training job is in status " +
-                                    std::string(found ? status_of((*found)->state) : "unknown") + "."));
-      });
+  services.control.stop_job(key, [answer = std::move(answer), key,
+                                  &control = services.control](Result<domain::Job> job) {
+    if (job) return answer(shapes::sagemaker::Nothing{});
+    if (job.error().kind != Kind::conflict)
+      return answer(told<shapes::sagemaker::Nothing>(job.error()));
+    const auto found = control.find(key);
+    answer(validation_exception("The request was rejected because the training job is in status " +
+                                std::string(found ? status_of((*found)->state) : "unknown") + "."));
+  });
 }
 
 void update_training_job(const Services& services, const Context& context,
                          const sagemaker::UpdateTrainingJobRequest& request,
                          Answer<sagemaker::UpdateTrainingJobResponse> answer) {
   const domain::JobKey key{context.region, *request.training_job_name};
-  if (request.profiler_config || request.profiler_rule_configurations || request.remote_debug_config)
-    return answer(
-        validation_exception("Only ResourceConfig can be updated by this server: leave ProfilerConfig, "
-                             "ProfilerRuleConfigurations and "
-                             "RemoteDebugConfig out"));
+  if (request.profiler_config || request.profiler_rule_configurations ||
+      request.remote_debug_config)
+    return answer(validation_exception(
+        "Only ResourceConfig can be updated by this server: leave ProfilerConfig, "
+        "ProfilerRuleConfigurations and "
+        "RemoteDebugConfig out"));
   if (!request.resource_config)
-    return answer(validation_exception("At least one field to update must be provided: ResourceConfig"));
+    return answer(
+        validation_exception("At least one field to update must be provided: ResourceConfig"));
   services.control.keep_alive(
       key, *request.resource_config->keep_alive_period_in_seconds,
-      [answer = std::move(answer), key, account = context.principal.account](Result<domain::Job> job) {
+      [answer = std::move(answer), key,
+       account = context.principal.account](Result<domain::Job> job) {
         if (job)
-          return answer(
-              sagemaker::UpdateTrainingJobResponse{.training_job_arn = control::job_arn(account, key)});
+          return answer(sagemaker::UpdateTrainingJobResponse{.training_job_arn =
+                                                                 control::job_arn(account, key)});
         if (job.error().kind != Kind::conflict)
           return answer(told<sagemaker::UpdateTrainingJobResponse>(job.error()));
         answer(validation_exception("KeepAlivePeriodInSeconds of training job " + key.name +
@@ -220,10 +233,12 @@ void update_training_job(const Services& services, const Context& context,
 }
 
 // Finds the job of an ARN. Errors: ValidationException.
-Outcome<domain::JobKey> tagged_job(const Services& services, const Context& context, const std::string& arn) {
+Outcome<domain::JobKey> tagged_job(const Services& services, const Context& context,
+                                   const std::string& arn) {
   const auto parts = split(arn, ':');
   const std::string prefix = "training-job/";
-  if (parts.size() != 6 || parts[0] != "arn" || parts[2] != "sagemaker" || !parts[5].starts_with(prefix))
+  if (parts.size() != 6 || parts[0] != "arn" || parts[2] != "sagemaker" ||
+      !parts[5].starts_with(prefix))
     return validation_exception("Resource " + shorten(arn, 256) +
                                 " is not a training job: this server tags training jobs");
   const domain::JobKey key{std::string(parts[3]), std::string(parts[5].substr(prefix.size()))};
@@ -241,8 +256,8 @@ std::vector<sagemaker::Tag> shown(const std::vector<domain::Tag>& tags) {
   return out;
 }
 
-void add_tags(const Services& services, const Context& context, const sagemaker::AddTagsInput& request,
-              Answer<sagemaker::AddTagsOutput> answer) {
+void add_tags(const Services& services, const Context& context,
+              const sagemaker::AddTagsInput& request, Answer<sagemaker::AddTagsOutput> answer) {
   auto key = tagged_job(services, context, *request.resource_arn);
   if (!key) return answer(std::move(key).error());
   auto tags = tags_of(*request.tags);
@@ -257,7 +272,8 @@ void add_tags(const Services& services, const Context& context, const sagemaker:
     total += !replaced;
   }
   if (total > kTagsMax)
-    return answer(resource_limit_exceeded("A resource has at most " + std::to_string(kTagsMax) + " tags"));
+    return answer(
+        resource_limit_exceeded("A resource has at most " + std::to_string(kTagsMax) + " tags"));
   services.control.set_tags(*request.resource_arn, std::move(*tags), {},
                             [answer = std::move(answer)](Result<std::vector<domain::Tag>> all) {
                               if (!all) return answer(told<sagemaker::AddTagsOutput>(all.error()));
@@ -265,7 +281,8 @@ void add_tags(const Services& services, const Context& context, const sagemaker:
                             });
 }
 
-void delete_tags(const Services& services, const Context& context, const sagemaker::DeleteTagsInput& request,
+void delete_tags(const Services& services, const Context& context,
+                 const sagemaker::DeleteTagsInput& request,
                  Answer<sagemaker::DeleteTagsOutput> answer) {
   auto key = tagged_job(services, context, *request.resource_arn);
   if (!key) return answer(std::move(key).error());
@@ -274,7 +291,8 @@ void delete_tags(const Services& services, const Context& context, const sagemak
       return answer(validation_exception("Tag keys that begin with aws: are reserved: " + name));
   services.control.set_tags(*request.resource_arn, {}, *request.tag_keys,
                             [answer = std::move(answer)](Result<std::vector<domain::Tag>> all) {
-                              if (!all) return answer(told<sagemaker::DeleteTagsOutput>(all.error()));
+                              if (!all)
+                                return answer(told<sagemaker::DeleteTagsOutput>(all.error()));
                               answer(sagemaker::DeleteTagsOutput{});
                             });
 }
@@ -317,7 +335,8 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
       [&](const Context& context,
           const sagemaker::ListTagsInput& request) -> Outcome<sagemaker::ListTagsOutput> {
         TRY(tagged_job(services, context, *request.resource_arn));
-        return sagemaker::ListTagsOutput{.tags = shown(TRY(services.control.tags(*request.resource_arn)))};
+        return sagemaker::ListTagsOutput{
+            .tags = shown(TRY(services.control.tags(*request.resource_arn)))};
       });
   table.add_later<sagemaker::DeleteTags>(
       [&](const Context& context, sagemaker::DeleteTagsInput request, auto answer) {

@@ -43,7 +43,8 @@ Outcome<Done> refuse_what_is_not_here(const sagemaker::CreateTrainingJobRequest&
     return not_yet("DebugRuleConfigurations", "leave the rules out");
   if (request.tensor_board_output_config)
     return not_yet("TensorBoardOutputConfig", "write the summaries below /opt/ml/output/data");
-  if (request.remote_debug_config && request.remote_debug_config->enable_remote_debug.value_or(false))
+  if (request.remote_debug_config &&
+      request.remote_debug_config->enable_remote_debug.value_or(false))
     return not_yet("RemoteDebugConfig", "leave it out");
   if (request.session_chaining_config &&
       request.session_chaining_config->enable_session_tag_chaining.value_or(false))
@@ -55,8 +56,8 @@ Outcome<Done> refuse_what_is_not_here(const sagemaker::CreateTrainingJobRequest&
   return Done{};
 }
 
-Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request, const FindImage& find_image,
-                             domain::JobSpec& spec) {
+Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
+                             const FindImage& find_image, domain::JobSpec& spec) {
   if (!request.algorithm_specification)
     return validation_exception("AlgorithmSpecification is required: it names the TrainingImage");
   const auto& algorithm = *request.algorithm_specification;
@@ -68,7 +69,8 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
         "AlgorithmSpecification.TrainingImage is required: it names what the job runs");
   spec.image = *algorithm.training_image;
   if (auto image = find_image(spec.image); !image)
-    return validation_exception("TrainingImage '" + shorten(spec.image, 255) + "': " + image.error().message);
+    return validation_exception("TrainingImage '" + shorten(spec.image, 255) +
+                                "': " + image.error().message);
   spec.entrypoint = algorithm.container_entrypoint.value_or(std::vector<std::string>());
   spec.arguments = algorithm.container_arguments.value_or(std::vector<std::string>());
 
@@ -78,7 +80,8 @@ Outcome<Done> read_algorithm(const sagemaker::CreateTrainingJobRequest& request,
     auto definition = metric_definition(*metric.name, *metric.regex);
     if (!definition) return validation_exception(definition.error().message);
     if (!names.insert(*metric.name).second)
-      return validation_exception("Metric names must be unique, but " + *metric.name + " is defined twice");
+      return validation_exception("Metric names must be unique, but " + *metric.name +
+                                  " is defined twice");
     spec.metrics.push_back(*std::move(definition));
   }
   return Done{};
@@ -89,7 +92,8 @@ Failure channel_fault(const domain::Channel& channel, const std::string& text) {
 }
 
 // The input mode of a channel: its own, or the algorithm's.
-Outcome<domain::InputMode> input_mode_of(const sagemaker::Channel& channel, const std::string& of_algorithm) {
+Outcome<domain::InputMode> input_mode_of(const sagemaker::Channel& channel,
+                                         const std::string& of_algorithm) {
   const std::string mode = channel.input_mode.value_or(of_algorithm);
   if (mode == "File") return domain::InputMode::file;
   if (mode == "Pipe") return domain::InputMode::pipe;
@@ -100,19 +104,20 @@ Outcome<domain::InputMode> input_mode_of(const sagemaker::Channel& channel, cons
 Outcome<Done> check_channel(const domain::Channel& channel, const domain::JobSpec& spec) {
   const bool pipe = channel.input_mode == domain::InputMode::pipe;
   if (channel.compression != "None" && !pipe)
-    return channel_fault(channel,
-                         "CompressionType " + channel.compression + " can be used only in Pipe mode");
+    return channel_fault(
+        channel, "CompressionType " + channel.compression + " can be used only in Pipe mode");
   if (channel.record_wrapper != "None" && !pipe)
-    return channel_fault(channel,
-                         "RecordWrapperType " + channel.record_wrapper + " can be used only in Pipe mode");
+    return channel_fault(
+        channel, "RecordWrapperType " + channel.record_wrapper + " can be used only in Pipe mode");
   const bool augmented = channel.s3_data_type == "AugmentedManifestFile";
   if (augmented && !pipe)
     return channel_fault(channel, "S3DataType AugmentedManifestFile can be used only in Pipe mode");
   if (augmented == channel.attribute_names.empty())
-    return channel_fault(channel,
-                         augmented ? "an AugmentedManifestFile needs AttributeNames: which attributes of its "
-                                     "records are streamed"
-                                   : "AttributeNames are only for S3DataType AugmentedManifestFile");
+    return channel_fault(
+        channel, augmented
+                     ? "an AugmentedManifestFile needs AttributeNames: which attributes of its "
+                       "records are streamed"
+                     : "AttributeNames are only for S3DataType AugmentedManifestFile");
   for (const auto& group : channel.groups)
     if (std::none_of(spec.groups.begin(), spec.groups.end(),
                      [&](const domain::InstanceGroup& each) { return each.name == group; }))
@@ -131,28 +136,33 @@ Outcome<Done> read_s3_source(const sagemaker::S3DataSource& source, domain::Chan
     return not_yet("Channel " + out.name + ": HubAccessConfig", "copy the data into a bucket");
   out.attribute_names = source.attribute_names.value_or(std::vector<std::string>());
   out.groups = source.instance_group_names.value_or(std::vector<std::string>());
-  out.distribution = source.s3_data_distribution_type.value_or("FullyReplicated") == "ShardedByS3Key"
-                         ? domain::Distribution::sharded_by_s3_key
-                         : domain::Distribution::fully_replicated;
+  out.distribution =
+      source.s3_data_distribution_type.value_or("FullyReplicated") == "ShardedByS3Key"
+          ? domain::Distribution::sharded_by_s3_key
+          : domain::Distribution::fully_replicated;
   return Done{};
 }
 
 Outcome<Done> read_file_system_source(const sagemaker::FileSystemDataSource& source,
-                                      const domain::FileSystems& file_systems, domain::Channel& out) {
+                                      const domain::FileSystems& file_systems,
+                                      domain::Channel& out) {
   if (out.input_mode != domain::InputMode::file)
     return channel_fault(out, "a FileSystemDataSource can be used only in File mode");
   if (out.shuffle_seed)
-    return channel_fault(out, "ShuffleConfig is for S3: the order of a file system's files is the program's");
-  auto resolved =
-      domain::resolve_source(file_systems, {*source.file_system_id, *source.file_system_type,
-                                            *source.directory_path, *source.file_system_access_mode == "rw"});
+    return channel_fault(
+        out, "ShuffleConfig is for S3: the order of a file system's files is the program's");
+  auto resolved = domain::resolve_source(
+      file_systems, {*source.file_system_id, *source.file_system_type, *source.directory_path,
+                     *source.file_system_access_mode == "rw"});
   if (!resolved) return channel_fault(out, resolved.error().message);
   out.file_system = std::move(*resolved);
   return Done{};
 }
 
-Outcome<domain::Channel> read_channel(const sagemaker::Channel& channel, const std::string& mode_of_algorithm,
-                                      const domain::FileSystems& file_systems, const domain::JobSpec& spec) {
+Outcome<domain::Channel> read_channel(const sagemaker::Channel& channel,
+                                      const std::string& mode_of_algorithm,
+                                      const domain::FileSystems& file_systems,
+                                      const domain::JobSpec& spec) {
   domain::Channel out;
   out.name = *channel.channel_name;
   out.content_type = channel.content_type.value_or("");
@@ -161,7 +171,8 @@ Outcome<domain::Channel> read_channel(const sagemaker::Channel& channel, const s
   out.input_mode = TRY(input_mode_of(channel, mode_of_algorithm));
   if (channel.shuffle_config) out.shuffle_seed = channel.shuffle_config->seed;
   const auto source = channel.data_source.value_or(sagemaker::DataSource());
-  if (source.dataset_source) return not_yet("Channel " + out.name + ": DatasetSource", "use an S3DataSource");
+  if (source.dataset_source)
+    return not_yet("Channel " + out.name + ": DatasetSource", "use an S3DataSource");
   if (!source.s3_data_source == !source.file_system_data_source)
     return channel_fault(out, "DataSource needs either S3DataSource or FileSystemDataSource");
   if (source.s3_data_source) {
@@ -180,7 +191,8 @@ Outcome<Done> check_names(const std::vector<domain::Channel>& channels) {
       if (&other == &channel || !other.name.starts_with(channel.name)) continue;
       const auto rest = std::string_view(other.name).substr(channel.name.size());
       if (rest.empty())
-        return validation_exception("Channel names must be unique, but " + channel.name + " is given twice");
+        return validation_exception("Channel names must be unique, but " + channel.name +
+                                    " is given twice");
       const bool file = channel.input_mode == domain::InputMode::file;
       const bool fifo = rest.size() > 1 && rest[0] == '_' &&
                         rest.find_first_not_of("0123456789", 1) == std::string_view::npos;
@@ -199,24 +211,28 @@ Outcome<Done> read_channels(const sagemaker::CreateTrainingJobRequest& request,
   return check_names(spec.channels);
 }
 
-// Checks a limit that the model does not have. `path`: of the member, as in AWS's texts for violated constraints.
+// Checks a limit that the model does not have. `path`: of the member, as in AWS's texts for
+// violated constraints.
 Outcome<Done> at_most(const std::string& path, int64_t value, int64_t most) {
   if (value <= most) return Done{};
   return validation_exception(
       "1 validation error detected: Value '" + std::to_string(value) + "' at '" + path +
-      "' failed to satisfy constraint: Member must have value less than or equal to " + std::to_string(most));
+      "' failed to satisfy constraint: Member must have value less than or equal to " +
+      std::to_string(most));
 }
 
 Outcome<domain::InstanceGroup> group_of(std::string name, const std::string& type, int64_t count) {
   if (!domain::find_instance_type(type))
     return validation_exception("The instance type " + type + " is not known to this server");
   if (count < 1)
-    return validation_exception("An instance group needs at least one instance, but " + name + " has none");
+    return validation_exception("An instance group needs at least one instance, but " + name +
+                                " has none");
   TRY(at_most("resourceConfig.instanceCount", count, domain::kGangHostsMax));
   return domain::InstanceGroup{std::move(name), type, static_cast<uint32_t>(count)};
 }
 
-Outcome<Done> add_group(std::string name, const std::string& type, int64_t count, domain::JobSpec& spec) {
+Outcome<Done> add_group(std::string name, const std::string& type, int64_t count,
+                        domain::JobSpec& spec) {
   spec.groups.push_back(TRY(group_of(std::move(name), type, count)));
   return at_most("resourceConfig.instanceGroups, over which instanceCount is summed", spec.hosts(),
                  domain::kGangHostsMax);
@@ -232,25 +248,29 @@ Outcome<Done> check_preferences(const sagemaker::CreateTrainingJobRequest& reque
       {"EnableManagedSpotTraining", request.enable_managed_spot_training.value_or(false)}};
   for (const auto& [member, present] : excluded)
     if (present)
-      return validation_exception(std::string("InstancePreferences is mutually exclusive with ") + member);
+      return validation_exception(std::string("InstancePreferences is mutually exclusive with ") +
+                                  member);
   size_t with_count = 0;
   std::set<std::string> types;
   for (const auto& each : *resources.instance_preferences) {
     if (each.training_plan_arns && !each.training_plan_arns->empty())
       return not_yet("ResourceConfig.InstancePreferences.TrainingPlanArns", "leave it out");
     if (!types.insert(*each.instance_type).second)
-      return validation_exception("An instance type can appear only once in InstancePreferences, but " +
-                                  *each.instance_type + " is given twice");
+      return validation_exception(
+          "An instance type can appear only once in InstancePreferences, but " +
+          *each.instance_type + " is given twice");
     if (each.instance_count) ++with_count;
   }
   const size_t all = resources.instance_preferences->size();
   if (resources.instance_count ? with_count != 0 : with_count != all)
     return validation_exception(
-        "InstancePreferences needs InstanceCount either on every preference or once in ResourceConfig");
+        "InstancePreferences needs InstanceCount either on every preference or once in "
+        "ResourceConfig");
   return Done{};
 }
 
-Outcome<Done> read_preferences(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+Outcome<Done> read_preferences(const sagemaker::CreateTrainingJobRequest& request,
+                               domain::JobSpec& spec) {
   TRY(check_preferences(request));
   for (const auto& each : *request.resource_config->instance_preferences) {
     const int64_t count =
@@ -261,21 +281,25 @@ Outcome<Done> read_preferences(const sagemaker::CreateTrainingJobRequest& reques
   return Done{};
 }
 
-Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request,
+                             domain::JobSpec& spec) {
   if (!request.resource_config) return validation_exception("ResourceConfig is required");
   const auto& resources = *request.resource_config;
   spec.keep_alive_seconds = resources.keep_alive_period_in_seconds.value_or(0);
   if (spec.keep_alive_seconds > 0 && request.enable_managed_spot_training.value_or(false))
     return validation_exception(
-        "KeepAlivePeriodInSeconds is not supported when EnableManagedSpotTraining is set to true: spot "
+        "KeepAlivePeriodInSeconds is not supported when EnableManagedSpotTraining is set to true: "
+        "spot "
         "capacity "
         "cannot be kept");
   if (given(resources.volume_kms_key_id))
     return not_yet("ResourceConfig.VolumeKmsKeyId", "keep the data directory on an encrypted disk");
-  if (given(resources.training_plan_arn)) return not_yet("ResourceConfig.TrainingPlanArn", "leave it out");
+  if (given(resources.training_plan_arn))
+    return not_yet("ResourceConfig.TrainingPlanArn", "leave it out");
   if (resources.selected_instance_type || resources.selected_instance_count)
     return validation_exception(
-        "SelectedInstanceType and SelectedInstanceCount are read-only: leave them out of ResourceConfig");
+        "SelectedInstanceType and SelectedInstanceCount are read-only: leave them out of "
+        "ResourceConfig");
   spec.volume_gib = resources.volume_size_in_gb.value_or(kVolumeGibDefault);
   TRY(at_most("resourceConfig.volumeSizeInGB", spec.volume_gib, domain::kVolumeGibMax));
   if (resources.instance_preferences && !resources.instance_preferences->empty())
@@ -286,8 +310,10 @@ Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request,
         "ResourceConfig takes either InstanceGroups or InstanceType and InstanceCount, not both");
   if (!groups) {
     if (!resources.instance_type || !resources.instance_count)
-      return validation_exception("ResourceConfig needs InstanceType and InstanceCount, or InstanceGroups");
-    return add_group("homogeneousCluster", *resources.instance_type, *resources.instance_count, spec);
+      return validation_exception(
+          "ResourceConfig needs InstanceType and InstanceCount, or InstanceGroups");
+    return add_group("homogeneousCluster", *resources.instance_type, *resources.instance_count,
+                     spec);
   }
   std::set<std::string> names;
   for (const auto& group : *resources.instance_groups) {
@@ -295,14 +321,15 @@ Outcome<Done> read_resources(const sagemaker::CreateTrainingJobRequest& request,
       return validation_exception(
           "Every instance group needs InstanceType, InstanceCount and InstanceGroupName");
     if (!names.insert(*group.instance_group_name).second)
-      return validation_exception("Instance group names must be unique, but " + *group.instance_group_name +
-                                  " is given twice");
+      return validation_exception("Instance group names must be unique, but " +
+                                  *group.instance_group_name + " is given twice");
     TRY(add_group(*group.instance_group_name, *group.instance_type, *group.instance_count, spec));
   }
   return Done{};
 }
 
-Outcome<Done> read_output(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+Outcome<Done> read_output(const sagemaker::CreateTrainingJobRequest& request,
+                          domain::JobSpec& spec) {
   if (!request.output_data_config || !given(request.output_data_config->s3_output_path))
     return validation_exception("OutputDataConfig.S3OutputPath is required");
   const auto& output = *request.output_data_config;
@@ -326,14 +353,17 @@ Outcome<std::string> checkpoint_path(const std::string& given_path) {
   for (const auto part : parts)
     if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string_view::npos)
       return refused("it must be a plain path, without empty parts, '.' and '..'");
-  if (path == "/opt" || path == "/opt/ml" || path.starts_with("/opt/ml/input/") || path == "/opt/ml/input")
+  if (path == "/opt" || path == "/opt/ml" || path.starts_with("/opt/ml/input/") ||
+      path == "/opt/ml/input")
     return refused("the job's own files lie there");
   for (const std::string system : {"/proc", "/sys", "/dev"})
-    if (path == system || path.starts_with(system + "/")) return refused("the system's own files lie there");
+    if (path == system || path.starts_with(system + "/"))
+      return refused("the system's own files lie there");
   return path;
 }
 
-Outcome<Done> read_checkpoint(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+Outcome<Done> read_checkpoint(const sagemaker::CreateTrainingJobRequest& request,
+                              domain::JobSpec& spec) {
   if (!request.checkpoint_config) return Done{};
   domain::Checkpoint checkpoint;
   checkpoint.uri = without_last_slashes(
@@ -344,20 +374,23 @@ Outcome<Done> read_checkpoint(const sagemaker::CreateTrainingJobRequest& request
   return Done{};
 }
 
-Outcome<Done> read_times(const sagemaker::CreateTrainingJobRequest& request, domain::JobSpec& spec) {
+Outcome<Done> read_times(const sagemaker::CreateTrainingJobRequest& request,
+                         domain::JobSpec& spec) {
   const auto stopping = request.stopping_condition.value_or(sagemaker::StoppingCondition());
   spec.max_runtime_seconds = stopping.max_runtime_in_seconds.value_or(kMaxRuntimeSecondsDefault);
   if (spec.max_runtime_seconds > kMaxRuntimeSecondsMax)
     return validation_exception("MaxRuntimeInSeconds must be at most " +
                                 std::to_string(kMaxRuntimeSecondsMax) + " (28 days)");
-  TRY(at_most("stoppingCondition.maxWaitTimeInSeconds", stopping.max_wait_time_in_seconds.value_or(0),
-              domain::kSecondsMax));
+  TRY(at_most("stoppingCondition.maxWaitTimeInSeconds",
+              stopping.max_wait_time_in_seconds.value_or(0), domain::kSecondsMax));
   if (!request.enable_managed_spot_training.value_or(false)) {
     if (stopping.max_wait_time_in_seconds)
       return validation_exception(
-          "Invalid MaxWaitTimeInSeconds. It is supported only when EnableManagedSpotTraining is set to true");
+          "Invalid MaxWaitTimeInSeconds. It is supported only when EnableManagedSpotTraining is "
+          "set to true");
   } else {
-    if (!stopping.max_wait_time_in_seconds || *stopping.max_wait_time_in_seconds < spec.max_runtime_seconds)
+    if (!stopping.max_wait_time_in_seconds ||
+        *stopping.max_wait_time_in_seconds < spec.max_runtime_seconds)
       return validation_exception(
           "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to "
           "MaxRuntimeInSeconds");
@@ -373,7 +406,8 @@ Outcome<Done> read_times(const sagemaker::CreateTrainingJobRequest& request, dom
 }  // namespace
 
 Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& request,
-                                     const FindImage& find_image, const domain::FileSystems& file_systems) {
+                                     const FindImage& find_image,
+                                     const domain::FileSystems& file_systems) {
   domain::JobSpec spec;
   TRY(refuse_what_is_not_here(request));
   TRY(read_algorithm(request, find_image, spec));
@@ -393,7 +427,8 @@ Outcome<domain::JobSpec> job_spec_of(const sagemaker::CreateTrainingJobRequest& 
   return spec;
 }
 
-Result<domain::MetricDefinition> metric_definition(const std::string& name, const std::string& regex) {
+Result<domain::MetricDefinition> metric_definition(const std::string& name,
+                                                   const std::string& regex) {
   const std::string where = "The regex '" + shorten(regex, 500) + "' of metric " + name;
   const re2::RE2 compiled(regex, re2::RE2::Quiet);
   if (!compiled.ok()) return invalid(where + " cannot be used: " + compiled.error());

@@ -31,7 +31,8 @@ std::string sentence(const std::string& text) {
   return text.empty() || text.ends_with('.') || text.ends_with('!') ? text : text + ".";
 }
 
-// The message of a transition. The current one also has the pending reason and the job's note, where users look first.
+// The message of a transition. The current one also has the pending reason and the job's note,
+// where users look first.
 std::string message_of(const domain::Job& job, const domain::Transition& transition, bool present) {
   std::string message = transition.message;
   if (!present) return message;
@@ -116,7 +117,8 @@ Result<sagemaker::DescribeTrainingJobResponse> echo_of(const domain::Job& job) {
   out.experiment_config = std::move(request.experiment_config);
   out.profiler_config = std::move(request.profiler_config);
   out.profiler_rule_configurations = std::move(request.profiler_rule_configurations);
-  const bool profiled = out.profiler_config && !out.profiler_config->disable_profiler.value_or(false);
+  const bool profiled =
+      out.profiler_config && !out.profiler_config->disable_profiler.value_or(false);
   out.profiling_status = profiled ? "Enabled" : "Disabled";
   out.environment = std::move(request.environment);
   out.retry_strategy = request.retry_strategy;

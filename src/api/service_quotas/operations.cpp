@@ -15,7 +15,9 @@ namespace quotas = shapes::service_quotas;
 constexpr int64_t kPageMax = 100;  // as in the model
 
 // Errors that only this service has.
-Failure no_such_resource(std::string message) { return {400, "NoSuchResourceException", std::move(message)}; }
+Failure no_such_resource(std::string message) {
+  return {400, "NoSuchResourceException", std::move(message)};
+}
 Failure illegal_argument(std::string message) {
   return {400, "IllegalArgumentException", std::move(message)};
 }
@@ -33,13 +35,14 @@ const QuotaService* find_service(const std::string& code) {
   return found == quota_services().end() ? nullptr : &*found;
 }
 
-quotas::ServiceQuota shown(const Context& context, const QuotaService& service, const ServiceQuota& quota) {
+quotas::ServiceQuota shown(const Context& context, const QuotaService& service,
+                           const ServiceQuota& quota) {
   quotas::ServiceQuota out;
   out.service_code = service.code;
   out.service_name = service.name;
   out.quota_code = quota.code();
-  out.quota_arn = "arn:aws:servicequotas:" + context.region + ":" + context.principal.account + ":" +
-                  service.code + "/" + *out.quota_code;
+  out.quota_arn = "arn:aws:servicequotas:" + context.region + ":" + context.principal.account +
+                  ":" + service.code + "/" + *out.quota_code;
   out.quota_name = quota.name;
   out.value = quota.value;
   out.unit = quota.unit;
@@ -54,7 +57,8 @@ Outcome<std::vector<quotas::ServiceQuota>> all_of(const Settings& settings, cons
   const QuotaService* service = find_service(service_code);
   if (!service) return no_such_service(service_code);
   std::vector<quotas::ServiceQuota> out;
-  for (const auto& quota : service_quotas(settings.quotas(), context.principal.name, context.region))
+  for (const auto& quota :
+       service_quotas(settings.quotas(), context.principal.name, context.region))
     if (quota.service == service_code) out.push_back(shown(context, *service, quota));
   return out;
 }
@@ -101,23 +105,25 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
           all.push_back(std::move(info));
         }
         quotas::ListServicesResponse out;
-        out.services = TRY(page_of(std::move(all), request.max_results, request.next_token, out.next_token));
+        out.services =
+            TRY(page_of(std::move(all), request.max_results, request.next_token, out.next_token));
         return out;
       });
-  table.add<quotas::ListServiceQuotas>(
-      [&](const Context& context,
-          const quotas::ListServiceQuotasRequest& request) -> Outcome<quotas::ListServiceQuotasResponse> {
-        auto all = TRY(all_of(settings, context, *request.service_code));
-        if (request.quota_code)
-          std::erase_if(all, [&](const auto& each) { return each.quota_code != request.quota_code; });
-        if (request.quota_applied_at_level.value_or("ACCOUNT") == "RESOURCE") all.clear();
-        quotas::ListServiceQuotasResponse out;
-        out.quotas = TRY(page_of(std::move(all), request.max_results, request.next_token, out.next_token));
-        return out;
-      });
+  table.add<quotas::ListServiceQuotas>([&](const Context& context,
+                                           const quotas::ListServiceQuotasRequest& request)
+                                           -> Outcome<quotas::ListServiceQuotasResponse> {
+    auto all = TRY(all_of(settings, context, *request.service_code));
+    if (request.quota_code)
+      std::erase_if(all, [&](const auto& each) { return each.quota_code != request.quota_code; });
+    if (request.quota_applied_at_level.value_or("ACCOUNT") == "RESOURCE") all.clear();
+    quotas::ListServiceQuotasResponse out;
+    out.quotas =
+        TRY(page_of(std::move(all), request.max_results, request.next_token, out.next_token));
+    return out;
+  });
   table.add<quotas::GetServiceQuota>(
-      [&](const Context& context,
-          const quotas::GetServiceQuotaRequest& request) -> Outcome<quotas::GetServiceQuotaResponse> {
+      [&](const Context& context, const quotas::GetServiceQuotaRequest& request)
+          -> Outcome<quotas::GetServiceQuotaResponse> {
         quotas::GetServiceQuotaResponse out;
         out.quota = TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
         return out;
@@ -127,8 +133,8 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
       [&](const Context& context, const quotas::ListAWSDefaultServiceQuotasRequest& request)
           -> Outcome<quotas::ListAWSDefaultServiceQuotasResponse> {
         quotas::ListAWSDefaultServiceQuotasResponse out;
-        out.quotas = TRY(page_of(TRY(all_of(settings, context, *request.service_code)), request.max_results,
-                                 request.next_token, out.next_token));
+        out.quotas = TRY(page_of(TRY(all_of(settings, context, *request.service_code)),
+                                 request.max_results, request.next_token, out.next_token));
         return out;
       });
   table.add<quotas::GetAWSDefaultServiceQuota>(
@@ -141,7 +147,8 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   table.add<quotas::RequestServiceQuotaIncrease>(
       [&](const Context& context, const quotas::RequestServiceQuotaIncreaseRequest& request)
           -> Outcome<quotas::RequestServiceQuotaIncreaseResponse> {
-        const auto quota = TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
+        const auto quota =
+            TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
         return illegal_argument(
             *quota.quota_name +
             " is not raised by a request: instances of a type are set by [[quota]] in this "
@@ -156,7 +163,8 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
         return out;
       });
   table.add<quotas::ListRequestedServiceQuotaChangeHistoryByQuota>(
-      [&](const Context& context, const quotas::ListRequestedServiceQuotaChangeHistoryByQuotaRequest& request)
+      [&](const Context& context,
+          const quotas::ListRequestedServiceQuotaChangeHistoryByQuotaRequest& request)
           -> Outcome<quotas::ListRequestedServiceQuotaChangeHistoryByQuotaResponse> {
         TRY(find_quota(settings, context, *request.service_code, *request.quota_code));
         quotas::ListRequestedServiceQuotaChangeHistoryByQuotaResponse out;
@@ -166,8 +174,9 @@ void add_operations(OperationTable& table, const Settings& settings, const Servi
   table.add<quotas::GetRequestedServiceQuotaChange>(
       [](const Context&, const quotas::GetRequestedServiceQuotaChangeRequest& request)
           -> Outcome<quotas::GetRequestedServiceQuotaChangeResponse> {
-        return no_such_resource("The request failed because the quota change request was not found: " +
-                                shorten(*request.request_id, 128));
+        return no_such_resource(
+            "The request failed because the quota change request was not found: " +
+            shorten(*request.request_id, 128));
       });
 }
 

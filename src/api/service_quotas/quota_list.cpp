@@ -27,7 +27,8 @@ constexpr std::string_view kBatch = "batch", kSageMaker = "sagemaker";
 const Fixed kFixed[] = {
     {kBatch, "Compute environment limit", double(batch::kEnvironmentsMax), kNumber},
     {kBatch, "Job queue limit", double(batch::kQueuesMax), kNumber},
-    {kBatch, "Compute environments per job queue limit", double(batch::kEnvironmentsOfQueueMax), kNumber},
+    {kBatch, "Compute environments per job queue limit", double(batch::kEnvironmentsOfQueueMax),
+     kNumber},
     {kBatch, "Scheduling policy limit", double(batch::kPoliciesMax), kNumber},
     {kBatch, "Fair share identifiers per scheduling policy", double(batch::kWeightsMax), kNumber},
     {kBatch, "Consumable resource limit", double(batch::kConsumableResourcesMax), kNumber},
@@ -50,8 +51,8 @@ std::string ServiceQuota::code() const {
 }
 
 const std::vector<QuotaService>& quota_services() {
-  static const std::vector<QuotaService> kServices = {{std::string(kBatch), "AWS Batch"},
-                                                      {std::string(kSageMaker), "Amazon SageMaker"}};
+  static const std::vector<QuotaService> kServices = {
+      {std::string(kBatch), "AWS Batch"}, {std::string(kSageMaker), "Amazon SageMaker"}};
   return kServices;
 }
 
@@ -62,11 +63,14 @@ std::vector<ServiceQuota> service_quotas(const std::vector<domain::InstanceQuota
   for (const domain::InstanceQuota& each : quotas) {
     const domain::InstanceQuota* counts = domain::quota_of(quotas, who, region, each.instance_type);
     if (counts && types.insert(each.instance_type).second)
-      all.push_back({std::string(kSageMaker), counts->name(), double(counts->count), std::string(kNumber)});
+      all.push_back(
+          {std::string(kSageMaker), counts->name(), double(counts->count), std::string(kNumber)});
   }
   for (const Fixed& each : kFixed)
-    all.push_back({std::string(each.service), std::string(each.name), each.value, std::string(each.unit)});
-  std::ranges::sort(all, {}, [](const ServiceQuota& each) { return std::tie(each.service, each.name); });
+    all.push_back(
+        {std::string(each.service), std::string(each.name), each.value, std::string(each.unit)});
+  std::ranges::sort(all, {},
+                    [](const ServiceQuota& each) { return std::tie(each.service, each.name); });
   return all;
 }
 

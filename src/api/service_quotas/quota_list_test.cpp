@@ -14,8 +14,8 @@ TEST(ServiceQuotas, AreNamedOnceAndAlwaysAlike) {
   for (const ServiceQuota& each : all) {
     EXPECT_TRUE(codes.insert(each.code()).second) << each.name;
     EXPECT_EQ(each.code().size(), 10u);
-    EXPECT_TRUE(std::ranges::any_of(quota_services(),
-                                    [&](const auto& service) { return service.code == each.service; }));
+    EXPECT_TRUE(std::ranges::any_of(
+        quota_services(), [&](const auto& service) { return service.code == each.service; }));
   }
   const auto found = std::ranges::find(all, "Job queue limit", &ServiceQuota::name);
   ASSERT_NE(found, all.end());
@@ -27,10 +27,12 @@ TEST(ServiceQuotas, OfInstancesAreThoseOfThePrincipal) {
   const std::vector<domain::InstanceQuota> quotas{
       {"", "", "ml.m5.large", 1}, {"alice", "", "ml.m5.large", 3}, {"bob", "", "ml.c5.large", 5}};
   const auto all = service_quotas(quotas, "alice", "eu-west-1");
-  const auto found = std::ranges::find(all, "ml.m5.large for training job usage", &ServiceQuota::name);
+  const auto found =
+      std::ranges::find(all, "ml.m5.large for training job usage", &ServiceQuota::name);
   ASSERT_NE(found, all.end());
   EXPECT_EQ(found->value, 3);
-  EXPECT_TRUE(std::ranges::none_of(all, [](const auto& each) { return each.name.starts_with("ml.c5"); }));
+  EXPECT_TRUE(
+      std::ranges::none_of(all, [](const auto& each) { return each.name.starts_with("ml.c5"); }));
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 
 namespace trainyard::api {
 
-// The order is that in which a request's operation is looked up. S3, whose requests have no distinctive mark, is last.
+// The order is that in which a request's operation is looked up. S3, whose requests have no
+// distinctive mark, is last.
 std::span<const shapes::Service* const> all_services();
 
 }  // namespace trainyard::api

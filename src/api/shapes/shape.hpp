@@ -1,8 +1,8 @@
 // Describes shapes in tables, so that one generic reader, writer and checker works on all of them.
 //
-// For each service of operations.txt, shapes/generate.py makes the structures (plain C++, with optional members) and
-// tables of the types below. The generic code walks the tables, and accesses the structures through the functions in
-// them; it has no template per shape.
+// For each service of operations.txt, shapes/generate.py makes the structures (plain C++, with
+// optional members) and tables of the types below. The generic code walks the tables, and accesses
+// the structures through the functions in them; it has no template per shape.
 //
 // Threads: all tables are constants. Lifetime: that of the program.
 #pragma once
@@ -20,15 +20,26 @@
 
 namespace trainyard::api::shapes {
 
-enum class ShapeKind : uint8_t { structure, list, map, string, blob, integer, floating, boolean, timestamp };
+enum class ShapeKind : uint8_t {
+  structure,
+  list,
+  map,
+  string,
+  blob,
+  integer,
+  floating,
+  boolean,
+  timestamp
+};
 // `unset`: the default of the protocol.
 enum class TimestampFormat : uint8_t { unset, iso8601, http_date, epoch_seconds };
 enum class Location : uint8_t { body, header, prefixed_headers, uri, query_string, status_code };
 
 struct Shape;
 
-// The C++ types: structure -> its struct, list -> std::vector, map -> std::map by string, string and blob ->
-// std::string, integer -> int64_t, floating -> double, boolean -> bool, timestamp -> Instant.
+// The C++ types: structure -> its struct, list -> std::vector, map -> std::map by string, string
+// and blob -> std::string, integer -> int64_t, floating -> double, boolean -> bool, timestamp ->
+// Instant.
 struct Member {
   std::string_view name;       // in the model: "TrainingJobName"
   std::string_view path_name;  // in messages: "trainingJobName"
@@ -51,7 +62,8 @@ struct Shape {
   // Constraints: the length of strings, lists and maps; the value of numbers.
   std::optional<double> minimum = {}, maximum = {};
   std::string_view pattern = {};
-  uint32_t pattern_index = 0;                     // in the service, for the cache of compiled patterns
+  // in the service, for the cache of compiled patterns
+  uint32_t pattern_index = 0;
   std::span<const std::string_view> values = {};  // of an enumeration
   TimestampFormat timestamp_format = TimestampFormat::unset;
   // structure
@@ -100,7 +112,8 @@ struct Service {
   uint32_t patterns;  // the number of patterns
 };
 
-// -- templates for the generated tables -------------------------------------------------------------
+// -- templates for the generated tables
+// -------------------------------------------------------------
 
 // Owns a member of a recursive structure, and copies it with its owner.
 template <class T>
@@ -153,10 +166,13 @@ const void* at_of(const void* list, size_t index) {
 }
 template <class T>
 void* insert_into(void* map, std::string&& key) {
-  return &static_cast<std::map<std::string, T>*>(map)->insert_or_assign(std::move(key), T()).first->second;
+  return &static_cast<std::map<std::string, T>*>(map)
+              ->insert_or_assign(std::move(key), T())
+              .first->second;
 }
 template <class T>
-void each_of(const void* map, void* context, void (*visit)(void*, const std::string&, const void*)) {
+void each_of(const void* map, void* context,
+             void (*visit)(void*, const std::string&, const void*)) {
   for (const auto& [key, value] : *static_cast<const std::map<std::string, T>*>(map))
     visit(context, key, &value);
 }

@@ -28,12 +28,14 @@ Failure failure_of_campaign(const Error& error) {
   return failure_of(own::kService, error);
 }
 
-own::CampaignRow shown(const campaign::Definition& definition, const campaign::Row& row, bool with_request) {
+own::CampaignRow shown(const campaign::Definition& definition, const campaign::Row& row,
+                       bool with_request) {
   own::CampaignRow out;
   out.number = row.number;
   out.label = row.label;
   out.columns.emplace();
-  for (const auto& [name, value] : row.columns) out.columns->push_back({name, campaign::text_of(value)});
+  for (const auto& [name, value] : row.columns)
+    out.columns->push_back({name, campaign::text_of(value)});
   out.data_region = row.data_region;
   out.region = row.region;
   set_unless_empty(out.why, row.why);
@@ -45,7 +47,8 @@ own::CampaignRow shown(const campaign::Definition& definition, const campaign::R
   if (row.price_per_hour >= 0) out.price_per_hour = row.price_per_hour;
   if (row.copy_price_per_gib > 0) out.copy_price_per_gib = row.copy_price_per_gib;
   out.state = std::string(campaign::to_string(row.state));
-  if (row.attempt > 0) out.job = row.job_id.empty() ? campaign::job_name(definition.name, row) : row.job_id;
+  if (row.attempt > 0)
+    out.job = row.job_id.empty() ? campaign::job_name(definition.name, row) : row.job_id;
   set_unless_empty(out.status, row.status);
   set_unless_empty(out.reason, row.reason);
   out.attempts = row.attempt;
@@ -102,7 +105,8 @@ std::string status_of(const campaign::Campaign& campaign) {
   return "Completed";
 }
 
-// A campaign in ListCampaigns, without values of its jobs: the caller may lack the permission to describe it.
+// A campaign in ListCampaigns, without values of its jobs: the caller may lack the permission to
+// describe it.
 own::Campaign summary_of(const Settings& settings, const campaign::Described& described) {
   const campaign::Campaign& campaign = described.campaign;
   const auto& wanted = campaign.definition.wanted;
@@ -122,8 +126,8 @@ own::Campaign summary_of(const Settings& settings, const campaign::Described& de
   out.regions.emplace();
   for (const auto& [region, sum] : campaign::sum_by_region(wanted, campaign.rows)) {
     const auto state = described.regions.find(region);
-    out.regions->push_back(
-        shown(region, sum, state == described.regions.end() ? campaign::RegionState() : state->second));
+    out.regions->push_back(shown(
+        region, sum, state == described.regions.end() ? campaign::RegionState() : state->second));
   }
   return out;
 }
@@ -137,19 +141,22 @@ own::Campaign shown(const Settings& settings, const campaign::Described& describ
   out.same.emplace();
   for (const auto& [name, value] : described.comparison.same) out.same->push_back({name, value});
   out.different.emplace();
-  for (const auto& [path, values] : described.comparison.different) out.different->push_back({path, values});
+  for (const auto& [path, values] : described.comparison.different)
+    out.different->push_back({path, values});
   if (!with_rows) return out;
   out.rows.emplace();
-  for (const auto& row : campaign.rows) out.rows->push_back(shown(campaign.definition, row, with_requests));
+  for (const auto& row : campaign.rows)
+    out.rows->push_back(shown(campaign.definition, row, with_requests));
   return out;
 }
 
-Outcome<own::Campaign> create(const Settings& settings, const Services& services, const Context& context,
-                              const own::CreateCampaignRequest& request) {
+Outcome<own::Campaign> create(const Settings& settings, const Services& services,
+                              const Context& context, const own::CreateCampaignRequest& request) {
   const auto definition = campaign::read_definition(*request.definition);
   if (!definition) return failure_of_campaign(definition.error());
-  const auto by = TRY(record_of(context, "arn:aws:trainyard:" + context.region + ":" +
-                                             context.principal.account + ":campaign/" + definition->name));
+  const auto by =
+      TRY(record_of(context, "arn:aws:trainyard:" + context.region + ":" +
+                                 context.principal.account + ":campaign/" + definition->name));
   if (!request.dry_run.value_or(false)) {
     const auto made = services.campaigns->create(*definition, by);
     if (!made) return failure_of_campaign(made.error());
@@ -204,13 +211,15 @@ Result<void> add_taken(control::Control& control, const std::string& region,
   return {};
 }
 
-Outcome<own::DescribeRegionResponse> describe_region(const Settings& settings, const Services& services,
+Outcome<own::DescribeRegionResponse> describe_region(const Settings& settings,
+                                                     const Services& services,
                                                      const Context& context) {
   own::DescribeRegionResponse out;
   out.region = context.region;
   out.currency = settings.prices.currency;
   out.instance_types.emplace();
-  const auto machines = settings.machines ? settings.machines() : std::vector<campaign::MachineCapacity>();
+  const auto machines =
+      settings.machines ? settings.machines() : std::vector<campaign::MachineCapacity>();
   std::vector<campaign::Taken> taken;
   std::set<std::string> regions(settings.regions.begin(), settings.regions.end());
   regions.insert(context.region);
@@ -240,9 +249,10 @@ void add_campaigns(OperationTable& table, const Settings& settings, const Servic
     return describe_region(settings, services, context);
   });
   if (!services.campaigns) return;
-  table.add<own::CreateCampaign>([&](const Context& context, const own::CreateCampaignRequest& request) {
-    return create(settings, services, context, request);
-  });
+  table.add<own::CreateCampaign>(
+      [&](const Context& context, const own::CreateCampaignRequest& request) {
+        return create(settings, services, context, request);
+      });
   table.add<own::DescribeCampaign>(
       [&](const Context&, const own::DescribeCampaignRequest& request) -> Outcome<own::Campaign> {
         const auto found = services.campaigns->describe(*request.campaign_name);
@@ -252,7 +262,8 @@ void add_campaigns(OperationTable& table, const Settings& settings, const Servic
   table.add<own::ListCampaigns>([&](const Context&, const own::ListCampaignsRequest&) {
     own::ListCampaignsResponse out;
     out.campaigns.emplace();
-    for (const auto& each : services.campaigns->list()) out.campaigns->push_back(summary_of(settings, each));
+    for (const auto& each : services.campaigns->list())
+      out.campaigns->push_back(summary_of(settings, each));
     return Outcome<own::ListCampaignsResponse>(std::move(out));
   });
   table.add<own::StopCampaign>(
@@ -261,9 +272,10 @@ void add_campaigns(OperationTable& table, const Settings& settings, const Servic
         if (!stopped) return failure_of_campaign(stopped.error());
         return summary_of(settings, *stopped);
       });
-  table.add<own::QueryCatalogue>([&](const Context& context, const own::QueryCatalogueRequest& request) {
-    return query(services, context, request);
-  });
+  table.add<own::QueryCatalogue>(
+      [&](const Context& context, const own::QueryCatalogueRequest& request) {
+        return query(services, context, request);
+      });
   table.add<own::ChangeCatalogue>(
       [&](const Context&,
           const own::ChangeCatalogueRequest& request) -> Outcome<own::ChangeCatalogueResponse> {

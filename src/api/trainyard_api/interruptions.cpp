@@ -17,7 +17,8 @@ void interrupt_training_job(const Services& services, const Context& context,
   const domain::JobKey key{context.region, *request.training_job_name};
   control::Interruption interruption;
   interruption.reason = request.reason.value_or("");
-  if (request.notice_in_seconds) interruption.notice = std::chrono::seconds(*request.notice_in_seconds);
+  if (request.notice_in_seconds)
+    interruption.notice = std::chrono::seconds(*request.notice_in_seconds);
   if (request.host_name) {
     const auto number = parse_int(request.host_name->substr(kHostPrefixBytes));
     const bool possible = number && *number >= 1 && *number <= domain::kGangHostsMax;

@@ -48,7 +48,8 @@ struct Seconds {
 Seconds seconds_of(const domain::Job& job, Instant now) {
   shapes::sagemaker::DescribeTrainingJobResponse described;
   sagemaker::describe(job, now, described);
-  return {described.training_time_in_seconds.value_or(0), described.billable_time_in_seconds.value_or(0)};
+  return {described.training_time_in_seconds.value_or(0),
+          described.billable_time_in_seconds.value_or(0)};
 }
 
 // The cost of some groups of a job. A Batch job may have run some of its attempts on spot machines.
@@ -56,14 +57,15 @@ domain::Cost cost_of_groups(const domain::PriceTable& prices, const domain::Job&
                             const std::vector<domain::InstanceGroup>& groups, Instant now) {
   const Seconds seconds = seconds_of(job, now);
   const std::string& region = job.key.region;
-  if (job.spec.spot) return domain::cost_of(prices, region, groups, true, seconds.training, seconds.billable);
+  if (job.spec.spot)
+    return domain::cost_of(prices, region, groups, true, seconds.training, seconds.billable);
   Duration ran_on_spot{};
   for (const domain::Attempt& attempt : job.attempts)
     if (job.on_spot(attempt)) ran_on_spot += attempt.ran(now);
   const int64_t spot =
       std::min(std::chrono::ceil<std::chrono::seconds>(ran_on_spot).count(), seconds.billable);
-  domain::Cost cost =
-      domain::cost_of(prices, region, groups, false, seconds.training - spot, seconds.billable - spot);
+  domain::Cost cost = domain::cost_of(prices, region, groups, false, seconds.training - spot,
+                                      seconds.billable - spot);
   if (spot > 0) cost.add(domain::cost_of(prices, region, groups, true, spot, spot));
   return cost;
 }
@@ -78,7 +80,8 @@ std::string value_of(const std::vector<domain::Tag>& tags, std::string_view key)
   return "";
 }
 
-// The last part of the creator's ARN: "root", "user/ann", "assumed-role/trainer/ann". "" for old jobs without the tag.
+// The last part of the creator's ARN: "root", "user/ann", "assumed-role/trainer/ann". "" for old
+// jobs without the tag.
 std::string user_of(const std::vector<domain::Tag>& tags) {
   const std::string arn = value_of(tags, kCreatedByTag);
   return arn.substr(arn.rfind(':') + 1);
@@ -91,7 +94,8 @@ std::vector<own::Tag> shown(const std::vector<domain::Tag>& tags) {
   return out;
 }
 
-// Calls visit(child) for each existing child, up to about children_max. Returns the number of children read.
+// Calls visit(child) for each existing child, up to about children_max. Returns the number of
+// children read.
 template <class Visit>
 Result<size_t> each_child(control::Control& control, const domain::Job& array, size_t children_max,
                           const Visit& visit) {
@@ -125,14 +129,16 @@ void put_cost(const domain::Cost& sum, own::Job& out) {
   out.cost->on_demand_amount = decimal(sum.on_demand_millionths);
 }
 
-// The summed costs of arrays' children for lists. Those of an array that has ended are kept, since they change no more.
+// The summed costs of arrays' children for lists. Those of an array that has ended are kept, since
+// they change no more.
 //
 // Threads: callable from any.
 class ArrayCosts {
  public:
   // Nothing: there are more children than `children_left`, which counts down.
-  Result<std::optional<domain::Cost>> of(const domain::PriceTable& prices, control::Control& control,
-                                         const domain::Job& array, Instant now, size_t& children_left) {
+  Result<std::optional<domain::Cost>> of(const domain::PriceTable& prices,
+                                         control::Control& control, const domain::Job& array,
+                                         Instant now, size_t& children_left) {
     {
       const MutexLock lock(mutex_);
       if (const auto kept = ended_.find(array.number); kept != ended_.end())
@@ -141,10 +147,11 @@ class ArrayCosts {
     if (array.children_made > children_left) return std::optional<domain::Cost>();
     children_left -= array.children_made;
     domain::Cost sum;
-    TRY(each_child(control, array, array.children_made, [&](const domain::Job& child) -> Result<void> {
-      sum.add(cost_of_job(prices, child, now));
-      return {};
-    }));
+    TRY(each_child(control, array, array.children_made,
+                   [&](const domain::Job& child) -> Result<void> {
+                     sum.add(cost_of_job(prices, child, now));
+                     return {};
+                   }));
     if (array.finished()) {
       const MutexLock lock(mutex_);
       if (ended_.size() >= kArrayCostsMax) ended_.clear();
@@ -159,22 +166,24 @@ class ArrayCosts {
 };
 
 // Adds the metrics and the cost of an array's children, which the array's own record does not have.
-Result<void> add_children(const Settings& settings, const Services& services, const domain::Job& array,
-                          Instant now, own::Job& out) {
+Result<void> add_children(const Settings& settings, const Services& services,
+                          const domain::Job& array, Instant now, own::Job& out) {
   std::map<std::string, own::ArrayMetric> by_name;
   domain::Cost cost;
-  TRY(each_child(services.control, array, kReportJobsMax, [&](const domain::Job& child) -> Result<void> {
-    cost.add(cost_of_job(settings.prices, child, now));
-    const auto index = int64_t(domain::array_index(child));
-    for (const own::Metric& metric : TRY(metrics_of(services.metrics, child))) {
-      own::ArrayMetric& seen = by_name[*metric.name];
-      seen.name = metric.name;
-      if (!seen.highest || *metric.value > *seen.highest)
-        seen.highest = metric.value, seen.highest_index = index;
-      if (!seen.lowest || *metric.value < *seen.lowest) seen.lowest = metric.value, seen.lowest_index = index;
-    }
-    return {};
-  }));
+  TRY(each_child(services.control, array, kReportJobsMax,
+                 [&](const domain::Job& child) -> Result<void> {
+                   cost.add(cost_of_job(settings.prices, child, now));
+                   const auto index = int64_t(domain::array_index(child));
+                   for (const own::Metric& metric : TRY(metrics_of(services.metrics, child))) {
+                     own::ArrayMetric& seen = by_name[*metric.name];
+                     seen.name = metric.name;
+                     if (!seen.highest || *metric.value > *seen.highest)
+                       seen.highest = metric.value, seen.highest_index = index;
+                     if (!seen.lowest || *metric.value < *seen.lowest)
+                       seen.lowest = metric.value, seen.lowest_index = index;
+                   }
+                   return {};
+                 }));
   put_cost(cost, out);
   if (by_name.empty()) return {};
   out.array->metrics.emplace();
@@ -193,8 +202,8 @@ Result<own::ArrayProgress> progress_of(control::Control& control, const domain::
   return progress;
 }
 
-own::Job shown(const Settings& settings, const domain::Job& job, const std::vector<domain::Tag>& tags,
-               Instant now) {
+own::Job shown(const Settings& settings, const domain::Job& job,
+               const std::vector<domain::Tag>& tags, Instant now) {
   own::Job out;
   out.name = job.key.name;
   if (job.spec.queue) out.display_name = job.spec.display_name;
@@ -216,8 +225,8 @@ own::Job shown(const Settings& settings, const domain::Job& job, const std::vect
   set_unless_empty(out.failure_reason, job.failure_reason);
   set_unless_empty(out.note, job.note);
   const auto cost = cost_of_job(settings.prices, job, now);
-  out.cost =
-      own::Cost{settings.prices.currency, decimal(cost.millionths), decimal(cost.on_demand_millionths)};
+  out.cost = own::Cost{settings.prices.currency, decimal(cost.millionths),
+                       decimal(cost.on_demand_millionths)};
   if (!cost.unpriced.empty()) out.cost->unpriced = cost.unpriced;
   if (auto those = shown(tags); !those.empty()) out.tags = std::move(those);
   set_unless_empty(out.user, user_of(tags));
@@ -231,9 +240,11 @@ bool has_tag(const std::vector<domain::Tag>& tags, const std::string& key,
   });
 }
 
-// Adds the progress and the cost of an array to its line. Beyond the limit for one response, arrays have no cost.
+// Adds the progress and the cost of an array to its line. Beyond the limit for one response, arrays
+// have no cost.
 Result<void> add_array(const Settings& settings, const Services& services, ArrayCosts& costs,
-                       const domain::Job& array, Instant now, size_t& children_left, own::Job& out) {
+                       const domain::Job& array, Instant now, size_t& children_left,
+                       own::Job& out) {
   out.array = TRY(progress_of(services.control, array));
   const auto cost = TRY(costs.of(settings.prices, services.control, array, now, children_left));
   if (cost)
@@ -253,8 +264,8 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
   query.created_after = request.creation_time_after;
   query.created_before = request.creation_time_before;
   if (request.status_equals)
-    for (const auto state : {JobState::waiting, JobState::active, JobState::stopping, JobState::completed,
-                             JobState::failed, JobState::stopped})
+    for (const auto state : {JobState::waiting, JobState::active, JobState::stopping,
+                             JobState::completed, JobState::failed, JobState::stopped})
       if (sagemaker::status_of(state) == *request.status_equals) query.states.push_back(state);
   const auto wanted = size_t(request.max_results.value_or(kJobsDefault));
   query.token = request.next_token.value_or("");
@@ -264,21 +275,24 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
   size_t children_left = kListedChildrenMax;
   for (size_t scanned = 0; scanned < kScanJobsMax;) {
     // With a filter by tag, a page of the ledger may have no matching job.
-    query.jobs_max = request.tag_key_equals ? std::min(kScanJobs, wanted - out.jobs->size()) : wanted;
+    query.jobs_max =
+        request.tag_key_equals ? std::min(kScanJobs, wanted - out.jobs->size()) : wanted;
     const auto page = services.control.list(query);
     if (!page && page.error().kind == Kind::invalid)
       return validation_exception("Invalid pagination token: " + page.error().message);
     if (!page) return page.error();
     for (const auto& kept : page->jobs) {
       const auto tags = TRY(services.control.tags(control::job_arn(kept)));
-      if (request.tag_key_equals && !has_tag(tags, *request.tag_key_equals, request.tag_value_equals))
+      if (request.tag_key_equals &&
+          !has_tag(tags, *request.tag_key_equals, request.tag_value_equals))
         continue;
       // The ledger does not store pending reasons.
       const auto live = services.control.find(kept.key);
       const Instant now = context.own_time(kept.clock_offset);
       own::Job& each = out.jobs->emplace_back(shown(settings, live ? **live : kept, tags, now));
       if (each.failure_reason) each.failure_reason = listed_failure(*each.failure_reason);
-      if (kept.is_array()) TRY(add_array(settings, services, costs, kept, now, children_left, each));
+      if (kept.is_array())
+        TRY(add_array(settings, services, costs, kept, now, children_left, each));
     }
     scanned += page->jobs.size();
     query.token = page->next_token;
@@ -291,7 +305,8 @@ Outcome<own::ListJobsResponse> list_jobs(const Settings& settings, const Service
 Result<std::vector<own::Utilization>> usage_of(observe::Metrics& metrics, const domain::Job& job,
                                                domain::HostIndex host, Instant now) {
   std::vector<own::Utilization> out;
-  const Instant to = job.training_end ? std::min(now, *job.training_end + kUsagePeriod) : now + kUsagePeriod;
+  const Instant to =
+      job.training_end ? std::min(now, *job.training_end + kUsagePeriod) : now + kUsagePeriod;
   for (const char* metric : kUsageMetrics) {
     observe::StatisticsQuery query;
     query.key = {job.key.region,
@@ -308,8 +323,8 @@ Result<std::vector<own::Utilization>> usage_of(observe::Metrics& metrics, const 
   return out;
 }
 
-Outcome<own::Job> describe_job(const Settings& settings, const Services& services, const Context& context,
-                               const own::DescribeJobRequest& request) {
+Outcome<own::Job> describe_job(const Settings& settings, const Services& services,
+                               const Context& context, const own::DescribeJobRequest& request) {
   const auto found = services.control.find({context.region, *request.job_name});
   if (!found && found.error().kind == Kind::not_found)
     return validation_exception("Requested resource not found.");
@@ -383,13 +398,15 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
   std::map<std::string, Sum> groups;
   Sum total;
   std::vector<std::string> unpriced;
-  // The cost of a child counts for its array. `named`: the job whose name and tags select the group.
+  // The cost of a child counts for its array. `named`: the job whose name and tags select the
+  // group.
   const auto add = [&](const domain::Job& job, const domain::Job& named) -> Result<void> {
     const Instant now = context.own_time(job.clock_offset);
     const Seconds seconds = seconds_of(job, now);
     const auto cost = cost_of_job(settings.prices, job, now);
     for (const auto& type : cost.unpriced)
-      if (std::find(unpriced.begin(), unpriced.end(), type) == unpriced.end()) unpriced.push_back(type);
+      if (std::find(unpriced.begin(), unpriced.end(), type) == unpriced.end())
+        unpriced.push_back(type);
     total.add(cost, seconds.billable * int64_t(job.spec.hosts()));
     if (by == "instance") {
       for (const auto& group : job.spec.groups)
@@ -414,23 +431,25 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
         TRY(add(job, job));
         continue;
       }
-      looked_at +=
-          TRY(each_child(services.control, job, looked_at < kReportJobsMax ? kReportJobsMax - looked_at : 0,
-                         [&](const domain::Job& child) { return add(child, job); }));
+      looked_at += TRY(each_child(services.control, job,
+                                  looked_at < kReportJobsMax ? kReportJobsMax - looked_at : 0,
+                                  [&](const domain::Job& child) { return add(child, job); }));
     }
     looked_at += page.jobs.size();
     query.token = page.next_token;
   } while (!query.token.empty() && looked_at < kReportJobsMax);
   if (!query.token.empty() || looked_at >= kReportJobsMax)
-    return Error(exhausted("more than " + std::to_string(kReportJobsMax) + " jobs: choose a shorter period"));
+    return Error(exhausted("more than " + std::to_string(kReportJobsMax) +
+                           " jobs: choose a shorter period"));
 
   own::GetCostReportResponse out;
   out.currency = settings.prices.currency;
   out.groups.emplace();
   std::vector<std::pair<std::string, Sum>> ordered(groups.begin(), groups.end());
   if (by != "day")
-    std::stable_sort(ordered.begin(), ordered.end(),
-                     [](const auto& a, const auto& b) { return a.second.millionths > b.second.millionths; });
+    std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+      return a.second.millionths > b.second.millionths;
+    });
   for (const auto& [key, sum] : ordered) out.groups->push_back(sum.shown(key));
   out.total = total.shown("");
   if (!unpriced.empty()) out.unpriced = unpriced;
@@ -440,16 +459,17 @@ Outcome<own::GetCostReportResponse> cost_report(const Settings& settings, const 
 }  // namespace
 
 void add_job_reports(OperationTable& table, const Settings& settings, const Services& services) {
-  table.add<own::ListJobs>([&, costs = std::make_shared<ArrayCosts>()](const Context& context,
-                                                                       const own::ListJobsRequest& request) {
+  table.add<own::ListJobs>([&, costs = std::make_shared<ArrayCosts>()](
+                               const Context& context, const own::ListJobsRequest& request) {
     return list_jobs(settings, services, *costs, context, request);
   });
   table.add<own::DescribeJob>([&](const Context& context, const own::DescribeJobRequest& request) {
     return describe_job(settings, services, context, request);
   });
-  table.add<own::GetCostReport>([&](const Context& context, const own::GetCostReportRequest& request) {
-    return cost_report(settings, services, context, request);
-  });
+  table.add<own::GetCostReport>(
+      [&](const Context& context, const own::GetCostReportRequest& request) {
+        return cost_report(settings, services, context, request);
+      });
 }
 
 }  // namespace trainyard::api::trainyard_api

@@ -1,4 +1,5 @@
-// Declares what the files of the C interface share: the struct behind a trainyard_group, and the conversion of errors.
+// Declares what the files of the C interface share: the struct behind a trainyard_group, and the
+// conversion of errors.
 //
 // Threads: plain functions. Errors: none.
 #pragma once

@@ -33,12 +33,14 @@ static_assert(int(collectives::Reduction::product) == TRAINYARD_PRODUCT &&
               int(collectives::Reduction::average) == TRAINYARD_AVERAGE);
 static_assert(int(collectives::plan::Operation::barrier) == TRAINYARD_BARRIER);
 static_assert(int(collectives::plan::Operation::all_gather) == TRAINYARD_ALL_GATHER);
-static_assert(int(Kind::internal) + 1 == TRAINYARD_INTERNAL && int(Kind::invalid) + 1 == TRAINYARD_INVALID);
+static_assert(int(Kind::internal) + 1 == TRAINYARD_INTERNAL &&
+              int(Kind::invalid) + 1 == TRAINYARD_INVALID);
 
 Result<collectives::Call> call_from(const trainyard_group* group, const trainyard_call* from) {
   if (!group || !from || from->size != sizeof *from)
     return invalid(
-        "trainyard_call.size is wrong: the program was compiled for another version of the library");
+        "trainyard_call.size is wrong: the program was compiled for another version of the "
+        "library");
   if (from->operation < 0 || from->operation > TRAINYARD_BARRIER)
     return invalid("unknown operation " + std::to_string(from->operation));
   if (from->type < 0 || from->type > TRAINYARD_BOOL)
@@ -50,8 +52,8 @@ Result<collectives::Call> call_from(const trainyard_group* group, const trainyar
   collectives::Call call{collectives::plan::Operation(from->operation),
                          collectives::ConstBufferView(from->input, from->input_count, type),
                          collectives::BufferView{from->output, from->output_count, type},
-                         {collectives::Reduction(from->reduction), from->prescale == 0 ? 1 : from->prescale,
-                          from->name ? from->name : ""},
+                         {collectives::Reduction(from->reduction),
+                          from->prescale == 0 ? 1 : from->prescale, from->name ? from->name : ""},
                          from->root,
                          {},
                          {}};
@@ -91,7 +93,8 @@ Result<collectives::Launch> launch_from(const trainyard_join& join) {
   if (join.rendezvous) {
     TRY(collectives::set_meeting(launch, join.rendezvous).in("trainyard_join.rendezvous"));
   } else if (join.ranks > 1) {
-    return invalid("trainyard_join has no hosts and no rendezvous: set one of the two, or from_launcher");
+    return invalid(
+        "trainyard_join has no hosts and no rendezvous: set one of the two, or from_launcher");
   }
   return launch;
 }
@@ -112,7 +115,8 @@ Result<std::unique_ptr<collectives::Group>> join_from(const trainyard_join& join
     return collectives::join(launch, std::move(options));
   }
   if (join.rendezvous || join.from_launcher)
-    return invalid("trainyard_join has hosts, and also a rendezvous or from_launcher: set one of them");
+    return invalid(
+        "trainyard_join has hosts, and also a rendezvous or from_launcher: set one of them");
   for (int rank = 0; rank < join.ranks; ++rank)
     options.endpoints.push_back({join.hosts[rank], join.ports[rank]});
   options.rank = join.rank;
@@ -131,12 +135,14 @@ extern "C" {
 
 int trainyard_collectives_abi(void) { return TRAINYARD_COLLECTIVES_ABI; }
 
-trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group** group, char* why) {
+trainyard_kind trainyard_group_join(const trainyard_join* given, trainyard_group** group,
+                                    char* why) {
   // Programs that were compiled against an older version pass a smaller struct.
-  if (!given || !group || given->size < offsetof(trainyard_join, encrypt) || given->size > sizeof *given)
-    return report(
-        invalid("trainyard_join.size is wrong: the program was compiled for another version of the library"),
-        why);
+  if (!given || !group || given->size < offsetof(trainyard_join, encrypt) ||
+      given->size > sizeof *given)
+    return report(invalid("trainyard_join.size is wrong: the program was compiled for another "
+                          "version of the library"),
+                  why);
   trainyard_join all{};
   std::memcpy(&all, given, given->size);
   auto joined = join_from(all);
@@ -171,40 +177,44 @@ trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* why) {
   return kind;
 }
 
-trainyard_kind trainyard_group_send(trainyard_group* group, int peer, const void* bytes, size_t count,
-                                    char* why) {
-  return report(group->group->send(peer, collectives::ConstBufferView(bytes, count, collectives::Type::u8)),
-                why);
+trainyard_kind trainyard_group_send(trainyard_group* group, int peer, const void* bytes,
+                                    size_t count, char* why) {
+  return report(
+      group->group->send(peer, collectives::ConstBufferView(bytes, count, collectives::Type::u8)),
+      why);
 }
 
 trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes, size_t count,
                                        char* why) {
-  return report(group->group->receive(peer, collectives::BufferView{bytes, count, collectives::Type::u8}),
-                why);
+  return report(
+      group->group->receive(peer, collectives::BufferView{bytes, count, collectives::Type::u8}),
+      why);
 }
 
-trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer, const void* bytes, size_t count,
-                                          trainyard_handle** handle, char*) {
-  *handle = new trainyard_handle{
-      group->group->start_send(peer, collectives::ConstBufferView(bytes, count, collectives::Type::u8))};
+trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer, const void* bytes,
+                                          size_t count, trainyard_handle** handle, char*) {
+  *handle = new trainyard_handle{group->group->start_send(
+      peer, collectives::ConstBufferView(bytes, count, collectives::Type::u8))};
   return TRAINYARD_OK;
 }
 
-trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer, void* bytes, size_t count,
-                                             trainyard_handle** handle, char*) {
-  *handle = new trainyard_handle{
-      group->group->start_receive(peer, collectives::BufferView{bytes, count, collectives::Type::u8})};
+trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer, void* bytes,
+                                             size_t count, trainyard_handle** handle, char*) {
+  *handle = new trainyard_handle{group->group->start_receive(
+      peer, collectives::BufferView{bytes, count, collectives::Type::u8})};
   return TRAINYARD_OK;
 }
 
-trainyard_kind trainyard_group_split(trainyard_group* group, int color, trainyard_group** part, char* why) {
+trainyard_kind trainyard_group_split(trainyard_group* group, int color, trainyard_group** part,
+                                     char* why) {
   auto split = group->group->split(color);
   if (!split) return report(split.error(), why);
   *part = *split ? new trainyard_group{*std::move(split)} : nullptr;
   return TRAINYARD_OK;
 }
 
-trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory, char* why) {
+trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory,
+                                        char* why) {
   const auto allocated = group->group->allocate(bytes);
   if (!allocated) return report(allocated.error(), why);
   *memory = allocated->data();
@@ -215,8 +225,12 @@ void trainyard_group_free_memory(trainyard_group* group, void* memory) {
   group->group->free({static_cast<std::byte*>(memory), 1});
 }
 
-char* trainyard_group_table(const trainyard_group* group) { return text_for_c(group->group->table().text()); }
-char* trainyard_group_timeline(const trainyard_group* group) { return text_for_c(group->group->timeline()); }
+char* trainyard_group_table(const trainyard_group* group) {
+  return text_for_c(group->group->table().text());
+}
+char* trainyard_group_timeline(const trainyard_group* group) {
+  return text_for_c(group->group->timeline());
+}
 char* trainyard_group_under_way(const trainyard_group* group) {
   return text_for_c(group->group->under_way());
 }

@@ -20,20 +20,23 @@ struct trainyard_worker {
 
 namespace {
 
-static_assert(int(Rule::Kind::sum) == TRAINYARD_RULE_SUM && int(Rule::Kind::adagrad) == TRAINYARD_ADAGRAD);
+static_assert(int(Rule::Kind::sum) == TRAINYARD_RULE_SUM &&
+              int(Rule::Kind::adagrad) == TRAINYARD_ADAGRAD);
 static_assert(int(Consistency::Kind::synchronous) == TRAINYARD_SYNCHRONOUS &&
               int(Consistency::Kind::asynchronous) == TRAINYARD_ASYNCHRONOUS);
 
 Result<Options> options_from(const trainyard_group* group, const trainyard_service* service) {
   if (!group || !service || service->size != sizeof *service)
     return invalid(
-        "trainyard_service.size is wrong: the program was compiled for another version of the library");
+        "trainyard_service.size is wrong: the program was compiled for another version of the "
+        "library");
   Options options;
   for (size_t i = 0; i < service->tables_count; ++i) {
     const trainyard_table& table = service->tables[i];
     if (table.size != sizeof table)
       return invalid(
-          "trainyard_table.size is wrong: the program was compiled for another version of the library");
+          "trainyard_table.size is wrong: the program was compiled for another version of the "
+          "library");
     if (table.rule < TRAINYARD_RULE_SUM || table.rule > TRAINYARD_ADAGRAD)
       return invalid("unknown rule " + std::to_string(table.rule));
     options.tables.push_back({table.name ? table.name : "",
@@ -52,7 +55,8 @@ Result<Options> options_from(const trainyard_group* group, const trainyard_servi
 
 extern "C" {
 
-trainyard_kind trainyard_serve(trainyard_group* group, const trainyard_service* service, char* why) {
+trainyard_kind trainyard_serve(trainyard_group* group, const trainyard_service* service,
+                               char* why) {
   const auto options = options_from(group, service);
   if (!options) return report(options.error(), why);
   return report(parameter_server::serve(*group->group, *options), why);
@@ -70,12 +74,13 @@ trainyard_kind trainyard_worker_join(trainyard_group* group, const trainyard_ser
 
 void trainyard_worker_free(trainyard_worker* worker) { delete worker; }
 
-trainyard_kind trainyard_worker_assign(trainyard_worker* worker, uint32_t table, const float* values,
-                                       size_t count, char* why) {
+trainyard_kind trainyard_worker_assign(trainyard_worker* worker, uint32_t table,
+                                       const float* values, size_t count, char* why) {
   return report(worker->worker->assign(table, std::span(values, count)), why);
 }
 trainyard_kind trainyard_worker_push(trainyard_worker* worker, uint32_t table, const uint64_t* rows,
-                                     size_t rows_count, const float* gradient, size_t count, char* why) {
+                                     size_t rows_count, const float* gradient, size_t count,
+                                     char* why) {
   const std::span<const float> values(gradient, count);
   if (!rows) return report(worker->worker->push(table, values), why);
   return report(worker->worker->push(table, std::span(rows, rows_count), values), why);

@@ -21,7 +21,8 @@ namespace {
 Result<RegionOptions> options_from(const trainyard_regions_join* join) {
   if (!join || join->size != sizeof *join)
     return invalid(
-        "trainyard_regions_join.size is wrong: the program was compiled for another version of the library");
+        "trainyard_regions_join.size is wrong: the program was compiled for another version of the "
+        "library");
   RegionOptions options;
   for (int region = 0; region < join->regions; ++region)
     options.leaders.push_back({join->hosts[region], join->ports[region]});
@@ -41,11 +42,12 @@ Result<RegionOptions> options_from(const trainyard_regions_join* join) {
 
 extern "C" {
 
-trainyard_kind trainyard_regions_open(const trainyard_regions_join* join, float* parameters, size_t count,
-                                      trainyard_regions** regions, char* why) {
+trainyard_kind trainyard_regions_open(const trainyard_regions_join* join, float* parameters,
+                                      size_t count, trainyard_regions** regions, char* why) {
   auto options = options_from(join);
   if (!options) return report(options.error(), why);
-  if (!parameters || !regions) return report(invalid("parameters and regions must not be null"), why);
+  if (!parameters || !regions)
+    return report(invalid("parameters and regions must not be null"), why);
   auto joined = Regions::join(*std::move(options), std::span(parameters, count));
   if (!joined) return report(joined.error(), why);
   *regions = new trainyard_regions{*std::move(joined)};
@@ -54,8 +56,9 @@ trainyard_kind trainyard_regions_open(const trainyard_regions_join* join, float*
 
 void trainyard_regions_free(trainyard_regions* regions) { delete regions; }
 
-trainyard_kind trainyard_regions_average(trainyard_regions* regions, float* parameters, size_t count,
-                                         double weight, trainyard_round* round, char* why) {
+trainyard_kind trainyard_regions_average(trainyard_regions* regions, float* parameters,
+                                         size_t count, double weight, trainyard_round* round,
+                                         char* why) {
   const auto averaged = regions->regions->average(std::span(parameters, count), weight);
   if (!averaged) return report(averaged.error(), why);
   if (round) *round = {averaged->number, averaged->regions, averaged->adopted ? 1 : 0};
@@ -66,11 +69,14 @@ trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* why) {
   return report(regions->regions->finish(), why);
 }
 
-uint64_t trainyard_regions_round(const trainyard_regions* regions) { return regions->regions->round(); }
+uint64_t trainyard_regions_round(const trainyard_regions* regions) {
+  return regions->regions->round();
+}
 const char* trainyard_regions_charter(const trainyard_regions* regions) {
   return regions->regions->charter().c_str();
 }
-void trainyard_regions_traffic(const trainyard_regions* regions, uint64_t* sent, uint64_t* received) {
+void trainyard_regions_traffic(const trainyard_regions* regions, uint64_t* sent,
+                               uint64_t* received) {
   const auto traffic = regions->regions->traffic();
   if (sent) *sent = traffic.sent;
   if (received) *received = traffic.received;

@@ -1,5 +1,5 @@
-// Kills a rank before each of its steps, in every plan: all other ranks fail with its name, and none waits
-// forever.
+// Kills a rank before each of its steps, in every plan: all other ranks fail with its name, and
+// none waits forever.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -32,12 +32,16 @@ enum class Haste {
   behind
 };  // the killed rank runs before the others, or when none of them can make progress
 
-// An operation in which the killed rank dies after so many steps, or after all of them; the other ranks then
-// call a barrier.
+// An operation in which the killed rank dies after so many steps, or after all of them; the other
+// ranks then call a barrier.
 class Accident {
  public:
   Accident(int ranks, int victim, size_t steps, Haste haste)
-      : victim_(victim), haste_(haste), workspaces_(size_t(ranks)), barriers_(size_t(ranks)), left_(steps) {
+      : victim_(victim),
+        haste_(haste),
+        workspaces_(size_t(ranks)),
+        barriers_(size_t(ranks)),
+        left_(steps) {
     for (auto& transport : connect_in_memory(ranks)) transports_.push_back(std::move(transport));
     auto& seat = transports_[size_t(victim)];
     seat = std::make_unique<Mortal>(std::move(seat), [this] {
@@ -46,9 +50,10 @@ class Accident {
     });
   }
 
-  // Returns true when the rank died before it had finished. `buffers` are those of the ranks; `expected` are
-  // their contents after an operation that succeeds.
-  bool happen(const PartsOf& parts_of, std::vector<Bytes> buffers, const std::vector<Bytes>& expected) {
+  // Returns true when the rank died before it had finished. `buffers` are those of the ranks;
+  // `expected` are their contents after an operation that succeeds.
+  bool happen(const PartsOf& parts_of, std::vector<Bytes> buffers,
+              const std::vector<Bytes>& expected) {
     const int ranks = int(transports_.size());
     for (int rank = 0; rank < ranks; ++rank) {
       Member member;
@@ -57,7 +62,8 @@ class Accident {
       if (rank != victim_) {
         Plan barrier = plan_of({Operation::barrier, Algorithm::tree, 0}, rank, ranks, 0, {});
         std::byte* const bytes = barriers_[size_t(rank)].data();
-        member.parts.push_back({barrier, {}, Buffers{bytes, 0, bytes, 0, Type::u8, Reduction::sum, 0}});
+        member.parts.push_back(
+            {barrier, {}, Buffers{bytes, 0, bytes, 0, Type::u8, Reduction::sum, 0}});
       }
       members_.push_back(std::move(member));
     }
@@ -73,7 +79,8 @@ class Accident {
         }
       }
       if (haste_ == Haste::behind) go(victim_);
-      if (std::all_of(members_.begin(), members_.end(), [](const Member& each) { return each.over(); })) {
+      if (std::all_of(members_.begin(), members_.end(),
+                      [](const Member& each) { return each.over(); })) {
         check(buffers, expected);
         return died_early_;
       }
@@ -99,14 +106,16 @@ class Accident {
     const Circle::Part& part = member.parts[member.position];
     const Tag tag{member.position < member.operation_parts ? 1u : 2u, 7};
     if (!member.run)
-      member.run = std::make_unique<collectives::Run>(part.plan, part.team, tag, part.buffers,
-                                                      workspaces_[size_t(rank)], *transports_[size_t(rank)]);
+      member.run =
+          std::make_unique<collectives::Run>(part.plan, part.team, tag, part.buffers,
+                                             workspaces_[size_t(rank)], *transports_[size_t(rank)]);
     const auto advanced = member.run->advance();
     if (advanced && !*advanced) return false;
     if (!advanced) member.error = advanced.error().message;
     member.run.reset();
     if (advanced) ++member.position;
-    if (rank == victim_ && member.over()) transports_[size_t(rank)].reset();  // as when a process ends
+    // as when a process ends
+    if (rank == victim_ && member.over()) transports_[size_t(rank)].reset();
     return true;
   }
 
@@ -134,7 +143,8 @@ class Accident {
 };
 
 // Returns the number of steps before which a rank could die.
-size_t kill_everyone_everywhere(int ranks, const PartsOf& parts_of, const std::vector<Bytes>& buffers) {
+size_t kill_everyone_everywhere(int ranks, const PartsOf& parts_of,
+                                const std::vector<Bytes>& buffers) {
   Circle circle(ranks);
   std::vector<Bytes> expected = buffers;
   circle.run([&](int rank) { return parts_of(rank, expected[size_t(rank)]); });
@@ -174,7 +184,8 @@ TEST(Death, before_any_step_of_any_plan_ends_all_others_with_its_name) {
                  {},
                  barrier ? whole(scratch[size_t(rank)], Type::u8) : whole(buffer)}};
       };
-      deaths += kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, elements));
+      deaths +=
+          kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, elements));
       if (HasFailure()) FAIL() << name_of(one, ranks, elements);
     }
   }
@@ -185,7 +196,8 @@ TEST(Death, before_any_step_of_an_exchange_of_blocks) {
   for (const int ranks : {2, 3, 5, 8}) {
     // The input is the first half of the buffer, the output the second half.
     std::vector<Range> blocks;
-    for (int rank = 0; rank < ranks; ++rank) blocks.push_back({size_t(rank) * 2, size_t(rank) * 2 + 2});
+    for (int rank = 0; rank < ranks; ++rank)
+      blocks.push_back({size_t(rank) * 2, size_t(rank) * 2 + 2});
     const size_t elements = size_t(ranks) * 2;
     const PartsOf parts_of = [&](int rank, Bytes& buffer) -> Parts {
       Plan plan = plan_of({Operation::all_to_all, Algorithm::direct, 0}, rank, ranks, elements, {});
@@ -194,7 +206,9 @@ TEST(Death, before_any_step_of_an_exchange_of_blocks) {
       buffers.output += elements * sizeof(float);
       return {{plan, {}, buffers}};
     };
-    EXPECT_GT(kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, 2 * elements)), 0u);
+    EXPECT_GT(
+        kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, 2 * elements)),
+        0u);
     if (HasFailure()) FAIL() << ranks << " ranks";
   }
 }
@@ -218,7 +232,9 @@ TEST(Death, before_any_step_of_a_hierarchical_plan) {
         }
         return parts;
       };
-      EXPECT_GT(kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, elements)), 0u);
+      EXPECT_GT(
+          kill_everyone_everywhere(ranks, parts_of, awkward_inputs(Type::f32, ranks, elements)),
+          0u);
       if (HasFailure()) FAIL() << ranks << " ranks, " << to_string(between) << " between the hosts";
     }
   }
@@ -268,17 +284,19 @@ Result<void> work(Group& group, Memory memory) {
   return result;
 }
 
-// Kills the process of a rank before its step number `steps`. Returns false when it had no such step.
+// Kills the process of a rank before its step number `steps`. Returns false when it had no such
+// step.
 bool kill_a_process(const Scene& scene, int victim, size_t steps) {
   const auto all = endpoints(ranks);
-  auto* const survived = static_cast<std::atomic<bool>*>(
-      ::mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* const survived = static_cast<std::atomic<bool>*>(::mmap(nullptr, sizeof(std::atomic<bool>),
+                                                                PROT_READ | PROT_WRITE,
+                                                                MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const pid_t child = fork();
   if (child == 0) {
     size_t left = steps;
     bool mortal = false;  // deaths while others join have another message (group_failure_test.cpp)
-    auto group =
-        join(scene, options(all, victim, scene.way), [&] { return !mortal || left-- > 0 || raise(SIGKILL); });
+    auto group = join(scene, options(all, victim, scene.way),
+                      [&] { return !mortal || left-- > 0 || raise(SIGKILL); });
     if (!group || !(*group)->barrier()) _exit(1);
     mortal = true;
     std::vector<float> values(elements, 1.0f);
@@ -293,7 +311,8 @@ bool kill_a_process(const Scene& scene, int victim, size_t steps) {
       auto group = join(scene, options(all, rank, scene.way));
       ASSERT_TRUE(group) << group.error().message;
       Result<void> result = (*group)->barrier();
-      for (int operation = 0; operation < 3 && result; ++operation) result = work(**group, scene.memory);
+      for (int operation = 0; operation < 3 && result; ++operation)
+        result = work(**group, scene.memory);
       ASSERT_FALSE(result);
       const std::string& why = result.error().message;
       EXPECT_EQ(result.error().kind, Kind::unavailable) << why;
@@ -315,7 +334,8 @@ TEST(Death, of_a_process_before_any_of_its_steps_ends_all_others_with_its_name) 
   for (const auto& [way, memory] : {std::pair{Way::tcp, Memory::ordinary},
                                     {Way::shared, Memory::ordinary},
                                     {Way::shared, Memory::registered}}) {
-    for (const char* plan : {"ring", "halving_doubling", "tree", "one_shot", "direct", "hierarchical"}) {
+    for (const char* plan :
+         {"ring", "halving_doubling", "tree", "one_shot", "direct", "hierarchical"}) {
       const Scene scene{plan, way, memory};
       // Each rank is killed in turn, at every step of the plan, until none of them has such a step.
       int survivors = 0;
@@ -323,7 +343,8 @@ TEST(Death, of_a_process_before_any_of_its_steps_ends_all_others_with_its_name) 
       for (; survivors < ranks; ++steps) {
         const int victim = int(steps % ranks);
         survivors = kill_a_process(scene, victim, steps) ? 0 : survivors + 1;
-        if (HasFailure()) FAIL() << plan << ", rank " << victim << " killed after " << steps << " steps";
+        if (HasFailure())
+          FAIL() << plan << ", rank " << victim << " killed after " << steps << " steps";
       }
       EXPECT_GT(steps, 8u) << plan;
     }

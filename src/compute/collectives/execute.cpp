@@ -19,7 +19,8 @@ using plan::Range;
 constexpr uint64_t between_two = uint64_t{1} << 63;
 constexpr uint64_t measuring = uint64_t{1} << 62;
 
-// Adds a word to the digest of an operation, by which ranks detect that they call different operations.
+// Adds a word to the digest of an operation, by which ranks detect that they call different
+// operations.
 uint64_t mixed(uint64_t digest, uint64_t word) {
   digest = (digest ^ word) * 0x9e3779b97f4a7c15;
   return digest ^ digest >> 29;
@@ -67,12 +68,14 @@ size_t elements_of(const Call& call, int ranks) {
 }
 
 size_t chunk_bytes_of(const Call& call, const Choice& choice) {
-  const bool theirs =
-      call.chunk_bytes > 0 && call.operation == Operation::allreduce && choice.algorithm == Algorithm::direct;
+  const bool theirs = call.chunk_bytes > 0 && call.operation == Operation::allreduce &&
+                      choice.algorithm == Algorithm::direct;
   return theirs ? call.chunk_bytes : choice.chunk_bytes;
 }
 
-Type type_of_call(const Call& call) { return call.output.data ? call.output.type : call.input.type; }
+Type type_of_call(const Call& call) {
+  return call.output.data ? call.output.type : call.input.type;
+}
 
 }  // namespace
 
@@ -83,12 +86,13 @@ Executor::Executor(std::unique_ptr<Transport> transport, Table table)
       sent_to_(size_t(transport_->size())),
       received_from_(size_t(transport_->size())) {}
 
-void Executor::lay_out(const std::vector<size_t>& counts, size_t elements, std::vector<Range>& blocks) const {
+void Executor::lay_out(const std::vector<size_t>& counts, size_t elements,
+                       std::vector<Range>& blocks) const {
   blocks.clear();
   size_t begin = 0;
   for (int rank = 0; rank < transport_->size(); ++rank) {
-    const size_t size =
-        counts.empty() ? plan::piece(elements, rank, transport_->size()).size() : counts[size_t(rank)];
+    const size_t size = counts.empty() ? plan::piece(elements, rank, transport_->size()).size()
+                                       : counts[size_t(rank)];
     blocks.push_back({begin, begin + size});
     begin += size;
   }
@@ -103,8 +107,8 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
   if (!call.received_counts.empty() && call.received_counts.size() != ranks)
     return invalid("invalid received_counts: one is needed for each rank");
   if (combines(call.operation) && !exists(call.input.type, call.reducing.reduction))
-    return invalid("unsupported reduction: " + std::string(to_string(call.reducing.reduction)) + " of " +
-                   std::string(to_string(call.input.type)));
+    return invalid("unsupported reduction: " + std::string(to_string(call.reducing.reduction)) +
+                   " of " + std::string(to_string(call.input.type)));
   const bool is_root = int(rank) == call.root;
   const bool rooted = call.operation == Operation::reduce || call.operation == Operation::gather ||
                       call.operation == Operation::scatter;
@@ -118,7 +122,8 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
                    std::to_string(needs) + " are needed");
   };
   const auto own_of = [&](size_t elements) {
-    return call.counts.empty() ? plan::piece(elements, int(rank), int(ranks)).size() : call.counts[rank];
+    return call.counts.empty() ? plan::piece(elements, int(rank), int(ranks)).size()
+                               : call.counts[rank];
   };
   switch (call.operation) {
     case Operation::allreduce:
@@ -127,14 +132,16 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
       if (!call.counts.empty()) TRY(expect("the input", call.input.count, sum_of(call.counts)));
       return expect("the output", call.output.count, own_of(call.input.count));
     case Operation::all_gather:
-      if (call.counts.empty()) return expect("the output", call.output.count, call.input.count * ranks);
+      if (call.counts.empty())
+        return expect("the output", call.output.count, call.input.count * ranks);
       TRY(expect("the input", call.input.count, call.counts[rank]));
       return expect("the output", call.output.count, sum_of(call.counts));
     case Operation::reduce:
       return is_root ? expect("the output", call.output.count, call.input.count) : ok();
     case Operation::gather:
       if (!call.counts.empty()) TRY(expect("the input", call.input.count, call.counts[rank]));
-      return is_root ? expect("the output", call.output.count, elements_of(call, int(ranks))) : ok();
+      return is_root ? expect("the output", call.output.count, elements_of(call, int(ranks)))
+                     : ok();
     case Operation::scatter:
       if (!call.counts.empty()) TRY(expect("the output", call.output.count, call.counts[rank]));
       return is_root ? expect("the input", call.input.count, elements_of(call, int(ranks))) : ok();
@@ -142,7 +149,8 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
       if (call.counts.empty() != call.received_counts.empty())
         return invalid("all_to_all needs both counts and received_counts, or neither");
       if (call.counts.empty()) {
-        if (call.input.count % ranks != 0) return invalid("the input's elements do not divide by the ranks");
+        if (call.input.count % ranks != 0)
+          return invalid("the input's elements do not divide by the ranks");
         return expect("the output", call.output.count, call.input.count);
       }
       TRY(expect("the input", call.input.count, sum_of(call.counts)));
@@ -157,8 +165,9 @@ Result<void> check(const Call& call, size_t rank, size_t ranks) {
 
 Tag Executor::next_tag(const Call& call, const Choice& choice) {
   uint64_t label = mixed(uint64_t(call.operation) + 1, elements_of(call, transport_->size()));
-  label = mixed(label, uint64_t(type_of_call(call)) << 32 | uint64_t(call.reducing.reduction) << 16 |
-                           uint64_t(choice.algorithm) << 8 | uint64_t(call.root & 0xff));
+  label =
+      mixed(label, uint64_t(type_of_call(call)) << 32 | uint64_t(call.reducing.reduction) << 16 |
+                       uint64_t(choice.algorithm) << 8 | uint64_t(call.root & 0xff));
   label = mixed(label, chunk_bytes_of(call, choice));
   if (call.operation != Operation::all_to_all) {
     for (const size_t count : call.counts) label = mixed(label, count);
@@ -211,8 +220,8 @@ Result<void> Executor::execute(const Call& call) {
   const bool averages = call.reducing.reduction == Reduction::average;
   Buffers buffers{bytes_at(call.input), 0, bytes_at(call.output), 0, type, call.reducing.reduction,
                   averages ? ranks : 0};
-  const bool reads_input =
-      choice.algorithm != Algorithm::hierarchical && plan::reads_input(call.operation, choice.algorithm);
+  const bool reads_input = choice.algorithm != Algorithm::hierarchical &&
+                           plan::reads_input(call.operation, choice.algorithm);
   const bool scales = combines(call.operation) && call.reducing.prescale != 1;
   const size_t input_bytes = call.input.count * element_bytes;
 
@@ -223,7 +232,8 @@ Result<void> Executor::execute(const Call& call) {
         if (scales) scale(type, buffers.output, elements, call.reducing.prescale);
         buffers.input = buffers.output;
       }
-      if (choice.algorithm == Algorithm::hierarchical) return allreduce_by_hosts(call, choice, tag, buffers);
+      if (choice.algorithm == Algorithm::hierarchical)
+        return allreduce_by_hosts(call, choice, tag, buffers);
       return run(plan, {}, tag, buffers);
 
     case Operation::reduce_scatter: {
@@ -244,7 +254,8 @@ Result<void> Executor::execute(const Call& call) {
     case Operation::all_gather:
       lay_out(call.counts, elements, blocks_);
       plan.blocks = blocks_;
-      copy_numbers(bytes_at(call.output, blocks_[size_t(rank)].begin), call.input.data, input_bytes);
+      copy_numbers(bytes_at(call.output, blocks_[size_t(rank)].begin), call.input.data,
+                   input_bytes);
       return run(plan, {}, tag, buffers);
 
     case Operation::broadcast:
@@ -265,7 +276,8 @@ Result<void> Executor::execute(const Call& call) {
       plan.blocks = blocks_;
       buffers.input_begin = blocks_[size_t(rank)].begin;
       if (rank == call.root)
-        copy_numbers(bytes_at(call.output, blocks_[size_t(rank)].begin), call.input.data, input_bytes);
+        copy_numbers(bytes_at(call.output, blocks_[size_t(rank)].begin), call.input.data,
+                     input_bytes);
       return run(plan, {}, tag, buffers);
 
     case Operation::scatter:
@@ -301,9 +313,9 @@ Result<void> Executor::execute(const Call& call) {
 Result<void> Executor::allreduce_by_hosts(const Call& call, const Choice& choice, Tag tag,
                                           const Buffers& buffers) {
   const size_t element_bytes = bytes_of(buffers.type);
-  const auto stages =
-      plan::hierarchical(transport_->rank(), hosts_, call.output.count, choice.chunk_bytes / element_bytes,
-                         choice.between, choice.between_chunk_bytes / element_bytes);
+  const auto stages = plan::hierarchical(transport_->rank(), hosts_, call.output.count,
+                                         choice.chunk_bytes / element_bytes, choice.between,
+                                         choice.between_chunk_bytes / element_bytes);
   for (const plan::Stage& stage : stages) {
     Buffers part = buffers;
     part.output += stage.begin * element_bytes;
@@ -316,7 +328,8 @@ Result<void> Executor::allreduce_by_hosts(const Call& call, const Choice& choice
 // Runs an operation of a group of one rank.
 Result<void> Executor::alone(const Call& call) {
   if (call.operation == Operation::barrier || call.operation == Operation::broadcast) return ok();
-  copy_numbers(bytes_at(call.output), call.input.data, call.output.count * bytes_of(call.output.type));
+  copy_numbers(bytes_at(call.output), call.input.data,
+               call.output.count * bytes_of(call.output.type));
   if (combines(call.operation) && call.reducing.prescale != 1)
     scale(call.output.type, bytes_at(call.output), call.output.count, call.reducing.prescale);
   return ok();
@@ -384,16 +397,20 @@ Result<LinkCosts> measure_link(Transport& transport, int peer, bool first) {
   double small = 1;
   double large = 1;
   for (int i = 0; i < small_rounds; ++i) {
-    small = std::min(small, TRY(round_trip(transport, peer, first, std::span(bytes).first(64), uint64_t(i))));
+    small = std::min(
+        small, TRY(round_trip(transport, peer, first, std::span(bytes).first(64), uint64_t(i))));
   }
   for (int i = 0; i < large_rounds; ++i) {
-    large = std::min(large, TRY(round_trip(transport, peer, first, bytes, uint64_t(small_rounds + i))));
+    large =
+        std::min(large, TRY(round_trip(transport, peer, first, bytes, uint64_t(small_rounds + i))));
   }
   return LinkCosts{small / 2, std::max(large - small, 1e-9) / 2 / double(large_bytes)};
 }
 
 // Rounds, so that noise changes the rows of the table as little as possible between runs.
-double to_power_of_two(double value) { return std::exp2(std::round(std::log2(std::max(value, 1e-15)))); }
+double to_power_of_two(double value) {
+  return std::exp2(std::round(std::log2(std::max(value, 1e-15))));
+}
 
 }  // namespace
 
@@ -421,8 +438,10 @@ Result<Costs> measure(Transport& transport) {
     double best = 1;
     for (int i = 0; i < large_rounds; ++i) {
       const auto began = std::chrono::steady_clock::now();
-      reduce_values(Type::f32, Reduction::sum, reinterpret_cast<std::byte*>(a.data()), operands, a.size());
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+      reduce_values(Type::f32, Reduction::sum, reinterpret_cast<std::byte*>(a.data()), operands,
+                    a.size());
+      best = std::min(
+          best, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
     }
     costs.reduce_seconds_per_byte = best / double(large_bytes / 2);
   }
@@ -439,8 +458,8 @@ Result<Costs> measure(Transport& transport) {
   plan.elements = std::size(numbers);
   auto* bytes = reinterpret_cast<std::byte*>(numbers);
   Workspace workspace;
-  TRY(Run(plan, {}, Tag{measuring, 0}, Buffers{bytes, 0, bytes, 0, Type::f64, Reduction::sum, 0}, workspace,
-          transport)
+  TRY(Run(plan, {}, Tag{measuring, 0}, Buffers{bytes, 0, bytes, 0, Type::f64, Reduction::sum, 0},
+          workspace, transport)
           .finish());
   return Costs{{numbers[0], numbers[1]}, {numbers[2], numbers[3]}, numbers[4]};
 }

@@ -1,5 +1,5 @@
-// Executes one operation: checks the arguments, chooses the plan, lays out the buffers. Private to the module; callers use
-// group.hpp.
+// Executes one operation: checks the arguments, chooses the plan, lays out the buffers. Private to
+// the module; callers use group.hpp.
 //
 // Threads: confined to one thread at a time. Errors: as in group.hpp.
 #pragma once
@@ -36,10 +36,13 @@ class Executor {
 
  private:
   // Computes the range of each rank in the buffer; empty counts mean as even as possible.
-  void lay_out(const std::vector<size_t>& counts, size_t elements, std::vector<plan::Range>& blocks) const;
+  void lay_out(const std::vector<size_t>& counts, size_t elements,
+               std::vector<plan::Range>& blocks) const;
   Tag next_tag(const Call& call, const Choice& choice);
-  Result<void> run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffers& buffers);
-  Result<void> allreduce_by_hosts(const Call& call, const Choice& choice, Tag tag, const Buffers& buffers);
+  Result<void> run(const plan::Plan& plan, std::span<const int> team, Tag tag,
+                   const Buffers& buffers);
+  Result<void> allreduce_by_hosts(const Call& call, const Choice& choice, Tag tag,
+                                  const Buffers& buffers);
   Result<void> alone(const Call& call);
   std::byte* work_copy(const Call& call);
 

@@ -31,7 +31,8 @@ size_t bytes_of(const Call& call) {
                   call.output.count * bytes_of(call.output.type));
 }
 
-// Describes the operation that a group executes now, for reports: a call, or one message between two ranks.
+// Describes the operation that a group executes now, for reports: a call, or one message between
+// two ranks.
 // Lifetime: the referenced objects outlive it.
 struct Activity {
   const Call* call = nullptr;
@@ -147,8 +148,8 @@ Result<void> Handle::wait() {
   return *state_->result;
 }
 
-// Implements a group. One thread at a time uses the executor: the caller when no operation is running or queued, else the
-// worker, which runs the backlog in order.
+// Implements a group. One thread at a time uses the executor: the caller when no operation is
+// running or queued, else the worker, which runs the backlog in order.
 class Group::Impl {
  public:
   Impl(std::unique_ptr<Transport> transport, Table table, GroupOptions options)
@@ -201,17 +202,22 @@ class Group::Impl {
   }
 
   Result<void> execute(const Call& call) {
-    return carry_out({.call = &call, .bytes = bytes_of(call)}, [&] { return executor_.execute(call); });
+    return carry_out({.call = &call, .bytes = bytes_of(call)},
+                     [&] { return executor_.execute(call); });
   }
   Result<void> send(int peer, ConstBufferView values, std::string_view name) {
-    return carry_out(
-        {.verb = "send to", .peer = peer, .name = name, .bytes = values.count * bytes_of(values.type)},
-        [&] { return executor_.send(peer, values); });
+    return carry_out({.verb = "send to",
+                      .peer = peer,
+                      .name = name,
+                      .bytes = values.count * bytes_of(values.type)},
+                     [&] { return executor_.send(peer, values); });
   }
   Result<void> receive(int peer, BufferView values, std::string_view name) {
-    return carry_out(
-        {.verb = "receive from", .peer = peer, .name = name, .bytes = values.count * bytes_of(values.type)},
-        [&] { return executor_.receive(peer, values); });
+    return carry_out({.verb = "receive from",
+                      .peer = peer,
+                      .name = name,
+                      .bytes = values.count * bytes_of(values.type)},
+                     [&] { return executor_.receive(peer, values); });
   }
 
   Counters counters() const {
@@ -277,7 +283,8 @@ class Group::Impl {
   void carry_out_backlog() {
     MutexLock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&]() REQUIRES(mutex_) { return !busy_ && (ending_ || !backlog_.empty()); });
+      changed_.wait(lock,
+                    [&]() REQUIRES(mutex_) { return !busy_ && (ending_ || !backlog_.empty()); });
       if (backlog_.empty()) return;  // ending, and nothing is queued
       const auto state = backlog_.front();
       backlog_.pop_front();
@@ -294,10 +301,12 @@ class Group::Impl {
     }
   }
 
-  void remember(const Activity& activity, SteadyClock::time_point began, SteadyClock::time_point ended) {
+  void remember(const Activity& activity, SteadyClock::time_point began,
+                SteadyClock::time_point ended) {
     const MutexLock lock(spans_mutex_);
     if (spans_.size() == GroupOptions::timeline_spans_max) spans_.pop_front();
-    spans_.push_back({name_of(activity), activity.call ? executor_.plan_of(*activity.call) : "between two",
+    spans_.push_back({name_of(activity),
+                      activity.call ? executor_.plan_of(*activity.call) : "between two",
                       activity.bytes, began - began_, ended - began_});
   }
 
@@ -328,19 +337,20 @@ class Group::Impl {
 Group::Group(std::unique_ptr<Impl> inside) : impl_(std::move(inside)) {}
 Group::~Group() = default;
 
-Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport, GroupOptions options) {
+Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport,
+                                           GroupOptions options) {
   return make(std::move(transport), std::move(options), Asked::of_this_group);
 }
 
-Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport, GroupOptions options,
-                                           Asked asked) {
+Result<std::unique_ptr<Group>> Group::make(std::unique_ptr<Transport> transport,
+                                           GroupOptions options, Asked asked) {
   Costs costs;
   if (!options.deterministic && transport->size() > 1)
     costs = TRY(measure(*transport).in("measuring the links"));
   Table table = Table::made_from(costs, transport->hosts());
   TRY(table.override_with(options.plans, asked).in("plans"));
-  return std::unique_ptr<Group>(
-      new Group(std::make_unique<Impl>(std::move(transport), std::move(table), std::move(options))));
+  return std::unique_ptr<Group>(new Group(
+      std::make_unique<Impl>(std::move(transport), std::move(table), std::move(options))));
 }
 
 int Group::rank() const { return impl_->executor().transport().rank(); }
@@ -353,7 +363,8 @@ Result<void> Group::run(const Call& call) {
 }
 
 Handle Group::start(Call call) {
-  return impl_->later([inside = impl_.get(), call = std::move(call)] { return inside->execute(call); });
+  return impl_->later(
+      [inside = impl_.get(), call = std::move(call)] { return inside->execute(call); });
 }
 
 Result<void> Group::allreduce(std::span<float> values, Reduction reduction) {
@@ -380,8 +391,8 @@ Result<std::vector<std::string>> Group::all_gather(std::string_view mine) {
   std::vector<size_t> counts;
   for (const uint64_t each : lengths) {
     if (each > gather_bytes_max - total) {
-      return exhausted("all_gather: the parts of all ranks exceed " + std::to_string(gather_bytes_max) +
-                       " bytes together");
+      return exhausted("all_gather: the parts of all ranks exceed " +
+                       std::to_string(gather_bytes_max) + " bytes together");
     }
     total += each;
     counts.push_back(each);
@@ -412,7 +423,8 @@ Result<bool> Group::has_message(int peer) {
   bool has = false;
   TRY(impl_->now([&]() -> Result<void> {
     if (peer < 0 || peer >= size() || peer == rank())
-      return invalid("unknown peer: rank " + std::to_string(peer) + " is not another rank of this group");
+      return invalid("unknown peer: rank " + std::to_string(peer) +
+                     " is not another rank of this group");
     has = TRY(impl_->executor().transport().has_message(peer));
     return ok();
   }));
@@ -457,7 +469,8 @@ Result<std::unique_ptr<Transport>> Group::split_transport(int color) {
   std::vector<std::string> offers;
   for (size_t peer = 0; peer < said.size(); ++peer) {
     const size_t line = said[peer].find('\n');
-    if (line == std::string::npos) return corrupt("split: rank " + std::to_string(peer) + " sent no color");
+    if (line == std::string::npos)
+      return corrupt("split: rank " + std::to_string(peer) + " sent no color");
     if (said[peer].substr(0, line) == std::to_string(color)) members.push_back(int(peer));
     offers.push_back(said[peer].substr(line + 1));
   }
@@ -499,16 +512,16 @@ Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options) {
   return join_met(std::move(options), std::move(listener));
 }
 
-// The only function that chooses the transport of a group. A new transport wraps or replaces these for the
-// peers that it reaches.
+// The only function that chooses the transport of a group. A new transport wraps or replaces these
+// for the peers that it reaches.
 Result<std::unique_ptr<Group>> join_met(TcpOptions options, Socket listener) {
   GroupOptions group = options.group;
   const bool share_memory = options.share_memory;
   auto tcp = TRY(connect_tcp(std::move(options), std::move(listener)).in("joining the ranks"));
   std::unique_ptr<Transport> transport;
   if (share_memory) {
-    transport =
-        TRY(ShmTransport::make(std::move(tcp), std::make_shared<RegisteredMemory>()).in("joining the ranks"));
+    transport = TRY(ShmTransport::make(std::move(tcp), std::make_shared<RegisteredMemory>())
+                        .in("joining the ranks"));
   } else {
     transport = std::move(tcp);
   }

@@ -1,25 +1,29 @@
-// A Group is one rank's handle on a distributed program: reductions, copies and barriers in which all ranks take part.
+// A Group is one rank's handle on a distributed program: reductions, copies and barriers in which
+// all ranks take part.
 //
 //   auto group = TRY(join_over_tcp({.endpoints = {{"algo-1", 7830}, {"algo-2", 7830}}, .rank = 0,
 //                                   .shared_value = secret}));
 //   TRY(group->allreduce(gradients, Reduction::sum));   // now equal on all ranks, bit for bit
 //
-//   auto handle = group->start(calls::allreduce(numbers(bucket), {.reduction = Reduction::average}));
+//   const ReduceOptions average{.reduction = Reduction::average};
+//   auto handle = group->start(calls::allreduce(numbers(bucket), average));
 //   ...                                                 // the backward pass continues
 //   TRY(handle.wait());
 //
-// Ranks on one machine share memory, whatever their host names are; the others are reached over TCP. table() lists the plan
-// of each operation, with reasons.
+// Ranks on one machine share memory, whatever their host names are; the others are reached over
+// TCP. table() lists the plan of each operation, with reasons.
 //
-// All ranks call the same operations in the same order with the same sizes; a call returns when the part of this rank is
-// done. The order of additions depends on plan, number of ranks and element only, never on the order of arrival: all ranks
-// get the same bits, and with the same table every run does (GroupOptions::deterministic).
+// All ranks call the same operations in the same order with the same sizes; a call returns when the
+// part of this rank is done. The order of additions depends on plan, number of ranks and element
+// only, never on the order of arrival: all ranks get the same bits, and with the same table every
+// run does (GroupOptions::deterministic).
 //
-// Threads: call from anywhere; a group runs one operation at a time, in the order of the calls. Several groups may work at
-//          the same time.
-// Errors:  unavailable, when a rank has died, hangs or cannot be reached; cancelled, when the caller's `cancelled` returned
-//          true; conflict, when a peer is in another operation; corrupt, when its bytes are invalid. The message names the
-//          rank and the call's name. After the first of these errors every later call returns it again. invalid, when
+// Threads: call from anywhere; a group runs one operation at a time, in the order of the calls.
+//          Several groups may work at the same time.
+// Errors:  unavailable, when a rank has died, hangs or cannot be reached; cancelled, when the
+//          caller's `cancelled` returned true; conflict, when a peer is in another operation;
+//          corrupt, when its bytes are invalid. The message names the rank and the call's name.
+//          After the first of these errors every later call returns it again. invalid, when
 //          arguments are wrong: then nothing was sent.
 // Units:   sizes in elements or bytes, depending on the type.
 #pragma once
@@ -59,8 +63,10 @@ struct ConstBufferView {
   size_t count = 0;
   Type type = Type::u8;
   ConstBufferView() = default;
-  ConstBufferView(const void* data, size_t count, Type type) : data(data), count(count), type(type) {}
-  ConstBufferView(BufferView numbers) : data(numbers.data), count(numbers.count), type(numbers.type) {}
+  ConstBufferView(const void* data, size_t count, Type type)
+      : data(data), count(count), type(type) {}
+  ConstBufferView(BufferView numbers)
+      : data(numbers.data), count(numbers.count), type(numbers.type) {}
 };
 
 // f16, bf16 and the two f8 have no C++ type here: use BufferView{data, count, Type::bf16}.
@@ -114,8 +120,9 @@ ConstBufferView numbers(std::span<const Number> values) {
 
 struct ReduceOptions {
   Reduction reduction = Reduction::sum;
-  double prescale = 1;  // each rank multiplies its values by this first, and rounds them to their type
-  std::string name;     // of the tensor, for errors, the timeline and the stall report
+  // each rank multiplies its values by this first, and rounds them to their type
+  double prescale = 1;
+  std::string name;  // of the tensor, for errors, the timeline and the stall report
 };
 
 // One collective operation. The functions in `calls` make it.
@@ -127,8 +134,8 @@ struct Call {
   int root = 0;
   std::vector<size_t> counts;           // elements by rank; empty: as even as possible
   std::vector<size_t> received_counts;  // all_to_all
-  // Chunk size of a direct allreduce; 0: the size in the table. Registered memory is reduced faster in few large chunks,
-  // which wait for each other less often.
+  // Chunk size of a direct allreduce; 0: the size in the table. Registered memory is reduced faster
+  // in few large chunks, which wait for each other less often.
   size_t chunk_bytes = 0;
 };
 
@@ -137,8 +144,9 @@ namespace calls {
 // In place: input and output are the same buffer.
 Call allreduce(BufferView values, ReduceOptions reducing = {});
 Call allreduce(ConstBufferView input, BufferView output, ReduceOptions reducing = {});
-// Rank r gets counts[r] elements of the sum; without counts the sum is split as evenly as possible, and the first ranks get
-// one element more. input.count counts all elements, output.count those of this rank.
+// Rank r gets counts[r] elements of the sum; without counts the sum is split as evenly as possible,
+// and the first ranks get one element more. input.count counts all elements, output.count those of
+// this rank.
 Call reduce_scatter(ConstBufferView input, BufferView output, ReduceOptions reducing = {},
                     std::vector<size_t> counts = {});
 // output.count counts all elements; without counts every rank contributes input.count.
@@ -150,7 +158,8 @@ Call reduce(ConstBufferView input, BufferView output, int root, ReduceOptions re
 Call gather(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts = {});
 // Only the root needs an input: all blocks by rank.
 Call scatter(ConstBufferView input, BufferView output, int root, std::vector<size_t> counts = {});
-// input holds the elements for each rank, output those from each rank. Without counts all are equal.
+// input holds the elements for each rank, output those from each rank. Without counts all are
+// equal.
 Call all_to_all(ConstBufferView input, BufferView output, std::vector<size_t> counts = {},
                 std::vector<size_t> received_counts = {});
 Call barrier();
@@ -158,8 +167,8 @@ Call barrier();
 }  // namespace calls
 
 // A started operation. The group uses its buffers until wait() returns or done() is true.
-// Threads: confined to one at a time. Destroying a handle does not wait, but the buffers must live until the operation is
-// done: call wait().
+// Threads: confined to one at a time. Destroying a handle does not wait, but the buffers must live
+// until the operation is done: call wait().
 class Handle {
  public:
   struct State;
@@ -171,8 +180,8 @@ class Handle {
   std::shared_ptr<State> state_;  // shared with the worker of the group; the last one frees it
 };
 
-// Memory that Group::adopt has registered in place, so that local ranks can map it. The destructor makes the pages private
-// again and keeps their content; until then they must not be freed.
+// Memory that Group::adopt has registered in place, so that local ranks can map it. The destructor
+// makes the pages private again and keeps their content; until then they must not be freed.
 // Threads: confined to one at a time. Lifetime: it may outlive its group.
 class AdoptedMemory {
  public:
@@ -183,7 +192,8 @@ class AdoptedMemory {
   std::span<std::byte> pages() const { return pages_; }
 
  private:
-  const std::shared_ptr<RegisteredMemory> registered_;  // shared with the groups; the last one frees it
+  // shared with the groups; the last one frees it
+  const std::shared_ptr<RegisteredMemory> registered_;
   const std::span<std::byte> pages_;
   const int process_;  // the process that registered it: a child of fork() has a copy
 };
@@ -196,9 +206,11 @@ struct Counters {
 };
 
 struct GroupOptions {
-  // Uses the defaults of the table instead of measured costs: every run with these ranks and hosts adds in the same order.
+  // Uses the defaults of the table instead of measured costs: every run with these ranks and hosts
+  // adds in the same order.
   bool deterministic = false;
-  // Rows of the user for the table (select.hpp), equal on all ranks: "allreduce=one_shot:0-64K,ring:64K-".
+  // Rows of the user for the table (select.hpp), equal on all ranks:
+  // "allreduce=one_shot:0-64K,ring:64K-".
   std::string plans;
   // Keeps the last timeline_spans_max operations for timeline().
   bool timeline = false;
@@ -208,7 +220,8 @@ struct GroupOptions {
 class Group {
  public:
   // Agrees with the other ranks on a table. Errors: also invalid, for invalid `plans`.
-  static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport, GroupOptions options = {});
+  static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport,
+                                             GroupOptions options = {});
   ~Group();  // sends a goodbye; another rank fails when it still needs this one
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -228,48 +241,58 @@ class Group {
   Result<void> allreduce(std::span<double> values, Reduction reduction = Reduction::sum);
   // Copies `bytes` of `root` to all other ranks. The size must be equal on all ranks.
   Result<void> broadcast(std::span<std::byte> bytes, int root);
-  // Concatenates `mine` of all ranks, by rank. Sizes must be equal on all ranks: all.size() == size() * mine.size().
+  // Concatenates `mine` of all ranks, by rank. Sizes must be equal on all ranks: all.size() ==
+  // size() * mine.size().
   Result<void> all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
-  // Gathers texts, whose lengths may differ between ranks. Limit: gather_bytes_max for all texts together.
+  // Gathers texts, whose lengths may differ between ranks. Limit: gather_bytes_max for all texts
+  // together.
   Result<std::vector<std::string>> all_gather(std::string_view mine);
   // Returns when every rank has called it.
   Result<void> barrier();
 
-  // Send and receive between two ranks, in order, independently of the other ranks. Two ranks that both send large messages
-  // before they receive may wait for each other forever: use all_to_all instead.
+  // Send and receive between two ranks, in order, independently of the other ranks. Two ranks that
+  // both send large messages before they receive may wait for each other forever: use all_to_all
+  // instead.
   Result<void> send(int peer, ConstBufferView values, std::string_view name = {});
   Result<void> receive(int peer, BufferView values, std::string_view name = {});
-  // Returns true when a message that `peer` sent, also as its part of another operation, has begun to arrive, so
-  // that receive() from it does not wait for its sender. Waits for operations in progress only. Requires: no receive() from this peer is in progress.
+  // Returns true when a message that `peer` sent, also as its part of another operation, has begun
+  // to arrive, so that receive() from it does not wait for its sender. Waits for operations in
+  // progress only. Requires: no receive() from this peer is in progress.
   Result<bool> has_message(int peer);
   // Run like operations of start(): one after the other, in the order of the calls.
   Handle start_send(int peer, ConstBufferView values, std::string_view name = {});
   Handle start_receive(int peer, BufferView values, std::string_view name = {});
 
-  // Splits the group into one group for each color, in the order of ranks; null for a negative color. All ranks call it.
-  // Without options a part has the options of this group, including its plans, except plans between hosts for a part that
-  // is on one host.
+  // Splits the group into one group for each color, in the order of ranks; null for a negative
+  // color. All ranks call it. Without options a part has the options of this group, including its
+  // plans, except plans between hosts for a part that is on one host.
   Result<std::unique_ptr<Group>> split(int color);
   Result<std::unique_ptr<Group>> split(int color, GroupOptions options);
-  // Splits in the same way, but returns only the transport, for protocols other than these operations.
+  // Splits in the same way, but returns only the transport, for protocols other than these
+  // operations.
   Result<std::unique_ptr<Transport>> split_transport(int color);
 
-  // Allocates memory that local ranks access directly: operations on it need fewer copies, or none. Freed with free().
-  // Requires: freed before the group ends, and not while an operation uses it. After an operation on it has failed, allocate
-  // new memory: a rank that does not know of the failure yet may still write its part of the result.
-  // Errors: exhausted; unavailable where memory cannot be shared (over TCP only): use ordinary memory then.
+  // Allocates memory that local ranks access directly: operations on it need fewer copies, or none.
+  // Freed with free().
+  // Requires: freed before the group ends, and not while an operation uses it. After an operation
+  // on it has failed, allocate new memory: a rank that does not know of the failure yet may still
+  // write its part of the result.
+  // Errors: exhausted; unavailable where memory cannot be shared (over TCP only): use ordinary
+  // memory then.
   Result<std::span<std::byte>> allocate(size_t bytes);
   void free(std::span<std::byte> memory);
-  // Registers existing memory in place: local ranks can map its whole pages. Their address and content do not
-  // change, so pointers to them stay valid. After fork(), a child writes to its own copy; pages that it has not
-  // written may still change when the parent or an operation writes to them. Registration copies the memory
-  // once, so it suits buffers that are reduced repeatedly. Partial pages at both ends are not registered;
-  // operations copy their bytes.
-  // Requires: no thread writes to it meanwhile; the rest as for allocate(): after a failure, destroy the result at once.
+  // Registers existing memory in place: local ranks can map its whole pages. Their address and
+  // content do not change, so pointers to them stay valid. After fork(), a child writes to its own
+  // copy; pages that it has not written may still change when the parent or an operation writes to
+  // them. Registration copies the memory once, so it suits buffers that are reduced repeatedly.
+  // Partial pages at both ends are not registered; operations copy their bytes.
+  // Requires: no thread writes to it meanwhile; the rest as for allocate(): after a failure,
+  // destroy the result at once.
   // Errors: also invalid, when the memory contains no whole page.
   Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
 
-  // Ends the group because this rank cannot continue: the operations of the others fail at once with its name and `why`.
+  // Ends the group because this rank cannot continue: the operations of the others fail at once
+  // with its name and `why`.
   void abandon(std::string_view why);
 
   Counters counters() const;
@@ -284,40 +307,45 @@ class Group {
  private:
   class Impl;
   explicit Group(std::unique_ptr<Impl> inside);
-  static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport, GroupOptions options,
-                                             Asked asked);
+  static Result<std::unique_ptr<Group>> make(std::unique_ptr<Transport> transport,
+                                             GroupOptions options, Asked asked);
   std::unique_ptr<Impl> impl_;
 };
 
 struct Endpoint {
-  std::string host;  // a name or an address, or several separated by commas: the first that answers is used
+  // a name or an address, or several separated by commas: the first that answers is used
+  std::string host;
   uint16_t port = 0;
 };
 
 struct TcpOptions {
   std::vector<Endpoint> endpoints;  // by rank; equal on all ranks
   int rank = 0;                     // of this process
-  // The secret of the group: only ranks that know it can join. Ranks prove that they know it, and never send
-  // it. It also separates ranks of different jobs that connect to an address by mistake. At most
-  // shared_value_bytes_max.
+  // The secret of the group: only ranks that know it can join. Ranks prove that they know it, and
+  // never send it. It also separates ranks of different jobs that connect to an address by mistake.
+  // At most shared_value_bytes_max.
   std::string shared_value;
-  // A descriptor that already listens at the own endpoint, for callers that let the kernel choose a port before
-  // they publish it. The group closes it. -1: the group creates a listener.
+  // A descriptor that already listens at the own endpoint, for callers that let the kernel choose a
+  // port before they publish it. The group closes it. -1: the group creates a listener.
   int listener = -1;
-  // Time for the slowest host to start and become resolvable (the tools of SageMaker allow names 15 min).
+  // Time for the slowest host to start and become resolvable (the tools of SageMaker allow names 15
+  // min).
   Duration join_deadline = 10min;
-  // The longest wait for a peer that sends nothing; a peer may be busy reading a large shard. The error names
-  // the rank that is stuck, not a rank that waits for it, and comes at most a tenth of this time later. A peer
-  // whose machine is lost is detected far sooner, by TCP keepalive (dead_peer_max).
+  // The longest wait for a peer that sends nothing; a peer may be busy reading a large shard. The
+  // error names the rank that is stuck, not a rank that waits for it, and comes at most a tenth of
+  // this time later. A peer whose machine is lost is detected far sooner, by TCP keepalive
+  // (dead_peer_max).
   Duration silence_max = 10min;
-  // Called at least every cancel_check_interval while waiting; true ends the wait with `cancelled`. May be empty.
+  // Called at least every cancel_check_interval while waiting; true ends the wait with `cancelled`.
+  // May be empty.
   std::function<bool()> cancelled;
   // False keeps ranks on one machine on TCP: for tests and measurements.
   bool share_memory = true;
-  // The number of sockets for large messages between two ranks, equal on all ranks: on some networks one flow is slower than
-  // the link.
+  // The number of sockets for large messages between two ranks, equal on all ranks: on some
+  // networks one flow is slower than the link.
   int sockets_per_peer = 1;
-  // TLS on every connection, with the secret as its key; shared memory is not encrypted. Equal on all ranks.
+  // TLS on every connection, with the secret as its key; shared memory is not encrypted. Equal on
+  // all ranks.
   // Errors: unavailable where the machine has no OpenSSL.
   bool encrypt = false;
   GroupOptions group;
@@ -329,12 +357,15 @@ struct TcpOptions {
       20s;  // longer than the retries of a lost packet, short enough for users
 };
 
-// Joins all other ranks. Listens at the own endpoint, and connects to earlier ranks until they answer.
+// Joins all other ranks. Listens at the own endpoint, and connects to earlier ranks until they
+// answer.
 // Errors: also invalid, for wrong options.
 Result<std::unique_ptr<Group>> join_over_tcp(TcpOptions options);
 
-// Makes a group of `size` ranks within this process, one for each thread that runs a rank, for tests and single hosts.
-// Buffers are read without a copy: after a failed operation they must live until it has failed on all ranks.
-std::vector<std::unique_ptr<Group>> join_in_memory(int size, GroupOptions options = {.deterministic = true});
+// Makes a group of `size` ranks within this process, one for each thread that runs a rank, for
+// tests and single hosts. Buffers are read without a copy: after a failed operation they must live
+// until it has failed on all ranks.
+std::vector<std::unique_ptr<Group>> join_in_memory(int size,
+                                                   GroupOptions options = {.deterministic = true});
 
 }  // namespace trainyard::collectives

@@ -1,6 +1,8 @@
-// A GroupBuffer is memory that grows on demand, registered with a group where its ranks share memory.
+// A GroupBuffer is memory that grows on demand, registered with a group where its ranks share
+// memory.
 //
-// Threads: confined to one at a time. Errors: none; where memory cannot be registered, it is ordinary memory.
+// Threads: confined to one at a time. Errors: none; where memory cannot be registered, it is
+// ordinary memory.
 // Lifetime: the group outlives it.
 #pragma once
 

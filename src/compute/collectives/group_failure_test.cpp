@@ -26,13 +26,15 @@ TEST(Group, ranks_in_different_operations_find_out) {
     const auto result =
         group.rank() == 0 ? group.allreduce(values) : group.allreduce(values, Reduction::maximum);
     ASSERT_FALSE(result);
-    EXPECT_NE(result.error().message.find("same order"), std::string::npos) << result.error().message;
+    EXPECT_NE(result.error().message.find("same order"), std::string::npos)
+        << result.error().message;
   });
 }
 
 TEST(Group, a_rank_that_gives_up_says_why) {
   const auto play = [](Group& group) {
-    Result<void> result = group.barrier();  // otherwise others might hear of it while they still join
+    // otherwise others might hear of it while they still join
+    Result<void> result = group.barrier();
     if (group.rank() == 1) return group.abandon("the disk is on fire");
     std::vector<float> values(1000, 1.0f);
     if (result) result = group.allreduce(values);
@@ -46,17 +48,19 @@ TEST(Group, a_rank_that_gives_up_says_why) {
 }
 
 TEST(Group, the_first_error_is_the_last_word_though_another_rank_had_answered) {
-  // The values of rank 1 have arrived and wait for those of rank 2, which never come.
-  // In one process a rank may still read the values of another after a failure: they outlive all calls.
-  std::vector<float> all_values[2][2] = {{std::vector<float>(100, 1.0f), std::vector<float>(50'000, 1.0f)},
-                                         {std::vector<float>(100, 1.0f), std::vector<float>(50'000, 1.0f)}};
+  // The values of rank 1 have arrived and wait for those of rank 2, which never come. In one
+  // process a rank may still read the values of another after a failure: they outlive all calls.
+  std::vector<float> all_values[2][2] = {
+      {std::vector<float>(100, 1.0f), std::vector<float>(50'000, 1.0f)},
+      {std::vector<float>(100, 1.0f), std::vector<float>(50'000, 1.0f)}};
   const auto play = [&](std::unique_ptr<Group> group) {
     if (group->rank() == 2) return;
     for (int call = 0; call < 3; ++call) {
       for (auto& values : all_values[group->rank()]) {
         const auto result = group->allreduce(values);
         ASSERT_FALSE(result);
-        EXPECT_NE(result.error().message.find("rank 2"), std::string::npos) << result.error().message;
+        EXPECT_NE(result.error().message.find("rank 2"), std::string::npos)
+            << result.error().message;
       }
     }
   };
@@ -88,13 +92,16 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
       auto group = join_over_tcp(options(all, rank));
       ASSERT_TRUE(group) << group.error().message;
       std::vector<float> values(100000, 1.0f);
-      // The killed rank takes part in three sums. The others may notice its death at the end of the third.
+      // The killed rank takes part in three sums. The others may notice its death at the end of the
+      // third.
       Result<void> result;
       for (int step = 0; step < 4 && result; ++step) result = (*group)->allreduce(values);
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().kind, Kind::unavailable);
-      EXPECT_NE(result.error().message.find("rank 2 ("), std::string::npos) << result.error().message;
-      EXPECT_NE(result.error().message.find("is lost"), std::string::npos) << result.error().message;
+      EXPECT_NE(result.error().message.find("rank 2 ("), std::string::npos)
+          << result.error().message;
+      EXPECT_NE(result.error().message.find("is lost"), std::string::npos)
+          << result.error().message;
       // The first error is returned again.
       EXPECT_FALSE((*group)->barrier());
     });
@@ -105,7 +112,8 @@ TEST(Group, a_killed_rank_ends_the_others_with_its_name) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-// Dies without a message after this time, at any point: SIGALRM kills a process that does not handle it.
+// Dies without a message after this time, at any point: SIGALRM kills a process that does not
+// handle it.
 [[noreturn]] void work_until_death(const TcpOptions& options, int microseconds) {
   auto group = join_over_tcp(options);
   if (!group) _exit(1);
@@ -135,12 +143,14 @@ TEST(Group, a_rank_that_dies_anywhere_ends_all_others_with_its_name_and_the_tens
           if (group) {
             std::vector<float> values(50'000, 1.0f);
             for (;;) {
-              auto result = (*group)->run(calls::allreduce(numbers(std::span(values)), {.name = "layer1"}));
+              auto result =
+                  (*group)->run(calls::allreduce(numbers(std::span(values)), {.name = "layer1"}));
               if (result) result = (*group)->barrier();
               if (result) continue;
               why = result.error().message;
               EXPECT_EQ(result.error().kind, Kind::unavailable) << why;
-              EXPECT_TRUE(why.starts_with("allreduce of layer1: ") || why.starts_with("barrier: ")) << why;
+              EXPECT_TRUE(why.starts_with("allreduce of layer1: ") || why.starts_with("barrier: "))
+                  << why;
               break;
             }
           } else {
@@ -167,7 +177,8 @@ TEST(Group, nothing_is_left_in_the_file_system_by_shared_memory) {
   over(Way::shared, 2, [&](Group& group) {
     const auto memory = group.allocate(1 << 20);
     ASSERT_TRUE(memory);
-    for (const std::string& name : files()) EXPECT_EQ(name.find("trainyard"), std::string::npos) << name;
+    for (const std::string& name : files())
+      EXPECT_EQ(name.find("trainyard"), std::string::npos) << name;
     group.free(*memory);
   });
 }
@@ -202,8 +213,8 @@ TEST(Group, a_silent_rank_is_given_up) {
 }
 
 // Runs an allreduce on every rank but one. It takes so long that some ranks send and some wait.
-void expect_all_to_name(int victim, const std::vector<Endpoint>& all, Way way, const std::string& plan,
-                        const std::function<void()>& when_ended) {
+void expect_all_to_name(int victim, const std::vector<Endpoint>& all, Way way,
+                        const std::string& plan, const std::function<void()>& when_ended) {
   std::latch ended(std::ptrdiff_t(all.size()) - 1);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < int(all.size()); ++rank) {
@@ -260,8 +271,10 @@ TEST(Group, all_name_the_process_that_is_stopped_in_the_midst) {
   const struct {
     Way way;
     const char* plan;
-  } rows[] = {
-      {Way::tcp, "halving_doubling"}, {Way::tcp, "direct"}, {Way::shared, "ring"}, {Way::shared, "tree"}};
+  } rows[] = {{Way::tcp, "halving_doubling"},
+              {Way::tcp, "direct"},
+              {Way::shared, "ring"},
+              {Way::shared, "tree"}};
   for (const auto& row : rows) {
     const auto all = endpoints(4);
     const pid_t child = fork();
@@ -362,7 +375,8 @@ class Impostor {
     inet_pton(AF_INET, first.host.c_str(), &address.sin_addr);
     for (int tries = 0; tries < 100000; ++tries) {
       socket_ = Socket(socket(AF_INET, SOCK_STREAM, 0));
-      if (connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return;
+      if (connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0)
+        return;
     }
     ADD_FAILURE() << "nobody listens";
   }
@@ -445,9 +459,11 @@ TEST(Garbage, a_wrong_proof_is_closed_and_does_no_harm) {
 
 TEST(Rendezvous, refuses_options_that_cannot_be_right) {
   EXPECT_EQ(join_over_tcp({}).error().kind, Kind::invalid);
-  EXPECT_EQ(join_over_tcp({.endpoints = {{"localhost", 1}}, .rank = 1}).error().kind, Kind::invalid);
+  EXPECT_EQ(join_over_tcp({.endpoints = {{"localhost", 1}}, .rank = 1}).error().kind,
+            Kind::invalid);
   EXPECT_EQ(
-      join_over_tcp({.endpoints = {{"localhost", 1}}, .rank = 0, .shared_value = std::string(1000, 'x')})
+      join_over_tcp(
+          {.endpoints = {{"localhost", 1}}, .rank = 0, .shared_value = std::string(1000, 'x')})
           .error()
           .kind,
       Kind::invalid);

@@ -1,4 +1,5 @@
-// Tests whole groups, with a thread for each rank: in memory, over TCP on loopback and through shared memory.
+// Tests whole groups, with a thread for each rank: in memory, over TCP on loopback and through
+// shared memory.
 #include "collectives/group.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,8 @@ namespace {
 
 using namespace testing;
 
-Bytes expected_sum(const Group& group, Type type, Reduction reduction, const std::vector<Bytes>& inputs) {
+Bytes expected_sum(const Group& group, Type type, Reduction reduction,
+                   const std::vector<Bytes>& inputs) {
   const size_t elements = inputs[0].size() / bytes_of(type);
   const Choice& choice = group.table().choose(plan::Operation::allreduce, inputs[0].size());
   if (inputs.size() == 1) return inputs[0];
@@ -29,8 +31,8 @@ Bytes expected_sum(const Group& group, Type type, Reduction reduction, const std
   });
 }
 
-// Runs allreduces of sizes from zero to more than any buffer between two ranks, in and out of place, several
-// times over the same connections.
+// Runs allreduces of sizes from zero to more than any buffer between two ranks, in and out of
+// place, several times over the same connections.
 void play_sums_up_to(Group& group, size_t elements_max) {
   for (const size_t elements : {0, 1, 7, 999, 20'001, 400'001}) {
     if (elements > elements_max) break;
@@ -40,14 +42,14 @@ void play_sums_up_to(Group& group, size_t elements_max) {
       const auto inputs = awkward_inputs(type, group.size(), elements);
       const Bytes expected = expected_sum(group, type, reduction, inputs);
       Bytes values = inputs[size_t(group.rank())];
-      expect_ok(
-          group.run(calls::allreduce(BufferView{values.data(), elements, type}, {.reduction = reduction})));
+      expect_ok(group.run(
+          calls::allreduce(BufferView{values.data(), elements, type}, {.reduction = reduction})));
       EXPECT_EQ(values == expected, true) << elements << " in place";
       const Bytes& input = inputs[size_t(group.rank())];
       Bytes output(input.size());
-      expect_ok(
-          group.run(calls::allreduce({input.data(), elements, type},
-                                     BufferView{output.data(), elements, type}, {.reduction = reduction})));
+      expect_ok(group.run(calls::allreduce({input.data(), elements, type},
+                                           BufferView{output.data(), elements, type},
+                                           {.reduction = reduction})));
       EXPECT_EQ(output == expected, true) << elements << " out of place";
     }
   }
@@ -63,8 +65,8 @@ void play_everything(Group& group) {
 
   std::vector<double> precise{1.0 + 0x1.0p-40, double(rank)};
   expect_ok(group.allreduce(precise));
-  EXPECT_EQ(precise,
-            (std::vector<double>{double(ranks) * (1.0 + 0x1.0p-40), double(ranks * (ranks - 1) / 2)}));
+  EXPECT_EQ(precise, (std::vector<double>{double(ranks) * (1.0 + 0x1.0p-40),
+                                          double(ranks * (ranks - 1) / 2)}));
   std::vector<float> extreme{float(rank), -float(rank)};
   expect_ok(group.allreduce(extreme, Reduction::maximum));
   EXPECT_EQ(extreme, (std::vector<float>{float(ranks - 1), 0}));
@@ -72,8 +74,8 @@ void play_everything(Group& group) {
 
   // Scales the input before the reduction, and averages.
   std::vector<float> scaled{float(rank + 1) * 4};
-  expect_ok(group.run(
-      calls::allreduce(numbers(std::span(scaled)), {.reduction = Reduction::average, .prescale = 0.5})));
+  expect_ok(group.run(calls::allreduce(numbers(std::span(scaled)),
+                                       {.reduction = Reduction::average, .prescale = 0.5})));
   EXPECT_EQ(scaled[0], float(ranks + 1));
 
   std::string text = rank == ranks - 1 ? "from the last rank" : "..................";
@@ -82,7 +84,8 @@ void play_everything(Group& group) {
 
   const auto texts = group.all_gather(std::string(size_t(rank), 'x'));
   ASSERT_TRUE(texts) << texts.error().message;
-  for (int peer = 0; peer < ranks; ++peer) EXPECT_EQ((*texts)[size_t(peer)], std::string(size_t(peer), 'x'));
+  for (int peer = 0; peer < ranks; ++peer)
+    EXPECT_EQ((*texts)[size_t(peer)], std::string(size_t(peer), 'x'));
 
   // Element i of rank r is 1000 r + i.
   std::vector<int32_t> whole(count * 3 + 1);
@@ -93,24 +96,24 @@ void play_everything(Group& group) {
   for (size_t peer = 0; peer < count; ++peer) counts.push_back(peer == 0 ? 4 : 3);
   for (int peer = 0; peer < rank; ++peer) begin += counts[size_t(peer)];
   std::vector<int32_t> own(counts[size_t(rank)]);
-  expect_ok(
-      group.run(calls::reduce_scatter(numbers(std::span<const int32_t>(whole)), numbers(std::span(own)))));
+  expect_ok(group.run(
+      calls::reduce_scatter(numbers(std::span<const int32_t>(whole)), numbers(std::span(own)))));
   for (size_t i = 0; i < own.size(); ++i) EXPECT_EQ(own[i], sum_at(begin + i));
 
   std::vector<int32_t> gathered(whole.size());
-  expect_ok(group.run(
-      calls::all_gather(numbers(std::span<const int32_t>(own)), numbers(std::span(gathered)), counts)));
+  expect_ok(group.run(calls::all_gather(numbers(std::span<const int32_t>(own)),
+                                        numbers(std::span(gathered)), counts)));
   for (size_t i = 0; i < gathered.size(); ++i) EXPECT_EQ(gathered[i], sum_at(i));
 
   const int root = ranks / 2;
   std::vector<int32_t> total(rank == root ? whole.size() : 0);
-  expect_ok(
-      group.run(calls::reduce(numbers(std::span<const int32_t>(whole)), numbers(std::span(total)), root)));
+  expect_ok(group.run(
+      calls::reduce(numbers(std::span<const int32_t>(whole)), numbers(std::span(total)), root)));
   for (size_t i = 0; i < total.size(); ++i) EXPECT_EQ(total[i], sum_at(i));
 
   std::vector<int32_t> collected(rank == root ? whole.size() : 0);
-  expect_ok(group.run(
-      calls::gather(numbers(std::span<const int32_t>(own)), numbers(std::span(collected)), root, counts)));
+  expect_ok(group.run(calls::gather(numbers(std::span<const int32_t>(own)),
+                                    numbers(std::span(collected)), root, counts)));
   EXPECT_TRUE(rank != root || collected == gathered);
   std::vector<int32_t> scattered(own.size());
   expect_ok(group.run(calls::scatter(numbers(std::span<const int32_t>(collected)),
@@ -119,13 +122,14 @@ void play_everything(Group& group) {
 
   std::vector<int32_t> mine, theirs(count);
   for (int peer = 0; peer < ranks; ++peer) mine.push_back(rank * 100 + peer);
-  expect_ok(
-      group.run(calls::all_to_all(numbers(std::span<const int32_t>(mine)), numbers(std::span(theirs)))));
+  expect_ok(group.run(
+      calls::all_to_all(numbers(std::span<const int32_t>(mine)), numbers(std::span(theirs)))));
   for (int peer = 0; peer < ranks; ++peer) EXPECT_EQ(theirs[size_t(peer)], peer * 100 + rank);
 
   if (ranks > 1 && rank < 2) {
     std::vector<float> message(300'000, float(rank));
-    if (rank == 0) expect_ok(group.send(1, numbers(std::span<const float>(message)), "activations"));
+    if (rank == 0)
+      expect_ok(group.send(1, numbers(std::span<const float>(message)), "activations"));
     if (rank == 1) expect_ok(group.receive(0, numbers(std::span(message)), "activations"));
     EXPECT_EQ(message, std::vector<float>(300'000, 0.0f));
   }
@@ -191,7 +195,8 @@ TEST(Group, registered_memory_sums_like_any_other) {
       const auto memory = group.allocate(elements * sizeof(float));
       ASSERT_TRUE(memory) << memory.error().message;
       for (int i = 0; i < 3; ++i) {
-        std::copy(inputs[size_t(group.rank())].begin(), inputs[size_t(group.rank())].end(), memory->begin());
+        std::copy(inputs[size_t(group.rank())].begin(), inputs[size_t(group.rank())].end(),
+                  memory->begin());
         expect_ok(group.run(calls::allreduce(BufferView{memory->data(), elements, Type::f32})));
         EXPECT_TRUE(std::equal(expected.begin(), expected.end(), memory->begin()));
       }
@@ -206,13 +211,15 @@ TEST(Group, operations_can_be_started_and_waited_for) {
     std::vector<std::vector<float>> buckets(20, std::vector<float>(5000, 1.0f));
     std::vector<Handle> handles;
     for (auto& bucket : buckets)
-      handles.push_back(group.start(calls::allreduce(numbers(std::span(bucket)), {.name = "bucket"})));
+      handles.push_back(
+          group.start(calls::allreduce(numbers(std::span(bucket)), {.name = "bucket"})));
     // A synchronous call while the queue is not empty runs in the order of the calls.
     std::vector<float> more(10, 2.0f);
     expect_ok(group.allreduce(more));
     EXPECT_EQ(more[0], 2.0f * float(group.size()));
     for (Handle& handle : handles) expect_ok(handle.wait());
-    for (const auto& bucket : buckets) EXPECT_EQ(bucket, std::vector<float>(5000, float(group.size())));
+    for (const auto& bucket : buckets)
+      EXPECT_EQ(bucket, std::vector<float>(5000, float(group.size())));
     EXPECT_GE(group.counters().operations, 21u);
   };
   in_memory(3, play);
@@ -258,7 +265,8 @@ TEST(Group, messages_between_two_are_started_and_recorded_like_calls) {
     if (rank == 0) {
       Handle handle = group.start_receive(1, numbers(std::span(values)), "activations");
       // Reads the stall report meanwhile.
-      while (group.under_way().find("receive from rank 1 of activations (40000 bytes)") == std::string::npos)
+      while (group.under_way().find("receive from rank 1 of activations (40000 bytes)") ==
+             std::string::npos)
         std::this_thread::yield();
       EXPECT_FALSE(handle.done());
       seen = true;
@@ -354,7 +362,8 @@ TEST(Group, parts_of_a_group_have_its_options) {
   for (int rank = 0; rank < 4; ++rank) {
     threads.emplace_back([&, rank] {
       auto mine = options(all, rank);
-      mine.group = {.deterministic = true, .plans = "allreduce=tree:0-64K,ring:64K-", .timeline = true};
+      mine.group = {
+          .deterministic = true, .plans = "allreduce=tree:0-64K,ring:64K-", .timeline = true};
       auto group = join_over_tcp(mine);
       ASSERT_TRUE(group) << group.error().message;
       play(**group);
@@ -381,8 +390,9 @@ TEST(Group, arguments_that_cannot_be_right_are_refused_before_anything_is_sent) 
     refused(calls::all_gather(in, out), "2 elements where 6");
     refused(calls::all_to_all(in, numbers(std::span(three))), "divide");
     bool truth[2] = {true, false};
-    refused(calls::allreduce(BufferView{truth, 2, Type::boolean}, {.reduction = Reduction::average}),
-            "average");
+    refused(
+        calls::allreduce(BufferView{truth, 2, Type::boolean}, {.reduction = Reduction::average}),
+        "average");
     expect_ok(group.barrier());  // the group still works
   });
 }

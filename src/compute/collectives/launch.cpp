@@ -28,9 +28,11 @@ bool is_on(const Variables& variables, std::string_view name) {
 
 Result<Endpoint> endpoint_from(std::string_view text) {
   const size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return invalid("'" + std::string(text) + "' is not HOST:PORT");
+  if (colon == std::string_view::npos)
+    return invalid("'" + std::string(text) + "' is not HOST:PORT");
   std::string_view host = text.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);  // [::1]:7829
+  // [::1]:7829
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const int64_t port = TRY(parse_int(text.substr(colon + 1)));
   if (port <= 0 || port > 65535)
     return invalid("'" + std::string(text) + "' has no port between 1 and 65535");
@@ -43,20 +45,23 @@ struct Launcher {
   bool needs_both = false;
 };
 constexpr Launcher launchers[] = {
-    {"TRAINYARD_RANK", "TRAINYARD_RANK", "TRAINYARD_RANKS", "TRAINYARD_LOCAL_RANK", "TRAINYARD_LOCAL_RANKS"},
+    {"TRAINYARD_RANK", "TRAINYARD_RANK", "TRAINYARD_RANKS", "TRAINYARD_LOCAL_RANK",
+     "TRAINYARD_LOCAL_RANKS"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", true},
 };
 // Variables that differ between the runs on one machine, the best first.
-constexpr const char* run_names[] = {"TRAINYARD_SECRET", "TRAINING_JOB_ARN", "TORCHELASTIC_RUN_ID",
-                                     "PMIX_NAMESPACE",   "PMI_JOBID",        "OMPI_MCA_ess_base_jobid"};
+constexpr const char* run_names[] = {"TRAINYARD_SECRET",    "TRAINING_JOB_ARN",
+                                     "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
+                                     "PMI_JOBID",           "OMPI_MCA_ess_base_jobid"};
 
 // Derives a port of this machine from the name of a run.
 uint16_t port_for(std::string_view run) { return uint16_t(20000 + fnv1a(run) % 20000); }
 
-Result<void> read_local(const Variables& variables, const char* rank, const char* ranks, Launch& launch) {
+Result<void> read_local(const Variables& variables, const char* rank, const char* ranks,
+                        Launch& launch) {
   if (variables(rank)) launch.local_rank = TRY(number(variables, rank));
   if (variables(ranks)) launch.local_ranks = TRY(number(variables, ranks));
   return ok();
@@ -69,8 +74,10 @@ Result<void> read_security(const Variables& variables, Launch& launch) {
   launch.secret = launch.secret.substr(0, TcpOptions::shared_value_bytes_max);
   launch.encrypt = is_on(variables, "TRAINYARD_ENCRYPT");
   if (launch.encrypt && variables("TRAINYARD_SECRET").value_or("").empty())
-    return invalid("TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: the other identifiers of a run are not secret");
-  if (variables("TRAINYARD_SOCKETS")) launch.sockets_per_peer = TRY(number(variables, "TRAINYARD_SOCKETS"));
+    return invalid(
+        "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: the other identifiers of a run are not secret");
+  if (variables("TRAINYARD_SOCKETS"))
+    launch.sockets_per_peer = TRY(number(variables, "TRAINYARD_SOCKETS"));
   return ok();
 }
 
@@ -88,7 +95,8 @@ Result<void> read_horovodrun(const Variables& variables, Launch& launch) {
   return ok();
 }
 
-Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& hosts, Launch& launch) {
+Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& hosts,
+                        Launch& launch) {
   for (const Launcher& each : launchers) {
     if (!variables(each.rank) || (each.needs_both && !variables(each.ranks))) continue;
     launch.told_by = each.name;
@@ -108,26 +116,27 @@ Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& 
   return ok();
 }
 
-Result<void> read_meeting(const Variables& variables, const std::optional<Hosts>& hosts, Ports ports,
-                          Launch& launch) {
+Result<void> read_meeting(const Variables& variables, const std::optional<Hosts>& hosts,
+                          Ports ports, Launch& launch) {
   if (const auto meeting = variables("TRAINYARD_MEETING"); meeting && !meeting->empty()) {
     TRY(set_meeting(launch, *meeting).in("TRAINYARD_MEETING"));
   } else if (const auto master = variables("MASTER_ADDR")) {
     const bool has_port = variables("MASTER_PORT").has_value();
-    const int port = has_port ? TRY(number(variables, "MASTER_PORT")) + ports.after_master_port : ports.hosts;
+    const int port =
+        has_port ? TRY(number(variables, "MASTER_PORT")) + ports.after_master_port : ports.hosts;
     if (port > 65535)
-      return invalid("MASTER_PORT must leave ports after it, which are used too: " + std::to_string(port) +
-                     " is above 65535");
+      return invalid("MASTER_PORT must leave ports after it, which are used too: " +
+                     std::to_string(port) + " is above 65535");
     launch.meeting = Endpoint{*master, uint16_t(port)};
   } else if (hosts) {
     launch.meeting = Endpoint{hosts->names[0], ports.hosts};
   } else if (launch.local_ranks == launch.ranks) {
     launch.meeting = Endpoint{"127.0.0.1", port_for(launch.secret)};
   } else {
-    return invalid(
-        launch.told_by + " started " + std::to_string(launch.ranks) +
-        " ranks, but the address of their rendezvous is unknown: set TRAINYARD_MEETING to HOST:PORT of "
-        "rank 0, or to a folder of this run that all ranks see");
+    return invalid(launch.told_by + " started " + std::to_string(launch.ranks) +
+                   " ranks, but the address of their rendezvous is unknown: set TRAINYARD_MEETING "
+                   "to HOST:PORT of "
+                   "rank 0, or to a folder of this run that all ranks see");
   }
   return ok();
 }
@@ -143,7 +152,8 @@ Result<void> set_meeting(Launch& launch, std::string_view place) {
   return ok();
 }
 
-Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts, Ports ports) {
+Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts,
+                           Ports ports) {
   Launch launch;
   TRY(read_security(variables, launch));
   if (variables("HOROVOD_GLOO_RENDEZVOUS_ADDR")) {
@@ -163,7 +173,8 @@ Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts
 Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
   if (launch.service && launch.ranks != 1)
     return invalid(
-        "horovodrun gives places to programs of horovod only: set TRAINYARD_RANK, TRAINYARD_RANKS and "
+        "horovodrun gives places to programs of horovod only: set TRAINYARD_RANK, TRAINYARD_RANKS "
+        "and "
         "TRAINYARD_MEETING, and unset HOROVOD_GLOO_RENDEZVOUS_ADDR");
   options.rank = launch.rank;
   if (options.shared_value.empty()) options.shared_value = launch.secret;
@@ -173,9 +184,10 @@ Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options) {
     options.endpoints = {Endpoint{"127.0.0.1", 0}};
     return join_over_tcp(std::move(options));
   }
-  Met met = launch.meeting
-                ? TRY(meet_at(*launch.meeting, launch.ranks, options).in("rendezvous with the other ranks"))
-                : TRY(meet_in(launch.folder, launch.ranks, options).in("rendezvous with the other ranks"));
+  Met met = launch.meeting ? TRY(meet_at(*launch.meeting, launch.ranks, options)
+                                     .in("rendezvous with the other ranks"))
+                           : TRY(meet_in(launch.folder, launch.ranks, options)
+                                     .in("rendezvous with the other ranks"));
   options.endpoints = std::move(met.endpoints);
   return join_met(std::move(options), std::move(met.listener));
 }

@@ -1,26 +1,34 @@
-// Determines how the ranks of a program find each other, from the environment of their launcher: horovodrun, torchrun, an MPI
-// launcher, SageMaker's resourceconfig.json, or our own variables. The only reader of these variables: C++, the C interface
-// and Python's horovod use it.
+// Determines how the ranks of a program find each other, from the environment of their launcher:
+// horovodrun, torchrun, an MPI launcher, SageMaker's resourceconfig.json, or our own variables. The
+// only reader of these variables: C++, the C interface and Python's horovod use it.
 //
-//   TRAINYARD_RANK, TRAINYARD_RANKS     rank and number of ranks; override all others but those of horovodrun.
-//                                       TRAINYARD_LOCAL_RANK, TRAINYARD_LOCAL_RANKS: of those on this machine
-//   TRAINYARD_MEETING                   HOST:PORT at which rank 0 listens, or a folder that all ranks see
-//   TRAINYARD_SECRET                    the secret of the group; default: the name of the job or run
-//   TRAINYARD_ENCRYPT                   1: TLS between hosts; needs TRAINYARD_SECRET, since names are not secret. Off when it
-//                                       is 0, false, no, off or empty, in any case; else on
+//   TRAINYARD_RANK, TRAINYARD_RANKS     rank and number of ranks; override all others but those of
+//                                       horovodrun. TRAINYARD_LOCAL_RANK, TRAINYARD_LOCAL_RANKS: of
+//                                       those on this machine
+//   TRAINYARD_MEETING                   HOST:PORT at which rank 0 listens, or a folder that all
+//                                       ranks see
+//   TRAINYARD_SECRET                    the secret of the group; default: the name of the job or
+//                                       run
+//   TRAINYARD_ENCRYPT                   1: TLS between hosts; needs TRAINYARD_SECRET, since names
+//                                       are not secret. Off when it is 0, false, no, off or empty,
+//                                       in any case; else on
 //   TRAINYARD_SOCKETS                   number of sockets for large messages between two ranks
 //
 // Launchers set:
-//   horovodrun  HOROVOD_GLOO_RENDEZVOUS_ADDR, HOROVOD_GLOO_RENDEZVOUS_PORT: the service that knows all ranks; HOROVOD_RANK,
-//               HOROVOD_SIZE, HOROVOD_LOCAL_RANK, HOROVOD_LOCAL_SIZE, or HOROVOD_ELASTIC=1: the service gives them
-//   Open MPI    OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK, OMPI_COMM_WORLD_LOCAL_SIZE
+//   horovodrun  HOROVOD_GLOO_RENDEZVOUS_ADDR, HOROVOD_GLOO_RENDEZVOUS_PORT: the service that knows
+//               all ranks; HOROVOD_RANK, HOROVOD_SIZE, HOROVOD_LOCAL_RANK, HOROVOD_LOCAL_SIZE, or
+//               HOROVOD_ELASTIC=1: the service gives them
+//   Open MPI    OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, OMPI_COMM_WORLD_LOCAL_RANK,
+//               OMPI_COMM_WORLD_LOCAL_SIZE
 //   MPICH       PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS
 //   torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT
 //   SageMaker   resourceconfig.json: one rank on each host, rendezvous at the first one
-// MASTER_PORT is torchrun's own; the rendezvous uses a port after it (Ports). MPI launchers do not name a host for the
-// rendezvous: MASTER_ADDR or the first host of resourceconfig.json does; without them all ranks must be on this machine.
+// MASTER_PORT is torchrun's own; the rendezvous uses a port after it (Ports). MPI launchers do not
+// name a host for the rendezvous: MASTER_ADDR or the first host of resourceconfig.json does;
+// without them all ranks must be on this machine.
 //
-// Threads: read_launch and read_hosts are pure functions; join as join_over_tcp. Errors: invalid, naming the variable.
+// Threads: read_launch and read_hosts are pure functions; join as join_over_tcp. Errors: invalid,
+// naming the variable.
 #pragma once
 
 #include <functional>
@@ -46,7 +54,8 @@ struct Launch {
   std::optional<int> local_ranks;
   // One of the two is set when there are several ranks.
   std::optional<Endpoint> meeting;  // rank 0 listens here, and sends the endpoints of all ranks
-  std::string folder;               // each rank writes its endpoint here; must be used by this run only
+  // each rank writes its endpoint here; must be used by this run only
+  std::string folder;
   // Set by horovodrun only, instead of the two: the service of membership/service.hpp.
   std::optional<Endpoint> service;
   bool elastic = false;  // the service also gives rank and ranks, which are -1 and 0 here
@@ -69,18 +78,20 @@ struct Ports {
   uint16_t after_master_port = 0;
 };
 inline constexpr Ports collectives_ports{7829, 1};
-inline constexpr Ports horovod_ports{7828, 3};  // two after MASTER_PORT is the job's, where that is 7777
+// two after MASTER_PORT is the job's, where that is 7777
+inline constexpr Ports horovod_ports{7828, 3};
 
 // Without `hosts` there is no resourceconfig.json.
 Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts = {},
                            Ports ports = collectives_ports);
 
-// Sets the place of the rendezvous: HOST:PORT at which rank 0 listens, or the absolute path of a folder. Errors: invalid.
+// Sets the place of the rendezvous: HOST:PORT at which rank 0 listens, or the absolute path of a
+// folder. Errors: invalid.
 Result<void> set_meeting(Launch& launch, std::string_view place);
 
-// Joins the other ranks. Sets endpoints and rank of `options`, and the secret when it is empty. A rank is reached at the
-// address from which it connected to the rendezvous, whatever the name of its host is. Errors: also invalid for a service,
-// which gives places to programs of horovod only.
+// Joins the other ranks. Sets endpoints and rank of `options`, and the secret when it is empty. A
+// rank is reached at the address from which it connected to the rendezvous, whatever the name of
+// its host is. Errors: also invalid for a service, which gives places to programs of horovod only.
 Result<std::unique_ptr<Group>> join(const Launch& launch, TcpOptions options = {});
 
 }  // namespace trainyard::collectives

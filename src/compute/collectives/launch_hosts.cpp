@@ -6,7 +6,8 @@
 
 namespace trainyard::collectives {
 
-// A file of its own: the wheels are compiled without a JSON library, and Python reads the file itself.
+// A file of its own: the wheels are compiled without a JSON library, and Python reads the file
+// itself.
 Result<Hosts> read_hosts(std::string_view resourceconfig_json) {
   const Json config = TRY(parse_json(resourceconfig_json).in("resourceconfig.json"));
   if (!config.is_object() || !config.contains("hosts") || !config["hosts"].is_array() ||
@@ -20,7 +21,8 @@ Result<Hosts> read_hosts(std::string_view resourceconfig_json) {
   }
   const auto place =
       std::find(hosts.names.begin(), hosts.names.end(), config["current_host"].get<std::string>());
-  if (place == hosts.names.end()) return invalid("resourceconfig.json: current_host is not in hosts");
+  if (place == hosts.names.end())
+    return invalid("resourceconfig.json: current_host is not in hosts");
   hosts.current = int(place - hosts.names.begin());
   return hosts;
 }

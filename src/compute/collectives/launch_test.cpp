@@ -86,7 +86,9 @@ TEST(ReadLaunch, what_launchers_say) {
        "127.0.0.1:*",
        "n"},
       {"Open MPI on hosts that SageMaker names",
-       {{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
+       {{"OMPI_COMM_WORLD_RANK", "5"},
+        {"OMPI_COMM_WORLD_SIZE", "8"},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
        two_hosts,
        5,
        8,
@@ -128,7 +130,8 @@ TEST(ReadLaunch, what_launchers_say) {
     EXPECT_EQ(launch->ranks, row.ranks) << row.about;
     EXPECT_EQ(launch->secret, row.secret) << row.about;
     std::string meeting = launch->folder;
-    if (launch->meeting) meeting = launch->meeting->host + ":" + std::to_string(launch->meeting->port);
+    if (launch->meeting)
+      meeting = launch->meeting->host + ":" + std::to_string(launch->meeting->port);
     if (std::string_view(row.meeting).ends_with('*'))
       meeting.replace(meeting.rfind(':'), std::string::npos, ":*");
     EXPECT_EQ(meeting, row.meeting) << row.about;
@@ -146,7 +149,8 @@ TEST(ReadLaunch, reads_what_horovod_needs) {
   EXPECT_EQ(launch->local_rank, 1);
   EXPECT_EQ(launch->local_ranks, 2);
   EXPECT_EQ(launch->meeting->port, 7828);
-  variables.insert({{"MASTER_ADDR", "one"}, {"MASTER_PORT", "7777"}, {"OMPI_MCA_ess_base_jobid", "run"}});
+  variables.insert(
+      {{"MASTER_ADDR", "one"}, {"MASTER_PORT", "7777"}, {"OMPI_MCA_ess_base_jobid", "run"}});
   launch = launch_of(variables, two_hosts, horovod_ports);
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_EQ(launch->meeting->port, 7780);
@@ -173,8 +177,8 @@ TEST(ReadLaunch, reads_what_horovod_needs) {
 }
 
 TEST(ReadLaunch, ranks_that_share_a_machine_need_no_address) {
-  const auto launch =
-      launch_of({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}}, "");
+  const auto launch = launch_of(
+      {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}}, "");
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_EQ(launch->meeting->host, "127.0.0.1");
 }
@@ -223,7 +227,8 @@ void expect_all_meet(int ranks, const std::function<Launch(int rank)>& launch_of
 
 std::string own_loopback() {
   const auto process = unsigned(getpid());
-  return "127." + std::to_string(1 + process / 250 % 250) + "." + std::to_string(1 + process % 250) + ".77";
+  return "127." + std::to_string(1 + process / 250 % 250) + "." +
+         std::to_string(1 + process % 250) + ".77";
 }
 
 TEST(Join, ranks_that_know_one_endpoint_meet_over_ipv4_and_ipv6) {
@@ -273,7 +278,8 @@ TEST(Join, a_rank_that_never_comes_to_the_meeting_is_named) {
   options.join_deadline = 100ms;
   const auto group = join(launch, options);
   ASSERT_FALSE(group);
-  EXPECT_NE(group.error().message.find("rank 1 did not join"), std::string::npos) << group.error().message;
+  EXPECT_NE(group.error().message.find("rank 1 did not join"), std::string::npos)
+      << group.error().message;
 }
 
 TEST(Join, one_rank_alone_needs_nobody) {

@@ -1,5 +1,5 @@
-// Tests links between ranks that share no memory: connections made on demand, several sockets, IPv4 and IPv6
-// addresses, hosts on different networks, encryption.
+// Tests links between ranks that share no memory: connections made on demand, several sockets, IPv4
+// and IPv6 addresses, hosts on different networks, encryption.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -21,7 +21,8 @@ namespace {
 using namespace testing;
 using Adjust = std::function<void(TcpOptions&)>;
 
-void over_links(std::vector<Endpoint> all, const Adjust& adjust, const std::function<void(Group&)>& play) {
+void over_links(std::vector<Endpoint> all, const Adjust& adjust,
+                const std::function<void(Group&)>& play) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < int(all.size()); ++rank) {
     threads.emplace_back([&, rank] {
@@ -42,12 +43,14 @@ void talk_to_everyone(Group& group, size_t elements) {
   std::vector<int64_t> mine(ranks * elements);
   std::vector<int64_t> theirs(ranks * elements);
   for (size_t peer = 0; peer < ranks; ++peer) {
-    for (size_t i = 0; i < elements; ++i) mine[peer * elements + i] = int64_t(rank * 1000 + peer * 10 + i);
+    for (size_t i = 0; i < elements; ++i)
+      mine[peer * elements + i] = int64_t(rank * 1000 + peer * 10 + i);
   }
   expect_ok(group.run(calls::all_to_all(numbers(std::span(mine)), numbers(std::span(theirs)))));
   for (size_t peer = 0; peer < ranks; ++peer) {
     for (size_t i = 0; i < elements; ++i)
-      ASSERT_EQ(theirs[peer * elements + i], int64_t(peer * 1000 + rank * 10 + i)) << peer << " " << i;
+      ASSERT_EQ(theirs[peer * elements + i], int64_t(peer * 1000 + rank * 10 + i))
+          << peer << " " << i;
   }
   std::vector<float> values(elements * 3 + 1, float(rank + 1));
   expect_ok(group.allreduce(values));
@@ -58,7 +61,8 @@ TEST(Links, neighbours_are_a_power_of_two_apart_and_see_each_other_alike) {
   for (int ranks = 1; ranks <= 65; ++ranks) {
     for (int a = 0; a < ranks; ++a) {
       EXPECT_EQ(are_neighbours(a, (a + 1) % ranks, ranks), ranks > 1);
-      for (int b = 0; b < ranks; ++b) EXPECT_EQ(are_neighbours(a, b, ranks), are_neighbours(b, a, ranks));
+      for (int b = 0; b < ranks; ++b)
+        EXPECT_EQ(are_neighbours(a, b, ranks), are_neighbours(b, a, ranks));
     }
   }
   int neighbours = 0;
@@ -75,8 +79,8 @@ TEST(Links, ranks_that_are_no_neighbours_connect_when_they_talk) {
       [](Group& group) {
         ASSERT_FALSE(are_neighbours(0, 3, 9));
         float value = 7;
-        // One pair in which the earlier rank sends, and one in which the later rank sends. Other ranks do
-        // something else.
+        // One pair in which the earlier rank sends, and one in which the later rank sends. Other
+        // ranks do something else.
         if (group.rank() == 0) expect_ok(group.send(3, numbers(std::span(&value, 1))));
         if (group.rank() == 3) expect_ok(group.receive(0, numbers(std::span(&value, 1))));
         if (group.rank() == 5) expect_ok(group.send(2, numbers(std::span(&value, 1))));
@@ -107,7 +111,8 @@ TEST(Links, a_rank_that_died_is_named_by_those_who_were_never_connected_to_it) {
       Result<void> result;
       for (int step = 0; step < 100 && result; ++step) result = (*group)->barrier();
       ASSERT_FALSE(result);
-      EXPECT_NE(result.error().message.find("rank 3 ("), std::string::npos) << result.error().message;
+      EXPECT_NE(result.error().message.find("rank 3 ("), std::string::npos)
+          << result.error().message;
     });
   }
   for (auto& thread : threads) thread.join();
@@ -153,8 +158,9 @@ TEST(Links, large_messages_travel_on_several_sockets) {
 }
 
 TEST(Links, every_plan_sums_on_several_sockets_as_on_one) {
-  for (const char* plans : {"allreduce=direct:0-", "allreduce=ring:0-", "allreduce=halving_doubling:0-",
-                            "allreduce=tree:0-", "allreduce=one_shot:0-"}) {
+  for (const char* plans :
+       {"allreduce=direct:0-", "allreduce=ring:0-", "allreduce=halving_doubling:0-",
+        "allreduce=tree:0-", "allreduce=one_shot:0-"}) {
     over_links(
         endpoints(4),
         [&](TcpOptions& options) {
@@ -163,9 +169,11 @@ TEST(Links, every_plan_sums_on_several_sockets_as_on_one) {
         },
         [](Group& group) {
           std::vector<float> values(300'007);
-          for (size_t i = 0; i < values.size(); ++i) values[i] = float(i % 1000) * float(group.rank() + 1);
+          for (size_t i = 0; i < values.size(); ++i)
+            values[i] = float(i % 1000) * float(group.rank() + 1);
           expect_ok(group.allreduce(values));
-          for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], float(i % 1000) * 10) << i;
+          for (size_t i = 0; i < values.size(); ++i)
+            ASSERT_EQ(values[i], float(i % 1000) * 10) << i;
         });
   }
 }
@@ -229,7 +237,8 @@ TEST(Links, of_several_addresses_the_first_that_answers_is_taken) {
 // Forwards the connections to rank 0 and records their bytes.
 class Relay {
  public:
-  explicit Relay(const Endpoint& behind) : behind_(behind), listener_(*listen_at({"127.0.0.1", 0}, 16)) {
+  explicit Relay(const Endpoint& behind)
+      : behind_(behind), listener_(*listen_at({"127.0.0.1", 0}, 16)) {
     thread_ = std::thread([this] { run(); });
   }
   ~Relay() {
@@ -347,7 +356,8 @@ TEST(Encryption, a_rank_that_gives_up_is_heard) {
         std::vector<float> values(1'000'000, 1.0f);
         if (result) result = group.allreduce(values);
         ASSERT_FALSE(result);
-        EXPECT_NE(result.error().message.find("rank 1"), std::string::npos) << result.error().message;
+        EXPECT_NE(result.error().message.find("rank 1"), std::string::npos)
+            << result.error().message;
       });
 }
 

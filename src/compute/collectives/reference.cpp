@@ -61,7 +61,8 @@ struct Evaluation {
   typename As::Narrow value(const plan::Expression& expression, int divisor) const {
     if (expression.parts.empty()) {
       typename As::Narrow leaf;
-      std::memcpy(&leaf, inputs[size_t(expression.rank)].data() + element * sizeof leaf, sizeof leaf);
+      std::memcpy(&leaf, inputs[size_t(expression.rank)].data() + element * sizeof leaf,
+                  sizeof leaf);
       return leaf;
     }
     typename As::Wide sum = As::widen(value(expression.parts[0], 0));
@@ -76,7 +77,8 @@ template <class As>
 void evaluate(Reduction reduction, const std::vector<Bytes>& inputs,
               const std::function<plan::Expression(size_t)>& expression, Bytes& output) {
   const int divisor = reduction == Reduction::average ? int(inputs.size()) : 0;
-  for (size_t element = 0; (element + 1) * sizeof(typename As::Narrow) <= output.size(); ++element) {
+  for (size_t element = 0; (element + 1) * sizeof(typename As::Narrow) <= output.size();
+       ++element) {
     const Evaluation<As> evaluation{reduction, inputs, element};
     const typename As::Narrow value = evaluation.value(expression(element), divisor);
     std::memcpy(output.data() + element * sizeof value, &value, sizeof value);
@@ -125,8 +127,8 @@ Bytes reduced(Type type, Reduction reduction, const std::vector<Bytes>& inputs,
       evaluate<Plain<uint8_t>>(reduction, inputs, expression, output);
       break;
     case Type::boolean: {
-      const bool any =
-          reduction == Reduction::sum || reduction == Reduction::maximum || reduction == Reduction::bits_or;
+      const bool any = reduction == Reduction::sum || reduction == Reduction::maximum ||
+                       reduction == Reduction::bits_or;
       for (size_t element = 0; element < output.size(); ++element) {
         const bool odd = reduction == Reduction::bits_xor;
         bool value = !any && !odd;

@@ -12,7 +12,8 @@ using plan::Action;
 
 namespace {
 
-// Small enough that the operands are still in the first-level cache when the sum is written over them.
+// Small enough that the operands are still in the first-level cache when the sum is written over
+// them.
 constexpr size_t given_block_bytes = 8192;
 
 }  // namespace
@@ -44,8 +45,10 @@ Run::Run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffe
   workspace_.others.clear();
   workspace_.kept.clear();
   workspace_.given.clear();
-  // Each rank begins with another peer; if all began with the first, the last rank would finish much later.
-  for (int k = 1; k < plan_.ranks; ++k) workspace_.others.push_back(rank_of((plan_.rank + k) % plan_.ranks));
+  // Each rank begins with another peer; if all began with the first, the last rank would finish
+  // much later.
+  for (int k = 1; k < plan_.ranks; ++k)
+    workspace_.others.push_back(rank_of((plan_.rank + k) % plan_.ranks));
   begin_round();
 }
 
@@ -54,8 +57,8 @@ void Run::begin_round() {
   position_ = 0;
   if (round_ == rounds_) return;
   plan::add_round(plan_, round_, workspace_.steps);
-  // Values received in a round are reduced in the same round, so scratch memory is free at the beginning of a
-  // round.
+  // Values received in a round are reduced in the same round, so scratch memory is free at the
+  // beginning of a round.
   size_t kept = 0;
   for (const plan::Step& step : workspace_.steps)
     kept += step.action == Action::receive || step.guarded ? step.range.size() : 0;
@@ -104,7 +107,8 @@ bool Run::carry_out(const plan::Step& step) {
       workspace_.kept.push_back(rank_of(step.peer));
       return true;
     case Action::take:
-      transport_.take(rank_of(step.peer), tag_of(tag_, plan_, step), {output_of(step.range), bytes});
+      transport_.take(rank_of(step.peer), tag_of(tag_, plan_, step),
+                      {output_of(step.range), bytes});
       return true;
     case Action::reduce:
       return reduce_values(step);
@@ -124,7 +128,8 @@ void Run::send(const plan::Step& step) {
     return transport_.send(std::span(&peer, 1), tag, {from, bytes});
   }
   const std::vector<int>& given = workspace_.given;
-  if (given.empty() || !(given_ == step.range)) return transport_.send(workspace_.others, tag, {from, bytes});
+  if (given.empty() || !(given_ == step.range))
+    return transport_.send(workspace_.others, tag, {from, bytes});
   for (const int peer : workspace_.others) {
     if (std::find(given.begin(), given.end(), peer) != given.end()) {
       transport_.announce(peer, tag, {from, bytes});
@@ -147,8 +152,8 @@ void Run::combine(std::byte* out, const plan::Step& step) {
     workspace_.places.push_back(place);
   }
   if (workspace_.given.empty())
-    return collectives::reduce_values(buffers_.type, buffers_.reduction, out, operands, step.range.size(),
-                                      divisor);
+    return collectives::reduce_values(buffers_.type, buffers_.reduction, out, operands,
+                                      step.range.size(), divisor);
   given_ = step.range;
   const size_t block = given_block_bytes / element_bytes_;
   for (size_t begin = 0; begin < step.range.size(); begin += block) {

@@ -1,6 +1,7 @@
 // Executes a plan: the only loop that turns steps into I/O.
 //
-// Threads: confined to one thread at a time. Lifetime: buffers, workspace and transport outlive the run.
+// Threads: confined to one thread at a time. Lifetime: buffers, workspace and transport outlive the
+// run.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,8 @@ class Workspace {
   std::vector<int> others;  // the other ranks, in the order of sends
   std::vector<int> kept;    // peers whose messages wait for a reduction, the oldest first
   std::vector<const std::byte*> operands;
-  std::vector<int> given;          // peers to whose memory the last reduction has written its result
+  // peers to whose memory the last reduction has written its result
+  std::vector<int> given;
   std::vector<std::byte*> places;  // the addresses in that memory
 
  private:
@@ -52,7 +54,8 @@ class Run {
   Run(const plan::Plan& plan, std::span<const int> team, Tag tag, const Buffers& buffers,
       Workspace& workspace, Transport& transport);
 
-  // Makes progress without blocking. Returns true when the plan is done and the buffers are no longer used.
+  // Makes progress without blocking. Returns true when the plan is done and the buffers are no
+  // longer used.
   Result<bool> advance();
   // Runs to the end.
   Result<void> finish();
@@ -82,10 +85,12 @@ class Run {
   Transport& transport_;
   const size_t rounds_;
   size_t round_ = 0;
-  size_t position_ = 0;         // the next step of this round
-  std::byte* room_ = nullptr;   // scratch memory for the next receive of this round
-  plan::Range given_;           // the range that the last reduction also wrote to the memory of peers
-  std::byte* aside_ = nullptr;  // the result of a guarded reduction, until the output may be written
+  size_t position_ = 0;        // the next step of this round
+  std::byte* room_ = nullptr;  // scratch memory for the next receive of this round
+  // the range that the last reduction also wrote to the memory of peers
+  plan::Range given_;
+  // the result of a guarded reduction, until the output may be written
+  std::byte* aside_ = nullptr;
 };
 
 }  // namespace trainyard::collectives

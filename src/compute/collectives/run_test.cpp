@@ -19,7 +19,8 @@ using plan::Range;
 using plan::Steps;
 using namespace testing;
 
-// Rank 0 of two sends what its plan requires, but its first two messages of equal length are exchanged.
+// Rank 0 of two sends what its plan requires, but its first two messages of equal length are
+// exchanged.
 TEST(Messages, that_change_places_fail_loudly_though_they_are_equally_long) {
   size_t changed = 0;
   for (const Case& one : all_cases()) {
@@ -30,7 +31,8 @@ TEST(Messages, that_change_places_fail_loudly_though_they_are_equally_long) {
       plan.root = one.operation == Operation::reduce || one.operation == Operation::gather ? 1 : 0;
       Steps sends;
       for (size_t round = 0; round < rounds(plan); ++round) add_round(plan, round, sends);
-      std::erase_if(sends, [](const plan::Step& step) { return step.action != plan::Action::send; });
+      std::erase_if(sends,
+                    [](const plan::Step& step) { return step.action != plan::Action::send; });
       size_t later = 1;
       while (later < sends.size() && sends[later].range.size() != sends[0].range.size()) ++later;
       if (later >= sends.size()) continue;
@@ -40,20 +42,21 @@ TEST(Messages, that_change_places_fail_loudly_though_they_are_equally_long) {
       std::vector<std::byte> theirs(elements * 4), ours(elements * 4);
       constexpr int receiver = 1;
       for (const plan::Step& step : sends) {
-        transports[0]->send(
-            std::span(&receiver, 1), tag_of({5, 7}, plan, step),
-            std::span<const std::byte>(theirs).subspan(step.range.begin * 4, step.range.size() * 4));
+        transports[0]->send(std::span(&receiver, 1), tag_of({5, 7}, plan, step),
+                            std::span<const std::byte>(theirs).subspan(step.range.begin * 4,
+                                                                       step.range.size() * 4));
       }
       plan.rank = receiver;
       Workspace workspace;
       collectives::Run run(plan, {}, {5, 7},
-                           Buffers{ours.data(), 0, ours.data(), 0, Type::f32, Reduction::sum, 0}, workspace,
-                           *transports[1]);
+                           Buffers{ours.data(), 0, ours.data(), 0, Type::f32, Reduction::sum, 0},
+                           workspace, *transports[1]);
       const auto advanced = run.advance();
       EXPECT_EQ(bool(advanced), in_order) << name_of(one, 2, elements);
       if (in_order || advanced) continue;
       EXPECT_EQ(advanced.error().kind, Kind::conflict) << advanced.error().message;
-      EXPECT_NE(advanced.error().message.find("rank 0"), std::string::npos) << advanced.error().message;
+      EXPECT_NE(advanced.error().message.find("rank 0"), std::string::npos)
+          << advanced.error().message;
       ++changed;
     }
   }
@@ -70,7 +73,8 @@ class Listening final : public Around {
   std::vector<int> told;
 };
 
-// Otherwise all ranks would send to the first rank at once, and the last rank would receive everything last.
+// Otherwise all ranks would send to the first rank at once, and the last rank would receive
+// everything last.
 TEST(Messages, to_everyone_begin_with_the_next_rank) {
   constexpr int ranks = 5;
   auto transports = connect_in_memory(ranks);
@@ -89,8 +93,8 @@ TEST(Messages, to_everyone_begin_with_the_next_rank) {
     listening.push_back(std::make_unique<Listening>(std::move(transports[size_t(rank)])));
     Workspace workspace;
     collectives::Run run(plan, {}, {5, 7},
-                         Buffers{values.data(), 0, values.data(), 0, Type::f32, Reduction::sum, 0}, workspace,
-                         *listening.back());
+                         Buffers{values.data(), 0, values.data(), 0, Type::f32, Reduction::sum, 0},
+                         workspace, *listening.back());
     ASSERT_TRUE(run.advance());
     std::vector<int> expected;
     for (int k = 1; k < ranks; ++k) expected.push_back((rank + k) % ranks);

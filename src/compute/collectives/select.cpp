@@ -15,13 +15,16 @@ using plan::Algorithm;
 using plan::Operation;
 
 constexpr size_t no_end = std::numeric_limits<size_t>::max();
-constexpr Operation operations[] = {Operation::allreduce, Operation::reduce_scatter, Operation::all_gather,
-                                    Operation::broadcast, Operation::reduce,         Operation::gather,
-                                    Operation::scatter,   Operation::all_to_all,     Operation::barrier};
+constexpr Operation operations[] = {
+    Operation::allreduce, Operation::reduce_scatter, Operation::all_gather,
+    Operation::broadcast, Operation::reduce,         Operation::gather,
+    Operation::scatter,   Operation::all_to_all,     Operation::barrier};
 
-// The second-level cache of a core holds two chunks of this size for each rank that has a piece of the chunk.
+// The second-level cache of a core holds two chunks of this size for each rank that has a piece of
+// the chunk.
 constexpr size_t local_chunk_bytes = size_t{128} << 10;
-// The outbox of the sender holds two chunks of an allreduce and the results of a third at the same time.
+// The outbox of the sender holds two chunks of an allreduce and the results of a third at the same
+// time.
 constexpr size_t direct_chunk_bytes_max = size_t{1} << 20;
 // Large enough to amortise system calls, small enough that adding overlaps with sending.
 constexpr size_t network_chunk_bytes = size_t{256} << 10;
@@ -66,19 +69,22 @@ double seconds_on(Operation operation, Algorithm algorithm, double bytes, int ra
   shape.ranks = ranks;
   shape.elements = size_t(ranks) * 1024;  // divides evenly; scaled below
   std::vector<plan::Range> blocks;
-  for (int rank = 0; rank < ranks; ++rank) blocks.push_back(plan::piece(shape.elements, rank, ranks));
+  for (int rank = 0; rank < ranks; ++rank)
+    blocks.push_back(plan::piece(shape.elements, rank, ranks));
   if (operation != Operation::allreduce) shape.blocks = blocks;
   const plan::Cost cost = plan::cost(shape);
   const double scale = bytes / double(shape.elements);
   double sent = double(cost.elements_sent) * scale;
   double messages = double(cost.latencies);
-  // A rank that sends to many peers pays for each message, although the messages travel concurrently.
-  if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct) messages += 0.2 * double(ranks - 2);
+  // A rank that sends to many peers pays for each message, although the messages travel
+  // concurrently.
+  if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct)
+    messages += 0.2 * double(ranks - 2);
   if (shared && operation == Operation::allreduce) {
     // Data for all ranks is written once; results of other ranks are copied out.
     if (algorithm == Algorithm::one_shot || algorithm == Algorithm::direct) sent = bytes;
-    // Reading cache lines of another core costs as much as writing them. In one_shot every rank reads
-    // everything.
+    // Reading cache lines of another core costs as much as writing them. In one_shot every rank
+    // reads everything.
     const double others = double(ranks - 1);
     sent += bytes * (algorithm == Algorithm::one_shot ? others * 1.25 : 2 * others / double(ranks));
   }
@@ -111,7 +117,8 @@ Result<size_t> parse_size(std::string_view text) {
   std::string_view unit(read.ptr, size_t(text.data() + text.size() - read.ptr));
   const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit.empty() ? 0 : -1;
   if (read.ec != std::errc{} || shift < 0 || number > no_end >> 31) {
-    return invalid("invalid size '" + std::string(text) + "': write bytes, or a number with K, M or G");
+    return invalid("invalid size '" + std::string(text) +
+                   "': write bytes, or a number with K, M or G");
   }
   return number << shift;
 }
@@ -132,7 +139,8 @@ bool serves(Operation operation, Algorithm algorithm, bool many_hosts) {
 }
 
 // Returns the best allreduce between hosts within a hierarchical one, and its time.
-std::pair<double, Algorithm> between_hosts(double bytes, const Placement& place, const Costs& costs) {
+std::pair<double, Algorithm> between_hosts(double bytes, const Placement& place,
+                                           const Costs& costs) {
   std::pair<double, Algorithm> best{std::numeric_limits<double>::infinity(), Algorithm::ring};
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::halving_doubling}) {
     const double seconds = seconds_on(Operation::allreduce, algorithm, bytes, place.hosts, false,
@@ -144,20 +152,20 @@ std::pair<double, Algorithm> between_hosts(double bytes, const Placement& place,
 
 }  // namespace
 
-double modelled_seconds(Operation operation, Algorithm algorithm, size_t bytes, std::span<const int> hosts,
-                        const Costs& costs) {
+double modelled_seconds(Operation operation, Algorithm algorithm, size_t bytes,
+                        std::span<const int> hosts, const Costs& costs) {
   const Placement place(hosts);
   const auto size = double(bytes);
   const double reduce_seconds = costs.reduce_seconds_per_byte;
   if (algorithm != Algorithm::hierarchical) {
     const bool shared = place.hosts == 1;
-    return seconds_on(operation, algorithm, size, place.ranks, shared, shared ? costs.local : costs.between,
-                      reduce_seconds) *
+    return seconds_on(operation, algorithm, size, place.ranks, shared,
+                      shared ? costs.local : costs.between, reduce_seconds) *
            // The ranks of a host share its network link.
            (shared || algorithm == Algorithm::ring ? 1.0 : double(place.local));
   }
-  return seconds_on(Operation::reduce_scatter, Algorithm::direct, size, place.local, true, costs.local,
-                    reduce_seconds) +
+  return seconds_on(Operation::reduce_scatter, Algorithm::direct, size, place.local, true,
+                    costs.local, reduce_seconds) +
          between_hosts(size, place, costs).first +
          seconds_on(Operation::all_gather, Algorithm::direct, size, place.local, true, costs.local,
                     reduce_seconds);
@@ -194,12 +202,13 @@ Table Table::made_from(const Costs& costs, std::span<const int> hosts) {
       }
       row.reason = "at " + size_text(bytes) + ": " + in_words(times[0].first);
       if (times.size() > 1)
-        row.reason += "; " + std::string(to_string(times[1].second)) + " " + in_words(times[1].first);
+        row.reason +=
+            "; " + std::string(to_string(times[1].second)) + " " + in_words(times[1].first);
       if (row.algorithm == Algorithm::hierarchical)
         row.reason += "; between the hosts " + std::string(to_string(row.between));
       auto& rows = table.rows_;
-      if (!rows.empty() && rows.back().operation == operation && rows.back().algorithm == row.algorithm &&
-          rows.back().between == row.between) {
+      if (!rows.empty() && rows.back().operation == operation &&
+          rows.back().algorithm == row.algorithm && rows.back().between == row.between) {
         rows.back().bytes_end = row.bytes_end;
       } else {
         rows.push_back(std::move(row));
@@ -223,7 +232,8 @@ Result<void> Table::override_with(std::string_view text, Asked asked) {
     if (equals == std::string_view::npos)
       return invalid("'" + std::string(line) + "': write OPERATION=PLAN:FROM-TO,PLAN:FROM-");
     const auto operation = plan::operation_named(line.substr(0, equals));
-    if (!operation) return invalid("unknown operation '" + std::string(line.substr(0, equals)) + "'");
+    if (!operation)
+      return invalid("unknown operation '" + std::string(line.substr(0, equals)) + "'");
     for (const std::string_view part : split(line.substr(equals + 1), ',')) {
       const size_t colon = part.find(':');
       const size_t dash = part.find('-', colon == std::string_view::npos ? 0 : colon);
@@ -231,9 +241,11 @@ Result<void> Table::override_with(std::string_view text, Asked asked) {
         return invalid("'" + std::string(part) + "': write PLAN:FROM-TO");
       const std::string_view name = part.substr(0, std::min(colon, part.find('/')));
       const auto algorithm = plan::algorithm_named(name);
-      if (asked == Asked::of_the_whole && algorithm == Algorithm::hierarchical && !has_many_hosts_) continue;
+      if (asked == Asked::of_the_whole && algorithm == Algorithm::hierarchical && !has_many_hosts_)
+        continue;
       if (!algorithm || !serves(*operation, *algorithm, has_many_hosts_)) {
-        return invalid("unknown plan '" + std::string(name) + "' for " + std::string(to_string(*operation)) +
+        return invalid("unknown plan '" + std::string(name) + "' for " +
+                       std::string(to_string(*operation)) +
                        (algorithm == Algorithm::hierarchical ? " on one host" : ""));
       }
       const size_t begin = TRY(parse_size(part.substr(colon + 1, dash - colon - 1)));
@@ -241,7 +253,8 @@ Result<void> Table::override_with(std::string_view text, Asked asked) {
       Choice row;
       row.operation = *operation;
       row.bytes_end = end.empty() ? no_end : TRY(parse_size(end));
-      if (row.bytes_end <= begin) return invalid("'" + std::string(part) + "' ends before it begins");
+      if (row.bytes_end <= begin)
+        return invalid("'" + std::string(part) + "' ends before it begins");
       row.algorithm = *algorithm;
       Placement place{std::span<const int>()};
       place.ranks = ranks_;
@@ -291,9 +304,9 @@ std::string Table::text() const {
   const Choice* before = nullptr;
   for (const Choice& row : rows_) {
     const bool first = before == nullptr || before->operation != row.operation;
-    text += std::string(to_string(row.operation)) + "=" + std::string(to_string(row.algorithm)) + ":" +
-            (first ? "0" : size_text(before->bytes_end)) + "-" + size_text(row.bytes_end) + "  # " +
-            row.reason + "\n";
+    text += std::string(to_string(row.operation)) + "=" + std::string(to_string(row.algorithm)) +
+            ":" + (first ? "0" : size_text(before->bytes_end)) + "-" + size_text(row.bytes_end) +
+            "  # " + row.reason + "\n";
     before = &row;
   }
   return text;

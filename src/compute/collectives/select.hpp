@@ -1,9 +1,11 @@
 // Chooses the plan of an operation: one table, with the reason for each row.
 //
-// The rows come from a cost model of the plans on the links of the group (measured when the ranks joined, or the defaults
-// below), or from the user. All ranks hold the same table, since it determines the order of additions.
+// The rows come from a cost model of the plans on the links of the group (measured when the ranks
+// joined, or the defaults below), or from the user. All ranks hold the same table, since it
+// determines the order of additions.
 //
-// Threads: plain values and pure functions. Errors: invalid, naming the wrong part of the user's rows.
+// Threads: plain values and pure functions. Errors: invalid, naming the wrong part of the user's
+// rows.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +42,8 @@ struct Choice {
   std::string reason;
 };
 
-// The group for which the user has written the rows: this group, or the group from which it was split.
+// The group for which the user has written the rows: this group, or the group from which it was
+// split.
 enum class Asked : uint8_t { of_this_group, of_the_whole };
 
 class Table {
@@ -53,9 +56,9 @@ class Table {
 
   // Replaces rows of the table by rows of the user, for the sizes that they name:
   //   "allreduce=one_shot:0-64K,ring:64K-;broadcast=tree:0-"
-  // Sizes are bytes, with K, M or G for powers of 1024; the end is not part of the row. A plan may have a chunk
-  // size: "allreduce=direct/1M:4M-". Rows for the whole group are ignored when this part of it is on one host
-  // and has no such plan.
+  // Sizes are bytes, with K, M or G for powers of 1024; the end is not part of the row. A plan may
+  // have a chunk size: "allreduce=direct/1M:4M-". Rows for the whole group are ignored when this
+  // part of it is on one host and has no such plan.
   Result<void> override_with(std::string_view text, Asked asked = Asked::of_this_group);
 
   // Returns one line per row, for logs: operation, sizes, plan, reason.

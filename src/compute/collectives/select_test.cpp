@@ -13,7 +13,8 @@ const std::vector<int> two_hosts{0, 0, 1, 1};
 const std::vector<int> four_hosts{0, 1, 2, 3};
 
 TEST(Table, has_a_plan_that_exists_for_every_operation_and_size) {
-  for (const auto& hosts : {std::vector<int>{0}, std::vector<int>{0, 0}, one_host, two_hosts, four_hosts}) {
+  for (const auto& hosts :
+       {std::vector<int>{0}, std::vector<int>{0, 0}, one_host, two_hosts, four_hosts}) {
     const Table table = Table::made_from({}, hosts);
     for (int i = 0; i <= int(Operation::barrier); ++i) {
       for (size_t bytes = 0; bytes < size_t{1} << 40; bytes = bytes * 3 + 1) {
@@ -50,20 +51,24 @@ TEST(Table, goes_between_many_hosts_in_few_latencies) {
   const Choice& small = table.choose(Operation::allreduce, 1 << 20);
   EXPECT_EQ(small.algorithm, Algorithm::hierarchical);
   EXPECT_EQ(small.between, Algorithm::halving_doubling);
-  EXPECT_NE(small.reason.find("between the hosts halving_doubling"), std::string::npos) << small.reason;
+  EXPECT_NE(small.reason.find("between the hosts halving_doubling"), std::string::npos)
+      << small.reason;
 }
 
 TEST(Override, replaces_the_sizes_that_it_names) {
   Table table = Table::made_from({}, four_hosts);
   const auto before = table.choose(Operation::allreduce, 1 << 30).algorithm;
-  ASSERT_TRUE(table.override_with("allreduce=tree:0-64K,halving_doubling:64K-1M;broadcast=one_shot:0-"));
+  ASSERT_TRUE(
+      table.override_with("allreduce=tree:0-64K,halving_doubling:64K-1M;broadcast=one_shot:0-"));
   EXPECT_EQ(table.choose(Operation::allreduce, 0).algorithm, Algorithm::tree);
   EXPECT_EQ(table.choose(Operation::allreduce, (64 << 10) - 1).algorithm, Algorithm::tree);
   EXPECT_EQ(table.choose(Operation::allreduce, 64 << 10).algorithm, Algorithm::halving_doubling);
-  EXPECT_EQ(table.choose(Operation::allreduce, (1 << 20) - 1).algorithm, Algorithm::halving_doubling);
+  EXPECT_EQ(table.choose(Operation::allreduce, (1 << 20) - 1).algorithm,
+            Algorithm::halving_doubling);
   EXPECT_EQ(table.choose(Operation::allreduce, 1 << 30).algorithm, before);
   EXPECT_EQ(table.choose(Operation::broadcast, 1 << 30).algorithm, Algorithm::one_shot);
-  EXPECT_NE(table.text().find("allreduce=tree:0-64K  # requested"), std::string::npos) << table.text();
+  EXPECT_NE(table.text().find("allreduce=tree:0-64K  # requested"), std::string::npos)
+      << table.text();
   ASSERT_TRUE(table.override_with("allreduce=direct/1M:8M-"));
   EXPECT_EQ(table.choose(Operation::allreduce, 8 << 20).chunk_bytes, size_t{1} << 20);
   // A row in the middle of another row keeps the parts before and after it.
@@ -76,7 +81,8 @@ TEST(Override, replaces_the_sizes_that_it_names) {
 TEST(Override, a_part_on_one_host_leaves_out_what_is_between_hosts) {
   Table table = Table::made_from({}, one_host);
   const auto before = table.choose(Operation::allreduce, 0).algorithm;
-  ASSERT_TRUE(table.override_with("allreduce=hierarchical:0-64K,halving_doubling:64K-", Asked::of_the_whole));
+  ASSERT_TRUE(table.override_with("allreduce=hierarchical:0-64K,halving_doubling:64K-",
+                                  Asked::of_the_whole));
   EXPECT_EQ(table.choose(Operation::allreduce, 0).algorithm, before);
   EXPECT_EQ(table.choose(Operation::allreduce, 64 << 10).algorithm, Algorithm::halving_doubling);
   EXPECT_FALSE(table.override_with("allreduce=rings:0-", Asked::of_the_whole));

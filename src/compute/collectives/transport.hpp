@@ -1,11 +1,13 @@
 // Moves bytes between the ranks of one group: the sends and receives of a plan.
 //
-// All ranks call the same operations in the same order. Every message carries the number of its operation and a label, and a
-// peer that is in another operation is an error, never a wrong sum.
+// All ranks call the same operations in the same order. Every message carries the number of its
+// operation and a label, and a peer that is in another operation is an error, never a wrong sum.
 //
-// Threads: confined to one thread at a time. Lifetime: posted buffers must live until they are no longer used: bytes to send
-// until all_sent(), buffers to receive into until their message was taken or released.
-// Errors: of the group, permanent: after the first one every call returns it again, and it names the rank at fault.
+// Threads: confined to one thread at a time. Lifetime: posted buffers must live until they are no
+// longer used: bytes to send until all_sent(), buffers to receive into until their message was
+// taken or released.
+// Errors: of the group, permanent: after the first one every call returns it again, and it names
+// the rank at fault.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +22,8 @@
 
 namespace trainyard::collectives {
 
-// Identifies a message: the number of its operation in the life of the group, and a digest of the operation (kind, sizes) and
-// of the elements that the message carries (plan::message_number).
+// Identifies a message: the number of its operation in the life of the group, and a digest of the
+// operation (kind, sizes) and of the elements that the message carries (plan::message_number).
 struct Tag {
   uint64_t operation = 0;
   uint64_t label = 0;
@@ -36,29 +38,34 @@ class Transport {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // Posts a message to each of `peers`. The messages to one peer arrive in the order of their sends, and match
-  // its takes and receives in that order. The bytes may be read at any time until all_sent().
+  // Posts a message to each of `peers`. The messages to one peer arrive in the order of their
+  // sends, and match its takes and receives in that order. The bytes may be read at any time until
+  // all_sent().
   virtual void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) = 0;
-  // Sends, and allows the receiver to overwrite the bytes with its result. The receiver then calls announce().
-  // The operation takes the result of `peer` into these bytes.
-  virtual void lend(int peer, Tag tag, std::span<std::byte> bytes) { send(std::span(&peer, 1), tag, bytes); }
+  // Sends, and allows the receiver to overwrite the bytes with its result. The receiver then calls
+  // announce(). The operation takes the result of `peer` into these bytes.
+  virtual void lend(int peer, Tag tag, std::span<std::byte> bytes) {
+    send(std::span(&peer, 1), tag, bytes);
+  }
   // Replaces a send whose bytes were already written to lent(peer), where `peer` takes them.
   virtual void announce(int peer, Tag tag, std::span<const std::byte> bytes) {
     send(std::span(&peer, 1), tag, bytes);
   }
   // Receives the next message of `peer` into `into`.
   virtual void take(int peer, Tag tag, std::span<std::byte> into) = 0;
-  // Receives the next message of `peer`. The message stays where it arrives, or is copied into the given bytes, until
-  // release(peer). Requires: the previous message received from this peer was released.
+  // Receives the next message of `peer`. The message stays where it arrives, or is copied into the
+  // given bytes, until release(peer). Requires: the previous message received from this peer was
+  // released.
   virtual void receive(int peer, Tag tag, std::span<std::byte> room) = 0;
   // Returns the message of receive(peer); null while it has not arrived.
   virtual const std::byte* arrived(int peer) = 0;
-  // Returns the memory of the arrived message when `peer` sent it with lend(): a result may be written there
-  // until release(peer). Returns null when the message was copied on its way.
+  // Returns the memory of the arrived message when `peer` sent it with lend(): a result may be
+  // written there until release(peer). Returns null when the message was copied on its way.
   virtual std::byte* lent(int) { return nullptr; }
   virtual void release(int peer) = 0;
 
-  // Returns true when the next message of `peer` has begun to arrive; makes progress without blocking.
+  // Returns true when the next message of `peer` has begun to arrive; makes progress without
+  // blocking.
   // Requires: nothing of this peer is expected.
   virtual Result<bool> has_message(int peer) = 0;
 
@@ -75,13 +82,16 @@ class Transport {
   // Returns the memory that local ranks read without a copy; null where memory is not shared.
   virtual RegisteredMemory* registered() { return nullptr; }
 
-  // Make a transport between some of the ranks. First every rank makes an offer, and all ranks exchange the offers; then the
-  // members connect. Requires: this rank is a member; members, offers and key are equal on all members.
+  // Make a transport between some of the ranks. First every rank makes an offer, and all ranks
+  // exchange the offers; then the members connect. Requires: this rank is a member; members, offers
+  // and key are equal on all members.
   virtual Result<std::string> offer() = 0;
   virtual Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                                  const std::vector<std::string>& offers, uint64_t key) = 0;
+                                                  const std::vector<std::string>& offers,
+                                                  uint64_t key) = 0;
 
-  // Ends the group because of this rank: operations on the other ranks fail with its name and `why`.
+  // Ends the group because of this rank: operations on the other ranks fail with its name and
+  // `why`.
   virtual void abandon(std::string_view why) = 0;
 };
 

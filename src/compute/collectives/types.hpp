@@ -1,11 +1,12 @@
 // Defines the types of numbers and the reductions of a group.
 //
-// Types of 16 and 8 bits are added as float32 and rounded at the end of a reduction step (plan.hpp defines the steps);
-// integers wrap; a boolean is 0 or 1: sum and maximum are "or", product and minimum are "and".
-// The 8-bit floats are those of OCP's OFP8: e4m3 has no infinity, and values that are too large become NaN; e5m2 has one.
-// An average of integers is divided towards zero; booleans have no average. Bitwise reductions exist for integers and
-// booleans only.
-// Minimum and maximum keep the value that came first in the order of the reduction when two are equal or one is NaN.
+// Types of 16 and 8 bits are added as float32 and rounded at the end of a reduction step (plan.hpp
+// defines the steps); integers wrap; a boolean is 0 or 1: sum and maximum are "or", product and
+// minimum are "and". The 8-bit floats are those of OCP's OFP8: e4m3 has no infinity, and values
+// that are too large become NaN; e5m2 has one. An average of integers is divided towards zero;
+// booleans have no average. Bitwise reductions exist for integers and booleans only. Minimum and
+// maximum keep the value that came first in the order of the reduction when two are equal or one is
+// NaN.
 //
 // Threads: plain values.
 #pragma once
@@ -20,7 +21,16 @@ namespace trainyard::collectives {
 enum class Type : uint8_t { f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u8, boolean };
 inline constexpr int types_count = 12;
 
-enum class Reduction : uint8_t { sum, average, minimum, maximum, product, bits_and, bits_or, bits_xor };
+enum class Reduction : uint8_t {
+  sum,
+  average,
+  minimum,
+  maximum,
+  product,
+  bits_and,
+  bits_or,
+  bits_xor
+};
 inline constexpr int reductions_count = 8;
 
 constexpr size_t bytes_of(Type type) {

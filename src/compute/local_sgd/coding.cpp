@@ -15,7 +15,8 @@ static_assert(std::endian::native == std::endian::little,
 namespace {
 
 constexpr EnumTable<Coding> codings{
-    "coding", {{Coding::f32, "f32"}, {Coding::f16, "f16"}, {Coding::bf16, "bf16"}, {Coding::int8, "int8"}}};
+    "coding",
+    {{Coding::f32, "f32"}, {Coding::f16, "f16"}, {Coding::bf16, "bf16"}, {Coding::int8, "int8"}}};
 
 // Requires: not int8, which is not an element type.
 collectives::Type type_of(Coding coding) {
@@ -46,7 +47,8 @@ std::string encode(Coding coding, std::span<const float> values) {
   }
   if (coding == Coding::int8) {
     std::vector<float> rest(values.begin(),
-                            values.end());  // receives the rounding errors, which Replica computes itself
+                            // receives the rounding errors, which Replica computes itself
+                            values.end());
     gradients::to_int8(rest.data(), rest.size(), reinterpret_cast<std::byte*>(bytes.data()));
     return bytes;
   }
@@ -57,9 +59,9 @@ std::string encode(Coding coding, std::span<const float> values) {
 
 Result<std::vector<float>> decode(Coding coding, std::string_view bytes, size_t numbers) {
   if (bytes.size() != coded_bytes(coding, numbers)) {
-    return corrupt(std::to_string(bytes.size()) + " bytes of gradient, but " + std::to_string(numbers) +
-                   " numbers as " + std::string(to_string(coding)) + " have " +
-                   std::to_string(coded_bytes(coding, numbers)));
+    return corrupt(std::to_string(bytes.size()) + " bytes of gradient, but " +
+                   std::to_string(numbers) + " numbers as " + std::string(to_string(coding)) +
+                   " have " + std::to_string(coded_bytes(coding, numbers)));
   }
   std::vector<float> values(numbers);
   if (coding == Coding::f32) {
@@ -70,8 +72,8 @@ Result<std::vector<float>> decode(Coding coding, std::string_view bytes, size_t 
     gradients::from_int8(reinterpret_cast<const std::byte*>(bytes.data()), numbers, values.data());
     return values;
   }
-  collectives::widen(type_of(coding), reinterpret_cast<const std::byte*>(bytes.data()), values.data(),
-                     numbers);
+  collectives::widen(type_of(coding), reinterpret_cast<const std::byte*>(bytes.data()),
+                     values.data(), numbers);
   return values;
 }
 

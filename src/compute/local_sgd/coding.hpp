@@ -1,9 +1,10 @@
 // Encodes outer gradients for the slow links between regions.
 //
-// A lossy coding drops part of its input. The caller keeps that part and adds it to the next input (Replica does), so a
-// coding has no state.
+// A lossy coding drops part of its input. The caller keeps that part and adds it to the next input
+// (Replica does), so a coding has no state.
 //
-// Threads: plain values, pure functions. Errors: corrupt, when the bytes do not encode as many numbers as expected.
+// Threads: plain values, pure functions. Errors: corrupt, when the bytes do not encode as many
+// numbers as expected.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard::local_sgd;
   if (size < 2) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
-  if (const auto named = parse_coding(bytes)) CHECK(to_string(*named) == bytes, "a coding has one name");
+  if (const auto named = parse_coding(bytes))
+    CHECK(to_string(*named) == bytes, "a coding has one name");
   const auto coding = Coding(data[0] % (int(coding_last) + 1));
   const auto values = decode(coding, bytes, data[1]);
   if (!values) return 0;

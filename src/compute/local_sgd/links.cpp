@@ -19,13 +19,16 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Duration connect_retry_first = 20ms;  // regions that start together miss each other by about this
-constexpr Duration connect_retry_max = 1s;      // the longest additional wait of a region that comes back
+// regions that start together miss each other by about this
+constexpr Duration connect_retry_first = 20ms;
+// the longest additional wait of a region that comes back
+constexpr Duration connect_retry_max = 1s;
 constexpr Duration connect_attempt_max =
     10s;  // two lost packets on a long link; the next attempt resolves the name again
-constexpr Duration handshake_max = 30s;     // several round trips on the slowest link
-constexpr size_t unauthenticated_max = 64;  // unauthenticated connections; further ones wait in the kernel
-constexpr size_t read_bytes = 256 * 1024;   // per read: the bytes in flight on a long link
+constexpr Duration handshake_max = 30s;  // several round trips on the slowest link
+// unauthenticated connections; further ones wait in the kernel
+constexpr size_t unauthenticated_max = 64;
+constexpr size_t read_bytes = 256 * 1024;  // per read: the bytes in flight on a long link
 
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
@@ -43,13 +46,15 @@ void tune(int descriptor) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(LinkOptions::dead_peer_max.count()));
 }
 
-// The ranks of a job and the leaders of its regions may share a secret; the prefix keeps them from connecting to each other.
+// The ranks of a job and the leaders of its regions may share a secret; the prefix keeps them from
+// connecting to each other.
 std::string secret_of(const LinkOptions& options) { return "regions " + options.shared_value; }
 
 Result<collectives::Socket> begin_connecting(const collectives::Endpoint& endpoint) {
   const auto addresses = TRY(collectives::resolve(endpoint));
   const collectives::Address& first = addresses.front();
-  collectives::Socket socket(::socket(first.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  collectives::Socket socket(
+      ::socket(first.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return from_errno("socket");
   tune(socket.descriptor());
   if (::connect(socket.descriptor(), first.get(), first.length) != 0 && errno != EINPROGRESS)
@@ -81,7 +86,8 @@ Result<std::unique_ptr<Links>> Links::open(LinkOptions options) {
   }
   std::shared_ptr<const collectives::TlsKey> key;
   if (options.encrypt)
-    key = TRY(collectives::TlsKey::make(secret_of(options)).in("encrypting the links between regions"));
+    key = TRY(
+        collectives::TlsKey::make(secret_of(options)).in("encrypting the links between regions"));
   return std::unique_ptr<Links>(new Links(std::move(options), std::move(listener), std::move(key)));
 }
 
@@ -106,8 +112,8 @@ Links::~Links() {
 
 std::string Links::name_of(uint32_t region) const {
   const collectives::Endpoint& endpoint = options_.leaders[region];
-  return "region " + std::to_string(region) + " (" + endpoint.host + ":" + std::to_string(endpoint.port) +
-         ")";
+  return "region " + std::to_string(region) + " (" + endpoint.host + ":" +
+         std::to_string(endpoint.port) + ")";
 }
 
 Links::Connection* Links::link_to(uint32_t region) {
@@ -131,8 +137,9 @@ void Links::close(uint32_t region, std::string why) {
 }
 
 bool Links::all_sent() const {
-  return std::all_of(connections_.begin(), connections_.end(),
-                     [](const auto& each) { return !each->proved || each->broken || each->out.empty(); });
+  return std::all_of(connections_.begin(), connections_.end(), [](const auto& each) {
+    return !each->proved || each->broken || each->out.empty();
+  });
 }
 
 bool Links::is_handshaking() const {
@@ -160,8 +167,8 @@ Result<void> Links::sleep(Duration at_most) {
   std::vector<pollfd> waited;
   if (listener_) waited.push_back({listener_.descriptor(), POLLIN, 0});
   for (const auto& each : connections_) {
-    const bool writes =
-        !each->connected || (each->secured ? !each->out.empty() : each->wire.greeting_wants_to_write());
+    const bool writes = !each->connected ||
+                        (each->secured ? !each->out.empty() : each->wire.greeting_wants_to_write());
     waited.push_back({each->wire.descriptor(), short(POLLIN | (writes ? POLLOUT : 0)), 0});
   }
   if (::poll(waited.data(), waited.size(), int(at_most.count())) < 0 && errno != EINTR)
@@ -218,7 +225,8 @@ void Links::advance(Connection& connection) {
     pull(connection);
     push(connection);
   }
-  // A region that this one connected to may compute for long before it answers. Only incoming connections have a deadline.
+  // A region that this one connected to may compute for long before it answers. Only incoming
+  // connections have a deadline.
   if (!connection.proved && !connection.outgoing && SteadyClock::now() >= connection.until)
     break_off(connection, "timed out waiting for its proof of the secret");
 }
@@ -257,13 +265,15 @@ void Links::send_hello(Connection& connection) {
   queue(connection, encode(connection.our_hello));
 }
 
-void Links::queue(Connection& connection, std::string bytes) { connection.out.push_back(std::move(bytes)); }
+void Links::queue(Connection& connection, std::string bytes) {
+  connection.out.push_back(std::move(bytes));
+}
 
 void Links::push(Connection& connection) {
   while (!connection.broken && !connection.out.empty()) {
     const std::string& front = connection.out.front();
-    const ssize_t sent =
-        connection.wire.send(front.data() + connection.out_sent, front.size() - connection.out_sent);
+    const ssize_t sent = connection.wire.send(front.data() + connection.out_sent,
+                                              front.size() - connection.out_sent);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && would_block(errno)) return;
     if (sent < 0) {
@@ -284,7 +294,8 @@ void Links::pull(Connection& connection) {
     const ssize_t got = connection.wire.receive(std::as_writable_bytes(std::span(buffer)));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && would_block(errno)) return;
-    if (got <= 0) return break_off(connection, got == 0 ? "connection closed by peer" : std::strerror(errno));
+    if (got <= 0)
+      return break_off(connection, got == 0 ? "connection closed by peer" : std::strerror(errno));
     traffic_.received += uint64_t(got);
     connection.in.append(buffer, size_t(got));
     collectives::FrameKind kind;
@@ -335,21 +346,24 @@ void Links::handle_hello(Connection& connection, std::string_view payload) {
   if (!hello) return break_off(connection, hello.error().message);
   if (!connection.outgoing)
     send_hello(connection);  // also before a refusal, so that the peer can report the mismatch
-  const bool fits = hello->ranks == regions() &&
-                    (connection.outgoing ? hello->rank == *connection.region : hello->rank > options_.region);
+  const bool fits =
+      hello->ranks == regions() &&
+      (connection.outgoing ? hello->rank == *connection.region : hello->rank > options_.region);
   if (!fits) {
     return break_off(connection, "unexpected peer: region " + std::to_string(hello->rank) + " of " +
                                      std::to_string(hello->ranks));
   }
   connection.region = hello->rank;
   connection.hello = *hello;
-  queue(connection, collectives::encode_proof(collectives::prove(secret_, connection.our_hello, *hello)));
+  queue(connection,
+        collectives::encode_proof(collectives::prove(secret_, connection.our_hello, *hello)));
 }
 
 void Links::handle_proof(Connection& connection, std::string_view payload) {
   const auto proof = collectives::decode_proof(payload);
   if (!proof) return break_off(connection, proof.error().message);
-  if (!equal_in_constant_time(*proof, collectives::prove(secret_, *connection.hello, connection.our_hello)))
+  if (!equal_in_constant_time(*proof,
+                              collectives::prove(secret_, *connection.hello, connection.our_hello)))
     return break_off(connection, "wrong secret: it must be equal in all regions");
   // A region that connects again has lost its first connection.
   if (Connection* before = link_to(*connection.region))

@@ -1,11 +1,14 @@
-// Connects the leaders of regions: one link between each two of them, which may break and come back.
+// Connects the leaders of regions: one link between each two of them, which may break and come
+// back.
 //
-// Each leader listens at its own endpoint and connects to the regions before it, repeatedly until it succeeds. On each
-// connection both sides send a hello and then a proof of the shared secret, as ranks do (docs/formats/ranks.md); messages
-// follow. They are encrypted when all regions have that option (docs/decisions/18). All I/O happens inside wait(): a region
-// that computes for minutes answers after that.
+// Each leader listens at its own endpoint and connects to the regions before it, repeatedly until
+// it succeeds. On each connection both sides send a hello and then a proof of the shared secret, as
+// ranks do (docs/formats/ranks.md); messages follow. They are encrypted when all regions have that
+// option (docs/decisions/18). All I/O happens inside wait(): a region that computes for minutes
+// answers after that.
 //
-// A region whose process dies is noticed at once; one whose machine or network fails, after dead_peer_max.
+// A region whose process dies is noticed at once; one whose machine or network fails, after
+// dead_peer_max.
 //
 // Threads: confined to one. Errors: cancelled; errors of listening. Failures of a link are events.
 #pragma once
@@ -54,7 +57,8 @@ struct LinkTraffic {
 
 class Links {
  public:
-  // Listens. Errors: unavailable while the own host name does not resolve or its address is not configured yet.
+  // Listens. Errors: unavailable while the own host name does not resolve or its address is not
+  // configured yet.
   static Result<std::unique_ptr<Links>> open(LinkOptions options);
   ~Links();  // sends goodbye frames
   Links(const Links&) = delete;
@@ -81,7 +85,8 @@ class Links {
   struct Connection {
     collectives::Wire wire;
     std::optional<uint32_t>
-        region;             // known from the peer's hello on, or from the start when this side connects
+        // known from the peer's hello on, or from the start when this side connects
+        region;
     bool outgoing = false;  // this side connects
     bool connected = false;
     bool secured = false;  // the TLS handshake is over, or not needed
@@ -102,7 +107,8 @@ class Links {
     std::string last_failure = "no attempt was made";
   };
 
-  Links(LinkOptions options, collectives::Socket listener, std::shared_ptr<const collectives::TlsKey> key);
+  Links(LinkOptions options, collectives::Socket listener,
+        std::shared_ptr<const collectives::TlsKey> key);
   uint32_t regions() const { return uint32_t(options_.leaders.size()); }
   Connection* link_to(uint32_t region);
   void begin_attempts();
@@ -112,7 +118,8 @@ class Links {
   bool finish_handshake(Connection& connection);
   void push(Connection& connection);
   void pull(Connection& connection);
-  // Takes the next whole frame from the bytes that were read; false when there is none, or the connection is now broken.
+  // Takes the next whole frame from the bytes that were read; false when there is none, or the
+  // connection is now broken.
   bool next_frame(Connection& connection, collectives::FrameKind& kind, std::string& payload);
   void handle(Connection& connection, collectives::FrameKind kind, std::string payload);
   void handle_hello(Connection& connection, std::string_view payload);

@@ -7,7 +7,8 @@
 namespace trainyard::local_sgd {
 namespace {
 
-constexpr const char* names[] = {"hello", "join", "offer", "averaged", "snapshot", "refuse", "done"};
+constexpr const char* names[] = {"hello",    "join",   "offer", "averaged",
+                                 "snapshot", "refuse", "done"};
 
 // Describes each message once, for encoding and decoding.
 struct Describe {
@@ -60,7 +61,8 @@ Result<Message> decode_message(std::string_view bytes) {
 
 size_t message_bytes_max(size_t parameters) {
   constexpr size_t fields = 256;  // kind, numbers and lengths of the largest message, rounded up
-  return 2 * sizeof(float) * parameters + charter_bytes_max + sizeof(uint32_t) * regions_max + fields;
+  return 2 * sizeof(float) * parameters + charter_bytes_max + sizeof(uint32_t) * regions_max +
+         fields;
 }
 
 }  // namespace trainyard::local_sgd

@@ -1,7 +1,8 @@
 // Defines the messages between the leaders of regions and how they are encoded.
 //
-// A message is the payload of a data frame (transport/tcp/frame.hpp, operation and label 0): a kind byte, then the fields in
-// order (base/fields.hpp). Rounds count completed averaging rounds. docs/formats/local-sgd.md has the table.
+// A message is the payload of a data frame (transport/tcp/frame.hpp, operation and label 0): a kind
+// byte, then the fields in order (base/fields.hpp). Rounds count completed averaging rounds.
+// docs/formats/local-sgd.md has the table.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming message and field.
 #pragma once
@@ -20,7 +21,8 @@ namespace trainyard::local_sgd {
 // Regions by seniority: the first reachable one leads.
 using Members = std::vector<uint32_t>;
 
-// The sender is a member of this group. Sent to every newly linked region, and to a leader that may not know it.
+// The sender is a member of this group. Sent to every newly linked region, and to a leader that may
+// not know it.
 struct Hello {
   uint64_t round = 0;
   bool finished = false;
@@ -47,8 +49,8 @@ struct Averaged {
   Coding coding = Coding::f32;
   std::string gradient;
 };
-// The complete state, for a region that joins or is behind. The three texts are empty when the region has it already, as its
-// digest shows.
+// The complete state, for a region that joins or is behind. The three texts are empty when the
+// region has it already, as its digest shows.
 struct Snapshot {
   uint64_t round = 0;
   Members members;
@@ -72,7 +74,8 @@ Result<Message> decode_message(std::string_view bytes);
 
 // The maximum size of a message of a group with so many parameters.
 size_t message_bytes_max(size_t parameters);
-inline constexpr size_t regions_max = 64;               // a leader handles their offers one after the other
+// a leader handles their offers one after the other
+inline constexpr size_t regions_max = 64;
 inline constexpr size_t charter_bytes_max = 64 * 1024;  // a page of settings
 
 }  // namespace trainyard::local_sgd

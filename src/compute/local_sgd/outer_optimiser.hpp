@@ -1,18 +1,19 @@
 // Combines the parameters of regions that trained separately into one model.
 //
-// Each region takes H steps by itself. Its outer gradient is the parameters after the last round minus its parameters now.
-// The mean of the outer gradients, weighted by the samples that each region has seen, moves the parameters of the last
-// round, and all regions continue from there:
+// Each region takes H steps by itself. Its outer gradient is the parameters after the last round
+// minus its parameters now. The mean of the outer gradients, weighted by the samples that each
+// region has seen, moves the parameters of the last round, and all regions continue from there:
 //
 //   velocity   := momentum * velocity + gradient
 //   parameters := parameters - learning_rate * (gradient + momentum * velocity)      (Nesterov)
 //
-//   learning_rate 1, momentum 0             local SGD; with weights that count samples, federated averaging
+//   learning_rate 1, momentum 0             local SGD; with weights that count samples, federated
+//                                           averaging
 //   learning_rate 0.7, momentum 0.6..0.9    DiLoCo: few rounds, with most of the accuracy of many
 //
-// Threads: pure functions on plain values. Errors: none; requirements are checked.
-// Every region computes a step from equal bytes and must get equal bits, on every machine: compiled without contraction
-// (CMakeLists.txt).
+// Threads: pure functions on plain values. Errors: none; requirements are checked. Every region
+// computes a step from equal bytes and must get equal bits, on every machine: compiled without
+// contraction (CMakeLists.txt).
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,8 @@ namespace trainyard::local_sgd {
 
 struct OuterSettings {
   float learning_rate = 0.7f;
-  // 0.9 suits hundreds of rounds. With some dozens of rounds it overshoots; 0.6 loses no accuracy on the digits example.
+  // 0.9 suits hundreds of rounds. With some dozens of rounds it overshoots; 0.6 loses no accuracy
+  // on the digits example.
   float momentum = 0.6f;
 };
 
@@ -48,7 +50,8 @@ struct Share {
   std::vector<float> gradient;
 };
 
-// Returns the weighted mean, summed in the order of the shares; the unweighted mean when all weights are 0.
+// Returns the weighted mean, summed in the order of the shares; the unweighted mean when all
+// weights are 0.
 // Requires: at least one share; equal sizes; no weight is negative.
 std::vector<float> weighted_mean(std::span<const Share> shares);
 

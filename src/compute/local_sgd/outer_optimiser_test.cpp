@@ -15,11 +15,13 @@ TEST(OuterOptimiser, with_a_full_step_and_no_momentum_gives_the_mean_of_the_regi
   std::vector<Share> shares;
   for (int region = 0; region < 2; ++region) {
     shares.push_back({region == 0 ? 3.0 : 1.0, {}});
-    for (size_t i = 0; i < start.size(); ++i) shares.back().gradient.push_back(start[i] - trained[region][i]);
+    for (size_t i = 0; i < start.size(); ++i)
+      shares.back().gradient.push_back(start[i] - trained[region][i]);
   }
   std::vector<float> parameters = start;
   OuterState state{{0, 0}};
-  OuterOptimiser({.learning_rate = 1, .momentum = 0}).step(parameters, state, weighted_mean(shares));
+  OuterOptimiser({.learning_rate = 1, .momentum = 0})
+      .step(parameters, state, weighted_mean(shares));
   EXPECT_EQ(parameters, (std::vector<float>{2.5f, 1.0f}));
 }
 
@@ -58,8 +60,10 @@ TEST(Coding, decodes_within_its_precision_and_rejects_other_sizes) {
     Coding coding;
     size_t bytes;
     float relative;
-  } rows[] = {
-      {Coding::f32, 20, 0}, {Coding::f16, 10, 0x1p-11f}, {Coding::bf16, 10, 0x1p-8f}, {Coding::int8, 9, 0}};
+  } rows[] = {{Coding::f32, 20, 0},
+              {Coding::f16, 10, 0x1p-11f},
+              {Coding::bf16, 10, 0x1p-8f},
+              {Coding::int8, 9, 0}};
   for (const auto& row : rows) {
     const std::string bytes = encode(row.coding, values);
     EXPECT_EQ(bytes.size(), row.bytes);
@@ -77,7 +81,8 @@ TEST(Coding, decodes_within_its_precision_and_rejects_other_sizes) {
 }
 
 TEST(Replica, rounding_errors_of_the_coding_are_added_to_later_offers) {
-  // A step of 1 + 2^-9 is rounded to 1 in bf16; the rounding errors add up and are sent with a later offer.
+  // A step of 1 + 2^-9 is rounded to 1 in bf16; the rounding errors add up and are sent with a
+  // later offer.
   const float step = 1 + 0x1p-9f;
   Replica replica({0.0f}, "", {.learning_rate = 1, .momentum = 0}, Coding::bf16);
   for (int round = 0; round < 8; ++round) {

@@ -83,7 +83,8 @@ void RegionGroup::remind() {
 }
 
 void RegionGroup::offer(Offer own) {
-  CHECK(is_member() && !own_offer_ && !finished_, "only a member may offer, and one offer at a time");
+  CHECK(is_member() && !own_offer_ && !finished_,
+        "only a member may offer, and one offer at a time");
   own_offer_ = std::move(own);
   if (leader() != region_) send(leader(), *own_offer_);
   step();
@@ -125,7 +126,8 @@ std::vector<uint32_t> RegionGroup::waited_for() const {
 
 bool RegionGroup::outranks(const Hello& other) const {
   const auto rank = [](const Hello& hello) {
-    return std::tuple(hello.finished, hello.members.size(), hello.round, regions_max - hello.members.front());
+    return std::tuple(hello.finished, hello.members.size(), hello.round,
+                      regions_max - hello.members.front());
   };
   return rank(other) > rank(hello());
 }
@@ -141,7 +143,8 @@ void RegionGroup::handle(uint32_t peer, const Hello& hello) {
     if (includes_us) send(peer, join());
     return;
   }
-  // Members of one group may briefly have different leaders, while only some have noticed that the first one was lost.
+  // Members of one group may briefly have different leaders, while only some have noticed that the
+  // first one was lost.
   const bool one_group = hello.members.front() == leader() || !has(leader());
   if (includes_us && is_member(peer) && one_group) {
     // The peer has applied a mean that was lost on its way here.
@@ -150,8 +153,10 @@ void RegionGroup::handle(uint32_t peer, const Hello& hello) {
     if (peer == leader() && own_offer_) send(peer, *own_offer_);
     return;
   }
-  if (!includes_us && peer == leader()) return rejoin();  // the leader continues without this region
-  if (hello.members.front() == leader()) return;          // the common leader admitted or excluded the peer
+  // the leader continues without this region
+  if (!includes_us && peer == leader()) return rejoin();
+  // the common leader admitted or excluded the peer
+  if (hello.members.front() == leader()) return;
   if (is_member(peer)) remove(peer);
   if (outranks(hello)) {
     rejoin();
@@ -177,7 +182,8 @@ void RegionGroup::handle(uint32_t peer, Offer offer) {
     return send(peer, join());
   if (offer.gradient.size() != coded_bytes(offer.coding, replica_.parameters().size()) ||
       !std::isfinite(offer.weight) || offer.weight < 0) {
-    refuse(peer, "invalid offer: the gradient must have " + std::to_string(replica_.parameters().size()) +
+    refuse(peer, "invalid offer: the gradient must have " +
+                     std::to_string(replica_.parameters().size()) +
                      " numbers, and the weight must be finite and not negative");
     return;
   }
@@ -190,7 +196,8 @@ void RegionGroup::handle(uint32_t peer, Offer offer) {
 }
 
 void RegionGroup::handle(uint32_t peer, const Averaged& averaged) {
-  if (!is_member() || peer != leader() || !own_offer_ || averaged.round != replica_.round() + 1) return;
+  if (!is_member() || peer != leader() || !own_offer_ || averaged.round != replica_.round() + 1)
+    return;
   const auto applied = replica_.apply(averaged);
   if (!applied) return rejoin();
   own_offer_.reset();
@@ -199,9 +206,10 @@ void RegionGroup::handle(uint32_t peer, const Averaged& averaged) {
 
 void RegionGroup::handle(uint32_t peer, const Snapshot& snapshot) {
   const bool wanted = !finished_ && (!is_member() || peer == leader());
-  if (!wanted) return send(peer, hello());  // this region is in another group by now, or has finished
-  const bool lists_us =
-      std::find(snapshot.members.begin(), snapshot.members.end(), region_) != snapshot.members.end();
+  // this region is in another group by now, or has finished
+  if (!wanted) return send(peer, hello());
+  const bool lists_us = std::find(snapshot.members.begin(), snapshot.members.end(), region_) !=
+                        snapshot.members.end();
   if (!lists_us) return;
   if (!is_member() || !replica_.equals(snapshot)) {
     if (!replica_.adopt(snapshot)) return;
@@ -213,7 +221,8 @@ void RegionGroup::handle(uint32_t peer, const Snapshot& snapshot) {
 }
 
 void RegionGroup::handle(uint32_t peer, const Refuse& refuse) {
-  if (!is_member()) refused_ = "region " + std::to_string(peer) + " refused this region: " + refuse.why;
+  if (!is_member())
+    refused_ = "region " + std::to_string(peer) + " refused this region: " + refuse.why;
 }
 
 void RegionGroup::handle(uint32_t peer, const Done&) { done_.insert(peer); }
@@ -269,7 +278,8 @@ void RegionGroup::found_if_possible() {
   // A linked region that does not want to join is in a group already, and admits this one.
   if (joiners_.size() + 1 < regions_min_ || joiners_.size() < linked_.size()) return;
   for (const auto& [peer, join] : joiners_) {
-    if (std::tuple(join.round, regions_max - peer) > std::tuple(replica_.round(), regions_max - region_))
+    if (std::tuple(join.round, regions_max - peer) >
+        std::tuple(replica_.round(), regions_max - region_))
       return;
   }
   members_ = {region_};
@@ -299,7 +309,8 @@ void RegionGroup::end_round() {
   std::vector<Offer> offers;
   for (uint32_t each = 0; each < regions_; ++each) {
     if (each == region_) offers.push_back(*own_offer_);
-    if (const auto offer = offers_.find(each); offer != offers_.end()) offers.push_back(offer->second);
+    if (const auto offer = offers_.find(each); offer != offers_.end())
+      offers.push_back(offer->second);
   }
   auto averaged = replica_.average(offers);
   CHECK(averaged && replica_.apply(*averaged), "handle() has checked every offer");

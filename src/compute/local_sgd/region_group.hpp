@@ -1,31 +1,36 @@
-// A RegionGroup implements the membership rules of regions that train together: which regions take part in a round, which
-// one leads it, and which ones need a snapshot. It has no sockets and no clock.
+// A RegionGroup implements the membership rules of regions that train together: which regions take
+// part in a round, which one leads it, and which ones need a snapshot. It has no sockets and no
+// clock.
 //
-// A region is joining, or a member of a group. Members are ordered by seniority; the first one that is reachable leads.
+// A region is joining, or a member of a group. Members are ordered by seniority; the first one that
+// is reachable leads.
 //
-//             all regions are linked (or the join timeout is over): the most advanced one, then the lowest, founds
+//             all regions are linked (or the join timeout is over): the most advanced one,
+//             then the lowest, founds
 //       joining ────────────────────────────────────────────────────────────────────────► member
 //          │  ▲     a snapshot from a leader                                                │
 //          │  └─────────────────────────────────────────────────────────────────────────────┘
 //          │           another group outranks this one, or a member is ahead of its leader
 //
-// In a round every member sends its offer to the leader. When the offers of all reachable members are there, the leader
-// averages them, applies the mean to its replica, and sends the mean to the members, which apply it too. Joining regions
-// then get a snapshot and take part from the next round on. Each region but the leader sends one coded gradient over the
-// slow links and receives one:
+// In a round every member sends its offer to the leader. When the offers of all reachable members
+// are there, the leader averages them, applies the mean to its replica, and sends the mean to the
+// members, which apply it too. Joining regions then get a snapshot and take part from the next
+// round on. Each region but the leader sends one coded gradient over the slow links and receives
+// one:
 //
 //   bytes of a round = 2 (members - 1) * (coded_bytes(parameters) + some 60)
 //
-// When the leader is lost, the next member leads and all others offer to it again. Some members may have applied the last
-// mean and some not: a member that is behind gets a snapshot from the new leader; a new leader that is behind joins again
-// under the member that is ahead. So the reachable regions continue from the latest round that one of them has applied.
+// When the leader is lost, the next member leads and all others offer to it again. Some members may
+// have applied the last mean and some not: a member that is behind gets a snapshot from the new
+// leader; a new leader that is behind joins again under the member that is ahead. So the reachable
+// regions continue from the latest round that one of them has applied.
 //
-// Regions that cannot reach each other continue separately. When they are linked again, the smaller group (then the one
-// that is behind, then the one whose leader has the higher number) drops its rounds and joins the other. A region that has
-// finished keeps its result, and the others adopt it.
+// Regions that cannot reach each other continue separately. When they are linked again, the smaller
+// group (then the one that is behind, then the one whose leader has the higher number) drops its
+// rounds and joins the other. A region that has finished keeps its result, and the others adopt it.
 //
-// Threads: confined to one. Errors: none; an invalid message is answered with a refusal, and its sender stops being a
-// member.
+// Threads: confined to one. Errors: none; an invalid message is answered with a refusal, and its
+// sender stops being a member.
 #pragma once
 
 #include <cstdint>
@@ -56,8 +61,8 @@ class RegionGroup {
   void received(uint32_t peer, Message message);
   // From now on `regions_min` regions, including this one, are enough to found a group.
   void found_with(uint32_t regions_min);
-  // Sends the state of this region again. The caller does so when no message has arrived for a while: messages on links
-  // that broke and came back may have crossed with changes.
+  // Sends the state of this region again. The caller does so when no message has arrived for a
+  // while: messages on links that broke and came back may have crossed with changes.
   void remind();
 
   // -- actions

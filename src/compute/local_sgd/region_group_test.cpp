@@ -1,5 +1,5 @@
-// Steps groups of regions on one thread: messages arrive in every order that the links allow, regions are killed and come
-// back, links break.
+// Steps groups of regions on one thread: messages arrive in every order that the links allow,
+// regions are killed and come back, links break.
 #include "local_sgd/region_group.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ constexpr size_t parameters = 3;
 // Simulates regions and the links between them.
 class SimulatedRegions {
  public:
-  SimulatedRegions(uint32_t regions, uint64_t rounds, uint64_t seed) : rounds_(rounds), random_(seed) {
+  SimulatedRegions(uint32_t regions, uint64_t rounds, uint64_t seed)
+      : rounds_(rounds), random_(seed) {
     regions_.resize(regions);
     links_.resize(regions * regions);
     for (uint32_t region = 0; region < regions; ++region) start(region);
@@ -30,8 +31,8 @@ class SimulatedRegions {
 
   void start(uint32_t region) {
     SimulatedRegion& state = regions_[region];
-    state.replica =
-        std::make_unique<Replica>(std::vector<float>(parameters), "charter", OuterSettings{}, Coding::bf16);
+    state.replica = std::make_unique<Replica>(std::vector<float>(parameters), "charter",
+                                              OuterSettings{}, Coding::bf16);
     state.group = std::make_unique<RegionGroup>(*state.replica, region, size());
     state.finished = false;
     ++state.lives;
@@ -66,13 +67,15 @@ class SimulatedRegions {
   }
   bool is_up(uint32_t a, uint32_t b) { return at(a, b).up; }
 
-  // Performs one random event: a message arrives, or a region trains. Returns false when none is actions.
+  // Performs one random event: a message arrives, or a region trains. Returns false when none is
+  // actions.
   bool step() {
     std::vector<std::function<void()>> actions;
     for (uint32_t to = 0; to < size(); ++to) {
       if (!lives(to)) continue;
       for (uint32_t from = 0; from < size(); ++from) {
-        if (!at(from, to).arriving.empty()) actions.push_back([this, from, to] { arrive(from, to); });
+        if (!at(from, to).arriving.empty())
+          actions.push_back([this, from, to] { arrive(from, to); });
       }
       if (may_work(to)) actions.push_back([this, to] { work(to); });
     }
@@ -199,7 +202,8 @@ TEST(RegionGroup, regions_without_failures_end_equal_and_send_no_needless_messag
       settle(world);
       expect_equal_replicas(world, rounds,
                             " of " + std::to_string(regions) + ", seed " + std::to_string(seed));
-      // Join and Done between each pair, the snapshots of the founder, and the offers and means of each round.
+      // Join and Done between each pair, the snapshots of the founder, and the offers and means of
+      // each round.
       const uint64_t pairs = uint64_t(regions) * (regions - 1);
       EXPECT_EQ(world.messages(), 2 * pairs + (regions - 1) + rounds * 2 * (regions - 1));
     }
@@ -215,7 +219,8 @@ TEST(RegionGroup, a_region_that_is_killed_at_any_time_does_not_stop_the_others) 
     const auto killed = uint32_t(random.below(regions));
     settle(world, [&](int step) {
       // Not before the group is founded: until then all regions are needed.
-      if (step >= when && world.lives(killed) && world.group(killed).is_member()) world.kill(killed);
+      if (step >= when && world.lives(killed) && world.group(killed).is_member())
+        world.kill(killed);
     });
     for (uint32_t region = 0; region < regions; ++region) {
       if (!world.lives(region) || world.is_finished(region)) continue;
@@ -247,7 +252,8 @@ TEST(RegionGroup, a_region_that_comes_back_continues_with_the_others) {
       }
     });
     for (uint32_t region = 0; region < regions; ++region) {
-      if (world.lives(region) && !world.group(region).is_member()) world.group(region).found_with(1);
+      if (world.lives(region) && !world.group(region).is_member())
+        world.group(region).found_with(1);
     }
     settle(world);
     expect_equal_replicas(world, 12, ", seed " + std::to_string(seed));
@@ -270,7 +276,8 @@ TEST(RegionGroup, links_that_break_and_come_back_leave_one_group) {
         world.is_up(a, b) ? world.unlink(a, b) : world.link(a, b);
         // The join timeout of a region ends at a random time.
         for (uint32_t region = 0; region < regions; ++region) {
-          if (world.replica(region).round() > 0 && random.chance(10)) world.group(region).found_with(1);
+          if (world.replica(region).round() > 0 && random.chance(10))
+            world.group(region).found_with(1);
         }
       }
     });
@@ -305,8 +312,9 @@ TEST(RegionGroup, a_region_with_another_model_is_refused) {
 }
 
 TEST(RegionGroup, the_sender_of_an_invalid_offer_stops_being_a_member) {
-  for (const Offer& bad : {Offer{1, 0, 1, Coding::f32, "short"}, Offer{1, 0, NAN, Coding::bf16, "1234"},
-                           Offer{1, 0, -1, Coding::bf16, "1234"}}) {
+  for (const Offer& bad :
+       {Offer{1, 0, 1, Coding::f32, "short"}, Offer{1, 0, NAN, Coding::bf16, "1234"},
+        Offer{1, 0, -1, Coding::bf16, "1234"}}) {
     Replica ours({1, 2}, "", {}, Coding::f32);
     RegionGroup group(ours, 0, 2);
     group.linked(1);

@@ -15,11 +15,14 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Duration settle_max = 300ms;    // for a handshake in progress: a few round trips on a long link
+// for a handshake in progress: a few round trips on a long link
+constexpr Duration settle_max = 300ms;
 constexpr Duration remind_interval = 5s;  // the longest delay when two messages crossed
-constexpr Duration rejoin_timeout = 15s;  // to be admitted again; then the reachable regions found a group
-constexpr Duration founding_max = 10s;    // between the join deadlines of the first and the last region
-constexpr Duration check_interval = 1s;   // the longest delay in noticing a limit
+// to be admitted again; then the reachable regions found a group
+constexpr Duration rejoin_timeout = 15s;
+// between the join deadlines of the first and the last region
+constexpr Duration founding_max = 10s;
+constexpr Duration check_interval = 1s;  // the longest delay in noticing a limit
 
 }  // namespace
 
@@ -27,8 +30,9 @@ size_t round_bytes(Coding coding, size_t parameters, int regions) {
   const std::string gradient(coded_bytes(coding, parameters), '\0');
   const size_t there =
       encode(Message(Offer{0, 0, 0, coding, gradient})).size() + collectives::frame_header_bytes;
-  const size_t back = encode(Message(Averaged{0, Members(size_t(regions)), coding, gradient})).size() +
-                      collectives::frame_header_bytes;
+  const size_t back =
+      encode(Message(Averaged{0, Members(size_t(regions)), coding, gradient})).size() +
+      collectives::frame_header_bytes;
   return size_t(regions - 1) * (there + back);
 }
 
@@ -36,7 +40,8 @@ class Regions::Impl {
  public:
   Impl(RegionOptions options, std::span<const float> parameters, std::unique_ptr<Links> links)
       : options_(std::move(options)),
-        replica_({parameters.begin(), parameters.end()}, options_.charter, options_.outer, options_.coding),
+        replica_({parameters.begin(), parameters.end()}, options_.charter, options_.outer,
+                 options_.coding),
         region_group_(replica_, uint32_t(options_.region), uint32_t(options_.leaders.size())),
         links_(std::move(links)) {}
 
@@ -49,7 +54,8 @@ class Regions::Impl {
 
   Result<Round> average(std::span<float> parameters, double weight) {
     if (parameters.size() != replica_.parameters().size())
-      return invalid(std::to_string(parameters.size()) + " parameters, but the region joined with " +
+      return invalid(std::to_string(parameters.size()) +
+                     " parameters, but the region joined with " +
                      std::to_string(replica_.parameters().size()));
     if (!(weight >= 0))
       return invalid("invalid weight " + std::to_string(weight) + ": it must not be negative");
@@ -124,7 +130,8 @@ class Regions::Impl {
   }
 
   void post_outgoing() {
-    for (const Outgoing& each : region_group_.take_outgoing()) links_->send(each.to, encode(each.message));
+    for (const Outgoing& each : region_group_.take_outgoing())
+      links_->send(each.to, encode(each.message));
   }
 
   Result<void> handle_events(const std::vector<LinkEvent>& events) {
@@ -160,9 +167,11 @@ class Regions::Impl {
     if (!region_group_.is_member()) return check_joining(now);
     joining_since_.reset();
     was_member_ = true;
-    // A leader waits for the others; any other region waits for the leader, and longer, since the leader may be waiting too.
+    // A leader waits for the others; any other region waits for the leader, and longer, since the
+    // leader may be waiting too.
     const bool leads = region_group_.leader() == uint32_t(options_.region);
-    if (now - progress_at_ < (leads ? options_.round_timeout : 2 * options_.round_timeout)) return ok();
+    if (now - progress_at_ < (leads ? options_.round_timeout : 2 * options_.round_timeout))
+      return ok();
     progress_at_ = now;
     for (const uint32_t each : region_group_.waited_for())
       links_->close(each, "timed out after " + std::to_string(options_.round_timeout.count()) +
@@ -186,8 +195,9 @@ class Regions::Impl {
       missing += (missing.empty() ? "" : ", ") + links_->name_of(region);
       if (region < uint32_t(options_.region)) missing += " [" + links_->last_failure(region) + "]";
     }
-    return unavailable((missing.empty() ? "no region admitted this one" : missing + " did not come") +
-                       " within " + std::to_string(options_.join_deadline.count()) + " ms");
+    return unavailable(
+        (missing.empty() ? "no region admitted this one" : missing + " did not come") + " within " +
+        std::to_string(options_.join_deadline.count()) + " ms");
   }
 
   static constexpr size_t news_max = 100;  // lines: more than a person would read
@@ -216,8 +226,8 @@ Result<std::unique_ptr<Regions>> Regions::join(RegionOptions options, std::span<
                    std::to_string(regions - 1));
   if (parameters.empty()) return invalid("the model has no parameters");
   if (options.charter.size() > charter_bytes_max)
-    return invalid("the charter has " + std::to_string(options.charter.size()) + " bytes; the maximum is " +
-                   std::to_string(charter_bytes_max));
+    return invalid("the charter has " + std::to_string(options.charter.size()) +
+                   " bytes; the maximum is " + std::to_string(charter_bytes_max));
   if (options.shared_value.size() > collectives::TcpOptions::shared_value_bytes_max)
     return invalid("the shared secret has " + std::to_string(options.shared_value.size()) +
                    " bytes; the maximum is " +
@@ -246,7 +256,8 @@ Result<std::unique_ptr<Regions>> Regions::join(RegionOptions options, std::span<
 }
 
 Result<Round> Regions::average(std::span<float> parameters, double weight) {
-  return impl_->average(parameters, weight).in("round " + std::to_string(round() + 1) + " of the regions");
+  return impl_->average(parameters, weight)
+      .in("round " + std::to_string(round() + 1) + " of the regions");
 }
 Result<void> Regions::finish() { return impl_->finish().in("after the last round of the regions"); }
 uint64_t Regions::round() const { return impl_->replica().round(); }

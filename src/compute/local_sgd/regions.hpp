@@ -1,24 +1,26 @@
-// Trains in regions that are connected by slow links: each region trains by itself, and rarely they average their
-// parameters (local SGD).
+// Trains in regions that are connected by slow links: each region trains by itself, and rarely they
+// average their parameters (local SGD).
 //
-//   auto regions = TRY(Regions::join({.leaders = {{"eu.example", 7840}, {"us.example", 7840}}, .region = 0,
-//                                     .shared_value = secret}, parameters));
+//   auto regions = TRY(Regions::join({.leaders = {{"eu.example", 7840}, {"us.example", 7840}},
+//                                     .region = 0, .shared_value = secret}, parameters));
 //   while (regions->round() < rounds) {
 //     train(parameters, 100 steps);                       // within the region, over its fast links
 //     TRY(regions->average(parameters, rows_seen));       // now equal in all regions, bit for bit
 //   }
 //   TRY(regions->finish());
 //
-// One rank of each region, its leader, holds this object; it passes the parameters to the other ranks of its region
-// (Group::broadcast). An allreduce of float32 gradients after each step costs 2 (regions - 1) * 4 P bytes between regions; a
-// round of H steps costs 2 (regions - 1) * 2 P with two-byte codings: 1/(2 H) of it.
+// One rank of each region, its leader, holds this object; it passes the parameters to the other
+// ranks of its region (Group::broadcast). An allreduce of float32 gradients after each step costs 2
+// (regions - 1) * 4 P bytes between regions; a round of H steps costs 2 (regions - 1) * 2 P with
+// two-byte codings: 1/(2 H) of it.
 //
-// A region may vanish at any time: the others continue without it. When it comes back (with equally many parameters), it
-// gets their parameters and continues with them; round() then returns their round. region_group.hpp has the rules.
+// A region may vanish at any time: the others continue without it. When it comes back (with equally
+// many parameters), it gets their parameters and continues with them; round() then returns their
+// round. region_group.hpp has the rules.
 //
 // Threads: confined to one.
-// Errors:  unavailable, naming the regions that did not come; conflict, when another region refuses this one; invalid, when
-//          a parameter is NaN or infinite; cancelled.
+// Errors:  unavailable, naming the regions that did not come; conflict, when another region refuses
+//          this one; invalid, when a parameter is NaN or infinite; cancelled.
 #pragma once
 
 #include <functional>
@@ -36,16 +38,18 @@
 namespace trainyard::local_sgd {
 
 struct RegionOptions {
-  std::vector<collectives::Endpoint> leaders;  // by region; equal in all regions. At most regions_max
-  int region = 0;                              // index of this region in `leaders`
-  std::string shared_value;                    // the secret; as in TcpOptions
-  bool encrypt = false;                        // the links, as in TcpOptions; equal in all regions
-  OuterSettings outer;                         // equal in all regions
-  Coding coding = Coding::bf16;                // of the gradients that this region sends
-  // Text that the founding region sends to all, for instance the number of rounds. Limit: charter_bytes_max.
+  // by region; equal in all regions. At most regions_max
+  std::vector<collectives::Endpoint> leaders;
+  int region = 0;                // index of this region in `leaders`
+  std::string shared_value;      // the secret; as in TcpOptions
+  bool encrypt = false;          // the links, as in TcpOptions; equal in all regions
+  OuterSettings outer;           // equal in all regions
+  Coding coding = Coding::bf16;  // of the gradients that this region sends
+  // Text that the founding region sends to all, for instance the number of rounds. Limit:
+  // charter_bytes_max.
   std::string charter;
-  // Time that the other regions have to start. After it, regions_min regions are enough to begin; a region that is not
-  // admitted by then gives up.
+  // Time that the other regions have to start. After it, regions_min regions are enough to begin; a
+  // region that is not admitted by then gives up.
   Duration join_deadline = 10min;
   int regions_min = 0;  // 0: all of them
   // Time after which the others continue without a region that is linked but sends nothing.
@@ -54,9 +58,10 @@ struct RegionOptions {
 };
 
 struct Round {
-  uint64_t number = 0;   // completed rounds
-  int regions = 0;       // members of the group
-  bool adopted = false;  // the own parameters were not used: the others were ahead, or this region was away
+  uint64_t number = 0;  // completed rounds
+  int regions = 0;      // members of the group
+  // the own parameters were not used: the others were ahead, or this region was away
+  bool adopted = false;
 };
 
 struct RegionTraffic {
@@ -66,12 +71,13 @@ struct RegionTraffic {
 
 class Regions {
  public:
-  // Joins the other regions. Sets `parameters` to theirs when they have begun already, else to those of the founding region.
+  // Joins the other regions. Sets `parameters` to theirs when they have begun already, else to
+  // those of the founding region.
   static Result<std::unique_ptr<Regions>> join(RegionOptions options, std::span<float> parameters);
   ~Regions();  // leaves; the others continue
 
-  // Offers `parameters` with a weight (samples seen since the last round), and sets them to the mean of the regions, or to
-  // the parameters of the others when those are ahead.
+  // Offers `parameters` with a weight (samples seen since the last round), and sets them to the
+  // mean of the regions, or to the parameters of the others when those are ahead.
   Result<Round> average(std::span<float> parameters, double weight);
   // Call after the last round: waits until every reachable region has it too.
   Result<void> finish();

@@ -1,5 +1,5 @@
-// Decodes any bytes as a message of another region's leader. A decoded message encodes to the same bytes, and a RegionGroup
-// handles it.
+// Decodes any bytes as a message of another region's leader. A decoded message encodes to the same
+// bytes, and a RegionGroup handles it.
 // decoder: src/compute/local_sgd/messages.cpp
 #include <cstddef>
 #include <cstdint>

@@ -50,7 +50,8 @@ TEST(Regions, end_with_equal_parameters_and_send_the_bytes_of_the_formula) {
   constexpr uint64_t rounds = 5;
   for (int count = 1; count <= 4; ++count) {
     const auto leaders = endpoints(count);
-    std::vector<std::vector<float>> learned(size_t(count), std::vector<float>(parameters_count, 1.0f));
+    std::vector<std::vector<float>> learned(size_t(count),
+                                            std::vector<float>(parameters_count, 1.0f));
     std::atomic<uint64_t> sent = 0;
     std::atomic<uint64_t> received = 0;
     std::vector<std::thread> threads;
@@ -83,10 +84,12 @@ TEST(Regions, end_with_equal_parameters_and_send_the_bytes_of_the_formula) {
     const size_t directions = size_t(count) * size_t(count - 1);
     const size_t handshake = collectives::encode(collectives::Hello{}).size() +
                              collectives::encode_proof({}).size() + frame(Join{}) + frame(Done{});
-    const size_t founding = size_t(count - 1) * frame(Snapshot{0, Members(size_t(count)), {}, {}, {}});
-    const size_t rounds_bytes = founding + rounds * round_bytes(Coding::bf16, parameters_count, count);
-    // A region that is a member when a link comes up sends Hello instead of Join, and two regions that do not lead may have
-    // finished before they are linked.
+    const size_t founding =
+        size_t(count - 1) * frame(Snapshot{0, Members(size_t(count)), {}, {}, {}});
+    const size_t rounds_bytes =
+        founding + rounds * round_bytes(Coding::bf16, parameters_count, count);
+    // A region that is a member when a link comes up sends Hello instead of Join, and two regions
+    // that do not lead may have finished before they are linked.
     const size_t members = frame(local_sgd::Hello{0, false, Members(size_t(count))});
     EXPECT_GE(sent, rounds_bytes + 2 * size_t(count - 1) * handshake);
     EXPECT_LE(sent, rounds_bytes + directions * (handshake + members));
@@ -100,7 +103,8 @@ TEST(Regions, cost_a_200th_of_an_allreduce_after_each_of_100_steps) {
   constexpr size_t parameters = 1'000'000;
   for (const int regions : {2, 3, 8}) {
     const double each_step = 2.0 * (regions - 1) * 4 * double(parameters);
-    EXPECT_NEAR(double(round_bytes(Coding::bf16, parameters, regions)) / (100 * each_step), 1.0 / 200, 1e-6);
+    EXPECT_NEAR(double(round_bytes(Coding::bf16, parameters, regions)) / (100 * each_step),
+                1.0 / 200, 1e-6);
   }
 }
 
@@ -123,7 +127,8 @@ TEST(Regions, a_region_that_never_comes_is_named_and_regions_min_others_begin_wi
         } else {
           ASSERT_FALSE(regions);
           EXPECT_EQ(regions.error().kind, Kind::unavailable);
-          EXPECT_NE(regions.error().message.find("region 1 ("), std::string::npos) << regions.error().message;
+          EXPECT_NE(regions.error().message.find("region 1 ("), std::string::npos)
+              << regions.error().message;
         }
       });
     }
@@ -170,7 +175,8 @@ TEST(Regions, unauthenticated_connections_do_no_harm) {
     for (const std::string_view bytes : {"GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", "TYR2"}) {
       for (int tries = 0; tries < 100000; ++tries) {
         const collectives::Socket socket(::socket(AF_INET, SOCK_STREAM, 0));
-        if (::connect(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+        if (::connect(socket.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) !=
+            0)
           continue;
         (void)!::write(socket.descriptor(), bytes.data(), bytes.size());
         break;
@@ -194,8 +200,8 @@ TEST(Regions, unauthenticated_connections_do_no_harm) {
 }
 
 TEST(Regions, encrypt_when_all_have_the_option_and_fail_when_only_some_have) {
-  const auto join_both = [&](const std::vector<collectives::Endpoint>& leaders, bool first, bool second,
-                             Duration deadline) {
+  const auto join_both = [&](const std::vector<collectives::Endpoint>& leaders, bool first,
+                             bool second, Duration deadline) {
     std::vector<Result<void>> results(2, ok());
     std::vector<std::vector<float>> learned(2, std::vector<float>(parameters_count, 1.0f));
     std::vector<std::thread> threads;
@@ -246,7 +252,9 @@ struct SharedState {
   std::atomic<uint64_t> digest[regions_count];
 };
 
-uint64_t digest_of(const std::vector<float>& values) { return fnv1a(std::as_bytes(std::span(values))); }
+uint64_t digest_of(const std::vector<float>& values) {
+  return fnv1a(std::as_bytes(std::span(values)));
+}
 
 [[noreturn]] void run_region(const RegionOptions& options, SharedState& shared) {
   std::vector<float> parameters(parameters_count, 1.0f);
@@ -272,8 +280,8 @@ uint64_t digest_of(const std::vector<float>& values) { return fnv1a(std::as_byte
 class KilledRegion : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    shared_ = static_cast<SharedState*>(
-        mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    shared_ = static_cast<SharedState*>(mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE,
+                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(shared_, MAP_FAILED);
     shared_->rounds_of_all = ~uint64_t{0};
     for (int region = 0; region < regions_count; ++region) start(region);
@@ -302,12 +310,14 @@ class KilledRegion : public ::testing::TestWithParam<int> {
   }
   void expect_equal_ends() {
     shared_->rounds_of_all =
-        std::max({shared_->round[0].load(), shared_->round[1].load(), shared_->round[2].load()}) + 50;
+        std::max({shared_->round[0].load(), shared_->round[1].load(), shared_->round[2].load()}) +
+        50;
     for (int region = 0; region < regions_count; ++region) {
       int status = 0;
       ASSERT_EQ(waitpid(children_[region], &status, 0), children_[region]);
       children_[region] = 0;
-      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "region " << region << ": " << status;
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+          << "region " << region << ": " << status;
       EXPECT_EQ(shared_->digest[region], shared_->digest[0]) << "region " << region;
       EXPECT_EQ(shared_->round[region], shared_->rounds_of_all);
     }
@@ -325,12 +335,14 @@ TEST_P(KilledRegion, comes_back_and_ends_with_the_same_parameters) {
   ASSERT_EQ(kill(children_[killed], SIGKILL), 0);
   waitpid(children_[killed], nullptr, 0);
   const uint64_t died_at = shared_->round[killed];
-  wait_for("the others continue without it",
-           [&] { return shared_->size[other(killed)] == 2 && shared_->round[other(killed)] > died_at + 20; });
+  wait_for("the others continue without it", [&] {
+    return shared_->size[other(killed)] == 2 && shared_->round[other(killed)] > died_at + 20;
+  });
   shared_->round[killed] = 0;
   start(killed);
-  wait_for("it is a member again",
-           [&] { return shared_->size[other(killed)] == 3 && shared_->round[killed] > died_at + 20; });
+  wait_for("it is a member again", [&] {
+    return shared_->size[other(killed)] == 3 && shared_->round[killed] > died_at + 20;
+  });
   expect_equal_ends();
 }
 

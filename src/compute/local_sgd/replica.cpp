@@ -16,7 +16,8 @@ std::string_view bytes_of(const std::vector<float>& values) {
 
 }  // namespace
 
-Replica::Replica(std::vector<float> parameters, std::string charter, OuterSettings outer, Coding coding)
+Replica::Replica(std::vector<float> parameters, std::string charter, OuterSettings outer,
+                 Coding coding)
     : optimiser_(outer),
       coding_(coding),
       parameters_(std::move(parameters)),
@@ -52,7 +53,8 @@ Result<Offer> Replica::offer(std::span<const float> trained, double weight) {
   for (size_t i = 0; i < trained.size(); ++i) {
     gradient[i] = parameters_[i] - trained[i];
     if (!std::isfinite(gradient[i]))
-      return invalid("parameter " + std::to_string(i) + " is NaN or infinite: try a smaller learning rate");
+      return invalid("parameter " + std::to_string(i) +
+                     " is NaN or infinite: try a smaller learning rate");
   }
   return Offer{round_ + 1, digest_, weight, coding_, encode_with(own_rest_, std::move(gradient))};
 }
@@ -72,7 +74,8 @@ Result<Averaged> Replica::average(std::span<const Offer> offers) {
 
 Result<void> Replica::apply(const Averaged& averaged) {
   CHECK(averaged.round == round_ + 1, "averaged must belong to the next round");
-  const auto gradient = TRY(decode(averaged.coding, averaged.gradient, parameters_.size()).in("a mean"));
+  const auto gradient =
+      TRY(decode(averaged.coding, averaged.gradient, parameters_.size()).in("a mean"));
   optimiser_.step(parameters_, state_, gradient);
   ++round_;
   update_digest();
@@ -81,14 +84,16 @@ Result<void> Replica::apply(const Averaged& averaged) {
 
 Snapshot Replica::snapshot(uint64_t digest_there) const {
   if (digest_there == digest_) return {round_, {}, {}, {}, {}};
-  return {round_, {}, charter_, encode(Coding::f32, parameters_), encode(Coding::f32, state_.velocity)};
+  return {
+      round_, {}, charter_, encode(Coding::f32, parameters_), encode(Coding::f32, state_.velocity)};
 }
 
 Result<void> Replica::adopt(const Snapshot& snapshot) {
   std::fill(own_rest_.begin(), own_rest_.end(), 0.0f);
   std::fill(mean_rest_.begin(), mean_rest_.end(), 0.0f);
   if (snapshot.parameters.empty() && snapshot.round == round_) return ok();
-  auto parameters = TRY(decode(Coding::f32, snapshot.parameters, parameters_.size()).in("a snapshot"));
+  auto parameters =
+      TRY(decode(Coding::f32, snapshot.parameters, parameters_.size()).in("a snapshot"));
   auto velocity = TRY(decode(Coding::f32, snapshot.velocity, parameters_.size()).in("a snapshot"));
   parameters_ = std::move(parameters);
   state_.velocity = std::move(velocity);

@@ -1,10 +1,10 @@
-// A Replica is the state that all regions of a group share after a round: parameters, outer state, charter. It also holds
-// the rounding errors of the coding, which belong to one region.
+// A Replica is the state that all regions of a group share after a round: parameters, outer state,
+// charter. It also holds the rounding errors of the coding, which belong to one region.
 //
 // Equal replicas that apply equal bytes stay equal, bit for bit; digest() compares them.
 //
-// Threads: confined to one. Errors: invalid, when a trained parameter is NaN or infinite; corrupt, when a message of another
-// region does not fit; then nothing has changed.
+// Threads: confined to one. Errors: invalid, when a trained parameter is NaN or infinite; corrupt,
+// when a message of another region does not fit; then nothing has changed.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class Replica {
   const std::vector<float>& parameters() const { return parameters_; }  // after the last round
   const std::string& charter() const { return charter_; }
 
-  // Encodes the outer gradient of this region, whose parameters are now `trained`. The rounding errors of the coding are
-  // added to the next offer. Requires: as many as parameters().
+  // Encodes the outer gradient of this region, whose parameters are now `trained`. The rounding
+  // errors of the coding are added to the next offer. Requires: as many as parameters().
   Result<Offer> offer(std::span<const float> trained, double weight);
   // Encodes the mean of offers that were computed from this state. Requires: at least one.
   Result<Averaged> average(std::span<const Offer> offers);

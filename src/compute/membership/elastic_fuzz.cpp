@@ -1,4 +1,5 @@
-// Decodes any bytes as a message of an elastic training. A decoded message encodes and decodes to the same message.
+// Decodes any bytes as a message of an elastic training. A decoded message encodes and decodes to
+// the same message.
 // decoder: src/compute/membership/messages.cpp
 #include "base/check.hpp"
 #include "membership/messages.hpp"

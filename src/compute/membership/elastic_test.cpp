@@ -51,7 +51,8 @@ Trainer train(const Service& service, const std::string& name, int steps, int di
     }
     trainer.sizes.push_back((*group)->size());
     // Sends the state to new members.
-    if (auto sent = (*group)->broadcast(std::as_writable_bytes(std::span(&trainer.total, 1)), 0); !sent) {
+    if (auto sent = (*group)->broadcast(std::as_writable_bytes(std::span(&trainer.total, 1)), 0);
+        !sent) {
       complaint = sent.error().message;
       continue;
     }
@@ -62,7 +63,8 @@ Trainer train(const Service& service, const std::string& name, int steps, int di
       }
       if (own++ == dies_after) return trainer;
       float step[] = {1, (*member)->changed().added ? 1.0f : 0.0f};
-      if (auto reduced = (*group)->allreduce(std::span(step), collectives::Reduction::maximum); !reduced) {
+      if (auto reduced = (*group)->allreduce(std::span(step), collectives::Reduction::maximum);
+          !reduced) {
         complaint = reduced.error().message;
         trainer.errors.push_back(complaint);
         break;
@@ -91,7 +93,8 @@ TEST(Elastic, SurvivorsContinueFromTheLastCommitAndANewMemberJoins) {
   ASSERT_FALSE(first.errors.empty());
   EXPECT_NE(first.errors.front().find("rank"), std::string::npos) << first.errors.front();
   bool named = false;
-  while (const auto news = service->next(0ms)) named |= news->kind == News::Kind::lost && news->name == "c";
+  while (const auto news = service->next(0ms))
+    named |= news->kind == News::Kind::lost && news->name == "c";
   EXPECT_TRUE(named);
 }
 
@@ -102,7 +105,8 @@ TEST(Elastic, FewerMembersThanTheMinimumWait) {
   b.get();
   // It waits alone.
   std::string missing;
-  for (int attempt = 0; attempt < 2000 && missing.find("1 of at least 2") == std::string::npos; ++attempt) {
+  for (int attempt = 0; attempt < 2000 && missing.find("1 of at least 2") == std::string::npos;
+       ++attempt) {
     std::this_thread::sleep_for(5ms);
     missing = service->missing();
   }
@@ -135,7 +139,8 @@ TEST(Elastic, AMemberThatReturnsBeforeTheJoinDelaysNoOther) {
   auto back = std::async([&] { return (*b)->next("other failure", 1min); });
   const auto joined = (*a)->join({});
   ASSERT_FALSE(joined);
-  EXPECT_NE(joined.error().message.find("other failure"), std::string::npos) << joined.error().message;
+  EXPECT_NE(joined.error().message.find("other failure"), std::string::npos)
+      << joined.error().message;
   ASSERT_TRUE((*a)->next(joined.error().message, 1min));
   ASSERT_TRUE(back.get());
   auto other = std::async([&] { return (*b)->join({}); });
@@ -149,7 +154,8 @@ TEST(Elastic, AMemberWithAnotherSecretIsRejected) {
   ASSERT_TRUE(intruder);
   const auto assignment = (*intruder)->next({}, 1min);
   ASSERT_FALSE(assignment);
-  EXPECT_NE(assignment.error().message.find("secret"), std::string::npos) << assignment.error().message;
+  EXPECT_NE(assignment.error().message.find("secret"), std::string::npos)
+      << assignment.error().message;
   EXPECT_FALSE(service->next(50ms)) << "no member came";
 }
 

@@ -35,9 +35,11 @@ Result<collectives::Socket> connect_once(const collectives::Endpoint& endpoint, 
   const int code =
       ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
   if (code != 0) return unavailable("looking up " + endpoint.host + ": " + ::gai_strerror(code));
-  collectives::Socket socket(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const bool begun = socket && (::connect(socket.descriptor(), found->ai_addr, found->ai_addrlen) == 0 ||
-                                errno == EINPROGRESS);
+  collectives::Socket socket(
+      ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool begun =
+      socket && (::connect(socket.descriptor(), found->ai_addr, found->ai_addrlen) == 0 ||
+                 errno == EINPROGRESS);
   const int error_number = errno;
   ::freeaddrinfo(found);
   if (!begun) return from_errno("connecting", error_number);
@@ -72,8 +74,8 @@ class Member::Impl {
   }
 
   Result<Assignment> next(const std::string& complaint, Duration at_most) {
-    listener_ = TRY(
-        collectives::listen_at({own_address_, 0}, backlog_connections).in("listening at " + own_address_));
+    listener_ = TRY(collectives::listen_at({own_address_, 0}, backlog_connections)
+                        .in("listening at " + own_address_));
     const uint16_t port = TRY(collectives::port_of(listener_));
     MutexLock lock(mutex_);
     assignment_.reset();
@@ -85,7 +87,8 @@ class Member::Impl {
     received_.wait_for(lock, at_most, [this]() REQUIRES(mutex_) { return assignment_ || end_; });
     if (end_) return *end_;
     if (!assignment_)
-      return cancelled("no generation was formed within " + std::to_string(at_most.count()) + " ms");
+      return cancelled("no generation was formed within " + std::to_string(at_most.count()) +
+                       " ms");
     joined_ = *assignment_;
     return joined_;
   }
@@ -97,7 +100,8 @@ class Member::Impl {
     for (const Slot& slot : joined_.generation.slots) options.endpoints.push_back(slot.endpoint);
     // Ranks of another generation have another secret.
     options.shared_value = std::to_string(joined_.generation.number) + " " + options_.secret;
-    options.shared_value = options.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
+    options.shared_value =
+        options.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
     options.cancelled = [this, theirs = std::move(options.cancelled), settled = settled_] {
       // Once joined, the group itself detects lost ranks.
       return (!settled->load() && !lost().empty()) || (theirs && theirs());
@@ -107,7 +111,8 @@ class Member::Impl {
     settled_->store(true);
     if (group) return group;
     const std::string lost_members = lost();
-    return std::move(group).error().in("joining generation " + std::to_string(joined_.generation.number) +
+    return std::move(group).error().in("joining generation " +
+                                       std::to_string(joined_.generation.number) +
                                        (lost_members.empty() ? "" : " (" + lost_members + ")"));
   }
 
@@ -139,8 +144,9 @@ class Member::Impl {
 
   void run() {
     for (;;) {
-      pollfd events[] = {{wake_.descriptor(), POLLIN, 0},
-                         {wire_.descriptor(), short(POLLIN | (wire_.wants_to_write() ? POLLOUT : 0)), 0}};
+      pollfd events[] = {
+          {wake_.descriptor(), POLLIN, 0},
+          {wire_.descriptor(), short(POLLIN | (wire_.wants_to_write() ? POLLOUT : 0)), 0}};
       (void)::poll(events, 2, int(check_interval.count()));
       uint64_t count = 0;
       (void)!::read(wake_.descriptor(), &count, sizeof count);
@@ -208,12 +214,13 @@ Result<std::unique_ptr<Member>> Member::connect(MemberOptions options) {
     if (socket) {
       detect_dead_peer(socket->descriptor());
       std::string own = TRY(own_address_of(socket->descriptor()));
-      return std::unique_ptr<Member>(
-          new Member(std::make_unique<Impl>(std::move(options), std::move(socket).value(), std::move(own))));
+      return std::unique_ptr<Member>(new Member(
+          std::make_unique<Impl>(std::move(options), std::move(socket).value(), std::move(own))));
     }
     if (SteadyClock::now() >= deadline)
-      return std::move(socket).error().in("connecting to the membership service at " + options.service.host +
-                                          ":" + std::to_string(options.service.port));
+      return std::move(socket).error().in("connecting to the membership service at " +
+                                          options.service.host + ":" +
+                                          std::to_string(options.service.port));
     (void)::poll(nullptr, 0, int(connect_retry_pause.count()));
   }
 }

@@ -1,17 +1,19 @@
-// A Member is one process of an elastic training. It applies for a rank, gets one in a generation, joins the other ranks of
-// that generation, and applies again when an operation has failed or hosts have changed.
+// A Member is one process of an elastic training. It applies for a rank, gets one in a generation,
+// joins the other ranks of that generation, and applies again when an operation has failed or hosts
+// have changed.
 //
-//   auto member = TRY(Member::connect({.service = {"10.0.0.1", 7000}, .secret = secret, .name = "b/0 #1", .host = "b"}));
+//   auto member = TRY(Member::connect({.service = {"10.0.0.1", 7000}, .secret = secret,
+//                                      .name = "b/0 #1", .host = "b"}));
 //   for (;;) {
-//     const Assignment assignment = TRY(member->next());   // waits, also while there are too few ranks
-//     auto group = member->join({});                       // on failure a rank has died meanwhile: apply again
-//     ...                                                  // train; commit now and then, and check changed()
+//     const Assignment assignment = TRY(member->next());  // waits, also while ranks are too few
+//     auto group = member->join({});                      // fails if a rank has died: apply again
+//     ...                                                 // train, commit, and check changed()
 //   }
 //   member->done();
 //
 // Threads: one at a time, but changed() and lost() from anywhere.
-// Errors:  unavailable, when the service cannot be reached or has ended; denied, with the reason, when the member is
-//          dismissed.
+// Errors:  unavailable, when the service cannot be reached or has ended; denied, with the reason,
+//          when the member is dismissed.
 #pragma once
 
 #include <memory>
@@ -44,10 +46,11 @@ class Member {
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
-  // Waits for the next generation with this member. `complaint` tells the other members why this one left the previous
-  // generation; empty when nothing failed. Destroy the group first.
+  // Waits for the next generation with this member. `complaint` tells the other members why this
+  // one left the previous generation; empty when nothing failed. Destroy the group first.
   Result<Assignment> next(const std::string& complaint = {}, Duration at_most = 24h * 365);
-  // Joins the group of the last assignment. Ignores endpoints, rank, secret and listener of `options`.
+  // Joins the group of the last assignment. Ignores endpoints, rank, secret and listener of
+  // `options`.
   // Errors: cancelled, when a member of the generation was lost meanwhile.
   Result<std::unique_ptr<collectives::Group>> join(collectives::TcpOptions options);
   // Returns the changes since the last assignment: new members wait, or members must leave.

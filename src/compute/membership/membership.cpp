@@ -39,8 +39,9 @@ void Membership::came(const Applicant& applicant, Instant now) {
   if (leaving(applicant.host))
     return dismiss(applicant.name, "its host " + applicant.host + " is being removed");
   if (limits_.generations_max > 0 && generation_ >= uint64_t(limits_.generations_max)) {
-    return dismiss(applicant.name, "the training has had " + std::to_string(generation_) +
-                                       " generations of ranks, the maximum: the training fails repeatedly");
+    return dismiss(applicant.name,
+                   "the training has had " + std::to_string(generation_) +
+                       " generations of ranks, the maximum: the training fails repeatedly");
   }
   Member& member = members_[applicant.name];
   const bool is_new = member.arrival == 0;
@@ -50,7 +51,8 @@ void Membership::came(const Applicant& applicant, Instant now) {
   if (ran && !returned_since_) returned_since_ = now;
   member.state = State::waiting;
   member.applicant = applicant;
-  // Members that are still joining that generation would wait for it; those that have joined notice it themselves.
+  // Members that are still joining that generation would wait for it; those that have joined notice
+  // it themselves.
   if (ran && !applicant.complaint.empty() && count(State::running) > 0)
     actions_.emplace_back(actions::Lost{applicant.name, applicant.complaint});
   // Notes the first complaint only: the other members failed for the same reason.
@@ -60,7 +62,8 @@ void Membership::came(const Applicant& applicant, Instant now) {
          applicant.complaint);
   if (is_new && generation_ > 0) {
     note(applicant.name + " came");
-    if (count(State::running) > 0 && int(count(State::running)) < limits_.ranks_max && !announced_.added) {
+    if (count(State::running) > 0 && int(count(State::running)) < limits_.ranks_max &&
+        !announced_.added) {
       announced_.added = true;
       actions_.emplace_back(actions::Changed{.added = true, .removed = false});
     }
@@ -110,7 +113,8 @@ void Membership::dismiss(const std::string& name, const std::string& why) {
 }
 
 void Membership::dismiss_late_members(Instant now) {
-  // Counts from the return of the first member: a member that was only told of a new one may take a whole epoch.
+  // Counts from the return of the first member: a member that was only told of a new one may take a
+  // whole epoch.
   if (!returned_since_ || now - *returned_since_ < limits_.settle_max) return;
   for (const std::string& name : running()) {
     note("rank " + std::to_string(members_[name].rank) + " (" + name + ") did not come back");
@@ -129,7 +133,8 @@ void Membership::form(Instant now) {
 
   Generation generation{++generation_, {}, std::exchange(reason_, {})};
   for (const std::string& name : order) {
-    if (int(generation.slots.size()) == limits_.ranks_max) break;  // the other members wait for a slot
+    // the other members wait for a slot
+    if (int(generation.slots.size()) == limits_.ranks_max) break;
     Member& member = members_[name];
     member.state = State::running;
     member.rank = int(generation.slots.size());
@@ -172,7 +177,8 @@ std::vector<std::string> Membership::in_order() const {
   for (const auto& [name, member] : members_) {
     if (member.state != State::waiting) continue;
     const int wanted = member.applicant.wanted_rank;
-    keys.emplace_back(member.rank < 0 ? none : member.rank, wanted < 0 ? none : wanted, member.arrival, name);
+    keys.emplace_back(member.rank < 0 ? none : member.rank, wanted < 0 ? none : wanted,
+                      member.arrival, name);
   }
   std::sort(keys.begin(), keys.end());
   std::vector<std::string> names;

@@ -1,18 +1,22 @@
-// Membership decides which ranks train together when ranks may join and leave: it forms generations of ranks, one after
-// another.
+// Membership decides which ranks train together when ranks may join and leave: it forms generations
+// of ranks, one after another.
 //
 //   expected --came--> waiting --formed--> running --came--> waiting ..
 //       |                 |                   |
 //       +-----------------+--------gone-------+--> (removed)
 //
-// A member that wants to be in the next generation sends Came; so does a member of the running generation when an operation
-// has failed or when it was told that hosts have changed. The next generation is formed when
-//   - no member of the present one is running (members that do not return within settle_max are dismissed),
+// A member that wants to be in the next generation sends Came; so does a member of the running
+// generation when an operation has failed or when it was told that hosts have changed. The next
+// generation is formed when
+//   - no member of the present one is running (members that do not return within settle_max are
+//     dismissed),
 //   - at least ranks_min members wait (fewer wait without a limit),
 //   - and all started members have come, or settle_max is over.
-// Members that stay keep their order, so rank 0, which broadcasts the state, has it; new members come after them.
+// Members that stay keep their order, so rank 0, which broadcasts the state, has it; new members
+// come after them.
 //
-// When a member is done, members that never had a rank are dismissed, since they would start from the beginning.
+// When a member is done, members that never had a rank are dismissed, since they would start from
+// the beginning.
 //
 // Pure: the input is events and the time, the output is actions; equal inputs give equal outputs.
 //
@@ -34,8 +38,8 @@ namespace trainyard::membership {
 struct Limits {
   int ranks_min = 1;
   int ranks_max = 1 << 20;
-  // Time for the other members of a generation to return, and for started members to come. Long enough to write a checkpoint
-  // and to load a model.
+  // Time for the other members of a generation to return, and for started members to come. Long
+  // enough to write a checkpoint and to load a model.
   Duration settle_max = 10min;
   int generations_max = 0;  // ends a training that always fails; 0: no limit
 };
@@ -154,9 +158,10 @@ class Membership {
   bool done_ = false;  // a member has completed the training
   uint64_t generation_ = 0;
   uint64_t arrivals_ = 0;
-  std::optional<Instant> returned_since_;  // the time when the first member of the generation returned
-  std::optional<Instant> idle_since_;      // the time since which members wait and none is running
-  actions::Changed announced_;             // the changes that running members know
+  // the time when the first member of the generation returned
+  std::optional<Instant> returned_since_;
+  std::optional<Instant> idle_since_;  // the time since which members wait and none is running
+  actions::Changed announced_;         // the changes that running members know
   std::string reason_;
   std::vector<Action> actions_;
 };

@@ -18,11 +18,14 @@ class Scenario {
   }
   Scenario& expect(const std::string& name) { return apply(events::Expected{name}); }
   // `name` is "host/slot".
-  Scenario& comes(const std::string& name, const std::string& complaint = "", int wanted_rank = -1) {
-    return apply(
-        events::Came{{name, name.substr(0, name.find('/')), {"10.0.0.1", 7000}, wanted_rank, complaint}});
+  Scenario& comes(const std::string& name, const std::string& complaint = "",
+                  int wanted_rank = -1) {
+    return apply(events::Came{
+        {name, name.substr(0, name.find('/')), {"10.0.0.1", 7000}, wanted_rank, complaint}});
   }
-  Scenario& dies(const std::string& name) { return apply(events::Gone{name, "killed by signal 9"}); }
+  Scenario& dies(const std::string& name) {
+    return apply(events::Gone{name, "killed by signal 9"});
+  }
   Scenario& finishes(const std::string& name) { return apply(events::Gone{name, ""}); }
   Scenario& host_leaves(const std::string& host) { return apply(events::HostLeaves{host}); }
 
@@ -93,7 +96,8 @@ TEST(Membership, SurvivorsContinueInTheirOrder) {
   EXPECT_EQ(scenario.comes("d/0", "allreduce: rank 1 died").result, "lost d/0")
       << "members that are still joining give up";
   EXPECT_EQ(scenario.comes("c/0").result, "") << "rank 0 is still running";
-  EXPECT_NE(scenario.membership().missing().find("rank 0 (a/0) is still running"), std::string::npos);
+  EXPECT_NE(scenario.membership().missing().find("rank 0 (a/0) is still running"),
+            std::string::npos);
   EXPECT_EQ(scenario.comes("a/0").result, "2: a/0=0of1 c/0=0of1 d/0=0of1");
   EXPECT_EQ(scenario.reason, "rank 1 (b/0) was lost: killed by signal 9")
       << "the others failed for the same reason";
@@ -164,7 +168,8 @@ TEST(Membership, ATrainingThatAlwaysFailsIsEnded) {
   EXPECT_EQ(scenario.comes("a/0", "it failed").result, "dismissed a/0");
 }
 
-// All short sequences of events: a generation holds only waiting members, none twice, survivors before new members.
+// All short sequences of events: a generation holds only waiting members, none twice, survivors
+// before new members.
 TEST(Membership, KeepsItsInvariantsInAllShortSequences) {
   const std::vector<std::string> members = {"a/0", "a/1", "b/0"};
   uint64_t generations = 0;
@@ -175,7 +180,8 @@ TEST(Membership, KeepsItsInvariantsInAllShortSequences) {
     uint32_t rest = code;
     for (int step = 0; step < 5; ++step, rest /= 9) {
       const std::string& member = members[rest % 3];
-      const Event event = rest / 3 % 3 == 0   ? Event(events::Came{{member, member.substr(0, 1), {}, -1, ""}})
+      const Event event = rest / 3 % 3 == 0
+                              ? Event(events::Came{{member, member.substr(0, 1), {}, -1, ""}})
                           : rest / 3 % 3 == 1 ? Event(events::Gone{member, "killed"})
                                               : Event(events::Expected{member});
       now += 6s;

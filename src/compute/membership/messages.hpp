@@ -1,5 +1,5 @@
-// Defines the messages between the members of an elastic training and the membership service, after hello and proof
-// (transport/tcp/frame.hpp). Each message is a frame of kind data.
+// Defines the messages between the members of an elastic training and the membership service, after
+// hello and proof (transport/tcp/frame.hpp). Each message is a frame of kind data.
 //
 //   member -> service   came, done
 //   service -> member   assigned, changed, lost, dismissed

@@ -25,7 +25,9 @@ constexpr Duration check_interval = 100ms;  // deadlines are seconds; messages a
 constexpr int backlog_connections = 1024;
 
 // The steady clock as an Instant; Membership only uses differences.
-Instant now() { return Instant(std::chrono::duration_cast<Duration>(SteadyClock::now().time_since_epoch())); }
+Instant now() {
+  return Instant(std::chrono::duration_cast<Duration>(SteadyClock::now().time_since_epoch()));
+}
 
 }  // namespace
 
@@ -147,8 +149,8 @@ class Service::Impl {
       connection.closing = connection.broken = true;
       const std::string name = std::exchange(connection.name, {});
       if (name.empty()) return;  // unauthenticated, or done
-      const events::Gone gone{
-          name, messages ? "timed out waiting for its proof of the secret" : messages.error().message};
+      const events::Gone gone{name, messages ? "timed out waiting for its proof of the secret"
+                                             : messages.error().message};
       report_gone(gone);
       return apply(gone);
     }
@@ -157,7 +159,8 @@ class Service::Impl {
         const bool first = connection.name.empty();
         connection.name = came->applicant.name;
         if (first)
-          report({News::Kind::came, connection.name, connection.name + " came from " + came->applicant.host});
+          report({News::Kind::came, connection.name,
+                  connection.name + " came from " + came->applicant.host});
         apply(events::Came{came->applicant});
       } else if (std::holds_alternative<messages::Done>(message)) {
         const std::string name = std::exchange(connection.name, {});
@@ -192,13 +195,14 @@ class Service::Impl {
           each->wire.send(*dismissed);
           close_later(*each);
         }
-        report(
-            {News::Kind::dismissed, dismissed->name, dismissed->name + " is dismissed: " + dismissed->why});
+        report({News::Kind::dismissed, dismissed->name,
+                dismissed->name + " is dismissed: " + dismissed->why});
       } else {
         for (const std::string& name : membership_.running()) {
           Connection* each = find(name);
           if (!each) continue;
-          if (const auto* changed = std::get_if<actions::Changed>(&action)) each->wire.send(*changed);
+          if (const auto* changed = std::get_if<actions::Changed>(&action))
+            each->wire.send(*changed);
           if (const auto* lost = std::get_if<actions::Lost>(&action)) each->wire.send(*lost);
         }
       }
@@ -217,8 +221,9 @@ class Service::Impl {
     const auto running = membership_.running();
     const auto found = std::find(running.begin(), running.end(), gone.name);
     const std::string member =
-        found == running.end() ? gone.name
-                               : "rank " + std::to_string(found - running.begin()) + " (" + gone.name + ")";
+        found == running.end()
+            ? gone.name
+            : "rank " + std::to_string(found - running.begin()) + " (" + gone.name + ")";
     if (gone.why.empty()) return report({News::Kind::done, gone.name, member + " is done"});
     report({News::Kind::lost, gone.name, member + " was lost: " + gone.why});
   }
@@ -247,9 +252,10 @@ class Service::Impl {
 
 Result<std::unique_ptr<Service>> Service::start(ServiceOptions options) {
   if (options.limits.ranks_min < 1 || options.limits.ranks_max < options.limits.ranks_min)
-    return invalid("invalid limits: ranks_min must be at least 1, and ranks_max at least ranks_min");
-  collectives::Socket listener = TRY(
-      collectives::listen_at(options.listen, backlog_connections).in("listening at " + options.listen.host));
+    return invalid(
+        "invalid limits: ranks_min must be at least 1, and ranks_max at least ranks_min");
+  collectives::Socket listener = TRY(collectives::listen_at(options.listen, backlog_connections)
+                                         .in("listening at " + options.listen.host));
   const uint16_t port = TRY(collectives::port_of(listener));
   return std::unique_ptr<Service>(
       new Service(std::make_unique<Impl>(std::move(options), std::move(listener), port)));

@@ -1,15 +1,16 @@
 // A Service assigns ranks to the members of an elastic training: Membership behind a port.
 //
-//   auto service = TRY(Service::start({.listen = {"0.0.0.0", 0}, .secret = secret, .limits = {.ranks_min = 2}}));
+//   auto service = TRY(Service::start({.listen = {"0.0.0.0", 0}, .secret = secret,
+//                                      .limits = {.ranks_min = 2}}));
 //   service->expect("algo-1/0 #1");                   // before its process is started
 //   while (auto news = service->next(1s)) print(news->text);
 //
-// The launcher of the processes owns it: horovodrun, or the main host. A member is lost when its connection breaks; a machine
-// that vanishes, after TcpOptions::dead_peer_max.
+// The launcher of the processes owns it: horovodrun, or the main host. A member is lost when its
+// connection breaks; a machine that vanishes, after TcpOptions::dead_peer_max.
 //
 // Threads: call from anywhere; a thread of its own does all I/O. Errors: of listening.
-// Limits: unauthenticated_max unauthenticated connections, each for handshake_max; members_max; news_max, of which the oldest
-// are dropped.
+// Limits: unauthenticated_max unauthenticated connections, each for handshake_max; members_max;
+// news_max, of which the oldest are dropped.
 #pragma once
 
 #include <memory>

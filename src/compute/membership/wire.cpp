@@ -28,15 +28,16 @@ void Wire::send_hello() {
   // Identifies the side instead of a rank, so that a proof of one side is invalid for the other.
   own_hello_.rank = side_ == Side::service ? 0 : 1;
   own_hello_.ranks = 2;
-  CHECK(::getrandom(own_hello_.nonce.data(), own_hello_.nonce.size(), 0) == ssize_t(own_hello_.nonce.size()),
+  CHECK(::getrandom(own_hello_.nonce.data(), own_hello_.nonce.size(), 0) ==
+            ssize_t(own_hello_.nonce.size()),
         "getrandom returns 16 bytes at once");
   outgoing_ += encode(own_hello_);
 }
 
 void Wire::send(const Message& message) {
   const std::string payload = encode(message);
-  const collectives::HeaderBytes header =
-      collectives::encode(collectives::FrameHeader{collectives::FrameKind::data, {}, payload.size()});
+  const collectives::HeaderBytes header = collectives::encode(
+      collectives::FrameHeader{collectives::FrameKind::data, {}, payload.size()});
   outgoing_.append(reinterpret_cast<const char*>(header.data()), header.size());
   outgoing_ += payload;
 }
@@ -72,14 +73,15 @@ Result<void> Wire::read() {
 
 Result<void> Wire::write() {
   while (!outgoing_.empty()) {
-    const ssize_t sent =
-        ::send(socket_.descriptor(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t sent = ::send(socket_.descriptor(), outgoing_.data(), outgoing_.size(),
+                                MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (sent < 0) return from_errno("using the connection");
     outgoing_.erase(0, size_t(sent));
   }
-  if (outgoing_.size() > outgoing_bytes_max) return exhausted("the peer does not read its messages");
+  if (outgoing_.size() > outgoing_bytes_max)
+    return exhausted("the peer does not read its messages");
   return ok();
 }
 
@@ -91,8 +93,10 @@ Result<std::optional<Message>> Wire::next() {
     const collectives::FrameHeader header = TRY(collectives::decode_header(bytes));
     if (header.length > message_bytes_max)
       return corrupt("message of " + std::to_string(header.length) + " bytes exceeds the maximum");
-    if (incoming_.size() < collectives::frame_header_bytes + header.length) return std::optional<Message>{};
-    const std::string payload = incoming_.substr(collectives::frame_header_bytes, size_t(header.length));
+    if (incoming_.size() < collectives::frame_header_bytes + header.length)
+      return std::optional<Message>{};
+    const std::string payload =
+        incoming_.substr(collectives::frame_header_bytes, size_t(header.length));
     incoming_.erase(0, collectives::frame_header_bytes + size_t(header.length));
     if (!peer_hello_) {
       if (header.kind != collectives::FrameKind::hello) return corrupt("unexpected frame");

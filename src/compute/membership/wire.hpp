@@ -1,10 +1,11 @@
-// A Wire is one connection between a member and the service: it reads and writes frames without blocking. The side that
-// connected sends the first hello; then both sides prove that they know the secret (transport/tcp/frame.hpp), and messages
-// follow.
+// A Wire is one connection between a member and the service: it reads and writes frames without
+// blocking. The side that connected sends the first hello; then both sides prove that they know the
+// secret (transport/tcp/frame.hpp), and messages follow.
 //
-// Threads: confined to one at a time. Errors: unavailable, when the peer closed the connection; conflict, when it has another
-// secret; corrupt, when its bytes are invalid.
-// Limits: message_bytes_max per message; outgoing_bytes_max waiting to be sent to a peer that does not read.
+// Threads: confined to one at a time. Errors: unavailable, when the peer closed the connection;
+// conflict, when it has another secret; corrupt, when its bytes are invalid.
+// Limits: message_bytes_max per message; outgoing_bytes_max waiting to be sent to a peer that does
+// not read.
 #pragma once
 
 #include <optional>
@@ -48,7 +49,8 @@ class Wire {
   std::string outgoing_;
 };
 
-// Makes the connection break after TcpOptions::dead_peer_max when the peer's machine vanishes without closing it.
+// Makes the connection break after TcpOptions::dead_peer_max when the peer's machine vanishes
+// without closing it.
 void detect_dead_peer(int descriptor);
 
 // Returns the local address of a connection.

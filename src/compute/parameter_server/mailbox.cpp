@@ -103,8 +103,8 @@ Result<ReceivedMessage> Mailbox::receive(std::span<const int> peers) {
     TRY(transport_->advance());
     bool arrived = false;
     for (const int peer : peers) arrived = arrived || transport_->arrived(peer) != nullptr;
-    // The peer may have read the posted messages since post() checked. Then nothing would wake this rank, and the messages
-    // that wait behind them would never be sent.
+    // The peer may have read the posted messages since post() checked. Then nothing would wake this
+    // rank, and the messages that wait behind them would never be sent.
     const bool may_post = !waiting_.empty() && transport_->all_sent();
     if (!arrived && !may_post) TRY(transport_->wait());
   }

@@ -1,9 +1,12 @@
-// A Mailbox sends and receives messages of any length between any two ranks, in any order of peers: a server does not know
-// which worker sends next. Messages of one peer arrive in the order in which they were sent.
+// A Mailbox sends and receives messages of any length between any two ranks, in any order of peers:
+// a server does not know which worker sends next. Messages of one peer arrive in the order in which
+// they were sent.
 //
-// On the transport a message is two: its length (8 bytes), and its bytes. A length beyond message_bytes_max is an error.
+// On the transport a message is two: its length (8 bytes), and its bytes. A length beyond
+// message_bytes_max is an error.
 //
-// Threads: confined to one. Errors: of the transport, permanent, naming the rank at fault; corrupt, for an invalid length.
+// Threads: confined to one. Errors: of the transport, permanent, naming the rank at fault; corrupt,
+// for an invalid length.
 #pragma once
 
 #include <array>
@@ -32,7 +35,8 @@ class Mailbox {
 
   int rank() const { return transport_->rank(); }
   int size() const { return transport_->size(); }
-  // Does not block. Requires: peer is another rank; text is not empty and at most message_bytes_max.
+  // Does not block. Requires: peer is another rank; text is not empty and at most
+  // message_bytes_max.
   void send(int peer, std::string text);
   // Waits for the next message of any of `peers`. A rank that has left must not be among them.
   Result<ReceivedMessage> receive(std::span<const int> peers);
@@ -62,11 +66,13 @@ class Mailbox {
   Result<bool> poll(int peer);
 
   std::unique_ptr<collectives::Transport> transport_;
-  std::deque<std::unique_ptr<Outgoing>> waiting_;  // bounded by the requests that peers send before they read
+  // bounded by the requests that peers send before they read
+  std::deque<std::unique_ptr<Outgoing>> waiting_;
   std::vector<std::unique_ptr<Outgoing>> posted_;  // the transport may read them until all_sent()
   std::vector<uint64_t> sent_;                     // number of messages, by peer
   std::vector<Incoming> incoming_;                 // by peer
-  size_t next_ = 0;                                // the peer that is polled first, so that none starves
+  // the peer that is polled first, so that none starves
+  size_t next_ = 0;
 };
 
 }  // namespace trainyard::parameter_server

@@ -1,5 +1,6 @@
-// Defines the requests of workers to parameter servers, their answers, and how both are encoded: a kind byte, then the
-// fields in order (base/fields.hpp); docs/formats/parameter-server.md has the table.
+// Defines the requests of workers to parameter servers, their answers, and how both are encoded: a
+// kind byte, then the fields in order (base/fields.hpp); docs/formats/parameter-server.md has the
+// table.
 //
 // Threads: plain values, pure functions. Errors: corrupt, naming message and field.
 #pragma once
@@ -15,12 +16,14 @@
 
 namespace trainyard::parameter_server {
 
-inline constexpr uint64_t message_bytes_max = uint64_t{64}
-                                              << 20;  // many slices; bounds what a hostile length may claim
+inline constexpr uint64_t message_bytes_max =
+    uint64_t{64}  // many slices; bounds what a hostile length may claim
+    << 20;
 inline constexpr uint64_t values_bytes_max =
     message_bytes_max - 1024;  // of one message; 1024 bytes are more than its other fields need
 
-// Rows of a table that one server stores: those in `named`, or, when it is empty, `count` rows from `begin` on.
+// Rows of a table that one server stores: those in `named`, or, when it is empty, `count` rows from
+// `begin` on.
 struct Rows {
   uint32_t table = 0;
   uint64_t begin = 0;

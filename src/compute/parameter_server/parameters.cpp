@@ -11,9 +11,11 @@
 namespace trainyard::parameter_server {
 namespace {
 
-// The number of rows in one request: as many as fit into a message with their row numbers and fields.
+// The number of rows in one request: as many as fit into a message with their row numbers and
+// fields.
 uint64_t rows_of_message_max(uint32_t width) {
-  return std::max<uint64_t>(1, values_bytes_max / (uint64_t{width} * sizeof(float) + sizeof(uint64_t)));
+  return std::max<uint64_t>(
+      1, values_bytes_max / (uint64_t{width} * sizeof(float) + sizeof(uint64_t)));
 }
 
 struct JoinedGroup {
@@ -39,7 +41,8 @@ Result<Placement> checked(const collectives::Group& group, const Options& option
 // Compares the options of all ranks; every rank gets an error when they differ.
 Result<JoinedGroup> join(collectives::Group& group, const Options& options) {
   auto placement = checked(group, options);
-  std::string mine = placement ? std::to_string(placement->digest()) : "!" + placement.error().message;
+  std::string mine =
+      placement ? std::to_string(placement->digest()) : "!" + placement.error().message;
   for (const int server : options.servers) mine += " " + std::to_string(server);
   mine += " " + std::to_string(int(options.consistency.kind)) + " " +
           std::to_string(options.consistency.staleness);
@@ -47,8 +50,9 @@ Result<JoinedGroup> join(collectives::Group& group, const Options& options) {
   if (!placement) return std::move(placement).error();
   for (size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == mine) continue;
-    return invalid("ranks " + std::to_string(rank) + " and " + std::to_string(group.rank()) +
-                   " have different tables, servers or consistency: they must be equal on all ranks");
+    return invalid(
+        "ranks " + std::to_string(rank) + " and " + std::to_string(group.rank()) +
+        " have different tables, servers or consistency: they must be equal on all ranks");
   }
   std::vector<int> workers;
   for (int rank = 0; rank < group.size(); ++rank) {
@@ -66,7 +70,8 @@ Result<void> serve(collectives::Group& group, const Options& options) {
   JoinedGroup joined = TRY(join(group, options).in("parameter server"));
   const auto own = std::find(options.servers.begin(), options.servers.end(), group.rank());
   if (own == options.servers.end())
-    return invalid("serve() on rank " + std::to_string(group.rank()) + ", which is not one of the servers");
+    return invalid("serve() on rank " + std::to_string(group.rank()) +
+                   ", which is not one of the servers");
   ServerState state(joined.placement, uint32_t(own - options.servers.begin()),
                     uint32_t(joined.workers.size()), options.consistency);
   std::vector<int> present = joined.workers;  // those that have not left
@@ -88,16 +93,20 @@ Result<void> serve(collectives::Group& group, const Options& options) {
 Result<std::unique_ptr<Worker>> Worker::join(collectives::Group& group, const Options& options) {
   JoinedGroup joined = TRY(parameter_server::join(group, options).in("parameter server"));
   if (std::find(joined.workers.begin(), joined.workers.end(), group.rank()) == joined.workers.end())
-    return invalid("Worker::join() on rank " + std::to_string(group.rank()) + ", which is a server");
+    return invalid("Worker::join() on rank " + std::to_string(group.rank()) +
+                   ", which is a server");
   return std::unique_ptr<Worker>(
       new Worker(std::move(joined.placement), options.servers, std::move(joined.mailbox)));
 }
 
 Worker::Worker(Placement placement, std::vector<int> servers, std::unique_ptr<Mailbox> mailbox)
-    : placement_(std::move(placement)), servers_(std::move(servers)), mailbox_(std::move(mailbox)) {}
+    : placement_(std::move(placement)),
+      servers_(std::move(servers)),
+      mailbox_(std::move(mailbox)) {}
 Worker::~Worker() = default;
 
-Result<std::vector<Worker::RowRequest>> Worker::requests_for(uint32_t table, std::span<const uint64_t> rows,
+Result<std::vector<Worker::RowRequest>> Worker::requests_for(uint32_t table,
+                                                             std::span<const uint64_t> rows,
                                                              bool all, size_t values) const {
   if (table >= placement_.tables().size()) return invalid("unknown table " + std::to_string(table));
   const Table& of = placement_.tables()[table];
@@ -109,15 +118,16 @@ Result<std::vector<Worker::RowRequest>> Worker::requests_for(uint32_t table, std
   std::vector<RowRequest> requests;
   if (all) {
     for (const Slice& slice : placement_.of_table(table))
-      requests.push_back({slice.server, {table, slice.begin, slice.end - slice.begin, {}}, {slice.begin}});
+      requests.push_back(
+          {slice.server, {table, slice.begin, slice.end - slice.begin, {}}, {slice.begin}});
     return requests;
   }
   const uint64_t rows_max = rows_of_message_max(of.width);
   std::map<uint32_t, size_t> open;  // by server, the request to which its next row is added
   for (uint64_t i = 0; i < rows.size(); ++i) {
     if (rows[i] >= of.rows)
-      return invalid("table '" + of.name + "': row " + std::to_string(rows[i]) + " not found; it has " +
-                     std::to_string(of.rows) + " rows");
+      return invalid("table '" + of.name + "': row " + std::to_string(rows[i]) +
+                     " not found; it has " + std::to_string(of.rows) + " rows");
     const uint32_t server = placement_.slice_of(table, rows[i]).server;
     auto found = open.find(server);
     if (found == open.end() || requests[found->second].at.size() == rows_max) {
@@ -132,7 +142,8 @@ Result<std::vector<Worker::RowRequest>> Worker::requests_for(uint32_t table, std
 }
 
 template <class Message>
-Result<void> Worker::send_values(const std::vector<RowRequest>& requests, std::span<const float> values) {
+Result<void> Worker::send_values(const std::vector<RowRequest>& requests,
+                                 std::span<const float> values) {
   for (const RowRequest& request : requests) {
     const uint32_t width = placement_.tables()[request.rows.table].width;
     Message message;
@@ -176,13 +187,17 @@ Result<Answer> Worker::receive_answer(uint32_t server) {
 }
 
 Result<void> Worker::assign(uint32_t table, std::span<const float> values) {
-  return send_values<Assign>(TRY(requests_for(table, {}, true, values.size())), values).in("assigning");
+  return send_values<Assign>(TRY(requests_for(table, {}, true, values.size())), values)
+      .in("assigning");
 }
 Result<void> Worker::push(uint32_t table, std::span<const float> gradient) {
-  return send_values<Push>(TRY(requests_for(table, {}, true, gradient.size())), gradient).in("pushing");
+  return send_values<Push>(TRY(requests_for(table, {}, true, gradient.size())), gradient)
+      .in("pushing");
 }
-Result<void> Worker::push(uint32_t table, std::span<const uint64_t> rows, std::span<const float> gradient) {
-  return send_values<Push>(TRY(requests_for(table, rows, false, gradient.size())), gradient).in("pushing");
+Result<void> Worker::push(uint32_t table, std::span<const uint64_t> rows,
+                          std::span<const float> gradient) {
+  return send_values<Push>(TRY(requests_for(table, rows, false, gradient.size())), gradient)
+      .in("pushing");
 }
 Result<void> Worker::pull(uint32_t table, std::span<float> values) {
   return fetch(TRY(requests_for(table, {}, true, values.size())), values).in("pulling");
@@ -197,8 +212,8 @@ Result<void> Worker::end_round() {
     const Answer answer = TRY(receive_answer(server).in("round " + std::to_string(round_)));
     const auto* proceed = std::get_if<Proceed>(&answer);
     if (!proceed || proceed->round != round_ + 1)
-      return corrupt("rank " + std::to_string(servers_[server]) + " answered for another round than " +
-                     std::to_string(round_ + 1));
+      return corrupt("rank " + std::to_string(servers_[server]) +
+                     " answered for another round than " + std::to_string(round_ + 1));
   }
   ++round_;
   return ok();

@@ -1,26 +1,27 @@
-// Serves and uses a parameter server: some ranks of a group hold tables of numbers, the others push gradients and pull
-// values.
+// Serves and uses a parameter server: some ranks of a group hold tables of numbers, the others push
+// gradients and pull values.
 //
-//   const Options options = {.tables = {{"embedding", 1'000'000, 64, {Rule::Kind::adagrad, 0.05f}}, {"bias", 1000}},
+//   const Options options = {.tables = {{"embedding", 1'000'000, 64, {Rule::Kind::adagrad, 0.05f}},
+//                                       {"bias", 1000}},
 //                            .servers = {0, 1}};
-//   if (rank is one of options.servers) return serve(group, options);      // until all workers have left
+//   if (rank is one of options.servers) return serve(group, options);  // until all workers left
 //
 //   auto worker = TRY(Worker::join(group, options));
-//   TRY(worker->assign(bias, initial));                                    // on one worker only
+//   TRY(worker->assign(bias, initial));            // on one worker only
 //   TRY(worker->end_round());
 //   for (...) {
-//     TRY(worker->pull(embedding, rows, values));                          // the rows of this batch
+//     TRY(worker->pull(embedding, rows, values));  // the rows of this batch
 //     ...
 //     TRY(worker->push(embedding, rows, gradients));
-//     TRY(worker->end_round());                                            // waits as options.consistency demands
+//     TRY(worker->end_round());                    // waits as options.consistency demands
 //   }
 //   TRY(worker->leave());
 //
-// Use it where gradients are sparse, where workers differ in speed, or to move the summation to other machines. Dense
-// gradients of equally fast workers are summed faster by Group::allreduce.
+// Use it where gradients are sparse, where workers differ in speed, or to move the summation to
+// other machines. Dense gradients of equally fast workers are summed faster by Group::allreduce.
 //
-// Threads: confined to one each. Errors: unavailable, naming the rank that died or timed out, on all other ranks within the
-// group's limits; invalid, for wrong tables or rows; corrupt.
+// Threads: confined to one each. Errors: unavailable, naming the rank that died or timed out, on
+// all other ranks within the group's limits; invalid, for wrong tables or rows; corrupt.
 #pragma once
 
 #include <memory>
@@ -55,29 +56,32 @@ class Worker {
   Result<void> assign(uint32_t table, std::span<const float> values);
   Result<void> push(uint32_t table, std::span<const float> gradient);
   Result<void> pull(uint32_t table, std::span<float> values);
-  // Transfer the given rows, in any order; values are row after row. A row that is pushed twice counts twice.
-  Result<void> push(uint32_t table, std::span<const uint64_t> rows, std::span<const float> gradient);
+  // Transfer the given rows, in any order; values are row after row. A row that is pushed twice
+  // counts twice.
+  Result<void> push(uint32_t table, std::span<const uint64_t> rows,
+                    std::span<const float> gradient);
   Result<void> pull(uint32_t table, std::span<const uint64_t> rows, std::span<float> values);
 
   // Ends the round of the preceding pushes and assigns; waits until the next round may begin.
   Result<void> end_round();
   uint64_t round() const { return round_; }
-  // Ends the work of this rank; no call may follow. In synchronous mode, pushes since the last end_round() are not applied.
+  // Ends the work of this rank; no call may follow. In synchronous mode, pushes since the last
+  // end_round() are not applied.
   Result<void> leave();
 
   const Placement& placement() const { return placement_; }
 
  private:
   Worker(Placement placement, std::vector<int> servers, std::unique_ptr<Mailbox> mailbox);
-  // The rows of one request: one request per server for named rows, one per slice for a whole table. `at` is the position
-  // of each row (or slice) among the caller's values, in rows.
+  // The rows of one request: one request per server for named rows, one per slice for a whole
+  // table. `at` is the position of each row (or slice) among the caller's values, in rows.
   struct RowRequest {
     uint32_t server = 0;
     Rows rows;
     std::vector<uint64_t> at;
   };
-  Result<std::vector<RowRequest>> requests_for(uint32_t table, std::span<const uint64_t> rows, bool all,
-                                               size_t values) const;
+  Result<std::vector<RowRequest>> requests_for(uint32_t table, std::span<const uint64_t> rows,
+                                               bool all, size_t values) const;
   template <class Message>
   Result<void> send_values(const std::vector<RowRequest>& requests, std::span<const float> values);
   Result<void> fetch(const std::vector<RowRequest>& requests, std::span<float> values);

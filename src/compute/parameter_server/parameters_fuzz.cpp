@@ -1,5 +1,5 @@
-// Decodes any bytes as a request and an answer of parameter servers. A decoded message encodes to the same bytes, and a
-// server handles every decoded request.
+// Decodes any bytes as a request and an answer of parameter servers. A decoded message encodes to
+// the same bytes, and a server handles every decoded request.
 // decoder: src/compute/parameter_server/messages.cpp
 #include <cstddef>
 #include <cstdint>

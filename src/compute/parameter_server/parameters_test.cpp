@@ -1,4 +1,5 @@
-// Runs parameter servers over real groups: threads that share memory or sockets, and processes that die.
+// Runs parameter servers over real groups: threads that share memory or sockets, and processes that
+// die.
 #include "parameter_server/parameters.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,9 @@ TEST(Parameters, synchronous_workers_end_with_what_an_allreduce_gives_bit_for_bi
   // Three slices, over two servers.
   constexpr size_t numbers = 2 * slice_numbers_max + 5;
   const Options options{
-      {{"weights", numbers, 1, {Rule::Kind::momentum, 0.1f, 0.9f}}, {"rows", 100, 7, {}}}, {1, 3}, {}};
+      {{"weights", numbers, 1, {Rule::Kind::momentum, 0.1f, 0.9f}}, {"rows", 100, 7, {}}},
+      {1, 3},
+      {}};
   over_all(5, [&](collectives::Group& group) {
     auto workers = group.split(is_server(options, group.rank()) ? -1 : 0,
                                {.deterministic = true, .plans = "allreduce=one_shot:0-"});
@@ -101,7 +104,8 @@ TEST(Parameters, rows_are_pushed_and_pulled_by_name_in_any_order) {
       ASSERT_TRUE((*worker)->end_round());
     }
     const std::vector<float> one(8);
-    EXPECT_EQ((*worker)->push(0, std::vector<uint64_t>{1'000'000}, one).error().kind, Kind::invalid);
+    EXPECT_EQ((*worker)->push(0, std::vector<uint64_t>{1'000'000}, one).error().kind,
+              Kind::invalid);
     EXPECT_EQ((*worker)->push(0, std::vector<uint64_t>{1, 2}, one).error().kind, Kind::invalid);
     EXPECT_EQ((*worker)->push(1, one).error().kind, Kind::invalid);
     EXPECT_TRUE((*worker)->leave());
@@ -117,7 +121,8 @@ TEST(Parameters, ranks_with_different_options_all_fail) {
     }();
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().kind, Kind::invalid);
-    EXPECT_NE(result.error().message.find("different tables"), std::string::npos) << result.error().message;
+    EXPECT_NE(result.error().message.find("different tables"), std::string::npos)
+        << result.error().message;
   });
   in_memory(2, [](collectives::Group& group) {
     for (const std::vector<int>& servers : {std::vector<int>{}, {0, 1}, {0, 0}, {2}, {-1}})
@@ -125,7 +130,8 @@ TEST(Parameters, ranks_with_different_options_all_fail) {
   });
 }
 
-// Rank `killed` is a process that dies within a round; every other rank must fail in time and name it.
+// Rank `killed` is a process that dies within a round; every other rank must fail in time and name
+// it.
 void kill_rank(int killed, Way way) {
   const Options options{{{"weights", 1000, 1, {}}}, {0}, {}};
   constexpr int ranks = 3;
@@ -161,7 +167,8 @@ void kill_rank(int killed, Way way) {
       const auto result = group ? run_rank(**group, false) : Result<void>(group.error());
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().kind, Kind::unavailable) << result.error().message;
-      EXPECT_NE(result.error().message.find("rank " + std::to_string(killed) + " ("), std::string::npos)
+      EXPECT_NE(result.error().message.find("rank " + std::to_string(killed) + " ("),
+                std::string::npos)
           << result.error().message;
     });
   }

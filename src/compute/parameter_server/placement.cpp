@@ -18,7 +18,9 @@ uint64_t mixed(uint64_t value) {  // splitmix64's finish
   return value ^ value >> 31;
 }
 
-uint64_t numbers(const Table& table, const Slice& slice) { return (slice.end - slice.begin) * table.width; }
+uint64_t numbers(const Table& table, const Slice& slice) {
+  return (slice.end - slice.begin) * table.width;
+}
 
 // Cuts a table evenly into as few slices as the limit allows.
 void cut(const Table& table, uint32_t index, std::vector<Slice>& slices) {
@@ -48,7 +50,8 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
   uint64_t total = 0;
   for (uint32_t index = 0; index < made.tables_.size(); ++index) {
     const Table& table = made.tables_[index];
-    if (!names.insert(table.name).second) return invalid("duplicate table name '" + table.name + "'");
+    if (!names.insert(table.name).second)
+      return invalid("duplicate table name '" + table.name + "'");
     if (table.rows == 0 || table.width == 0)
       return invalid("table '" + table.name + "': rows and width must be positive");
     if (table.rows > (numbers_max - total) / table.width)
@@ -66,7 +69,8 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
   const auto size_of = [&](size_t slice) {
     return numbers(made.tables_[made.slices_[slice].table], made.slices_[slice]);
   };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
   const auto full = uint64_t(std::ceil(load_max * double(total) / double(servers)));
   std::vector<uint64_t> load(servers);
   for (const size_t index : order) {
@@ -95,15 +99,16 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
 
 std::vector<Slice> Placement::of_table(uint32_t table) const {
   CHECK(table < tables_.size(), "unknown table");
-  return {slices_.begin() + ptrdiff_t(first_[table]), slices_.begin() + ptrdiff_t(first_[table + 1])};
+  return {slices_.begin() + ptrdiff_t(first_[table]),
+          slices_.begin() + ptrdiff_t(first_[table + 1])};
 }
 
 const Slice& Placement::slice_of(uint32_t table, uint64_t row) const {
   CHECK(table < tables_.size() && row < tables_[table].rows, "unknown table or row");
   const auto begin = slices_.begin() + ptrdiff_t(first_[table]);
   const auto end = slices_.begin() + ptrdiff_t(first_[table + 1]);
-  return *std::prev(std::upper_bound(begin, end, row,
-                                     [](uint64_t each, const Slice& slice) { return each < slice.begin; }));
+  return *std::prev(std::upper_bound(
+      begin, end, row, [](uint64_t each, const Slice& slice) { return each < slice.begin; }));
 }
 
 uint64_t Placement::numbers_of(uint32_t server) const {

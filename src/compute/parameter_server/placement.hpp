@@ -1,9 +1,10 @@
 // Decides which server stores which rows of which table.
 //
-// A table is cut by rows into slices of about slice_numbers_max numbers. Every slice has a preference among the servers,
-// drawn from a hash of table, slice and server (the highest wins), and goes to the first server that is not full. A server
-// is full at a tenth more than an even share, so no server has much more to do than another. Preferences do not depend on
-// the other servers, so an additional server takes its share and leaves most other slices where they are.
+// A table is cut by rows into slices of about slice_numbers_max numbers. Every slice has a
+// preference among the servers, drawn from a hash of table, slice and server (the highest wins),
+// and goes to the first server that is not full. A server is full at a tenth more than an even
+// share, so no server has much more to do than another. Preferences do not depend on the other
+// servers, so an additional server takes its share and leaves most other slices where they are.
 //
 // Threads: plain values, pure functions. Errors: invalid, naming the table.
 #pragma once
@@ -17,7 +18,8 @@
 
 namespace trainyard::parameter_server {
 
-// A table of rows of numbers with one update rule: an embedding, or a dense tensor (as rows of one number each).
+// A table of rows of numbers with one update rule: an embedding, or a dense tensor (as rows of one
+// number each).
 struct Table {
   std::string name;
   uint64_t rows = 0;
@@ -34,11 +36,13 @@ struct Slice {
 };
 
 inline constexpr uint64_t slice_numbers_max =
-    1 << 18;                                 // 1 MiB: small enough to balance, large enough to send at once
+    // 1 MiB: small enough to balance, large enough to send at once
+    1 << 18;
 inline constexpr double load_max = 1.1;      // times an even share
 inline constexpr size_t tables_max = 65536;  // as many as the largest models have
-inline constexpr uint64_t numbers_max = uint64_t{1}
-                                        << 40;  // of all tables together: rejects a wrong size early
+inline constexpr uint64_t numbers_max =
+    uint64_t{1}  // of all tables together: rejects a wrong size early
+    << 40;
 
 class Placement {
  public:

@@ -11,8 +11,8 @@
 namespace trainyard::parameter_server {
 namespace {
 
-std::span<float> rows_in(std::vector<float>& values, const Slice& slice, uint64_t row, uint64_t count,
-                         uint32_t width) {
+std::span<float> rows_in(std::vector<float>& values, const Slice& slice, uint64_t row,
+                         uint64_t count, uint32_t width) {
   if (values.empty()) return {};
   return std::span(values).subspan(size_t((row - slice.begin) * width), size_t(count * width));
 }
@@ -21,7 +21,8 @@ std::span<float> rows_in(std::vector<float>& values, const Slice& slice, uint64_
 std::vector<float> reduced(const std::vector<const std::vector<float>*>& operands) {
   std::vector<float> sum(operands[0]->size());
   std::vector<const std::byte*> bytes;
-  for (const auto* each : operands) bytes.push_back(reinterpret_cast<const std::byte*>(each->data()));
+  for (const auto* each : operands)
+    bytes.push_back(reinterpret_cast<const std::byte*>(each->data()));
   collectives::reduce_values(collectives::Type::f32, collectives::Reduction::sum,
                              reinterpret_cast<std::byte*>(sum.data()), bytes, sum.size());
   return sum;
@@ -73,8 +74,8 @@ std::vector<Outgoing> ServerState::handle(uint32_t worker, Request request) {
     reply(answer(worker, *pull));
   } else if (auto* tick = std::get_if<Tick>(&request)) {
     if (tick->round != rounds_ended_[worker]) {
-      reply(Refused{"tick for round " + std::to_string(tick->round) + ", but the worker is in round " +
-                    std::to_string(rounds_ended_[worker])});
+      reply(Refused{"tick for round " + std::to_string(tick->round) +
+                    ", but the worker is in round " + std::to_string(rounds_ended_[worker])});
     } else {
       ++rounds_ended_[worker];
       waiting_.insert(worker);
@@ -116,14 +117,16 @@ void ServerState::send_proceeds(std::vector<Outgoing>& out) {
 // -- requests
 
 std::string ServerState::error_in(const Rows& rows, const std::string* values) const {
-  if (rows.table >= placement_.tables().size()) return "unknown table " + std::to_string(rows.table);
+  if (rows.table >= placement_.tables().size())
+    return "unknown table " + std::to_string(rows.table);
   const Table& table = placement_.tables()[rows.table];
   const uint64_t count = rows.named.empty() ? rows.count : rows.named.size();
   if (values && (count > values->size() || values->size() != count * table.width * sizeof(float)))
     return "table '" + table.name + "': " + std::to_string(values->size()) + " bytes for " +
            std::to_string(count) + " rows";
   if (count > values_bytes_max / (table.width * sizeof(float)))
-    return "table '" + table.name + "': " + std::to_string(count) + " rows exceed the maximum message size";
+    return "table '" + table.name + "': " + std::to_string(count) +
+           " rows exceed the maximum message size";
   const auto is_stored_here = [&](uint64_t row) {
     return row < table.rows && placement_.slice_of(rows.table, row).server == server_;
   };
@@ -147,24 +150,28 @@ ServerState::StoredSlice& ServerState::slice_at(uint32_t table, uint64_t row) {
 
 template <class Each>
 void ServerState::for_each_part(const Rows& rows, const Each& each) {
-  if (rows.named.empty()) return each(slice_at(rows.table, rows.begin), rows.begin, rows.count, size_t{0});
+  if (rows.named.empty())
+    return each(slice_at(rows.table, rows.begin), rows.begin, rows.count, size_t{0});
   const uint32_t width = placement_.tables()[rows.table].width;
   for (size_t i = 0; i < rows.named.size(); ++i)
     each(slice_at(rows.table, rows.named[i]), rows.named[i], uint64_t{1}, i * width);
 }
 
 Answer ServerState::answer(uint32_t, Assign& request) {
-  if (std::string why = error_in(request.rows, &request.values); !why.empty()) return Refused{std::move(why)};
+  if (std::string why = error_in(request.rows, &request.values); !why.empty())
+    return Refused{std::move(why)};
   const uint32_t width = placement_.tables()[request.rows.table].width;
   for_each_part(request.rows, [&](StoredSlice& stored, uint64_t row, uint64_t count, size_t at) {
     const auto values = rows_in(stored.values, stored.slice, row, count, width);
-    read_values(std::string_view(request.values).substr(at * sizeof(float), values.size_bytes()), values);
+    read_values(std::string_view(request.values).substr(at * sizeof(float), values.size_bytes()),
+                values);
   });
   return Values{};
 }
 
 Answer ServerState::answer(uint32_t worker, Push& request) {
-  if (std::string why = error_in(request.rows, &request.values); !why.empty()) return Refused{std::move(why)};
+  if (std::string why = error_in(request.rows, &request.values); !why.empty())
+    return Refused{std::move(why)};
   const uint32_t width = placement_.tables()[request.rows.table].width;
   std::vector<float> gradient(request.values.size() / sizeof(float));
   read_values(request.values, gradient);
@@ -194,7 +201,8 @@ Answer ServerState::answer(uint32_t worker, Push& request) {
 }
 
 Answer ServerState::answer(uint32_t, Pull& request) {
-  if (std::string why = error_in(request.rows, nullptr); !why.empty()) return Refused{std::move(why)};
+  if (std::string why = error_in(request.rows, nullptr); !why.empty())
+    return Refused{std::move(why)};
   const uint32_t width = placement_.tables()[request.rows.table].width;
   Values found;
   for_each_part(request.rows, [&](StoredSlice& stored, uint64_t row, uint64_t count, size_t) {

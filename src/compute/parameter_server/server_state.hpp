@@ -1,20 +1,22 @@
-// A ServerState is what one parameter server holds and how it answers: a state machine without I/O or clocks, which takes a
-// message and returns messages.
+// A ServerState is what one parameter server holds and how it answers: a state machine without I/O
+// or clocks, which takes a message and returns messages.
 //
-// Workers train in rounds. A worker ends its round at every server (Tick) and begins the next when all of them have sent
-// Proceed.
+// Workers train in rounds. A worker ends its round at every server (Tick) and begins the next when
+// all of them have sent Proceed.
 //
-//   synchronous    The gradients of a round are stored by worker until every worker has ended the round. They are then
-//                  summed in the order of ranks and applied: bit for bit the result of an allreduce (one_shot) followed by
-//                  the same rule on each worker.
+//   synchronous    The gradients of a round are stored by worker until every worker has ended the
+//                  round. They are then summed in the order of ranks and applied: bit for bit the
+//                  result of an allreduce (one_shot) followed by the same rule on each worker.
 //   asynchronous   A gradient is applied when it arrives; no worker waits.
-//   bounded        As asynchronous, but a worker that is `staleness` rounds ahead of the slowest one waits. So a pull in
-//                  round c sees everything that was pushed in rounds before c - staleness (stale synchronous parallel,
-//                  Ho et al. 2013).
+//   bounded        As asynchronous, but a worker that is `staleness` rounds ahead of the slowest
+//                  one waits. So a pull in round c sees everything that was pushed in rounds before
+//                  c - staleness (stale synchronous parallel, Ho et al. 2013).
 //
-// A round with P numbers and W workers, all dense, sends 2 W * 4 P bytes, and some 50 for each slice and message.
+// A round with P numbers and W workers, all dense, sends 2 W * 4 P bytes, and some 50 for each
+// slice and message.
 //
-// Threads: confined to one. Errors: none; an invalid request is answered with the reason and changes nothing.
+// Threads: confined to one. Errors: none; an invalid request is answered with the reason and
+// changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +44,8 @@ struct Outgoing {
 class ServerState {
  public:
   // Requires: server < placement.servers(), workers > 0; the placement outlives it.
-  ServerState(const Placement& placement, uint32_t server, uint32_t workers, Consistency consistency);
+  ServerState(const Placement& placement, uint32_t server, uint32_t workers,
+              Consistency consistency);
 
   // Handles a request; returns the answers to send, possibly to other workers.
   std::vector<Outgoing> handle(uint32_t worker, Request request);
@@ -55,7 +58,8 @@ class ServerState {
     Slice slice;
     std::vector<float> values;
     std::vector<float> state;
-    // Synchronous: the sum of what each worker pushed in this round, by worker. Pushes of single rows are kept in `sparse`.
+    // Synchronous: the sum of what each worker pushed in this round, by worker. Pushes of single
+    // rows are kept in `sparse`.
     std::map<uint32_t, std::vector<float>> dense;
     std::map<uint64_t, std::map<uint32_t, std::vector<float>>> sparse;
   };
@@ -66,7 +70,9 @@ class ServerState {
   // Describes why a request for these rows is invalid; empty when it is valid.
   std::string error_in(const Rows& rows, const std::string* values) const;
   StoredSlice& slice_at(uint32_t table, uint64_t row);
-  const Table& table_of(const StoredSlice& stored) const { return placement_.tables()[stored.slice.table]; }
+  const Table& table_of(const StoredSlice& stored) const {
+    return placement_.tables()[stored.slice.table];
+  }
   // Calls each(slice, first row, number of rows, offset of their values in the request).
   template <class Each>
   void for_each_part(const Rows& rows, const Each& each);
@@ -81,7 +87,8 @@ class ServerState {
   const Consistency consistency_;
   std::map<std::pair<uint32_t, uint64_t>, StoredSlice> slices_;  // by table and first row
   std::vector<uint64_t> rounds_ended_;                           // by worker
-  std::set<uint32_t> waiting_;                                   // workers that wait for the next round
+  // workers that wait for the next round
+  std::set<uint32_t> waiting_;
   std::set<uint32_t> left_;
   uint64_t rounds_applied_ = 0;  // synchronous
 };

@@ -44,7 +44,10 @@ class SimulatedServers {
  public:
   SimulatedServers(Placement placement, uint32_t workers, Consistency consistency, uint64_t rounds,
                    uint64_t seed)
-      : placement_(std::move(placement)), consistency_(consistency), rounds_(rounds), random_(seed) {
+      : placement_(std::move(placement)),
+        consistency_(consistency),
+        rounds_(rounds),
+        random_(seed) {
     for (uint32_t server = 0; server < placement_.servers(); ++server)
       servers_.push_back(std::make_unique<ServerState>(placement_, server, workers, consistency));
     workers_.resize(workers);
@@ -82,8 +85,10 @@ class SimulatedServers {
   void push(uint32_t worker, uint32_t table, const std::vector<float>& values) {
     const uint32_t width = placement_.tables()[table].width;
     for (const Slice& slice : placement_.of_table(table)) {
-      const auto part = std::span(values).subspan(slice.begin * width, (slice.end - slice.begin) * width);
-      send(worker, slice.server, Push{{table, slice.begin, slice.end - slice.begin, {}}, bytes_of(part)});
+      const auto part =
+          std::span(values).subspan(slice.begin * width, (slice.end - slice.begin) * width);
+      send(worker, slice.server,
+           Push{{table, slice.begin, slice.end - slice.begin, {}}, bytes_of(part)});
     }
   }
   void push_rows(uint32_t worker, uint32_t table, const std::vector<uint64_t>& rows,
@@ -100,7 +105,8 @@ class SimulatedServers {
       ++workers_[worker].waits_for;
     }
   }
-  // The round that a worker is in, and the number of rounds it has ended: one more while it waits for the next.
+  // The round that a worker is in, and the number of rounds it has ended: one more while it waits
+  // for the next.
   uint64_t round(uint32_t worker) const { return workers_[worker].round; }
   uint64_t ended(uint32_t worker) const { return workers_[worker].ended; }
   bool has_left(uint32_t worker) const { return workers_[worker].left; }
@@ -115,12 +121,15 @@ class SimulatedServers {
     bool in_round_done = false;
     bool left = false;
   };
-  size_t link(uint32_t worker, uint32_t server) const { return worker * placement_.servers() + server; }
+  size_t link(uint32_t worker, uint32_t server) const {
+    return worker * placement_.servers() + server;
+  }
 
   void act(uint32_t worker) {
     SimulatedWorker& state = workers_[worker];
     if (state.round == rounds_) {
-      for (uint32_t server = 0; server < placement_.servers(); ++server) send(worker, server, Leave{});
+      for (uint32_t server = 0; server < placement_.servers(); ++server)
+        send(worker, server, Leave{});
       state.left = true;
     } else if (!state.in_round_done) {
       state.in_round_done = true;
@@ -179,8 +188,10 @@ class SimulatedServers {
   std::vector<std::deque<std::string>> to_worker_;
 };
 
-// Returns the values of every worker after `rounds` rounds of an allreduce ((a + b) + c) .. and the same rule.
-std::vector<float> by_allreduce(const Table& table, uint32_t index, uint32_t workers, uint64_t rounds) {
+// Returns the values of every worker after `rounds` rounds of an allreduce ((a + b) + c) .. and the
+// same rule.
+std::vector<float> by_allreduce(const Table& table, uint32_t index, uint32_t workers,
+                                uint64_t rounds) {
   const size_t numbers = table.rows * table.width;
   std::vector<float> values(numbers);
   std::vector<float> state(has_state(table.rule.kind) ? numbers : 0);
@@ -207,7 +218,8 @@ std::vector<float> by_rows(const Table& table, uint32_t index, uint32_t workers,
         const auto place = std::find(rows.begin(), rows.end(), row);
         if (place == rows.end()) continue;
         const auto all = gradient(worker, round, index, rows.size() * table.width);
-        const auto mine = std::span(all).subspan(size_t(place - rows.begin()) * table.width, table.width);
+        const auto mine =
+            std::span(all).subspan(size_t(place - rows.begin()) * table.width, table.width);
         if (sum.empty()) {
           sum.assign(mine.begin(), mine.end());
         } else {
@@ -230,7 +242,8 @@ TEST(ServerState, synchronous_rounds_equal_an_allreduce_and_the_rule_bit_for_bit
     const uint32_t servers = 1 + uint32_t(seed / 4 % 3);
     const Rule rule{Rule::Kind(seed % 4), 0.1f, 0.5f};
     const auto all = tables(rule);
-    SimulatedServers world(*Placement::make(all, servers), workers, {Kind::synchronous, 0}, rounds, seed);
+    SimulatedServers world(*Placement::make(all, servers), workers, {Kind::synchronous, 0}, rounds,
+                           seed);
     world.in_round = [&](SimulatedServers& here, uint32_t worker, uint64_t round) {
       here.pull(worker, 0);
       here.push(worker, 0, gradient(worker, round, 0, 12));
@@ -239,8 +252,8 @@ TEST(ServerState, synchronous_rounds_equal_an_allreduce_and_the_rule_bit_for_bit
       here.pull(worker, 1);  // does not see this round's gradients
     };
     world.pulled = [&](uint32_t, uint64_t round, const std::vector<float>& values) {
-      const auto expected =
-          values.size() == 12 ? by_allreduce(all[0], 0, workers, round) : by_rows(all[1], 1, workers, round);
+      const auto expected = values.size() == 12 ? by_allreduce(all[0], 0, workers, round)
+                                                : by_rows(all[1], 1, workers, round);
       EXPECT_EQ(values, expected) << "seed " << seed << ", round " << round;
     };
     world.run();
@@ -254,7 +267,8 @@ TEST(ServerState, no_worker_gets_further_ahead_than_the_staleness_and_pulls_see_
     const uint64_t staleness = seed % 4;
     // One row per worker, in which it counts its rounds.
     const std::vector<Table> counts = {{"counts", workers, 1, {Rule::Kind::sum}}};
-    SimulatedServers world(*Placement::make(counts, 2), workers, {Kind::bounded, staleness}, rounds, seed);
+    SimulatedServers world(*Placement::make(counts, 2), workers, {Kind::bounded, staleness}, rounds,
+                           seed);
     uint64_t furthest = 0;
     world.in_round = [&](SimulatedServers& here, uint32_t worker, uint64_t) {
       here.pull(worker, 0);
@@ -288,7 +302,8 @@ TEST(ServerState, asynchronous_workers_never_wait_and_nothing_is_lost) {
     constexpr uint32_t workers = 3;
     constexpr uint64_t rounds = 6;
     const std::vector<Table> counts = {{"counts", workers, 1, {Rule::Kind::sum}}};
-    SimulatedServers world(*Placement::make(counts, 2), workers, {Kind::asynchronous, 0}, rounds, seed);
+    SimulatedServers world(*Placement::make(counts, 2), workers, {Kind::asynchronous, 0}, rounds,
+                           seed);
     world.in_round = [&](SimulatedServers& here, uint32_t worker, uint64_t) {
       here.push_rows(worker, 0, {worker}, {1});
       here.pull(worker, 0);

@@ -6,11 +6,13 @@
 
 namespace trainyard::parameter_server {
 
-constexpr float smallest = 1e-8f;  // avoids a division by zero while a parameter has had no gradient
+// avoids a division by zero while a parameter has had no gradient
+constexpr float smallest = 1e-8f;
 
 void update(const Rule& rule, std::span<float> values, std::span<float> state,
             std::span<const float> gradient) {
-  CHECK(values.size() == gradient.size() && state.size() == (has_state(rule.kind) ? values.size() : 0),
+  CHECK(values.size() == gradient.size() &&
+            state.size() == (has_state(rule.kind) ? values.size() : 0),
         "values, gradient and state must have equal sizes");
   const float learning_rate = rule.learning_rate;
   switch (rule.kind) {

@@ -1,11 +1,12 @@
 // Applies a gradient to the values that a server stores.
 //
-//   sum        value += gradient                      counts, and updates that workers computed themselves
+//   sum        value += gradient: counts, and updates that workers computed themselves
 //   sgd        value -= learning_rate * gradient
 //   momentum   velocity = momentum * velocity + gradient; value -= learning_rate * velocity
 //   adagrad    squares += gradient^2; value -= learning_rate * gradient / (sqrt(squares) + 1e-8)
 //
-// Threads: pure functions. Errors: none. Compiled without contraction, so that equal inputs give equal bits everywhere.
+// Threads: pure functions. Errors: none. Compiled without contraction, so that equal inputs give
+// equal bits everywhere.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct Rule {
 // True when a rule stores one number of state for each value.
 constexpr bool has_state(Rule::Kind kind) { return kind >= Rule::Kind::momentum; }
 
-// Requires: values and gradient have equal sizes; so has state where has_state(rule.kind), else it is empty.
+// Requires: values and gradient have equal sizes; so has state where has_state(rule.kind), else it
+// is empty.
 void update(const Rule& rule, std::span<float> values, std::span<float> state,
             std::span<const float> gradient);
 

@@ -23,7 +23,8 @@ std::string padded(std::string text, size_t width) {
 Result<Evaluation> evaluate(const Model& model, const Table& table) {
   if (table.rows() > 0 && table.columns != model.shape.inputs) {
     return invalid("evaluating: the rows have " + std::to_string(table.columns) +
-                   " features, but the model has " + std::to_string(model.shape.inputs) + " inputs");
+                   " features, but the model has " + std::to_string(model.shape.inputs) +
+                   " inputs");
   }
   Evaluation evaluation;
   Workspace workspace;
@@ -68,9 +69,9 @@ std::string draw_predictions(const Model& model, const Table& table, const Evalu
     for (size_t i = begin; i < end; ++i) {
       const int32_t predicted = evaluation.predicted[rows[i]];
       const int32_t label = table.labels[rows[i]];
-      const std::string caption = predicted == label
-                                      ? "says " + std::to_string(predicted)
-                                      : "says " + std::to_string(predicted) + ", is " + std::to_string(label);
+      const std::string caption = predicted == label ? "says " + std::to_string(predicted)
+                                                     : "says " + std::to_string(predicted) +
+                                                           ", is " + std::to_string(label);
       text.append(kGap).append(padded(caption, 2 * model.image_width));
     }
     text += "\n\n";

@@ -16,12 +16,15 @@ namespace trainyard::train {
 struct Evaluation {
   std::vector<int32_t> predicted;  // by row
   size_t correct = 0;
-  double accuracy() const { return predicted.empty() ? 0 : double(correct) / double(predicted.size()); }
+  double accuracy() const {
+    return predicted.empty() ? 0 : double(correct) / double(predicted.size());
+  }
 };
 
 Result<Evaluation> evaluate(const Model& model, const Table& table);
 
-// Draws the images of some rows with the prediction of the model under each, four next to each other on a line. Requires: model.image_width > 0; rows within the table.
+// Draws the images of some rows with the prediction of the model under each, four next to each
+// other on a line. Requires: model.image_width > 0; rows within the table.
 std::string draw_predictions(const Model& model, const Table& table, const Evaluation& evaluation,
                              const std::vector<size_t>& rows);
 

@@ -21,7 +21,8 @@ Motion random_motion(float shift_pixels_max, float rotate_degrees_max, uint64_t 
   return motion;
 }
 
-void move_image(std::span<const float> pixels, size_t width, const Motion& motion, std::span<float> out) {
+void move_image(std::span<const float> pixels, size_t width, const Motion& motion,
+                std::span<float> out) {
   CHECK(width > 0 && pixels.size() % width == 0 && out.size() == pixels.size(),
         "pixels.size() must be a multiple of width");
   const auto columns = int(width);
@@ -47,14 +48,17 @@ void move_image(std::span<const float> pixels, size_t width, const Motion& motio
       const float right_share = from_column - float(left);
       const float bottom_share = from_line - float(top);
       out[size_t(line) * width + size_t(column)] =
-          (1 - bottom_share) * ((1 - right_share) * at(top, left) + right_share * at(top, left + 1)) +
-          bottom_share * ((1 - right_share) * at(top + 1, left) + right_share * at(top + 1, left + 1));
+          (1 - bottom_share) *
+              ((1 - right_share) * at(top, left) + right_share * at(top, left + 1)) +
+          bottom_share *
+              ((1 - right_share) * at(top + 1, left) + right_share * at(top + 1, left + 1));
     }
   }
 }
 
 std::vector<std::string> draw_image(std::span<const float> pixels, size_t width, float full) {
-  CHECK(width > 0 && pixels.size() % width == 0 && full > 0, "pixels.size() must be a multiple of width");
+  CHECK(width > 0 && pixels.size() % width == 0 && full > 0,
+        "pixels.size() must be a multiple of width");
   static constexpr std::string_view shades[] = {"  ", "░░", "▒▒", "▓▓", "██"};
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < pixels.size(); begin += width) {

@@ -22,9 +22,11 @@ Motion random_motion(float shift_pixels_max, float rotate_degrees_max, uint64_t 
 
 // Writes the moved image to `out`, with bilinear interpolation and background outside of the image.
 // Requires: pixels.size() is a multiple of width; out has the same size and does not overlap it.
-void move_image(std::span<const float> pixels, size_t width, const Motion& motion, std::span<float> out);
+void move_image(std::span<const float> pixels, size_t width, const Motion& motion,
+                std::span<float> out);
 
-// Draws an image as lines of text, two characters per pixel; `full` is the value of the darkest one.
+// Draws an image as lines of text, two characters per pixel; `full` is the value of the darkest
+// one.
 // Requires: pixels.size() is a multiple of width; full > 0.
 std::vector<std::string> draw_image(std::span<const float> pixels, size_t width, float full);
 

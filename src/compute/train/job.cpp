@@ -11,8 +11,8 @@
 namespace trainyard::train {
 namespace {
 
-// A leader waits at most twice this for other regions, which is less than the other ranks of its region wait for it
-// (TcpOptions::silence_max).
+// A leader waits at most twice this for other regions, which is less than the other ranks of its
+// region wait for it (TcpOptions::silence_max).
 constexpr Duration kRegionTimeout = 4min;
 constexpr size_t kConfigBytesMax = 1 << 20;  // AWS allows 100 hyperparameters of 2,500 characters
 
@@ -28,11 +28,12 @@ struct JobConfig {
 
 Result<JobConfig> read_config(const std::string& base) {
   const std::string folder = base + "/input/config/";
-  const auto resources =
-      TRY(contract::read_resources(TRY(os::read_file(folder + "resourceconfig.json", kConfigBytesMax))));
-  const auto hyperparameters = TRY(
-      contract::read_hyperparameters(TRY(os::read_file(folder + "hyperparameters.json", kConfigBytesMax))));
-  const auto own = std::find(resources.hosts.begin(), resources.hosts.end(), resources.current_host);
+  const auto resources = TRY(contract::read_resources(
+      TRY(os::read_file(folder + "resourceconfig.json", kConfigBytesMax))));
+  const auto hyperparameters = TRY(contract::read_hyperparameters(
+      TRY(os::read_file(folder + "hyperparameters.json", kConfigBytesMax))));
+  const auto own =
+      std::find(resources.hosts.begin(), resources.hosts.end(), resources.current_host);
   JobConfig config;
   config.settings = TRY(parse_settings(hyperparameters));
   config.resources = resources;
@@ -40,8 +41,9 @@ Result<JobConfig> read_config(const std::string& base) {
   RegionSettings& regions = config.settings.regions;
   const auto hosts = int64_t(resources.hosts.size());
   if (hosts % regions.count != 0) {
-    return invalid("hyperparameter regions: " + std::to_string(hosts) + " hosts cannot be split into " +
-                   std::to_string(regions.count) + " equal regions");
+    return invalid("hyperparameter regions: " + std::to_string(hosts) +
+                   " hosts cannot be split into " + std::to_string(regions.count) +
+                   " equal regions");
   }
   const int64_t hosts_of_region = hosts / regions.count;
   if (regions.leaders.empty()) regions.own = config.rank / hosts_of_region;
@@ -52,7 +54,8 @@ Result<JobConfig> read_config(const std::string& base) {
 }
 
 // Returns how the first rank of a region connects to those of the other regions.
-std::optional<local_sgd::RegionOptions> region_options(const JobOptions& options, const JobConfig& config,
+std::optional<local_sgd::RegionOptions> region_options(const JobOptions& options,
+                                                       const JobConfig& config,
                                                        const std::atomic<bool>& stop) {
   const RegionSettings& regions = config.settings.regions;
   if (!regions.any()) return std::nullopt;
@@ -74,13 +77,13 @@ std::optional<local_sgd::RegionOptions> region_options(const JobOptions& options
 
 Result<Rows> read_rows(const std::string& base, const JobConfig& config, collectives::Group& group,
                        const Print& print) {
-  auto shards = TRY(
-      read_shards(base + "/input/data/" + config.settings.channel).in("channel " + config.settings.channel));
+  auto shards = TRY(read_shards(base + "/input/data/" + config.settings.channel)
+                        .in("channel " + config.settings.channel));
   Rows rows = TRY(Rows::agree(std::move(shards), group));
   print("host=" + config.resources.current_host + " rank=" + std::to_string(config.rank) +
-        " ranks=" + std::to_string(group.size()) + " shards=" + std::to_string(rows.own_shards()) + " of " +
-        std::to_string(rows.shards_of_all()) + " rows=" + std::to_string(rows.own()) + " of " +
-        std::to_string(rows.all()));
+        " ranks=" + std::to_string(group.size()) + " shards=" + std::to_string(rows.own_shards()) +
+        " of " + std::to_string(rows.shards_of_all()) + " rows=" + std::to_string(rows.own()) +
+        " of " + std::to_string(rows.all()));
   return rows;
 }
 
@@ -117,9 +120,10 @@ Result<void> join_and_train(const JobOptions& options, Clock& clock, const std::
   for (const std::string& host : config.region)
     tcp.endpoints.push_back({host, uint16_t(config.settings.port)});
   tcp.rank = config.rank_in_region;
-  tcp.shared_value = options.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
-  // While the hosts join, a stop takes effect at once. Later all hosts stop after the same step; if they cannot agree on it
-  // in time, this host stops waiting.
+  tcp.shared_value =
+      options.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
+  // While the hosts join, a stop takes effect at once. Later all hosts stop after the same step; if
+  // they cannot agree on it in time, this host stops waiting.
   bool joining = true;
   std::optional<std::chrono::nanoseconds> stop_seen_at;
   tcp.cancelled = [&] {

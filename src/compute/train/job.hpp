@@ -1,5 +1,5 @@
-// Runs one host's part of a training job under the job contract: reads the configuration and data below /opt/ml, joins the
-// other hosts, trains, saves the model.
+// Runs one host's part of a training job under the job contract: reads the configuration and data
+// below /opt/ml, joins the other hosts, trains, saves the model.
 //
 //   input/config/hyperparameters.json, resourceconfig.json   the hyperparameters and the hosts
 //   input/data/CHANNEL/...                                   the shards of this host
@@ -24,8 +24,8 @@ struct JobOptions {
   std::string shared_value;  // a secret of this job, equal on all of its hosts: its ARN
 };
 
-// After `stop` is set, all hosts end after the same step, and the first one saves the model so far; the job succeeds. A host
-// that cannot agree with the others within stop_timeout ends alone.
+// After `stop` is set, all hosts end after the same step, and the first one saves the model so far;
+// the job succeeds. A host that cannot agree with the others within stop_timeout ends alone.
 inline constexpr Duration stop_timeout =
     30s;  // of the 120 s that the contract gives between SIGTERM and SIGKILL
 

@@ -13,20 +13,23 @@ namespace {
 // Returns a number in (0, 1]: never 0, whose logarithm is infinite.
 double uniform(SeededRandom& random) { return (double(random.next() >> 11) + 1.0) * 0x1.0p-53; }
 
-// Computes to[j] += factor * from[j]: the inner loop, over contiguous memory, so that it vectorises.
-inline void add_scaled(float* __restrict to, const float* __restrict from, float factor, size_t size) {
+// Computes to[j] += factor * from[j]: the inner loop, over contiguous memory, so that it
+// vectorises.
+inline void add_scaled(float* __restrict to, const float* __restrict from, float factor,
+                       size_t size) {
   for (size_t j = 0; j < size; ++j) to[j] += factor * from[j];
 }
 
-// Rounds to the nearest multiple of kSlopeGrain: at the size of kLarge, that is the resolution of a double. Holds for slopes
-// below 2^16; larger ones are rounded more coarsely.
+// Rounds to the nearest multiple of kSlopeGrain: at the size of kLarge, that is the resolution of a
+// double. Holds for slopes below 2^16; larger ones are rounded more coarsely.
 inline double on_grain(float slope) {
   constexpr double kLarge = 0x1.8p52 * kSlopeGrain;
   return (double(slope) + kLarge) - kLarge;
 }
 
 // Computes sums[j] += factor * from[j], exactly.
-inline void sum_scaled(double* __restrict sums, const float* __restrict from, float factor, size_t size) {
+inline void sum_scaled(double* __restrict sums, const float* __restrict from, float factor,
+                       size_t size) {
   for (size_t j = 0; j < size; ++j) sums[j] += on_grain(factor * from[j]);
 }
 
@@ -49,7 +52,8 @@ void forward(const Shape& shape, std::span<const float> parameters, std::span<co
   workspace.scores.assign(class_bias.begin(), class_bias.end());
   for (size_t j = 0; j < shape.hidden; ++j) {
     if (workspace.hidden[j] == 0) continue;
-    add_scaled(workspace.scores.data(), class_weight + j * shape.classes, workspace.hidden[j], shape.classes);
+    add_scaled(workspace.scores.data(), class_weight + j * shape.classes, workspace.hidden[j],
+               shape.classes);
   }
 }
 
@@ -76,13 +80,15 @@ std::vector<float> initial_parameters(const Shape& shape, uint64_t seed) {
   return parameters;
 }
 
-RowLoss add_gradient(const Shape& shape, std::span<const float> parameters, std::span<const float> input,
-                     int32_t label, std::span<double> gradient, Workspace& workspace) {
+RowLoss add_gradient(const Shape& shape, std::span<const float> parameters,
+                     std::span<const float> input, int32_t label, std::span<double> gradient,
+                     Workspace& workspace) {
   CHECK(gradient.size() == shape.parameters(), "gradient must have the size of the parameters");
   CHECK(label >= 0 && size_t(label) < shape.classes, "label must be one of the classes");
   forward(shape, parameters, input, workspace);
 
-  // Softmax and cross entropy; the largest score is subtracted first, so that no exponential overflows.
+  // Softmax and cross entropy; the largest score is subtracted first, so that no exponential
+  // overflows.
   std::vector<float>& scores = workspace.scores;
   RowLoss row;
   row.correct = largest(scores) == label;
@@ -101,9 +107,11 @@ RowLoss add_gradient(const Shape& shape, std::span<const float> parameters, std:
   workspace.hidden_slope.assign(shape.hidden, 0.0f);
   for (size_t j = 0; j < shape.hidden; ++j) {
     if (workspace.hidden[j] == 0) continue;  // the gradient of relu is 0
-    sum_scaled(class_weight_slope + j * shape.classes, scores.data(), workspace.hidden[j], shape.classes);
+    sum_scaled(class_weight_slope + j * shape.classes, scores.data(), workspace.hidden[j],
+               shape.classes);
     float slope = 0;
-    for (size_t c = 0; c < shape.classes; ++c) slope += class_weight[j * shape.classes + c] * scores[c];
+    for (size_t c = 0; c < shape.classes; ++c)
+      slope += class_weight[j * shape.classes + c] * scores[c];
     workspace.hidden_slope[j] = slope;
   }
   sum_scaled(&gradient[shape.class_bias()], scores.data(), 1.0f, shape.classes);
@@ -111,7 +119,8 @@ RowLoss add_gradient(const Shape& shape, std::span<const float> parameters, std:
   double* hidden_weight_slope = &gradient[shape.hidden_weight()];
   for (size_t i = 0; i < shape.inputs; ++i) {
     if (input[i] == 0) continue;
-    sum_scaled(hidden_weight_slope + i * shape.hidden, workspace.hidden_slope.data(), input[i], shape.hidden);
+    sum_scaled(hidden_weight_slope + i * shape.hidden, workspace.hidden_slope.data(), input[i],
+               shape.hidden);
   }
   sum_scaled(&gradient[shape.hidden_bias()], workspace.hidden_slope.data(), 1.0f, shape.hidden);
   return row;

@@ -6,17 +6,20 @@
 //
 // All parameters are one vector, so that their gradient is one buffer that ranks can sum:
 //
-//   hidden_weight (inputs, hidden) | hidden_bias (hidden) | class_weight (hidden, classes) | class_bias (classes)
+//   hidden_weight (inputs, hidden) | hidden_bias (hidden) |
+//   class_weight (hidden, classes) | class_bias (classes)
 //
 // mlp_reference.hpp is the slow and obvious version.
 //
-// Gradients of many rows are summed *exactly*: each element of a row's gradient is first rounded to a multiple of
-// kSlopeGrain, and doubles add such numbers without rounding. So a sum does not depend on the order of the rows, nor on
-// which host computed which row: one host and eight hosts get the same bits. With ordinary rounding, another order could
-// turn the input of a hidden unit from just above 0 to just below; relu would take the other branch, and two equal trainings
-// would diverge.
+// Gradients of many rows are summed *exactly*: each element of a row's gradient is first rounded to
+// a multiple of kSlopeGrain, and doubles add such numbers without rounding. So a sum does not
+// depend on the order of the rows, nor on which host computed which row: one host and eight hosts
+// get the same bits. With ordinary rounding, another order could turn the input of a hidden unit
+// from just above 0 to just below; relu would take the other branch, and two equal trainings would
+// diverge.
 //
-// Threads: plain values; each thread needs its own Workspace. Errors: none; requirements are checked.
+// Threads: plain values; each thread needs its own Workspace. Errors: none; requirements are
+// checked.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +42,8 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-// Returns normally distributed weights with deviation sqrt(2 / fan-in) (He: keeps the size of signals through relu), and
-// biases of 0. Equal seeds give equal parameters.
+// Returns normally distributed weights with deviation sqrt(2 / fan-in) (He: keeps the size of
+// signals through relu), and biases of 0. Equal seeds give equal parameters.
 std::vector<float> initial_parameters(const Shape& shape, uint64_t seed);
 
 // The intermediate values of a forward and backward pass, kept to save allocations.
@@ -48,11 +51,12 @@ struct Workspace {
   std::vector<float> hidden;  // (hidden)
   std::vector<float> scores;  // (classes): scores, then probabilities, then their gradient
   std::vector<float>
-      hidden_slope;  // (hidden): gradient of the loss with respect to the inputs of the hidden units
+      // (hidden): gradient of the loss with respect to the inputs of the hidden units
+      hidden_slope;
 };
 
-// Much smaller than the resolution of a float weight. Sums are exact up to 2^53 grains, that is 2^17: a batch of some ten
-// thousand rows with gradients of size 10. Larger sums are rounded.
+// Much smaller than the resolution of a float weight. Sums are exact up to 2^53 grains, that is
+// 2^17: a batch of some ten thousand rows with gradients of size 10. Larger sums are rounded.
 inline constexpr double kSlopeGrain = 0x1.0p-36;
 
 struct RowLoss {
@@ -62,8 +66,9 @@ struct RowLoss {
 
 // Adds the gradient of one row, not normalised, to `gradient`, exactly.
 // Requires: sizes as in shape; 0 <= label < shape.classes.
-RowLoss add_gradient(const Shape& shape, std::span<const float> parameters, std::span<const float> input,
-                     int32_t label, std::span<double> gradient, Workspace& workspace);
+RowLoss add_gradient(const Shape& shape, std::span<const float> parameters,
+                     std::span<const float> input, int32_t label, std::span<double> gradient,
+                     Workspace& workspace);
 
 // Returns the class with the largest score; the first one of equals.
 int32_t predict(const Shape& shape, std::span<const float> parameters, std::span<const float> input,

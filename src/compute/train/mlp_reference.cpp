@@ -11,7 +11,8 @@ struct Pass {
   std::vector<double> probabilities;  // (classes)
 };
 
-Pass forward(const Shape& shape, const std::vector<double>& parameters, const std::vector<double>& input) {
+Pass forward(const Shape& shape, const std::vector<double>& parameters,
+             const std::vector<double>& input) {
   Pass pass;
   for (size_t j = 0; j < shape.hidden; ++j) {
     double sum = parameters[shape.hidden_bias() + j];
@@ -36,8 +37,8 @@ Pass forward(const Shape& shape, const std::vector<double>& parameters, const st
 
 }  // namespace
 
-double loss(const Shape& shape, const std::vector<double>& parameters, const std::vector<double>& input,
-            int32_t label) {
+double loss(const Shape& shape, const std::vector<double>& parameters,
+            const std::vector<double>& input, int32_t label) {
   return -std::log(forward(shape, parameters, input).probabilities[size_t(label)]);
 }
 
@@ -55,7 +56,8 @@ std::vector<double> gradient(const Shape& shape, const std::vector<double>& para
   for (size_t j = 0; j < shape.hidden; ++j) {
     double slope = 0;
     for (size_t c = 0; c < shape.classes; ++c) {
-      slope += slopes[shape.class_bias() + c] * parameters[shape.class_weight() + j * shape.classes + c];
+      slope +=
+          slopes[shape.class_bias() + c] * parameters[shape.class_weight() + j * shape.classes + c];
     }
     if (pass.sums[j] <= 0) slope = 0;
     slopes[shape.hidden_bias() + j] = slope;

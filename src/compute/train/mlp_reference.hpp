@@ -1,5 +1,5 @@
-// Computes the perceptron of mlp.hpp in double precision, slowly and obviously. The fast version must equal it up to
-// rounding.
+// Computes the perceptron of mlp.hpp in double precision, slowly and obviously. The fast version
+// must equal it up to rounding.
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -12,8 +12,8 @@
 namespace trainyard::train::reference {
 
 // Returns the loss of one row.
-double loss(const Shape& shape, const std::vector<double>& parameters, const std::vector<double>& input,
-            int32_t label);
+double loss(const Shape& shape, const std::vector<double>& parameters,
+            const std::vector<double>& input, int32_t label);
 
 // Returns the gradient of the loss with respect to every parameter.
 std::vector<double> gradient(const Shape& shape, const std::vector<double>& parameters,

@@ -31,7 +31,9 @@ std::vector<Example> examples(const Shape& shape, size_t count, uint64_t seed) {
   return all;
 }
 
-std::vector<double> doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+std::vector<double> doubles(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
 
 TEST(MlpReference, its_gradient_equals_the_finite_differences_of_its_loss) {
   std::vector<double> parameters = doubles(initial_parameters(kShape, 3));
@@ -56,12 +58,15 @@ TEST(Mlp, equals_the_reference) {
   Workspace workspace;
   for (const Example& example : examples(kShape, 50, 2)) {
     std::vector<double> slopes(kShape.parameters());
-    const RowLoss row = add_gradient(kShape, parameters, example.input, example.label, slopes, workspace);
+    const RowLoss row =
+        add_gradient(kShape, parameters, example.input, example.label, slopes, workspace);
     const auto expected =
         reference::gradient(kShape, doubles(parameters), doubles(example.input), example.label);
     EXPECT_NEAR(double(row.loss),
-                reference::loss(kShape, doubles(parameters), doubles(example.input), example.label), 1e-5);
-    for (size_t i = 0; i < slopes.size(); ++i) EXPECT_NEAR(slopes[i], expected[i], 1e-6) << "parameter " << i;
+                reference::loss(kShape, doubles(parameters), doubles(example.input), example.label),
+                1e-5);
+    for (size_t i = 0; i < slopes.size(); ++i)
+      EXPECT_NEAR(slopes[i], expected[i], 1e-6) << "parameter " << i;
     EXPECT_EQ(row.correct, predict(kShape, parameters, example.input, workspace) == example.label);
   }
 }
@@ -92,7 +97,8 @@ TEST(Mlp, ten_training_steps_equal_those_of_the_reference) {
       slow[i] = (1 - double(rate) * decay) * slow[i] - double(rate) * velocity[i];
     }
   }
-  for (size_t i = 0; i < slow.size(); ++i) EXPECT_NEAR(double(fast[i]), slow[i], 1e-5) << "parameter " << i;
+  for (size_t i = 0; i < slow.size(); ++i)
+    EXPECT_NEAR(double(fast[i]), slow[i], 1e-5) << "parameter " << i;
 }
 
 TEST(Mlp, a_sum_of_gradients_does_not_depend_on_the_order_of_rows) {
@@ -124,7 +130,8 @@ TEST(Mlp, initial_weights_are_a_function_of_the_seed_with_the_variance_of_he) {
   EXPECT_NE(initial_parameters(shape, 1), initial_parameters(shape, 2));
   const auto parameters = initial_parameters(shape, 1);
   double squares = 0;
-  for (size_t i = 0; i < shape.hidden_bias(); ++i) squares += double(parameters[i]) * double(parameters[i]);
+  for (size_t i = 0; i < shape.hidden_bias(); ++i)
+    squares += double(parameters[i]) * double(parameters[i]);
   EXPECT_NEAR(squares / double(shape.hidden_bias()), 2.0 / 64, 0.002);
   for (size_t i = shape.hidden_bias(); i < shape.class_weight(); ++i) EXPECT_EQ(parameters[i], 0);
 }

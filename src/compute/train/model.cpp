@@ -20,8 +20,8 @@ constexpr int64_t kDimensionMax = 1 << 20;  // of inputs, hidden, classes: produ
 Result<size_t> dimension(const Json& description, std::string_view name) {
   const int64_t value = TRY(int_at(description, name));
   if (value < 1 || value > kDimensionMax)
-    return corrupt("invalid " + std::string(name) + " " + std::to_string(value) + ": it must be 1 to " +
-                   std::to_string(kDimensionMax));
+    return corrupt("invalid " + std::string(name) + " " + std::to_string(value) +
+                   ": it must be 1 to " + std::to_string(kDimensionMax));
   return size_t(value);
 }
 
@@ -68,21 +68,29 @@ Result<std::vector<float>> decode_weights(const Shape& shape, std::string_view b
 
 std::vector<Tensor> tensors(const Shape& shape) {
   return {
-      {"hidden.weight", {shape.inputs, shape.hidden}, shape.hidden_weight(), shape.inputs * shape.hidden},
+      {"hidden.weight",
+       {shape.inputs, shape.hidden},
+       shape.hidden_weight(),
+       shape.inputs * shape.hidden},
       {"hidden.bias", {shape.hidden}, shape.hidden_bias(), shape.hidden},
-      {"class.weight", {shape.hidden, shape.classes}, shape.class_weight(), shape.hidden * shape.classes},
+      {"class.weight",
+       {shape.hidden, shape.classes},
+       shape.class_weight(),
+       shape.hidden * shape.classes},
       {"class.bias", {shape.classes}, shape.class_bias(), shape.classes},
   };
 }
 
 std::string encode_weights(const Model& model) {
-  CHECK(model.parameters.size() == model.shape.parameters(), "parameters must have the size of the shape");
+  CHECK(model.parameters.size() == model.shape.parameters(),
+        "parameters must have the size of the shape");
   Json header = Json::object();
   for (const Tensor& tensor : tensors(model.shape)) {
     header[tensor.name] = {
         {"dtype", "F32"},
         {"shape", tensor.shape},
-        {"data_offsets", {tensor.begin * sizeof(float), (tensor.begin + tensor.size) * sizeof(float)}}};
+        {"data_offsets",
+         {tensor.begin * sizeof(float), (tensor.begin + tensor.size) * sizeof(float)}}};
   }
   std::string text = dump(header);
   text.resize((text.size() + 7) / 8 * 8,
@@ -127,7 +135,8 @@ Result<Model> decode_model(std::string_view description_text, std::string_view w
     model.input_scale = float(scale);
     const int64_t width = TRY(int_at(description, "image_width"));
     if (width < 0 || (width > 0 && model.shape.inputs % size_t(width) != 0)) {
-      return corrupt("invalid image_width " + std::to_string(width) + ": inputs must be a multiple of it");
+      return corrupt("invalid image_width " + std::to_string(width) +
+                     ": inputs must be a multiple of it");
     }
     model.image_width = size_t(width);
     return model;

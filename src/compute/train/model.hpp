@@ -1,11 +1,13 @@
 // Encodes, decodes and compares trained models. A model is stored in two files:
 //
-//   model.safetensors  The weights, in the public safetensors format: u64 length of the header (little-endian), the header
-//                      as JSON {"NAME": {"dtype": "F32", "shape": [..], "data_offsets": [begin, end]}, ..}, then the
-//                      numbers. Tensors: hidden.weight (inputs, hidden), hidden.bias (hidden), class.weight (hidden,
-//                      classes), class.bias (classes), as in mlp.hpp.
-//   model.json         Everything else: {"format": "trainyard-mlp", "version": 1, "inputs", "hidden", "classes",
-//                      "input_scale", "image_width", "weights": "model.safetensors"}
+//   model.safetensors  The weights, in the public safetensors format: u64 length of the header
+//                      (little-endian), the header as JSON {"NAME": {"dtype": "F32", "shape": [..],
+//                      "data_offsets": [begin, end]}, ..}, then the numbers. Tensors: hidden.weight
+//                      (inputs, hidden), hidden.bias (hidden), class.weight (hidden, classes),
+//                      class.bias (classes), as in mlp.hpp.
+//   model.json         Everything else: {"format": "trainyard-mlp", "version": 1, "inputs",
+//                      "hidden", "classes", "input_scale", "image_width", "weights":
+//                      "model.safetensors"}
 //
 // Threads: plain values; pure functions. Errors: corrupt, naming the file and the wrong field.
 #pragma once
@@ -31,8 +33,10 @@ inline constexpr std::string_view kWeightsFile = "model.safetensors";
 inline constexpr std::string_view kDescriptionFile = "model.json";
 // The limits of the hyperparameter, too.
 inline constexpr double kInputScaleMin = 1e-6, kInputScaleMax = 1e9;
-inline constexpr size_t kHeaderBytesMax = 1
-                                          << 20;  // of the header of the weights; four tensors need some 300
+inline constexpr size_t kHeaderBytesMax =
+    1
+    // of the header of the weights; four tensors need some 300
+    << 20;
 
 std::string encode_weights(const Model& model);
 std::string encode_description(const Model& model);
@@ -54,8 +58,8 @@ std::vector<Tensor> tensors(const Shape& shape);
 
 // The difference between the weights of two models.
 struct Difference {
-  // The largest |a - b|, relative to the size of its tensor (root mean square over both models). It is not relative to the
-  // weight itself, since any rounding of a weight near 0 would look large.
+  // The largest |a - b|, relative to the size of its tensor (root mean square over both models). It
+  // is not relative to the weight itself, since any rounding of a weight near 0 would look large.
   double relative = 0;
   double absolute = 0;
   std::string tensor;  // where `relative` was found

@@ -19,14 +19,17 @@ double mean_square(std::span<const float> values) {
 
 Result<void> save_model(const Model& model, const std::string& folder) {
   TRY(os::make_directories(folder));
-  TRY(os::write_file_durably(folder + "/" + std::string(kWeightsFile), encode_weights(model), 0644));
-  return os::write_file_durably(folder + "/" + std::string(kDescriptionFile), encode_description(model),
-                                0644);
+  TRY(os::write_file_durably(folder + "/" + std::string(kWeightsFile), encode_weights(model),
+                             0644));
+  return os::write_file_durably(folder + "/" + std::string(kDescriptionFile),
+                                encode_description(model), 0644);
 }
 
 Result<Model> load_model(const std::string& folder) {
-  const auto description = TRY(os::read_file(folder + "/" + std::string(kDescriptionFile), kHeaderBytesMax));
-  const auto weights = TRY(os::read_file(folder + "/" + std::string(kWeightsFile), kWeightsBytesMax));
+  const auto description =
+      TRY(os::read_file(folder + "/" + std::string(kDescriptionFile), kHeaderBytesMax));
+  const auto weights =
+      TRY(os::read_file(folder + "/" + std::string(kWeightsFile), kWeightsBytesMax));
   return decode_model(description, weights).in(folder);
 }
 

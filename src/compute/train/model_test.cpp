@@ -41,10 +41,11 @@ TEST(Model, its_weights_are_a_safetensors_file) {
   EXPECT_EQ(length % 8, 0u);
   const auto header = parse_json(std::string_view(bytes).substr(8, length));
   ASSERT_TRUE(header);
-  EXPECT_EQ(header->dump(), R"({"class.bias":{"data_offsets":[84,92],"dtype":"F32","shape":[2]},)"
-                            R"("class.weight":{"data_offsets":[60,84],"dtype":"F32","shape":[3,2]},)"
-                            R"("hidden.bias":{"data_offsets":[48,60],"dtype":"F32","shape":[3]},)"
-                            R"("hidden.weight":{"data_offsets":[0,48],"dtype":"F32","shape":[4,3]}})");
+  EXPECT_EQ(header->dump(),
+            R"({"class.bias":{"data_offsets":[84,92],"dtype":"F32","shape":[2]},)"
+            R"("class.weight":{"data_offsets":[60,84],"dtype":"F32","shape":[3,2]},)"
+            R"("hidden.bias":{"data_offsets":[48,60],"dtype":"F32","shape":[3]},)"
+            R"("hidden.weight":{"data_offsets":[0,48],"dtype":"F32","shape":[4,3]}})");
   EXPECT_EQ(bytes.size(), 8 + length + 92);
 }
 
@@ -61,9 +62,11 @@ TEST(Model, damaged_files_are_rejected) {
     return text.replace(at, old.size(), by);
   };
   EXPECT_FALSE(decode_model(replaced(description, "\"inputs\": 4", "\"inputs\": 5"), weights));
-  EXPECT_FALSE(decode_model(replaced(description, "\"inputs\": 4", "\"inputs\": 9999999999"), weights));
+  EXPECT_FALSE(
+      decode_model(replaced(description, "\"inputs\": 4", "\"inputs\": 9999999999"), weights));
   EXPECT_FALSE(decode_model(replaced(description, "\"version\": 1", "\"version\": 2"), weights));
-  EXPECT_FALSE(decode_model(replaced(description, "\"image_width\": 2", "\"image_width\": 3"), weights));
+  EXPECT_FALSE(
+      decode_model(replaced(description, "\"image_width\": 2", "\"image_width\": 3"), weights));
   EXPECT_FALSE(decode_model(replaced(description, "16.0", "0.00"), weights));
   EXPECT_FALSE(decode_model(description, replaced(weights, "F32", "F64")));
   EXPECT_FALSE(decode_model(description, replaced(weights, "[84,92]", "[88,96]")));
@@ -108,7 +111,8 @@ TEST(Evaluate, counts_and_draws) {
   model.shape = {2, 2, 2};
   model.input_scale = 16;
   model.image_width = 1;
-  // The hidden units copy the inputs, and the scores the hidden units: the class is the brighter pixel.
+  // The hidden units copy the inputs, and the scores the hidden units: the class is the brighter
+  // pixel.
   model.parameters = {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0};
   const auto table = parse_csv("16,0,0\n0,16,1\n0,8,0\n");
   const auto evaluation = evaluate(model, *table);
@@ -138,7 +142,8 @@ TEST(Model, numbers_beyond_their_limits_are_rejected) {
     for (const std::string& number : extremes) {
       const auto read = described(name, number);
       ASSERT_FALSE(read) << name << " " << number;
-      EXPECT_NE(read.error().message.find("model.json: "), std::string::npos) << read.error().message;
+      EXPECT_NE(read.error().message.find("model.json: "), std::string::npos)
+          << read.error().message;
     }
   EXPECT_TRUE(described("image_width", "0"));
   for (size_t i = 1; i < extremes.size(); ++i)
@@ -160,8 +165,9 @@ TEST(Model, tensors_outside_the_file_are_rejected) {
     changed["class.bias"]["data_offsets"] = *parse_json(offsets);
     const std::string text = changed.dump();
     const uint64_t size = text.size();
-    return decode_model(encode_description(model),
-                        std::string(reinterpret_cast<const char*>(&size), sizeof size) + text + numbers);
+    return decode_model(
+        encode_description(model),
+        std::string(reinterpret_cast<const char*>(&size), sizeof size) + text + numbers);
   };
   EXPECT_TRUE(placed("[84,92]"));
   // The last two have the right length, or would have it if sums overflowed.
@@ -170,8 +176,8 @@ TEST(Model, tensors_outside_the_file_are_rejected) {
         "[18446744073709551608,18446744073709551615]", "[9223372036854775799,9223372036854775807]",
         "[18446744073709551612,4]"})
     EXPECT_FALSE(placed(offsets)) << offsets;
-  for (const uint64_t size :
-       {uint64_t(0), uint64_t(1) << 31, uint64_t(1) << 32, uint64_t(INT64_MAX), UINT64_MAX, UINT64_MAX - 7}) {
+  for (const uint64_t size : {uint64_t(0), uint64_t(1) << 31, uint64_t(1) << 32,
+                              uint64_t(INT64_MAX), UINT64_MAX, UINT64_MAX - 7}) {
     std::string damaged = bytes;
     std::memcpy(damaged.data(), &size, sizeof size);
     EXPECT_FALSE(decode_model(encode_description(model), damaged)) << size;

@@ -12,7 +12,8 @@ namespace trainyard::train {
 namespace {
 
 constexpr float kSquaresDecay = 0.999f;  // as published
-constexpr float kSmallest = 1e-8f;       // avoids a division by zero for a parameter without gradients
+// avoids a division by zero for a parameter without gradients
+constexpr float kSmallest = 1e-8f;
 
 constexpr EnumTable<Method> kMethods{"optimizer", {{Method::sgd, "sgd"}, {Method::adam, "adam"}}};
 
@@ -30,7 +31,8 @@ Optimizer::Optimizer(OptimizerSettings settings, size_t parameters)
       velocity_(parameters),
       squares_(settings.method == Method::adam ? parameters : 0) {}
 
-void Optimizer::step(std::span<float> parameters, std::span<const float> gradient, float learning_rate) {
+void Optimizer::step(std::span<float> parameters, std::span<const float> gradient,
+                     float learning_rate) {
   CHECK(parameters.size() == velocity_.size() && gradient.size() == velocity_.size(),
         "parameters and gradient must have the size given to the constructor");
   ++steps_;

@@ -19,8 +19,9 @@ std::string_view to_string(Method method);
 
 struct OptimizerSettings {
   Method method = Method::sgd;
-  float momentum = 0.9f;       // of sgd; Adam's first decay
-  float weight_decay = 1e-4f;  // each step subtracts this share of every parameter, times the learning rate
+  float momentum = 0.9f;  // of sgd; Adam's first decay
+  // each step subtracts this share of every parameter, times the learning rate
+  float weight_decay = 1e-4f;
 };
 
 class Optimizer {

@@ -1,5 +1,5 @@
-// Implements the regions of a Trainer: the leader averages with the other regions, and broadcasts the result to the other
-// ranks of its region.
+// Implements the regions of a Trainer: the leader averages with the other regions, and broadcasts
+// the result to the other ranks of its region.
 #include <algorithm>
 #include <cstdio>
 
@@ -18,7 +18,8 @@ int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps) {
   return int64_t(std::min(done, uint64_t(steps)));
 }
 
-// The charter holds the number of steps, since regions with different numbers of rows would compute different ones.
+// The charter holds the number of steps, since regions with different numbers of rows would compute
+// different ones.
 Result<void> Trainer::join_regions(RegionOptions options) {
   RoundResult result;
   if (group_.rank() == 0) {
@@ -59,8 +60,9 @@ Result<bool> Trainer::average_regions() {
     result = {regions_->round(), steps_, regions_->size(), !round};
     if (round) {
       const RegionTraffic traffic = regions_->traffic();
-      print_("round=" + std::to_string(round->number) + " regions=" + std::to_string(round->regions) +
-             (round->adopted ? " adopted" : "") + " region_bytes_sent=" + std::to_string(traffic.sent) +
+      print_("round=" + std::to_string(round->number) +
+             " regions=" + std::to_string(round->regions) + (round->adopted ? " adopted" : "") +
+             " region_bytes_sent=" + std::to_string(traffic.sent) +
              " region_bytes_received=" + std::to_string(traffic.received));
     }
   }
@@ -84,14 +86,16 @@ Result<void> Trainer::leave_regions() {
   if (!regions_) return ok();
   TRY(regions_->finish());
   const RegionTraffic traffic = regions_->traffic();
-  // The bytes that a ring allreduce of float32 after every step would have sent and received over the link of this region.
+  // The bytes that a ring allreduce of float32 after every step would have sent and received over
+  // the link of this region.
   const double regions = double(settings_.regions.all());
   const double allreduce = 2 * 2 * (regions - 1) / regions * sizeof(float) *
                            double(model_.shape.parameters()) * double(steps_done_);
   char text[160];
-  std::snprintf(text, sizeof text, "between regions: rounds=%llu bytes=%llu share_of_allreduce=%.5f",
-                (unsigned long long)regions_->round(), (unsigned long long)(traffic.sent + traffic.received),
-                double(traffic.sent + traffic.received) / allreduce);
+  std::snprintf(
+      text, sizeof text, "between regions: rounds=%llu bytes=%llu share_of_allreduce=%.5f",
+      (unsigned long long)regions_->round(), (unsigned long long)(traffic.sent + traffic.received),
+      double(traffic.sent + traffic.received) / allreduce);
   print_(text);
   return ok();
 }

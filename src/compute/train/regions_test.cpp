@@ -1,5 +1,5 @@
-// Compares training in regions with training in one group: accuracy and bytes sent. Uses the real digits if they are
-// prepared.
+// Compares training in regions with training in one group: accuracy and bytes sent. Uses the real
+// digits if they are prepared.
 #include "train/trainer.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,9 @@ class CountingTransport final : public Transport {
  public:
   CountingTransport(std::unique_ptr<Transport> inner, int ranks_of_region,
                     std::atomic<uint64_t>& bytes_between)
-      : inner_(std::move(inner)), ranks_of_region_(ranks_of_region), bytes_between_(bytes_between) {}
+      : inner_(std::move(inner)),
+        ranks_of_region_(ranks_of_region),
+        bytes_between_(bytes_between) {}
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
@@ -36,8 +38,12 @@ class CountingTransport final : public Transport {
     }
     inner_->send(peers, tag, bytes);
   }
-  void take(int peer, Tag tag, std::span<std::byte> into) override { inner_->take(peer, tag, into); }
-  void receive(int peer, Tag tag, std::span<std::byte> room) override { inner_->receive(peer, tag, room); }
+  void take(int peer, Tag tag, std::span<std::byte> into) override {
+    inner_->take(peer, tag, into);
+  }
+  void receive(int peer, Tag tag, std::span<std::byte> room) override {
+    inner_->receive(peer, tag, room);
+  }
   const std::byte* arrived(int peer) override { return inner_->arrived(peer); }
   void release(int peer) override { inner_->release(peer); }
   Result<bool> has_message(int peer) override { return inner_->has_message(peer); }
@@ -52,7 +58,8 @@ class CountingTransport final : public Transport {
   }
   Result<std::string> offer() override { return inner_->offer(); }
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                          const std::vector<std::string>& offers, uint64_t key) override {
+                                          const std::vector<std::string>& offers,
+                                          uint64_t key) override {
     return inner_->meet(members, offers, key);
   }
   void abandon(std::string_view why) override { inner_->abandon(why); }
@@ -106,9 +113,10 @@ Learned step_together(const std::vector<Shard>& shards, const Settings& settings
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      auto group = Group::make(std::make_unique<CountingTransport>(std::move(transports[size_t(rank)]),
-                                                                   ranks_of_region, bytes_between),
-                               {.deterministic = true});
+      auto group =
+          Group::make(std::make_unique<CountingTransport>(std::move(transports[size_t(rank)]),
+                                                          ranks_of_region, bytes_between),
+                      {.deterministic = true});
       ASSERT_TRUE(group) << group.error().message;
       learned[size_t(rank)] = train_on(**group, shards_of(shards, rank, ranks), settings, {});
     });
@@ -159,12 +167,13 @@ class DigitsInRegions : public ::testing::Test {
  protected:
   void SetUp() override {
 #ifdef SANITIZED
-    GTEST_SKIP()
-        << "six trainings are minutes under a sanitizer; the tests of regions over loopback run there";
+    GTEST_SKIP() << "six trainings are minutes under a sanitizer; the tests of regions over "
+                    "loopback run there";
 #endif
     // Prepared by examples/01_digits/prepare.
     const std::string folder = "../../../build/digits";
-    if (!os::exists(folder + "/test.csv")) GTEST_SKIP() << "no digits: run examples/01_digits/prepare";
+    if (!os::exists(folder + "/test.csv"))
+      GTEST_SKIP() << "no digits: run examples/01_digits/prepare";
     auto shards = read_shards(folder + "/train");
     ASSERT_TRUE(shards) << shards.error().message;
     shards_ = *std::move(shards);
@@ -192,7 +201,8 @@ TEST_F(DigitsInRegions, send_a_hundredth_of_an_allreduce_with_equal_accuracy) {
     const Learned joint = step_together(shards_, settings_, regions, ranks_of_region);
     const Learned regional = train_in_regions(shards_, settings_, regions, ranks_of_region);
     EXPECT_EQ(regional.steps, joint.steps);
-    // The minimum of any allreduce between regions: each element is sent there and back once for all regions but one.
+    // The minimum of any allreduce between regions: each element is sent there and back once for
+    // all regions but one.
     const double parameters = double(joint.model.parameters.size());
     const double steps = double(joint.steps);
     const double least = 2.0 * (regions - 1) * sizeof(float) * parameters * steps;
@@ -206,7 +216,8 @@ TEST_F(DigitsInRegions, send_a_hundredth_of_an_allreduce_with_equal_accuracy) {
     joint_accuracy += accuracy(joint) / seeds;
     regional_accuracy += accuracy(regional) / seeds;
     std::printf(
-        "seed %d: accuracy joint %.4f regional %.4f; bytes joint %llu (float32, least: %.0f) regional %llu\n",
+        "seed %d: accuracy joint %.4f regional %.4f; bytes joint %llu (float32, least: %.0f) "
+        "regional %llu\n",
         seed, accuracy(joint), accuracy(regional), (unsigned long long)joint.bytes_between, least,
         (unsigned long long)regional.bytes_between);
   }
@@ -235,7 +246,8 @@ TEST_F(DigitsInRegions, four_regions_with_federated_averaging_train_reproducibly
   EXPECT_EQ(first.model.parameters, second.model.parameters);
   EXPECT_GE(accuracy(first), 0.95);
   // The link of the leader carries what all other regions send and receive.
-  EXPECT_NE(first.lines.back().find("share_of_allreduce=0.01"), std::string::npos) << first.lines.back();
+  EXPECT_NE(first.lines.back().find("share_of_allreduce=0.01"), std::string::npos)
+      << first.lines.back();
 }
 
 TEST(Regions, rounds_of_another_region_become_a_valid_number_of_steps) {

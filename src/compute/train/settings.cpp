@@ -123,7 +123,8 @@ const std::vector<Hyperparameter>& hyperparameters() {
       {"region_steps", number_of(&Settings::regions, &RegionSettings::steps, 1, 1 << 20)},
       {"regions", number_of(&Settings::regions, &RegionSettings::count, 1, 64)},
       {"rotate", number(&Settings::rotate, 0, 180)},
-      {"seed", number(&Settings::seed, 0, 9007199254740992)},  // 2^53: JSON numbers are exact up to it
+      // 2^53: JSON numbers are exact up to it
+      {"seed", number(&Settings::seed, 0, 9007199254740992)},
       {"shift", number(&Settings::shift, 0, 1 << 16)},
       {"weight_decay", number_of(&Settings::optimizer, &OptimizerSettings::weight_decay, 0, 1)},
   };
@@ -154,7 +155,8 @@ Result<Settings> parse_settings(const std::map<std::string, std::string>& given)
       names += (names.empty() ? "" : ", ") + each.name;
     }
     if (!known)
-      return invalid("unknown hyperparameter '" + shorten(name, 64) + "'; valid names are " + names);
+      return invalid("unknown hyperparameter '" + shorten(name, 64) + "'; valid names are " +
+                     names);
     TRY(known->read(settings, without_quotes(text)).in("hyperparameter " + name));
   }
   if ((settings.shift > 0 || settings.rotate > 0) && settings.image_width == 0) {
@@ -163,13 +165,15 @@ Result<Settings> parse_settings(const std::map<std::string, std::string>& given)
   const RegionSettings& regions = settings.regions;
   if (regions.count > 1 && !regions.leaders.empty()) {
     return invalid(
-        "hyperparameters regions and region_leaders are mutually exclusive: set regions to split this job, "
+        "hyperparameters regions and region_leaders are mutually exclusive: set regions to split "
+        "this job, "
         "or region_leaders to "
         "join other jobs");
   }
   if (!regions.leaders.empty() && (regions.secret.empty() || regions.own >= regions.all())) {
     return invalid(
-        "hyperparameter region_leaders needs region_secret, and region must be below the number of leaders");
+        "hyperparameter region_leaders needs region_secret, and region must be below the number of "
+        "leaders");
   }
   return settings;
 }

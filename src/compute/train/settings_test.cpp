@@ -27,14 +27,16 @@ TEST(Settings, errors_name_the_hyperparameter) {
   const struct {
     const char* name;
     const char* value;
-  } rows[] = {{"epochs", "many"},  {"epochs", "0"},         {"epochs", "1.5"},       {"epochs", "nan"},
-              {"port", "70000"},   {"optimizer", "magic"},  {"learning_rate", "-1"}, {"momentum", "1"},
-              {"channel", "../x"}, {"weight_decay", "nan"}, {"epoch", "3"}};
+  } rows[] = {{"epochs", "many"},      {"epochs", "0"},   {"epochs", "1.5"},
+              {"epochs", "nan"},       {"port", "70000"}, {"optimizer", "magic"},
+              {"learning_rate", "-1"}, {"momentum", "1"}, {"channel", "../x"},
+              {"weight_decay", "nan"}, {"epoch", "3"}};
   for (const auto& row : rows) {
     const auto settings = parse_settings({{row.name, row.value}});
     ASSERT_FALSE(settings) << row.name << "=" << row.value;
     EXPECT_EQ(settings.error().kind, Kind::invalid);
-    EXPECT_NE(settings.error().message.find(row.name), std::string::npos) << settings.error().message;
+    EXPECT_NE(settings.error().message.find(row.name), std::string::npos)
+        << settings.error().message;
   }
   EXPECT_FALSE(parse_settings({{"shift", "1"}}));  // image_width is missing
 }
@@ -80,7 +82,8 @@ TEST(Settings, of_regions_split_this_job_or_join_other_jobs) {
   for (const auto& each : wrong) {
     const auto settings = parse_settings(each);
     ASSERT_FALSE(settings) << each.begin()->first;
-    EXPECT_NE(settings.error().message.find("region"), std::string::npos) << settings.error().message;
+    EXPECT_NE(settings.error().message.find("region"), std::string::npos)
+        << settings.error().message;
   }
 }
 

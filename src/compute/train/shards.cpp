@@ -27,7 +27,8 @@ std::string encode_shards(const std::vector<Shard>& shards) {
   Json list = Json::array();
   for (const Shard& shard : shards) {
     const auto& labels = shard.table.labels;
-    const int32_t largest_label = labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
+    const int32_t largest_label =
+        labels.empty() ? -1 : *std::max_element(labels.begin(), labels.end());
     // Names may be any bytes; JSON strings may not.
     list.push_back({{"name", to_hex(shard.name)},
                     {"rows", shard.table.rows()},
@@ -37,7 +38,8 @@ std::string encode_shards(const std::vector<Shard>& shards) {
   return dump(list);
 }
 
-// Decodes the description of a shard from another rank; rejects numbers that read_shards() cannot produce.
+// Decodes the description of a shard from another rank; rejects numbers that read_shards() cannot
+// produce.
 Result<SharedShard> decode_shard(const Json& encoded) {
   const auto within = [&](const char* name, int64_t least, int64_t most) -> Result<int64_t> {
     const int64_t value = TRY(int_at(encoded, name));
@@ -59,11 +61,13 @@ Result<std::map<std::string, SharedShard>> collect(const std::vector<std::string
     const Json list = TRY(parse_json(lists[rank]));
     for (const Json& each : list) {
       const std::string name = TRY(from_hex(TRY(string_at(each, "name"))));
-      const SharedShard shard = TRY(decode_shard(each).in("shard list of rank " + std::to_string(rank)));
+      const SharedShard shard =
+          TRY(decode_shard(each).in("shard list of rank " + std::to_string(rank)));
       const auto [known, is_new] = shards.try_emplace(name, shard);
       if (!is_new && (known->second.rows != shard.rows || known->second.columns != shard.columns)) {
-        return invalid("shard " + name + " has " + std::to_string(shard.rows) + " rows on one host and " +
-                       std::to_string(known->second.rows) + " on another");
+        return invalid("shard " + name + " has " + std::to_string(shard.rows) +
+                       " rows on one host and " + std::to_string(known->second.rows) +
+                       " on another");
       }
       known->second.holders.push_back(int(rank));
     }
@@ -79,7 +83,8 @@ Result<std::vector<Shard>> read_shards(const std::string& folder) {
   std::error_code fault;
   for (fs::recursive_directory_iterator each(folder, fault), end; !fault && each != end;
        each.increment(fault)) {
-    if (each->is_regular_file(fault)) names.push_back(each->path().lexically_relative(folder).string());
+    if (each->is_regular_file(fault))
+      names.push_back(each->path().lexically_relative(folder).string());
   }
   if (fault == std::errc::no_such_file_or_directory) return std::vector<Shard>{};
   if (fault) return from_errno("reading " + folder, fault.value());
@@ -116,8 +121,8 @@ Result<Rows> Rows::agree(std::vector<Shard> shards, collectives::Group& group) {
     // Assigns shards that several ranks hold to these ranks round-robin.
     const int owner = shard.holders[shared++ % shard.holders.size()];
     if (owner == group.rank()) {
-      const auto ours =
-          std::find_if(shards.begin(), shards.end(), [&](const Shard& s) { return s.name == name; });
+      const auto ours = std::find_if(shards.begin(), shards.end(),
+                                     [&](const Shard& s) { return s.name == name; });
       CHECK(ours != shards.end(), "own shards are in the own list");
       rows.own_ += ours->table.rows();
       rows.blocks_.push_back({rows.all_, std::move(ours->table)});
@@ -130,8 +135,9 @@ Result<Rows> Rows::agree(std::vector<Shard> shards, collectives::Group& group) {
 }
 
 const Rows::Block* Rows::find(uint64_t row) const {
-  auto after = std::upper_bound(blocks_.begin(), blocks_.end(), row,
-                                [](uint64_t wanted, const Block& block) { return wanted < block.begin; });
+  auto after =
+      std::upper_bound(blocks_.begin(), blocks_.end(), row,
+                       [](uint64_t wanted, const Block& block) { return wanted < block.begin; });
   if (after == blocks_.begin()) return nullptr;
   --after;
   return row - after->begin < after->table.rows() ? &*after : nullptr;
@@ -154,12 +160,14 @@ std::vector<uint32_t> shuffled_rows(uint64_t rows, uint64_t seed, uint64_t epoch
   std::vector<uint32_t> order(rows);
   std::iota(order.begin(), order.end(), 0u);
   SeededRandom random(mix(seed, epoch));
-  for (uint64_t left = rows; left > 1; --left) std::swap(order[left - 1], order[random.below(left)]);
+  for (uint64_t left = rows; left > 1; --left)
+    std::swap(order[left - 1], order[random.below(left)]);
   return order;
 }
 
 uint64_t mix(uint64_t a, uint64_t b, uint64_t c) {
-  // Applies the finisher of splitmix64 after each word, so that neighbouring seeds give unrelated results.
+  // Applies the finisher of splitmix64 after each word, so that neighbouring seeds give unrelated
+  // results.
   uint64_t mixed = 0x9e3779b97f4a7c15;
   for (const uint64_t word : {a, b, c}) {
     mixed += word + 0x9e3779b97f4a7c15;

@@ -1,9 +1,10 @@
 // Reads the shards of this host, and agrees with the other hosts on one order of all rows.
 //
-// A channel is a folder of CSV files, its shards. The platform decides which host holds which shard (all on each, or some on
-// each); the order of the rows must not depend on that. So shards are ordered by name over all hosts, rows keep their order
-// within the shard, and the position of a row is its number in the whole data set. A shard that several hosts hold is read
-// on all of them, but belongs to one.
+// A channel is a folder of CSV files, its shards. The platform decides which host holds which shard
+// (all on each, or some on each); the order of the rows must not depend on that. So shards are
+// ordered by name over all hosts, rows keep their order within the shard, and the position of a row
+// is its number in the whole data set. A shard that several hosts hold is read on all of them, but
+// belongs to one.
 //
 // Threads: plain values. Errors: of files; invalid, naming shard, line and column.
 #pragma once
@@ -19,18 +20,20 @@
 
 namespace trainyard::train {
 
-inline constexpr size_t kShardBytesMax = size_t{1}
-                                         << 30;  // a shard is read into memory at once; split larger ones
-inline constexpr uint64_t kRowsMax = uint64_t{1}
-                                     << 31;  // of all hosts: each host shuffles all row numbers in memory
+inline constexpr size_t kShardBytesMax =
+    size_t{1}  // a shard is read into memory at once; split larger ones
+    << 30;
+inline constexpr uint64_t kRowsMax =
+    uint64_t{1}  // of all hosts: each host shuffles all row numbers in memory
+    << 31;
 
 struct Shard {
   std::string name;  // below the folder of the channel; equal on every host that holds it
   Table table;
 };
 
-// Reads every regular file below `folder`, in the order of names. A missing folder counts as empty: a host may have no
-// shard.
+// Reads every regular file below `folder`, in the order of names. A missing folder counts as empty:
+// a host may have no shard.
 Result<std::vector<Shard>> read_shards(const std::string& folder);
 
 class Rows {

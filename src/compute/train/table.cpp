@@ -48,7 +48,8 @@ Result<Table> parse_csv(std::string_view text) {
       return invalid("line " + std::to_string(line) + ": the row has a label, but no features");
     if (label < 0 || label > float(kLabelMax) || label != std::floor(label)) {
       return invalid("line " + std::to_string(line) +
-                     ": the last column is the label, an integer from 0 to " + std::to_string(kLabelMax));
+                     ": the last column is the label, an integer from 0 to " +
+                     std::to_string(kLabelMax));
     }
     if (table.columns == 0) table.columns = numbers.size();
     if (numbers.size() != table.columns) {

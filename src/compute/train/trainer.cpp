@@ -30,14 +30,15 @@ Result<Trainer> Trainer::make(Settings settings, Rows rows, collectives::Group& 
                               std::function<void(std::string_view line)> print,
                               std::optional<local_sgd::RegionOptions> regions) {
   if (rows.all() == 0)
-    return invalid("channel " + settings.channel + " has no rows on any host: upload CSV files to it");
+    return invalid("channel " + settings.channel +
+                   " has no rows on any host: upload CSV files to it");
   // batch_size counts the rows of all regions together.
   settings.batch_size = std::max<int64_t>(1, settings.batch_size / settings.regions.all());
   if (settings.classes == 0) settings.classes = std::max(2, rows.largest_label() + 1);
   if (rows.largest_label() >= settings.classes) {
     return invalid("label " + std::to_string(rows.largest_label()) +
-                   " is out of range for hyperparameter classes " + std::to_string(settings.classes) +
-                   ": labels count from 0");
+                   " is out of range for hyperparameter classes " +
+                   std::to_string(settings.classes) + ": labels count from 0");
   }
   if (settings.image_width > 0 && rows.columns() % size_t(settings.image_width) != 0) {
     return invalid(std::to_string(rows.columns()) + " features per row cannot be images of " +
@@ -79,15 +80,18 @@ void Trainer::print_begin() {
                    (long long)settings_.regions.all(), (long long)settings_.regions.steps);
   }
   print_(
-      format("training inputs=%zu hidden=%zu classes=%zu parameters=%zu rows=%llu batch_size=%lld ranks=%d%s",
-             model_.shape.inputs, model_.shape.hidden, model_.shape.classes, model_.shape.parameters(),
-             (unsigned long long)rows_.all(), (long long)settings_.batch_size, group_.size(), where.c_str()));
+      format("training inputs=%zu hidden=%zu classes=%zu parameters=%zu rows=%llu batch_size=%lld "
+             "ranks=%d%s",
+             model_.shape.inputs, model_.shape.hidden, model_.shape.classes,
+             model_.shape.parameters(), (unsigned long long)rows_.all(),
+             (long long)settings_.batch_size, group_.size(), where.c_str()));
 }
 
 Result<void> Trainer::print_epoch(int64_t epoch, const Progress& progress) {
   if (!std::isfinite(progress.loss)) {
-    return invalid(format("the loss is NaN or infinite after epoch %lld: try a smaller learning_rate",
-                          (long long)epoch));
+    return invalid(
+        format("the loss is NaN or infinite after epoch %lld: try a smaller learning_rate",
+               (long long)epoch));
   }
   const double seconds =
       std::max(std::chrono::duration<double>(clock_.monotonic() - progress.began).count(), 1e-9);
@@ -127,7 +131,8 @@ Result<bool> Trainer::run(const std::atomic<bool>& stop) {
   return !stopped;
 }
 
-Result<bool> Trainer::step(std::span<const uint32_t> batch, int64_t epoch, bool stop, Progress& progress) {
+Result<bool> Trainer::step(std::span<const uint32_t> batch, int64_t epoch, bool stop,
+                           Progress& progress) {
   // sums_: gradient (parameters) | loss, correct, stops
   std::fill(sums_.begin(), sums_.end(), 0.0);
   const auto slopes = std::span(sums_).first(model_.shape.parameters());
@@ -143,7 +148,8 @@ Result<bool> Trainer::step(std::span<const uint32_t> batch, int64_t epoch, bool 
   TRY(group_.allreduce(sums_).in("step " + std::to_string(steps_done_ + 1)));
 
   for (size_t i = 0; i < slopes.size(); ++i) gradient_[i] = float(slopes[i] / double(batch.size()));
-  optimizer_.step(model_.parameters, gradient_, cosine_rate(settings_.learning_rate, steps_done_, steps_));
+  optimizer_.step(model_.parameters, gradient_,
+                  cosine_rate(settings_.learning_rate, steps_done_, steps_));
   ++steps_done_;
   progress.loss += extras[kLoss];
   progress.correct += extras[kCorrect];
@@ -158,8 +164,8 @@ void Trainer::add_row(uint64_t row, int64_t epoch, std::span<double> gradient, P
   std::span<const float> input = input_;
   if (settings_.shift > 0 || settings_.rotate > 0) {
     // The motion depends on seed, epoch and row number, not on the host that computes the row.
-    const Motion motion =
-        random_motion(settings_.shift, settings_.rotate, mix(settings_.seed, uint64_t(epoch), row + 1));
+    const Motion motion = random_motion(settings_.shift, settings_.rotate,
+                                        mix(settings_.seed, uint64_t(epoch), row + 1));
     move_image(input_, size_t(settings_.image_width), motion, moved_);
     input = moved_;
   }
@@ -177,8 +183,8 @@ Result<void> Trainer::compare_ranks() {
     return internal("the ranks hold different weights after the same steps");
   }
   if (group_.rank() == 0)
-    print_(format("trained step=%lld ranks=%d weights=%s the same on all ranks", (long long)steps_done_,
-                  group_.size(), mine.c_str()));
+    print_(format("trained step=%lld ranks=%d weights=%s the same on all ranks",
+                  (long long)steps_done_, group_.size(), mine.c_str()));
   return ok();
 }
 

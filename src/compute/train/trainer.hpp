@@ -1,13 +1,15 @@
-// Trains one model on all hosts of a job: in every step, each rank computes the gradient of those rows of the batch that it
-// owns, and all ranks apply the sum over all ranks.
+// Trains one model on all hosts of a job: in every step, each rank computes the gradient of those
+// rows of the batch that it owns, and all ranks apply the sum over all ranks.
 //
-// The rows of a batch are a function of seed, epoch and row numbers in the whole data set (shards.hpp), not of the hosts. So
-// one host and eight hosts sum the same rows. These sums are exact (mlp.hpp), so both train the same model: bit for bit on
-// machines whose exp, log, sin and cos round alike, else up to that rounding.
+// The rows of a batch are a function of seed, epoch and row numbers in the whole data set
+// (shards.hpp), not of the hosts. So one host and eight hosts sum the same rows. These sums are
+// exact (mlp.hpp), so both train the same model: bit for bit on machines whose exp, log, sin and
+// cos round alike, else up to that rounding.
 //
-// With regions (settings.regions) this holds inside each region: the group and the rows are those of the region, and after
-// every settings.regions.steps steps its first rank, the leader, averages with the leaders of the other regions. The model
-// then depends on the number of regions, and on which of them failed when; if these are equal, so are the bits.
+// With regions (settings.regions) this holds inside each region: the group and the rows are those
+// of the region, and after every settings.regions.steps steps its first rank, the leader, averages
+// with the leaders of the other regions. The model then depends on the number of regions, and on
+// which of them failed when; if these are equal, so are the bits.
 //
 // Threads: confined to one thread; `stop` may be set from anywhere, also from a signal handler.
 // Errors:  of the group, when a rank is lost; invalid, when rows do not fit the settings.
@@ -32,21 +34,22 @@ namespace trainyard::train {
 
 // The number of steps of the largest training: the most rows in the most epochs.
 inline constexpr int64_t kStepsMax = int64_t(kRowsMax) * kEpochsMax;
-// Returns the number of steps after `rounds` rounds of `steps_of_round`, at most `steps`. `rounds` may come from another
-// region and have any value.
+// Returns the number of steps after `rounds` rounds of `steps_of_round`, at most `steps`. `rounds`
+// may come from another region and have any value.
 int64_t steps_after(uint64_t rounds, int64_t steps_of_round, int64_t steps);
 
 class Trainer {
  public:
-  // All ranks call it with equal settings. `print` gets log lines without newline, which people and metric regexes read;
-  // rank 0 prints for all. `regions` is needed when settings.regions.any(); only rank 0, the leader, uses it.
+  // All ranks call it with equal settings. `print` gets log lines without newline, which people and
+  // metric regexes read; rank 0 prints for all. `regions` is needed when settings.regions.any();
+  // only rank 0, the leader, uses it.
   // Errors: invalid.
   static Result<Trainer> make(Settings settings, Rows rows, collectives::Group& group, Clock& clock,
                               std::function<void(std::string_view line)> print,
                               std::optional<local_sgd::RegionOptions> regions = {});
 
-  // Trains to the end, or until `stop` is set on a rank: then all ranks end after the same step. Returns true at the end,
-  // false after a stop.
+  // Trains to the end, or until `stop` is set on a rank: then all ranks end after the same step.
+  // Returns true at the end, false after a stop.
   Result<bool> run(const std::atomic<bool>& stop);
 
   // The model after the last completed step; also valid after run() has failed.

@@ -1,4 +1,5 @@
-// Trains on several hosts: in memory, over loopback under the job contract, and on the real digits if they are prepared.
+// Trains on several hosts: in memory, over loopback under the job contract, and on the real digits
+// if they are prepared.
 #include "train/trainer.hpp"
 
 #include <gtest/gtest.h>
@@ -67,9 +68,9 @@ Learned learn(const Hosts& hosts, const Settings& settings, int stopping_rank = 
       os::MachineClock clock;
       auto rows = Rows::agree(hosts[rank], *groups[rank]);
       ASSERT_TRUE(rows) << rows.error().message;
-      auto trainer =
-          Trainer::make(settings, *std::move(rows), *groups[rank], clock,
-                        [&, rank](std::string_view line) { learned[rank].lines.emplace_back(line); });
+      auto trainer = Trainer::make(
+          settings, *std::move(rows), *groups[rank], clock,
+          [&, rank](std::string_view line) { learned[rank].lines.emplace_back(line); });
       ASSERT_TRUE(trainer) << trainer.error().message;
       const std::atomic<bool> stop = int(rank) == stopping_rank;
       const auto finished = trainer->run(stop);
@@ -114,7 +115,8 @@ TEST(Trainer, any_number_of_hosts_trains_the_same_model_bit_for_bit) {
   for (const char* what : {"sgd", "adam", "moved"}) {
     Settings settings = quick();
     if (what == std::string("adam")) settings.optimizer.method = Method::adam;
-    if (what == std::string("moved")) settings.image_width = 2, settings.shift = 0.5f, settings.rotate = 20;
+    if (what == std::string("moved"))
+      settings.image_width = 2, settings.shift = 0.5f, settings.rotate = 20;
     const auto alone = learn(distributed(all, 1), settings).model.parameters;
     for (const size_t hosts : {2, 3, 5, 8}) {  // with eight hosts, some have no shard
       EXPECT_EQ(learn(distributed(all, hosts), settings).model.parameters, alone)
@@ -181,7 +183,8 @@ TEST(Trainer, batches_are_a_function_of_seed_and_epoch) {
 
 // -- under the job contract, over TCP -------------------------------------------------------------
 
-// Hosts of one job, each with an /opt/ml of its own, at loopback addresses that no other process uses.
+// Hosts of one job, each with an /opt/ml of its own, at loopback addresses that no other process
+// uses.
 class Job {
  public:
   Job(int hosts, std::map<std::string, std::string> hyperparameters) {
@@ -198,8 +201,8 @@ class Job {
       const Json resources = {
           {"current_host", names[size_t(k)]}, {"hosts", names}, {"network_interface_name", "lo"}};
       EXPECT_TRUE(os::write_file(base(k) + "/input/config/resourceconfig.json", resources.dump()));
-      EXPECT_TRUE(
-          os::write_file(base(k) + "/input/config/hyperparameters.json", Json(hyperparameters).dump()));
+      EXPECT_TRUE(os::write_file(base(k) + "/input/config/hyperparameters.json",
+                                 Json(hyperparameters).dump()));
     }
     results_.resize(size_t(hosts), ok());
   }
@@ -215,10 +218,11 @@ class Job {
     for (size_t host = 0; host < results_.size(); ++host) {
       threads.emplace_back([this, host] {
         os::MachineClock clock;
-        results_[host] = run_job({base(int(host)), "a job"}, clock, stop, [this](std::string_view line) {
-          const MutexLock lock(mutex_);
-          if (on_line) on_line(line);
-        });
+        results_[host] =
+            run_job({base(int(host)), "a job"}, clock, stop, [this](std::string_view line) {
+              const MutexLock lock(mutex_);
+              if (on_line) on_line(line);
+            });
       });
     }
     for (auto& thread : threads) thread.join();
@@ -281,7 +285,8 @@ TEST(Job, four_hosts_in_two_regions_save_one_model) {
 TEST(Job, hosts_that_cannot_be_split_evenly_are_an_error) {
   Job job(3, {{"regions", "2"}});
   job.run();
-  EXPECT_NE(job.failure(1).find("3 hosts cannot be split into 2"), std::string::npos) << job.failure(1);
+  EXPECT_NE(job.failure(1).find("3 hosts cannot be split into 2"), std::string::npos)
+      << job.failure(1);
 }
 
 TEST(Job, an_error_on_one_host_is_reported_by_all) {
@@ -300,7 +305,8 @@ TEST(Job, an_unknown_hyperparameter_is_written_to_the_failure_file) {
   Job job(1, {{"epoch", "3"}});
   job.run();
   EXPECT_FALSE(job.result(0));
-  EXPECT_NE(job.failure(0).find("unknown hyperparameter 'epoch'"), std::string::npos) << job.failure(0);
+  EXPECT_NE(job.failure(0).find("unknown hyperparameter 'epoch'"), std::string::npos)
+      << job.failure(0);
 }
 
 TEST(Job, a_stop_saves_the_model_so_far) {
@@ -331,7 +337,8 @@ TEST(Job, a_stop_before_all_hosts_have_joined_is_a_success) {
 TEST(Digits, three_seeds_reach_97_percent) {
   // Prepared by examples/01_digits/prepare.
   const std::string folder = "../../../build/digits";
-  if (!os::exists(folder + "/test.csv")) GTEST_SKIP() << "no digits: run examples/01_digits/prepare";
+  if (!os::exists(folder + "/test.csv"))
+    GTEST_SKIP() << "no digits: run examples/01_digits/prepare";
   const auto all = read_shards(folder + "/train");
   ASSERT_TRUE(all) << all.error().message;
   const auto test = parse_csv(*os::read_file(folder + "/test.csv"));
@@ -350,7 +357,8 @@ TEST(Digits, three_seeds_reach_97_percent) {
 }
 
 TEST(Rows, numbers_from_another_rank_are_checked) {
-  const auto encoded = [](const std::string& rows, const std::string& columns, const std::string& label) {
+  const auto encoded = [](const std::string& rows, const std::string& columns,
+                          const std::string& label) {
     return R"({"name":")" + to_hex("s") + R"(","rows":)" + rows + R"(,"columns":)" + columns +
            R"(,"largest_label":)" + label + "}";
   };
@@ -365,8 +373,8 @@ TEST(Rows, numbers_from_another_rank_are_checked) {
   ASSERT_TRUE(good) << good.error().message;
   EXPECT_EQ(good->all(), 3u);
   EXPECT_TRUE(agree("[" + encoded("0", "0", "-1") + "]"));
-  for (const char* number : {"-2", "2147483649", "4294967296", "9223372036854775807", "-9223372036854775808",
-                             "18446744073709551615", "1e300"})
+  for (const char* number : {"-2", "2147483649", "4294967296", "9223372036854775807",
+                             "-9223372036854775808", "18446744073709551615", "1e300"})
     for (const auto& shard :
          {encoded(number, "4", "2"), encoded("3", number, "2"), encoded("3", "4", number)}) {
       const auto rows = agree("[" + shard + "]");
@@ -377,7 +385,8 @@ TEST(Rows, numbers_from_another_rank_are_checked) {
   // Each number is within its limit, but their sum is not.
   std::string many;
   for (const char* name : {"a", "b", "c"})
-    many += (many.empty() ? "[" : ",") + encoded("2147483648", "4", "2").replace(9, 2, to_hex(name));
+    many +=
+        (many.empty() ? "[" : ",") + encoded("2147483648", "4", "2").replace(9, 2, to_hex(name));
   EXPECT_FALSE(agree(many + "]"));
 }
 

@@ -17,7 +17,8 @@ std::string_view name_in_arn(std::string_view text, std::string_view kind) {
 
 std::string definition_name(std::string_view arn) {
   const size_t slash = arn.rfind('/');
-  const std::string_view with_revision = arn.substr(slash == std::string_view::npos ? 0 : slash + 1);
+  const std::string_view with_revision =
+      arn.substr(slash == std::string_view::npos ? 0 : slash + 1);
   return std::string(with_revision.substr(0, with_revision.rfind(':')));
 }
 

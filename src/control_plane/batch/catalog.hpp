@@ -1,7 +1,9 @@
-// Catalog holds the resources of AWS Batch to which jobs are submitted, and from which they are created: job queues,
-// compute environments, job definitions. The jobs themselves are ordinary jobs (domain/job.hpp).
+// Catalog holds the resources of AWS Batch to which jobs are submitted, and from which they are
+// created: job queues, compute environments, job definitions. The jobs themselves are ordinary jobs
+// (domain/job.hpp).
 //
-// The member `request` of a resource is the client's request, with the members of AWS Batch; Describe returns it.
+// The member `request` of a resource is the client's request, with the members of AWS Batch;
+// Describe returns it.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -27,7 +29,8 @@ struct ComputeEnvironment {
   domain::JobKey key;
   bool enabled = true;
   double cpus_max = 0;  // of all its jobs together; 0: unlimited (unmanaged)
-  // For machines that are created on demand: the vCPUs that are kept though idle, and the vCPUs that a user wants now.
+  // For machines that are created on demand: the vCPUs that are kept though idle, and the vCPUs
+  // that a user wants now.
   double cpus_min = 0;
   double cpus_desired = 0;
   std::vector<std::string> instance_types = {};  // "c5.4xlarge", "c5", "optimal"
@@ -47,8 +50,10 @@ struct JobQueue {
   bool enabled = true;                    // accepts new jobs; its present jobs continue in any case
   int64_t priority = 0;                   // higher goes first
   std::vector<std::string> environments;  // names, in the order in which they are tried
-  bool service = false;                   // for training jobs (service jobs), in service environments
-  std::string policy;                     // name of its scheduling policy; "": in the order of submission
+  // for training jobs (service jobs), in service environments
+  bool service = false;
+  // name of its scheduling policy; "": in the order of submission
+  std::string policy;
   std::vector<WaitLimit> wait_limits;
   Json request = Json::object();
 };
@@ -63,7 +68,8 @@ struct JobDefinition {
 using Resource = std::variant<ComputeEnvironment, JobQueue, JobDefinition, SchedulingPolicy,
                               ServiceEnvironment, QuotaShare, ConsumableResource>;
 
-// All resources except definitions: a few dozen. There may be thousands of definitions, which only the ledger holds.
+// All resources except definitions: a few dozen. There may be thousands of definitions, which only
+// the ledger holds.
 struct Catalog {
   std::map<domain::JobKey, ComputeEnvironment> environments;
   std::map<domain::JobKey, JobQueue> queues;
@@ -81,28 +87,33 @@ struct Catalog {
   const ConsumableResource* resource(const domain::JobKey& key) const;
 };
 
-inline constexpr size_t kEnvironmentsMax = 50;                                       // per region, as AWS
-inline constexpr size_t kQueuesMax = 50;                                             // per region, as AWS
+// per region, as AWS
+inline constexpr size_t kEnvironmentsMax = 50;
+// per region, as AWS
+inline constexpr size_t kQueuesMax = 50;
 inline constexpr size_t kEnvironmentsOfQueueMax = 3;                                 // as AWS
 inline constexpr int64_t kWaitLimitSecondsMin = 600, kWaitLimitSecondsMax = 86'400;  // as AWS
 inline constexpr size_t kWaitLimitsMax = 10;  // per queue: each is checked in each iteration
 enum class ResourceChange { create, update, remove };
 
-// Returns the resource after the change. `last` is the last revision of the definition, or nullptr. A definition is
-// created with the next revision. It is never removed; an update makes it inactive.
-// Errors: with a message for the client: conflict (exists, in use, not disabled), not_found, invalid (too many).
+// Returns the resource after the change. `last` is the last revision of the definition, or nullptr.
+// A definition is created with the next revision. It is never removed; an update makes it inactive.
+// Errors: with a message for the client: conflict (exists, in use, not disabled), not_found,
+// invalid (too many).
 Result<Resource> changed(const Catalog& catalog, const JobDefinition* last, ResourceChange how,
                          Resource resource);
 // Puts the resource that changed() returned into the catalog; definitions are not part of it.
 void put(Catalog& catalog, ResourceChange how, const Resource& resource);
 
-// Returns the decay time of the usage of the queue's shares; for the empty key, that of jobs without a queue.
+// Returns the decay time of the usage of the queue's shares; for the empty key, that of jobs
+// without a queue.
 Duration decay_of(const Catalog& catalog, const domain::JobKey& queue);
 
 // Checks that a job may be submitted to that queue. Requires: spec.queue.
-// Errors: invalid, with a message for the client: the queue is disabled or of another type, its scheduling policy needs
-// other members of the request, or a consumed resource does not exist.
-Result<void> check_fits_queue(const Catalog& catalog, const JobQueue& queue, const domain::JobSpec& spec);
+// Errors: invalid, with a message for the client: the queue is disabled or of another type, its
+// scheduling policy needs other members of the request, or a consumed resource does not exist.
+Result<void> check_fits_queue(const Catalog& catalog, const JobQueue& queue,
+                              const domain::JobSpec& spec);
 
 std::string_view kind_of(const Resource&);  // "job_queue"
 const domain::JobKey& key_of(const Resource&);

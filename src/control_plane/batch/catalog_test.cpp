@@ -16,7 +16,8 @@ ComputeEnvironment environment(const std::string& name, bool enabled = true) {
   made.enabled = enabled;
   return made;
 }
-JobQueue queue(const std::string& name, std::vector<std::string> environments, bool enabled = true) {
+JobQueue queue(const std::string& name, std::vector<std::string> environments,
+               bool enabled = true) {
   JobQueue made;
   made.key = {"eu-west-1", name};
   made.enabled = enabled;
@@ -36,16 +37,20 @@ TEST(Catalog, WhatIsInUseOrEnabledIsNotRemoved) {
   };
   EXPECT_EQ(why(ResourceChange::create, environment("on")), "Object already exists");
   EXPECT_EQ(why(ResourceChange::create, environment("new")), "done");
-  EXPECT_EQ(why(ResourceChange::remove, environment("on")), "Cannot delete, resource must be disabled: on");
+  EXPECT_EQ(why(ResourceChange::remove, environment("on")),
+            "Cannot delete, resource must be disabled: on");
   EXPECT_EQ(why(ResourceChange::remove, environment("off")), "done");
   EXPECT_EQ(why(ResourceChange::remove, environment("used")),
             "Cannot delete, found existing JobQueue relationship: q");
-  EXPECT_EQ(why(ResourceChange::update, environment("none")), "the compute environment none does not exist");
-  EXPECT_EQ(why(ResourceChange::create, queue("p", {"none"})), "the compute environment none does not exist");
+  EXPECT_EQ(why(ResourceChange::update, environment("none")),
+            "the compute environment none does not exist");
+  EXPECT_EQ(why(ResourceChange::create, queue("p", {"none"})),
+            "the compute environment none does not exist");
   EXPECT_EQ(why(ResourceChange::create, queue("q", {"on"})), "Object already exists");
   EXPECT_EQ(why(ResourceChange::update, queue("q", {"on"})), "done");
   EXPECT_EQ(why(ResourceChange::update, queue("p", {"on"})), "the job queue p does not exist");
-  EXPECT_EQ(why(ResourceChange::remove, queue("q", {})), "Cannot delete, resource must be disabled: q");
+  EXPECT_EQ(why(ResourceChange::remove, queue("q", {})),
+            "Cannot delete, resource must be disabled: q");
   put(catalog, ResourceChange::update, queue("q", {"used"}, false));
   EXPECT_EQ(why(ResourceChange::remove, queue("q", {})), "done");
   put(catalog, ResourceChange::remove, queue("q", {}));
@@ -59,7 +64,8 @@ TEST(Catalog, DefinitionsAreCountedByName) {
   ASSERT_TRUE(first);
   const auto& one = std::get<JobDefinition>(*first);
   EXPECT_EQ(one.revision, 1u);
-  EXPECT_EQ(std::get<JobDefinition>(*changed({}, &one, ResourceChange::create, definition)).revision, 2u);
+  EXPECT_EQ(
+      std::get<JobDefinition>(*changed({}, &one, ResourceChange::create, definition)).revision, 2u);
 }
 
 TEST(Catalog, NounsSurviveTheirRecords) {
@@ -86,7 +92,8 @@ TEST(BatchArn, NamesAreFoundInArnsOfTheirKindOnly) {
   EXPECT_EQ(name_in_arn(arn, kQueueArn), "q");
   EXPECT_EQ(name_in_arn("q", kQueueArn), "q");
   EXPECT_EQ(name_in_arn(arn, kEnvironmentArn), arn);
-  EXPECT_EQ(definition_name("arn:aws:batch:eu-west-1:123456789012:job-definition/train:3"), "train");
+  EXPECT_EQ(definition_name("arn:aws:batch:eu-west-1:123456789012:job-definition/train:3"),
+            "train");
 }
 
 }  // namespace

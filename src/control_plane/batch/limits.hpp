@@ -1,5 +1,5 @@
-// Defines the limits of a request for a job of AWS Batch, as on AWS. The limits of every job are in domain (limits.hpp,
-// job_options.hpp).
+// Defines the limits of a request for a job of AWS Batch, as on AWS. The limits of every job are in
+// domain (limits.hpp, job_options.hpp).
 //
 // Threads: constants. Units: in the names.
 #pragma once

@@ -15,7 +15,8 @@ bool lies_within(const NodeRange& inner, const NodeRange& outer, uint32_t nodes)
 }
 
 std::string words_of(const NodeRange& range) {
-  return "'" + std::to_string(range.first) + ":" + (range.last ? std::to_string(*range.last) : "") + "'";
+  return "'" + std::to_string(range.first) + ":" + (range.last ? std::to_string(*range.last) : "") +
+         "'";
 }
 
 }  // namespace
@@ -23,13 +24,15 @@ std::string words_of(const NodeRange& range) {
 Result<NodeRange> parse_node_range(std::string_view text) {
   const auto number = [](std::string_view digits) -> std::optional<uint32_t> {
     const auto value = parse_int(digits);
-    if (!value || *value < 0 || *value >= int64_t(kNodesMax) || digits.find_first_of("+- ") != digits.npos)
+    if (!value || *value < 0 || *value >= int64_t(kNodesMax) ||
+        digits.find_first_of("+- ") != digits.npos)
       return {};
     return uint32_t(*value);
   };
   const auto bad = [&] {
     return invalid("targetNodes '" + shorten(text, 60) +
-                   "' must be a range of nodes, like 0:3, :3 or 4:, below " + std::to_string(kNodesMax));
+                   "' must be a range of nodes, like 0:3, :3 or 4:, below " +
+                   std::to_string(kNodesMax));
   };
   const size_t colon = text.find(':');
   NodeRange range;
@@ -57,17 +60,18 @@ Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges,
     return invalid("numNodes must be between 1 and " + std::to_string(kNodesMax));
   for (const NodeRange& range : ranges)
     if (range.first >= nodes || last_of(range, nodes) >= nodes)
-      return invalid("targetNodes " + words_of(range) + " goes beyond the last of " + std::to_string(nodes) +
-                     " nodes, which is " + std::to_string(nodes - 1));
+      return invalid("targetNodes " + words_of(range) + " goes beyond the last of " +
+                     std::to_string(nodes) + " nodes, which is " + std::to_string(nodes - 1));
   for (size_t a = 0; a < ranges.size(); ++a)
     for (size_t b = a + 1; b < ranges.size(); ++b) {
-      const bool meet =
-          ranges[a].first <= last_of(ranges[b], nodes) && ranges[b].first <= last_of(ranges[a], nodes);
+      const bool meet = ranges[a].first <= last_of(ranges[b], nodes) &&
+                        ranges[b].first <= last_of(ranges[a], nodes);
       const bool a_in_b = lies_within(ranges[a], ranges[b], nodes),
                  b_in_a = lies_within(ranges[b], ranges[a], nodes);
       if (meet && (a_in_b == b_in_a))
-        return invalid("targetNodes " + words_of(ranges[a]) + " and " + words_of(ranges[b]) +
-                       (a_in_b ? " are the same nodes" : " overlap: one must lie within the other"));
+        return invalid(
+            "targetNodes " + words_of(ranges[a]) + " and " + words_of(ranges[b]) +
+            (a_in_b ? " are the same nodes" : " overlap: one must lie within the other"));
     }
   std::vector<size_t> by_node(nodes);
   for (uint32_t node = 0; node < nodes; ++node) {
@@ -82,7 +86,9 @@ Result<std::vector<size_t>> nodes_by_range(const std::vector<NodeRange>& ranges,
   return by_node;
 }
 
-std::string node_id(const std::string& job_id, HostIndex node) { return job_id + "#" + std::to_string(node); }
+std::string node_id(const std::string& job_id, HostIndex node) {
+  return job_id + "#" + std::to_string(node);
+}
 
 std::pair<std::string, std::optional<HostIndex>> split_node_id(const std::string& id) {
   const size_t mark = id.rfind('#');

@@ -14,14 +14,15 @@ TEST(NodeRanges, AreReadOrRefused) {
     uint32_t first;
     std::optional<uint32_t> last;
   };
-  for (const Row& row : {Row{"0:3", 0, 3}, Row{":3", 0, 3}, Row{"4:", 4, {}}, Row{":", 0, {}}, Row{"2", 2, 2},
-                         Row{"0:19", 0, 19}, Row{"7:7", 7, 7}}) {
+  for (const Row& row : {Row{"0:3", 0, 3}, Row{":3", 0, 3}, Row{"4:", 4, {}}, Row{":", 0, {}},
+                         Row{"2", 2, 2}, Row{"0:19", 0, 19}, Row{"7:7", 7, 7}}) {
     const auto range = parse_node_range(row.text);
     ASSERT_TRUE(range) << row.text;
     EXPECT_EQ(range->first, row.first) << row.text;
     EXPECT_EQ(range->last, row.last) << row.text;
   }
-  for (const char* text : {"", "a", "3:1", "-1:2", "0:1:2", "0:1000", "1000:", "0: 3", "+1:2", "0x1:2"}) {
+  for (const char* text :
+       {"", "a", "3:1", "-1:2", "0:1:2", "0:1000", "1000:", "0: 3", "+1:2", "0x1:2"}) {
     const auto range = parse_node_range(text);
     ASSERT_FALSE(range) << text;
     EXPECT_NE(range.error().message.find("targetNodes '"), std::string::npos);
@@ -59,7 +60,8 @@ TEST(NodeRanges, TogetherTheyCoverAllNodesAndTheNarrowerCounts) {
     if (by_node)
       EXPECT_EQ(*by_node, rows[i].by_node) << "row " << i;
     else
-      EXPECT_NE(by_node.error().message.find(rows[i].why), std::string::npos) << by_node.error().message;
+      EXPECT_NE(by_node.error().message.find(rows[i].why), std::string::npos)
+          << by_node.error().message;
   }
 }
 

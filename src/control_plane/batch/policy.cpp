@@ -24,7 +24,8 @@ constexpr EnumTable<QuotaShare::Strategy> kStrategies{
      {QuotaShare::Strategy::lend, "LEND"},
      {QuotaShare::Strategy::lend_and_borrow, "LEND_AND_BORROW"}}};
 
-// True if the pattern matches the share. Case counts, unlike in the patterns of retry rules and filters.
+// True if the pattern matches the share. Case counts, unlike in the patterns of retry rules and
+// filters.
 bool stands_for(std::string_view pattern, std::string_view share) {
   if (!pattern.ends_with('*')) return pattern == share;
   pattern.remove_suffix(1);
@@ -84,12 +85,14 @@ constexpr auto kConsumable =
 }  // namespace
 
 double SchedulingPolicy::weight_of(std::string_view share) const {
-  const auto found =
-      std::ranges::find_if(weights, [&](const ShareWeight& each) { return stands_for(each.pattern, share); });
+  const auto found = std::ranges::find_if(
+      weights, [&](const ShareWeight& each) { return stands_for(each.pattern, share); });
   return found == weights.end() ? 1 : found->weight;
 }
 
-int64_t SchedulingPolicy::decay() const { return decay_seconds == 0 ? kDecaySecondsDefault : decay_seconds; }
+int64_t SchedulingPolicy::decay() const {
+  return decay_seconds == 0 ? kDecaySecondsDefault : decay_seconds;
+}
 
 std::string QuotaShare::queue() const { return key.name.substr(0, key.name.find('/')); }
 std::string QuotaShare::name() const {
@@ -102,7 +105,9 @@ std::string quota_share_name(std::string_view queue, std::string_view share) {
 }
 
 std::string_view to_string(QuotaShare::Strategy strategy) { return kStrategies.text(strategy); }
-Result<QuotaShare::Strategy> parse_strategy(std::string_view text) { return kStrategies.parse(text); }
+Result<QuotaShare::Strategy> parse_strategy(std::string_view text) {
+  return kStrategies.parse(text);
+}
 
 Result<ConsumableResource> updated(ConsumableResource present, const ConsumableResource& change) {
   if (!change.token.empty()) {
@@ -113,8 +118,9 @@ Result<ConsumableResource> updated(ConsumableResource present, const ConsumableR
   present.total = change.set.value_or(present.total);
   const auto sum = checked_add<int64_t>(present.total, change.add);
   if (!sum || *sum < 0 || *sum > kCountedMax)
-    return invalid("the consumable resource " + present.key.name + " has " + std::to_string(present.total) +
-                   ", which " + std::to_string(change.add) + " cannot be added to");
+    return invalid("the consumable resource " + present.key.name + " has " +
+                   std::to_string(present.total) + ", which " + std::to_string(change.add) +
+                   " cannot be added to");
   present.total = *sum;
   return present;
 }
@@ -126,14 +132,16 @@ Result<void> check_weights(const std::vector<ShareWeight>& weights) {
       if (text.ends_with('*')) text.remove_suffix(1);
       // Either pattern may match the other, so each pair is checked in both directions.
       if (i != j && stands_for(weights[i].pattern, text))
-        return invalid("the share identifiers " + shorten(weights[i].pattern, kShareNameMax) + " and " +
-                       shorten(weights[j].pattern, kShareNameMax) + " overlap");
+        return invalid("the share identifiers " + shorten(weights[i].pattern, kShareNameMax) +
+                       " and " + shorten(weights[j].pattern, kShareNameMax) + " overlap");
     }
   return {};
 }
 
 Json to_json(const SchedulingPolicy& policy) { return kSchedulingPolicy.write(policy); }
-Json to_json(const ServiceEnvironment& environment) { return kServiceEnvironment.write(environment); }
+Json to_json(const ServiceEnvironment& environment) {
+  return kServiceEnvironment.write(environment);
+}
 Json to_json(const QuotaShare& share) { return kQuotaShare.write(share); }
 Json to_json(const ConsumableResource& resource) { return kConsumable.write(resource); }
 Result<SchedulingPolicy> policy_from_json(const Json& json) { return kSchedulingPolicy.read(json); }

@@ -1,7 +1,8 @@
-// Describes how jobs of AWS Batch share a queue, and which other resources they need: scheduling policies, quota
-// shares, consumable resources, service environments. Queues are in catalog.hpp.
+// Describes how jobs of AWS Batch share a queue, and which other resources they need: scheduling
+// policies, quota shares, consumable resources, service environments. Queues are in catalog.hpp.
 //
-// The member `request` of a resource is the client's request, with the members of AWS Batch; Describe returns it.
+// The member `request` of a resource is the client's request, with the members of AWS Batch;
+// Describe returns it.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -19,19 +20,21 @@
 
 namespace trainyard::batch {
 
-// The weight of a share, or of all shares that begin with a text ("UserA*"). Lower weights get more: a share of weight
-// 0.125 gets eight times the capacity of one of weight 1.
+// The weight of a share, or of all shares that begin with a text ("UserA*"). Lower weights get
+// more: a share of weight 0.125 gets eight times the capacity of one of weight 1.
 struct ShareWeight {
   std::string pattern;
   double weight = 1;
 };
 
-// Decides how the jobs of a queue share its capacity. Without a policy they start in the order of submission.
+// Decides how the jobs of a queue share its capacity. Without a policy they start in the order of
+// submission.
 struct SchedulingPolicy {
   domain::JobKey key;
   enum class Kind { fair_share, quota_shares } kind = Kind::fair_share;
   int64_t decay_seconds = 0;  // decay time of usage; 0: kDecaySecondsDefault
-  // (reservation_percent / 100)^(number of active shares) of the capacity is kept for inactive shares.
+  // (reservation_percent / 100)^(number of active shares) of the capacity is kept for inactive
+  // shares.
   int64_t reservation_percent = 0;
   std::vector<ShareWeight> weights;
   Json request = Json::object();
@@ -61,7 +64,8 @@ struct QuotaShare {
   domain::JobKey key;
   bool enabled = true;  // accepts new jobs
   std::vector<CapacityLimit> limits;
-  // reserve: other shares cannot use its idle capacity. lend: they can. lend_and_borrow: it can use theirs as well.
+  // reserve: other shares cannot use its idle capacity. lend: they can. lend_and_borrow: it can use
+  // theirs as well.
   enum class Strategy { reserve, lend, lend_and_borrow } strategy = Strategy::reserve;
   std::optional<int64_t> borrow_percent;  // of its own limits; unset: no limit
   bool preempts_within = false;           // its jobs may preempt its jobs with a lower priority
@@ -78,7 +82,8 @@ struct ConsumableResource {
   bool replenishable = true;  // returned when an attempt ends; else each attempt uses it up
   int64_t total = 0;          // if not replenishable, the quantity that is left
   Instant created;
-  std::vector<std::string> tokens = {};  // of the last updates: a repeated update is not applied again
+  // of the last updates: a repeated update is not applied again
+  std::vector<std::string> tokens = {};
 
   // The change in an update; not stored.
   std::optional<int64_t> set = {};
@@ -103,7 +108,8 @@ inline constexpr size_t kUpdateTokensKept = 64;
 std::string_view to_string(QuotaShare::Strategy);  // "LEND_AND_BORROW"
 Result<QuotaShare::Strategy> parse_strategy(std::string_view);
 
-// Returns the resource after an update. Errors: invalid, if the total would be negative or above its limit.
+// Returns the resource after an update. Errors: invalid, if the total would be negative or above
+// its limit.
 Result<ConsumableResource> updated(ConsumableResource present, const ConsumableResource& change);
 
 // Checks that no share matches two weights. Errors: invalid, naming both.

@@ -98,10 +98,13 @@ TEST(Catalog, AQueuesPolicyIsReplacedByItsKindOnly) {
   EXPECT_EQ(why(catalog, ResourceChange::update, queue("q", "fair2")), "done");
   EXPECT_NE(why(catalog, ResourceChange::update, queue("q", "quotas")).find("cannot replace"),
             std::string::npos);
-  EXPECT_NE(why(catalog, ResourceChange::update, queue("q")).find("not added or removed"), std::string::npos);
-  EXPECT_NE(why(catalog, ResourceChange::update, queue("plain", "fair")).find("not added or removed"),
+  EXPECT_NE(why(catalog, ResourceChange::update, queue("q")).find("not added or removed"),
             std::string::npos);
-  EXPECT_NE(why(catalog, ResourceChange::update, policy("fair", Kind::quota_shares)).find("cannot become"),
+  EXPECT_NE(
+      why(catalog, ResourceChange::update, queue("plain", "fair")).find("not added or removed"),
+      std::string::npos);
+  EXPECT_NE(why(catalog, ResourceChange::update, policy("fair", Kind::quota_shares))
+                .find("cannot become"),
             std::string::npos);
   EXPECT_EQ(why(catalog, ResourceChange::remove, policy("fair")),
             "Cannot delete, found existing JobQueue relationship: q");
@@ -113,7 +116,8 @@ TEST(Catalog, AQueuesPolicyIsReplacedByItsKindOnly) {
 
 TEST(Catalog, ServiceEnvironmentsAreForServiceQueues) {
   Catalog catalog;
-  EXPECT_EQ(why(catalog, ResourceChange::create, queue("q")), "the service environment there does not exist");
+  EXPECT_EQ(why(catalog, ResourceChange::create, queue("q")),
+            "the service environment there does not exist");
   put(catalog, ResourceChange::create, service_environment("there"));
   put(catalog, ResourceChange::create, queue("q"));
   EXPECT_EQ(why(catalog, ResourceChange::remove, service_environment("there")),
@@ -139,7 +143,8 @@ TEST(Catalog, QuotaSharesArePartsOfTheirQueue) {
     put(catalog, ResourceChange::create, quota_share("q", "share" + std::to_string(i)));
   EXPECT_EQ(why(catalog, ResourceChange::create, quota_share("q", "a")),
             "a job queue has at most 20 quota shares");
-  EXPECT_EQ(why(catalog, ResourceChange::create, quota_share("q", "share1")), "Object already exists");
+  EXPECT_EQ(why(catalog, ResourceChange::create, quota_share("q", "share1")),
+            "Object already exists");
   EXPECT_EQ(why(catalog, ResourceChange::update, quota_share("q", "a")),
             "the quota share q/a does not exist");
   EXPECT_EQ(why(catalog, ResourceChange::remove, quota_share("q", "share1")),
@@ -160,8 +165,8 @@ TEST(ConsumableResource, UpdatesAreOnTopOfWhatThereIsAndDoneOnce) {
     int64_t total;
   };
   ConsumableResource resource = licences(5);
-  for (const Row& row : {Row{7, 0, "", 7}, Row{{}, 3, "a", 10}, Row{{}, 3, "a", 10}, Row{{}, -10, "b", 0},
-                         Row{2, 0, "c", 2}, Row{{}, 1, "b", 2}}) {
+  for (const Row& row : {Row{7, 0, "", 7}, Row{{}, 3, "a", 10}, Row{{}, 3, "a", 10},
+                         Row{{}, -10, "b", 0}, Row{2, 0, "c", 2}, Row{{}, 1, "b", 2}}) {
     ConsumableResource change = licences(99);
     change.set = row.set;
     change.add = row.add;
@@ -204,15 +209,17 @@ TEST(Catalog, WhatDecidesSurvivesItsRecord) {
   JobQueue limited = queue("q", "fair");
   limited.wait_limits = {{600, true, "too long"}, {900, false, "far too long"}};
   for (const Resource& resource :
-       {Resource(fair), Resource(policy("quotas", SchedulingPolicy::Kind::quota_shares)), Resource(share),
-        Resource(service_environment("there", false)), Resource(resource), Resource(limited)}) {
+       {Resource(fair), Resource(policy("quotas", SchedulingPolicy::Kind::quota_shares)),
+        Resource(share), Resource(service_environment("there", false)), Resource(resource),
+        Resource(limited)}) {
     const auto read = resource_from_json(kind_of(resource), to_json(resource));
     ASSERT_TRUE(read) << kind_of(resource);
     EXPECT_EQ(to_json(*read), to_json(resource));
     Catalog catalog;
     put(catalog, ResourceChange::update, resource);
-    EXPECT_EQ(catalog.policies.size() + catalog.quota_shares.size() + catalog.service_environments.size() +
-                  catalog.resources.size() + catalog.queues.size(),
+    EXPECT_EQ(catalog.policies.size() + catalog.quota_shares.size() +
+                  catalog.service_environments.size() + catalog.resources.size() +
+                  catalog.queues.size(),
               1u);
   }
   EXPECT_FALSE(policy_from_json({{"kind", "unfair"}}));

@@ -41,8 +41,8 @@ ServiceStatus service_status(const Job& job) {
   const Attempt* attempt = job.attempt();
   if (!attempt) return ServiceStatus::scheduled;
   if (attempt->training_started) return ServiceStatus::running;
-  const bool begun =
-      std::ranges::any_of(attempt->hosts, [](const Host& host) { return host.state != HostState::placed; });
+  const bool begun = std::ranges::any_of(
+      attempt->hosts, [](const Host& host) { return host.state != HostState::placed; });
   return begun ? ServiceStatus::starting : ServiceStatus::scheduled;
 }
 
@@ -66,7 +66,8 @@ std::vector<JobState> states_of(ServiceStatus status) {
 }
 
 std::string service_end_of(const Attempt& attempt) {
-  const std::string text = attempt.failure.empty() ? "the training process failed" : attempt.failure;
+  const std::string text =
+      attempt.failure.empty() ? "the training process failed" : attempt.failure;
   const std::string received(kReceived);
   switch (attempt.fault.value_or(Fault::algorithm)) {
     case Fault::internal:

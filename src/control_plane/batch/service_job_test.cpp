@@ -52,7 +52,8 @@ TEST(ServiceJob, AnEndIsInTheWordsThatRulesMatch) {
     std::string said;
   };
   for (const Row& row :
-       {Row{Fault::algorithm, "division by zero", 1, "AlgorithmError: division by zero, exit code: 1"},
+       {Row{Fault::algorithm, "division by zero", 1,
+            "AlgorithmError: division by zero, exit code: 1"},
         Row{Fault::algorithm, "", 3, "AlgorithmError: the training process failed, exit code: 3"},
         Row{Fault::client, "no such image", {}, "ClientError: no such image"},
         Row{Fault::internal,

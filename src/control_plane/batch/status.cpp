@@ -26,14 +26,16 @@ constexpr EnumTable<Stage> kStatusNames{"status of jobs",
                                          {Stage::succeeded, "SUCCEEDED"},
                                          {Stage::failed, "FAILED"}}};
 
-// AWS's text has the id of an instance. Here it is derived from the machine's name, so a machine always has the same.
+// AWS's text has the id of an instance. Here it is derived from the machine's name, so a machine
+// always has the same.
 std::string host_terminated(const std::string& machine) {
   const std::string id =
       machine.empty() ? "" : " i-" + to_hex(bytes_of(sha256(machine))).substr(0, kInstanceDigits);
   return "Host EC2 (instance" + id + ") terminated.";
 }
 
-std::string status_reason_of(Fault fault, const std::optional<int>& exit_code, const std::string& machine) {
+std::string status_reason_of(Fault fault, const std::optional<int>& exit_code,
+                             const std::string& machine) {
   switch (fault) {
     case Fault::lost:
       return host_terminated(machine);
@@ -48,7 +50,8 @@ std::string status_reason_of(Fault fault, const std::optional<int>& exit_code, c
   return std::string(kContainerExited);
 }
 
-// AWS's text only says that the container has ended: adds the memory limit or the signal that ended it.
+// AWS's text only says that the container has ended: adds the memory limit or the signal that ended
+// it.
 std::string with_cause(std::string status_reason, const std::optional<int>& exit_code,
                        const std::string& failure) {
   if (status_reason != kContainerExited || !exit_code) return status_reason;
@@ -71,9 +74,11 @@ std::string_view status_name(Stage stage) { return kStatusNames.text(stage); }
 Stage node_status(const Job& job, HostIndex host) {
   CHECK(host < job.spec.hosts(), "the job has such a host");
   const Attempt* attempt = job.attempt();
-  if (job.state == JobState::waiting || !attempt || host >= attempt->hosts.size()) return stage_of(job);
+  if (job.state == JobState::waiting || !attempt || host >= attempt->hosts.size())
+    return stage_of(job);
   const Host& own = attempt->hosts[host];
-  // The end of hosts that follow the main host is ignored, since they are stopped when the main host ends.
+  // The end of hosts that follow the main host is ignored, since they are stopped when the main
+  // host ends.
   switch (own.state) {
     case HostState::placed:
     case HostState::preparing:
@@ -85,8 +90,9 @@ Stage node_status(const Job& job, HostIndex host) {
       return Stage::running;
     case HostState::finished:
       if (job.spec.decides(host) && job.finished()) return stage_of(job);
-      return own.stopped == StopCause::none || own.stopped == StopCause::main_ended ? Stage::succeeded
-                                                                                    : Stage::failed;
+      return own.stopped == StopCause::none || own.stopped == StopCause::main_ended
+                 ? Stage::succeeded
+                 : Stage::failed;
     case HostState::failed:
     case HostState::lost:
       break;
@@ -96,7 +102,8 @@ Stage node_status(const Job& job, HostIndex host) {
 
 std::string node_status_reason(const Job& job, HostIndex host) {
   const Attempt* attempt = job.attempt();
-  if (job.spec.decides(host) || !attempt || host >= attempt->hosts.size() || job.state == JobState::waiting)
+  if (job.spec.decides(host) || !attempt || host >= attempt->hosts.size() ||
+      job.state == JobState::waiting)
     return status_reason(job);
   const Host& own = attempt->hosts[host];
   if (own.stopped == StopCause::main_ended) return "Main node of the job has ended";
@@ -104,13 +111,16 @@ std::string node_status_reason(const Job& job, HostIndex host) {
     const bool waits = own.state < HostState::running;
     return waits ? "starts when the main node of the job runs" : "";
   }
-  return with_cause(status_reason_of(own.fault.value_or(Fault::algorithm), own.exit_code, own.machine),
-                    own.exit_code, own.failure);
+  return with_cause(
+      status_reason_of(own.fault.value_or(Fault::algorithm), own.exit_code, own.machine),
+      own.exit_code, own.failure);
 }
 
 std::string container_reason(Fault fault, const std::string& failure) {
   if (fault != Fault::algorithm) return failure;
-  return failure.starts_with(kOutOfMemory) ? "OutOfMemoryError: Container killed due to memory usage" : "";
+  return failure.starts_with(kOutOfMemory)
+             ? "OutOfMemoryError: Container killed due to memory usage"
+             : "";
 }
 
 AttemptEnd end_of(const Job& job, const Attempt& attempt) {
@@ -127,9 +137,11 @@ AttemptEnd end_of(const Job& job, const Attempt& attempt) {
   end.status_reason = status_reason_of(fault, attempt.exit_code, attempt.machine);
   end.reason = container_reason(fault, attempt.failure);
   // The job's stop ended only the last attempt; earlier attempts had ended before it.
-  const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
+  const bool told_to_stop =
+      job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
   if (last && told_to_stop && attempt.interruption.empty())
-    if (std::string reason = reason_of_stop(job); !reason.empty()) end.status_reason = std::move(reason);
+    if (std::string reason = reason_of_stop(job); !reason.empty())
+      end.status_reason = std::move(reason);
   return end;
 }
 

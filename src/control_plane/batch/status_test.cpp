@@ -72,14 +72,18 @@ TEST(BatchJob, AnAttemptsEndIsInTheWordsThatRulesMatch) {
       {Fault::algorithm,
        "OutOfMemory: the limit",
        137,
-       {"Essential container in task exited", "OutOfMemoryError: Container killed due to memory usage", 137}},
+       {"Essential container in task exited",
+        "OutOfMemoryError: Container killed due to memory usage", 137}},
       {Fault::lost, "the agent is gone", {}, {host, "the agent is gone", {}}},
       {Fault::internal,
        "CannotPullContainerError: 503",
        {},
        {"Task failed to start", "CannotPullContainerError: 503", {}}},
       {Fault::client, "no such volume", {}, {"Task failed to start", "no such volume", {}}},
-      {Fault::internal, "it was lost", 137, {"Task stopped by an internal error", "it was lost", 137}},
+      {Fault::internal,
+       "it was lost",
+       137,
+       {"Task stopped by an internal error", "it was lost", 137}},
   };
   for (const Row& row : rows) {
     Job job = batch_job(JobState::failed);

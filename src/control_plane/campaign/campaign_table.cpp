@@ -23,8 +23,9 @@ Result<void> CampaignTable::add(Campaign campaign, size_t live_max) {
   const auto live = size_t(std::count_if(campaigns_.begin(), campaigns_.end(),
                                          [](const auto& each) { return !each.second.over(); }));
   if (live >= live_max)
-    return exhausted(std::to_string(live) +
-                     " campaigns are active, which is the limit: wait until one is over, or stop one");
+    return exhausted(
+        std::to_string(live) +
+        " campaigns are active, which is the limit: wait until one is over, or stop one");
   TRY(store_.create(campaign));
   campaigns_.emplace(name, std::move(campaign));
   return {};
@@ -48,7 +49,8 @@ std::vector<Campaign> CampaignTable::list() const {
     const MutexLock lock(mutex_);
     for (const auto& [name, campaign] : campaigns_) all.push_back(campaign);
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.created > b.created; });
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.created > b.created; });
   return all;
 }
 
@@ -135,7 +137,8 @@ Result<void> CampaignTable::add_rows(const std::string& campaign, std::vector<Ro
   return {};
 }
 
-void CampaignTable::note_region(const std::string& region, const std::optional<Error>& fault, Instant now) {
+void CampaignTable::note_region(const std::string& region, const std::optional<Error>& fault,
+                                Instant now) {
   const MutexLock lock(mutex_);
   RegionState& state = regions_[region];
   if (!fault) {
@@ -181,7 +184,8 @@ void CampaignTable::end() {
 
 bool CampaignTable::wait(const std::string& waiter, Duration longest) {
   MutexLock lock(mutex_);
-  changed_.wait_for(lock, longest, [&]() REQUIRES(mutex_) { return ended_ || woken_.count(waiter) > 0; });
+  changed_.wait_for(lock, longest,
+                    [&]() REQUIRES(mutex_) { return ended_ || woken_.count(waiter) > 0; });
   woken_.erase(waiter);
   return !ended_;
 }

@@ -42,12 +42,12 @@ class CampaignTable {
   std::vector<Work> work_of(const std::string& region) const;
   std::set<std::string> busy_regions() const;
   bool watches(const std::string& bucket, const std::string& key) const;
-  // Stores rows as they were decided from `before`; rows that have changed meanwhile are left out. Returns
-  // the numbers of the stored rows.
+  // Stores rows as they were decided from `before`; rows that have changed meanwhile are left out.
+  // Returns the numbers of the stored rows.
   Result<std::set<int64_t>> put(const std::string& campaign,
                                 const std::vector<std::pair<RowState, Row>>& rows);
-  // Changes one row, unless it is over. `durably` false: only in memory, for progress that can be determined
-  // again.
+  // Changes one row, unless it is over. `durably` false: only in memory, for progress that can be
+  // determined again.
   Result<void> change(const std::string& campaign, int64_t number, bool durably,
                       const std::function<void(Row&)>& change);
   Result<void> add_rows(const std::string& campaign, std::vector<Row> rows);

@@ -59,7 +59,8 @@ std::string placed(const Definition& definition, const Answered& answered, const
 }
 
 TEST(Template, FillsInWhatItNames) {
-  const Values values{{"a", 1.0}, {"b", "x"}, {"c", nullptr}, {"job.data", "s3://b/k"}, {"f", 0.25}};
+  const Values values{
+      {"a", 1.0}, {"b", "x"}, {"c", nullptr}, {"job.data", "s3://b/k"}, {"f", 0.25}};
   const std::pair<const char*, const char*> table[] = {{"{a}{b}", "1x"},
                                                        {"-{c}-", "--"},
                                                        {"{job.data}/", "s3://b/k/"},
@@ -98,13 +99,16 @@ TEST(Definition, RefusesWhatItDoesNotKnow) {
     return read ? std::string("read") : read.error().message;
   };
   EXPECT_EQ(with("retries", "retries"), "read");
-  EXPECT_TRUE(with("\"retries\"", "\"retrys\"").starts_with("unknown key 'retrys'; known keys: at_once"));
-  EXPECT_EQ(with("\"retries\": 1", "\"retries\": 11"), "retries must be a whole number between 0 and 10");
+  EXPECT_TRUE(
+      with("\"retries\"", "\"retrys\"").starts_with("unknown key 'retrys'; known keys: at_once"));
+  EXPECT_EQ(with("\"retries\": 1", "\"retries\": 11"),
+            "retries must be a whole number between 0 and 10");
   EXPECT_EQ(with("\"rule\": \"data\"", "\"rule\": \"near\""),
             "placement.rule must be \"data\", \"cheapest\" or \"capacity\"");
   EXPECT_TRUE(with("\"streets\"", "\"-streets\"").starts_with("name must be"));
   EXPECT_TRUE(with("training_job", "batch_job").starts_with("read"));
-  EXPECT_TRUE(with("\"training_job\"", "\"batch_job\": {}, \"training_job\"").starts_with("one of"));
+  EXPECT_TRUE(
+      with("\"training_job\"", "\"batch_job\": {}, \"training_job\"").starts_with("one of"));
   EXPECT_EQ(read_definition("[]").error().message, "a campaign must be an object");
 }
 
@@ -155,7 +159,8 @@ TEST(Plan, PlacesRowsByItsRule) {
       {"where none is large enough, it waits at its data", Rule::cheapest, kCopies, huge, "a"},
       {"a dear copy outweighs a cheap host", Rule::cheapest, kCopies, far, "a"},
       {"without data nothing is copied", Rule::cheapest, "", without_data, "c"},
-      {"room at the data first, and each row takes its own", Rule::capacity, kCopies, two_in_a, "a c<"},
+      {"room at the data first, and each row takes its own", Rule::capacity, kCopies, two_in_a,
+       "a c<"},
       {"room elsewhere", Rule::capacity, kCopies, large, "b<"},
       {"room nowhere", Rule::capacity, kCopies, huge, "a"}};
   for (const Case& one : cases)
@@ -165,9 +170,10 @@ TEST(Plan, PlacesRowsByItsRule) {
 
 TEST(Plan, SumsOfExtremeNumbersStayNumbers) {
   for (const Rule rule : {Rule::data, Rule::cheapest, Rule::capacity})
-    for (const Json& hosts : {Json(INT64_MAX), Json(INT64_MIN), Json(UINT64_MAX), Json(-1), Json(0)}) {
-      const auto two =
-          rows({{"x", "a", "s3://d/x/", 1e308, 0.1, hosts}, {"y", "a", "s3://d/y/", -1e308, 0.2, hosts}});
+    for (const Json& hosts :
+         {Json(INT64_MAX), Json(INT64_MIN), Json(UINT64_MAX), Json(-1), Json(0)}) {
+      const auto two = rows({{"x", "a", "s3://d/x/", 1e308, 0.1, hosts},
+                             {"y", "a", "s3://d/y/", -1e308, 0.2, hosts}});
       const auto plan = make_plan(streets(rule, kCopies), two, three_regions());
       ASSERT_TRUE(plan) << plan.error().message;
       EXPECT_EQ(plan->rows.size(), 2u);
@@ -203,31 +209,34 @@ TEST(Plan, FillsTheRequestAndComparesThem) {
   EXPECT_DOUBLE_EQ(row.price_per_hour, 0.4);
   EXPECT_EQ(plan.comparison.same, (std::map<std::string, std::string>{{"epochs", "3"}}));
   ASSERT_EQ(plan.comparison.different.size(), 2u);
-  EXPECT_EQ(plan.comparison.different.at("HyperParameters.lr"), (std::vector<std::string>{"0.1", "0.2"}));
+  EXPECT_EQ(plan.comparison.different.at("HyperParameters.lr"),
+            (std::vector<std::string>{"0.1", "0.2"}));
 }
 
 TEST(Plan, OfBatchCountsChildrenAndNodes) {
-  const std::pair<const char*, int64_t> cases[] = {
-      {R"({})", 1}, {R"({"arrayProperties":{"size":7}})", 7}, {R"({"nodeOverrides":{"numNodes":20}})", 20}};
+  const std::pair<const char*, int64_t> cases[] = {{R"({})", 1},
+                                                   {R"({"arrayProperties":{"size":7}})", 7},
+                                                   {R"({"nodeOverrides":{"numNodes":20}})", 20}};
   for (const auto& [request, hosts] : cases) {
     Definition definition = streets();
     definition.face = Face::batch_job;
     definition.request = *parse_json(request);
-    EXPECT_EQ(make_plan(definition, {{"name"}, {{"x"}}}, three_regions())->rows[0].hosts, hosts) << request;
+    EXPECT_EQ(make_plan(definition, {{"name"}, {{"x"}}}, three_regions())->rows[0].hosts, hosts)
+        << request;
   }
 }
 
 TEST(Plan, NamesTheRowThatIsWrong) {
-  EXPECT_TRUE(
-      placed(streets(), {{"name"}, {{"x"}}}, three_regions()).starts_with("row 1 (x): the job's template: "));
+  EXPECT_TRUE(placed(streets(), {{"name"}, {{"x"}}}, three_regions())
+                  .starts_with("row 1 (x): the job's template: "));
   EXPECT_EQ(placed(streets(), rows({{"x", "a", "/data", 0, 0.1, 1}}), three_regions()),
             "row 1: the column `data` must be an s3:// URI, not '/data'");
 }
 
 TEST(Row, IsReadFromItsOwnWords) {
-  Row row =
-      make_plan(streets(Rule::cheapest, kCopies), rows({{"x", "a", "s3://d/x/", 7, 0.1, 1}}), three_regions())
-          ->rows[0];
+  Row row = make_plan(streets(Rule::cheapest, kCopies), rows({{"x", "a", "s3://d/x/", 7, 0.1, 1}}),
+                      three_regions())
+                ->rows[0];
   row.started = from_milliseconds(5);
   row.metrics["accuracy"] = 0.5;
   EXPECT_EQ(to_json(*row_from_json(to_json(row))), to_json(row));
@@ -272,22 +281,29 @@ TEST(Decide, MovesARowByWhatItsRegionShows) {
        false,
        "submitting",
        Act::submit},
-      {"killed after the region was asked", a_row(RowState::submitting), End::none, false, "running",
-       Act::none},
+      {"killed after the region was asked", a_row(RowState::submitting), End::none, false,
+       "running", Act::none},
       {"it runs", a_row(RowState::running), End::none, false, "running", Act::none},
-      {"the region has forgotten it", a_row(RowState::running), {}, false, "submitting", Act::submit},
+      {"the region has forgotten it",
+       a_row(RowState::running),
+       {},
+       false,
+       "submitting",
+       Act::submit},
       {"done", a_row(RowState::running), End::completed, false, "completed", Act::none},
-      {"done before it was seen", a_row(RowState::submitting), End::completed, false, "completed", Act::none},
+      {"done before it was seen", a_row(RowState::submitting), End::completed, false, "completed",
+       Act::none},
       {"tried again under another name", a_row(RowState::running), End::failed, false, "submitting",
        Act::submit},
       {"not for ever", a_row(RowState::running, 1, 2), End::failed, false, "failed", Act::none},
-      {"somebody stopped the job", a_row(RowState::running), End::stopped, false, "stopped", Act::none},
+      {"somebody stopped the job", a_row(RowState::running), End::stopped, false, "stopped",
+       Act::none},
       {"stopping what runs", a_row(RowState::running), End::none, true, "running", Act::stop},
       {"stopping what has not begun", a_row(RowState::ready), {}, true, "stopped", Act::none},
       {"stopping a copy", a_row(RowState::copying), {}, true, "stopped", Act::none},
       {"stopping what never arrived", a_row(RowState::submitting), {}, true, "stopped", Act::none},
-      {"a failure while stopping is not tried again", a_row(RowState::running), End::failed, true, "stopped",
-       Act::none},
+      {"a failure while stopping is not tried again", a_row(RowState::running), End::failed, true,
+       "stopped", Act::none},
       {"over", a_row(RowState::completed), {}, false, "", Act::none}};
   for (const Case& one : cases) {
     SeenJobs jobs;
@@ -301,18 +317,20 @@ TEST(Decide, MovesARowByWhatItsRegionShows) {
 }
 
 TEST(Decide, ANewTryHasAnotherNameAndItsCostIsAdded) {
-  auto moves =
-      decide(streets(), {a_row(RowState::running)}, {{"streets-1", seen(SeenJob::End::failed)}}, false, {});
+  auto moves = decide(streets(), {a_row(RowState::running)},
+                      {{"streets-1", seen(SeenJob::End::failed)}}, false, {});
   EXPECT_EQ(job_name("streets", moves[0].row), "streets-1-2");
   EXPECT_EQ(moves[0].row.reason, "try 1 failed: why");
-  moves = decide(streets(), {moves[0].row}, {{"streets-1-2", seen(SeenJob::End::completed)}}, false, {});
+  moves = decide(streets(), {moves[0].row}, {{"streets-1-2", seen(SeenJob::End::completed)}}, false,
+                 {});
   EXPECT_DOUBLE_EQ(moves[0].row.cost, 4);
 }
 
 TEST(Decide, OnlySoManyAtOnce) {
   Definition definition = streets();
   definition.at_once = 2;
-  std::vector<Row> all{a_row(RowState::running, 1), a_row(RowState::ready, 2), a_row(RowState::ready, 3)};
+  std::vector<Row> all{a_row(RowState::running, 1), a_row(RowState::ready, 2),
+                       a_row(RowState::ready, 3)};
   auto moves = decide(definition, all, {{"streets-1", seen(SeenJob::End::none)}}, false, {});
   ASSERT_EQ(moves.size(), 2u);  // the first one's cost, and the second
   EXPECT_EQ(moves[1].row.number, 2);
@@ -370,7 +388,9 @@ TEST(Region, ReadsWhatItIsTold) {
   EXPECT_EQ(seen_batch_job(*parse_json(R"({"status":"RUNNABLE"})")).end, SeenJob::End::none);
   const SeenJob gang =
       seen_batch_job(*parse_json(R"({"status":"RUNNING","nodeProperties":{"numNodes":20}})"));
-  EXPECT_EQ(decide(streets(), {a_row(RowState::running)}, {{"streets-1", gang}}, false, {})[0].row.hosts, 20);
+  EXPECT_EQ(
+      decide(streets(), {a_row(RowState::running)}, {{"streets-1", gang}}, false, {})[0].row.hosts,
+      20);
 }
 
 TEST(Region, ReadsAJobsReport) {
@@ -410,8 +430,9 @@ TEST(Watch, AnObjectBecomesARow) {
   object.key = "in/2026/seven.csv";
   object.bytes = 70;
   const auto row = *row_of_object(watch, "a", object);
-  EXPECT_EQ(row, (std::map<std::string, std::string>{
-                     {"name", "seven"}, {"uri", "s3://drives/in/2026/seven.csv"}, {"bytes", "70"}}));
+  EXPECT_EQ(row,
+            (std::map<std::string, std::string>{
+                {"name", "seven"}, {"uri", "s3://drives/in/2026/seven.csv"}, {"bytes", "70"}}));
 }
 
 }  // namespace

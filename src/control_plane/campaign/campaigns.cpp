@@ -27,8 +27,8 @@ std::string copy_waiter(const std::string& region) { return "copy " + region; }
 
 class FollowedCampaigns final : public Campaigns {
  public:
-  FollowedCampaigns(Settings settings, std::unique_ptr<Store> store, std::unique_ptr<Catalogue> catalogue,
-                    Clock& clock, Random& random)
+  FollowedCampaigns(Settings settings, std::unique_ptr<Store> store,
+                    std::unique_ptr<Catalogue> catalogue, Clock& clock, Random& random)
       : settings_(std::move(settings)),
         store_(std::move(store)),
         catalogue_(std::move(catalogue)),
@@ -53,8 +53,12 @@ class FollowedCampaigns final : public Campaigns {
     keeper_ = std::thread([this] {
       Keeper keeper(
           settings_, table_, *catalogue_, clock_,
-          [this](const Definition& definition, const Principal& by) { return answer(definition, by); },
-          [this](const Definition& definition, const Principal& by) { return facts(definition, by); });
+          [this](const Definition& definition, const Principal& by) {
+            return answer(definition, by);
+          },
+          [this](const Definition& definition, const Principal& by) {
+            return facts(definition, by);
+          });
       Duration rest{};
       do {
         rest = keeper.turn();
@@ -74,7 +78,8 @@ class FollowedCampaigns final : public Campaigns {
     auto planned = TRY(plan(definition, by));
     if (planned.rows.empty() && !definition.standing)
       return invalid("the query has no rows: there is nothing to do");
-    Campaign campaign{definition, clock_.now(), {}, std::move(planned.rows), random_.hex(kIdBytes), by};
+    Campaign campaign{definition, clock_.now(), {}, std::move(planned.rows), random_.hex(kIdBytes),
+                      by};
     TRY(check_regions(campaign.rows));
     TRY(table_.add(std::move(campaign), settings_.live_campaigns_max));
     table_.wake(kThreadsWaiter);
@@ -83,7 +88,9 @@ class FollowedCampaigns final : public Campaigns {
     return describe(definition.name);
   }
 
-  Result<Described> describe(const std::string& name) override { return described(TRY(table_.find(name))); }
+  Result<Described> describe(const std::string& name) override {
+    return described(TRY(table_.find(name)));
+  }
 
   std::vector<Described> list() override {
     std::vector<Described> all;
@@ -98,8 +105,9 @@ class FollowedCampaigns final : public Campaigns {
   }
 
   Result<Answered> query(const std::string& sql, const Principal& by) override {
-    const std::vector<std::string> regions =
-        mentions(sql, "prices") || mentions(sql, "capacity") ? settings_.regions : std::vector<std::string>();
+    const std::vector<std::string> regions = mentions(sql, "prices") || mentions(sql, "capacity")
+                                                 ? settings_.regions
+                                                 : std::vector<std::string>();
     return catalogue_->query(sql, provided(sql, facts_of_regions(regions, by), by));
   }
 
@@ -133,8 +141,8 @@ class FollowedCampaigns final : public Campaigns {
     return out;
   }
 
-  // Each followed region has threads of its own until the server ends, so only configured regions are
-  // accepted.
+  // Each followed region has threads of its own until the server ends, so only configured regions
+  // are accepted.
   Result<void> check_regions(const Definition& definition) const {
     for (const auto& region : definition.placement.regions) TRY(check_region(region));
     for (const Watch& watch : definition.watches)
@@ -145,7 +153,8 @@ class FollowedCampaigns final : public Campaigns {
     if (std::count(settings_.regions.begin(), settings_.regions.end(), region)) return {};
     std::string known;
     for (const auto& one : settings_.regions) known += (known.empty() ? "" : ", ") + one;
-    return invalid("unknown region '" + shorten(region, 60) + "': this server's regions are " + known);
+    return invalid("unknown region '" + shorten(region, 60) + "': this server's regions are " +
+                   known);
   }
 
   Result<void> check_regions(const std::vector<Row>& rows) const {
@@ -155,7 +164,8 @@ class FollowedCampaigns final : public Campaigns {
       regions.insert(row.region);
     }
     if (regions.size() > kRegionsMax)
-      return exhausted("campaigns follow at most " + std::to_string(kRegionsMax) + " regions at a time");
+      return exhausted("campaigns follow at most " + std::to_string(kRegionsMax) +
+                       " regions at a time");
     return {};
   }
 
@@ -191,16 +201,17 @@ class FollowedCampaigns final : public Campaigns {
 
   Facts facts(const Definition& definition, const Principal& by) {
     Facts facts = facts_of_regions(regions_of(definition), by);
-    // Plain tables of the catalogue, which users fill; without them nothing is reserved and copies cost
-    // nothing.
+    // Plain tables of the catalogue, which users fill; without them nothing is reserved and copies
+    // cost nothing.
     const auto now = to_iso8601(clock_.now(), false);
     if (const auto rows =
             catalogue_->query("SELECT region, instance_type, hosts, until FROM reservations", {}))
       for (const auto& row : rows->rows)
         if (row[0].is_string() && row[1].is_string() && row[2].is_number() &&
             (!row[3].is_string() || row[3].get<std::string>() > now))
-          facts.regions[row[0].get<std::string>()].offers[row[1].get<std::string>()].hosts_reserved +=
-              row[2].get<int64_t>();
+          facts.regions[row[0].get<std::string>()]
+              .offers[row[1].get<std::string>()]
+              .hosts_reserved += row[2].get<int64_t>();
     if (const auto rows =
             catalogue_->query("SELECT from_region, to_region, per_gib FROM transfer_prices", {}))
       for (const auto& row : rows->rows)
@@ -213,23 +224,30 @@ class FollowedCampaigns final : public Campaigns {
   // A campaign's query has the rights of QueryCatalogue.
   Result<Answered> answer(const Definition& definition, const Principal& by) {
     TRY(settings_.authorise(by, "trainyard:QueryCatalogue", "*"));
-    const bool asks = mentions(definition.query, "prices") || mentions(definition.query, "capacity");
-    const Facts facts = facts_of_regions(asks ? regions_of(definition) : std::vector<std::string>(), by);
-    return catalogue_->query(definition.query, provided(definition.query, facts, by)).in("the query");
+    const bool asks =
+        mentions(definition.query, "prices") || mentions(definition.query, "capacity");
+    const Facts facts =
+        facts_of_regions(asks ? regions_of(definition) : std::vector<std::string>(), by);
+    return catalogue_->query(definition.query, provided(definition.query, facts, by))
+        .in("the query");
   }
 
-  std::vector<Provided> provided(const std::string& sql, const Facts& facts, const Principal& by) const {
+  std::vector<Provided> provided(const std::string& sql, const Facts& facts,
+                                 const Principal& by) const {
     const auto or_nothing = [](const auto& value) { return value ? Json(*value) : Json(); };
     Provided prices{"prices",
                     {"region TEXT", "instance_type TEXT", "on_demand_per_hour DOUBLE PRECISION",
                      "spot_per_hour DOUBLE PRECISION"},
                     {}};
     Provided capacity{
-        "capacity", {"region TEXT", "instance_type TEXT", "hosts_total BIGINT", "hosts_free BIGINT"}, {}};
+        "capacity",
+        {"region TEXT", "instance_type TEXT", "hosts_total BIGINT", "hosts_free BIGINT"},
+        {}};
     for (const auto& [region, of_region] : facts.regions)
       for (const auto& [type, offer] : of_region.offers) {
         prices.rows.push_back({region, type, or_nothing(offer.on_demand), or_nothing(offer.spot)});
-        capacity.rows.push_back({region, type, or_nothing(offer.hosts_total), or_nothing(offer.hosts_free)});
+        capacity.rows.push_back(
+            {region, type, or_nothing(offer.hosts_total), or_nothing(offer.hosts_free)});
       }
     Provided rows{"campaign_rows",
                   {"campaign TEXT", "number BIGINT", "label TEXT", "region TEXT", "state TEXT",
@@ -240,13 +258,15 @@ class FollowedCampaigns final : public Campaigns {
         for (const Row& row : campaign.rows)
           if (rows.rows.size() < kRowsProvidedMax)
             rows.rows.push_back({campaign.definition.name, row.number, row.label, row.region,
-                                 std::string(to_string(row.state)), row.cost, dump(Json(row.metrics))});
+                                 std::string(to_string(row.state)), row.cost,
+                                 dump(Json(row.metrics))});
     return {std::move(prices), std::move(capacity), std::move(rows)};
   }
 
   std::vector<Campaign> may_describe(std::vector<Campaign> campaigns, const Principal& by) const {
     std::erase_if(campaigns, [&](const Campaign& campaign) {
-      return !settings_.authorise(by, "trainyard:DescribeCampaign", "campaign/" + campaign.definition.name);
+      return !settings_.authorise(by, "trainyard:DescribeCampaign",
+                                  "campaign/" + campaign.definition.name);
     });
     return campaigns;
   }
@@ -288,8 +308,8 @@ class FollowedCampaigns final : public Campaigns {
 }  // namespace
 
 Result<std::unique_ptr<Campaigns>> make_campaigns(Settings settings, std::unique_ptr<Store> store,
-                                                  std::unique_ptr<Catalogue> catalogue, Clock& clock,
-                                                  Random& random) {
+                                                  std::unique_ptr<Catalogue> catalogue,
+                                                  Clock& clock, Random& random) {
   auto campaigns = std::make_unique<FollowedCampaigns>(std::move(settings), std::move(store),
                                                        std::move(catalogue), clock, random);
   TRY(campaigns->start().in("reading the campaigns"));

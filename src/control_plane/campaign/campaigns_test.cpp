@@ -1,4 +1,5 @@
-// Tests the rights of a server's campaigns: what each may query in the catalogue, and where rows may run.
+// Tests the rights of a server's campaigns: what each may query in the catalogue, and where rows
+// may run.
 #include "campaign/campaigns.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,8 @@ namespace {
 class ClosedRegion final : public client::Client {
  public:
   Result<Json> call(client::Service, std::string_view operation, const Json&) override {
-    return operation == "DescribeRegion" ? Result<Json>(Json::object()) : unavailable("it is closed");
+    return operation == "DescribeRegion" ? Result<Json>(Json::object())
+                                         : unavailable("it is closed");
   }
   Result<std::unique_ptr<client::Connection>> open_shell(const client::ShellRequest&) override {
     return invalid("it has no shells");
@@ -45,9 +47,10 @@ class RightsOfCampaigns : public testing::Test {
       if (rights_.contains(by.record + " " + std::string(action) + " " + resource)) return {};
       return denied("User: " + by.arn + " is not authorized to perform: " + std::string(action));
     };
-    campaigns_ = std::move(*make_campaigns(
-        std::move(settings), std::move(*Store::open(":memory:")),
-        std::move(*open_sqlite_catalogue(directory_.file("catalogue.db"), clock_)), clock_, random_));
+    campaigns_ = std::move(
+        *make_campaigns(std::move(settings), std::move(*Store::open(":memory:")),
+                        std::move(*open_sqlite_catalogue(directory_.file("catalogue.db"), clock_)),
+                        clock_, random_));
   }
   Result<Described> create(const std::string& name, const std::string& query, const Principal& by,
                            const std::string& more = "") {
@@ -61,7 +64,8 @@ class RightsOfCampaigns : public testing::Test {
   SeededRandom random_{5};
   test::Directory directory_;
   // Set before any campaign runs; constant after.
-  const std::set<std::string> rights_{"ann trainyard:QueryCatalogue *", "bob trainyard:QueryCatalogue *",
+  const std::set<std::string> rights_{"ann trainyard:QueryCatalogue *",
+                                      "bob trainyard:QueryCatalogue *",
                                       "ann trainyard:DescribeCampaign campaign/anns",
                                       "bob trainyard:DescribeCampaign campaign/bobs",
                                       "bob trainyard:DescribeCampaign campaign/anns"};
@@ -73,9 +77,10 @@ TEST_F(RightsOfCampaigns, ItsQueryTakesTheRightToQuery) {
   const auto refused = create("eves", kOneRow, eve_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::denied);
-  EXPECT_EQ(refused.error().message, "User: arn:eve is not authorized to perform: trainyard:QueryCatalogue");
-  EXPECT_FALSE(
-      campaigns_->plan(*read_definition(R"({"name":"dry","query":"SELECT 1","training_job":{}})"), eve_));
+  EXPECT_EQ(refused.error().message,
+            "User: arn:eve is not authorized to perform: trainyard:QueryCatalogue");
+  EXPECT_FALSE(campaigns_->plan(
+      *read_definition(R"({"name":"dry","query":"SELECT 1","training_job":{}})"), eve_));
   EXPECT_TRUE(campaigns_->list().empty());
   const auto made = create("anns", kOneRow, ann_);
   ASSERT_TRUE(made) << made.error().message;
@@ -87,7 +92,8 @@ TEST_F(RightsOfCampaigns, AQueryShowsTheCampaignsThatItsCallerMayDescribe) {
   ASSERT_TRUE(create("bobs", kOneRow, bob_));
   const std::string sql = "SELECT campaign FROM campaign_rows ORDER BY campaign";
   EXPECT_EQ(campaigns_->query(sql, ann_)->rows, (std::vector<std::vector<Json>>{{"anns"}}));
-  EXPECT_EQ(campaigns_->query(sql, bob_)->rows, (std::vector<std::vector<Json>>{{"anns"}, {"bobs"}}));
+  EXPECT_EQ(campaigns_->query(sql, bob_)->rows,
+            (std::vector<std::vector<Json>>{{"anns"}, {"bobs"}}));
   EXPECT_TRUE(campaigns_->query(sql, eve_)->rows.empty());
   // Nor by a campaign of their own.
   const auto rows = create("anns-look", "SELECT campaign AS name FROM campaign_rows", ann_);
@@ -98,16 +104,17 @@ TEST_F(RightsOfCampaigns, AQueryShowsTheCampaignsThatItsCallerMayDescribe) {
 
 TEST_F(RightsOfCampaigns, RowsRunInRegionsOfTheConfiguration) {
   for (const char* region : {"", "c", "../etc", "A"}) {
-    const auto made = create("anns", std::string("SELECT 'x' AS name, '") + region + "' AS region", ann_);
+    const auto made =
+        create("anns", std::string("SELECT 'x' AS name, '") + region + "' AS region", ann_);
     EXPECT_EQ(bool(made), *region == '\0') << region;
     if (!made) {
       EXPECT_TRUE(made.error().message.starts_with("unknown region '")) << made.error().message;
     }
   }
   EXPECT_FALSE(create("placed", kOneRow, ann_, R"(,"placement":{"regions":["c"]})"));
-  EXPECT_FALSE(
-      create("watched", kOneRow, ann_,
-             R"(,"standing":true,"watch":[{"region":"c","uri":"s3://b/","row":{"name":"{stem}"}}])"));
+  EXPECT_FALSE(create(
+      "watched", kOneRow, ann_,
+      R"(,"standing":true,"watch":[{"region":"c","uri":"s3://b/","row":{"name":"{stem}"}}])"));
 }
 
 }  // namespace

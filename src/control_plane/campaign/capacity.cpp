@@ -20,7 +20,8 @@ std::vector<MachineCapacity> capacity_left(std::vector<MachineCapacity> machines
   return machines;
 }
 
-int64_t hosts_that_fit(const std::vector<MachineCapacity>& capacities, const domain::InstanceType& type) {
+int64_t hosts_that_fit(const std::vector<MachineCapacity>& capacities,
+                       const domain::InstanceType& type) {
   int64_t hosts = 0;
   const auto memory_bytes = int64_t(type.memory_gib * double(1 << 30));
   for (const MachineCapacity& capacity : capacities) {

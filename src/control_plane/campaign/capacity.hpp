@@ -25,6 +25,7 @@ using Taken = MachineCapacity;
 std::vector<MachineCapacity> capacity_left(std::vector<MachineCapacity> machines,
                                            const std::vector<Taken>& taken);
 // Each host is on one machine.
-int64_t hosts_that_fit(const std::vector<MachineCapacity>& capacities, const domain::InstanceType& type);
+int64_t hosts_that_fit(const std::vector<MachineCapacity>& capacities,
+                       const domain::InstanceType& type);
 
 }  // namespace trainyard::campaign

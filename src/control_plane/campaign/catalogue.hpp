@@ -1,5 +1,5 @@
-// Catalogue is the relational catalogue of data sets: what data exists, where it is, and other tables that
-// its owner adds.
+// Catalogue is the relational catalogue of data sets: what data exists, where it is, and other
+// tables that its owner adds.
 //
 // Permanent tables (users may add others):
 //
@@ -15,8 +15,9 @@
 //
 // Stored in one embedded file (SQLite) or on a PostgreSQL server, whose dialect applies.
 //
-// Threads: callable from anywhere; one statement at a time. Errors: invalid (the SQL is wrong, with the
-// database's own text), denied, exhausted (beyond a limit below), unavailable (the server does not answer).
+// Threads: callable from anywhere; one statement at a time. Errors: invalid (the SQL is wrong, with
+// the database's own text), denied, exhausted (beyond a limit below), unavailable (the server does
+// not answer).
 #pragma once
 
 #include <memory>
@@ -44,22 +45,24 @@ struct Provided {
 class Catalogue {
  public:
   virtual ~Catalogue() = default;
-  // Runs one reading statement, without any right to change data, within limits of time, memory, rows and
-  // bytes.
+  // Runs one reading statement, without any right to change data, within limits of time, memory,
+  // rows and bytes.
   virtual Result<Answered> query(const std::string& sql, const std::vector<Provided>& provided) = 0;
-  // Runs one or more writing statements, together or not at all. Returns the number of rows that the last one
-  // changed.
+  // Runs one or more writing statements, together or not at all. Returns the number of rows that
+  // the last one changed.
   virtual Result<int64_t> change(const std::string& sql) = 0;
-  // Adds a row unless one with this `name` exists. Returns true if it was added. Errors also: invalid
-  // (unknown column).
-  virtual Result<bool> add(const std::string& table, const std::map<std::string, std::string>& row) = 0;
+  // Adds a row unless one with this `name` exists. Returns true if it was added. Errors also:
+  // invalid (unknown column).
+  virtual Result<bool> add(const std::string& table,
+                           const std::map<std::string, std::string>& row) = 0;
 };
 
 Result<std::unique_ptr<Catalogue>> open_sqlite_catalogue(const std::string& path, Clock& clock);
-// Opens a catalogue on a PostgreSQL server: "postgresql://user:password@host:5432/name", or a libpq string of
-// "host=.. dbname=..". It connects at the first call. `query_url` names a role with fewer rights for queries;
-// "" = url. A role is rejected if it is a superuser, may create roles, or may reach the files and programs of
-// the database's machine.
-std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url, const std::string& query_url);
+// Opens a catalogue on a PostgreSQL server: "postgresql://user:password@host:5432/name", or a libpq
+// string of "host=.. dbname=..". It connects at the first call. `query_url` names a role with fewer
+// rights for queries; "" = url. A role is rejected if it is a superuser, may create roles, or may
+// reach the files and programs of the database's machine.
+std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url,
+                                                   const std::string& query_url);
 
 }  // namespace trainyard::campaign

@@ -1,5 +1,5 @@
-// Implements the shared catalogue on a PostgreSQL server. Each call opens a connection: calls are few, and
-// none is left half done when the server restarts.
+// Implements the shared catalogue on a PostgreSQL server. Each call opens a connection: calls are
+// few, and none is left half done when the server restarts.
 #include <libpq-fe.h>
 
 #include "base/text.hpp"
@@ -18,7 +18,8 @@ constexpr Oid kInt8 = 20, kInt2 = 21, kInt4 = 23, kFloat4 = 700, kFloat8 = 701, 
 constexpr const char* kIsPowerful =
     "SELECT rolsuper OR rolcreaterole OR pg_has_role(oid, 'pg_read_server_files', 'MEMBER')"
     " OR pg_has_role(oid, 'pg_write_server_files', 'MEMBER')"
-    " OR pg_has_role(oid, 'pg_execute_server_program', 'MEMBER') FROM pg_roles WHERE rolname = session_user";
+    " OR pg_has_role(oid, 'pg_execute_server_program', 'MEMBER') FROM pg_roles WHERE rolname = "
+    "session_user";
 
 struct Closer {
   void operator()(PGconn* connection) const { PQfinish(connection); }
@@ -50,7 +51,8 @@ Error error_of(PGconn* connection, const PGresult* result) {
 Result<Answer> finish(PGconn* connection, PGresult* raw) {
   Answer answer(raw);
   const auto status = answer ? PQresultStatus(answer.get()) : PGRES_FATAL_ERROR;
-  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) return error_of(connection, answer.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+    return error_of(connection, answer.get());
   return answer;
 }
 
@@ -103,7 +105,8 @@ class PostgresCatalogue final : public Catalogue {
     for (const Provided& table : provided)
       if (mentions(sql, table.name)) TRY(provide(connection.get(), table));
     TRY(run(connection.get(), "SET TRANSACTION READ ONLY"));
-    // A cursor is declared for one reading statement: never for COPY, CALL, DO, nor for WITH that deletes.
+    // A cursor is declared for one reading statement: never for COPY, CALL, DO, nor for WITH that
+    // deletes.
     TRY(run(connection.get(), "DECLARE answer NO SCROLL CURSOR FOR " + sql, {}));
     return read_all(connection.get());  // the transaction ends with the connection, undone
   }
@@ -116,13 +119,14 @@ class PostgresCatalogue final : public Catalogue {
     return changed ? *changed : 0;
   }
 
-  Result<bool> add(const std::string& table, const std::map<std::string, std::string>& row) override {
+  Result<bool> add(const std::string& table,
+                   const std::map<std::string, std::string>& row) override {
     const Connected connection = TRY(connect());
     TRY(run(connection.get(), "BEGIN"));
     // One writer at a time: each sees what the last one wrote.
     TRY(run(connection.get(), "LOCK TABLE \"" + table + "\" IN SHARE ROW EXCLUSIVE MODE"));
-    const Answer there =
-        TRY(run(connection.get(), "SELECT 1 FROM \"" + table + "\" WHERE name = $1", {row.at("name")}));
+    const Answer there = TRY(
+        run(connection.get(), "SELECT 1 FROM \"" + table + "\" WHERE name = $1", {row.at("name")}));
     if (PQntuples(there.get()) > 0) return false;
     std::string names;
     std::vector<Json> values;
@@ -131,7 +135,8 @@ class PostgresCatalogue final : public Catalogue {
       values.push_back(value);
     }
     TRY(run(connection.get(),
-            "INSERT INTO \"" + table + "\" (" + names + ") VALUES (" + places(values.size()) + ")", values));
+            "INSERT INTO \"" + table + "\" (" + names + ") VALUES (" + places(values.size()) + ")",
+            values));
     TRY(run(connection.get(), "COMMIT"));
     return true;
   }
@@ -147,11 +152,14 @@ class PostgresCatalogue final : public Catalogue {
     PQsetNoticeProcessor(
         connection.get(), [](void*, const char*) {}, nullptr);
     PQsetClientEncoding(connection.get(), "UTF8");
-    TRY(run(connection.get(), "SET statement_timeout = " + std::to_string(kStatementTimeMax / 1ms)));
-    const Answer powerful = TRY(run(connection.get(), kIsPowerful).in("asking for the role's rights"));
+    TRY(run(connection.get(),
+            "SET statement_timeout = " + std::to_string(kStatementTimeMax / 1ms)));
+    const Answer powerful =
+        TRY(run(connection.get(), kIsPowerful).in("asking for the role's rights"));
     if (PQntuples(powerful.get()) != 1 || std::string_view(PQgetvalue(powerful.get(), 0, 0)) != "f")
       return denied(
-          "the catalogue's role is a superuser, may make roles, or may reach files or programs of the "
+          "the catalogue's role is a superuser, may make roles, or may reach files or programs of "
+          "the "
           "database's machine: give [catalogue] a role that owns the catalogue and nothing else");
     return connection;
   }
@@ -186,7 +194,8 @@ class PostgresCatalogue final : public Catalogue {
     return {};
   }
 
-  // Reads row by row, since libpq would hold any number of them; the limits are checked after each row.
+  // Reads row by row, since libpq would hold any number of them; the limits are checked after each
+  // row.
   static Result<Answered> read_all(PGconn* connection) {
     if (!PQsendQuery(connection, "FETCH ALL FROM answer") || !PQsetSingleRowMode(connection))
       return error_of(connection, nullptr);
@@ -219,7 +228,8 @@ class PostgresCatalogue final : public Catalogue {
 
 }  // namespace
 
-std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url, const std::string& query_url) {
+std::unique_ptr<Catalogue> open_postgres_catalogue(const std::string& url,
+                                                   const std::string& query_url) {
   return std::make_unique<PostgresCatalogue>(url, query_url);
 }
 

@@ -1,5 +1,5 @@
-// Implements the embedded catalogue in one SQLite file. A query has a read-only connection of its own, so
-// that a long query delays no other call.
+// Implements the embedded catalogue in one SQLite file. A query has a read-only connection of its
+// own, so that a long query delays no other call.
 #include <atomic>
 #include <type_traits>
 
@@ -20,11 +20,12 @@ constexpr size_t kQueriesAtOnceMax = 8;      // each may hold an answer of kAnsw
 
 Error in_words(Error error, const Connection& connection) {
   if (error.kind == Kind::cancelled && connection.took_too_much_memory())
-    return exhausted("the statement takes more than " + human_bytes(sqlite::Confinement().memory_bytes_max) +
-                     " of memory");
+    return exhausted("the statement takes more than " +
+                     human_bytes(sqlite::Confinement().memory_bytes_max) + " of memory");
   if (error.kind == Kind::internal) error.kind = Kind::invalid;  // the SQL is another's
   if (error.kind == Kind::cancelled)
-    return exhausted("the statement took longer than " + std::to_string(kStatementTimeMax / 1s) + " s");
+    return exhausted("the statement took longer than " + std::to_string(kStatementTimeMax / 1s) +
+                     " s");
   return error;
 }
 
@@ -65,8 +66,9 @@ class SqliteCatalogue final : public Catalogue {
     TRY(writer_->run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL").in(path_));
     TRY(writer_->run(kCatalogueSchema).in(path_));
     TRY(writer_->run("PRAGMA max_page_count=" + std::to_string(kCataloguePagesMax)).in(path_));
-    writer_->confine({.reads_only = false,
-                      .go_on = [this]() REQUIRES(mutex_) { return clock_.monotonic() < writer_deadline_; }});
+    writer_->confine({.reads_only = false, .go_on = [this]() REQUIRES(mutex_) {
+                        return clock_.monotonic() < writer_deadline_;
+                      }});
     return {};
   }
 
@@ -78,7 +80,8 @@ class SqliteCatalogue final : public Catalogue {
                          " queries are running, which is the limit: try again");
     auto reader = TRY(Connection::open(path_, sqlite::Access::read).in("opening the catalogue"));
     TRY(reader->run(
-        "PRAGMA temp_store=MEMORY"));  // as confine(): a later change would drop the provided tables
+        // as confine(): a later change would drop the provided tables
+        "PRAGMA temp_store=MEMORY"));
     for (const Provided& table : provided)
       if (mentions(sql, table.name)) TRY(provide(*reader, table));
     const auto deadline = clock_.monotonic() + kStatementTimeMax;
@@ -103,7 +106,8 @@ class SqliteCatalogue final : public Catalogue {
     return changed;
   }
 
-  Result<bool> add(const std::string& table, const std::map<std::string, std::string>& row) override {
+  Result<bool> add(const std::string& table,
+                   const std::map<std::string, std::string>& row) override {
     const MutexLock lock(mutex_);
     Connection& writer = *writer_;
     auto added = in_transaction([&]() -> Result<bool> {
@@ -116,8 +120,8 @@ class SqliteCatalogue final : public Catalogue {
         names += (names.empty() ? "\"" : ", \"") + column + "\"";
         places += places.empty() ? "?" : ", ?";
       }
-      auto insert =
-          TRY(writer.prepare_once("INSERT INTO \"" + table + "\" (" + names + ") VALUES (" + places + ")"));
+      auto insert = TRY(writer.prepare_once("INSERT INTO \"" + table + "\" (" + names +
+                                            ") VALUES (" + places + ")"));
       for (const auto& [column, value] : row) insert.bind(value);
       TRY(insert.run());
       return true;
@@ -130,7 +134,8 @@ class SqliteCatalogue final : public Catalogue {
   // Counts one running query.
   class Turn {
    public:
-    explicit Turn(std::atomic<size_t>& under_way) : under_way_(under_way), position_(under_way_++) {}
+    explicit Turn(std::atomic<size_t>& under_way)
+        : under_way_(under_way), position_(under_way_++) {}
     ~Turn() { --under_way_; }
     Turn(const Turn&) = delete;
     size_t position() const { return position_; }
@@ -163,7 +168,8 @@ class SqliteCatalogue final : public Catalogue {
     TRY(reader.run("CREATE TEMP TABLE " + table.name + " (" + columns + ")"));
     TRY(reader.run("BEGIN"));
     for (const auto& row : table.rows) {
-      auto insert = TRY(reader.prepare("INSERT INTO temp." + table.name + " VALUES (" + places + ")"));
+      auto insert =
+          TRY(reader.prepare("INSERT INTO temp." + table.name + " VALUES (" + places + ")"));
       for (const Json& value : row) bind(insert, value);
       TRY(insert.run());
     }
@@ -178,7 +184,8 @@ class SqliteCatalogue final : public Catalogue {
     if (statement.columns() == 0 || !statement.reads_only())
       return invalid("a query must read, and answer with rows");
     Answered answered;
-    for (int i = 0; i < statement.columns(); ++i) answered.columns.push_back(statement.column_name(i));
+    for (int i = 0; i < statement.columns(); ++i)
+      answered.columns.push_back(statement.column_name(i));
     size_t bytes = 0;
     while (TRY(statement.step())) {
       auto& row = answered.rows.emplace_back();

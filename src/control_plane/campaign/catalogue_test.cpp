@@ -1,5 +1,5 @@
-// Tests the embedded catalogue against hostile statements: queries only read, changes only change tables, and
-// both have limits.
+// Tests the embedded catalogue against hostile statements: queries only read, changes only change
+// tables, and both have limits.
 #include "campaign/catalogue.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,8 @@ class EmbeddedCatalogue : public testing::Test {
     EXPECT_TRUE(catalogue_->change("INSERT INTO datasets (name, bytes) VALUES ('a', 1), ('b', 2)"));
   }
   Result<Answered> query(const std::string& sql) {
-    return catalogue_->query(sql, {{"prices", {"region TEXT", "price DOUBLE PRECISION"}, {{"a", 0.5}}}});
+    return catalogue_->query(sql,
+                             {{"prices", {"region TEXT", "price DOUBLE PRECISION"}, {{"a", 0.5}}}});
   }
   test::SetClock clock_;
   test::Directory directory_;
@@ -28,47 +29,50 @@ TEST_F(EmbeddedCatalogue, AQueryReads) {
   const auto answer = *query("SELECT name, bytes, price FROM datasets, prices ORDER BY name DESC");
   EXPECT_EQ(answer.columns, (std::vector<std::string>{"name", "bytes", "price"}));
   EXPECT_EQ(answer.rows, (std::vector<std::vector<Json>>{{"b", 2, 0.5}, {"a", 1, 0.5}}));
-  EXPECT_EQ(
-      query("WITH n AS (SELECT sum(bytes) AS s FROM datasets) SELECT s, json_array(s) FROM n")->rows[0][1],
-      "[3]");
+  EXPECT_EQ(query("WITH n AS (SELECT sum(bytes) AS s FROM datasets) SELECT s, json_array(s) FROM n")
+                ->rows[0][1],
+            "[3]");
 }
 
 TEST_F(EmbeddedCatalogue, AQueryMayNameFunctionsThatAreTables) {
-  EXPECT_EQ(query("SELECT 'lr ' || lr.value AS name, lr.value AS lr FROM json_each('[1, 2, 3]') AS lr")
-                ->rows.size(),
-            3u);
-  EXPECT_EQ(query("SELECT count(*) FROM json_tree('{\"a\": [1, 2]}')")->rows[0], std::vector<Json>{4});
+  EXPECT_EQ(
+      query("SELECT 'lr ' || lr.value AS name, lr.value AS lr FROM json_each('[1, 2, 3]') AS lr")
+          ->rows.size(),
+      3u);
+  EXPECT_EQ(query("SELECT count(*) FROM json_tree('{\"a\": [1, 2]}')")->rows[0],
+            std::vector<Json>{4});
 }
 
 TEST_F(EmbeddedCatalogue, AQueryChangesNothingAndReachesNothingElse) {
   const std::string other = directory_.file("other.db");
-  for (const std::string& sql : {std::string("DELETE FROM datasets"),
-                                 std::string("INSERT INTO datasets (name) VALUES ('c')"),
-                                 std::string("INSERT INTO datasets (name) VALUES ('c') RETURNING name"),
-                                 std::string("UPDATE datasets SET bytes = 7"),
-                                 std::string("DROP TABLE datasets"),
-                                 std::string("DELETE FROM prices"),
-                                 std::string("CREATE TABLE x (a)"),
-                                 std::string("CREATE TEMP TABLE x (a)"),
-                                 std::string("CREATE VIRTUAL TABLE x USING fts5(a)"),
-                                 "ATTACH '" + other + "' AS other",
-                                 std::string("DETACH main"),
-                                 "VACUUM INTO '" + other + "'",
-                                 std::string("PRAGMA user_version = 7"),
-                                 std::string("PRAGMA writable_schema = 1"),
-                                 std::string("PRAGMA query_only = 0"),
-                                 std::string("PRAGMA database_list"),
-                                 std::string("SELECT * FROM pragma_database_list"),
-                                 std::string("SELECT load_extension('" + other + "')"),
-                                 std::string("SELECT readfile('/etc/hostname')"),
-                                 "SELECT writefile('" + other + "', 'x')",
-                                 std::string("SELECT edit('x')"),
-                                 std::string("SELECT fts3_tokenizer('simple')"),
-                                 std::string("SELECT 1; DELETE FROM datasets"),
-                                 std::string("BEGIN"),
-                                 std::string("COMMIT"),
-                                 std::string("EXPLAIN DELETE FROM datasets"),
-                                 std::string("")})
+  for (const std::string& sql :
+       {std::string("DELETE FROM datasets"),
+        std::string("INSERT INTO datasets (name) VALUES ('c')"),
+        std::string("INSERT INTO datasets (name) VALUES ('c') RETURNING name"),
+        std::string("UPDATE datasets SET bytes = 7"),
+        std::string("DROP TABLE datasets"),
+        std::string("DELETE FROM prices"),
+        std::string("CREATE TABLE x (a)"),
+        std::string("CREATE TEMP TABLE x (a)"),
+        std::string("CREATE VIRTUAL TABLE x USING fts5(a)"),
+        "ATTACH '" + other + "' AS other",
+        std::string("DETACH main"),
+        "VACUUM INTO '" + other + "'",
+        std::string("PRAGMA user_version = 7"),
+        std::string("PRAGMA writable_schema = 1"),
+        std::string("PRAGMA query_only = 0"),
+        std::string("PRAGMA database_list"),
+        std::string("SELECT * FROM pragma_database_list"),
+        std::string("SELECT load_extension('" + other + "')"),
+        std::string("SELECT readfile('/etc/hostname')"),
+        "SELECT writefile('" + other + "', 'x')",
+        std::string("SELECT edit('x')"),
+        std::string("SELECT fts3_tokenizer('simple')"),
+        std::string("SELECT 1; DELETE FROM datasets"),
+        std::string("BEGIN"),
+        std::string("COMMIT"),
+        std::string("EXPLAIN DELETE FROM datasets"),
+        std::string("")})
     EXPECT_FALSE(query(sql)) << sql;
   EXPECT_FALSE(directory_.has("other.db"));
   EXPECT_EQ(query("SELECT sum(bytes), count(*) FROM datasets")->rows[0], (std::vector<Json>{3, 2}));
@@ -107,7 +111,8 @@ TEST_F(EmbeddedCatalogue, AQueryHasLimits) {
   const auto slow = std::move(*open_sqlite_catalogue(directory_.file("slow.db"), jumping));
   const auto answered = slow->query(endless + "SELECT count(*) FROM n", {});
   ASSERT_FALSE(answered);
-  EXPECT_NE(answered.error().message.find("took longer than"), std::string::npos) << answered.error().message;
+  EXPECT_NE(answered.error().message.find("took longer than"), std::string::npos)
+      << answered.error().message;
 }
 
 TEST_F(EmbeddedCatalogue, AChangeStaysInsideAndIsOneTransaction) {
@@ -116,8 +121,8 @@ TEST_F(EmbeddedCatalogue, AChangeStaysInsideAndIsOneTransaction) {
        {"ATTACH '" + other + "' AS other", "VACUUM INTO '" + other + "'",
         std::string("PRAGMA journal_mode = OFF"), std::string("SELECT load_extension('x')"),
         std::string("CREATE VIRTUAL TABLE x USING fts5(a)"),
-        std::string(
-            "INSERT INTO datasets (name) VALUES ('c'); COMMIT; INSERT INTO datasets (name) VALUES ('a')"),
+        std::string("INSERT INTO datasets (name) VALUES ('c'); COMMIT; INSERT INTO datasets (name) "
+                    "VALUES ('a')"),
         std::string("INSERT INTO datasets (name) VALUES ('d'); ROLLBACK; BEGIN"),
         std::string("INSERT INTO datasets (name) VALUES ('e'); SAVEPOINT s"),
         std::string("UPDATE sqlite_master SET sql = ''")})

@@ -21,7 +21,8 @@ class Copier {
   Result<CopyProgress> run() {
     source_ = TRY(objects::parse_s3_uri(from_.uri));
     target_ = TRY(objects::parse_s3_uri(to_.uri));
-    const auto wanted = TRY(list(from_.store, source_.bucket, source_.key).in("looking at " + from_.uri));
+    const auto wanted =
+        TRY(list(from_.store, source_.bucket, source_.key).in("looking at " + from_.uri));
     if (wanted.empty()) return not_found("no objects found at " + from_.uri);
     TRY(ensure_bucket());
     std::map<std::string, ObjectInfo> there;
@@ -48,7 +49,8 @@ class Copier {
     return cancelled("the copy was cancelled");
   }
 
-  Result<std::vector<ObjectInfo>> list(Objects& store, const std::string& bucket, const std::string& prefix) {
+  Result<std::vector<ObjectInfo>> list(Objects& store, const std::string& bucket,
+                                       const std::string& prefix) {
     std::vector<ObjectInfo> all;
     objects::ListQuery query;
     query.prefix = prefix;
@@ -64,8 +66,8 @@ class Copier {
 
   Result<void> ensure_bucket() {
     const auto there = to_.store.head_bucket(target_.bucket);
-    // A principal that may write below a prefix need not have rights on the bucket; if the bucket does not
-    // exist, the first put reports it.
+    // A principal that may write below a prefix need not have rights on the bucket; if the bucket
+    // does not exist, the first put reports it.
     if (there || there.error().kind == Kind::denied) return {};
     if (there.error().kind != Kind::not_found) return there.error();
     auto made = to_.store.create_bucket(target_.bucket, to_.region);
@@ -97,11 +99,13 @@ class Copier {
     const uint64_t part_bytes = std::max(limits_.part_bytes, source.bytes / objects::kPartsMax + 1);
     const std::string upload = TRY(find_upload(source, key, options));
     std::map<uint32_t, objects::PartInfo> parts;
-    for (auto& part : TRY(to_.store.list_parts(target_.bucket, key, upload))) parts[part.number] = part;
+    for (auto& part : TRY(to_.store.list_parts(target_.bucket, key, upload)))
+      parts[part.number] = part;
     for (uint64_t first = 0; first < source.bytes; first += part_bytes) {
       const auto number = uint32_t(first / part_bytes + 1);
       const uint64_t bytes = std::min(part_bytes, source.bytes - first);
-      if (const auto found = parts.find(number); found != parts.end() && found->second.bytes == bytes) {
+      if (const auto found = parts.find(number);
+          found != parts.end() && found->second.bytes == bytes) {
         progress_.bytes_copied += int64_t(bytes);
         continue;
       }
@@ -113,12 +117,14 @@ class Copier {
       parts[number] = {number, done.etag, bytes, {}, {}};
     }
     std::vector<objects::PartInfo> ordered;
-    for (const auto& [number, part] : parts) ordered.push_back({number, part.etag, part.bytes, {}, {}});
+    for (const auto& [number, part] : parts)
+      ordered.push_back({number, part.etag, part.bytes, {}, {}});
     TRY(to_.store.complete_upload(target_.bucket, key, upload, ordered));
     return {};
   }
 
-  // An upload that was begun after the source's last change is continued; others have another content.
+  // An upload that was begun after the source's last change is continued; others have another
+  // content.
   Result<std::string> find_upload(const ObjectInfo& source, const std::string& key,
                                   const objects::PutOptions& options) {
     for (const auto& upload : TRY(to_.store.list_uploads(target_.bucket, key)))
@@ -129,7 +135,8 @@ class Copier {
   Result<void> pour(const ObjectInfo& source, const std::optional<objects::Range>& range,
                     objects::Writer& writer) {
     const auto reader = TRY(from_.store.get(source_.bucket, source.key, range));
-    if (reader->info().etag != source.etag) return conflict("the object changed while it was copied");
+    if (reader->info().etag != source.etag)
+      return conflict("the object changed while it was copied");
     for (;;) {
       const size_t got = TRY(reader->read(buffer_));
       if (got == 0) return {};
@@ -151,8 +158,10 @@ class Copier {
 
 }  // namespace
 
-std::string target_key(const std::string& key, const std::string& from_prefix, const std::string& to_prefix) {
-  if (!to_prefix.empty() && !to_prefix.ends_with('/')) return to_prefix + key.substr(from_prefix.size());
+std::string target_key(const std::string& key, const std::string& from_prefix,
+                       const std::string& to_prefix) {
+  if (!to_prefix.empty() && !to_prefix.ends_with('/'))
+    return to_prefix + key.substr(from_prefix.size());
   const size_t slash = from_prefix.rfind('/');
   return to_prefix + key.substr(slash == std::string::npos ? 0 : slash + 1);
 }

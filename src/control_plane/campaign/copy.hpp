@@ -1,12 +1,12 @@
-// Copies data to the region where its job runs: every object below a prefix, from one object store to
-// another.
+// Copies data to the region where its job runs: every object below a prefix, from one object store
+// to another.
 //
-// Level-triggered: existing objects are left as they are, by size and by the ETag of their source, so that an
-// interrupted copy (by a kill, or a lost region) continues when it is requested again. A large object is
-// copied in parts, and its parts stay as well.
+// Level-triggered: existing objects are left as they are, by size and by the ETag of their source,
+// so that an interrupted copy (by a kill, or a lost region) continues when it is requested again. A
+// large object is copied in parts, and its parts stay as well.
 //
-// Threads: callable from anywhere; blocks. Errors: those of the two stores; cancelled, when `moved` returns
-// false; invalid.
+// Threads: callable from anywhere; blocks. Errors: those of the two stores; cancelled, when `moved`
+// returns false; invalid.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,10 @@ struct Place {
 Result<CopyProgress> copy_objects(const Place& from, const Place& to, const CopyLimits& limits,
                                   const std::function<bool(const CopyProgress&)>& moved);
 
-// "s3://a/drives/7/" to "s3://b/copies/7/": drives/7/x.csv becomes copies/7/x.csv. A URI without a final '/'
-// may be an object or the prefix of several, as in S3Prefix; then the rest of the key is kept.
-std::string target_key(const std::string& key, const std::string& from_prefix, const std::string& to_prefix);
+// "s3://a/drives/7/" to "s3://b/copies/7/": drives/7/x.csv becomes copies/7/x.csv. A URI without a
+// final '/' may be an object or the prefix of several, as in S3Prefix; then the rest of the key is
+// kept.
+std::string target_key(const std::string& key, const std::string& from_prefix,
+                       const std::string& to_prefix);
 
 }  // namespace trainyard::campaign

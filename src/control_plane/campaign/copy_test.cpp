@@ -36,8 +36,8 @@ class Copies : public testing::Test {
   // Interrupted after so many pieces.
   Result<CopyProgress> copy(int64_t pieces_max = INT64_MAX) {
     pieces_ = 0;
-    return copy_objects({*source_, "s3://drives/7/", "a"}, {*target_, "s3://copies/x/", "b"}, limits_,
-                        [&](const CopyProgress&) { return ++pieces_ < pieces_max; });
+    return copy_objects({*source_, "s3://drives/7/", "a"}, {*target_, "s3://copies/x/", "b"},
+                        limits_, [&](const CopyProgress&) { return ++pieces_ < pieces_max; });
   }
   std::string got(const std::string& key) {
     const auto bytes = objects::read_all(*target_, "copies", key, 64 << 20);
@@ -88,8 +88,9 @@ TEST_F(Copies, GoOnWhereTheyWereCutOff) {
 
 TEST_F(Copies, SayWhatIsNotThere) {
   EXPECT_EQ(copy().error().kind, Kind::not_found);
-  EXPECT_EQ(copy_objects({*source_, "/data", "a"}, {*target_, "s3://x/", "b"}, limits_, {}).error().kind,
-            Kind::invalid);
+  EXPECT_EQ(
+      copy_objects({*source_, "/data", "a"}, {*target_, "s3://x/", "b"}, limits_, {}).error().kind,
+      Kind::invalid);
 }
 
 TEST(TargetKey, KeepsWhatLiesBelow) {

@@ -40,8 +40,8 @@ void follow(Row& row, const SeenJob& seen, int64_t retries, bool stopping, Insta
 
 }  // namespace
 
-std::vector<Move> decide(const Definition& definition, const std::vector<Row>& rows, const SeenJobs& seen,
-                         bool stopping, Instant now) {
+std::vector<Move> decide(const Definition& definition, const std::vector<Row>& rows,
+                         const SeenJobs& seen, bool stopping, Instant now) {
   std::vector<Move> moves;
   int64_t under_way = 0;
   for (const Row& row : rows)
@@ -56,16 +56,16 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
       // The row's job never arrived and never will; a row that was being stopped counts as stopped.
       --under_way;
       move.row.state = stopping ? RowState::stopped : RowState::failed;
-      move.row.reason =
-          "refused: the name is taken by a job that is not this campaign's, " + std::string(found->first);
+      move.row.reason = "refused: the name is taken by a job that is not this campaign's, " +
+                        std::string(found->first);
       move.row.ended = now;
     } else if (found != seen.end()) {
       follow(move.row, found->second, definition.retries, stopping, now);
       if (move.row.state != RowState::running) --under_way;
       if (stopping && move.row.state == RowState::running) move.act = Move::Act::stop;
     } else if (asked) {
-      // The name is stored and the region has no such job: it never received the request, or has lost its
-      // state. In both cases nothing runs, and the same name may be submitted again.
+      // The name is stored and the region has no such job: it never received the request, or has
+      // lost its state. In both cases nothing runs, and the same name may be submitted again.
       if (stopping) {
         move.row.state = RowState::stopped;
         move.row.ended = now;
@@ -95,7 +95,8 @@ const Row* best_row(const Wanted& wanted, const std::vector<Row>& rows) {
   const Row* best = nullptr;
   for (const Row& row : rows) {
     const auto mine = row.metrics.find(wanted.best);
-    if (wanted.best.empty() || mine == row.metrics.end() || row.state != RowState::completed) continue;
+    if (wanted.best.empty() || mine == row.metrics.end() || row.state != RowState::completed)
+      continue;
     if (!best || (wanted.highest ? mine->second > best->metrics.at(wanted.best)
                                  : mine->second < best->metrics.at(wanted.best)))
       best = &row;

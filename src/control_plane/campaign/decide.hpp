@@ -1,5 +1,5 @@
-// Decides the next step of each row of one campaign in one region, from the stored rows and the region's
-// jobs.
+// Decides the next step of each row of one campaign in one region, from the stored rows and the
+// region's jobs.
 //
 // Pure and level-triggered: no list of actions is kept; the same arguments give the same answer.
 //
@@ -27,7 +27,8 @@ struct SeenJob {
   std::optional<double> cost = {};  // nothing: not said
   int64_t hosts = 0;                // unset: unknown
   bool foreign =
-      false;  // it has the name and belongs to another campaign or user: never stopped, never read as ours
+      // it has the name and belongs to another campaign or user: never stopped, never read as ours
+      false;
 };
 
 // The jobs of a region, by name. A missing name is a job that the region does not have.
@@ -40,9 +41,10 @@ struct Move {
   Act act = Act::none;
 };
 
-// Returns a move for every row that is not over, in their order. `stopping`: the campaign was stopped.
-std::vector<Move> decide(const Definition& definition, const std::vector<Row>& rows, const SeenJobs& seen,
-                         bool stopping, Instant now);
+// Returns a move for every row that is not over, in their order. `stopping`: the campaign was
+// stopped.
+std::vector<Move> decide(const Definition& definition, const std::vector<Row>& rows,
+                         const SeenJobs& seen, bool stopping, Instant now);
 
 // The row whose metric is best; nullptr when none has it.
 const Row* best_row(const Wanted& wanted, const std::vector<Row>& rows);

@@ -12,7 +12,8 @@ namespace {
 constexpr EnumTable<Rule> kRules{
     "rule", {{Rule::data, "data"}, {Rule::cheapest, "cheapest"}, {Rule::capacity, "capacity"}}};
 
-// Reads a table of the definition and notes which keys were read, so that unknown keys can be named.
+// Reads a table of the definition and notes which keys were read, so that unknown keys can be
+// named.
 class Table {
  public:
   Table(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
@@ -77,8 +78,8 @@ class Table {
 
  private:
   template <class T>
-  Result<void> read_as(const char* key, const std::string& wanted, bool (Json::*is)() const noexcept,
-                       T& into) {
+  Result<void> read_as(const char* key, const std::string& wanted,
+                       bool (Json::*is)() const noexcept, T& into) {
     const Json* found = find(key);
     if (!found) return {};
     if (!(found->*is)()) return must_be(key, wanted);
@@ -92,18 +93,20 @@ class Table {
 };
 
 bool is_name(const std::string& name) {
-  return !name.empty() && name.size() <= kNameBytesMax && name.front() != '-' && name.back() != '-' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  return !name.empty() && name.size() <= kNameBytesMax && name.front() != '-' &&
+         name.back() != '-' && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-';
          });
 }
 
 // Names that need no quotes in SQL: letters, digits, underscores.
 bool is_identifier(const std::string& name) {
   constexpr size_t kIdentifierBytesMax = 63;  // PostgreSQL's
-  return !name.empty() && name.size() <= kIdentifierBytesMax && !(name[0] >= '0' && name[0] <= '9') &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  return !name.empty() && name.size() <= kIdentifierBytesMax &&
+         !(name[0] >= '0' && name[0] <= '9') && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_';
          });
 }
 
@@ -131,7 +134,8 @@ Result<Wanted> read_wanted(const Json& json) {
   TRY(table.read("order", order));
   TRY(table.read("rate", wanted.rate));
   TRY(table.nothing_else());
-  if (order != "highest" && order != "lowest") return table.must_be("order", "\"highest\" or \"lowest\"");
+  if (order != "highest" && order != "lowest")
+    return table.must_be("order", "\"highest\" or \"lowest\"");
   wanted.highest = order == "highest";
   return wanted;
 }
@@ -153,7 +157,8 @@ Result<Watch> read_watch(const Json& json, size_t index) {
   const size_t slash = uri.find('/', 5);
   watch.bucket = uri.substr(5, slash == std::string::npos ? slash : slash - 5);
   watch.prefix = slash == std::string::npos ? "" : uri.substr(slash + 1);
-  if (!is_identifier(watch.table)) return table.must_be("table", "a table name: letters, digits, '_'");
+  if (!is_identifier(watch.table))
+    return table.must_be("table", "a table name: letters, digits, '_'");
   if (!watch.row.count("name"))
     return table.must_be("row", "a table with `name`: the column that identifies a row");
   for (const auto& [column, text] : watch.row)
@@ -189,7 +194,8 @@ Result<Definition> read_definition(std::string_view text) {
   TRY(root.read("at_once", definition.at_once, 1, kAtOnceMax));
   TRY(root.read("standing", definition.standing));
   TRY(root.read("key", definition.key));
-  if (const Json* found = TRY(root.table("placement"))) definition.placement = TRY(read_placement(*found));
+  if (const Json* found = TRY(root.table("placement")))
+    definition.placement = TRY(read_placement(*found));
   if (const Json* found = TRY(root.table("results"))) definition.wanted = TRY(read_wanted(*found));
   TRY(read_watches(root, definition));
   const Json* training = TRY(root.table("training_job"));
@@ -210,20 +216,22 @@ Result<Definition> read_definition(std::string_view text) {
 Result<void> check(const Definition& definition) {
   const Rule rule = definition.placement.rule;
   if (definition.face == Face::training_job || rule == Rule::data) return {};
-  return invalid(
-      "placement.rule \"" + std::string(to_string(rule)) +
-      "\" is for [training_job], which names its instance type: what a job of Batch takes of a region "
-      "is known to its job definition there. Use \"data\", with a query that says each row's region");
+  return invalid("placement.rule \"" + std::string(to_string(rule)) +
+                 "\" is for [training_job], which names its instance type: what a job of Batch "
+                 "takes of a region "
+                 "is known to its job definition there. Use \"data\", with a query that says each "
+                 "row's region");
 }
 
 Json to_json(const Definition& definition) {
-  Json json{{"name", definition.name},
-            {"query", definition.query},
-            {"retries", definition.retries},
-            {"at_once", definition.at_once},
-            {"standing", definition.standing},
-            {"key", definition.key},
-            {definition.face == Face::training_job ? "training_job" : "batch_job", definition.request}};
+  Json json{
+      {"name", definition.name},
+      {"query", definition.query},
+      {"retries", definition.retries},
+      {"at_once", definition.at_once},
+      {"standing", definition.standing},
+      {"key", definition.key},
+      {definition.face == Face::training_job ? "training_job" : "batch_job", definition.request}};
   json["placement"] = {{"rule", to_string(definition.placement.rule)},
                        {"regions", definition.placement.regions},
                        {"copy_to", definition.placement.copy_to}};

@@ -1,8 +1,10 @@
-// Describes a campaign as its author wrote it: a query of the catalogue whose rows become jobs, the request
-// that each row fills in, and where the jobs may run. docs/formats/campaign.md has the grammar.
+// Describes a campaign as its author wrote it: a query of the catalogue whose rows become jobs, the
+// request that each row fills in, and where the jobs may run. docs/formats/campaign.md has the
+// grammar.
 //
-// The query's columns: `region` is where the data is, `data` its s3:// URI, `bytes` and `hours` (of the job)
-// determine the cheapest region, `name` is the label of the row. All others are for the template.
+// The query's columns: `region` is where the data is, `data` its s3:// URI, `bytes` and `hours` (of
+// the job) determine the cheapest region, `name` is the label of the row. All others are for the
+// template.
 //
 // Threads: plain values, pure functions. Errors: invalid, naming the member.
 #pragma once
@@ -18,25 +20,29 @@
 
 namespace trainyard::campaign {
 
-inline constexpr size_t kDefinitionBytesMax = 256 << 10;  // of its JSON; a template has some kilobytes
-inline constexpr size_t kNameBytesMax = 40;      // a job's name is CAMPAIGN-ROW-TRY, and AWS allows 63
-inline constexpr int64_t kRetriesMax = 10;       // as Batch
-inline constexpr int64_t kAtOnceDefault = 1000;  // active jobs of one region: more would burden its queue
+// of its JSON; a template has some kilobytes
+inline constexpr size_t kDefinitionBytesMax = 256 << 10;
+// a job's name is CAMPAIGN-ROW-TRY, and AWS allows 63
+inline constexpr size_t kNameBytesMax = 40;
+inline constexpr int64_t kRetriesMax = 10;  // as Batch
+// active jobs of one region: more would burden its queue
+inline constexpr int64_t kAtOnceDefault = 1000;
 inline constexpr int64_t kAtOnceMax = 10'000;
 inline constexpr size_t kWatchesMax = 32;
 
 enum class Rule {
   data,      // where the data is
   cheapest,  // where job and copy together cost least
-  capacity,  // where the data is if there is free capacity now; else the cheapest region with free capacity
+  // where the data is if there is free capacity now; else the cheapest region with free capacity
+  capacity,
 };
 std::string_view to_string(Rule);
 
 struct Placement {
   Rule rule = Rule::data;
   std::vector<std::string> regions;  // the regions to choose from; empty: all that the server knows
-  // The destination of data that is elsewhere; a template: "s3://data-{job.region}/{name}/". "": data is not
-  // copied, and its jobs run where it is.
+  // The destination of data that is elsewhere; a template: "s3://data-{job.region}/{name}/". "":
+  // data is not copied, and its jobs run where it is.
   std::string copy_to;
 };
 
@@ -52,9 +58,10 @@ struct Watch {
   std::string region;  // "" = the server's own
   std::string bucket;
   std::string prefix;
-  std::string suffix;                      // only keys with this suffix
-  std::string table = "datasets";          // of the catalogue
-  std::map<std::string, std::string> row;  // column -> text with {uri} {key} {bucket} {region} {bytes} {stem}
+  std::string suffix;              // only keys with this suffix
+  std::string table = "datasets";  // of the catalogue
+  // column -> text with {uri} {key} {bucket} {region} {bytes} {stem}
+  std::map<std::string, std::string> row;
 };
 
 enum class Face { training_job, batch_job };
@@ -76,8 +83,8 @@ struct Definition {
 Result<Definition> read_definition(std::string_view json);
 Json to_json(const Definition&);  // read_definition reads it
 
-// Rejects definitions that can be read but not started: a placement rule without the data that it needs.
-// Separate from reading, since stored campaigns from before this check continue.
+// Rejects definitions that can be read but not started: a placement rule without the data that it
+// needs. Separate from reading, since stored campaigns from before this check continue.
 Result<void> check(const Definition&);
 
 }  // namespace trainyard::campaign

@@ -1,5 +1,5 @@
-// Reads any text as a campaign, and plans two rows if it is one: a definition survives writing and reading,
-// and planning fails only with a message.
+// Reads any text as a campaign, and plans two rows if it is one: a definition survives writing and
+// reading, and planning fails only with a message.
 // decoder: src/control_plane/campaign/definition.cpp
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto again = read_definition(words);
   CHECK(bool(again), "what is written can be read");
   CHECK(dump(to_json(*again)) == words, "and says the same");
-  const Answered answered{{"name", "region", "data"}, {{"x", "a", "s3://b/x/"}, {"y", "b", nullptr}}};
+  const Answered answered{{"name", "region", "data"},
+                          {{"x", "a", "s3://b/x/"}, {"y", "b", nullptr}}};
   Facts facts;
   facts.home = "a";
   facts.regions["a"] = facts.regions["b"] = {true, {{"ml.m5.large", {1.0, 0.5, 4, 1, 0}}}};

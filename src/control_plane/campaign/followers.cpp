@@ -27,7 +27,9 @@ Duration RegionFollower::turn() {
     auto followed = follow(work);
     if (!followed && followed.error().kind == Kind::denied) {
       log(Level::warning, "campaign", "a campaign's principal was denied a request",
-          {{"region", region_}, {"campaign", work.definition.name}, {"why", followed.error().message}});
+          {{"region", region_},
+           {"campaign", work.definition.name},
+           {"why", followed.error().message}});
       followed = end_denied(work, followed.error());
     }
     if (followed) {
@@ -35,7 +37,9 @@ Duration RegionFollower::turn() {
       continue;
     }
     log(Level::warning, "campaign", "a region cannot be followed just now",
-        {{"region", region_}, {"campaign", work.definition.name}, {"why", followed.error().message}});
+        {{"region", region_},
+         {"campaign", work.definition.name},
+         {"why", followed.error().message}});
     table_.note_region(region_, followed.error(), clock_.now());
     return settings_.lost_interval;
   }
@@ -51,8 +55,8 @@ Result<client::Client*> RegionFollower::client_of(const Principal& principal) {
   return found->second.client.get();
 }
 
-// A campaign without the rights that it needs is stopped. A campaign that is being stopped and may not even
-// see or stop its jobs is over: its jobs are left as they are.
+// A campaign without the rights that it needs is stopped. A campaign that is being stopped and may
+// not even see or stop its jobs is over: its jobs are left as they are.
 Result<void> RegionFollower::end_denied(const Work& work, const Error& denial) {
   const std::string& name = work.definition.name;
   if (!work.stopping) return table_.stop(name, clock_.now(), reason_of(denial));
@@ -102,7 +106,8 @@ void RegionFollower::add_reports(const Work& work, client::Client& client, const
     const std::string job = job_name(work.definition.name, row);
     if (const auto found = seen.find(job); found == seen.end() || found->second.foreign) continue;
     const auto asked = reports_asked_.find(job);
-    if (!ended && asked != reports_asked_.end() && now - asked->second < settings_.metrics_interval) continue;
+    if (!ended && asked != reports_asked_.end() && now - asked->second < settings_.metrics_interval)
+      continue;
     if (ended)
       reports_asked_.erase(job);
     else
@@ -135,11 +140,12 @@ Result<void> RegionFollower::ensure_output(const Work& work, const Row& row) {
   if (output == row.request.end() || !output->is_object()) return {};
   const auto path = string_at(*output, "S3OutputPath");
   const auto place = path ? objects::parse_s3_uri(*path) : Result<objects::Location>(path.error());
-  if (!place || buckets_.count(place->bucket)) return {};  // what is wrong with it is said by the region
+  // what is wrong with it is said by the region
+  if (!place || buckets_.count(place->bucket)) return {};
   const auto store = TRY(settings_.open_objects(region_, work.started_by));
   if (const auto there = store->head_bucket(place->bucket); !there) {
-    // A principal that may write below a prefix need not have rights on the bucket; the job's request is
-    // rejected if it must.
+    // A principal that may write below a prefix need not have rights on the bucket; the job's
+    // request is rejected if it must.
     if (there.error().kind == Kind::denied) return {};
     if (there.error().kind != Kind::not_found) return there.error();
     const auto made = store->create_bucket(place->bucket, region_);
@@ -156,8 +162,9 @@ Result<void> RegionFollower::act(const Work& work, client::Client& client, const
   TRY(ensure_output(work, move.row));
   const auto id = submit(client, work.definition, work.id, move.row);
   if (id) {
-    return id->empty() ? ok()
-                       : table_.change(name, move.row.number, true, [&](Row& row) { row.job_id = *id; });
+    return id->empty()
+               ? ok()
+               : table_.change(name, move.row.number, true, [&](Row& row) { row.job_id = *id; });
   }
   const Error& why = id.error();
   // The next query shows if it arrived.
@@ -181,9 +188,12 @@ Duration CopyFollower::turn() {
       if (table_.ended()) return settings_.lost_interval;
       if (copied || copied.error().kind == Kind::cancelled) continue;
       log(Level::warning, "campaign", "a copy broke off",
-          {{"campaign", work.definition.name}, {"row", row.label}, {"why", copied.error().message}});
+          {{"campaign", work.definition.name},
+           {"row", row.label},
+           {"why", copied.error().message}});
       const Kind kind = copied.error().kind;
-      const bool hopeless = kind == Kind::not_found || kind == Kind::invalid || kind == Kind::denied;
+      const bool hopeless =
+          kind == Kind::not_found || kind == Kind::invalid || kind == Kind::denied;
       (void)table_.change(work.definition.name, row.number, true, [&](Row& now) {
         now.reason = copied.error().message;
         if (!hopeless) return;
@@ -222,14 +232,16 @@ Result<void> CopyFollower::copy(const Work& work, const Row& row) {
     });
   };
   const auto moved = [&](const CopyProgress& progress) {
-    // Bytes moved cannot be determined again, unlike existing objects: a kill loses those of one interval.
+    // Bytes moved cannot be determined again, unlike existing objects: a kill loses those of one
+    // interval.
     const bool ends = table_.ended();
     const bool due = ends || clock_.monotonic() - saved >= settings_.save_interval;
     if (due) saved = clock_.monotonic();
     return note(progress, due, RowState::copying) && !ends;
   };
-  const auto progress = TRY(copy_objects({*source, row.data, row.data_region},
-                                         {*target, row.copy_to, row.region}, settings_.copy, moved));
+  const auto progress =
+      TRY(copy_objects({*source, row.data, row.data_region}, {*target, row.copy_to, row.region},
+                       settings_.copy, moved));
   TRY(note(progress, true, RowState::ready));
   table_.wake("region " + region_);
   return {};
@@ -242,7 +254,8 @@ Duration Keeper::turn() {
     if (campaign.stopped) continue;
     std::string last_error;
     for (const Watch& watch : campaign.definition.watches)
-      if (const auto looked = look_at(campaign, watch); !looked) last_error = looked.error().message;
+      if (const auto looked = look_at(campaign, watch); !looked)
+        last_error = looked.error().message;
     if (campaign.definition.standing && last_error.empty())
       if (const auto asked = ask_again(campaign); !asked) last_error = asked.error().message;
     if (!last_error.empty() && last_error != table_.last_error(campaign.definition.name))
@@ -260,7 +273,8 @@ Result<void> Keeper::stop_denied(const Campaign& campaign, const Error& denial) 
 
 Result<void> Keeper::require(const Campaign& campaign, std::string_view action) {
   const auto allowed = settings_.authorise(campaign.started_by, action, "*");
-  return allowed || allowed.error().kind != Kind::denied ? allowed : stop_denied(campaign, allowed.error());
+  return allowed || allowed.error().kind != Kind::denied ? allowed
+                                                         : stop_denied(campaign, allowed.error());
 }
 
 Result<void> Keeper::look_at(const Campaign& campaign, const Watch& watch) {
@@ -272,12 +286,13 @@ Result<void> Keeper::look_at(const Campaign& campaign, const Watch& watch) {
   query.prefix = watch.prefix;
   do {
     auto listed = store->list(watch.bucket, query).in(place);
-    if (!listed && listed.error().kind == Kind::denied) return stop_denied(campaign, listed.error());
+    if (!listed && listed.error().kind == Kind::denied)
+      return stop_denied(campaign, listed.error());
     const auto page = TRY(std::move(listed));
     for (const auto& object : page.objects) {
       if (!object.key.ends_with(watch.suffix)) continue;
-      const std::string mark =
-          definition.name + "/" + region + "/" + watch.table + "/" + watch.bucket + "/" + object.key;
+      const std::string mark = definition.name + "/" + region + "/" + watch.table + "/" +
+                               watch.bucket + "/" + object.key;
       if (known_.count(mark)) continue;
       const auto row = TRY(row_of_object(watch, region, object).in(place));
       TRY(require(campaign, "trainyard:ChangeCatalogue"));
@@ -295,15 +310,18 @@ Result<void> Keeper::ask_again(const Campaign& campaign) {
   TRY(require(campaign, "trainyard:QueryCatalogue"));
   Answered answered = TRY(answer_(definition, campaign.started_by));
   const auto key = std::find(answered.columns.begin(), answered.columns.end(), definition.key);
-  if (key == answered.columns.end()) return invalid("the query has no column `" + definition.key + "`");
+  if (key == answered.columns.end())
+    return invalid("the query has no column `" + definition.key + "`");
   const auto column = size_t(key - answered.columns.begin());
   std::set<std::string> known;
   for (const Row& row : campaign.rows) known.insert(row.label);
-  std::erase_if(answered.rows,
-                [&](const std::vector<Json>& row) { return !known.insert(text_of(row[column])).second; });
+  std::erase_if(answered.rows, [&](const std::vector<Json>& row) {
+    return !known.insert(text_of(row[column])).second;
+  });
   if (answered.rows.empty()) return {};
   if (campaign.rows.size() + answered.rows.size() > kRowsMax)
-    return exhausted("a campaign has at most " + std::to_string(kRowsMax) + " rows: start another one");
+    return exhausted("a campaign has at most " + std::to_string(kRowsMax) +
+                     " rows: start another one");
   auto plan = TRY(make_plan(definition, answered, facts_(definition, campaign.started_by),
                             int64_t(campaign.rows.size()) + 1));
   TRY(table_.add_rows(definition.name, std::move(plan.rows)));
@@ -311,7 +329,8 @@ Result<void> Keeper::ask_again(const Campaign& campaign) {
   return {};
 }
 
-Result<std::map<std::string, std::string>> row_of_object(const Watch& watch, const std::string& region,
+Result<std::map<std::string, std::string>> row_of_object(const Watch& watch,
+                                                         const std::string& region,
                                                          const objects::ObjectInfo& object) {
   const size_t slash = object.key.rfind('/');
   const std::string file = slash == std::string::npos ? object.key : object.key.substr(slash + 1);

@@ -1,8 +1,9 @@
-// Defines the loops that follow campaigns: each is short, around the decisions of decide.hpp, copy.hpp and
-// plan.hpp.
+// Defines the loops that follow campaigns: each is short, around the decisions of decide.hpp,
+// copy.hpp and plan.hpp.
 //
-// Threads: each function is one iteration, repeated by a thread of its own (campaigns.cpp). Errors: they are
-// recorded in the state that users see; the next iteration tries again. A denied right stops the campaign.
+// Threads: each function is one iteration, repeated by a thread of its own (campaigns.cpp). Errors:
+// they are recorded in the state that users see; the next iteration tries again. A denied right
+// stops the campaign.
 #pragma once
 
 #include <map>
@@ -27,7 +28,8 @@ class RegionFollower {
   // Uses the principal's keys, which expire: a new client after Settings::client_lifetime.
   Result<client::Client*> client_of(const Principal& principal);
   Result<void> follow(const Work& work);
-  void add_reports(const Work& work, client::Client& client, const SeenJobs& seen, std::vector<Move>& moves);
+  void add_reports(const Work& work, client::Client& client, const SeenJobs& seen,
+                   std::vector<Move>& moves);
   Result<void> act(const Work& work, client::Client& client, const Move& move);
   Result<void> ensure_output(const Work& work, const Row& row);
   Result<void> end_denied(const Work& work, const Error& denial);
@@ -61,14 +63,14 @@ class CopyFollower {
   Clock& clock_;
 };
 
-// Repeats the watches and queries of standing campaigns: new objects become rows of the catalogue, new rows
-// become jobs.
+// Repeats the watches and queries of standing campaigns: new objects become rows of the catalogue,
+// new rows become jobs.
 class Keeper {
  public:
   using Plan = std::function<Result<Answered>(const Definition&, const Principal&)>;
   using Facts = std::function<campaign::Facts(const Definition&, const Principal&)>;
-  Keeper(const Settings& settings, CampaignTable& table, Catalogue& catalogue, Clock& clock, Plan answer,
-         Facts facts)
+  Keeper(const Settings& settings, CampaignTable& table, Catalogue& catalogue, Clock& clock,
+         Plan answer, Facts facts)
       : settings_(settings),
         table_(table),
         catalogue_(catalogue),
@@ -95,7 +97,8 @@ class Keeper {
 };
 
 // The row of the catalogue for an object.
-Result<std::map<std::string, std::string>> row_of_object(const Watch& watch, const std::string& region,
+Result<std::map<std::string, std::string>> row_of_object(const Watch& watch,
+                                                         const std::string& region,
                                                          const objects::ObjectInfo& object);
 
 }  // namespace trainyard::campaign

@@ -1,4 +1,5 @@
-// Tests one follower of a simulated region: what is submitted, and which jobs belong to the campaign.
+// Tests one follower of a simulated region: what is submitted, and which jobs belong to the
+// campaign.
 #include "campaign/followers.hpp"
 
 #include <gtest/gtest.h>
@@ -91,8 +92,12 @@ class Followers : public testing::Test {
   }
   // A campaign of one row, whose name is "streets-1".
   void run(const std::string& job, const std::string& id, int rows = 1) {
-    Campaign campaign{
-        *read_definition(R"({"name":"streets","query":"SELECT 1",")" + job + "}"), {}, {}, {}, id, ann_};
+    Campaign campaign{*read_definition(R"({"name":"streets","query":"SELECT 1",")" + job + "}"),
+                      {},
+                      {},
+                      {},
+                      id,
+                      ann_};
     campaign.definition.at_once = 1;
     for (int number = 1; number <= rows; ++number) {
       Row row;

@@ -30,8 +30,8 @@ double number_of(const Row& row, std::string_view name, double otherwise) {
   return parsed && std::isfinite(*parsed) ? *parsed : otherwise;
 }
 
-// The count as a template writes it: checked when the job is created, here only limited so that sums do not
-// overflow.
+// The count as a template writes it: checked when the job is created, here only limited so that
+// sums do not overflow.
 int64_t hosts_of(const Json& count) {
   if (count.is_number_unsigned() && count.get<uint64_t>() > uint64_t(domain::kCountedMax))
     return domain::kCountedMax;
@@ -55,13 +55,15 @@ struct Candidate {
   int64_t hosts = 1;
   double price_per_hour = -1;
   double copy_price_per_gib = 0;
-  double cost = -1;                        // of job and copy; below 0: not known
-  std::optional<int64_t> hosts_now, most;  // hosts that could start now, and ever; nothing: unlimited
+  double cost = -1;  // of job and copy; below 0: not known
+  // hosts that could start now, and ever; nothing: unlimited
+  std::optional<int64_t> hosts_now, most;
 };
 
 class Planner {
  public:
-  Planner(const Definition& definition, const Facts& facts) : definition_(definition), facts_(facts) {}
+  Planner(const Definition& definition, const Facts& facts)
+      : definition_(definition), facts_(facts) {}
 
   Result<void> place(Row& row) {
     std::vector<Candidate> candidates;
@@ -118,7 +120,8 @@ class Planner {
     values["job.region"] = region;
     values["job.data"] = row.data;
     if (!row.data.empty() && region != row.data_region) {
-      candidate.copy_to = TRY(fill_text(definition_.placement.copy_to, values).in("placement.copy_to"));
+      candidate.copy_to =
+          TRY(fill_text(definition_.placement.copy_to, values).in("placement.copy_to"));
       if (is_prefix(row.data) && !is_prefix(candidate.copy_to)) candidate.copy_to += '/';
       values["job.data"] = candidate.copy_to;
       const auto price = facts_.copy_price_per_gib.find({row.data_region, region});
@@ -134,18 +137,23 @@ class Planner {
   void read_size(Candidate& candidate) const {
     const Json& request = candidate.request;
     if (definition_.face == Face::batch_job) {
-      if (const auto array = request.find("arrayProperties"); array != request.end() && array->is_object())
-        if (const auto size = array->find("size"); size != array->end() && size->is_number_integer())
+      if (const auto array = request.find("arrayProperties");
+          array != request.end() && array->is_object())
+        if (const auto size = array->find("size");
+            size != array->end() && size->is_number_integer())
           candidate.hosts = hosts_of(*size);
       // Otherwise a gang has the size of its definition, which is known once the job exists.
-      if (const auto nodes = request.find("nodeOverrides"); nodes != request.end() && nodes->is_object())
-        if (const auto count = nodes->find("numNodes"); count != nodes->end() && count->is_number_integer())
+      if (const auto nodes = request.find("nodeOverrides");
+          nodes != request.end() && nodes->is_object())
+        if (const auto count = nodes->find("numNodes");
+            count != nodes->end() && count->is_number_integer())
           candidate.hosts = hosts_of(*count);
       return;
     }
     const auto resources = request.find("ResourceConfig");
     if (resources == request.end() || !resources->is_object()) return;
-    if (const auto type = resources->find("InstanceType"); type != resources->end() && type->is_string())
+    if (const auto type = resources->find("InstanceType");
+        type != resources->end() && type->is_string())
       candidate.instance_type = type->get<std::string>();
     if (const auto count = resources->find("InstanceCount");
         count != resources->end() && count->is_number_integer())
@@ -166,9 +174,10 @@ class Planner {
       // Reserved capacity is paid for already.
       const int64_t paid = std::min(candidate.hosts, reserved_left(candidate, offer));
       const double hours = number_of(row, "hours", 1);
-      const double gibibytes = candidate.copy_to.empty() ? 0 : number_of(row, "bytes", 0) / kGibibyte;
-      candidate.cost =
-          *price * double(candidate.hosts - paid) * hours + gibibytes * candidate.copy_price_per_gib;
+      const double gibibytes =
+          candidate.copy_to.empty() ? 0 : number_of(row, "bytes", 0) / kGibibyte;
+      candidate.cost = *price * double(candidate.hosts - paid) * hours +
+                       gibibytes * candidate.copy_price_per_gib;
     }
     const auto taken = taken_.find({candidate.region, candidate.instance_type});
     const int64_t gone = taken == taken_.end() ? 0 : taken->second;
@@ -193,7 +202,8 @@ class Planner {
   const Candidate& choose(Row& row, const std::vector<Candidate>& candidates) const {
     const Rule rule = definition_.placement.rule;
     if (candidates.size() == 1) {
-      row.why = candidates[0].region == row.data_region ? "the data is there" : "no other region is allowed";
+      row.why = candidates[0].region == row.data_region ? "the data is there"
+                                                        : "no other region is allowed";
       return candidates[0];
     }
     std::vector<const Candidate*> possible;
@@ -201,8 +211,9 @@ class Planner {
       if (fits(one.most, one) && (rule != Rule::capacity || fits(one.hosts_now, one)))
         possible.push_back(&one);
     if (possible.empty()) {
-      row.why = rule == Rule::capacity ? "no region has free capacity now: it waits where the data is"
-                                       : "no region is large enough: it waits where the data is";
+      row.why = rule == Rule::capacity
+                    ? "no region has free capacity now: it waits where the data is"
+                    : "no region is large enough: it waits where the data is";
       return candidates[0];
     }
     if (rule == Rule::capacity && possible.front()->region == row.data_region) {
@@ -226,11 +237,12 @@ class Planner {
 
   const Definition& definition_;
   const Facts& facts_;
-  std::map<std::pair<std::string, std::string>, int64_t> taken_;  // hosts, by region and instance type
+  // hosts, by region and instance type
+  std::map<std::pair<std::string, std::string>, int64_t> taken_;
 };
 
-Result<Row> read_row(const Definition& definition, const Answered& answered, size_t index, const Facts& facts,
-                     int64_t number) {
+Result<Row> read_row(const Definition& definition, const Answered& answered, size_t index,
+                     const Facts& facts, int64_t number) {
   Row row;
   row.number = number;
   for (size_t i = 0; i < answered.columns.size(); ++i)
@@ -250,9 +262,11 @@ Result<Row> read_row(const Definition& definition, const Answered& answered, siz
 
 void flatten(const Json& json, const std::string& path, std::map<std::string, std::string>& into) {
   if (json.is_object()) {
-    for (const auto& [key, value] : json.items()) flatten(value, path.empty() ? key : path + "." + key, into);
+    for (const auto& [key, value] : json.items())
+      flatten(value, path.empty() ? key : path + "." + key, into);
   } else if (json.is_array() && !json.empty() && json[0].is_structured()) {
-    for (size_t i = 0; i < json.size(); ++i) flatten(json[i], path + "[" + std::to_string(i) + "]", into);
+    for (size_t i = 0; i < json.size(); ++i)
+      flatten(json[i], path + "[" + std::to_string(i) + "]", into);
   } else {
     into[path] = json.is_structured() ? dump(json) : text_of(json);
   }
@@ -277,7 +291,8 @@ Comparison compare(Face face, const std::vector<Row>& rows) {
   Comparison comparison;
   for (const auto& [path, values] : found) {
     if (values.size() == 1) {
-      if (const auto name = parameter_of(face, path); !name.empty()) comparison.same[name] = *values.begin();
+      if (const auto name = parameter_of(face, path); !name.empty())
+        comparison.same[name] = *values.begin();
       continue;
     }
     auto& shown = comparison.different[path];

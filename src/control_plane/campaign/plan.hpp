@@ -1,8 +1,9 @@
-// Plans the jobs of a campaign from the rows of a query: the region of each row, the data that is copied
-// there first, and the request to the region.
+// Plans the jobs of a campaign from the rows of a query: the region of each row, the data that is
+// copied there first, and the request to the region.
 //
-// Pure: rows, prices, capacity and reservations in; a plan out. Rows are planned in their order, and each
-// takes its capacity from those behind it, so that `capacity` fills a region before it goes to the next.
+// Pure: rows, prices, capacity and reservations in; a plan out. Rows are planned in their order,
+// and each takes its capacity from those behind it, so that `capacity` fills a region before it
+// goes to the next.
 //
 // Threads: pure functions. Errors: invalid, naming the row and what is wrong with it.
 #pragma once
@@ -35,7 +36,8 @@ struct Offer {
 };
 
 struct RegionFacts {
-  bool known = false;                   // false: the region does not answer, and its offers are empty
+  // false: the region does not answer, and its offers are empty
+  bool known = false;
   std::map<std::string, Offer> offers;  // by instance type
 };
 
@@ -47,8 +49,10 @@ struct Facts {
 
 // The parts of the requests that are equal in all jobs, and those that differ.
 struct Comparison {
-  std::map<std::string, std::string> same;  // hyperparameter (of Batch: parameter, variable) -> value
-  std::map<std::string, std::vector<std::string>> different;  // path in the request -> values, each once
+  // hyperparameter (of Batch: parameter, variable) -> value
+  std::map<std::string, std::string> same;
+  // path in the request -> values, each once
+  std::map<std::string, std::vector<std::string>> different;
 };
 
 struct Plan {

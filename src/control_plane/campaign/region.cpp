@@ -54,18 +54,21 @@ bool is_ours(const Json& job, const char* member, const std::string& campaign_id
   });
 }
 
-// The list for the campaign's tag; nullptr when it has no id, or when the author wrote something else than a
-// list of tags, which the region rejects.
+// The list for the campaign's tag; nullptr when it has no id, or when the author wrote something
+// else than a list of tags, which the region rejects.
 Json* tags_of(Json& request, const char* member, const Json& none, const std::string& campaign_id) {
   if (campaign_id.empty()) return nullptr;
   Json& tags = request.emplace(member, none).first.value();
   return tags.type() == none.type() ? &tags : nullptr;
 }
 
-bool has_asked(const Row& row) { return row.state == RowState::submitting || row.state == RowState::running; }
+bool has_asked(const Row& row) {
+  return row.state == RowState::submitting || row.state == RowState::running;
+}
 
 Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition& definition,
-                                       const std::string& campaign_id, const std::vector<Row>& rows) {
+                                       const std::string& campaign_id,
+                                       const std::vector<Row>& rows) {
   SeenJobs seen;
   const auto note = [&](const std::string& name, const Json& job) {
     seen[name] = seen_training_job(job);
@@ -100,12 +103,13 @@ Result<Json> describe_batch_jobs(client::Client& client, const Json& ids) {
   return list_in(answer, "jobs");
 }
 
-// The campaign's job of this name in the row's queue; "" if none. Other users of the queue may have given the
-// name to any number of jobs.
+// The campaign's job of this name in the row's queue; "" if none. Other users of the queue may have
+// given the name to any number of jobs.
 Result<std::string> find_batch_job(client::Client& client, const Definition& definition,
                                    const std::string& campaign_id, const Row& row) {
-  Json question{{"jobQueue", text_in(row.request, "jobQueue")},
-                {"filters", {{{"name", "JOB_NAME"}, {"values", {job_name(definition.name, row)}}}}}};
+  Json question{
+      {"jobQueue", text_in(row.request, "jobQueue")},
+      {"filters", {{{"name", "JOB_NAME"}, {"values", {job_name(definition.name, row)}}}}}};
   for (size_t page = 0; page < kPagesMax; ++page) {
     const Json answer = TRY(client.call(Service::batch, "ListJobs", question));
     Json ids = Json::array();
@@ -166,8 +170,10 @@ SeenJob seen_batch_job(const Json& job) {
   if (seen.status == "SUCCEEDED") seen.end = SeenJob::End::completed;
   if (seen.status == "FAILED") seen.end = SeenJob::End::failed;
   seen.reason = seen.end == SeenJob::End::completed ? "" : text_in(job, "statusReason");
-  if (const auto container = job.find("container"); container != job.end() && container->is_object())
-    if (const auto why = text_in(*container, "reason"); !why.empty() && seen.end == SeenJob::End::failed)
+  if (const auto container = job.find("container");
+      container != job.end() && container->is_object())
+    if (const auto why = text_in(*container, "reason");
+        !why.empty() && seen.end == SeenJob::End::failed)
       seen.reason += (seen.reason.empty() ? "" : ": ") + why;
   if (const auto nodes = job.find("nodeProperties"); nodes != job.end())
     seen.hosts = int64_t(number_in(*nodes, "numNodes").value_or(0));
@@ -176,10 +182,11 @@ SeenJob seen_batch_job(const Json& job) {
   return seen;
 }
 
-Result<SeenJobs> look(client::Client& client, const Definition& definition, const std::string& campaign_id,
-                      const std::vector<Row>& rows) {
-  return definition.face == Face::training_job ? look_at_training_jobs(client, definition, campaign_id, rows)
-                                               : look_at_batch_jobs(client, definition, campaign_id, rows);
+Result<SeenJobs> look(client::Client& client, const Definition& definition,
+                      const std::string& campaign_id, const std::vector<Row>& rows) {
+  return definition.face == Face::training_job
+             ? look_at_training_jobs(client, definition, campaign_id, rows)
+             : look_at_batch_jobs(client, definition, campaign_id, rows);
 }
 
 Result<std::string> submit(client::Client& client, const Definition& definition,
@@ -202,10 +209,11 @@ Result<std::string> submit(client::Client& client, const Definition& definition,
 
 Result<void> stop(client::Client& client, const Definition& definition, const Row& row) {
   const std::string name = job_name(definition.name, row);
-  const auto asked = definition.face == Face::batch_job
-                         ? client.call(Service::batch, "TerminateJob",
-                                       {{"jobId", row.job_id}, {"reason", "its campaign was stopped"}})
-                         : client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}});
+  const auto asked =
+      definition.face == Face::batch_job
+          ? client.call(Service::batch, "TerminateJob",
+                        {{"jobId", row.job_id}, {"reason", "its campaign was stopped"}})
+          : client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}});
   // A stop of a job that is stopping or over is rejected; the next query shows which.
   if (!asked && (asked.error().kind == Kind::unavailable || asked.error().kind == Kind::denied))
     return asked.error();
@@ -213,7 +221,8 @@ Result<void> stop(client::Client& client, const Definition& definition, const Ro
 }
 
 Result<Report> report_of(client::Client& client, const Definition& definition, const Row& row) {
-  const std::string name = definition.face == Face::batch_job ? row.job_id : job_name(definition.name, row);
+  const std::string name =
+      definition.face == Face::batch_job ? row.job_id : job_name(definition.name, row);
   return report_in(TRY(client.call(Service::trainyard, "DescribeJob", {{"JobName", name}})),
                    definition.wanted);
 }
@@ -223,7 +232,8 @@ Report report_in(const Json& job, const Wanted& wanted) {
   report.cost = cost_in(job);
   report.failure = text_in(job, "FailureReason");
   for (const Json& metric : list_in(job, "Metrics"))
-    if (const auto value = number_in(metric, "Value")) report.metrics[text_in(metric, "Name")] = *value;
+    if (const auto value = number_in(metric, "Value"))
+      report.metrics[text_in(metric, "Name")] = *value;
   const auto array = job.find("Array");
   if (array == job.end() || !array->is_object()) return report;
   for (const Json& metric : list_in(*array, "Metrics")) {

@@ -14,18 +14,21 @@
 
 namespace trainyard::campaign {
 
-// Up to this many jobs are queried one by one; for more, all jobs of the campaign are listed, page by page.
+// Up to this many jobs are queried one by one; for more, all jobs of the campaign are listed, page
+// by page.
 inline constexpr size_t kAskedOneByOneMax = 50;
 
-// Each job has the campaign's id as this tag, which distinguishes it from others of its name: another
-// server's campaign may use the same name, and a user may use any.
+// Each job has the campaign's id as this tag, which distinguishes it from others of its name:
+// another server's campaign may use the same name, and a user may use any.
 inline constexpr std::string_view kCampaignTag = "trainyard:campaign";
 
-// Finds the jobs of rows that have submitted one. A training job of its name that belongs to another campaign
-// or user is returned as foreign; a Batch job is left out, since any number may share a name.
-Result<SeenJobs> look(client::Client& client, const Definition& definition, const std::string& campaign_id,
-                      const std::vector<Row>& rows);
-// Returns the id of a Batch job. A taken name is not an error: the next look() shows whose job has it.
+// Finds the jobs of rows that have submitted one. A training job of its name that belongs to
+// another campaign or user is returned as foreign; a Batch job is left out, since any number may
+// share a name.
+Result<SeenJobs> look(client::Client& client, const Definition& definition,
+                      const std::string& campaign_id, const std::vector<Row>& rows);
+// Returns the id of a Batch job. A taken name is not an error: the next look() shows whose job has
+// it.
 Result<std::string> submit(client::Client& client, const Definition& definition,
                            const std::string& campaign_id, const Row& row);
 Result<void> stop(client::Client& client, const Definition& definition, const Row& row);

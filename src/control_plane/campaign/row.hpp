@@ -10,8 +10,8 @@
 //   submitting  its job's name is stored; only its region knows if the job exists
 //   running     its region has listed it
 //
-// The name is durable before the job is submitted, so a server that was killed in between queries the region first:
-// nothing is submitted twice.
+// The name is durable before the job is submitted, so a server that was killed in between queries
+// the region first: nothing is submitted twice.
 //
 // Threads: plain values. Errors: invalid, of records.
 #pragma once
@@ -58,7 +58,8 @@ struct Row {
   double cost_before = 0;                     // of ended attempts, part of `cost`
   int64_t gpus = 0;                           // of all its hosts
   int64_t bytes_total = 0, bytes_copied = 0;  // of the copy; copied: that exist
-  int64_t bytes_moved = 0;                    // by all its tries, since existing objects cost nothing
+  // by all its tries, since existing objects cost nothing
+  int64_t bytes_moved = 0;
   int64_t objects_total = 0, objects_copied = 0;
 
   bool over() const { return state >= RowState::completed; }

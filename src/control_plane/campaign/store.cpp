@@ -10,16 +10,20 @@ namespace trainyard::campaign {
 namespace {
 
 constexpr const char* kSchema =
-    "CREATE TABLE IF NOT EXISTS campaigns (name TEXT PRIMARY KEY, definition TEXT NOT NULL, created INTEGER "
+    "CREATE TABLE IF NOT EXISTS campaigns (name TEXT PRIMARY KEY, definition TEXT NOT NULL, "
+    "created INTEGER "
     "NOT NULL,"
     " stopped INTEGER);"
-    "CREATE TABLE IF NOT EXISTS rows (campaign TEXT NOT NULL, number INTEGER NOT NULL, record TEXT NOT NULL,"
+    "CREATE TABLE IF NOT EXISTS rows (campaign TEXT NOT NULL, number INTEGER NOT NULL, record TEXT "
+    "NOT NULL,"
     " PRIMARY KEY (campaign, number)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS ids (campaign TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS principals (campaign TEXT PRIMARY KEY, arn TEXT NOT NULL, record TEXT NOT "
+    "CREATE TABLE IF NOT EXISTS principals (campaign TEXT PRIMARY KEY, arn TEXT NOT NULL, record "
+    "TEXT NOT "
     "NULL)"
     " WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS stop_reasons (campaign TEXT PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID";
+    "CREATE TABLE IF NOT EXISTS stop_reasons (campaign TEXT PRIMARY KEY, reason TEXT NOT NULL) "
+    "WITHOUT ROWID";
 
 Result<void> write_rows(sqlite::Connection& connection, const std::string& campaign,
                         const std::vector<Row>& rows) {
@@ -73,10 +77,14 @@ Result<void> Store::create(const Campaign& campaign) {
     auto put_id = TRY(connection.prepare("INSERT INTO ids VALUES (?, ?)"));
     TRY(put_id.bind(name).bind(campaign.id).run());
     auto put_principal = TRY(connection.prepare("INSERT INTO principals VALUES (?, ?, ?)"));
-    TRY(put_principal.bind(name).bind(campaign.started_by.arn).bind(campaign.started_by.record).run());
+    TRY(put_principal.bind(name)
+            .bind(campaign.started_by.arn)
+            .bind(campaign.started_by.record)
+            .run());
     return write_rows(connection, name, campaign.rows);
   });
-  if (!made && made.error().kind == Kind::conflict) return conflict("campaign '" + name + "' already exists");
+  if (!made && made.error().kind == Kind::conflict)
+    return conflict("campaign '" + name + "' already exists");
   return made;
 }
 
@@ -86,7 +94,8 @@ Result<void> Store::put_rows(const std::string& campaign, const std::vector<Row>
   return in_transaction(connection, [&] { return write_rows(connection, campaign, rows); });
 }
 
-Result<void> Store::put_stopped(const std::string& campaign, Instant at, const std::string& reason) {
+Result<void> Store::put_stopped(const std::string& campaign, Instant at,
+                                const std::string& reason) {
   const MutexLock lock(mutex_);
   sqlite::Connection& connection = *connection_;
   return in_transaction(connection, [&]() -> Result<void> {
@@ -117,12 +126,14 @@ Result<std::vector<Campaign>> Store::load() {
     by_name[all.text(0)] = campaigns.size();
     campaigns.push_back(std::move(campaign));
   }
-  auto rows = TRY(connection_->prepare("SELECT campaign, record FROM rows ORDER BY campaign, number"));
+  auto rows =
+      TRY(connection_->prepare("SELECT campaign, record FROM rows ORDER BY campaign, number"));
   while (TRY(rows.step())) {
     const auto found = by_name.find(rows.text(0));
     if (found == by_name.end()) continue;
     const Json record = TRY(parse_json(rows.text(1)));
-    campaigns[found->second].rows.push_back(TRY(row_from_json(record).in("the campaign " + rows.text(0))));
+    campaigns[found->second].rows.push_back(
+        TRY(row_from_json(record).in("the campaign " + rows.text(0))));
   }
   return campaigns;
 }

@@ -1,8 +1,8 @@
-// Store keeps campaigns durably: each with its definition and its rows, in one SQLite file. Every change is
-// written before it takes effect.
+// Store keeps campaigns durably: each with its definition and its rows, in one SQLite file. Every
+// change is written before it takes effect.
 //
-// Threads: callable from anywhere. Errors: those of sqlite/connection.hpp; conflict, when a campaign of this
-// name exists.
+// Threads: callable from anywhere. Errors: those of sqlite/connection.hpp; conflict, when a
+// campaign of this name exists.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,8 @@ struct Campaign {
   Instant created;
   std::optional<Instant> stopped;
   std::vector<Row> rows;  // in the order of their numbers
-  // Random; the tag of its jobs. "": stored before campaigns had one: its jobs are identified by name alone.
+  // Random; the tag of its jobs. "": stored before campaigns had one: its jobs are identified by
+  // name alone.
   std::string id = {};
   Principal started_by = {};
   std::string stop_reason = {};  // the denied right; "": it was stopped by a request

@@ -18,7 +18,8 @@ std::string_view name_at(std::string_view text, size_t at) {
   size_t end = at + 1;
   if (end >= text.size() || !is_letter(text[end])) return "";
   while (end < text.size() && is_inside(text[end])) ++end;
-  return end < text.size() && text[end] == '}' ? text.substr(at + 1, end - at - 1) : std::string_view();
+  return end < text.size() && text[end] == '}' ? text.substr(at + 1, end - at - 1)
+                                               : std::string_view();
 }
 
 Result<const Json*> value_of(std::string_view name, const Values& values) {
@@ -31,9 +32,11 @@ Result<const Json*> value_of(std::string_view name, const Values& values) {
 
 // Members whose values are always text.
 bool holds_text(const std::string& member) {
-  static constexpr const char* kNames[] = {
-      "HyperParameters", "Environment", "environment", "parameters", "Tags", "tags", "resourceRequirements"};
-  return std::any_of(std::begin(kNames), std::end(kNames), [&](const char* name) { return member == name; });
+  static constexpr const char* kNames[] = {"HyperParameters",     "Environment", "environment",
+                                           "parameters",          "Tags",        "tags",
+                                           "resourceRequirements"};
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](const char* name) { return member == name; });
 }
 
 Result<Json> fill_within(const Json& document, const Values& values, bool text_only) {
@@ -69,7 +72,8 @@ std::string text_of(const Json& value) {
     // A catalogue's 3.0 is written as 3: an instance count of 3.0 would be invalid.
     const double number = value.get<double>();
     constexpr double kWholeMax = 1e15;
-    if (std::abs(number) < kWholeMax && number == std::floor(number)) return std::to_string(int64_t(number));
+    if (std::abs(number) < kWholeMax && number == std::floor(number))
+      return std::to_string(int64_t(number));
     // As databases write it: 7 * 0.1 is shown without its rounding error in the seventeenth digit.
     char text[40];
     std::snprintf(text, sizeof text, "%.15g", number);
@@ -104,6 +108,8 @@ Result<std::string> fill_text(std::string_view text, const Values& values) {
   return out;
 }
 
-Result<Json> fill(const Json& document, const Values& values) { return fill_within(document, values, false); }
+Result<Json> fill(const Json& document, const Values& values) {
+  return fill_within(document, values, false);
+}
 
 }  // namespace trainyard::campaign

@@ -1,7 +1,7 @@
 // Fills in templates: text with {names} becomes text with values.
 //
-// A name is letters, digits, '_' and '.', and begins with a letter; other text in braces stays as it is, and
-// so does a name after '$', which is the shell's. "{{name}}" is literally "{name}".
+// A name is letters, digits, '_' and '.', and begins with a letter; other text in braces stays as
+// it is, and so does a name after '$', which is the shell's. "{{name}}" is literally "{name}".
 //
 // Threads: pure. Errors: invalid, naming what is missing and what is known.
 #pragma once
@@ -22,8 +22,9 @@ std::string text_of(const Json& value);
 
 Result<std::string> fill_text(std::string_view text, const Values& values);
 
-// Fills in every string of a document. A string that is only {name} becomes a number where the value is one,
-// except where AWS requires text: HyperParameters, Environment, Parameters, Tags and the like.
+// Fills in every string of a document. A string that is only {name} becomes a number where the
+// value is one, except where AWS requires text: HyperParameters, Environment, Parameters, Tags and
+// the like.
 Result<Json> fill(const Json& document, const Values& values);
 
 }  // namespace trainyard::campaign

@@ -16,7 +16,8 @@ class Directory {
   }
   ~Directory() {
     for (const char* name : {"catalogue.db", "slow.db"})
-      for (const char* suffix : {"", "-wal", "-shm"}) ::unlink(file(std::string(name) + suffix).c_str());
+      for (const char* suffix : {"", "-wal", "-shm"})
+        ::unlink(file(std::string(name) + suffix).c_str());
     EXPECT_EQ(::rmdir(path_.c_str()), 0) << path_;
   }
   Directory(const Directory&) = delete;

@@ -25,10 +25,11 @@ Result<void> read_quota(Table table, std::vector<domain::InstanceQuota>& quotas)
   if (!table.has("count") || quota.count < 0 || quota.count > domain::kCountedMax)
     return invalid(table.name("count") + " must say how many instances may be used at once: 0 to " +
                    std::to_string(domain::kCountedMax));
-  const bool repeated = std::any_of(quotas.begin(), quotas.end(), [&](const domain::InstanceQuota& other) {
-    return other.who == quota.who && other.region == quota.region &&
-           other.instance_type == quota.instance_type;
-  });
+  const bool repeated =
+      std::any_of(quotas.begin(), quotas.end(), [&](const domain::InstanceQuota& other) {
+        return other.who == quota.who && other.region == quota.region &&
+               other.instance_type == quota.instance_type;
+      });
   if (repeated)
     return invalid(table.name("instance_type") + ": two quotas are for \"" + quota.instance_type +
                    "\" of the same who and region");
@@ -46,22 +47,28 @@ Result<void> read_machine(Table table, std::vector<launch::Machine>& machines) {
   TRY(table.read("gpu_devices", machine.gpu_devices));
   TRY(table.read("place", machine.place));
   TRY(table.nothing_else());
-  if (machine.name.empty()) return invalid(table.name("name") + " is missing: each machine needs one");
+  if (machine.name.empty())
+    return invalid(table.name("name") + " is missing: each machine needs one");
   // This form of the condition also rejects NaN.
   if (!(cpus > 0 && cpus <= domain::kHostCpusMax))
     return invalid(table.name("cpus") + " must be greater than 0, and at most " +
-                   std::to_string(int64_t(domain::kHostCpusMax)) + ": what the machine offers to jobs");
+                   std::to_string(int64_t(domain::kHostCpusMax)) +
+                   ": what the machine offers to jobs");
   if (!(memory_gib > 0 && memory_gib <= double(domain::kHostMemoryBytesMax >> 30)))
     return invalid(table.name("memory_gib") + " must be greater than 0, and at most " +
-                   std::to_string(domain::kHostMemoryBytesMax >> 30) + ": what the machine offers to jobs");
+                   std::to_string(domain::kHostMemoryBytesMax >> 30) +
+                   ": what the machine offers to jobs");
   if (machine.gpus < 0 || machine.gpus > domain::kHostGpusMax)
-    return invalid(table.name("gpus") + " must be between 0 and " + std::to_string(domain::kHostGpusMax));
+    return invalid(table.name("gpus") + " must be between 0 and " +
+                   std::to_string(domain::kHostGpusMax));
   if (machines.size() >= kMachinesMax)
     return invalid("there are more than " + std::to_string(kMachinesMax) + " machines");
-  if (!machine.gpu_devices.empty() && !table.has("gpus")) machine.gpus = int64_t(machine.gpu_devices.size());
+  if (!machine.gpu_devices.empty() && !table.has("gpus"))
+    machine.gpus = int64_t(machine.gpu_devices.size());
   if (!machine.gpu_devices.empty() && machine.gpus != int64_t(machine.gpu_devices.size()))
-    return invalid(table.name("gpu_devices") + " names " + std::to_string(machine.gpu_devices.size()) +
-                   " device files, but gpus is " + std::to_string(machine.gpus));
+    return invalid(table.name("gpu_devices") + " names " +
+                   std::to_string(machine.gpu_devices.size()) + " device files, but gpus is " +
+                   std::to_string(machine.gpus));
   for (const auto& device : machine.gpu_devices)
     if (!device.starts_with("/dev/") || device.find(',') != std::string::npos ||
         std::count(machine.gpu_devices.begin(), machine.gpu_devices.end(), device) > 1 ||

@@ -32,9 +32,9 @@ Result<Config> from_value(const toml::value& file, const std::string& directory)
   TRY(root.nothing_else());
   TRY(check_devices(config));
   config.egress.services = services_of(config);
-  const bool twelve_digits =
-      config.account_id.size() == 12 && std::all_of(config.account_id.begin(), config.account_id.end(),
-                                                    [](char c) { return c >= '0' && c <= '9'; });
+  const bool twelve_digits = config.account_id.size() == 12 &&
+                             std::all_of(config.account_id.begin(), config.account_id.end(),
+                                         [](char c) { return c >= '0' && c <= '9'; });
   if (!config.account_id.empty() && !twelve_digits)
     return invalid("account_id must be twelve digits, not '" + config.account_id + "'");
   return config;

@@ -1,5 +1,6 @@
-// Config is the operator's configuration: the TOML file of `trainyard serve --config FILE`. Every member has a default,
-// so an empty file is valid. An unknown key is an error that lists the known keys.
+// Config is the operator's configuration: the TOML file of `trainyard serve --config FILE`. Every
+// member has a default, so an empty file is valid. An unknown key is an error that lists the known
+// keys.
 //
 // Threads: plain values. Errors: invalid, with file, key and the expected value.
 #pragma once
@@ -39,7 +40,8 @@ struct ExternalObjects {
 struct Config {
   std::string account_id;                          // "": generated at the first start
   std::vector<policy::ConfiguredKey> access_keys;  // empty: one is generated at the first start
-  policy::IdentitySeed identities;   // users, groups, roles and policies; its keys are `access_keys`
+  // users, groups, roles and policies; its keys are `access_keys`
+  policy::IdentitySeed identities;
   bool open_roles = false;           // undefined roles may do everything
   std::string region = "us-east-1";  // the default region that `env` sets
   std::vector<std::string> regions;  // further regions of this server, for campaigns
@@ -59,7 +61,8 @@ struct Config {
   std::map<std::string, domain::Image> images;
   domain::ImagePolicy image_policy;  // for images that are not in `images`
   std::vector<domain::RegistryLogin> registry_logins;
-  uint64_t images_bytes_max = uint64_t{100} << 30;  // of unpacked images; unused ones beyond it are removed
+  // of unpacked images; unused ones beyond it are removed
+  uint64_t images_bytes_max = uint64_t{100} << 30;
   domain::EgressSettings egress_settings;
   domain::FileSystems file_systems;
   domain::FileSystems volumes;       // by the path in requests for Batch's jobs
@@ -73,12 +76,13 @@ struct Config {
   Duration stop_grace = 120s;   // between SIGTERM and SIGKILL, as on SageMaker
   Duration spot_notice = 120s;  // the same, when spot capacity is reclaimed
   double spot_interruptions_per_host_hour = 0;
-  int64_t spot_seed = 0;           // for the random interruptions
-  std::string spot_trace_file;     // CSV (reconcile/spot.hpp); "": none
-  Duration stalled_after = 30min;  // a host without output and load is then reported as hanging; 0: never
+  int64_t spot_seed = 0;        // for the random interruptions
+  std::string spot_trace_file;  // CSV (reconcile/spot.hpp); "": none
+  // a host without output and load is then reported as hanging; 0: never
+  Duration stalled_after = 30min;
   std::optional<Duration> log_retention;  // older events are removed; unset: never, as on AWS
-  // Free space of the data directory's disk that is kept for the ledger: with less, jobs, objects and logs are
-  // rejected. Unset: kDiskReserveBytes, or a twentieth of the disk if that is less.
+  // Free space of the data directory's disk that is kept for the ledger: with less, jobs, objects
+  // and logs are rejected. Unset: kDiskReserveBytes, or a twentieth of the disk if that is less.
   std::optional<uint64_t> disk_reserve_bytes;
   observe::AuditLimits audit;             // retention and space of the audit log
   objects::StorageQuotas storage_quotas;  // limits for the embedded object store

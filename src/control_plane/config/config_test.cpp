@@ -127,14 +127,16 @@ TEST(Config, ErrorsNameTheKeyAndTheExpectedValue) {
       {"server = 7", "server must be a table"},
       {"[server]\nlissten = 'x'", "unknown key 'lissten' in server"},
       {"[[access_key]]\nid = 'a'", "access_key[0].id and secret must both be given"},
-      {"[[access_key]]\nid = 'a'\nsecret = 'b'\nuser = 'a b'", "access_key[0].user must be 1 to 64 letters"},
+      {"[[access_key]]\nid = 'a'\nsecret = 'b'\nuser = 'a b'",
+       "access_key[0].user must be 1 to 64 letters"},
       {"[[peer]]", "peer[0].access_key_id is missing"},
       {"[posix_users]\nana = 'root'", "posix_users.\"ana\""},
       {"[rate_limits]\nreads_per_second = -1.0", "rate_limits.reads_per_second"},
       {"[rate_limits]\nburst_seconds = 0.0", "rate_limits.burst_seconds must be greater than 0.0"},
       {"[rate_limits]\nreads_per_second = nan", "rate_limits.reads_per_second"},
       {"[network]\nallow = ['x']", "network.allow"},
-      {"[network]\nconnections_per_job_max = 0", "network.connections_per_job_max must be between 1 and"},
+      {"[network]\nconnections_per_job_max = 0",
+       "network.connections_per_job_max must be between 1 and"},
       {"[regions.us-east-1]\nendpoint = 'https://a'\naccess_key_id = 'a'\nsecret_access_key = 'b'",
        "regions.\"us-east-1\" is this server's own region"},
       {"[regions.eu]\nendpoint = 'ftp://a'", "must be a URL, http:// or https://"},
@@ -168,8 +170,9 @@ TEST(Config, ErrorsNameTheKeyAndTheExpectedValue) {
   for (const auto& row : rows) {
     const auto config = parse_config(row.text, "server.toml");
     ASSERT_FALSE(config) << row.text;
-    EXPECT_NE(config.error().message.find(row.message), std::string::npos) << row.text << "\n"
-                                                                           << config.error().message;
+    EXPECT_NE(config.error().message.find(row.message), std::string::npos)
+        << row.text << "\n"
+        << config.error().message;
   }
 }
 

@@ -12,17 +12,19 @@ namespace {
 
 constexpr size_t kPasswordBytesMax = 64 << 10;  // some registries have tokens of several KiB
 
-constexpr std::string_view kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr std::string_view kUsualPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-// Returns the system on which a Python environment is based, or "" if that is unknown, or below /usr, which every
-// runtime has. The key "home" of pyvenv.cfg is the system's bin directory.
+// Returns the system on which a Python environment is based, or "" if that is unknown, or below
+// /usr, which every runtime has. The key "home" of pyvenv.cfg is the system's bin directory.
 std::string base_system(const std::filesystem::path& environment) {
   auto config = os::read_file((environment / "pyvenv.cfg").string(), 1 << 16);
   if (!config) return "";
   for (const auto line : split(*config, '\n')) {
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos || trim(line.substr(0, equals)) != "home") continue;
-    const std::filesystem::path base = std::filesystem::path(trim(line.substr(equals + 1))).parent_path();
+    const std::filesystem::path base =
+        std::filesystem::path(trim(line.substr(equals + 1))).parent_path();
     std::error_code error;
     const auto real = std::filesystem::canonical(base, error);
     if (error || real == real.root_path() || *std::next(real.begin()) == "usr") return "";
@@ -31,13 +33,14 @@ std::string base_system(const std::filesystem::path& environment) {
   return "";
 }
 
-// Adds a Python environment of this machine to a runtime: mounts its directory at the same path, and the system that it
-// is based on unless that is below /usr. Its programs come first on PATH.
+// Adds a Python environment of this machine to a runtime: mounts its directory at the same path,
+// and the system that it is based on unless that is below /usr. Its programs come first on PATH.
 Result<void> add_python(domain::Image& runtime, const std::string& environment) {
   const std::filesystem::path path(environment);
   if (!path.is_absolute() || !os::exists(environment + "/bin/python3"))
-    return invalid("'" + environment +
-                   "' is not a Python environment: it has no bin/python3, or its path is not absolute");
+    return invalid(
+        "'" + environment +
+        "' is not a Python environment: it has no bin/python3, or its path is not absolute");
   runtime.mounts[environment] = environment;
   if (const std::string base = base_system(path); !base.empty()) runtime.mounts[base] = base;
   const auto [at, made] = runtime.environment.try_emplace("PATH", kUsualPath);
@@ -46,7 +49,8 @@ Result<void> add_python(domain::Image& runtime, const std::string& environment) 
   return {};
 }
 
-Result<void> read_image(const std::string& name, Table table, std::map<std::string, domain::Image>& images) {
+Result<void> read_image(const std::string& name, Table table,
+                        std::map<std::string, domain::Image>& images) {
   domain::Image image;
   std::string runtime, source, python;
   TRY(table.read("runtime", runtime));
@@ -57,10 +61,10 @@ Result<void> read_image(const std::string& name, Table table, std::map<std::stri
   TRY(table.read("environment", image.environment));
   TRY(table.nothing_else());
   if (runtime.empty() == source.empty())
-    return invalid(
-        "images.\"" + name +
-        "\" needs either runtime = \"machine\" or image = \"oci:PATH:TAG\", \"containers-storage:NAME\" or "
-        "\"HOST/NAME:TAG\"");
+    return invalid("images.\"" + name +
+                   "\" needs either runtime = \"machine\" or image = \"oci:PATH:TAG\", "
+                   "\"containers-storage:NAME\" or "
+                   "\"HOST/NAME:TAG\"");
   if (!runtime.empty()) {
     if (runtime != "machine")
       return invalid(table.name("runtime") + " must be \"machine\", not \"" + runtime + "\"");
@@ -70,13 +74,15 @@ Result<void> read_image(const std::string& name, Table table, std::map<std::stri
     image.kind = named.kind;
     image.source = named.source;
     for (const char* key : {"mounts", "python"})
-      if (table.has(key)) return invalid(table.name(key) + " is for runtimes; an image brings its own files");
+      if (table.has(key))
+        return invalid(table.name(key) + " is for runtimes; an image brings its own files");
   }
   const std::string present(domain::present_image_name(name));
   if (name != present)
     log(Level::warning, "config", "a deprecated image name", {{"image", name}, {"use", present}});
   if (!images.emplace(present, image).second)
-    return invalid("images.\"" + name + "\" is given twice, also by its present name \"" + present + "\"");
+    return invalid("images.\"" + name + "\" is given twice, also by its present name \"" + present +
+                   "\"");
   return {};
 }
 
@@ -85,7 +91,8 @@ Result<void> read_image_policy(Table table, domain::ImagePolicy& policy) {
     auto& directories = policy.oci_directories.emplace();
     TRY(table.read("oci_directories", directories));
     for (const auto& directory : directories)
-      if (!directory.starts_with('/') || directory == "/" || directory.find("/..") != std::string::npos)
+      if (!directory.starts_with('/') || directory == "/" ||
+          directory.find("/..") != std::string::npos)
         return invalid(table.name("oci_directories") + ": \"" + directory +
                        "\" must be an absolute path, and not /");
   }
@@ -95,7 +102,8 @@ Result<void> read_image_policy(Table table, domain::ImagePolicy& policy) {
     TRY(one.read("roles", rule.roles));
     TRY(one.nothing_else());
     if (rule.pattern.empty())
-      return invalid(one.name("pattern") + " is missing: an image's name, in which * stands for any text");
+      return invalid(one.name("pattern") +
+                     " is missing: an image's name, in which * stands for any text");
     if (!policy.allow) policy.allow.emplace();
     policy.allow->push_back(std::move(rule));
     return {};
@@ -122,9 +130,12 @@ Result<void> read_registry(Table table, const std::string& directory,
   if (login.password.empty() == password_file.empty())
     return invalid(table.name("password") + " or password_file must be given, and not both");
   if (!password_file.empty()) {
-    const std::string path = password_file.starts_with('/') ? password_file : directory + password_file;
-    login.password = trim(TRY(os::read_file(path, kPasswordBytesMax).in(table.name("password_file"))));
-    if (login.password.empty()) return invalid(table.name("password_file") + ": " + path + " is empty");
+    const std::string path =
+        password_file.starts_with('/') ? password_file : directory + password_file;
+    login.password =
+        trim(TRY(os::read_file(path, kPasswordBytesMax).in(table.name("password_file"))));
+    if (login.password.empty())
+      return invalid(table.name("password_file") + ": " + path + " is empty");
   }
   logins.push_back(std::move(login));
   return {};
@@ -136,9 +147,11 @@ Result<void> read_images(Table& root, const std::string& directory, Config& conf
   TRY(root.each_named("images", [&](const std::string& name, Table table) {
     return read_image(name, table, config.images);
   }));
-  TRY(root.each("image_policy", [&](Table table) { return read_image_policy(table, config.image_policy); }));
-  return root.each("registry",
-                   [&](Table table) { return read_registry(table, directory, config.registry_logins); });
+  TRY(root.each("image_policy",
+                [&](Table table) { return read_image_policy(table, config.image_policy); }));
+  return root.each("registry", [&](Table table) {
+    return read_registry(table, directory, config.registry_logins);
+  });
 }
 
 }  // namespace trainyard::config

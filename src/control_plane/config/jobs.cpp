@@ -33,7 +33,8 @@ Result<void> read_defaults(Table table, Config& config) {
   TRY(table.read("devices", config.devices));
   for (const auto& device : config.devices)
     if (!device.starts_with("/dev/"))
-      return invalid(table.name("devices") + ": \"" + device + "\" must be a device file below /dev");
+      return invalid(table.name("devices") + ": \"" + device +
+                     "\" must be a device file below /dev");
   std::string gpu_memory = "clear";
   TRY(table.read("gpu_memory", gpu_memory));
   if (gpu_memory != "clear" && gpu_memory != "keep")
@@ -53,7 +54,8 @@ Result<void> read_defaults(Table table, Config& config) {
   int64_t images_gib_max = int64_t(config.images_bytes_max >> 30);
   TRY(table.read("images_gib_max", images_gib_max));
   if (images_gib_max < 0 || images_gib_max > kImagesGibMax)
-    return invalid(table.name("images_gib_max") + " must be between 0 and " + std::to_string(kImagesGibMax));
+    return invalid(table.name("images_gib_max") + " must be between 0 and " +
+                   std::to_string(kImagesGibMax));
   config.images_bytes_max = uint64_t(images_gib_max) << 30;
   return table.nothing_else();
 }
@@ -94,9 +96,10 @@ Result<void> check_devices(const Config& config) {
     const bool is_card = device.starts_with(kNvidiaCard) && !card.empty() &&
                          card.find_first_not_of("0123456789") == std::string_view::npos;
     if (of_machine || is_card)
-      return invalid("jobs.devices: \"" + device +
-                     "\" is a GPU, which belongs to one job at a time: jobs get it by their instance type "
-                     "or the resource requirement GPU");
+      return invalid(
+          "jobs.devices: \"" + device +
+          "\" is a GPU, which belongs to one job at a time: jobs get it by their instance type "
+          "or the resource requirement GPU");
   }
   return {};
 }

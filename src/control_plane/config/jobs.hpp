@@ -10,8 +10,8 @@ namespace trainyard::config {
 
 Result<void> read_jobs(Table& root, Config& config);
 
-// Rejects GPUs among the device files that every job may use, since a GPU is used by one job at a time. Requires:
-// machines are read.
+// Rejects GPUs among the device files that every job may use, since a GPU is used by one job at a
+// time. Requires: machines are read.
 Result<void> check_devices(const Config& config);
 
 }  // namespace trainyard::config

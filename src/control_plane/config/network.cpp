@@ -5,7 +5,8 @@ namespace {
 
 constexpr int64_t kConnectionsPerJobMax = 1 << 20;  // more than a machine's connection table holds
 
-// Reads the lists of networks. `deny` comes before `allow`, since the first of two equal networks decides.
+// Reads the lists of networks. `deny` comes before `allow`, since the first of two equal networks
+// decides.
 Result<void> read_egress(Table& table, std::vector<networks::EgressRule>& rules) {
   for (const bool allowed : {false, true}) {
     const char* key = allowed ? "allow" : "deny";
@@ -32,15 +33,17 @@ Result<void> read_region(const std::string& name, Table table, Config& config) {
   if (!remote.endpoint.starts_with("http://") && !remote.endpoint.starts_with("https://"))
     return invalid(table.name("endpoint") + " must be a URL, http:// or https://");
   if (remote.keys.access_key_id.empty() || remote.keys.secret_access_key.empty())
-    return invalid(table.name("access_key_id") + " and secret_access_key must be given: requests for " +
-                   name + " are signed with them");
+    return invalid(table.name("access_key_id") +
+                   " and secret_access_key must be given: requests for " + name +
+                   " are signed with them");
   config.remote_regions[name] = remote;
   return {};
 }
 
 Result<void> read_server(Table table, Config& config) {
   TRY(table.read("listen", config.listen));
-  TRY(table.read("allow_plain_http_from_other_machines", config.allow_plain_http_from_other_machines));
+  TRY(table.read("allow_plain_http_from_other_machines",
+                 config.allow_plain_http_from_other_machines));
   TRY(table.read("certificate_names", config.certificate_names));
   TRY(table.read("metrics_listen", config.metrics_listen));
   return table.nothing_else();
@@ -73,8 +76,9 @@ Result<void> read_jobs_network(Table table, Config& config) {
 Result<void> read_network(Table& root, Config& config) {
   TRY(root.each("server", [&](Table table) { return read_server(table, config); }));
   TRY(root.each("network", [&](Table table) { return read_jobs_network(table, config); }));
-  TRY(root.each_named(
-      "regions", [&](const std::string& name, Table table) { return read_region(name, table, config); }));
+  TRY(root.each_named("regions", [&](const std::string& name, Table table) {
+    return read_region(name, table, config);
+  }));
   if (config.remote_regions.count(config.region))
     return invalid("regions.\"" + config.region +
                    "\" is this server's own region: it cannot be another server");
@@ -83,9 +87,11 @@ Result<void> read_network(Table& root, Config& config) {
 
 std::vector<networks::EgressService> services_of(const Config& config) {
   std::string resolvers;
-  for (const auto& server : config.egress_settings.name_servers) resolvers += "nameserver " + server + "\n";
+  for (const auto& server : config.egress_settings.name_servers)
+    resolvers += "nameserver " + server + "\n";
   auto services = networks::name_servers_of(resolvers);
-  std::vector<std::string> urls = {config.egress_settings.http_proxy, config.egress_settings.https_proxy,
+  std::vector<std::string> urls = {config.egress_settings.http_proxy,
+                                   config.egress_settings.https_proxy,
                                    config.egress_settings.package_index};
   if (config.objects) urls.push_back(config.objects->endpoint);
   for (const auto& url : urls)

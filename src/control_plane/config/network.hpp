@@ -10,8 +10,8 @@ namespace trainyard::config {
 
 Result<void> read_network(Table& root, Config& config);
 
-// Returns the services that all jobs may reach, if the configuration gives their addresses: name servers, proxies, the
-// package index and the object store.
+// Returns the services that all jobs may reach, if the configuration gives their addresses: name
+// servers, proxies, the package index and the object store.
 std::vector<networks::EgressService> services_of(const Config& config);
 
 }  // namespace trainyard::config

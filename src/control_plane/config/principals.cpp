@@ -10,10 +10,12 @@ constexpr double kRatePerSecondMax = 1e6;  // requests: far above the server's c
 constexpr double kBurstSecondsMax = 3600;  // at the full rate: more would not limit anything
 
 // Reads [posix_users]: NAME = "UID:GID".
-Result<void> read_posix_users(const std::map<std::string, std::string>& texts, domain::PosixUsers& users) {
+Result<void> read_posix_users(const std::map<std::string, std::string>& texts,
+                              domain::PosixUsers& users) {
   for (const auto& [name, text] : texts) {
     if (name != "*" && !is_user(name))
-      return invalid("posix_users.\"" + name + "\" must be named as a user, or \"*\" for all others");
+      return invalid("posix_users.\"" + name +
+                     "\" must be named as a user, or \"*\" for all others");
     users[name] = TRY(domain::parse_posix_user(text).in("posix_users.\"" + name + "\""));
   }
   return {};
@@ -26,19 +28,23 @@ Result<void> read_rate_limits(Table table, policy::RateLimits& limits) {
   TRY(table.read("objects_per_second", limits.objects_per_second));
   TRY(table.read("burst_seconds", limits.burst_seconds));
   TRY(table.nothing_else());
-  for (const double rate : {limits.reads_per_second, limits.changes_per_second, limits.objects_per_second})
+  for (const double rate :
+       {limits.reads_per_second, limits.changes_per_second, limits.objects_per_second})
     if (!(rate >= 0 && rate <= kRatePerSecondMax))
-      return invalid(table.name("reads_per_second") +
-                     ", changes_per_second and objects_per_second must be between 0.0 (no limit) and " +
-                     std::to_string(int64_t(kRatePerSecondMax)));
+      return invalid(
+          table.name("reads_per_second") +
+          ", changes_per_second and objects_per_second must be between 0.0 (no limit) and " +
+          std::to_string(int64_t(kRatePerSecondMax)));
   if (!(limits.burst_seconds > 0 && limits.burst_seconds <= kBurstSecondsMax))
     return invalid(table.name("burst_seconds") + " must be greater than 0.0, and at most " +
                    std::to_string(int64_t(kBurstSecondsMax)));
   return {};
 }
 
-// Reads a policy document: text in `key`, or the name of a file next to the config in KEY_file. "" if neither is given.
-Result<std::string> read_document(Table& table, const std::string& key, const std::string& directory) {
+// Reads a policy document: text in `key`, or the name of a file next to the config in KEY_file. ""
+// if neither is given.
+Result<std::string> read_document(Table& table, const std::string& key,
+                                  const std::string& directory) {
   const std::string file_key = key + "_file";
   std::string text, file;
   TRY(table.read(key.c_str(), text));
@@ -62,7 +68,8 @@ Result<policy::SeedEntity> read_entity(Table& table, const std::string& director
   return entity;
 }
 
-Result<void> read_identities(Table& root, const std::string& directory, policy::IdentitySeed& seed) {
+Result<void> read_identities(Table& root, const std::string& directory,
+                             policy::IdentitySeed& seed) {
   TRY(root.each("user", [&](Table table) -> Result<void> {
     policy::SeedEntity user = TRY(read_entity(table, directory));
     TRY(table.read("groups", user.groups));
@@ -87,7 +94,8 @@ Result<void> read_identities(Table& root, const std::string& directory, policy::
     policy::SeedPolicy policy;
     TRY(table.read("name", policy.name));
     policy.document = TRY(read_document(table, "document", directory));
-    if (policy.document.empty()) return invalid(table.name("document") + " or document_file must be given");
+    if (policy.document.empty())
+      return invalid(table.name("document") + " or document_file must be given");
     seed.policies.push_back(std::move(policy));
     return table.nothing_else();
   });
@@ -101,8 +109,9 @@ Result<void> read_peers(Table& root, std::vector<policy::Peer>& peers) {
     TRY(table.read("roles", peer.roles));
     TRY(table.nothing_else());
     if (peer.access_key_id.empty())
-      return invalid(table.name("access_key_id") +
-                     " is missing: the key of a user of this server, which the other one signs with");
+      return invalid(
+          table.name("access_key_id") +
+          " is missing: the key of a user of this server, which the other one signs with");
     peers.push_back(std::move(peer));
     return {};
   });
@@ -126,7 +135,8 @@ Result<void> read_access_key(Table table, std::vector<policy::ConfiguredKey>& ke
 
 bool is_user(const std::string& name) {
   return !name.empty() && name.size() <= 64 &&
-         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=,.@_-") ==
+         name.find_first_not_of(
+             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+=,.@_-") ==
              std::string::npos;
 }
 
@@ -134,7 +144,8 @@ Result<void> read_sharing(Table& table, domain::FileSystem& file_system) {
   TRY(table.read("users", file_system.users));
   TRY(table.read("roles", file_system.roles));
   for (const auto& user : file_system.users)
-    if (!is_user(user)) return invalid(table.name("users") + ": \"" + user + "\" cannot be a user's name");
+    if (!is_user(user))
+      return invalid(table.name("users") + ": \"" + user + "\" cannot be a user's name");
   for (const auto& role : file_system.roles)
     if (role.empty()) return invalid(table.name("roles") + " must be names or ARNs of roles");
   return {};
@@ -144,16 +155,19 @@ Result<void> read_principals(Table& root, const std::string& directory, Config& 
   std::string roles = "closed";
   TRY(root.read("roles", roles));
   if (roles != "open" && roles != "closed")
-    return invalid(root.name("roles") +
-                   " must be \"closed\" (a role that is not defined may do what its job needs) or \"open\" "
-                   "(everything)");
+    return invalid(
+        root.name("roles") +
+        " must be \"closed\" (a role that is not defined may do what its job needs) or \"open\" "
+        "(everything)");
   config.open_roles = roles == "open";
   std::map<std::string, std::string> posix_users;
   TRY(root.read("posix_users", posix_users));
   TRY(read_posix_users(posix_users, config.posix_users));
-  TRY(root.each("access_key", [&](Table table) { return read_access_key(table, config.access_keys); }));
+  TRY(root.each("access_key",
+                [&](Table table) { return read_access_key(table, config.access_keys); }));
   TRY(read_identities(root, directory, config.identities));
-  TRY(root.each("rate_limits", [&](Table table) { return read_rate_limits(table, config.rate_limits); }));
+  TRY(root.each("rate_limits",
+                [&](Table table) { return read_rate_limits(table, config.rate_limits); }));
   return read_peers(root, config.peers);
 }
 

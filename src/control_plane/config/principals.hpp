@@ -1,5 +1,5 @@
-// Reads the tables about principals: [[access_key]], [[user]], [[group]], [[role]], [[policy]], [[peer]], [posix_users]
-// and [rate_limits].
+// Reads the tables about principals: [[access_key]], [[user]], [[group]], [[role]], [[policy]],
+// [[peer]], [posix_users] and [rate_limits].
 //
 // Threads: pure, except for the files that policies name.
 // Errors:  invalid, with the key and the expected value; those of files.

@@ -34,11 +34,13 @@ Result<void> read_storage_quota(Table table, objects::StorageQuotas& quotas) {
   if (table.has("objects")) quota.objects = uint64_t(objects);
   auto& named = bucket.empty() ? quotas.users : quotas.buckets;
   if (!named.emplace(bucket.empty() ? user : bucket, quota).second)
-    return invalid(table.name(bucket.empty() ? "user" : "bucket") + ": two quotas are for the same name");
+    return invalid(table.name(bucket.empty() ? "user" : "bucket") +
+                   ": two quotas are for the same name");
   return {};
 }
 
-Result<void> read_file_system(const std::string& id, Table table, domain::FileSystems& file_systems) {
+Result<void> read_file_system(const std::string& id, Table table,
+                              domain::FileSystems& file_systems) {
   domain::FileSystem file_system;
   TRY(table.read("directory", file_system.directory));
   TRY(table.read("type", file_system.type));
@@ -55,7 +57,8 @@ Result<void> read_file_system(const std::string& id, Table table, domain::FileSy
   return {};
 }
 
-// Reads a path that jobs of Batch may mount: a directory of the machines, or by default an empty one for each host.
+// Reads a path that jobs of Batch may mount: a directory of the machines, or by default an empty
+// one for each host.
 Result<void> read_volume(const std::string& path, Table table, domain::FileSystems& volumes) {
   domain::FileSystem volume;
   TRY(table.read("directory", volume.directory));
@@ -99,9 +102,11 @@ Result<void> read_audit(Table table, observe::AuditLimits& limits) {
   TRY(table.read("disk_gib", gib));
   TRY(table.nothing_else());
   if (days < 1 || days > kAuditDaysMax)
-    return invalid(table.name("retention_days") + " must be between 1 and " + std::to_string(kAuditDaysMax));
+    return invalid(table.name("retention_days") + " must be between 1 and " +
+                   std::to_string(kAuditDaysMax));
   if (gib < 1 || gib > kAuditGibMax)
-    return invalid(table.name("disk_gib") + " must be between 1 and " + std::to_string(kAuditGibMax));
+    return invalid(table.name("disk_gib") + " must be between 1 and " +
+                   std::to_string(kAuditGibMax));
   limits.retention = days * 24h;
   limits.total_bytes_max = uint64_t(gib) << 30;
   return {};

@@ -1,4 +1,5 @@
-// Table reads one table of the configuration file, and records which keys are known, so that others can be rejected.
+// Table reads one table of the configuration file, and records which keys are known, so that others
+// can be rejected.
 //
 // Threads: confined to one. Errors: invalid, with the key and the expected type.
 // Lifetime: the value outlives the table.
@@ -40,10 +41,12 @@ class Table {
       TRY(read_one(Table(found, name(key))));
       return {};
     }
-    if (!found.is_array()) return invalid(name(key) + " must be a table, [" + key + "] or [[" + key + "]]");
+    if (!found.is_array())
+      return invalid(name(key) + " must be a table, [" + key + "] or [[" + key + "]]");
     size_t index = 0;
     for (const auto& element : found.as_array()) {
-      if (!element.is_table()) return invalid(name(key) + " must be written as tables, [[" + key + "]]");
+      if (!element.is_table())
+        return invalid(name(key) + " must be written as tables, [[" + key + "]]");
       TRY(read_one(Table(element, name(key) + "[" + std::to_string(index++) + "]")));
     }
     return {};
@@ -54,7 +57,8 @@ class Table {
   Result<void> each_named(const char* key, F read_one) {
     known_.insert(key);
     if (!value_.contains(key)) return {};
-    if (!value_.at(key).is_table()) return invalid(name(key) + " must be tables, [" + key + ".\"NAME\"]");
+    if (!value_.at(key).is_table())
+      return invalid(name(key) + " must be tables, [" + key + ".\"NAME\"]");
     for (const auto& [member, element] : value_.at(key).as_table()) {
       if (!element.is_table()) return invalid(name(key) + "." + member + " must be a table");
       TRY(read_one(member, Table(element, name(key) + ".\"" + member + "\"")));
@@ -75,7 +79,9 @@ class Table {
   }
 
   bool has(const char* key) const { return value_.contains(key); }
-  std::string name(const std::string& key) const { return place_.empty() ? key : place_ + "." + key; }
+  std::string name(const std::string& key) const {
+    return place_.empty() ? key : place_ + "." + key;
+  }
 
  private:
   static std::string wanted(const std::string&) { return "a string"; }
@@ -83,7 +89,9 @@ class Table {
   static std::string wanted(double) { return "a number with a decimal point"; }
   static std::string wanted(int64_t) { return "a whole number"; }
   static std::string wanted(const std::vector<std::string>&) { return "a list of strings"; }
-  static std::string wanted(const std::map<std::string, std::string>&) { return "a table of strings"; }
+  static std::string wanted(const std::map<std::string, std::string>&) {
+    return "a table of strings";
+  }
 
   const toml::value& value_;
   std::string place_;

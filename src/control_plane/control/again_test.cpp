@@ -75,7 +75,8 @@ TEST(Interruption, TheJobWaitsStartsAndGoesOn) {
       (Lines{
           "Starting: Preparing the instances for training.", "Downloading: Downloading input data",
           "Training: Training image download completed. Training in progress.",
-          "Interrupted: The training job was interrupted and starts again: algo-2: the machine is serviced",
+          "Interrupted: The training job was interrupted and starts again: algo-2: the machine is "
+          "serviced",
           "Starting: Preparing the instances for training.", "Downloading: Downloading input data",
           "Training: Training image download completed. Training in progress.",
           "Uploading: Uploading generated training model", "Completed: Training job completed"}));
@@ -90,10 +91,11 @@ TEST(Interruption, AJobThatIsNoSpotJobIsTriedAgainAndToldSo) {
   ASSERT_TRUE(yard.create(Yard::job("a")));
   yard.walk("a", 0, HostState::running);
   ASSERT_TRUE(interrupt(yard, "a"));
-  EXPECT_EQ(yard.phases("a").back(),
-            "Interrupted: The training job was interrupted and starts again: requested by a user (it is "
-            "not a spot "
-            "job: this one does not count as a retry)");
+  EXPECT_EQ(
+      yard.phases("a").back(),
+      "Interrupted: The training job was interrupted and starts again: requested by a user (it is "
+      "not a spot "
+      "job: this one does not count as a retry)");
   EXPECT_TRUE(interrupt(yard, "a")) << "twice is once";
   obey(yard, "a");
   EXPECT_EQ(yard.find("a")->attempt()->number, 2u);
@@ -158,7 +160,8 @@ TEST(Retry, ALostHostOfASpotJobIsAnInterruption) {
   yard.launcher.kill({1, 1}, 1);
   yard.run();
   EXPECT_EQ(yard.phases("a").back(),
-            "Interrupted: The training job was interrupted and starts again: InternalServerError: the host's "
+            "Interrupted: The training job was interrupted and starts again: InternalServerError: "
+            "the host's "
             "agent on "
             "machine box-1 is gone (algo-2)");
   EXPECT_EQ(yard.find("a")->stop_cause, StopCause::none);
@@ -181,7 +184,8 @@ TEST(Retry, OthersAsOftenAsTheyAskedFor) {
   yard.launcher.kill({1, 2}, 0);
   yard.run();
   EXPECT_EQ(yard.find("a")->state, JobState::failed);
-  EXPECT_EQ(yard.find("a")->failure_reason, "InternalServerError: the host's agent on machine box-1 is gone");
+  EXPECT_EQ(yard.find("a")->failure_reason,
+            "InternalServerError: the host's agent on machine box-1 is gone");
 }
 
 TEST(Retry, WhatIsTheUsersIsNotTriedAgain) {
@@ -272,10 +276,11 @@ TEST(Retry, TheFormerAttemptGoesFirst) {
   ASSERT_TRUE(yard.report("a", 0, fact));
   EXPECT_EQ(yard.find("a")->state, JobState::waiting);
   EXPECT_EQ(yard.find("a")->wait_reason, "waits until the hosts of its former attempt are gone");
-  EXPECT_EQ(yard.phases("a").back(),
-            "Interrupted: The training job was interrupted and starts again: requested by a user; waits "
-            "until the "
-            "hosts of its former attempt are gone");
+  EXPECT_EQ(
+      yard.phases("a").back(),
+      "Interrupted: The training job was interrupted and starts again: requested by a user; waits "
+      "until the "
+      "hosts of its former attempt are gone");
   yard.clock.advance(31s);
   yard.run();
   EXPECT_EQ(yard.find("a")->attempt()->number, 2u) << "it was told to go";
@@ -352,8 +357,9 @@ TEST(Times, AJobPendsNoLongerThanItMay) {
   ASSERT_TRUE(yard.create(job));
   yard.clock.advance(1800s);
   yard.run();
-  EXPECT_EQ(yard.phases("a").back(),
-            "Stopped: Training job stopped: it did not start within MaxPendingTimeInSeconds provided");
+  EXPECT_EQ(
+      yard.phases("a").back(),
+      "Stopped: Training job stopped: it did not start within MaxPendingTimeInSeconds provided");
 }
 
 // -- warm pools
@@ -389,11 +395,12 @@ TEST(WarmPool, IsHeldThenReusedThenGivenBack) {
   CreateJob other = kept("b", 0);
   other.spec.role_arn = "arn:aws:iam::123456789012:role/other";
   ASSERT_TRUE(yard.create(other));
-  EXPECT_EQ(
-      yard.find("b")->wait_reason,
-      "waits for 8 more vCPU on machine box-1 (needs 8, 0 free): held by the warm pool of training-job/a (8)"
-      "; and for 32 more GiB of memory on machine box-1 (needs 32, 0 free): held by the warm pool of "
-      "training-job/a (32); starts by 2025-11-20 09:55:00 UTC at the latest");
+  EXPECT_EQ(yard.find("b")->wait_reason,
+            "waits for 8 more vCPU on machine box-1 (needs 8, 0 free): held by the warm pool of "
+            "training-job/a (8)"
+            "; and for 32 more GiB of memory on machine box-1 (needs 32, 0 free): held by the warm "
+            "pool of "
+            "training-job/a (32); starts by 2025-11-20 09:55:00 UTC at the latest");
   yard.clock.advance(40s);
   ASSERT_TRUE(yard.create(kept("c", 60)));
   EXPECT_EQ(yard.find("c")->state, JobState::active) << "whoever waits";
@@ -420,7 +427,8 @@ TEST(WarmPool, IsKeptForAsLongAsItWasUpdatedTo) {
   EXPECT_EQ(pool(yard, "a").state, WarmPoolState::terminated);
   EXPECT_EQ(keep_alive(yard, "a", 5).error().message, "its warm pool is Terminated");
   ASSERT_TRUE(yard.create(Yard::job("b")));
-  EXPECT_EQ(keep_alive(yard, "b", 5).error().message, "it was created without KeepAlivePeriodInSeconds");
+  EXPECT_EQ(keep_alive(yard, "b", 5).error().message,
+            "it was created without KeepAlivePeriodInSeconds");
 }
 
 TEST(WarmPool, NothingIsKeptOfALostHostOrOfNone) {

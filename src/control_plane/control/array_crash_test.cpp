@@ -1,5 +1,6 @@
-// Tests arrays that depend on each other, under a server that dies between any two of its steps: nothing is lost, no
-// child runs twice or before its dependencies have ended, and the ledger's tables are what its commands yield.
+// Tests arrays that depend on each other, under a server that dies between any two of its steps:
+// nothing is lost, no child runs twice or before its dependencies have ended, and the ledger's
+// tables are what its commands yield.
 #include <set>
 
 #include "base/random.hpp"
@@ -34,7 +35,8 @@ class Story {
           if (random_.chance(3)) withdraw();
           break;
         case 2:
-          if (random_.chance(3)) yard_.restart();  // what was not committed is gone, with its caller
+          // what was not committed is gone, with its caller
+          if (random_.chance(3)) yard_.restart();
           break;
         case 3:
         case 4:
@@ -73,11 +75,13 @@ class Story {
     if (wishes_ == kWishesMax) return;
     const std::string id = "array-" + std::to_string(++wishes_);
     CreateJob wish = BatchCluster::batch_job(id);
-    wish.spec.array.size = random_.chance(6) ? 300 : uint32_t(2 + random_.below(2) * random_.below(9));
+    wish.spec.array.size =
+        random_.chance(6) ? 300 : uint32_t(2 + random_.below(2) * random_.below(9));
     wish.spec.retry.attempts_max = uint32_t(1 + random_.below(2));
     wish.spec.array.sequential = random_.chance(3);
     for (const std::string& other : arrays_) {
-      if (random_.chance(4)) wish.spec.depends_on.push_back(other + (random_.chance(2) ? ":1" : ""));
+      if (random_.chance(4))
+        wish.spec.depends_on.push_back(other + (random_.chance(2) ? ":1" : ""));
       if (yard_.find(other)->spec.array.size == wish.spec.array.size)
         wish.spec.depends_on_alike.push_back(other);
     }
@@ -91,7 +95,8 @@ class Story {
   void withdraw() {
     if (arrays_.empty()) return;
     std::string id = arrays_[random_.below(arrays_.size())];
-    if (!random_.chance(4)) id += ":" + std::to_string(random_.below(yard_.find(id)->spec.array.size));
+    if (!random_.chance(4))
+      id += ":" + std::to_string(random_.below(yard_.find(id)->spec.array.size));
     const Withdrawn how = random_.chance(2) ? Withdrawn::cancelled : Withdrawn::terminated;
     yard_.control->withdraw_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
   }
@@ -172,8 +177,10 @@ class Story {
     if (child.attempts.empty()) return;
     const Instant began = child.attempts.front().started;
     const auto after = [&](const domain::Job& other) {
-      EXPECT_EQ(other.state, JobState::completed) << child.key.name << " began without " << other.key.name;
-      EXPECT_LE(other.modified, began) << child.key.name << " began before " << other.key.name << " ended";
+      EXPECT_EQ(other.state, JobState::completed)
+          << child.key.name << " began without " << other.key.name;
+      EXPECT_LE(other.modified, began)
+          << child.key.name << " began before " << other.key.name << " ended";
     };
     for (const std::string& id : array.spec.depends_on) after(*yard_.find(id));
     const uint32_t index = array_index(child);

@@ -1,5 +1,5 @@
-// Tests arrays: their children are created few at a time, depend on each other, fail, and are withdrawn one by one or
-// all together.
+// Tests arrays: their children are created few at a time, depend on each other, fail, and are
+// withdrawn one by one or all together.
 #include "domain/array.hpp"
 #include "batch/catalog.hpp"
 #include "batch/status.hpp"
@@ -96,12 +96,14 @@ TEST(Arrays, EachChildIsTriedAgainByItself) {
   EXPECT_EQ(yard.status("a"), "SUCCEEDED");
 }
 
-// Ten thousand children are one row and one command at first, and no more than a window of them wait in memory.
+// Ten thousand children are one row and one command at first, and no more than a window of them
+// wait in memory.
 TEST(Arrays, ChildrenAreMadeFewAtATime) {
   ArrayCluster yard;
   const uint64_t commands = yard.ledger->last_sequence();
   Result<domain::Job> made = internal("not answered");
-  yard.control->create_job(yard.array_job("a", 10'000), [&](auto answer) { made = std::move(answer); });
+  yard.control->create_job(yard.array_job("a", 10'000),
+                           [&](auto answer) { made = std::move(answer); });
   yard.control->commit_step();
   ASSERT_TRUE(made);
   EXPECT_EQ(yard.ledger->last_sequence(), commands + 1);
@@ -164,7 +166,8 @@ TEST(Arrays, OneChildIsTakenBackBeforeItsTurn) {
   ASSERT_TRUE(yard.create(yard.array_job("a", 300, 4)));
   EXPECT_EQ(yard.live_children("a"), 257u);
   ASSERT_TRUE(yard.withdraw("a:299", Withdrawn::cancelled, "not this one"));
-  EXPECT_TRUE(yard.withdraw("a:299", Withdrawn::terminated, "again")) << "it is over, and that is no error";
+  EXPECT_TRUE(yard.withdraw("a:299", Withdrawn::terminated, "again"))
+      << "it is over, and that is no error";
   EXPECT_EQ(yard.status("a:299"), "FAILED");
   EXPECT_EQ(batch::status_reason(*yard.find("a:299")), "not this one");
   EXPECT_EQ(yard.live_children("a"), 257u) << "it was made, and was over";
@@ -318,14 +321,16 @@ TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
   b.spec.depends_on_alike = {"a"};
   ASSERT_TRUE(yard.create(b));
   EXPECT_EQ(yard.find("a")->wait_reason, "waits for 1 job that it depends on");
-  EXPECT_EQ(yard.find("b")->wait_reason, "waits for the children of job/mnist (a) that its own depend on");
+  EXPECT_EQ(yard.find("b")->wait_reason,
+            "waits for the children of job/mnist (a) that its own depend on");
   EXPECT_TRUE(yard.control->queue_heads()->queues.empty()) << "neither is ready to run";
   yard.exit("first", 0);
   EXPECT_EQ(yard.find("b")->children_made, 3u);
   EXPECT_EQ(yard.find("b")->wait_reason, "");
 }
 
-// The first of those that are awaited runs for long: the others go on, and their counterparts with them.
+// The first of those that are awaited runs for long: the others go on, and their counterparts with
+// them.
 TEST(Arrays, NoChildIsMadeBeforeThoseThatItAwaits) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.array_job("a", 5'000, 4)));
@@ -346,13 +351,14 @@ TEST(Arrays, OnlyAnArrayOfTheSameSizeIsAwaitedChildByChild) {
     return yard.create(array).error().message;
   };
   EXPECT_EQ(refusal("a"),
-            "an N_TO_N dependency is on an array job of the same size, here 4, and the job a has 3 children");
-  EXPECT_EQ(
-      refusal("one"),
-      "an N_TO_N dependency is on an array job of the same size, here 4, and the job one is not an array");
-  EXPECT_EQ(
-      refusal("a:0"),
-      "an N_TO_N dependency is on an array job of the same size, here 4, and the job a:0 is not an array");
+            "an N_TO_N dependency is on an array job of the same size, here 4, and the job a has 3 "
+            "children");
+  EXPECT_EQ(refusal("one"),
+            "an N_TO_N dependency is on an array job of the same size, here 4, and the job one is "
+            "not an array");
+  EXPECT_EQ(refusal("a:0"),
+            "an N_TO_N dependency is on an array job of the same size, here 4, and the job a:0 is "
+            "not an array");
   EXPECT_EQ(refusal("nobody"), "the job nobody that it depends on does not exist");
 }
 
@@ -372,7 +378,8 @@ TEST(Arrays, AnArrayIsNotInterruptedAsOne) {
   ArrayCluster yard;
   ASSERT_TRUE(yard.create(yard.array_job("a", 2)));
   Result<domain::Job> result = internal("not answered");
-  yard.control->interrupt_job({"us-east-1", "a"}, {}, [&](auto answer) { result = std::move(answer); });
+  yard.control->interrupt_job({"us-east-1", "a"}, {},
+                              [&](auto answer) { result = std::move(answer); });
   yard.run();
   EXPECT_EQ(result.error().kind, Kind::conflict);
 }

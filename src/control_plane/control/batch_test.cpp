@@ -16,7 +16,8 @@ using test::kRegion;
 // How each attempt ended, in the words of AWS.
 std::vector<std::string> ends(const domain::Job& job) {
   std::vector<std::string> words;
-  for (const auto& attempt : job.attempts) words.push_back(batch::end_of(job, attempt).status_reason);
+  for (const auto& attempt : job.attempts)
+    words.push_back(batch::end_of(job, attempt).status_reason);
   return words;
 }
 
@@ -31,11 +32,13 @@ TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithRoom) {
   EXPECT_EQ(yard.find("a")->attempt()->environment, "box");
   EXPECT_EQ(yard.find("b")->attempt()->environment, "more");
   EXPECT_EQ(yard.find("c")->wait_reason,
-            "waits for 1 more vCPU of compute environment box (needs 1, 4 of its 4 are used); waits for 1 "
+            "waits for 1 more vCPU of compute environment box (needs 1, 4 of its 4 are used); "
+            "waits for 1 "
             "more vCPU of "
             "compute environment more (needs 1, 2 of its 2 are used)");
   EXPECT_EQ(yard.status("c"), "RUNNABLE");
-  EXPECT_NE(yard.find("d")->wait_reason.find("has at most 4: raise its maxvCpus"), std::string::npos);
+  EXPECT_NE(yard.find("d")->wait_reason.find("has at most 4: raise its maxvCpus"),
+            std::string::npos);
   yard.exit("a", 0);
   EXPECT_EQ(yard.status("a"), "SUCCEEDED");
   EXPECT_EQ(yard.find("c")->attempt()->environment, "box");
@@ -61,7 +64,8 @@ TEST(Batch, AJobWaitsForThoseThatItDependsOn) {
   ASSERT_TRUE(yard.create(yard.batch_job("second")));
   ASSERT_TRUE(yard.create(yard.batch_job("third", 1, "q", {"first", "second"})));
   EXPECT_EQ(yard.status("third"), "PENDING");
-  EXPECT_EQ(yard.find("third")->awaits.size(), 1u) << "the first is over, though nobody has it in memory";
+  EXPECT_EQ(yard.find("third")->awaits.size(), 1u)
+      << "the first is over, though nobody has it in memory";
   yard.restart();
   yard.run();
   yard.exit("second", 0);
@@ -118,8 +122,9 @@ TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
   EXPECT_EQ(yard.status("a"), "FAILED");
   EXPECT_EQ(yard.find("a")->attempts.size(), 2u);
   EXPECT_EQ(batch::status_reason(*yard.find("a")), "Job attempt duration exceeded timeout");
-  EXPECT_EQ(ends(*yard.find("a")), (std::vector<std::string>{"Essential container in task exited",
-                                                             "Job attempt duration exceeded timeout"}));
+  EXPECT_EQ(ends(*yard.find("a")),
+            (std::vector<std::string>{"Essential container in task exited",
+                                      "Job attempt duration exceeded timeout"}));
 }
 
 TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReasonSaysExit) {
@@ -141,7 +146,8 @@ TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReason
   };
   EXPECT_EQ(interrupted("none", {}), JobState::waiting);
   EXPECT_EQ(interrupted("reason", {{"", "*", "", false}}), JobState::waiting);
-  EXPECT_EQ(interrupted("retry", {{"Host EC2*", "", "", true}, {"*", "", "", false}}), JobState::waiting);
+  EXPECT_EQ(interrupted("retry", {{"Host EC2*", "", "", true}, {"*", "", "", false}}),
+            JobState::waiting);
   EXPECT_EQ(interrupted("exit", {{"Host EC2*", "", "", false}}), JobState::failed);
   EXPECT_EQ(batch::status_reason(*yard.find("exit")), ends(*yard.find("exit")).front());
 }
@@ -161,7 +167,8 @@ TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
   EXPECT_EQ(yard.status("runs"), "FAILED");
   EXPECT_EQ(yard.find("runs")->withdrawn, Withdrawn::terminated);
   EXPECT_EQ(ends(*yard.find("runs")), std::vector<std::string>{"enough"});
-  EXPECT_TRUE(yard.withdraw("runs", Withdrawn::terminated, "again")) << "it is over, and that is no error";
+  EXPECT_TRUE(yard.withdraw("runs", Withdrawn::terminated, "again"))
+      << "it is over, and that is no error";
   EXPECT_EQ(yard.find("runs")->withdrawn_reason, "enough");
 }
 
@@ -249,7 +256,8 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   EXPECT_TRUE(batch::status_reason(*yard.find("once")).starts_with("Host EC2 (instance i-"));
   ASSERT_EQ(yard.find("twice")->attempts.size(), 2u);
   const auto twice = yard.find("twice");
-  EXPECT_TRUE(batch::end_of(*twice, twice->attempts[0]).status_reason.starts_with("Host EC2 (instance i-"));
+  EXPECT_TRUE(
+      batch::end_of(*twice, twice->attempts[0]).status_reason.starts_with("Host EC2 (instance i-"));
   yard.exit("twice", 0);
   EXPECT_EQ(yard.status("twice"), "SUCCEEDED");
 }

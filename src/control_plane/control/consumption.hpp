@@ -1,5 +1,5 @@
-// Counts how much of each consumable resource is in use by the jobs that hold machines. Nothing of it is stored: it is
-// added up from the jobs at each call, so that no end of a job can be missed.
+// Counts how much of each consumable resource is in use by the jobs that hold machines. Nothing of
+// it is stored: it is added up from the jobs at each call, so that no end of a job can be missed.
 //
 // Threads: pure. Errors: none.
 #pragma once

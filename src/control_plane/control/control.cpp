@@ -36,8 +36,8 @@ constexpr size_t kTokenBytes = 16;  // cannot be guessed
 
 class SingleWriter final : public ControlPlane {
  public:
-  SingleWriter(Settings settings, ledger::Ledger& ledger, launch::Launcher& launcher, observe::Logs& logs,
-               Clock& clock, Random& random)
+  SingleWriter(Settings settings, ledger::Ledger& ledger, launch::Launcher& launcher,
+               observe::Logs& logs, Clock& clock, Random& random)
       : settings_(std::move(settings)),
         ledger_(ledger),
         launcher_(launcher),
@@ -62,7 +62,8 @@ class SingleWriter final : public ControlPlane {
     live_.put(std::move(jobs));
     const auto resources = TRY(ledger_.resources().in("loading queues and environments"));
     catalog_.put(TRY(catalog_of(resources).in("loading queues and environments")));
-    records_.put(std::make_shared<const domain::Records>(TRY(ledger_.records().in("loading records"))));
+    records_.put(
+        std::make_shared<const domain::Records>(TRY(ledger_.records().in("loading records"))));
     const auto usages = TRY(ledger_.usages().in("loading what shares have used"));
     usages_.put({usages.begin(), usages.end()});
     log(Level::info, "control", "loaded", {{"live_jobs", std::to_string(count)}});
@@ -73,7 +74,8 @@ class SingleWriter final : public ControlPlane {
 
   void create_job(CreateJob job, Answer answer) override {
     if (const auto fits = admit(job.spec); !fits) return answer(fits.error());
-    if (const auto free_space = settings_.check_disk_space(); !free_space) return answer(free_space.error());
+    if (const auto free_space = settings_.check_disk_space(); !free_space)
+      return answer(free_space.error());
     job.account = settings_.account;
     job.arn = job_arn(job.account, job.key, job.spec.contract);
     job.awaits.clear();
@@ -97,9 +99,12 @@ class SingleWriter final : public ControlPlane {
     enqueue({reconcile::KeepAlive{0, seconds}, std::move(key), by_value(std::move(answer)), {}});
   }
 
-  void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason, Answer answer) override {
-    enqueue(
-        {reconcile::Withdraw{0, how, std::move(reason)}, std::move(key), by_value(std::move(answer)), {}});
+  void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason,
+                    Answer answer) override {
+    enqueue({reconcile::Withdraw{0, how, std::move(reason)},
+             std::move(key),
+             by_value(std::move(answer)),
+             {}});
   }
 
   void prioritise_job(domain::JobKey key, int64_t priority, Answer answer) override {
@@ -107,7 +112,11 @@ class SingleWriter final : public ControlPlane {
   }
 
   void change_resource(ResourceRequest wish, ResourceAnswer answer) override {
-    enqueue({reconcile::ChangeResource{wish.how, std::move(wish.resource)}, {}, {}, {}, std::move(answer)});
+    enqueue({reconcile::ChangeResource{wish.how, std::move(wish.resource)},
+             {},
+             {},
+             {},
+             std::move(answer)});
   }
 
   void change_records(RecordsWish wish, RecordsAnswer answer) override {
@@ -124,11 +133,14 @@ class SingleWriter final : public ControlPlane {
              std::move(answer)});
   }
 
-  void report(AttemptId attempt, domain::HostIndex host, wire::StateFact fact, FactAnswer answer) override {
-    const auto told = [attempt, host, answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
+  void report(AttemptId attempt, domain::HostIndex host, wire::StateFact fact,
+              FactAnswer answer) override {
+    const auto told = [attempt, host,
+                       answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
       if (!job) return answer(std::move(job).error());
       const domain::Attempt* present = (*job)->attempt();
-      CHECK(present && present->number == attempt.number && host < present->hosts.size(), "apply() looked");
+      CHECK(present && present->number == attempt.number && host < present->hosts.size(),
+            "apply() looked");
       const domain::Host& state = present->hosts[host];
       answer(FactApplied{state.facts_applied, is_final(state.state)});
     };
@@ -161,9 +173,13 @@ class SingleWriter final : public ControlPlane {
     return kept_children(ledger_, array, query);
   }
 
-  Result<ledger::JobPage> list(const ledger::JobQuery& query) override { return ledger_.list_jobs(query); }
+  Result<ledger::JobPage> list(const ledger::JobQuery& query) override {
+    return ledger_.list_jobs(query);
+  }
 
-  Result<std::vector<domain::Tag>> tags(const std::string& arn) override { return ledger_.tags(arn); }
+  Result<std::vector<domain::Tag>> tags(const std::string& arn) override {
+    return ledger_.tags(arn);
+  }
 
   std::vector<std::shared_ptr<const Job>> live_jobs() override { return live_.all(); }
 
@@ -174,7 +190,8 @@ class SingleWriter final : public ControlPlane {
   std::shared_ptr<const batch::Catalog> batch_catalog() override { return catalog_.get(); }
   std::shared_ptr<const domain::Records> records() override { return records_.get(); }
 
-  Result<std::vector<batch::JobDefinition>> definitions(const ledger::DefinitionQuery& query) override {
+  Result<std::vector<batch::JobDefinition>> definitions(
+      const ledger::DefinitionQuery& query) override {
     return definitions_of(TRY(ledger_.definitions(query)));
   }
 
@@ -194,15 +211,18 @@ class SingleWriter final : public ControlPlane {
   // Rejects what no state of the server allows.
   Result<void> admit(const domain::JobSpec& spec) const {
     TRY(domain::check_limits(spec));
-    const auto most = spec.encrypt_traffic ? settings_.encrypted_gang_hosts_max : settings_.gang_hosts_max;
+    const auto most =
+        spec.encrypt_traffic ? settings_.encrypted_gang_hosts_max : settings_.gang_hosts_max;
     int64_t hosts = spec.hosts();
-    for (const domain::InstanceGroup& each : spec.preferences) hosts = std::max<int64_t>(hosts, each.count);
+    for (const domain::InstanceGroup& each : spec.preferences)
+      hosts = std::max<int64_t>(hosts, each.count);
     if (hosts > most)
       return invalid("the job requests " + std::to_string(hosts) +
                      " hosts, and the network pool of this server holds gangs of at most " +
                      std::to_string(most));
     for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::host_request_of(group));
-    for (const domain::InstanceGroup& group : spec.preferences) TRY(schedule::host_request_of(group));
+    for (const domain::InstanceGroup& group : spec.preferences)
+      TRY(schedule::host_request_of(group));
     for (const domain::InstanceGroup& group : spec.groups)
       if (group.program) TRY(admit_image(group.program->image, spec.role_arn));
     TRY(admit_image(spec.image, spec.role_arn));
@@ -218,7 +238,9 @@ class SingleWriter final : public ControlPlane {
 
   Result<void> admit_image(const std::string& name, const std::string& role_arn) const {
     const auto resolved = TRY(images_.resolve(name));
-    return resolved->configured ? ok() : check_image(settings_.image_policy, resolved->image, name, role_arn);
+    return resolved->configured
+               ? ok()
+               : check_image(settings_.image_policy, resolved->image, name, role_arn);
   }
 
   static std::function<void(Result<std::shared_ptr<const Job>>)> by_value(Answer answer) {
@@ -235,7 +257,8 @@ class SingleWriter final : public ControlPlane {
       MutexLock lock(backlog_mutex_);
       if (backlog_.size() >= settings_.backlog_commands_max) {
         lock.unlock();
-        return waiting.refuse(exhausted("the server has " + std::to_string(settings_.backlog_commands_max) +
+        return waiting.refuse(exhausted("the server has " +
+                                        std::to_string(settings_.backlog_commands_max) +
                                         " commands waiting: try again"));
       }
       backlog_.push_back(std::move(waiting));
@@ -248,11 +271,13 @@ class SingleWriter final : public ControlPlane {
   std::chrono::nanoseconds carry_out(const reconcile::Decision& decision, Instant now);
   bool resize(const reconcile::Decision& decision);
   void submit(reconcile::Command command);
-  bool ensure(AttemptId id, const reconcile::Decision& decision, const Result<void>& streams, Instant now);
+  bool ensure(AttemptId id, const reconcile::Decision& decision, const Result<void>& streams,
+              Instant now);
   Result<void> start(const Job& job, AttemptId id, const reconcile::Decision& decision);
   Result<void> make_streams(const std::vector<AttemptId>& attempts);
   std::shared_ptr<const Job> job_in(AttemptId attempt) const;
-  const std::set<domain::JobKey>& reuse_queues(const std::shared_ptr<const batch::Catalog>& catalog);
+  const std::set<domain::JobKey>& reuse_queues(
+      const std::shared_ptr<const batch::Catalog>& catalog);
   void remember_leaving(const std::vector<launch::Agent>& agents);
   void look_up_awaited(reconcile::Snapshot& snapshot);
   std::chrono::nanoseconds reconcile();
@@ -278,8 +303,8 @@ class SingleWriter final : public ControlPlane {
   UsagesKept usages_;
   reconcile::SharedQueueHeads queue_heads_;
 
-  // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is still the
-  // truth.
+  // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is
+  // still the truth.
   std::atomic<size_t> own_commands_ = 0;
   mutable std::atomic<bool> deprecated_image_logged_ = false;  // once per server
 
@@ -361,7 +386,8 @@ std::chrono::nanoseconds SingleWriter::reconcile_step() {
   try {
     return reconcile();
   } catch (const std::exception& fault) {
-    // Faults of one job are caught at its boundary: this one concerns all. The next interval tries again.
+    // Faults of one job are caught at its boundary: this one concerns all. The next interval tries
+    // again.
     if (reconcile_fault_ != fault.what())
       log(Level::error, "control", "reconciling failed", {{"why", fault.what()}});
     reconcile_fault_ = fault.what();
@@ -403,10 +429,10 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
                                    .leave = settings_.leave_timeout,
                                    .spot_notice = settings_.spot_notice,
                                    .growth = settings_.growth};
-  const reconcile::Decision decision =
-      reconcile::decide(snapshot, {.scale_gangs = settings_.scale_gangs}, timeout, settings_.spot, now);
-  queue_heads_.put(reconcile::next_queue_heads(snapshot.queue_heads, snapshot.jobs, *snapshot.catalog,
-                                               decision.waits, now));
+  const reconcile::Decision decision = reconcile::decide(
+      snapshot, {.scale_gangs = settings_.scale_gangs}, timeout, settings_.spot, now);
+  queue_heads_.put(reconcile::next_queue_heads(snapshot.queue_heads, snapshot.jobs,
+                                               *snapshot.catalog, decision.waits, now));
   idle_since_ = decision.idle_since;
   auto took = clock_.monotonic() - began;
   took += carry_out(decision, now);
@@ -415,8 +441,8 @@ std::chrono::nanoseconds SingleWriter::reconcile() {
   return took;
 }
 
-// Looks up how jobs ended that others depend on and that are not in memory any more. Ended jobs do not change, so each
-// is looked up once.
+// Looks up how jobs ended that others depend on and that are not in memory any more. Ended jobs do
+// not change, so each is looked up once.
 void SingleWriter::look_up_awaited(reconcile::Snapshot& snapshot) {
   for (const auto& job : snapshot.jobs) {
     if (job->state != JobState::waiting) continue;
@@ -431,8 +457,8 @@ void SingleWriter::look_up_awaited(reconcile::Snapshot& snapshot) {
   ended_ = snapshot.ended;
 }
 
-// Finished jobs stay in memory as long as they keep hosts or the launcher shows something of theirs, since that uses
-// machines.
+// Finished jobs stay in memory as long as they keep hosts or the launcher shows something of
+// theirs, since that uses machines.
 void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
   std::set<JobNumber> shown;
   for (const launch::Agent& agent : agents) shown.insert(agent.attempt.job);
@@ -441,7 +467,8 @@ void SingleWriter::remember_leaving(const std::vector<launch::Agent>& agents) {
   for (const JobNumber number : shown) {
     if (live_.kept(number)) continue;
     auto job = ledger_.find_job(number);
-    // Only finished jobs can be missing here; decide() removes attempts that the ledger does not know.
+    // Only finished jobs can be missing here; decide() removes attempts that the ledger does not
+    // know.
     if (job && job->finished()) live_.put({std::make_shared<const Job>(*std::move(job))});
   }
 }
@@ -458,7 +485,8 @@ reconcile::Command SingleWriter::with_image_note(reconcile::Command command) con
   return command;
 }
 
-// Starts come first: commands are made durable while gangs start, and ended attempts are removed last.
+// Starts come first: commands are made durable while gangs start, and ended attempts are removed
+// last.
 std::chrono::nanoseconds SingleWriter::carry_out(const reconcile::Decision& decision, Instant now) {
   live_.say_why(decision.waits);
   own_commands_ += decision.commands.size();
@@ -502,7 +530,8 @@ bool SingleWriter::resize(const reconcile::Decision& decision) {
 }
 
 void SingleWriter::submit(reconcile::Command command) {
-  if (auto* start = std::get_if<reconcile::StartAttempt>(&command)) start->token = random_.hex(kTokenBytes);
+  if (auto* start = std::get_if<reconcile::StartAttempt>(&command))
+    start->token = random_.hex(kTokenBytes);
   const std::string kind(reconcile::kind_of(command));
   enqueue({std::move(command),
            {},
@@ -510,7 +539,8 @@ void SingleWriter::submit(reconcile::Command command) {
              if (!job)
                log(Level::warning, "control", "a decision could not be kept",
                    {{"command", kind}, {"why", job.error().message}});
-             // What could not be stored (a full disk) is decided again at the next interval, not at once.
+             // What could not be stored (a full disk) is decided again at the next interval, not at
+             // once.
              if (--own_commands_ == 0 && job) reconcile_due_.ring();
            },
            {}});
@@ -523,7 +553,8 @@ const std::set<domain::JobKey>& SingleWriter::reuse_queues(
   if (reuse_as_of_ == std::pair(change, catalog)) return reuse_queues_;
   reuse_queues_.clear();
   for (const auto& [key, queue] : catalog->queues) {
-    const auto tags = ledger_.tags(batch::arn_of(settings_.account, key.region, batch::kQueueArn, key.name));
+    const auto tags =
+        ledger_.tags(batch::arn_of(settings_.account, key.region, batch::kQueueArn, key.name));
     if (tags && reconcile::asks_for_reuse(*tags)) reuse_queues_.insert(key);
   }
   reuse_as_of_ = {change, catalog};
@@ -536,7 +567,8 @@ std::shared_ptr<const Job> SingleWriter::job_in(AttemptId attempt) const {
   return job && job->attempt() && job->attempt()->number == attempt.number ? job : nullptr;
 }
 
-// Creates the streams of all starting hosts with one sync. Clients show no stream of a job until all of them exist.
+// Creates the streams of all starting hosts with one sync. Clients show no stream of a job until
+// all of them exist.
 Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) {
   std::vector<observe::StreamKey> keys;
   for (const AttemptId id : attempts)
@@ -548,7 +580,8 @@ Result<void> SingleWriter::make_streams(const std::vector<AttemptId>& attempts) 
   return logs_.ensure_streams(keys);
 }
 
-Result<void> SingleWriter::start(const Job& job, AttemptId id, const reconcile::Decision& decision) {
+Result<void> SingleWriter::start(const Job& job, AttemptId id,
+                                 const reconcile::Decision& decision) {
   const launch::Gang gang = TRY(gang_of(settings_, images_, job, id, time_.now(), time_.offset(),
                                         reconcile::may_reuse(job, reuse_queues_)));
   const auto former = decision.after.find(id);
@@ -557,8 +590,8 @@ Result<void> SingleWriter::start(const Job& job, AttemptId id, const reconcile::
 }
 
 // `streams`: the result of creating their log streams.
-bool SingleWriter::ensure(AttemptId id, const reconcile::Decision& decision, const Result<void>& streams,
-                          Instant now) {
+bool SingleWriter::ensure(AttemptId id, const reconcile::Decision& decision,
+                          const Result<void>& streams, Instant now) {
   const auto job = job_in(id);
   if (!job) return true;
   const auto started = [&]() -> Result<void> {
@@ -592,7 +625,8 @@ bool SingleWriter::ensure(AttemptId id, const reconcile::Decision& decision, con
 Result<std::unique_ptr<ControlPlane>> make_control(Settings settings, ledger::Ledger& ledger,
                                                    launch::Launcher& launcher, observe::Logs& logs,
                                                    Clock& clock, Random& random) {
-  auto control = std::make_unique<SingleWriter>(std::move(settings), ledger, launcher, logs, clock, random);
+  auto control =
+      std::make_unique<SingleWriter>(std::move(settings), ledger, launcher, logs, clock, random);
   TRY(control->load());
   return std::unique_ptr<ControlPlane>(std::move(control));
 }

@@ -1,17 +1,20 @@
-// Control is the core of the control plane: it admits commands, stores them in the ledger, and makes the
-// running hosts match what the ledger wants.
+// Control is the core of the control plane: it admits commands, stores them in the ledger, and
+// makes the running hosts match what the ledger wants.
 //
-// Two loops, each a step that a thread repeats (apps) or the simulator calls (one thread, one seed):
+// Two loops, each a step that a thread repeats (apps) or the simulator calls (one thread, one
+// seed):
 //
-//   commit_step     takes every pending command, applies each to the state in memory (pure: state.hpp),
-//                   writes all of them in one ledger transaction, answers. The only writer of the ledger.
-//   reconcile_step  snapshot -> decide() (pure: reconcile.hpp, schedule) -> commands to itself, calls to the
-//                   launcher, orders to agents. Keeps no list of effects: it compares what the ledger wants
-//                   with what the launcher lists.
+//   commit_step     takes every pending command, applies each to the state in memory (pure:
+//                   state.hpp), writes all of them in one ledger transaction, answers. The only
+//                   writer of the ledger.
+//   reconcile_step  snapshot -> decide() (pure: reconcile.hpp, schedule) -> commands to itself,
+//                   calls to the launcher, orders to agents. Keeps no list of effects: it compares
+//                   what the ledger wants with what the launcher lists.
 //
-// Threads: commands, reports and reads from anywhere; commit_step() and reconcile_step() each from one
-// thread. Answers are called on the thread of commit_step and must not block.
-// Errors:  passed to answers: conflict (name taken; illegal move), not_found, invalid, exhausted (backlog
+// Threads: commands, reports and reads from anywhere; commit_step() and reconcile_step() each from
+// one thread. Answers are called on the thread of commit_step and must not block.
+// Errors:  passed to answers: conflict (name taken; illegal move), not_found, invalid, exhausted
+//          (backlog
 // full, disk full), unavailable (stopping).
 // Lifetime: everything passed to the constructor must outlive it.
 #pragma once
@@ -60,38 +63,45 @@ struct Settings {
   domain::ImagePolicy image_policy;        // which of the others jobs may run
   domain::EgressSettings egress_settings;  // the egress of jobs
   domain::FileSystems file_systems;
-  domain::FileSystems volumes;         // directories that Batch jobs may mount, by the path in their requests
-  domain::PosixUsers posix_users;      // the users that jobs use both with
-  bool best_effort_isolation = false;  // containers that cannot have a user namespace run without one
-  // The quotas on instances that training jobs use at once; read in each iteration, so they may change.
+  // directories that Batch jobs may mount, by the path in their requests
+  domain::FileSystems volumes;
+  domain::PosixUsers posix_users;  // the users that jobs use both with
+  // containers that cannot have a user namespace run without one
+  bool best_effort_isolation = false;
+  // The quotas on instances that training jobs use at once; read in each iteration, so they may
+  // change.
   std::function<std::vector<domain::InstanceQuota>()> quotas = [] {
     return std::vector<domain::InstanceQuota>();
   };
   bool scale_gangs = true;  // dev mode: the config has no machines, so gangs scale to the machine
-  int64_t gang_hosts_max = domain::kGangHostsMax;  // less, where the launcher's network pool holds less
+  // less, where the launcher's network pool holds less
+  int64_t gang_hosts_max = domain::kGangHostsMax;
   int64_t encrypted_gang_hosts_max =
       domain::kGangHostsMax;             // likewise; their networks have twice the addresses
   size_t backlog_commands_max = 10'000;  // pending commands; more are refused with `exhausted`
   size_t group_commands_max =
       1'000;  // in one commit: a command behind it waits some milliseconds, not seconds
-  Duration reconcile_interval = 500ms;   // when no command arrives
-  Duration launch_timeout = 5min;        // to start a gang that the launcher cannot start just now
-  Duration stop_grace = 120s;            // between SIGTERM and SIGKILL
-  Duration stalled_after = 30min;        // without output and work, a host is reported as hanging; 0: never
+  Duration reconcile_interval = 500ms;  // when no command arrives
+  Duration launch_timeout = 5min;       // to start a gang that the launcher cannot start just now
+  Duration stop_grace = 120s;           // between SIGTERM and SIGKILL
+  // without output and work, a host is reported as hanging; 0: never
+  Duration stalled_after = 30min;
   Duration stop_upload_timeout = 60min;  // to upload after a stop: a large model over a slow link
   reconcile::Spot spot;                  // interrupts spot jobs, in addition to users
   Duration spot_notice = 120s;           // then, between SIGTERM and SIGKILL
   schedule::GrowthPolicy growth;         // of machines that the launcher makes on demand
-  Duration leave_timeout = 30s;    // for an agent whose job is over to send its last lines and end by itself
-  std::string no_encryption = {};  // why traffic between hosts is not encrypted here; "" when it can be
-  std::string api_address;         // of this server, for orders: "127.0.0.1:4566"
-  std::string wire_address;        // "unix:/.../agents.sock"
-  std::string objects_endpoint;    // "http://127.0.0.1:4566", or the external one
+  // for an agent whose job is over to send its last lines and end by itself
+  Duration leave_timeout = 30s;
+  // why traffic between hosts is not encrypted here; "" when it can be
+  std::string no_encryption = {};
+  std::string api_address;       // of this server, for orders: "127.0.0.1:4566"
+  std::string wire_address;      // "unix:/.../agents.sock"
+  std::string objects_endpoint;  // "http://127.0.0.1:4566", or the external one
   ClockSettings clock;
   // Called before a job is created; its error is the answer (base/disk_reserve.hpp).
   CheckDiskSpace check_disk_space = no_reserve();
-  // Called by commit_step when the ledger takes no more commits (ledger.hpp, failure): the process must end
-  // and be restarted. Must not block.
+  // Called by commit_step when the ledger takes no more commits (ledger.hpp, failure): the process
+  // must end and be restarted. Must not block.
   std::function<void(const std::string& why)> ledger_failed = [](const std::string&) {};
 };
 
@@ -99,14 +109,15 @@ using reconcile::CreateJob;
 
 // The options of an interruption.
 struct Interruption {
-  std::optional<domain::HostIndex> host;  // the interrupted host; its peers end with it. Nothing: all
-  std::optional<Duration> notice;         // nothing: the configured one
-  std::string reason;                     // "" = "requested by a user"
+  // the interrupted host; its peers end with it. Nothing: all
+  std::optional<domain::HostIndex> host;
+  std::optional<Duration> notice;  // nothing: the configured one
+  std::string reason;              // "" = "requested by a user"
 };
 
 using Answer = std::function<void(Result<domain::Job>)>;
-// The result of a fact: how many of this host's facts are durable, and whether the job needs the host any
-// longer.
+// The result of a fact: how many of this host's facts are durable, and whether the job needs the
+// host any longer.
 struct FactApplied {
   uint64_t facts_applied = 0;
   bool final = false;
@@ -142,21 +153,23 @@ class Control {
   // -- commands: answered once durable
   virtual void create_job(CreateJob job, Answer answer) = 0;
   virtual void stop_job(domain::JobKey key, Answer answer) = 0;
-  // Its attempt ends, with the checkpoints that it has saved, and the next one follows when there is
-  // capacity.
+  // Its attempt ends, with the checkpoints that it has saved, and the next one follows when there
+  // is capacity.
   virtual void interrupt_job(domain::JobKey key, Interruption interruption, Answer answer) = 0;
-  // Sets how long its hosts are kept after its end. Errors: conflict, when it has no warm pool (any more).
+  // Sets how long its hosts are kept after its end. Errors: conflict, when it has no warm pool (any
+  // more).
   virtual void keep_alive(domain::JobKey key, int64_t seconds, Answer answer) = 0;
   // Withdraws a Batch job; see Withdraw. A job that is over stays as it is.
-  virtual void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason, Answer answer) = 0;
+  virtual void withdraw_job(domain::JobKey key, domain::Withdrawn how, std::string reason,
+                            Answer answer) = 0;
   virtual void change_resource(ResourceRequest wish, ResourceAnswer answer) = 0;
-  // Answers with all records after the change. Errors: conflict, when another request changed records since
-  // they were read; exhausted; invalid.
+  // Answers with all records after the change. Errors: conflict, when another request changed
+  // records since they were read; exhausted; invalid.
   virtual void change_records(RecordsWish wish, RecordsAnswer answer) = 0;
   // Sets the priority of a job within its share. Errors: conflict, when it is over.
   virtual void prioritise_job(domain::JobKey key, int64_t priority, Answer answer) = 0;
-  virtual void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
-                        TagAnswer answer) = 0;
+  virtual void set_tags(std::string arn, std::vector<domain::Tag> add,
+                        std::vector<std::string> remove_keys, TagAnswer answer) = 0;
 
   // -- reads: from an immutable view or from tables; they never wait for the writer
   // Finds also a child that its array has not created yet.
@@ -171,8 +184,8 @@ class Control {
   virtual Duration clock_offset() = 0;
   // Counts an array's children by status, including those that were not created yet.
   virtual Result<domain::ChildCounts> count_children(const domain::Job& array) = 0;
-  // In the order of their index, from query.first on; those that were not created yet are shown as they will
-  // be.
+  // In the order of their index, from query.first on; those that were not created yet are shown as
+  // they will be.
   virtual Result<std::vector<domain::Job>> children(const domain::Job& array,
                                                     const ledger::ChildQuery& query) = 0;
   // What the name of an image stands for. Errors: invalid, with the accepted forms.
@@ -181,16 +194,18 @@ class Control {
   virtual std::shared_ptr<const batch::Catalog> batch_catalog() = 0;
   // The documents of front ends; never nullptr.
   virtual std::shared_ptr<const domain::Records> records() = 0;
-  virtual Result<std::vector<batch::JobDefinition>> definitions(const ledger::DefinitionQuery& query) = 0;
+  virtual Result<std::vector<batch::JobDefinition>> definitions(
+      const ledger::DefinitionQuery& query) = 0;
 
   // -- the loops
   virtual void commit_step() = 0;
-  // Returns how long it took to read and decide, which grows with the number of jobs, and to try what then
-  // failed and is retried. Successful starts and removals are not included.
+  // Returns how long it took to read and decide, which grows with the number of jobs, and to try
+  // what then failed and is retried. Successful starts and removals are not included.
   virtual std::chrono::nanoseconds reconcile_step() = 0;
 };
 
-// Adds what only the server's own parts may call: agents report, loops are woken, watchers are notified.
+// Adds what only the server's own parts may call: agents report, loops are woken, watchers are
+// notified.
 class ControlPlane : public Control {
  public:
   using Control::find;
@@ -198,11 +213,11 @@ class ControlPlane : public Control {
   // A fact of a host's agent (gateway passes it in).
   virtual void report(domain::AttemptId attempt, domain::HostIndex host, wire::StateFact fact,
                       FactAnswer answer) = 0;
-  // Sets the functions that are called, from any thread, when a step has work; they must not block or call
-  // back. May be set at any time; when this returns, the former ones are called no more.
+  // Sets the functions that are called, from any thread, when a step has work; they must not block
+  // or call back. May be set at any time; when this returns, the former ones are called no more.
   virtual void on_due(std::function<void()> commit, std::function<void()> reconcile) = 0;
-  // Requires: called before the loops start. Lifetime: everything that the watcher refers to outlives the
-  // loops.
+  // Requires: called before the loops start. Lifetime: everything that the watcher refers to
+  // outlives the loops.
   virtual void watch(Watcher watcher) = 0;
 };
 
@@ -214,7 +229,8 @@ Result<std::unique_ptr<ControlPlane>> make_control(Settings settings, ledger::Le
 // The ARN of a training job.
 std::string job_arn(const std::string& account, const domain::JobKey& key);
 // The ARN of any job.
-std::string job_arn(const std::string& account, const domain::JobKey& key, domain::Contract contract);
+std::string job_arn(const std::string& account, const domain::JobKey& key,
+                    domain::Contract contract);
 std::string job_arn(const domain::Job& job);
 
 }  // namespace trainyard::control

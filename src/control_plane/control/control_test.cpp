@@ -47,10 +47,12 @@ TEST(Control, AJobOfTwoHostsGoesThroughItsPhases) {
   const auto job = yard.find("a");
   EXPECT_EQ(job->state, JobState::completed);
   EXPECT_EQ(job->model_uri, "s3://b/a/output/model.tar.gz");
-  EXPECT_EQ(yard.phases("a"),
-            (Lines{"Starting: Preparing the instances for training.", "Downloading: Downloading input data",
-                   "Training: Training image download completed. Training in progress.",
-                   "Uploading: Uploading generated training model", "Completed: Training job completed"}));
+  EXPECT_EQ(
+      yard.phases("a"),
+      (Lines{
+          "Starting: Preparing the instances for training.", "Downloading: Downloading input data",
+          "Training: Training image download completed. Training in progress.",
+          "Uploading: Uploading generated training model", "Completed: Training job completed"}));
   EXPECT_EQ(*job->training_end - *job->training_start, 65s);
   for (size_t i = 1; i < job->transitions.size(); ++i)
     EXPECT_EQ(job->transitions[i - 1].end, job->transitions[i].start);
@@ -107,7 +109,8 @@ TEST(Control, StopsWaitingJobsAtOnceAndActiveOnesInOrder) {
   ASSERT_TRUE(yard.create(Yard::job("b")));
   EXPECT_EQ(yard.find("b")->wait_reason,
             "waits for 2 more vCPU on machine box-1 (needs 2, 0 free): held by training-job/a (8)"
-            "; and for 8 more GiB of memory on machine box-1 (needs 8, 0 free): held by training-job/a (32); "
+            "; and for 8 more GiB of memory on machine box-1 (needs 8, 0 free): held by "
+            "training-job/a (32); "
             "starts by 2025-11-21 10:52:00 UTC at the latest");
   EXPECT_EQ(yard.phases("b"), Lines{"Starting: " + yard.find("b")->wait_reason});
   EXPECT_EQ(yard.stop("b")->state, JobState::stopped);
@@ -158,8 +161,9 @@ TEST(Control, ALauncherThatCannotSaysWhyInTheJob) {
   Yard yard;
   yard.launcher.refuses = denied("user namespaces are switched off");
   ASSERT_TRUE(yard.create(Yard::job("a")));
-  EXPECT_EQ(yard.find("a")->failure_reason,
-            "InternalServerError: the hosts could not be started: user namespaces are switched off");
+  EXPECT_EQ(
+      yard.find("a")->failure_reason,
+      "InternalServerError: the hosts could not be started: user namespaces are switched off");
 }
 
 TEST(Control, ALauncherThatCannotNowIsAskedAgainForAWhile) {
@@ -264,11 +268,13 @@ TEST(Control, AHostSaysHowFarItIs) {
   yard.walk("a", 0, HostState::downloading);
   ASSERT_TRUE(yard.report("a", 0, word));
   yard.walk("a", 1, HostState::downloading);
-  EXPECT_EQ(yard.phases("a").back(), "Downloading: " + word.message) << "another host's beginning says less";
+  EXPECT_EQ(yard.phases("a").back(), "Downloading: " + word.message)
+      << "another host's beginning says less";
   yard.walk("a", 0, HostState::running);
   yard.walk("a", 1, HostState::running);
   ASSERT_TRUE(yard.report("a", 0, word)) << "what comes late is counted";
-  EXPECT_EQ(yard.phases("a").back(), "Training: Training image download completed. Training in progress.");
+  EXPECT_EQ(yard.phases("a").back(),
+            "Training: Training image download completed. Training in progress.");
 }
 
 TEST(Control, AnImageThatWasNotChosenSaysSo) {
@@ -322,10 +328,10 @@ TEST(Control, WhatIsLeftOfAJobHoldsItsMachine) {
   yard.restart();
   ASSERT_TRUE(yard.create(Yard::job("b", 1, "ml.m5.2xlarge")));
   EXPECT_EQ(yard.find("b")->state, JobState::waiting);
-  EXPECT_EQ(
-      yard.find("b")->wait_reason,
-      "waits for 8 more vCPU on machine box-1 (needs 8, 0 free): held by training-job/a (8)"
-      "; and for 32 more GiB of memory on machine box-1 (needs 32, 0 free): held by training-job/a (32)");
+  EXPECT_EQ(yard.find("b")->wait_reason,
+            "waits for 8 more vCPU on machine box-1 (needs 8, 0 free): held by training-job/a (8)"
+            "; and for 32 more GiB of memory on machine box-1 (needs 32, 0 free): held by "
+            "training-job/a (32)");
   yard.launcher.kill({1, 1}, 0);
   yard.run();
   EXPECT_EQ(yard.find("b")->state, JobState::active);
@@ -335,7 +341,8 @@ TEST(Control, WaitingReasonsOfAJobAreObeyedByAddingAMachine) {
   Yard yard;
   ASSERT_TRUE(yard.create(Yard::job("a", 1, "ml.m5.12xlarge")));
   EXPECT_EQ(yard.find("a")->wait_reason,
-            "needs 48 vCPU on one machine, the largest has 8: add 1 machine with at least 48 vCPU and 192 "
+            "needs 48 vCPU on one machine, the largest has 8: add 1 machine with at least 48 vCPU "
+            "and 192 "
             "GiB of memory");
   yard.launcher.the_machines.push_back({"box-2", 48, int64_t{192} << 30, 0});
   yard.run();
@@ -384,7 +391,8 @@ TEST(Control, StartsBeforeItRemovesAndRestsForWhatFails) {
   yard.control->reconcile_step();
   yard.control->commit_step();
   yard.launcher.agents.push_back({{99, 1}, "old", 0, true});
-  EXPECT_EQ(yard.control->reconcile_step().count(), 0) << "time went by in what was started and removed only";
+  EXPECT_EQ(yard.control->reconcile_step().count(), 0)
+      << "time went by in what was started and removed only";
   EXPECT_EQ(calls, (Lines{"ensure", "remove"}));
   // A failed start would otherwise be retried at once, forever.
   yard.control->create_job(Yard::job("b"), [](const auto&) {});

@@ -24,7 +24,8 @@ constexpr auto kClockRecord = json_record<ClockRecord>(
     },
     [](const ClockRecord& record) -> Result<void> {
       for (const Duration each : {record.base, record.offset, record.seen.time_since_epoch()})
-        if (each.count() < -domain::kInstantMillisecondsMax || each.count() > domain::kInstantMillisecondsMax)
+        if (each.count() < -domain::kInstantMillisecondsMax ||
+            each.count() > domain::kInstantMillisecondsMax)
           return invalid("clock: " + std::to_string(each.count()) + " ms is beyond all clocks");
       return {};
     });

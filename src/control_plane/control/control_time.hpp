@@ -1,16 +1,19 @@
-// ControlTime is the time by which control decides: it advances as the machine's monotonic clock does,
-// whatever happens to the wall clock. Command records carry it, and every deadline is compared with it.
+// ControlTime is the time by which control decides: it advances as the machine's monotonic clock
+// does, whatever happens to the wall clock. Command records carry it, and every deadline is
+// compared with it.
 //
-// It begins as wall time, so the two agree until the wall clock is set or the machine is suspended; their
-// difference is offset(). A job's instants are control time plus the offset at its creation
-// (Job::clock_offset): users see the wall clock of its creation, and durations are exact. docs/decisions/32
-// has the reasons.
+// It begins as wall time, so the two agree until the wall clock is set or the machine is suspended;
+// their difference is offset(). A job's instants are control time plus the offset at its creation
+// (Job::clock_offset): users see the wall clock of its creation, and durations are exact.
+// docs/decisions/32 has the reasons.
 //
 //   the wall clock is set          offset() changes, for jobs that are created afterwards; now() is
 //   unaffected
 //   the machine is suspended       now() stands as the monotonic clock does
-//   now() is not called for long   (a stopped process, a paused virtual machine) at most unwatched_max counts
-//   the server restarts            the monotonic clock of the same boot goes on; time in between counts
+//   now() is not called for long   (a stopped process, a paused virtual machine) at most
+//                                  unwatched_max counts
+//   the server restarts            the monotonic clock of the same boot goes on; time in between
+//                                  counts
 //   the machine was rebooted       the wall clock tells how much time passed, never less than none
 //
 // Threads: call from anywhere. Errors: none. Lifetime: the clock outlives it.
@@ -44,8 +47,8 @@ Result<ClockRecord> clock_record_from_json(const Json& json);
 struct ClockSettings {
   std::string boot;                   // "": unknown: each start counts as one after a reboot
   std::optional<ClockRecord> record;  // of the former process; nothing: the first one
-  // Keeps the record for the next process; called at the start and after each jump, possibly under a lock: must not
-  // call back.
+  // Keeps the record for the next process; called at the start and after each jump, possibly under
+  // a lock: must not call back.
   std::function<void(const ClockRecord&)> keep = [](const ClockRecord&) {};
   Duration unwatched_max = Duration::max();
 };

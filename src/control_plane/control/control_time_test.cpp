@@ -187,8 +187,9 @@ struct JumpingCluster {
     }
   }
   void create(CreateJob job) {
-    control->create_job(std::move(job),
-                        [](const Result<domain::Job>& made) { ASSERT_TRUE(made) << made.error().message; });
+    control->create_job(std::move(job), [](const Result<domain::Job>& made) {
+      ASSERT_TRUE(made) << made.error().message;
+    });
     run();
   }
   std::shared_ptr<const domain::Job> find(const std::string& name) {
@@ -327,10 +328,12 @@ TEST_P(ClockJump, WhileTheServerIsAwayChangesNothing) {
       << "time away counts, the jump does not";
 }
 
-INSTANTIATE_TEST_SUITE_P(By, ClockJump, testing::Values(3600, -3600, 86400, -86400), [](const auto& tested) {
-  const int seconds = tested.param;
-  return (seconds < 0 ? "Back" : "Forward") + std::to_string(std::abs(seconds));
-});
+INSTANTIATE_TEST_SUITE_P(By, ClockJump, testing::Values(3600, -3600, 86400, -86400),
+                         [](const auto& tested) {
+                           const int seconds = tested.param;
+                           return (seconds < 0 ? "Back" : "Forward") +
+                                  std::to_string(std::abs(seconds));
+                         });
 
 TEST(SuspendedServer, EndsNoJob) {
   JumpingCluster yard;

@@ -37,7 +37,8 @@ Result<void> name_program(const Settings& settings, ImageResolver& images, const
   for (size_t i = 0; i < job.spec.groups.size(); ++i) {
     order.spec.groups[i].program.reset();
     const bool own = &job.spec.groups[i] == &group;
-    order.spec.groups[i].container_options = own ? group.container_options : domain::ContainerOptions{};
+    order.spec.groups[i].container_options =
+        own ? group.container_options : domain::ContainerOptions{};
   }
   for (const auto& volume : group.container_options.volumes) {
     if (volume.kind != domain::VolumeKind::shared) continue;
@@ -46,7 +47,8 @@ Result<void> name_program(const Settings& settings, ImageResolver& images, const
     const auto found = known.find(volume.name);
     if (found == known.end() || found->second.directory.empty())
       return invalid(volume.name + ", which is wanted at " + volume.destination +
-                     ", is not in the config's " + (by_path ? "[volumes]" : "[file_systems]") + " any more");
+                     ", is not in the config's " + (by_path ? "[volumes]" : "[file_systems]") +
+                     " any more");
     if (found->second.read_only && !volume.read_only)
       return invalid(volume.name + ", which is wanted at " + volume.destination +
                      ", is read-only by the config now");
@@ -57,8 +59,8 @@ Result<void> name_program(const Settings& settings, ImageResolver& images, const
 
 }  // namespace
 
-Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, const Job& job, AttemptId id,
-                             Instant now, Duration clock_offset, bool reuse_host) {
+Result<launch::Gang> gang_of(const Settings& settings, ImageResolver& images, const Job& job,
+                             AttemptId id, Instant now, Duration clock_offset, bool reuse_host) {
   const domain::Attempt& attempt = *job.attempt();
   launch::Gang gang;
   gang.attempt = id;
@@ -113,11 +115,14 @@ std::string job_arn(const std::string& account, const domain::JobKey& key) {
   return "arn:aws:sagemaker:" + key.region + ":" + account + ":training-job/" + key.name;
 }
 
-std::string job_arn(const std::string& account, const domain::JobKey& key, domain::Contract contract) {
+std::string job_arn(const std::string& account, const domain::JobKey& key,
+                    domain::Contract contract) {
   if (contract == domain::Contract::training) return job_arn(account, key);
   return batch::arn_of(account, key.region, batch::kJobArn, key.name);
 }
 
-std::string job_arn(const domain::Job& job) { return job_arn(job.account, job.key, job.spec.contract); }
+std::string job_arn(const domain::Job& job) {
+  return job_arn(job.account, job.key, job.spec.contract);
+}
 
 }  // namespace trainyard::control

@@ -53,7 +53,8 @@ Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const Jo
   auto counts = TRY(ledger.count_children(array.number));
   // Those that were not made yet are alike, but for whom they await.
   const uint32_t made = counts.all(), size = array.spec.array.size;
-  if (made < size) counts.of[size_t(domain::stage_of(domain::child_of(array, size - 1)))] += size - made;
+  if (made < size)
+    counts.of[size_t(domain::stage_of(domain::child_of(array, size - 1)))] += size - made;
   return counts;
 }
 
@@ -65,7 +66,8 @@ Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
   made.array = array.number;
   made.end = std::min(end, array.children_made);
   if (made.first < made.end) found = TRY(ledger.children(made));
-  // Of the others the ledger has those that were withdrawn before their turn, or were made a moment ago.
+  // Of the others the ledger has those that were withdrawn before their turn, or were made a moment
+  // ago.
   made.first = std::max(query.first, array.children_made);
   made.end = end;
   made.stage.reset();
@@ -86,8 +88,8 @@ Result<std::vector<Job>> kept_children(ledger::Ledger& ledger, const Job& array,
 }
 
 Group::Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-             std::shared_ptr<const batch::Catalog> catalog, std::shared_ptr<const domain::Records> records,
-             Instant now, Duration clock_offset)
+             std::shared_ptr<const batch::Catalog> catalog,
+             std::shared_ptr<const domain::Records> records, Instant now, Duration clock_offset)
     : ledger_(ledger),
       live_(live),
       kept_usages_(usages),
@@ -143,8 +145,8 @@ Group::Found Group::add(Waiting& waiting) {
     if (const auto* make = std::get_if<reconcile::MakeChildren>(&waiting.command))
       before = TRY(made_before(*subject, *make));
   }
-  reconcile::Change change =
-      TRY(apply_alone({subject.get(), &present_tags, nullptr, nullptr, std::move(before)}, waiting.command));
+  reconcile::Change change = TRY(apply_alone(
+      {subject.get(), &present_tags, nullptr, nullptr, std::move(before)}, waiting.command));
   if (change.nothing()) return subject;
   remember(waiting.command);
   if (change.tags) tags_[change.tags->first] = std::move(change.tags->second);
@@ -206,7 +208,8 @@ Result<void> Group::take_place(CreateJob& create) {
   return create.spec.queue ? put_into_queue(create) : Result<void>();
 }
 
-// Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not of its size.
+// Errors: invalid, for a queue that takes no jobs, and for dependencies that are not there, or not
+// of its size.
 Result<void> Group::put_into_queue(CreateJob& created) {
   const batch::JobQueue* queue = catalog_->queue({created.key.region, created.spec.queue->name});
   if (!queue) return invalid("the job queue " + created.spec.queue->name + " does not exist");
@@ -222,10 +225,12 @@ Result<void> Group::put_into_queue(CreateJob& created) {
 }
 
 // The number of a job that `created` depends on.
-Result<JobNumber> Group::number_of(const CreateJob& created, const std::string& id, bool child_by_child) {
+Result<JobNumber> Group::number_of(const CreateJob& created, const std::string& id,
+                                   bool child_by_child) {
   const auto found = job(JobKey{created.key.region, id});
   if (!found && found.error().kind != Kind::not_found) return found.error();
-  if (!found || !(*found)->spec.queue) return invalid("the job " + id + " that it depends on does not exist");
+  if (!found || !(*found)->spec.queue)
+    return invalid("the job " + id + " that it depends on does not exist");
   const Job& other = **found;
   if (!child_by_child) return other.number;
   const std::string size = std::to_string(created.spec.array.size);
@@ -234,12 +239,14 @@ Result<JobNumber> Group::number_of(const CreateJob& created, const std::string& 
                    ", and the job " + id + " is not an array");
   if (other.spec.array.size != created.spec.array.size)
     return invalid("an N_TO_N dependency is on an array job of the same size, here " + size +
-                   ", and the job " + id + " has " + std::to_string(other.spec.array.size) + " children");
+                   ", and the job " + id + " has " + std::to_string(other.spec.array.size) +
+                   " children");
   return other.number;
 }
 
 // Of the children that are to be made, those that were withdrawn before their turn.
-Result<std::set<JobNumber>> Group::made_before(const Job& array, const reconcile::MakeChildren& make) {
+Result<std::set<JobNumber>> Group::made_before(const Job& array,
+                                               const reconcile::MakeChildren& make) {
   ledger::ChildQuery query;
   query.array = array.number;
   query.first = array.children_made;
@@ -253,7 +260,8 @@ Result<std::set<JobNumber>> Group::made_before(const Job& array, const reconcile
     query.first = domain::array_index(page.back()) + 1;
   }
   const auto last = jobs_.upper_bound(domain::last_number_of(array));
-  for (auto here = jobs_.upper_bound(array.number); here != last; ++here) numbers.insert(here->first);
+  for (auto here = jobs_.upper_bound(array.number); here != last; ++here)
+    numbers.insert(here->first);
   return numbers;
 }
 
@@ -271,7 +279,8 @@ Group::Found Group::change_resource(Waiting& waiting) {
       auto found = TRY(definitions_of(TRY(ledger_.definitions(query))));
       if (!found.empty()) definitions_.emplace(key, std::move(found.front()));
     }
-    if (const auto found = definitions_.find(key); found != definitions_.end()) last = &found->second;
+    if (const auto found = definitions_.find(key); found != definitions_.end())
+      last = &found->second;
   }
   reconcile::Change change =
       TRY(reconcile::apply({nullptr, nullptr, catalog_.get(), last}, waiting.command, now_));
@@ -282,7 +291,8 @@ Group::Found Group::change_resource(Waiting& waiting) {
   auto next_cluster = std::make_shared<batch::Catalog>(*catalog_);
   batch::put(*next_cluster, change_of.how, *change.resource);
   catalog_ = std::move(next_cluster);
-  batch_.resources.push_back({record_of(*change.resource), change_of.how == batch::ResourceChange::remove});
+  batch_.resources.push_back(
+      {record_of(*change.resource), change_of.how == batch::ResourceChange::remove});
   // Another queue of that name begins without usage.
   if (change_of.how == batch::ResourceChange::remove &&
       std::holds_alternative<batch::JobQueue>(*change.resource))
@@ -298,7 +308,8 @@ Group::Found Group::change_records(const Waiting& waiting) {
   reconcile::Change change = TRY(reconcile::apply(subject, waiting.command, now_));
   remember(waiting.command);
   records_ = std::move(change.records);
-  for (const domain::RecordWrite& write : std::get<reconcile::ChangeRecords>(waiting.command).writes) {
+  for (const domain::RecordWrite& write :
+       std::get<reconcile::ChangeRecords>(waiting.command).writes) {
     const auto found = records_->all.find(write.key);
     batch_.records.emplace_back(write.key, found == records_->all.end() ? nullptr : found->second);
   }
@@ -309,12 +320,14 @@ Group::Found Group::change_records(const Waiting& waiting) {
 Result<void> Group::use_up(const Job& placed) {
   if (!placed.spec.queue) return {};
   for (const domain::Consumption& each : placed.spec.queue->consumes) {
-    const batch::ConsumableResource* resource = catalog_->resource({placed.key.region, each.resource});
+    const batch::ConsumableResource* resource =
+        catalog_->resource({placed.key.region, each.resource});
     if (!resource || resource->replenishable) continue;
     batch::ConsumableResource change = *resource;
     // The total may have been lowered since the scheduler read it.
     change.add = -std::min(each.quantity, resource->total);
-    Waiting taking{reconcile::ChangeResource{batch::ResourceChange::update, std::move(change)}, {}, {}, {}};
+    Waiting taking{
+        reconcile::ChangeResource{batch::ResourceChange::update, std::move(change)}, {}, {}, {}};
     TRY(change_resource(taking));
   }
   return {};
@@ -326,13 +339,15 @@ void Group::account(const Job* before, const Job& after) {
   if (!share) return;
   const auto here = usages_.find(*share);
   const auto present = here != usages_.end() ? here->second : kept_usages_.find(*share);
-  auto usage = domain::usage_after(present, before, after, batch::decay_of(*catalog_, share->queue));
+  auto usage =
+      domain::usage_after(present, before, after, batch::decay_of(*catalog_, share->queue));
   if (!usage) return;
   if (!present) forget_usages(share->queue, false);
   usages_[*share] = *usage;
 }
 
-// All of a line's, or those that have faded to nothing: so they are as many as are in use, whatever shares are called.
+// All of a line's, or those that have faded to nothing: so they are as many as are in use, whatever
+// shares are called.
 void Group::forget_usages(const JobKey& queue, bool all) {
   const Duration decay = batch::decay_of(*catalog_, queue);
   for (const auto& [share, usage] : kept_usages_.of(queue))
@@ -344,8 +359,8 @@ void Group::forget_usages(const JobKey& queue, bool all) {
 }
 
 void Group::remember(const reconcile::Command& command) {
-  batch_.commands.push_back(
-      {++last_sequence_, now_, std::string(reconcile::kind_of(command)), reconcile::body_of(command)});
+  batch_.commands.push_back({++last_sequence_, now_, std::string(reconcile::kind_of(command)),
+                             reconcile::body_of(command)});
 }
 
 void Group::keep(Job job) {

@@ -1,5 +1,6 @@
-// Group is a batch of commands that share a transaction: each is applied to the state after those before it, and none
-// of the changes is visible until all of them are durable. Private to this module.
+// Group is a batch of commands that share a transaction: each is applied to the state after those
+// before it, and none of the changes is visible until all of them are durable. Private to this
+// module.
 //
 // Threads: confined to commit_step's.
 // Lifetime: ledger and live outlive it; one group for each transaction.
@@ -49,11 +50,12 @@ struct Waiting {
   }
 };
 
-// The job that the ledger has, or the child that its array has not made yet. Errors: not_found; the ledger's.
+// The job that the ledger has, or the child that its array has not made yet. Errors: not_found; the
+// ledger's.
 Result<domain::Job> find_kept(ledger::Ledger& ledger, const domain::JobKey& key);
 Result<domain::Job> find_kept(ledger::Ledger& ledger, domain::JobNumber number);
-// An array's children, including those that were not created yet: the count of each status, and those that the query
-// selects.
+// An array's children, including those that were not created yet: the count of each status, and
+// those that the query selects.
 Result<domain::ChildCounts> count_kept_children(ledger::Ledger& ledger, const domain::Job& array);
 Result<std::vector<domain::Job>> kept_children(ledger::Ledger& ledger, const domain::Job& array,
                                                const ledger::ChildQuery& query);
@@ -61,8 +63,8 @@ Result<std::vector<domain::Job>> kept_children(ledger::Ledger& ledger, const dom
 class Group {
  public:
   Group(ledger::Ledger& ledger, const Live& live, const UsagesKept& usages,
-        std::shared_ptr<const batch::Catalog> catalog, std::shared_ptr<const domain::Records> records,
-        Instant now, Duration clock_offset);
+        std::shared_ptr<const batch::Catalog> catalog,
+        std::shared_ptr<const domain::Records> records, Instant now, Duration clock_offset);
 
   // The command's job after it. Nothing when there is none (tags).
   Result<std::shared_ptr<const domain::Job>> add(Waiting& waiting);
@@ -74,7 +76,8 @@ class Group {
   const std::vector<domain::Tag>& tags_of(const std::string& arn) { return tags_[arn]; }
   bool changed_resources() const { return !batch_.resources.empty(); }
   bool changed_tags() const { return !tags_.empty(); }
-  const std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>>& changed_usages() const {
+  const std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>>& changed_usages()
+      const {
     return batch_.usages;
   }
   const std::shared_ptr<const batch::Catalog>& catalog() const { return catalog_; }
@@ -87,10 +90,12 @@ class Group {
   Found job(const domain::JobKey& key);
   Result<void> take_place(CreateJob& create);
   Result<void> put_into_queue(CreateJob& created);
-  Result<domain::JobNumber> number_of(const CreateJob& created, const std::string& id, bool child_by_child);
+  Result<domain::JobNumber> number_of(const CreateJob& created, const std::string& id,
+                                      bool child_by_child);
   Result<std::set<domain::JobNumber>> made_before(const domain::Job& array,
                                                   const reconcile::MakeChildren& make);
-  Result<reconcile::Change> apply_alone(const reconcile::Subject& subject, reconcile::Command& command) const;
+  Result<reconcile::Change> apply_alone(const reconcile::Subject& subject,
+                                        reconcile::Command& command) const;
   Found change_resource(Waiting& waiting);
   Found change_records(const Waiting& waiting);
   Result<void> use_up(const domain::Job& placed);
@@ -105,13 +110,15 @@ class Group {
   const Instant now_;            // control's time
   const Duration clock_offset_;  // of jobs that are created
   ledger::Batch batch_;
-  std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;  // as changed by this group
+  // as changed by this group
+  std::map<domain::JobNumber, std::shared_ptr<const domain::Job>> jobs_;
   std::map<domain::JobKey, domain::JobNumber> created_;
   std::map<std::string, std::vector<domain::Tag>> tags_;
   std::map<domain::ShareKey, std::optional<domain::Usage>> usages_;
   std::shared_ptr<const batch::Catalog> catalog_;
   std::shared_ptr<const domain::Records> records_;
-  std::map<domain::JobKey, batch::JobDefinition> definitions_;  // the last revisions of those that it made
+  // the last revisions of those that it made
+  std::map<domain::JobKey, batch::JobDefinition> definitions_;
   domain::JobNumber last_number_;
   uint64_t last_sequence_;
 };

@@ -7,7 +7,8 @@
 namespace trainyard::control {
 namespace {
 
-// Names come from users. Beyond so many, which take about a megabyte, all are forgotten and resolved again.
+// Names come from users. Beyond so many, which take about a megabyte, all are forgotten and
+// resolved again.
 constexpr size_t kNamesMax = 1'000;
 
 }  // namespace
@@ -18,8 +19,8 @@ Result<std::shared_ptr<const ResolvedImage>> ImageResolver::resolve(const std::s
     if (const auto found = resolved_.find(name); found != resolved_.end()) return found->second;
   }
   const std::string* key = domain::find_image_key(images_, name);
-  auto resolved = std::make_shared<const ResolvedImage>(
-      ResolvedImage{key ? images_.at(*key) : TRY(domain::resolve_image(images_, name)), key != nullptr});
+  auto resolved = std::make_shared<const ResolvedImage>(ResolvedImage{
+      key ? images_.at(*key) : TRY(domain::resolve_image(images_, name)), key != nullptr});
   const MutexLock lock(mutex_);
   if (resolved_.size() >= kNamesMax) resolved_.clear();
   return resolved_.insert_or_assign(name, std::move(resolved)).first->second;

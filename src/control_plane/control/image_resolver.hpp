@@ -1,8 +1,9 @@
-// ImageResolver finds what the names of images stand for: once per name, at the admission of the first job that
-// uses it. Later steps of a job (the note of its attempt, the orders of its hosts) get the same answer.
+// ImageResolver finds what the names of images stand for: once per name, at the admission of the
+// first job that uses it. Later steps of a job (the note of its attempt, the orders of its hosts)
+// get the same answer.
 //
-// The answer is kept in memory only, as it has paths of this machine: after a restart the config counts as it is
-// then.
+// The answer is kept in memory only, as it has paths of this machine: after a restart the config
+// counts as it is then.
 //
 // Threads: callable from anywhere. Private to this module.
 #pragma once
@@ -33,7 +34,8 @@ class ImageResolver {
  private:
   const std::map<std::string, domain::Image>& images_;
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<const ResolvedImage>> resolved_ GUARDED_BY(mutex_);  // by name
+  // by name
+  std::map<std::string, std::shared_ptr<const ResolvedImage>> resolved_ GUARDED_BY(mutex_);
 };
 
 }  // namespace trainyard::control

@@ -44,8 +44,10 @@ TEST(ImageResolver, RemembersALimitedNumberOfNames) {
   Images images;
   ASSERT_TRUE(images.resolver.resolve("named"));
   images.table["named"].source = "second";
-  for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(images.resolver.resolve("ghcr.io/a/" + std::to_string(i)));
-  EXPECT_EQ((*images.resolver.resolve("named"))->image.source, "second") << "forgotten, and resolved again";
+  for (int i = 0; i < 1'000; ++i)
+    ASSERT_TRUE(images.resolver.resolve("ghcr.io/a/" + std::to_string(i)));
+  EXPECT_EQ((*images.resolver.resolve("named"))->image.source, "second")
+      << "forgotten, and resolved again";
 }
 
 }  // namespace

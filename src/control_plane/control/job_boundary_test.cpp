@@ -1,5 +1,5 @@
-// Tests that one job's data never ends the server: jobs that cannot be planned, and records that an earlier
-// version left.
+// Tests that one job's data never ends the server: jobs that cannot be planned, and records that an
+// earlier version left.
 #include <gtest/gtest.h>
 
 #include "batch/catalog.hpp"
@@ -17,7 +17,8 @@ using domain::JobState;
 using domain::Phase;
 using test::Yard;
 
-// An earlier version committed it: CreateTrainingJob took any counts, and their sum was 0 in 32 bits.
+// An earlier version committed it: CreateTrainingJob took any counts, and their sum was 0 in 32
+// bits.
 domain::Job a_job_of_an_earlier_version(domain::JobNumber number) {
   domain::Job job;
   job.number = number;
@@ -42,10 +43,10 @@ TEST(JobBoundary, ALedgerThatHoldsAnImpossibleJobStarts) {
     yard.restart();
     yard.run();
     EXPECT_EQ(yard.find("poison")->state, JobState::failed);
-    EXPECT_EQ(
-        yard.find("poison")->failure_reason,
-        "InternalServerError: instance group a: the number of hosts is 2147483647, and must be between 1 "
-        "and 10000");
+    EXPECT_EQ(yard.find("poison")->failure_reason,
+              "InternalServerError: instance group a: the number of hosts is 2147483647, and must "
+              "be between 1 "
+              "and 10000");
     EXPECT_EQ(yard.phases("poison").back().substr(0, 28), "Failed: InternalServerError:");
     ASSERT_TRUE(yard.create(Yard::job("after", 1)));
     EXPECT_EQ(yard.find("after")->state, JobState::active) << "the rest goes on";
@@ -73,12 +74,14 @@ TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
   yard.settings.gang_hosts_max = 13;
   yard.settings.encrypted_gang_hosts_max = 5;
   yard.restart();
-  EXPECT_EQ(yard.create(Yard::job("a", 14)).error().message,
-            "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
+  EXPECT_EQ(
+      yard.create(Yard::job("a", 14)).error().message,
+      "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
   CreateJob encrypted = Yard::job("b", 6);
   encrypted.spec.encrypt_traffic = true;
-  EXPECT_EQ(yard.create(encrypted).error().message,
-            "the job requests 6 hosts, and the network pool of this server holds gangs of at most 5");
+  EXPECT_EQ(
+      yard.create(encrypted).error().message,
+      "the job requests 6 hosts, and the network pool of this server holds gangs of at most 5");
   EXPECT_TRUE(yard.create(Yard::job("c", 13)));
 }
 
@@ -89,8 +92,9 @@ TEST(JobBoundary, EachInstancePreferenceMustBePossible) {
   yard.restart();
   CreateJob job = Yard::job("a", 1);
   job.spec.preferences = {job.spec.groups[0], {"homogeneousCluster", "ml.m5.xlarge", 14}};
-  EXPECT_EQ(yard.create(job).error().message,
-            "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
+  EXPECT_EQ(
+      yard.create(job).error().message,
+      "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
   job.spec.preferences[1].count = 2;
   job.spec.encrypt_traffic = true;
   EXPECT_EQ(yard.create(job).error().message,
@@ -114,7 +118,8 @@ reconcile::Snapshot two_waiting() {
 }
 
 TEST(JobBoundary, TheJobThatThePlannerFailsOnFailsAlone) {
-  const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy, Instant now) {
+  const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy,
+                          Instant now) {
     for (const auto& waiting : snapshot.waiting)
       if (waiting.job == 1) throw std::bad_alloc();
     return schedule::plan(snapshot, policy, now);
@@ -129,7 +134,8 @@ TEST(JobBoundary, TheJobThatThePlannerFailsOnFailsAlone) {
 }
 
 TEST(JobBoundary, APlannerThatFailsOnNoJobAloneStartsNoneAndSaysWhy) {
-  const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy, Instant now) {
+  const auto planner = [](const schedule::Snapshot& snapshot, const schedule::Policy& policy,
+                          Instant now) {
     if (snapshot.waiting.size() > 1) throw reconcile::JobFault("two are too many");
     return schedule::plan(snapshot, policy, now);
   };
@@ -137,7 +143,8 @@ TEST(JobBoundary, APlannerThatFailsOnNoJobAloneStartsNoneAndSaysWhy) {
       reconcile::decide(two_waiting(), {}, {}, {}, from_milliseconds(1), planner);
   EXPECT_TRUE(decision.commands.empty());
   ASSERT_EQ(decision.waits.size(), 2u);
-  EXPECT_EQ(decision.waits[0].reason.str(), "InternalServerError: planning failed: two are too many");
+  EXPECT_EQ(decision.waits[0].reason.str(),
+            "InternalServerError: planning failed: two are too many");
 }
 
 TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
@@ -160,10 +167,10 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   const auto after = group.add(waiting);
   ASSERT_TRUE(after) << after.error().message;
   EXPECT_EQ((*after)->state, JobState::failed);
-  EXPECT_EQ(
-      (*after)->failure_reason,
-      "InternalServerError: the command fact cannot be applied to the job: the job's record does not allow "
-      "its next state");
+  EXPECT_EQ((*after)->failure_reason,
+            "InternalServerError: the command fact cannot be applied to the job: the job's record "
+            "does not allow "
+            "its next state");
   ASSERT_TRUE(group.commit()) << "what is kept can be replayed";
   EXPECT_EQ(yard.ledger->find_job(broken.number)->state, JobState::failed);
 }
@@ -178,8 +185,8 @@ TEST(JobBoundary, AFailedJobsAttemptIsRemoved) {
   EXPECT_EQ(change->job->state, JobState::failed);
   EXPECT_EQ(change->job->attempts.back().state, domain::AttemptState::ended);
   EXPECT_EQ(change->job->attempts.back().hosts[1].state, HostState::lost);
-  const auto again =
-      reconcile::apply({&*change->job}, reconcile::Fail{running->number, "again"}, yard.clock.now());
+  const auto again = reconcile::apply({&*change->job}, reconcile::Fail{running->number, "again"},
+                                      yard.clock.now());
   EXPECT_TRUE(again->nothing());
 }
 

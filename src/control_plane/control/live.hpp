@@ -1,5 +1,5 @@
-// Holds the control plane's state in memory: the jobs that may still change, those that were requested
-// recently, and notifiers for its loops. Private to this module.
+// Holds the control plane's state in memory: the jobs that may still change, those that were
+// requested recently, and notifiers for its loops. Private to this module.
 //
 // Threads: each class tells.
 #pragma once
@@ -22,7 +22,8 @@
 
 namespace trainyard::control {
 
-// Wakes a sleeping thread. Threads: any; once set() has returned, the former function is called no more.
+// Wakes a sleeping thread. Threads: any; once set() has returned, the former function is called no
+// more.
 class Notifier {
  public:
   void hang(std::function<void()> wake) {
@@ -39,9 +40,9 @@ class Notifier {
   std::function<void()> wake_ GUARDED_BY(mutex_);
 };
 
-// The jobs in memory: those that are not finished, and finished ones that keep hosts or of which the launcher
-// still lists agents. Threads: guarded by its own lock; written by the committing thread (and `reasons` by
-// the reconciling one).
+// The jobs in memory: those that are not finished, and finished ones that keep hosts or of which
+// the launcher still lists agents. Threads: guarded by its own lock; written by the committing
+// thread (and `reasons` by the reconciling one).
 class Live {
  public:
   std::shared_ptr<const domain::Job> find(domain::JobNumber number) const {
@@ -119,8 +120,8 @@ class Live {
   std::map<domain::JobNumber, schedule::Wait> reasons_ GUARDED_BY(mutex_);
 };
 
-// Finished jobs that were requested recently: they never change, and reading one from the tables takes as
-// long as the rest of a Describe.
+// Finished jobs that were requested recently: they never change, and reading one from the tables
+// takes as long as the rest of a Describe.
 class Recent {
  public:
   std::shared_ptr<const domain::Job> find(const domain::JobKey& key) {
@@ -140,8 +141,8 @@ class Recent {
   std::map<domain::JobKey, std::shared_ptr<const domain::Job>> jobs_ GUARDED_BY(mutex_);
 };
 
-// The usage of the shares of each queue, as in the ledger. Threads: guarded by its own lock; written by the
-// committing thread.
+// The usage of the shares of each queue, as in the ledger. Threads: guarded by its own lock;
+// written by the committing thread.
 class UsagesKept {
  public:
   domain::Usages all() const {
@@ -157,8 +158,8 @@ class UsagesKept {
   std::vector<std::pair<domain::ShareKey, domain::Usage>> of(const domain::JobKey& queue) const {
     const MutexLock lock(mutex_);
     std::vector<std::pair<domain::ShareKey, domain::Usage>> found;
-    for (auto each = usages_.lower_bound({queue, ""}); each != usages_.end() && each->first.queue == queue;
-         ++each)
+    for (auto each = usages_.lower_bound({queue, ""});
+         each != usages_.end() && each->first.queue == queue; ++each)
       found.push_back(*each);
     return found;
   }
@@ -177,7 +178,8 @@ class UsagesKept {
   domain::Usages usages_ GUARDED_BY(mutex_);
 };
 
-// The queues and environments. Threads: guarded by its own lock; a catalog that get() returned never changes.
+// The queues and environments. Threads: guarded by its own lock; a catalog that get() returned
+// never changes.
 class SharedCatalog {
  public:
   std::shared_ptr<const batch::Catalog> get() const {
@@ -188,14 +190,18 @@ class SharedCatalog {
     const MutexLock lock(mutex_);
     catalog_ = std::move(catalog);
   }
-  void put(batch::Catalog catalog) { put(std::make_shared<const batch::Catalog>(std::move(catalog))); }
+  void put(batch::Catalog catalog) {
+    put(std::make_shared<const batch::Catalog>(std::move(catalog)));
+  }
 
  private:
   mutable Mutex mutex_;
-  std::shared_ptr<const batch::Catalog> catalog_ GUARDED_BY(mutex_) = std::make_shared<batch::Catalog>();
+  std::shared_ptr<const batch::Catalog> catalog_ GUARDED_BY(mutex_) =
+      std::make_shared<batch::Catalog>();
 };
 
-// The documents of front ends. Threads: guarded by its own lock; records that get() returned never change.
+// The documents of front ends. Threads: guarded by its own lock; records that get() returned never
+// change.
 class RecordsKept {
  public:
   std::shared_ptr<const domain::Records> get() const {

@@ -6,7 +6,8 @@
 
 namespace trainyard::control {
 
-Loops::Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock, LoopStatistics* statistics)
+Loops::Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock,
+             LoopStatistics* statistics)
     : control_(control), clock_(clock), statistics_(clock ? statistics : nullptr) {
   control.on_due([this] { commit_due_.set(); }, [this] { reconcile_due_.set(); });
   commit_due_.set();  // for commands that came before
@@ -19,8 +20,9 @@ Loops::Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock, L
       took = control_.reconcile_step();
       if (statistics_ && took.count() > 0)
         statistics_->reconcile_seconds.add(std::chrono::duration<double>(took).count());
-    } while (reconcile_due_.rest(std::min<std::chrono::nanoseconds>(took * kRestFactor, kRestMax)) &&
-             reconcile_due_.wait_for(reconcile_interval));
+    } while (
+        reconcile_due_.rest(std::min<std::chrono::nanoseconds>(took * kRestFactor, kRestMax)) &&
+        reconcile_due_.wait_for(reconcile_interval));
   });
 }
 
@@ -37,7 +39,8 @@ void Loops::commit() {
   if (!statistics_) return control_.commit_step();
   const auto began = clock_->monotonic();
   control_.commit_step();
-  statistics_->commit_seconds.add(std::chrono::duration<double>(clock_->monotonic() - began).count());
+  statistics_->commit_seconds.add(
+      std::chrono::duration<double>(clock_->monotonic() - began).count());
 }
 
 void Loops::Due::set() {

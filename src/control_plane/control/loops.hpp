@@ -1,8 +1,8 @@
-// Loops runs the two threads that repeat control's steps: one commits, one reconciles. Each sleeps until its
-// step is due; the reconciling one also wakes every reconcile_interval. It rests after each step, kRestFactor
-// times as long as deciding and failed tries took: a flood of commands, each of which makes it due, costs a
-// fifth of a core at most. The time of successful work (a gang's network, a removal) does not count, since
-// the next job would wait for it.
+// Loops runs the two threads that repeat control's steps: one commits, one reconciles. Each sleeps
+// until its step is due; the reconciling one also wakes every reconcile_interval. It rests after
+// each step, kRestFactor times as long as deciding and failed tries took: a flood of commands, each
+// of which makes it due, costs a fifth of a core at most. The time of successful work (a gang's
+// network, a removal) does not count, since the next job would wait for it.
 //
 // Threads: created and destroyed by one. Lifetime: control outlives it.
 #pragma once
@@ -25,7 +25,8 @@ struct LoopStatistics {
 
 class Loops {
  public:
-  // Starts both threads. Lifetime: `clock` and `statistics` outlive it; nullptr: nothing is counted.
+  // Starts both threads. Lifetime: `clock` and `statistics` outlive it; nullptr: nothing is
+  // counted.
   Loops(ControlPlane& control, Duration reconcile_interval, Clock* clock = nullptr,
         LoopStatistics* statistics = nullptr);
   // Ends both threads after their present steps. Later commands wait until control refuses them.

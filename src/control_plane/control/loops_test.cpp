@@ -56,7 +56,8 @@ TEST(Loops, ManyUsersAtOnceAreAllAnsweredAndNothingIsLost) {
     users.emplace_back([&, user] {
       for (int job = 0; job < kJobs; ++job) {
         const std::string name = "job-" + std::to_string(user) + "-" + std::to_string(job);
-        yard.control->create_job(a_job(name), [&](const auto& answer) { answer ? ++created : ++refused; });
+        yard.control->create_job(a_job(name),
+                                 [&](const auto& answer) { answer ? ++created : ++refused; });
         yard.control->create_job(a_job("shared-" + std::to_string(job)),
                                  [&](const auto& answer) { answer ? ++created : ++refused; });
         const auto found = yard.control->find({"us-east-1", name});

@@ -51,7 +51,8 @@ class Nodes : public BatchCluster {
     ASSERT_TRUE(report("n", host, HostState::uploading));
     fact = {};
     fact.state = code == 0 || stopped != StopCause::none ? HostState::finished : HostState::failed;
-    fact.fault = code == 0 || stopped != StopCause::none ? std::nullopt : std::optional(Fault::algorithm);
+    fact.fault =
+        code == 0 || stopped != StopCause::none ? std::nullopt : std::optional(Fault::algorithm);
     fact.stopped = stopped;
     ASSERT_TRUE(report("n", host, fact));
   }
@@ -63,7 +64,8 @@ class Nodes : public BatchCluster {
   void followers_end(std::initializer_list<HostIndex> hosts) {
     for (const HostIndex host : hosts) end(host, 143, StopCause::main_ended);
     const auto job = find("n");
-    for (const auto& attempt : job->attempts) ASSERT_TRUE(launcher.remove({job->number, attempt.number}));
+    for (const auto& attempt : job->attempts)
+      ASSERT_TRUE(launcher.remove({job->number, attempt.number}));
     clock.advance(2s);
     run();
   }
@@ -103,7 +105,8 @@ TEST(Multinode, TheJobRunsWhenItsMainHostDoesAndEndsAsThatEnds) {
   ASSERT_TRUE(yard.report("n", kMain, HostState::running));
   EXPECT_EQ(yard.status(), "RUNNING");
   EXPECT_EQ(yard.status(0), "STARTING");
-  EXPECT_EQ(batch::node_status_reason(*yard.find("n"), 0), "starts when the main node of the job runs");
+  EXPECT_EQ(batch::node_status_reason(*yard.find("n"), 0),
+            "starts when the main node of the job runs");
   ASSERT_TRUE(yard.report("n", 0, HostState::running));
   yard.walk("n", 2, HostState::running);
   yard.end(kMain, 0);
@@ -126,7 +129,8 @@ TEST(Multinode, WhatBecomesOfTheOthersIsOfNoAccount) {
   yard.launcher.kill({1, 1}, 2);
   yard.run();
   EXPECT_EQ(yard.status(2), "FAILED");
-  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", batch::node_status_reason(*yard.find("n"), 2)));
+  EXPECT_TRUE(
+      domain::matches("Host EC2 (instance i-*", batch::node_status_reason(*yard.find("n"), 2)));
   EXPECT_EQ(yard.status(), "RUNNING");
   EXPECT_FALSE(yard.find("n")->attempt()->first_failed);
   yard.end(kMain, 0);
@@ -184,8 +188,9 @@ TEST(Multinode, AVolumeThatTheConfigHasNoMoreIsSaid) {
   ImageResolver images(yard.settings.images);
   const auto gang = gang_of(yard.settings, images, *job, {job->number, 1}, yard.clock.now());
   ASSERT_FALSE(gang);
-  EXPECT_NE(gang.error().message.find("/fsx, which is wanted at /fsx, is not in the config's [volumes]"),
-            std::string::npos);
+  EXPECT_NE(
+      gang.error().message.find("/fsx, which is wanted at /fsx, is not in the config's [volumes]"),
+      std::string::npos);
 }
 
 }  // namespace

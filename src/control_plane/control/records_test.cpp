@@ -6,10 +6,12 @@ namespace {
 
 using test::Yard;
 
-Result<std::shared_ptr<const domain::Records>> change(Yard& yard, std::vector<domain::RecordWrite> writes,
+Result<std::shared_ptr<const domain::Records>> change(Yard& yard,
+                                                      std::vector<domain::RecordWrite> writes,
                                                       uint64_t expected) {
   Result<std::shared_ptr<const domain::Records>> result = internal("not answered");
-  yard.control->change_records({std::move(writes), expected}, [&](auto answer) { result = answer; });
+  yard.control->change_records({std::move(writes), expected},
+                               [&](auto answer) { result = answer; });
   yard.run();
   return result;
 }
@@ -32,8 +34,10 @@ TEST(RecordChanges, SurviveACrash) {
 TEST(RecordChanges, AreRefusedWhenOthersCameFirst) {
   Yard yard;
   Result<std::shared_ptr<const domain::Records>> first = internal(""), second = internal("");
-  yard.control->change_records({{user("ann", {{"n", 1}})}, 0}, [&](auto answer) { first = answer; });
-  yard.control->change_records({{user("ann", {{"n", 2}})}, 0}, [&](auto answer) { second = answer; });
+  yard.control->change_records({{user("ann", {{"n", 1}})}, 0},
+                               [&](auto answer) { first = answer; });
+  yard.control->change_records({{user("ann", {{"n", 2}})}, 0},
+                               [&](auto answer) { second = answer; });
   yard.run();
   EXPECT_TRUE(first);
   ASSERT_FALSE(second);

@@ -18,7 +18,8 @@ ledger::ResourceRecord record_of(const batch::Resource& resource) {
 
 Result<batch::Resource> resource_of(const ledger::ResourceRecord& record) {
   auto resource = batch::resource_from_json(record.kind, record.body);
-  if (!resource) return corrupt("ledger: the record of a " + record.kind + ": " + resource.error().message);
+  if (!resource)
+    return corrupt("ledger: the record of a " + record.kind + ": " + resource.error().message);
   return resource;
 }
 
@@ -34,7 +35,8 @@ Result<batch::Catalog> catalog_of(const std::vector<ledger::ResourceRecord>& rec
   return catalog;
 }
 
-Result<std::vector<batch::JobDefinition>> definitions_of(const std::vector<ledger::ResourceRecord>& records) {
+Result<std::vector<batch::JobDefinition>> definitions_of(
+    const std::vector<ledger::ResourceRecord>& records) {
   std::vector<batch::JobDefinition> definitions;
   for (const ledger::ResourceRecord& each : records)
     definitions.push_back(std::get<batch::JobDefinition>(TRY(resource_of(each))));

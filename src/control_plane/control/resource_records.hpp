@@ -18,6 +18,7 @@ Result<void> check_resource(const ledger::ResourceRecord& record);
 
 Result<batch::Catalog> catalog_of(const std::vector<ledger::ResourceRecord>& records);
 // Requires: records of definitions.
-Result<std::vector<batch::JobDefinition>> definitions_of(const std::vector<ledger::ResourceRecord>& records);
+Result<std::vector<batch::JobDefinition>> definitions_of(
+    const std::vector<ledger::ResourceRecord>& records);
 
 }  // namespace trainyard::control

@@ -46,7 +46,8 @@ TEST(ResourceRecords, OneThatCannotBeReadIsSetAsideAndTheOthersAreThere) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   ledger::Batch batch;
-  for (const char* name : {"broken", "sound"}) batch.resources.push_back({record_of(queue_of(name))});
+  for (const char* name : {"broken", "sound"})
+    batch.resources.push_back({record_of(queue_of(name))});
   batch.resources.front().resource.body = Json::array();
   ASSERT_TRUE((*ledger::open_sqlite(path))->commit(batch));
   const auto ledger = ledger::open_sqlite(path, ledger::kCommandsMax, nullptr, check_resource);

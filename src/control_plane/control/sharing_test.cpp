@@ -18,7 +18,8 @@ using test::kRegion;
 
 class SharedCluster : public BatchCluster {
  public:
-  // "fair": a share whose name begins with blue weighs a third of any other, so it gets three times as much.
+  // "fair": a share whose name begins with blue weighs a third of any other, so it gets three times
+  // as much.
   void add_fair_queue() {
     SchedulingPolicy policy;
     policy.key = {kRegion, "weights"};
@@ -28,7 +29,8 @@ class SharedCluster : public BatchCluster {
     queue.policy = "weights";
     ASSERT_TRUE(change(ResourceChange::create, queue));
   }
-  static CreateJob shared_job(const std::string& id, const std::string& share, int64_t priority = 0) {
+  static CreateJob shared_job(const std::string& id, const std::string& share,
+                              int64_t priority = 0) {
     CreateJob job = batch_job(id, 1, "fair");
     job.spec.queue->share = share;
     job.spec.queue->priority = priority;
@@ -57,7 +59,8 @@ class SharedCluster : public BatchCluster {
       ASSERT_TRUE(change(ResourceChange::create, share));
     }
   }
-  static CreateJob service_job(const std::string& id, const std::string& share, uint32_t hosts = 1) {
+  static CreateJob service_job(const std::string& id, const std::string& share,
+                               uint32_t hosts = 1) {
     CreateJob job = Yard::job(id, hosts);
     job.spec.queue.emplace();
     job.spec.display_name = id;
@@ -115,7 +118,8 @@ TEST(Sharing, StartsFollowTheWeights) {
 TEST(Sharing, WithinAShareTheMoreUrgentGoFirst) {
   SharedCluster yard;
   yard.add_fair_queue();
-  for (const char* id : {"a", "b", "c", "d"}) ASSERT_TRUE(yard.create(SharedCluster::shared_job(id, "red")));
+  for (const char* id : {"a", "b", "c", "d"})
+    ASSERT_TRUE(yard.create(SharedCluster::shared_job(id, "red")));
   ASSERT_TRUE(yard.create(SharedCluster::shared_job("early", "red", 1)));
   ASSERT_TRUE(yard.create(SharedCluster::shared_job("urgent", "red", 5)));
   yard.exit("a", 0);
@@ -169,7 +173,8 @@ TEST(Sharing, UsersShareTheMachinesAlike) {
   yard.clock.advance(100s);
   ASSERT_TRUE(yard.create(of("a2", "alice")));
   ASSERT_TRUE(yard.create(of("b1", "bob")));
-  for (int state = int(test::HostState::preparing); state <= int(test::HostState::finished); ++state)
+  for (int state = int(test::HostState::preparing); state <= int(test::HostState::finished);
+       ++state)
     ASSERT_TRUE(yard.report("a1", 0, test::HostState(state)));
   ASSERT_TRUE(yard.launcher.remove({1, 1}));
   yard.run();
@@ -184,8 +189,10 @@ TEST(Sharing, WhatWasBorrowedIsTakenBack) {
   yard.add_quota_queue();
   for (const char* id : {"red1", "red2", "red3", "red4"})
     ASSERT_TRUE(yard.create(SharedCluster::service_job(id, "red")));
-  EXPECT_EQ(yard.running({"red1", "red2", "red3", "red4"}).size(), 4u) << "blue lends what it does not use";
-  for (const char* id : {"red1", "red2", "red3", "red4"}) yard.walk(id, 0, test::HostState::running);
+  EXPECT_EQ(yard.running({"red1", "red2", "red3", "red4"}).size(), 4u)
+      << "blue lends what it does not use";
+  for (const char* id : {"red1", "red2", "red3", "red4"})
+    yard.walk(id, 0, test::HostState::running);
   ASSERT_TRUE(yard.create(SharedCluster::service_job("blue1", "blue")));
   std::vector<std::string> preempted;
   for (const char* id : {"red1", "red2", "red3", "red4"})
@@ -218,13 +225,15 @@ TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
   CreateJob job = SharedCluster::service_job("red", "red", 4);
   job.spec.queue->preemptions_max = 0;
   ASSERT_TRUE(yard.create(job));
-  for (domain::HostIndex host = 0; host < 4; ++host) yard.walk("red", host, test::HostState::running);
+  for (domain::HostIndex host = 0; host < 4; ++host)
+    yard.walk("red", host, test::HostState::running);
   ASSERT_TRUE(yard.create(SharedCluster::service_job("blue", "blue")));
   yard.leave("red");
   EXPECT_EQ(yard.find("red")->state, JobState::failed);
-  EXPECT_NE(yard.find("red")->failure_reason.find(
-                "ClientError: it was preempted 1 time, and its preemptionRetriesBeforeTermination is 0"),
-            std::string::npos)
+  EXPECT_NE(
+      yard.find("red")->failure_reason.find(
+          "ClientError: it was preempted 1 time, and its preemptionRetriesBeforeTermination is 0"),
+      std::string::npos)
       << yard.find("red")->failure_reason;
   EXPECT_EQ(yard.find("blue")->state, JobState::active);
 }
@@ -232,19 +241,23 @@ TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
 TEST(Sharing, AJobBeyondItsQuotaWaitsWithASentence) {
   BatchCluster yard;
   int64_t count = 1;
-  yard.settings.quotas = [&] { return std::vector<domain::InstanceQuota>{{"", "", "ml.m5.large", count}}; };
+  yard.settings.quotas = [&] {
+    return std::vector<domain::InstanceQuota>{{"", "", "ml.m5.large", count}};
+  };
   yard.restart();
   ASSERT_TRUE(yard.create(test::Yard::job("a")));
   ASSERT_TRUE(yard.create(test::Yard::job("b")));
   ASSERT_TRUE(yard.create(test::Yard::job("c", 2)));
   EXPECT_EQ(yard.find("a")->state, JobState::active);
-  EXPECT_NE(yard.find("b")->wait_reason.find("ml.m5.large for training job usage"), std::string::npos)
+  EXPECT_NE(yard.find("b")->wait_reason.find("ml.m5.large for training job usage"),
+            std::string::npos)
       << yard.find("b")->wait_reason;
   EXPECT_NE(yard.find("c")->wait_reason.find("raise its [[quota]]"), std::string::npos)
       << yard.find("c")->wait_reason;
   count = 2;
   yard.run();
-  EXPECT_EQ(yard.find("b")->state, JobState::active) << "the quota was raised while the server runs";
+  EXPECT_EQ(yard.find("b")->state, JobState::active)
+      << "the quota was raised while the server runs";
   EXPECT_NE(yard.find("c")->state, JobState::active);
 }
 

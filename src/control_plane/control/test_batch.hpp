@@ -21,7 +21,8 @@ class BatchCluster : public Yard {
 
   Result<batch::Resource> change(batch::ResourceChange how, batch::Resource resource) {
     Result<batch::Resource> result = internal("not answered");
-    control->change_resource({how, std::move(resource)}, [&](auto answer) { result = std::move(answer); });
+    control->change_resource({how, std::move(resource)},
+                             [&](auto answer) { result = std::move(answer); });
     run();
     return result;
   }
@@ -32,7 +33,8 @@ class BatchCluster : public Yard {
     environment.spot = spot;
     ASSERT_TRUE(change(batch::ResourceChange::create, environment));
   }
-  batch::JobQueue queue_of(const std::string& name, std::vector<std::string> environments, int64_t priority) {
+  batch::JobQueue queue_of(const std::string& name, std::vector<std::string> environments,
+                           int64_t priority) {
     batch::JobQueue queue;
     queue.key = {kRegion, name};
     queue.environments = std::move(environments);
@@ -40,7 +42,8 @@ class BatchCluster : public Yard {
     return queue;
   }
   void add_queue(const std::string& name, std::vector<std::string> environments, int64_t priority) {
-    ASSERT_TRUE(change(batch::ResourceChange::create, queue_of(name, std::move(environments), priority)));
+    ASSERT_TRUE(
+        change(batch::ResourceChange::create, queue_of(name, std::move(environments), priority)));
   }
 
   static CreateJob batch_job(const std::string& id, double cpus = 1, const std::string& queue = "q",
@@ -61,9 +64,11 @@ class BatchCluster : public Yard {
     return job;
   }
 
-  Result<domain::Job> withdraw(const std::string& id, domain::Withdrawn how, const std::string& reason) {
+  Result<domain::Job> withdraw(const std::string& id, domain::Withdrawn how,
+                               const std::string& reason) {
     Result<domain::Job> result = internal("not answered");
-    control->withdraw_job({kRegion, id}, how, reason, [&](auto answer) { result = std::move(answer); });
+    control->withdraw_job({kRegion, id}, how, reason,
+                          [&](auto answer) { result = std::move(answer); });
     run();
     return result;
   }
@@ -77,7 +82,8 @@ class BatchCluster : public Yard {
     ASSERT_TRUE(report(id, 0, domain::HostState::uploading));
     ASSERT_TRUE(report(id, 0, domain::HostState::finished));
     const auto job = find(id);
-    for (const auto& attempt : job->attempts) ASSERT_TRUE(launcher.remove({job->number, attempt.number}));
+    for (const auto& attempt : job->attempts)
+      ASSERT_TRUE(launcher.remove({job->number, attempt.number}));
     clock.advance(2s);
     run();
   }

@@ -1,5 +1,5 @@
-// Implements control's dependencies in memory, for its tests and the simulator: a clock that is set, a
-// launcher that starts nothing, logs and metrics that forget at the end.
+// Implements control's dependencies in memory, for its tests and the simulator: a clock that is
+// set, a launcher that starts nothing, logs and metrics that forget at the end.
 //
 // Threads: the clock and the logs from anywhere; the launcher from one thread at a time.
 #pragma once
@@ -79,7 +79,8 @@ class MemoryLogs final : public observe::Logs {
                                      const observe::FilterQuery&) override {
     return observe::FilterPage{};
   }
-  Result<std::vector<observe::LogStreamInfo>> streams(const std::string& region, const std::string& group,
+  Result<std::vector<observe::LogStreamInfo>> streams(const std::string& region,
+                                                      const std::string& group,
                                                       const std::string& prefix) override {
     const MutexLock lock(mutex_);
     std::vector<observe::LogStreamInfo> infos;
@@ -90,7 +91,8 @@ class MemoryLogs final : public observe::Logs {
     }
     return infos;
   }
-  Result<std::vector<observe::LogGroupInfo>> groups(const std::string&, const std::string&) override {
+  Result<std::vector<observe::LogGroupInfo>> groups(const std::string&,
+                                                    const std::string&) override {
     return std::vector<observe::LogGroupInfo>{};
   }
   Result<void> retire(Instant) override { return {}; }
@@ -194,7 +196,8 @@ struct Replay {
 
   // Errors: of commands that cannot be read or applied; internal, for one that changes nothing.
   Result<void> run(ledger::Ledger& ledger) {
-    return ledger.replay([this](const ledger::CommandRecord& record) { return apply_again(record); });
+    return ledger.replay(
+        [this](const ledger::CommandRecord& record) { return apply_again(record); });
   }
 
  private:
@@ -207,10 +210,11 @@ struct Replay {
     const batch::JobDefinition* last = definition ? last_of(*definition) : nullptr;
     std::set<domain::JobNumber> made;
     if (const auto* make = std::get_if<reconcile::MakeChildren>(&command))
-      for (auto job = jobs.upper_bound(make->array); job != jobs.end(); ++job) made.insert(job->first);
+      for (auto job = jobs.upper_bound(make->array); job != jobs.end(); ++job)
+        made.insert(job->first);
     const reconcile::Change change =
-        TRY(reconcile::apply({subject ? &*subject : nullptr, set ? &tags[set->arn] : nullptr, &catalog, last,
-                              made, &records},
+        TRY(reconcile::apply({subject ? &*subject : nullptr, set ? &tags[set->arn] : nullptr,
+                              &catalog, last, made, &records},
                              command, record.at)
                 .in("command " + std::to_string(record.sequence) + ", " + record.kind));
     if (change.nothing())
@@ -238,9 +242,9 @@ struct Replay {
     const auto share = domain::share_of(after);
     if (!share) return;
     const auto present = usages.find(*share);
-    if (const auto usage =
-            domain::usage_after(present == usages.end() ? std::nullopt : std::optional(present->second),
-                                before, after, batch::decay_of(catalog, share->queue)))
+    if (const auto usage = domain::usage_after(
+            present == usages.end() ? std::nullopt : std::optional(present->second), before, after,
+            batch::decay_of(catalog, share->queue)))
       usages[*share] = *usage;
   }
 

@@ -1,4 +1,5 @@
-// TestCluster is a control plane whose loops run when a test calls them, with dependencies in memory.
+// TestCluster is a control plane whose loops run when a test calls them, with dependencies in
+// memory.
 //
 // Threads: one.
 #pragma once
@@ -46,7 +47,8 @@ class Yard {
     control->commit_step();
   }
 
-  static CreateJob job(const std::string& name, uint32_t hosts = 1, const std::string& type = "ml.m5.large") {
+  static CreateJob job(const std::string& name, uint32_t hosts = 1,
+                       const std::string& type = "ml.m5.large") {
     CreateJob job;
     job.key = {"us-east-1", name};
     job.spec.image = "machine";
@@ -56,13 +58,15 @@ class Yard {
 
   Result<domain::Job> create(CreateJob job) {
     Result<domain::Job> result = internal("not answered");
-    control->create_job(std::move(job), [&](Result<domain::Job> answer) { result = std::move(answer); });
+    control->create_job(std::move(job),
+                        [&](Result<domain::Job> answer) { result = std::move(answer); });
     run();
     return result;
   }
   Result<domain::Job> stop(const std::string& name) {
     Result<domain::Job> result = internal("not answered");
-    control->stop_job({"us-east-1", name}, [&](Result<domain::Job> answer) { result = std::move(answer); });
+    control->stop_job({"us-east-1", name},
+                      [&](Result<domain::Job> answer) { result = std::move(answer); });
     run();
     return result;
   }
@@ -71,7 +75,8 @@ class Yard {
   }
 
   // The host's next fact.
-  Result<FactApplied> report(const std::string& name, domain::HostIndex host, wire::StateFact fact) {
+  Result<FactApplied> report(const std::string& name, domain::HostIndex host,
+                             wire::StateFact fact) {
     const auto job = find(name);
     if (fact.number == 0) fact.number = job->attempt()->hosts[host].facts_applied + 1;
     if (fact.at == Instant{}) fact.at = clock.now();

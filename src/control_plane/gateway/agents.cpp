@@ -27,8 +27,8 @@ bool same_secret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// One link and the host behind it. Fields are guarded by the server's mutex_, except `data_applied`, which
-// only the link's own events use.
+// One link and the host behind it. Fields are guarded by the server's mutex_, except
+// `data_applied`, which only the link's own events use.
 struct Session {
   std::shared_ptr<net::Link> link;
   bool greeted = false;  // its Hello was verified
@@ -60,7 +60,8 @@ struct Session {
   }
 };
 
-// An agent's clock may be wrong; later timestamps are replaced by now, so that retention reaches them.
+// An agent's clock may be wrong; later timestamps are replaced by now, so that retention reaches
+// them.
 constexpr Duration kAheadMax = 24h;
 constexpr size_t kMetricNameBytesMax = 255;  // as CloudWatch
 constexpr size_t kFactMessageBytesMax =
@@ -80,8 +81,9 @@ bool looks_like_address(std::string_view text) {
 
 class AgentServer final : public Agents, private Shells {
  public:
-  AgentServer(control::ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics, Clock& clock,
-              Duration stop_grace, IssueCredentials issue_credentials, const DataCaps& caps)
+  AgentServer(control::ControlPlane& control, observe::Logs& logs, observe::Metrics& metrics,
+              Clock& clock, Duration stop_grace, IssueCredentials issue_credentials,
+              const DataCaps& caps)
       : control_(control),
         logs_(logs),
         metrics_(metrics),
@@ -113,7 +115,8 @@ class AgentServer final : public Agents, private Shells {
       for (const auto& one : session->progress)
         all.push_back({session->host, one.what, one.done_bytes, one.total_bytes, one.finished});
     }
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.host < b.host; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.host < b.host; });
     return all;
   }
 
@@ -149,7 +152,8 @@ class AgentServer final : public Agents, private Shells {
     const Result<void> done = message ? obey(session, *message) : Result<void>(message.error());
     if (done) return;
     log(Level::warning, "control", "an agent's link is closed",
-        {{"attempt", session->greeted ? session->attempt.text() : "unknown"}, {"why", done.error().message}});
+        {{"attempt", session->greeted ? session->attempt.text() : "unknown"},
+         {"why", done.error().message}});
     link->close();
   }
 
@@ -157,21 +161,26 @@ class AgentServer final : public Agents, private Shells {
   Result<void> obey(const std::shared_ptr<Session>& session, wire::Message& message) {
     if (const auto* hello = std::get_if<wire::Hello>(&message)) return greet(session, *hello);
     if (!session->greeted) return denied("the first message must be Hello");
-    if (const auto* fact = std::get_if<wire::StateFact>(&message)) return apply_fact(session, *fact);
+    if (const auto* fact = std::get_if<wire::StateFact>(&message))
+      return apply_fact(session, *fact);
     if (auto* batch = std::get_if<wire::LogBatch>(&message)) return keep(session, *batch);
     if (const auto* batch = std::get_if<wire::MetricBatch>(&message)) return keep(session, *batch);
     if (const auto* data = std::get_if<wire::ShellData>(&message))
       return shell_table_.from_agent(session->number, *data);
-    if (const auto* progress = std::get_if<wire::Progress>(&message)) return note(*session, *progress);
+    if (const auto* progress = std::get_if<wire::Progress>(&message))
+      return note(*session, *progress);
     if (const auto* unknown = std::get_if<wire::Unknown>(&message)) return skip(*session, *unknown);
     return invalid("a message that only the server says");
   }
 
-  static Instant sane(Instant at, Instant now) { return at < Instant{} || at > now + kAheadMax ? now : at; }
+  static Instant sane(Instant at, Instant now) {
+    return at < Instant{} || at > now + kAheadMax ? now : at;
+  }
 
   static Result<void> skip(Session& session, const wire::Unknown& unknown) {
     if (!std::exchange(session.skipped, true))
-      log(Level::info, "control", "an agent of a later version says what is not understood, which is skipped",
+      log(Level::info, "control",
+          "an agent of a later version says what is not understood, which is skipped",
           {{"attempt", session.attempt.text()}, {"kind", std::to_string(unknown.kind)}});
     return {};
   }
@@ -254,7 +263,8 @@ class AgentServer final : public Agents, private Shells {
     const MutexLock lock(mutex_);
     // The host listens on its newest link.
     for (auto& [link, other] : sessions_)
-      if (other != session && other->greeted && other->attempt == hello.attempt && other->host == hello.host)
+      if (other != session && other->greeted && other->attempt == hello.attempt &&
+          other->host == hello.host)
         other->link->close();
     session->greeted = true;
     session->attempt = hello.attempt;
@@ -264,7 +274,8 @@ class AgentServer final : public Agents, private Shells {
     session->writer = writer;
     session->data_applied = data_applied;
     session->version = *wire::common_version(hello);  // otherwise it was refused
-    session->say(wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied, session->version});
+    session->say(
+        wire::Welcome{attempt.hosts[hello.host].facts_applied, data_applied, session->version});
     give_orders(*session, **job);
     give_credentials(*session, **job, clock_.now());
     return {};
@@ -277,7 +288,8 @@ class AgentServer final : public Agents, private Shells {
       return "the attempt is over: it is not the job's present one";
     if (!same_secret(attempt->token, hello.token)) return "the token is not that of the attempt";
     if (hello.host >= attempt->hosts.size()) return "the attempt has no such host";
-    if (attempt->hosts[hello.host].state == HostState::lost) return "the host was given up for lost";
+    if (attempt->hosts[hello.host].state == HostState::lost)
+      return "the host was given up for lost";
     return "";
   }
 
@@ -285,7 +297,8 @@ class AgentServer final : public Agents, private Shells {
 
   Result<void> apply_fact(const std::shared_ptr<Session>& session, const wire::StateFact& fact) {
     for (const auto* uri : {&fact.staged_model, &fact.model_uri, &fact.output_uri})
-      if (uri->size() > kFactUriBytesMax) return corrupt("a StateFact names an object that no key can have");
+      if (uri->size() > kFactUriBytesMax)
+        return corrupt("a StateFact names an object that no key can have");
     const std::weak_ptr<bool> here = here_;
     wire::StateFact told = fact;
     if (told.message.size() > kFactMessageBytesMax)
@@ -299,7 +312,8 @@ class AgentServer final : public Agents, private Shells {
           if (applied) {
             session->say(wire::Acknowledge{wire::Track::state, applied->facts_applied});
             if (applied->final) dismiss(*session);
-          } else if (applied.error().kind == Kind::denied || applied.error().kind == Kind::not_found) {
+          } else if (applied.error().kind == Kind::denied ||
+                     applied.error().kind == Kind::not_found) {
             session->say(wire::Refused{applied.error().message});
           } else {
             lock.unlock();
@@ -341,17 +355,19 @@ class AgentServer final : public Agents, private Shells {
     std::vector<observe::LogEvent> events;
     events.reserve(batch.lines.size());
     for (wire::LogLine& line : batch.lines)
-      events.push_back(
-          {sane(line.at, now), now, is_utf8(line.text) ? std::move(line.text) : to_utf8(line.text)});
+      events.push_back({sane(line.at, now), now,
+                        is_utf8(line.text) ? std::move(line.text) : to_utf8(line.text)});
     TRY(keep_lines(*session, std::move(events), batch.number).in("keeping log lines"));
     session->data_applied = batch.number;
     acknowledge_data(*session);
     return {};
   }
 
-  // Lines for which there is no space are dropped and counted: an agent that kept them would fill its own
-  // disk next. Their number is stored all the same, so that the next connection continues after them.
-  Result<void> keep_lines(Session& session, std::vector<observe::LogEvent> events, uint64_t number) {
+  // Lines for which there is no space are dropped and counted: an agent that kept them would fill
+  // its own disk next. Their number is stored all the same, so that the next connection continues
+  // after them.
+  Result<void> keep_lines(Session& session, std::vector<observe::LogEvent> events,
+                          uint64_t number) {
     uint64_t bytes = 0;
     for (const auto& event : events) bytes += event.message.size() + 1;
     if (TRY(logs_.stored_bytes(session.stream)) >= caps_.log_bytes_max) {
@@ -362,9 +378,10 @@ class AgentServer final : public Agents, private Shells {
       return logs_.append(session.stream, events, number);
     }
     if (session.dropped_log_bytes > 0)
-      events.insert(events.begin(), own_line(std::to_string(session.dropped_log_bytes) +
-                                             " bytes of log were dropped here because the server's disk "
-                                             "was nearly full"));
+      events.insert(events.begin(),
+                    own_line(std::to_string(session.dropped_log_bytes) +
+                             " bytes of log were dropped here because the server's disk "
+                             "was nearly full"));
     const auto kept = logs_.append(session.stream, events, number);
     if (kept) session.dropped_log_bytes = 0;
     if (kept || kept.error().kind != Kind::exhausted) return kept;
@@ -398,10 +415,12 @@ class AgentServer final : public Agents, private Shells {
     const Instant now = clock_.now();
     std::vector<observe::MetricRecord> records;
     for (const wire::MetricPoint& point : batch.points) {
-      if (!std::isfinite(point.value)) continue;  // a loss that diverged; statistics cannot represent it
+      // a loss that diverged; statistics cannot represent it
+      if (!std::isfinite(point.value)) continue;
       if (point.name.size() > kMetricNameBytesMax || !takes_series(*session, point.name)) continue;
       observe::MetricRecord record;
-      record.key = {session->stream.region, std::string(reconcile::kMetricNameSpace), point.name, {}};
+      record.key = {
+          session->stream.region, std::string(reconcile::kMetricNameSpace), point.name, {}};
       if (point.of_host)
         record.key.dimensions["Host"] = session->job.name + "/" + domain::host_name(session->host);
       else
@@ -415,7 +434,8 @@ class AgentServer final : public Agents, private Shells {
     return {};
   }
 
-  // -- orders: computed from the job's present state, and sent when this link has not carried them yet
+  // -- orders: computed from the job's present state, and sent when this link has not carried them
+  // yet
 
   void changed(const domain::Job& job) {
     const MutexLock lock(mutex_);
@@ -443,15 +463,17 @@ class AgentServer final : public Agents, private Shells {
                            : follows && of_main >= HostState::draining ? StopCause::main_ended
                                                                        : StopCause::none;
     if (stop != StopCause::none && session.stop_sent != stop) {
-      session.say(wire::Stop{
-          stop, attempt->interrupted ? attempt->notice : reconcile::stop_grace_of(job, stop_grace_)});
+      session.say(wire::Stop{stop, attempt->interrupted
+                                       ? attempt->notice
+                                       : reconcile::stop_grace_of(job, stop_grace_)});
       session.stop_sent = stop;
     }
     if (follows && of_main == HostState::running && !session.main_runs_sent) {
       session.say(wire::MainRuns{});
       session.main_runs_sent = true;
     }
-    if (session.host == 0 && attempt->hosts.size() > 1 && !session.peers_sent && peers_drained(*attempt)) {
+    if (session.host == 0 && attempt->hosts.size() > 1 && !session.peers_sent &&
+        peers_drained(*attempt)) {
       wire::PeersDrained peers;
       for (size_t i = 1; i < attempt->hosts.size(); ++i)
         peers.staged_models.push_back(attempt->hosts[i].staged_model);
@@ -467,14 +489,15 @@ class AgentServer final : public Agents, private Shells {
 
   void give_credentials(Session& session, const domain::Job& job, Instant now) REQUIRES(mutex_) {
     if (session.dismissed || job.finished()) return;
-    if (session.credentials_expire && *session.credentials_expire - now > kCredentialsLeftMin) return;
+    if (session.credentials_expire && *session.credentials_expire - now > kCredentialsLeftMin)
+      return;
     const wire::Credentials credentials = issue_credentials_(job, session.attempt, now);
     session.credentials_expire = credentials.expires;
     session.say(credentials);
   }
 
-  // Handles what depends on time, and what a commit changed between a Hello's look at the job and its
-  // session's registration.
+  // Handles what depends on time, and what a commit changed between a Hello's look at the job and
+  // its session's registration.
   void refresh() {
     const Instant now = clock_.now();  // keys end by the wall clock, as their verifiers read it
     const MutexLock lock(mutex_);
@@ -503,7 +526,8 @@ class AgentServer final : public Agents, private Shells {
   // A session is shared with the answers to pending facts; the last of them ends it.
   std::map<net::Link*, std::shared_ptr<Session>> sessions_ GUARDED_BY(mutex_);
   ShellTable shell_table_{
-      [this](uint64_t number, const wire::Message& message) { return send_to(number, message); }, clock_};
+      [this](uint64_t number, const wire::Message& message) { return send_to(number, message); },
+      clock_};
 };
 
 }  // namespace

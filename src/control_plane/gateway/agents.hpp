@@ -1,9 +1,9 @@
-// Agents is the server's end of every agent link. State facts go to control's writer and are acknowledged
-// once they are in the ledger; log lines and metric points go straight to observe and are acknowledged once
-// durable there; orders go down after commits, and after a Hello.
+// Agents is the server's end of every agent link. State facts go to control's writer and are
+// acknowledged once they are in the ledger; log lines and metric points go straight to observe and
+// are acknowledged once durable there; orders go down after commits, and after a Hello.
 //
-// Threads: the events may come from any of the links' threads. Lifetime: must outlive the listener that feeds
-// it.
+// Threads: the events may come from any of the links' threads. Lifetime: must outlive the listener
+// that feeds it.
 #pragma once
 
 #include <functional>
@@ -22,10 +22,11 @@
 namespace trainyard::gateway {
 
 // Temporary keys of the job's role, for one attempt. Created by the API's auth; passed in by main.
-using IssueCredentials =
-    std::function<wire::Credentials(const domain::Job& job, const domain::AttemptId& attempt, Instant now)>;
+using IssueCredentials = std::function<wire::Credentials(
+    const domain::Job& job, const domain::AttemptId& attempt, Instant now)>;
 
-// Keys are renewed when they have less than this left: an agent that lost its link finds it again in time.
+// Keys are renewed when they have less than this left: an agent that lost its link finds it again
+// in time.
 inline constexpr Duration kCredentialsLeftMin = 15min;
 
 class Agents {
@@ -42,8 +43,8 @@ class Agents {
   virtual std::vector<HostProgress> progress(domain::JobNumber job) = 0;
 };
 
-// Limits the log and metrics of one host of a job. Data beyond them is dropped, and a line of its log says
-// so.
+// Limits the log and metrics of one host of a job. Data beyond them is dropped, and a line of its
+// log says so.
 struct DataCaps {
   uint64_t log_bytes_max = uint64_t{16} << 30;  // on disk: a day of 200 KiB/s
   size_t metric_series_max = 1'000;             // names: each is a row and a line of a chart

@@ -77,7 +77,8 @@ class AgentsTest : public testing::Test {
 
   std::vector<std::string> lines() {
     std::vector<std::string> lines;
-    const auto page = logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
+    const auto page =
+        logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
     for (const auto& event : page->events) lines.push_back(event.message);
     return lines;
   }
@@ -175,7 +176,8 @@ TEST_F(NodesTest, WhoFollowsIsToldWhenTheMainHostRunsAndOnEachLink) {
   EXPECT_EQ(main->words(), "welcome:0,0 credentials state:1 state:2");
   events.closed(child, unavailable("gone"));
   EXPECT_EQ(hello(0)->words(), "welcome:1,0 main runs credentials");
-  EXPECT_EQ(hello(2)->words(), "welcome:0,0 main runs credentials") << "late, and told all the same";
+  EXPECT_EQ(hello(2)->words(), "welcome:0,0 main runs credentials")
+      << "late, and told all the same";
 }
 
 TEST_F(NodesTest, WhoFollowsIsStoppedWhenTheMainHostHasEnded) {
@@ -232,7 +234,8 @@ TEST_F(AgentsTest, SkipsWhatALaterVersionSays) {
   say(link, fact);
   EXPECT_FALSE(link->closed);
   EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 state:2");
-  EXPECT_EQ(control->find({"us-east-1", "a"}).value()->attempt()->hosts[0].state, HostState::running);
+  EXPECT_EQ(control->find({"us-east-1", "a"}).value()->attempt()->hosts[0].state,
+            HostState::running);
 }
 
 TEST_F(AgentsTest, ClosesLinksThatDoNotKeepToTheWords) {
@@ -263,14 +266,16 @@ TEST_F(AgentsTest, TheNewestLinkOfAHostCounts) {
 TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
   auto link = hello(1);
   say(link, wire::LogBatch{1, {{clock.now(), "one"}, {clock.now(), "tw\xff"}}});
-  say(link,
-      wire::MetricBatch{2, {{"loss", clock.now(), 0.5, false}, {"CPUUtilization", clock.now(), 70, true}}});
-  say(link, wire::MetricBatch{3, {{"loss", clock.now(), std::numeric_limits<double>::quiet_NaN(), false}}});
+  say(link, wire::MetricBatch{
+                2, {{"loss", clock.now(), 0.5, false}, {"CPUUtilization", clock.now(), 70, true}}});
+  say(link, wire::MetricBatch{
+                3, {{"loss", clock.now(), std::numeric_limits<double>::quiet_NaN(), false}}});
   EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2 data:3");
   link = hello(1);
   say(link, wire::MetricBatch{2, {{"loss", clock.now(), 0.5, false}}});
   EXPECT_EQ(link->words(), "welcome:0,3 credentials data:3");
-  const auto page = *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
+  const auto page =
+      *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
   ASSERT_EQ(page.events.size(), 2u);
   EXPECT_EQ(page.events[1].message, "tw\xef\xbf\xbd");
   const std::string space = "/aws/sagemaker/TrainingJobs";
@@ -282,18 +287,21 @@ TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
   auto link = hello(1);
   const Instant far = from_milliseconds(INT64_MAX), before = from_milliseconds(INT64_MIN);
   say(link,
-      wire::LogBatch{1, {{far, "far"}, {before, "before"}, {clock.now() + 1h, "a clock that is ahead"}}});
-  say(link,
-      wire::MetricBatch{2, {{"loss", far, 0.5, false}, {std::string(1'000'000, 'm'), before, 1, true}}});
+      wire::LogBatch{
+          1, {{far, "far"}, {before, "before"}, {clock.now() + 1h, "a clock that is ahead"}}});
+  say(link, wire::MetricBatch{
+                2, {{"loss", far, 0.5, false}, {std::string(1'000'000, 'm'), before, 1, true}}});
   say(link, wire::Progress{"image", UINT64_MAX, UINT64_MAX, false});
   wire::StateFact fact{1, before, HostState::running, std::string(1'000'000, 'x'), INT32_MIN};
   fact.address = "10.1.0.2\n" + std::string(1'000'000, '1');
   say(link, fact);
   EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2 state:1");
-  const auto page = *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
+  const auto page =
+      *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
   ASSERT_EQ(page.events.size(), 3u);
   for (const auto& event : page.events) EXPECT_LE(event.at - clock.now(), Duration(1h));
-  EXPECT_EQ(metrics.samples({"us-east-1", "/aws/sagemaker/TrainingJobs", "loss", {{"TrainingJobName", "a"}}}),
+  EXPECT_EQ(metrics.samples(
+                {"us-east-1", "/aws/sagemaker/TrainingJobs", "loss", {{"TrainingJobName", "a"}}}),
             1u);
   const auto job = *control->find({"us-east-1", "a"});
   EXPECT_LT(dump(progress_json(*job)).size(), 100'000u);
@@ -315,8 +323,9 @@ TEST_F(AgentsTest, LinesThatTheDiskHasNoSpaceForAreDroppedAndCounted) {
   logs.nearly_full = false;
   say(link, wire::LogBatch{3, {{clock.now(), "third"}}});
   ASSERT_EQ(lines().size(), 2u);
-  EXPECT_EQ(lines()[0],
-            "trainyard: 11 bytes of log were dropped here because the server's disk was nearly full");
+  EXPECT_EQ(
+      lines()[0],
+      "trainyard: 11 bytes of log were dropped here because the server's disk was nearly full");
   EXPECT_EQ(lines()[1], "third");
   EXPECT_EQ(hello(1)->words(), "welcome:0,3 credentials") << "what was dropped is not sent again";
 }
@@ -328,11 +337,11 @@ class SmallLogTest : public AgentsTest {
 
 TEST_F(SmallLogTest, EndsAtItsLimit) {
   auto link = hello(1);
-  for (uint64_t batch = 1; batch <= 5; ++batch) say(link, wire::LogBatch{batch, {{clock.now(), "12345"}}});
-  EXPECT_EQ(lines(),
-            (std::vector<std::string>{
-                "12345", "12345",
-                "trainyard: the log of this host has reached its limit of 10 B; what follows is dropped"}));
+  for (uint64_t batch = 1; batch <= 5; ++batch)
+    say(link, wire::LogBatch{batch, {{clock.now(), "12345"}}});
+  EXPECT_EQ(lines(), (std::vector<std::string>{"12345", "12345",
+                                               "trainyard: the log of this host has reached its "
+                                               "limit of 10 B; what follows is dropped"}));
   EXPECT_EQ(hello(1)->words(), "welcome:0,5 credentials");
 }
 
@@ -347,7 +356,8 @@ TEST_F(FewMetricsTest, FurtherNamesAreDropped) {
   for (const char* name : {"a", "b", "c", "a", "d"})
     say(link, wire::MetricBatch{++batch, {{name, clock.now(), 1, false}}});
   const auto samples = [&](const char* name) {
-    return metrics.samples({"us-east-1", "/aws/sagemaker/TrainingJobs", name, {{"TrainingJobName", "a"}}});
+    return metrics.samples(
+        {"us-east-1", "/aws/sagemaker/TrainingJobs", name, {{"TrainingJobName", "a"}}});
   };
   EXPECT_EQ(samples("a"), 2u);
   EXPECT_EQ(samples("b"), 1u);

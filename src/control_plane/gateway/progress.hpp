@@ -1,5 +1,5 @@
-// Describes the present transfers of a job's hosts: channels, images, models. Transient: nothing of it is
-// stored.
+// Describes the present transfers of a job's hosts: channels, images, models. Transient: nothing of
+// it is stored.
 //
 // Threads: plain values.
 #pragma once

@@ -17,10 +17,13 @@ struct ShellTable::State {
   os::Notifier notifier;
 
   Mutex mutex;
-  std::string to_typist GUARDED_BY(mutex);                           // whole frames
-  uint32_t output_room GUARDED_BY(mutex) = wire::kShellWindowBytes;  // what the agent may still send
-  uint32_t input_room GUARDED_BY(mutex) = wire::kShellWindowBytes;   // what the client may still send
-  bool ended GUARDED_BY(mutex) = false;                              // the last frame is in to_typist
+  std::string to_typist GUARDED_BY(mutex);  // whole frames
+  // what the agent may still send
+  uint32_t output_room GUARDED_BY(mutex) = wire::kShellWindowBytes;
+  // what the client may still send
+  uint32_t input_room GUARDED_BY(mutex) = wire::kShellWindowBytes;
+  // the last frame is in to_typist
+  bool ended GUARDED_BY(mutex) = false;
   int exit_code GUARDED_BY(mutex) = -1;
   uint64_t bytes_in GUARDED_BY(mutex) = 0, bytes_out = 0;
 
@@ -51,7 +54,8 @@ class ShellTable::Open final : public Shell {
     if (!ended)
       table_.send_(state_->link,
                    wire::ShellData{state_->number, wire::encode_shell_payload(wire::ShellEnded{})});
-    const auto took = std::chrono::duration_cast<std::chrono::seconds>(table_.clock_.monotonic() - begun_);
+    const auto took =
+        std::chrono::duration_cast<std::chrono::seconds>(table_.clock_.monotonic() - begun_);
     log(Level::info, "control", "a shell has ended",
         {{"shell", std::to_string(state_->number)},
          {"host", name_},
@@ -69,7 +73,8 @@ class ShellTable::Open final : public Shell {
       {
         const MutexLock lock(state_->mutex);
         if (const auto* input = std::get_if<wire::ShellInput>(&*frame)) {
-          if (input->bytes.size() > state_->input_room) return denied("more input than the window allows");
+          if (input->bytes.size() > state_->input_room)
+            return denied("more input than the window allows");
           state_->input_room -= uint32_t(input->bytes.size());
           state_->bytes_in += input->bytes.size();
         } else if (const auto* credit = std::get_if<wire::ShellCredit>(&*frame)) {
@@ -81,7 +86,8 @@ class ShellTable::Open final : public Shell {
           return corrupt("a shell's frame that only the inside says");
         }
       }
-      if (!table_.send_(state_->link, wire::ShellData{state_->number, wire::encode_shell_payload(*frame)})) {
+      if (!table_.send_(state_->link,
+                        wire::ShellData{state_->number, wire::encode_shell_payload(*frame)})) {
         const MutexLock lock(state_->mutex);
         state_->end(-1, "the host's agent is away");
       }
@@ -120,7 +126,8 @@ Result<std::unique_ptr<Shell>> ShellTable::open(uint64_t link, const ShellOrder&
   {
     const MutexLock lock(mutex_);
     if (states_.size() >= kShellsOfServerMax)
-      return exhausted("the server carries " + std::to_string(kShellsOfServerMax) + " shells already");
+      return exhausted("the server carries " + std::to_string(kShellsOfServerMax) +
+                       " shells already");
     state->number = ++last_;
     states_[state->number] = state;
   }
@@ -134,8 +141,8 @@ Result<std::unique_ptr<Shell>> ShellTable::open(uint64_t link, const ShellOrder&
        {"peer", order.peer},
        {"command", command.empty() ? "a shell" : shorten(to_utf8(command), 200)}});
   auto shell = std::make_unique<Open>(*this, state, order);
-  if (!send_(link, wire::OpenShell{state->number, order.command, order.terminal, order.terminal_name,
-                                   order.columns, order.rows}))
+  if (!send_(link, wire::OpenShell{state->number, order.command, order.terminal,
+                                   order.terminal_name, order.columns, order.rows}))
     return conflict("the host's agent is away");
   return std::unique_ptr<Shell>(std::move(shell));
 }
@@ -153,7 +160,8 @@ Result<void> ShellTable::from_agent(uint64_t link, const wire::ShellData& data) 
     const MutexLock lock(state->mutex);
     if (state->ended) return {};
     if (const auto* output = std::get_if<wire::ShellOutput>(&frame)) {
-      if (output->bytes.size() > state->output_room) return corrupt("more output than the window allows");
+      if (output->bytes.size() > state->output_room)
+        return corrupt("more output than the window allows");
       state->output_room -= uint32_t(output->bytes.size());
       state->bytes_out += output->bytes.size();
       state->to_typist += wire::encode_shell(frame);

@@ -1,4 +1,5 @@
-// Holds the open shells by number, between the agents' links and the clients. For agents.cpp; see shells.hpp.
+// Holds the open shells by number, between the agents' links and the clients. For agents.cpp; see
+// shells.hpp.
 //
 // Threads: callable from anywhere. `send` is called without a lock held and must not block.
 #pragma once

@@ -39,7 +39,8 @@ TEST(ShellTable, CarriesFramesBothWaysUntilTheEnd) {
   Fixture fixture;
   const auto shell = fixture.open();
   ASSERT_TRUE(shell);
-  EXPECT_EQ(std::get<wire::OpenShell>(fixture.down.front()).command, std::vector<std::string>{"ls"});
+  EXPECT_EQ(std::get<wire::OpenShell>(fixture.down.front()).command,
+            std::vector<std::string>{"ls"});
   ASSERT_TRUE(shell->take(wire::encode_shell(wire::ShellInput{"keys"})));
   EXPECT_EQ(std::get<wire::ShellInput>(fixture.last_down()).bytes, "keys");
   ASSERT_TRUE(fixture.up(wire::ShellOutput{"shown"}));
@@ -53,7 +54,8 @@ TEST(ShellTable, CarriesFramesBothWaysUntilTheEnd) {
 TEST(ShellTable, WhoTypesMayNotSendMoreThanThereIsRoomFor) {
   Fixture fixture;
   const auto shell = fixture.open();
-  const std::string frame = wire::encode_shell(wire::ShellInput{std::string(wire::kShellBytesMax, 'x')});
+  const std::string frame =
+      wire::encode_shell(wire::ShellInput{std::string(wire::kShellBytesMax, 'x')});
   size_t sent = 0;
   while (sent + wire::kShellBytesMax <= wire::kShellWindowBytes) {
     ASSERT_TRUE(shell->take(frame));

@@ -1,12 +1,12 @@
-// Shells carries shells into running hosts: frames of the client go down to the host's agent, frames of the
-// host go up, and nothing of them is stored. Every frame is decoded on its way; a side that sends more than
-// its window allows, or an invalid frame, ends the shell.
+// Shells carries shells into running hosts: frames of the client go down to the host's agent,
+// frames of the host go up, and nothing of them is stored. Every frame is decoded on its way; a
+// side that sends more than its window allows, or an invalid frame, ends the shell.
 //
-// Each shell is written to the server's log: the principal, its address, the host, the command, and how it
-// ended. Records of the audit log are the API's (api/audit.hpp).
+// Each shell is written to the server's log: the principal, its address, the host, the command, and
+// how it ended. Records of the audit log are the API's (api/audit.hpp).
 //
-// Threads: callable from anywhere; a Shell is confined to one thread except for the agent's side. Lifetime:
-// the Shells outlive every Shell that they opened.
+// Threads: callable from anywhere; a Shell is confined to one thread except for the agent's side.
+// Lifetime: the Shells outlive every Shell that they opened.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ struct ShellOrder {
 class Shell {
  public:
   virtual ~Shell() = default;
-  // Takes bytes of the client, in any pieces. Errors: corrupt, denied (more than the window allows).
+  // Takes bytes of the client, in any pieces. Errors: corrupt, denied (more than the window
+  // allows).
   virtual Result<void> take(std::string_view bytes) = 0;
   // Returns bytes for the client; "" when there are none now.
   virtual std::string give() = 0;
@@ -50,7 +51,8 @@ class Shell {
 class Shells {
  public:
   virtual ~Shells() = default;
-  // Errors: not_found (no such job or host), conflict (the host does not run, or its agent is away), exhausted.
+  // Errors: not_found (no such job or host), conflict (the host does not run, or its agent is
+  // away), exhausted.
   virtual Result<std::unique_ptr<Shell>> open(const ShellOrder& order) = 0;
 };
 

@@ -1,13 +1,13 @@
-// Launcher starts the agents of planned gangs on machines. One interface over this machine, Slurm and
-// Kubernetes (local/ is the first).
+// Launcher starts the agents of planned gangs on machines. One interface over this machine, Slurm
+// and Kubernetes (local/ is the first).
 //
-// Level-triggered: control calls ensure() and remove() as often as it likes; repeating a call is harmless. A
-// launcher knows an agent's command line and machine, nothing of what it does. list() finds what a former
-// server started.
+// Level-triggered: control calls ensure() and remove() as often as it likes; repeating a call is
+// harmless. A launcher knows an agent's command line and machine, nothing of what it does. list()
+// finds what a former server started.
 //
-// Threads: callable from one thread at a time (control's reconcile loop). Errors: ensure: exhausted (a named
-// resource ran out), unavailable (try again), denied or internal (this machine cannot do it; the message says
-// what to install or allow).
+// Threads: callable from one thread at a time (control's reconcile loop). Errors: ensure: exhausted
+// (a named resource ran out), unavailable (try again), denied or internal (this machine cannot do
+// it; the message says what to install or allow).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ struct Machine {
   int64_t gpus = 0;
   // The device files of its GPUs, which are assigned whole; none: those that the machine has.
   std::vector<std::string> gpu_devices = {};
-  std::string kind = {};   // of machines that were added on demand; "": it was always there
-  std::string place = {};  // "room-1/rack-7": the longer the common prefix, the nearer are two machines
+  std::string kind = {};  // of machines that were added on demand; "": it was always there
+  // "room-1/rack-7": the longer the common prefix, the nearer are two machines
+  std::string place = {};
 };
 
 // A kind of machine that a launcher can add and release.
@@ -69,23 +70,24 @@ class Launcher {
   virtual std::vector<Machine> machines() = 0;
   // The kinds that it can add; none: the set of machines is fixed.
   virtual std::vector<MachineKind> kinds() { return {}; }
-  // Requests a total of so many machines of the kind: those that are there, those that are coming, and as
-  // many more as needed. They come later, or never; then they are no longer coming. Errors: also not_found,
-  // for an unknown kind.
+  // Requests a total of so many machines of the kind: those that are there, those that are coming,
+  // and as many more as needed. They come later, or never; then they are no longer coming. Errors:
+  // also not_found, for an unknown kind.
   virtual Result<void> grow(const std::string& kind, uint32_t machines);
   // Releases a machine that grow() has added. Harmless when it is gone. Requires: nothing is on it.
   virtual Result<void> shrink(const std::string& machine);
-  // Starts the gang or finds it running; on error nothing of it is left. A member that died stays dead:
-  // list() shows it and control decides.
+  // Starts the gang or finds it running; on error nothing of it is left. A member that died stays
+  // dead: list() shows it and control decides.
   virtual Result<void> ensure(const Gang& gang) = 0;
   virtual std::vector<Agent> list() = 0;
-  // Kills whatever of the attempt still runs and removes every trace: agents, containers, bridge, namespaces,
-  // NAT rules, mounts, cgroups, spool. Harmless when nothing is left.
+  // Kills whatever of the attempt still runs and removes every trace: agents, containers, bridge,
+  // namespaces, NAT rules, mounts, cgroups, spool. Harmless when nothing is left.
   virtual Result<void> remove(domain::AttemptId attempt) = 0;
-  // Passes the gang, of one host, to the idle agent of the attempt `from`, which has ended. The agent keeps
-  // everything that the launcher made for `from`; list() then shows it under the gang's attempt, and nothing
-  // under `from`. False: that agent does not wait for another attempt, or this launcher does not support host
-  // reuse, and nothing has changed: ensure() starts the gang. Requires: the gang gets what `from` got.
+  // Passes the gang, of one host, to the idle agent of the attempt `from`, which has ended. The
+  // agent keeps everything that the launcher made for `from`; list() then shows it under the gang's
+  // attempt, and nothing under `from`. False: that agent does not wait for another attempt, or this
+  // launcher does not support host reuse, and nothing has changed: ensure() starts the gang.
+  // Requires: the gang gets what `from` got.
   virtual Result<bool> hand_over(domain::AttemptId from, const Gang& gang);
 };
 

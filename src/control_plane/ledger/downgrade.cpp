@@ -18,7 +18,8 @@ Result<Restored> restore_copy(const std::string& path) {
     const auto present = TRY(sqlite::Connection::open(path));
     const int64_t version = TRY(present->integer("PRAGMA user_version"));
     restored.version = version - 1;
-    while (restored.version > 0 && !os::exists(copy_path(path, restored.version))) restored.version--;
+    while (restored.version > 0 && !os::exists(copy_path(path, restored.version)))
+      restored.version--;
     if (restored.version <= 0)
       return not_found("no copy of an earlier version found next to " + path +
                        ": this ledger was never migrated");

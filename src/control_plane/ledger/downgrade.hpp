@@ -15,10 +15,10 @@ struct Restored {
   std::string kept_copy;  // the ledger as it was before the call
 };
 
-// Replaces the ledger by the copy that was made before the last migration. The replaced ledger is kept next
-// to it.
-// Errors: not_found (no copy was made here), conflict (not a ledger), exhausted, and those of files; then the
-// ledger is unchanged.
+// Replaces the ledger by the copy that was made before the last migration. The replaced ledger is
+// kept next to it.
+// Errors: not_found (no copy was made here), conflict (not a ledger), exhausted, and those of
+// files; then the ledger is unchanged.
 Result<Restored> restore_copy(const std::string& path);
 
 }  // namespace trainyard::ledger

@@ -48,7 +48,8 @@ Result<domain::JobSpec> JobReader::spec_of_array(int64_t number) {
   if (number == array_) return spec_;
   Statement rows = TRY(connection_.prepare("SELECT spec FROM jobs WHERE number = ?"));
   rows.bind(number);
-  if (!TRY(rows.step())) return corrupt("ledger: the array " + std::to_string(number) + " is missing");
+  if (!TRY(rows.step()))
+    return corrupt("ledger: the array " + std::to_string(number) + " is missing");
   spec_ = TRY(spec_of(rows.text(0)));
   array_ = number;
   return spec_;
@@ -67,7 +68,8 @@ Result<ResourceRecord> resource_of(const Statement& row) {
 Result<domain::Record> record_of(const Statement& row) {
   auto body = parse_json(row.text(3));
   if (!body || !body->is_object())
-    return corrupt("ledger: the record " + row.text(0) + "/" + row.text(1) + " is not a JSON object");
+    return corrupt("ledger: the record " + row.text(0) + "/" + row.text(1) +
+                   " is not a JSON object");
   const int64_t revision = row.integer(2);
   if (revision < 1)
     return corrupt("ledger: the record " + row.text(0) + "/" + row.text(1) + " has the revision " +

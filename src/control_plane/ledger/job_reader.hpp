@@ -17,7 +17,8 @@ namespace trainyard::ledger {
 
 inline constexpr std::string_view kJobColumns = "SELECT spec, progress, parent FROM jobs ";
 
-// A child's row has no spec of its own: the spec is its array's, which is read once for adjacent children.
+// A child's row has no spec of its own: the spec is its array's, which is read once for adjacent
+// children.
 class JobReader {
  public:
   explicit JobReader(sqlite::Connection& connection) : connection_(connection) {}

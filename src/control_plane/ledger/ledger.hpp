@@ -1,12 +1,13 @@
-// Ledger is the durable state of the control plane: a log of commands, and the tables that result from
-// applying them. Only control writes; any thread may read. Embedded in SQLite (WAL, synchronous FULL): one
-// commit() is one fsync, however many commands it holds.
+// Ledger is the durable state of the control plane: a log of commands, and the tables that result
+// from applying them. Only control writes; any thread may read. Embedded in SQLite (WAL,
+// synchronous FULL): one commit() is one fsync, however many commands it holds.
 //
 // Threads: commit() from one thread at a time; reads from anywhere, they do not wait for a commit.
 // (":memory:" has one connection, which they share one after the other.)
-// Errors:  exhausted (disk full), corrupt, unavailable (locked), not_found, invalid (a token that no list
-// returned), conflict (a newer version, or another program, wrote it; a sequence number that is not the
-// next).
+// Errors:  exhausted (disk full), corrupt, unavailable (locked), not_found, invalid (a token that
+//          no list
+// returned), conflict (a newer version, or another program, wrote it; a sequence number that is not
+// the next).
 // Format:  docs/formats/ledger.md.
 #pragma once
 
@@ -38,7 +39,8 @@ struct CommandRecord {
   Json body;
 };
 
-// A resource (a queue, an environment, a definition, ..) as its owner wrote it. The ledger does not read the body.
+// A resource (a queue, an environment, a definition, ..) as its owner wrote it. The ledger does not
+// read the body.
 struct ResourceRecord {
   std::string kind;  // "job_queue"
   domain::JobKey key;
@@ -46,7 +48,8 @@ struct ResourceRecord {
   bool active = true;
   Json body;
 };
-inline constexpr std::string_view kDefinitionKind = "job_definition";  // the one kind with revisions
+// the one kind with revisions
+inline constexpr std::string_view kDefinitionKind = "job_definition";
 struct ResourceWrite {
   ResourceRecord resource;  // as it is now, or as it was when removed
   bool remove = false;
@@ -61,7 +64,8 @@ struct Batch {
   std::vector<std::pair<std::string, std::vector<domain::Tag>>>
       tags;  // arn -> all its tags; empty: none left
   std::vector<ResourceWrite> resources;
-  std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>> usages = {};  // nothing: removed
+  // nothing: removed
+  std::vector<std::pair<domain::ShareKey, std::optional<domain::Usage>>> usages = {};
   std::vector<std::pair<domain::RecordKey, std::shared_ptr<const domain::Record>>> records =
       {};  // nullptr: removed
 };
@@ -112,9 +116,9 @@ class Ledger {
   virtual ~Ledger() = default;
   // Everything is durable when it returns, or nothing has changed.
   virtual Result<void> commit(const Batch& batch) = 0;
-  // Set for good once a sync failed: the contents of the disk are unknown until the ledger is opened again,
-  // so every later commit is refused with `unavailable`. The process that writes must end. "" if no sync
-  // failed.
+  // Set for good once a sync failed: the contents of the disk are unknown until the ledger is
+  // opened again, so every later commit is refused with `unavailable`. The process that writes must
+  // end. "" if no sync failed.
   virtual std::string failure() { return ""; }
   virtual uint64_t last_sequence() = 0;
   virtual domain::JobNumber last_job_number() = 0;  // including numbers that arrays have reserved
@@ -144,15 +148,17 @@ inline constexpr size_t kPageJobsMax = 1'000;
 // Further readers wait until one of these ends: each is a connection with its own cache.
 inline constexpr size_t kReadersMax = 8;
 
-// The length of the log: some 100 MB. The tables are the state, so that only history is dropped: a replay
-// covers the last days, not the first.
+// The length of the log: some 100 MB. The tables are the state, so that only history is dropped: a
+// replay covers the last days, not the first.
 inline constexpr uint64_t kCommandsMax = 250'000;
 // Commands dropped at once: some milliseconds of one commit.
 inline constexpr uint64_t kCommandsDroppedAtOnce = 1'000;
 
-// `path` of the database file; ":memory:" for tests and the simulator. Resources of an existing file that `check` refuses
-// are set aside. Lifetime: `faults`, for tests, outlives the ledger.
-Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path, uint64_t commands_max = kCommandsMax,
-                                            FileFaults* faults = nullptr, const ResourceCheck& check = {});
+// `path` of the database file; ":memory:" for tests and the simulator. Resources of an existing
+// file that `check` refuses are set aside. Lifetime: `faults`, for tests, outlives the ledger.
+Result<std::unique_ptr<Ledger>> open_sqlite(const std::string& path,
+                                            uint64_t commands_max = kCommandsMax,
+                                            FileFaults* faults = nullptr,
+                                            const ResourceCheck& check = {});
 
 }  // namespace trainyard::ledger

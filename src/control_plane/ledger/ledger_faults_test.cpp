@@ -24,8 +24,8 @@ CommandRecord a_command(uint64_t sequence) {
   return {sequence, from_milliseconds(5), "create", {{"n", sequence}}};
 }
 
-// Fails each step of three commits in turn. Acknowledged commits are there when the ledger is opened again;
-// after a failed sync no commit is acknowledged.
+// Fails each step of three commits in turn. Acknowledged commits are there when the ledger is
+// opened again; after a failed sync no commit is acknowledged.
 void fail_each_step(int error_number) {
   os::TemporaryDirectory directory;
   bool a_sync_failed = false;
@@ -38,8 +38,10 @@ void fail_each_step(int error_number) {
     faults.arm();
     std::vector<uint64_t> acknowledged{1};
     for (uint64_t number = 2; number <= 4; ++number) {
-      const Batch batch{
-          {a_command(ledger->last_sequence() + 1)}, {a_job(number, "job-" + std::to_string(number))}, {}, {}};
+      const Batch batch{{a_command(ledger->last_sequence() + 1)},
+                        {a_job(number, "job-" + std::to_string(number))},
+                        {},
+                        {}};
       auto done = ledger->commit(batch);
       if (!done && ledger->failure().empty()) {
         EXPECT_NE(faults.failed(), FileStep::sync);
@@ -59,7 +61,8 @@ void fail_each_step(int error_number) {
     ledger.reset();
     ledger = *open_sqlite(path);
     for (const uint64_t number : acknowledged) EXPECT_TRUE(ledger->find_job(number)) << nth;
-    EXPECT_TRUE(ledger->commit({{a_command(ledger->last_sequence() + 1)}, {a_job(9, "after")}, {}, {}}));
+    EXPECT_TRUE(
+        ledger->commit({{a_command(ledger->last_sequence() + 1)}, {a_job(9, "after")}, {}, {}}));
     if (!faults.struck()) break;
   }
   EXPECT_TRUE(a_sync_failed);
@@ -82,7 +85,8 @@ TEST(LedgerFaults, EndsWithAFailedSyncOfACheckpoint) {
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {a_job(1, "small")}, {}, {}}));
   auto ledger = *open_sqlite(path, kCommandsMax, &faults);
   domain::Job large = a_job(2, "large");
-  large.spec.environment["LARGE"] = std::string(6 << 20, 'x');  // SQLite's log is checkpointed at 4 MiB
+  // SQLite's log is checkpointed at 4 MiB
+  large.spec.environment["LARGE"] = std::string(6 << 20, 'x');
   const auto done = ledger->commit({{a_command(2)}, {large}, {}, {}});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().kind, Kind::unavailable);

@@ -42,8 +42,9 @@ INSTANTIATE_TEST_SUITE_P(InFileAndInMemory, LedgerTest, testing::Bool());
 TEST_P(LedgerTest, RemembersJobsAndTags) {
   auto ledger = open();
   EXPECT_EQ(ledger->last_sequence(), 0u);
-  ASSERT_TRUE(ledger->commit(
-      {{a_command(1)}, {a_job(1, "a"), a_job(2, "b", JobState::completed)}, {{"arn:a", {{"k", "v"}}}}}));
+  ASSERT_TRUE(ledger->commit({{a_command(1)},
+                              {a_job(1, "a"), a_job(2, "b", JobState::completed)},
+                              {{"arn:a", {{"k", "v"}}}}}));
   EXPECT_EQ(ledger->last_sequence(), 1u);
   EXPECT_EQ(ledger->last_job_number(), 2u);
   EXPECT_EQ(ledger->live_jobs()->size(), 1u);
@@ -52,7 +53,8 @@ TEST_P(LedgerTest, RemembersJobsAndTags) {
   EXPECT_EQ(ledger->find_job({"eu-west-1", "b"}).error().kind, Kind::not_found);
   EXPECT_EQ(ledger->tags("arn:a")->at(0).value, "v");
   EXPECT_TRUE(ledger->tags("arn:b")->empty());
-  ASSERT_TRUE(ledger->commit({{a_command(2)}, {a_job(1, "a", JobState::stopped)}, {{"arn:a", {}}}}));
+  ASSERT_TRUE(
+      ledger->commit({{a_command(2)}, {a_job(1, "a", JobState::stopped)}, {{"arn:a", {}}}}));
   EXPECT_TRUE(ledger->live_jobs()->empty());
   EXPECT_TRUE(ledger->tags("arn:a")->empty());
   EXPECT_EQ(ledger->find_job(1)->spec.hosts(), 1u) << "the spec is kept from the first time";
@@ -74,9 +76,11 @@ TEST_P(LedgerTest, ABatchIsAllOrNothing) {
 TEST_P(LedgerTest, PagesGoThroughAllOnceInEveryOrder) {
   auto ledger = open();
   Batch batch;
-  const JobState states[] = {JobState::waiting, JobState::completed, JobState::failed, JobState::active};
+  const JobState states[] = {JobState::waiting, JobState::completed, JobState::failed,
+                             JobState::active};
   for (uint64_t n = 1; n <= 23; ++n)
-    batch.jobs.push_back(a_job(n, "job-" + std::to_string(n * 7 % 23), states[n % 4], int64_t(1000 + n / 3)));
+    batch.jobs.push_back(
+        a_job(n, "job-" + std::to_string(n * 7 % 23), states[n % 4], int64_t(1000 + n / 3)));
   batch.jobs.push_back(a_job(24, "elsewhere"));
   batch.jobs.back().key.region = "eu-west-1";
   ASSERT_TRUE(ledger->commit(batch));
@@ -104,11 +108,11 @@ TEST_P(LedgerTest, PagesGoThroughAllOnceInEveryOrder) {
 
 TEST_P(LedgerTest, Filters) {
   auto ledger = open();
-  ASSERT_TRUE(
-      ledger->commit({{},
-                      {a_job(1, "alpha", JobState::completed, 10), a_job(2, "beta", JobState::active, 20),
-                       a_job(3, "alphabet", JobState::failed, 30)},
-                      {}}));
+  ASSERT_TRUE(ledger->commit(
+      {{},
+       {a_job(1, "alpha", JobState::completed, 10), a_job(2, "beta", JobState::active, 20),
+        a_job(3, "alphabet", JobState::failed, 30)},
+       {}}));
   const auto found = [&](auto&& change) {
     JobQuery query;
     query.region = "us-east-1";
@@ -119,15 +123,18 @@ TEST_P(LedgerTest, Filters) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(found([](JobQuery& q) { q.name_contains = "alpha"; }), (Names{"alpha", "alphabet"}));
   EXPECT_EQ(found([](JobQuery& q) { q.name_contains = "%"; }), Names{});
-  EXPECT_EQ(found([](JobQuery& q) { q.created_after = from_milliseconds(10); }), (Names{"beta", "alphabet"}));
+  EXPECT_EQ(found([](JobQuery& q) { q.created_after = from_milliseconds(10); }),
+            (Names{"beta", "alphabet"}));
   EXPECT_EQ(found([](JobQuery& q) { q.created_before = from_milliseconds(20); }), Names{"alpha"});
-  EXPECT_EQ(found([](JobQuery& q) { q.modified_after = from_milliseconds(20); }), Names{"alphabet"});
+  EXPECT_EQ(found([](JobQuery& q) { q.modified_after = from_milliseconds(20); }),
+            Names{"alphabet"});
   EXPECT_EQ(found([](JobQuery& q) { q.modified_before = from_milliseconds(11); }), Names{"alpha"});
   EXPECT_EQ(found([](JobQuery& q) {
               q.states = {JobState::active, JobState::failed};
             }),
             (Names{"beta", "alphabet"}));
-  EXPECT_EQ(found([](JobQuery& q) { q.sort = JobQuery::Sort::state; }), (Names{"alpha", "alphabet", "beta"}));
+  EXPECT_EQ(found([](JobQuery& q) { q.sort = JobQuery::Sort::state; }),
+            (Names{"alpha", "alphabet", "beta"}));
 }
 
 TEST_P(LedgerTest, TokensOfOthersAreInvalid) {
@@ -151,9 +158,10 @@ TEST_P(LedgerTest, ReplaysCommandsInOrder) {
     return {};
   }));
   EXPECT_EQ(expected, 3u);
-  EXPECT_EQ(
-      ledger->replay([](const CommandRecord&) -> Result<void> { return cancelled("enough"); }).error().kind,
-      Kind::cancelled);
+  EXPECT_EQ(ledger->replay([](const CommandRecord&) -> Result<void> { return cancelled("enough"); })
+                .error()
+                .kind,
+            Kind::cancelled);
 }
 
 TEST(LedgerFile, TheOldestCommandsGo) {
@@ -185,7 +193,8 @@ TEST_P(LedgerTest, KeepsRecords) {
   const auto record = [](uint64_t revision) {
     return std::make_shared<const domain::Record>(domain::Record{revision, {{"n", revision}}});
   };
-  ASSERT_TRUE(ledger->commit({{a_command(1)}, {}, {}, {}, {}, {{ann, record(1)}, {bob, record(1)}}}));
+  ASSERT_TRUE(
+      ledger->commit({{a_command(1)}, {}, {}, {}, {}, {{ann, record(1)}, {bob, record(1)}}}));
   ASSERT_TRUE(ledger->commit({{a_command(2)}, {}, {}, {}, {}, {{ann, record(2)}, {bob, nullptr}}}));
   const auto records = ledger->records();
   ASSERT_TRUE(records);
@@ -198,8 +207,9 @@ TEST(LedgerFile, ABrokenRecordIsNamed) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   auto ledger = *open_sqlite(path);
-  ASSERT_TRUE((*sqlite::Connection::open(path))
-                  ->run("INSERT INTO records (kind, name, revision, body) VALUES ('user', 'ann', 1, '[')"));
+  ASSERT_TRUE(
+      (*sqlite::Connection::open(path))
+          ->run("INSERT INTO records (kind, name, revision, body) VALUES ('user', 'ann', 1, '[')"));
   EXPECT_EQ(ledger->records().error().kind, Kind::corrupt);
   EXPECT_NE(ledger->records().error().message.find("user/ann"), std::string::npos);
 }
@@ -249,7 +259,8 @@ TEST_P(LedgerTest, AnArraysChildrenAreKeptBesideIt) {
   for (const uint32_t index : {0u, 1u, 3u}) batch.jobs.push_back(child_of(array, index));
   batch.jobs.back().state = JobState::failed;
   ASSERT_TRUE(ledger->commit(batch));
-  EXPECT_EQ(ledger->last_job_number(), 9u) << "the number of the child that was not made yet is given too";
+  EXPECT_EQ(ledger->last_job_number(), 9u)
+      << "the number of the child that was not made yet is given too";
 
   const auto child = ledger->find_job({"us-east-1", "array:1"});
   ASSERT_TRUE(child);
@@ -294,7 +305,8 @@ TEST_P(LedgerTest, AnArraysChildrenAreKeptBesideIt) {
 TEST(LedgerFile, NumbersThatAnArrayHasReservedAreGivenForEver) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
-  ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {an_array(5, "array", 10'000)}, {}, {}}));
+  ASSERT_TRUE(
+      (*open_sqlite(path))->commit({{a_command(1)}, {an_array(5, "array", 10'000)}, {}, {}}));
   auto ledger = *open_sqlite(path);
   EXPECT_EQ(ledger->last_job_number(), 10'005u);
   ASSERT_TRUE(ledger->commit({{a_command(2)}, {a_job(10'006, "next")}, {}, {}}));
@@ -310,12 +322,15 @@ TEST(LedgerFile, AChildsRowDoesNotRepeatItsArrays) {
   ASSERT_TRUE((*open_sqlite(path))->commit({{a_command(1)}, {array, child_of(array, 0)}, {}, {}}));
   auto connection = *sqlite::Connection::open(path);
   EXPECT_GT(*connection->integer("SELECT length(spec) FROM jobs WHERE number = 5"), 1'000);
-  EXPECT_LT(*connection->integer("SELECT length(spec) + length(progress) FROM jobs WHERE number = 6"), 600);
+  EXPECT_LT(
+      *connection->integer("SELECT length(spec) + length(progress) FROM jobs WHERE number = 6"),
+      600);
 }
 
 TEST_P(LedgerTest, RemembersQueuesEnvironmentsAndDefinitions) {
   auto ledger = open();
-  const ResourceRecord environment{"compute_environment", {"us-east-1", "box"}, 0, true, {{"cpus_max", 3}}};
+  const ResourceRecord environment{
+      "compute_environment", {"us-east-1", "box"}, 0, true, {{"cpus_max", 3}}};
   const ResourceRecord queue{"job_queue", {"us-east-1", "quick"}, 0, true, Json::object()};
   Batch batch{{a_command(1)}, {}, {}, {{environment}, {queue}}};
   for (const char* name : {"a", "b"})
@@ -336,7 +351,8 @@ TEST_P(LedgerTest, RemembersQueuesEnvironmentsAndDefinitions) {
   const auto found = [&] {
     std::string text;
     const auto definitions = ledger->definitions(query);
-    for (const auto& each : *definitions) text += each.key.name + std::to_string(each.revision) + " ";
+    for (const auto& each : *definitions)
+      text += each.key.name + std::to_string(each.revision) + " ";
     return text;
   };
   EXPECT_EQ(found(), "a2 a1 b2 b1 ");
@@ -407,8 +423,8 @@ TEST(LedgerFile, AFullDiskIsAnErrorAndNothingHappened) {
   ASSERT_TRUE(ledger->commit({{a_command(2)}, {big}, {}})) << "there is room again";
 }
 
-// A child process commits numbered batches and prints each number once it is acknowledged, until it is killed
-// at a random time. Every printed number is in the ledger.
+// A child process commits numbered batches and prints each number once it is acknowledged, until it
+// is killed at a random time. Every printed number is in the ledger.
 TEST(LedgerFile, WhatWasAcknowledgedSurvivesKill) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
@@ -446,8 +462,10 @@ TEST(LedgerFile, WhatWasAcknowledgedSurvivesKill) {
     ASSERT_TRUE(ledger) << ledger.error().message;
     EXPECT_GE((*ledger)->last_sequence(), acknowledged);
     EXPECT_LE((*ledger)->last_sequence(), acknowledged + 1) << "at most the one that was under way";
-    EXPECT_EQ((*ledger)->last_job_number(), (*ledger)->last_sequence()) << "commands and tables agree";
-    for (uint64_t n = 1; n <= acknowledged; n += 1 + n / 10) EXPECT_TRUE((*ledger)->find_job(n)) << n;
+    EXPECT_EQ((*ledger)->last_job_number(), (*ledger)->last_sequence())
+        << "commands and tables agree";
+    for (uint64_t n = 1; n <= acknowledged; n += 1 + n / 10)
+      EXPECT_TRUE((*ledger)->find_job(n)) << n;
   }
 }
 

@@ -28,7 +28,8 @@ TEST(LedgerFile, AForeignOrNewerDatabaseIsRefused) {
   const auto refused = open_sqlite(newer);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::conflict);
-  EXPECT_NE(refused.error().message.find("of version 6"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("of version 6"), std::string::npos)
+      << refused.error().message;
   EXPECT_EQ(open_sqlite(directory.path() + "/no/ledger.db").error().kind, Kind::not_found);
 }
 
@@ -49,7 +50,8 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
                             {{queue}, {sound}}}));
   for (const char* statement :
        {"UPDATE jobs SET progress = 'nothing' WHERE number = 2",
-        "UPDATE jobs SET progress = json_set(progress, '$.transitions', json_array()) WHERE number = 3",
+        "UPDATE jobs SET progress = json_set(progress, '$.transitions', json_array()) WHERE number "
+        "= 3",
         "UPDATE jobs SET progress = json_set(progress, '$.state', 'dreaming') WHERE number = 4",
         "UPDATE jobs SET progress = 'nothing' WHERE number = 5",
         "UPDATE jobs SET progress = json_set(progress, '$.attempts', 7) WHERE number = 6",
@@ -66,7 +68,8 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
     EXPECT_EQ((*ledger)->resources()->size(), 1u);
     JobQuery query;
     query.region = "us-east-1";
-    EXPECT_EQ((*ledger)->list_jobs(query)->jobs.size(), 1u) << "a finished one that is broken fails no list";
+    EXPECT_EQ((*ledger)->list_jobs(query)->jobs.size(), 1u)
+        << "a finished one that is broken fails no list";
     const auto aside = read_set_aside(path);
     ASSERT_TRUE(aside) << aside.error().message;
     ASSERT_EQ(aside->size(), 9u);
@@ -80,7 +83,8 @@ TEST(LedgerFile, RecordsThatCannotBeReadAreSetAsideAndTheRestIsThere) {
     EXPECT_EQ(aside->at(4).kind, "job_queue");
     EXPECT_EQ(aside->at(4).reason, "ledger: the record of a job_queue: it is not an object");
     std::set<std::string> others;
-    for (size_t i = 5; i < aside->size(); ++i) others.insert(aside->at(i).kind + "/" + aside->at(i).name);
+    for (size_t i = 5; i < aside->size(); ++i)
+      others.insert(aside->at(i).kind + "/" + aside->at(i).name);
     EXPECT_EQ(others, (std::set<std::string>{"user/ann", "role/r", "policy/p", "policy/x"}));
   }
   const auto record =
@@ -126,9 +130,11 @@ TEST(LedgerFile, ACopyIsMadeBeforeAMigrationAndADowngradeSaysTheWayBack) {
   ASSERT_TRUE((*sqlite::Connection::open(path))->run("PRAGMA user_version = 1000"));
   const auto refused = open_sqlite(path);
   ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().message.find("trainyard downgrade --data " + directory.path()), std::string::npos)
+  EXPECT_NE(refused.error().message.find("trainyard downgrade --data " + directory.path()),
+            std::string::npos)
       << refused.error().message;
-  ASSERT_TRUE((*sqlite::Connection::open(path))->run("PRAGMA user_version = " + std::to_string(present)));
+  ASSERT_TRUE(
+      (*sqlite::Connection::open(path))->run("PRAGMA user_version = " + std::to_string(present)));
 }
 
 TEST(LedgerFile, TheCopyIsPutBackAndWhatWasThereIsKept) {
@@ -167,7 +173,8 @@ void make_second_version(const std::string& path) {
         "ALTER TABLE jobs DROP COLUMN batch_status",
         "CREATE INDEX jobs_by_created ON jobs (region, created, name)",
         "CREATE INDEX jobs_by_status ON jobs (region, status_order, name)",
-        "CREATE INDEX jobs_by_queue ON jobs (region, queue, created, name)", "PRAGMA user_version = 2"})
+        "CREATE INDEX jobs_by_queue ON jobs (region, queue, created, name)",
+        "PRAGMA user_version = 2"})
     ASSERT_TRUE((*sqlite::Connection::open(path))->run(statement)) << statement;
 }
 
@@ -216,8 +223,9 @@ TEST(LedgerFile, TheStatusesOfBatchJobsAreReadOffTheSecondVersion) {
   os::TemporaryDirectory directory;
   const std::string path = directory.path() + "/ledger.db";
   std::vector<domain::Job> jobs;
-  for (const JobState state : {JobState::waiting, JobState::waiting, JobState::active, JobState::active,
-                               JobState::stopping, JobState::completed, JobState::failed, JobState::stopped})
+  for (const JobState state :
+       {JobState::waiting, JobState::waiting, JobState::active, JobState::active,
+        JobState::stopping, JobState::completed, JobState::failed, JobState::stopped})
     jobs.push_back(a_batch_job(jobs.size() + 1, "job-" + std::to_string(jobs.size() + 1), state));
   jobs[1].awaits = {1};
   jobs[3].attempts.back().training_started = from_milliseconds(7);
@@ -236,8 +244,9 @@ TEST(LedgerFile, TheStatusesOfBatchJobsAreReadOffTheSecondVersion) {
     query.stage = domain::stage_of(job);
     const auto found = ledger->list_jobs(query);
     ASSERT_TRUE(found);
-    EXPECT_TRUE(std::ranges::any_of(found->jobs, [&](const auto& each) { return each.number == job.number; }))
-        << job.key.name;
+    EXPECT_TRUE(std::ranges::any_of(found->jobs, [&](const auto& each) {
+      return each.number == job.number;
+    })) << job.key.name;
     EXPECT_TRUE(std::ranges::all_of(found->jobs, [&](const auto& each) {
       return domain::stage_of(each) == query.stage;
     })) << job.key.name;

@@ -35,8 +35,8 @@ struct Unreadable {
   std::string region, key;  // of a record of a front end: only the key
 };
 
-// Describes what is wrong with a record; nothing when it is valid. Errors: of the disk, for example; then the
-// record is neither valid nor invalid.
+// Describes what is wrong with a record; nothing when it is valid. Errors: of the disk, for
+// example; then the record is neither valid nor invalid.
 Result<std::optional<std::string>> fault_of(JobReader& reader, const Statement& row) {
   const auto job = reader.read(row);
   if (!job && job.error().kind != Kind::corrupt) return job.error();
@@ -46,8 +46,9 @@ Result<std::optional<std::string>> fault_of(JobReader& reader, const Statement& 
 }
 
 Result<std::vector<Unreadable>> unreadable_jobs(Connection& connection) {
-  Statement rows = TRY(connection.prepare_once(
-      "SELECT spec, progress, parent, number, region, name FROM jobs WHERE live = 1 ORDER BY number"));
+  Statement rows =
+      TRY(connection.prepare_once("SELECT spec, progress, parent, number, region, name FROM jobs "
+                                  "WHERE live = 1 ORDER BY number"));
   JobReader reader(connection);
   std::vector<Unreadable> found;
   while (TRY(rows.step())) {
@@ -71,9 +72,10 @@ std::optional<std::string> fault_of(const Statement& row, const ResourceCheck& c
   return "ledger: the record of a " + resource->kind + ": " + checked.error().message;
 }
 
-Result<std::vector<Unreadable>> unreadable_resources(Connection& connection, const ResourceCheck& check) {
-  Statement rows =
-      TRY(connection.prepare_once(std::string(kResourceColumns) + "WHERE kind <> 'job_definition'"));
+Result<std::vector<Unreadable>> unreadable_resources(Connection& connection,
+                                                     const ResourceCheck& check) {
+  Statement rows = TRY(
+      connection.prepare_once(std::string(kResourceColumns) + "WHERE kind <> 'job_definition'"));
   std::vector<Unreadable> found;
   while (TRY(rows.step())) {
     const auto fault = fault_of(rows, check);
@@ -93,32 +95,44 @@ Result<std::vector<Unreadable>> unreadable_records(Connection& connection) {
   while (TRY(rows.step())) {
     const auto record = record_of(rows);
     if (!record)
-      found.push_back(
-          {Table::records, {rows.text(0), rows.text(1), 0, record.error().message}, 0, "", rows.text(1)});
+      found.push_back({Table::records,
+                       {rows.text(0), rows.text(1), 0, record.error().message},
+                       0,
+                       "",
+                       rows.text(1)});
   }
   return found;
 }
 
 // The whole row as JSON, so that it can be restored.
 constexpr const char* kKeepJob =
-    "INSERT INTO set_aside (kind, name, number, reason, record) SELECT 'job', ?, number, ?, json_object("
-    "'number', number, 'region', region, 'name', name, 'state', state, 'live', live, 'status_order', "
-    "status_order, 'created', created, 'modified', modified, 'spec', spec, 'progress', progress, 'queue', "
-    "queue, 'parent', parent, 'reserved', reserved, 'batch_status', batch_status) FROM jobs WHERE number = ?";
+    "INSERT INTO set_aside (kind, name, number, reason, record) SELECT 'job', ?, number, ?, "
+    "json_object("
+    "'number', number, 'region', region, 'name', name, 'state', state, 'live', live, "
+    "'status_order', "
+    "status_order, 'created', created, 'modified', modified, 'spec', spec, 'progress', progress, "
+    "'queue', "
+    "queue, 'parent', parent, 'reserved', reserved, 'batch_status', batch_status) FROM jobs WHERE "
+    "number = ?";
 constexpr const char* kKeepResource =
-    "INSERT INTO set_aside (kind, name, number, reason, record) SELECT kind, ?, 0, ?, json_object('kind', "
-    "kind, 'region', region, 'name', name, 'revision', revision, 'active', active, 'body', body) FROM nouns "
+    "INSERT INTO set_aside (kind, name, number, reason, record) SELECT kind, ?, 0, ?, "
+    "json_object('kind', "
+    "kind, 'region', region, 'name', name, 'revision', revision, 'active', active, 'body', body) "
+    "FROM nouns "
     "WHERE kind = ? AND region = ? AND name = ? AND revision = ?";
 constexpr const char* kKeepRecord =
-    "INSERT INTO set_aside (kind, name, number, reason, record) SELECT kind, name, 0, ?, json_object('kind', "
-    "kind, 'name', name, 'revision', revision, 'body', body) FROM records WHERE kind = ? AND name = ?";
+    "INSERT INTO set_aside (kind, name, number, reason, record) SELECT kind, name, 0, ?, "
+    "json_object('kind', "
+    "kind, 'name', name, 'revision', revision, 'body', body) FROM records WHERE kind = ? AND name "
+    "= ?";
 
 Result<void> move(Connection& connection, const Unreadable& each) {
   const std::string reason = shorten(each.record.reason, kReasonBytesMax);
   if (each.table == Table::records) {
     Statement keep = TRY(connection.prepare_once(kKeepRecord));
     TRY(keep.bind(reason).bind(each.record.kind).bind(each.key).run());
-    Statement gone = TRY(connection.prepare_once("DELETE FROM records WHERE kind = ? AND name = ?"));
+    Statement gone =
+        TRY(connection.prepare_once("DELETE FROM records WHERE kind = ? AND name = ?"));
     return gone.bind(each.record.kind).bind(each.key).run();
   }
   if (each.table == Table::jobs) {
@@ -151,9 +165,10 @@ Result<std::vector<SetAside>> read_set_aside(const std::string& path) {
   if (const auto there = look_for_table(*connection); !there)
     return there.error().kind == Kind::not_found ? Result(found)
                                                  : Result<std::vector<SetAside>>(there.error());
-  Statement rows =
-      TRY(connection->prepare_once("SELECT kind, name, number, reason FROM set_aside ORDER BY place"));
-  while (TRY(rows.step())) found.push_back({rows.text(0), rows.text(1), rows.integer(2), rows.text(3)});
+  Statement rows = TRY(
+      connection->prepare_once("SELECT kind, name, number, reason FROM set_aside ORDER BY place"));
+  while (TRY(rows.step()))
+    found.push_back({rows.text(0), rows.text(1), rows.integer(2), rows.text(3)});
   return found;
 }
 
@@ -179,7 +194,8 @@ Result<int64_t> last_number_set_aside(Connection& connection) {
   if (!there && there.error().kind == Kind::not_found) return 0;
   TRY(there);
   return connection.integer(
-      "SELECT coalesce(max(number + coalesce(json_extract(record, '$.reserved'), 0)), 0) FROM set_aside");
+      "SELECT coalesce(max(number + coalesce(json_extract(record, '$.reserved'), 0)), 0) FROM "
+      "set_aside");
 }
 
 }  // namespace trainyard::ledger

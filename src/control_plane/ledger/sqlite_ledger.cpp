@@ -38,10 +38,12 @@ int64_t status_order(domain::JobState state) {
 }
 
 std::string token_of(const JobQuery& query, const domain::Job& last) {
-  const Json sort_value = query.sort == JobQuery::Sort::created ? Json(to_milliseconds(last.created))
+  const Json sort_value = query.sort == JobQuery::Sort::created
+                              ? Json(to_milliseconds(last.created))
                           : query.sort == JobQuery::Sort::state ? Json(status_order(last.state))
                                                                 : Json(0);
-  return to_base64(dump(Json::array({int(query.sort), query.descending, sort_value, last.key.name})));
+  return to_base64(
+      dump(Json::array({int(query.sort), query.descending, sort_value, last.key.name})));
 }
 
 struct Position {
@@ -56,8 +58,8 @@ Result<Position> position_of(const JobQuery& query) {
   const auto json = parse_json(*text);
   if (!json || !json->is_array() || json->size() != 4) return bad();
   const Json& token = *json;
-  if (token[0] != int(query.sort) || token[1] != query.descending || !token[2].is_number_integer() ||
-      !token[3].is_string())
+  if (token[0] != int(query.sort) || token[1] != query.descending ||
+      !token[2].is_number_integer() || !token[3].is_string())
     return bad();
   return Position{token[2].get<int64_t>(), token[3].get<std::string>()};
 }
@@ -79,9 +81,12 @@ Result<Question> question_of(const JobQuery& query) {
   question.add(std::string(kJobColumns) + "WHERE parent = 0 AND region = ?", query.region);
   if (!query.name_contains.empty()) question.add(" AND instr(name, ?) > 0", query.name_contains);
   if (query.created_after) question.add(" AND created > ?", to_milliseconds(*query.created_after));
-  if (query.created_before) question.add(" AND created < ?", to_milliseconds(*query.created_before));
-  if (query.modified_after) question.add(" AND modified > ?", to_milliseconds(*query.modified_after));
-  if (query.modified_before) question.add(" AND modified < ?", to_milliseconds(*query.modified_before));
+  if (query.created_before)
+    question.add(" AND created < ?", to_milliseconds(*query.created_before));
+  if (query.modified_after)
+    question.add(" AND modified > ?", to_milliseconds(*query.modified_after));
+  if (query.modified_before)
+    question.add(" AND modified < ?", to_milliseconds(*query.modified_before));
   for (size_t i = 0; i < query.states.size(); ++i)
     question.add(i == 0 ? " AND state IN (?" : ", ?", std::string(to_string(query.states[i])));
   if (!query.states.empty()) question.sql += ")";
@@ -150,8 +155,8 @@ class SqliteLedger final : public Ledger {
       if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
       return done;
     }
-    // SQLite does not report a checkpoint whose sync failed; what this commit wrote is in the log, but what
-    // earlier ones wrote may be in neither file.
+    // SQLite does not report a checkpoint whose sync failed; what this commit wrote is in the log,
+    // but what earlier ones wrote may be in neither file.
     if (const auto failed = failure(); !failed.empty()) return unavailable(failed);
     last_sequence_ += batch.commands.size();
     for (const domain::Job& job : batch.jobs)
@@ -162,21 +167,24 @@ class SqliteLedger final : public Ledger {
   std::string failure() override {
     const auto path = watch_.failed_sync();
     if (!path) return "";
-    return "the ledger takes no more commits until the server is started again: syncing " + *path + " failed";
+    return "the ledger takes no more commits until the server is started again: syncing " + *path +
+           " failed";
   }
   uint64_t last_sequence() override { return last_sequence_; }
   domain::JobNumber last_job_number() override { return last_job_number_; }
 
   Result<std::vector<domain::Job>> live_jobs() override {
     return read([](Connection& connection) -> Result<std::vector<domain::Job>> {
-      Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE live = 1 ORDER BY number"));
+      Statement rows =
+          TRY(connection.prepare(std::string(kJobColumns) + "WHERE live = 1 ORDER BY number"));
       return JobReader(connection).read_all(rows);
     });
   }
 
   Result<domain::Job> find_job(const domain::JobKey& key) override {
     return read([&](Connection& connection) -> Result<domain::Job> {
-      Statement rows = TRY(connection.prepare(std::string(kJobColumns) + "WHERE region = ? AND name = ?"));
+      Statement rows =
+          TRY(connection.prepare(std::string(kJobColumns) + "WHERE region = ? AND name = ?"));
       rows.bind(key.region).bind(key.name);
       if (!TRY(rows.step())) return not_found("job " + key.name + " not found in " + key.region);
       return JobReader(connection).read(rows);
@@ -194,8 +202,9 @@ class SqliteLedger final : public Ledger {
 
   Result<domain::Job> find_array_of(domain::JobNumber child) override {
     return read([&](Connection& connection) -> Result<domain::Job> {
-      Statement rows = TRY(connection.prepare(
-          std::string(kJobColumns) + "WHERE reserved > 0 AND number < ? ORDER BY number DESC LIMIT 1"));
+      Statement rows =
+          TRY(connection.prepare(std::string(kJobColumns) +
+                                 "WHERE reserved > 0 AND number < ? ORDER BY number DESC LIMIT 1"));
       rows.bind(int64_t(child));
       if (!TRY(rows.step())) return not_found("no array has the child " + std::to_string(child));
       auto array = TRY(JobReader(connection).read(rows));
@@ -207,7 +216,8 @@ class SqliteLedger final : public Ledger {
 
   Result<std::vector<domain::Job>> children(const ChildQuery& query) override {
     Question question;
-    question.add(std::string(kJobColumns) + "WHERE parent > 0 AND parent = ?", int64_t(query.array));
+    question.add(std::string(kJobColumns) + "WHERE parent > 0 AND parent = ?",
+                 int64_t(query.array));
     if (query.stage) question.add(" AND batch_status = ?", int64_t(*query.stage));
     question.add(" AND number >= ?", int64_t(domain::child_number(query.array, query.first)));
     question.add(" AND number < ?", int64_t(domain::child_number(query.array, query.end)));
@@ -262,7 +272,8 @@ class SqliteLedger final : public Ledger {
       std::vector<domain::Tag> tags;
       if (!TRY(rows.step())) return tags;
       const auto json = parse_json(rows.text(0));
-      if (!json || !json->is_array()) return corrupt("ledger: the tags of " + arn + " are not a list");
+      if (!json || !json->is_array())
+        return corrupt("ledger: the tags of " + arn + " are not a list");
       for (const Json& each : *json) {
         auto tag = domain::tag_from_json(each);
         if (!tag) return corrupt("ledger: the tags of " + arn + ": " + tag.error().message);
@@ -331,14 +342,15 @@ class SqliteLedger final : public Ledger {
 
   Result<void> replay(const std::function<Result<void>(const CommandRecord&)>& each) override {
     return read([&](Connection& connection) -> Result<void> {
-      Statement rows =
-          TRY(connection.prepare("SELECT sequence, at, kind, body FROM commands ORDER BY sequence"));
+      Statement rows = TRY(
+          connection.prepare("SELECT sequence, at, kind, body FROM commands ORDER BY sequence"));
       while (TRY(rows.step())) {
         auto body = parse_json(rows.text(3));
         if (!body)
-          return corrupt("ledger: command " + std::to_string(rows.integer(0)) + ": " + body.error().message);
-        TRY(each(
-            {uint64_t(rows.integer(0)), from_milliseconds(rows.integer(1)), rows.text(2), *std::move(body)}));
+          return corrupt("ledger: command " + std::to_string(rows.integer(0)) + ": " +
+                         body.error().message);
+        TRY(each({uint64_t(rows.integer(0)), from_milliseconds(rows.integer(1)), rows.text(2),
+                  *std::move(body)}));
       }
       return {};
     });
@@ -349,12 +361,13 @@ class SqliteLedger final : public Ledger {
     writer_ = TRY(Connection::open(path_, sqlite::Access::read_and_write, watch_.name()));
     TRY(make_tables(*writer_, path_));
     TRY(set_aside_unreadable(*writer_, check).in("setting aside records that cannot be read"));
-    last_sequence_ = uint64_t(TRY(writer_->integer("SELECT coalesce(max(sequence), 0) FROM commands")));
+    last_sequence_ =
+        uint64_t(TRY(writer_->integer("SELECT coalesce(max(sequence), 0) FROM commands")));
     // The numbers of children that were not created yet are assigned too.
     const int64_t last = TRY(writer_->integer("SELECT coalesce(max(number), 0) FROM jobs"));
-    const int64_t reserved =
-        TRY(writer_->integer("SELECT coalesce((SELECT number + reserved FROM jobs WHERE reserved > 0 ORDER "
-                             "BY number DESC LIMIT 1), 0)"));
+    const int64_t reserved = TRY(writer_->integer(
+        "SELECT coalesce((SELECT number + reserved FROM jobs WHERE reserved > 0 ORDER "
+        "BY number DESC LIMIT 1), 0)"));
     last_job_number_ = uint64_t(std::max({last, reserved, TRY(last_number_set_aside(*writer_))}));
     return {};
   }
@@ -365,8 +378,8 @@ class SqliteLedger final : public Ledger {
       if (command.sequence != ++sequence)
         return conflict("ledger: command " + std::to_string(command.sequence) + " came where " +
                         std::to_string(sequence) + " is next");
-      Statement insert =
-          TRY(writer_->prepare("INSERT INTO commands (sequence, at, kind, body) VALUES (?, ?, ?, ?)"));
+      Statement insert = TRY(
+          writer_->prepare("INSERT INTO commands (sequence, at, kind, body) VALUES (?, ?, ?, ?)"));
       insert.bind(int64_t(command.sequence))
           .bind(to_milliseconds(command.at))
           .bind(command.kind)
@@ -397,19 +410,24 @@ class SqliteLedger final : public Ledger {
   Result<void> write_job(const domain::Job& job) {
     const std::string progress = dump(progress_json(job));
     const int64_t stage = job.spec.queue ? int64_t(domain::stage_of(job)) : kNoStage;
-    Statement update = TRY(
-        writer_->prepare("UPDATE jobs SET state = ?, live = ?, status_order = ?, modified = ?, progress = ?, "
-                         "batch_status = ? WHERE number = ?"));
+    Statement update = TRY(writer_->prepare(
+        "UPDATE jobs SET state = ?, live = ?, status_order = ?, modified = ?, progress = ?, "
+        "batch_status = ? WHERE number = ?"));
     update.bind(to_string(job.state)).bind(int64_t(job.live())).bind(status_order(job.state));
     update.bind(to_milliseconds(job.modified)).bind(progress).bind(stage).bind(int64_t(job.number));
     TRY(update.run());
     if (writer_->changes() == 1) return {};
-    Statement insert =
-        TRY(writer_->prepare("INSERT INTO jobs (number, region, name, state, live, status_order, created, "
-                             "modified, spec, progress, queue, parent, reserved, batch_status) "
-                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    insert.bind(int64_t(job.number)).bind(job.key.region).bind(job.key.name).bind(to_string(job.state));
-    insert.bind(int64_t(job.live())).bind(status_order(job.state)).bind(to_milliseconds(job.created));
+    Statement insert = TRY(writer_->prepare(
+        "INSERT INTO jobs (number, region, name, state, live, status_order, created, "
+        "modified, spec, progress, queue, parent, reserved, batch_status) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    insert.bind(int64_t(job.number))
+        .bind(job.key.region)
+        .bind(job.key.name)
+        .bind(to_string(job.state));
+    insert.bind(int64_t(job.live()))
+        .bind(status_order(job.state))
+        .bind(to_milliseconds(job.created));
     insert.bind(to_milliseconds(job.modified));
     // A child has the spec of its array.
     insert.bind(job.parent != 0 ? std::string() : dump(to_json(job.spec))).bind(progress);
@@ -423,13 +441,13 @@ class SqliteLedger final : public Ledger {
     const domain::JobKey& key = resource.key;
     const int64_t revision = resource.revision;
     if (write.remove) {
-      Statement gone = TRY(
-          writer_->prepare("DELETE FROM nouns WHERE kind = ? AND region = ? AND name = ? AND revision = ?"));
+      Statement gone = TRY(writer_->prepare(
+          "DELETE FROM nouns WHERE kind = ? AND region = ? AND name = ? AND revision = ?"));
       return gone.bind(resource.kind).bind(key.region).bind(key.name).bind(revision).run();
     }
-    Statement replace =
-        TRY(writer_->prepare("INSERT OR REPLACE INTO nouns (kind, region, name, revision, active, body) "
-                             "VALUES (?, ?, ?, ?, ?, ?)"));
+    Statement replace = TRY(writer_->prepare(
+        "INSERT OR REPLACE INTO nouns (kind, region, name, revision, active, body) "
+        "VALUES (?, ?, ?, ?, ?, ?)"));
     replace.bind(resource.kind).bind(key.region).bind(key.name).bind(revision);
     return replace.bind(int64_t(resource.active)).bind(dump(resource.body)).run();
   }
@@ -439,23 +457,27 @@ class SqliteLedger final : public Ledger {
       Statement gone = TRY(writer_->prepare("DELETE FROM records WHERE kind = ? AND name = ?"));
       return gone.bind(key.first).bind(key.second).run();
     }
-    Statement replace = TRY(
-        writer_->prepare("INSERT OR REPLACE INTO records (kind, name, revision, body) VALUES (?, ?, ?, ?)"));
+    Statement replace = TRY(writer_->prepare(
+        "INSERT OR REPLACE INTO records (kind, name, revision, body) VALUES (?, ?, ?, ?)"));
     replace.bind(key.first).bind(key.second).bind(int64_t(record->revision));
     return replace.bind(dump(record->document)).run();
   }
 
-  Result<void> write_usage(const domain::ShareKey& share, const std::optional<domain::Usage>& usage) {
+  Result<void> write_usage(const domain::ShareKey& share,
+                           const std::optional<domain::Usage>& usage) {
     if (!usage) {
       Statement gone =
           TRY(writer_->prepare("DELETE FROM usages WHERE region = ? AND queue = ? AND share = ?"));
       return gone.bind(share.queue.region).bind(share.queue.name).bind(share.share).run();
     }
-    Statement replace =
-        TRY(writer_->prepare("INSERT OR REPLACE INTO usages (region, queue, share, cpu_seconds, at, cpus) "
-                             "VALUES (?, ?, ?, ?, ?, ?)"));
+    Statement replace = TRY(writer_->prepare(
+        "INSERT OR REPLACE INTO usages (region, queue, share, cpu_seconds, at, cpus) "
+        "VALUES (?, ?, ?, ?, ?, ?)"));
     replace.bind(share.queue.region).bind(share.queue.name).bind(share.share);
-    return replace.bind(usage->cpu_seconds).bind(to_milliseconds(usage->at)).bind(usage->cpus).run();
+    return replace.bind(usage->cpu_seconds)
+        .bind(to_milliseconds(usage->at))
+        .bind(usage->cpus)
+        .run();
   }
 
   Result<void> write_tags(const std::string& arn, const std::vector<domain::Tag>& tags) {
@@ -465,7 +487,8 @@ class SqliteLedger final : public Ledger {
     }
     Json list = Json::array();
     for (const domain::Tag& tag : tags) list.push_back(to_json(tag));
-    Statement replace = TRY(writer_->prepare("INSERT OR REPLACE INTO tags (arn, tags) VALUES (?, ?)"));
+    Statement replace =
+        TRY(writer_->prepare("INSERT OR REPLACE INTO tags (arn, tags) VALUES (?, ?)"));
     return replace.bind(arn).bind(dump(list)).run();
   }
 

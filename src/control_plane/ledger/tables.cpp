@@ -55,9 +55,9 @@ CREATE TABLE nouns (
 ) WITHOUT ROWID;
 )";
 
-// Arrays. Their children are only in indexes that serve queries for children, so that ten thousand of them
-// slow down no other query. The status of a Batch job, with the numbers of domain::Stage, is computed
-// for older records.
+// Arrays. Their children are only in indexes that serve queries for children, so that ten thousand
+// of them slow down no other query. The status of a Batch job, with the numbers of domain::Stage,
+// is computed for older records.
 constexpr const char* kThirdVersion = R"(
 ALTER TABLE jobs ADD COLUMN parent INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
@@ -107,10 +107,11 @@ CREATE TABLE records (
 constexpr const char* kVersions[] = {kFirstVersion, kSecondVersion, kThirdVersion, kFourthVersion,
                                      kFifthVersion};
 
-// The copy holds what was committed: it is whole and has no write-ahead log of its own. An existing copy
-// comes from a server that died before the migration was committed, or from an earlier upgrade: it is
-// replaced by the present state.
-Result<void> copy_before_migration(sqlite::Connection& connection, const std::string& path, int64_t version) {
+// The copy holds what was committed: it is whole and has no write-ahead log of its own. An existing
+// copy comes from a server that died before the migration was committed, or from an earlier
+// upgrade: it is replaced by the present state.
+Result<void> copy_before_migration(sqlite::Connection& connection, const std::string& path,
+                                   int64_t version) {
   return copy_ledger(connection, copy_path(path, version));
 }
 
@@ -153,7 +154,8 @@ Result<void> make_tables(sqlite::Connection& connection, const std::string& path
   constexpr auto kVersion = int64_t(std::size(kVersions));
   if (tables > 0) TRY(check_application(connection));
   if (version > kVersion) return of_newer_version(path, version, kVersion);
-  // A reader sees the last commit while the next is being written, and a commit is one append and one sync.
+  // A reader sees the last commit while the next is being written, and a commit is one append and
+  // one sync.
   TRY(connection.run("PRAGMA journal_mode = WAL"));
   TRY(connection.run("PRAGMA synchronous = FULL"));
   if (version == kVersion) return {};

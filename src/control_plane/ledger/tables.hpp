@@ -1,5 +1,5 @@
-// Creates the ledger's tables in SQLite, and migrates those of an older server. docs/formats/ledger.md
-// describes them. Private to this module.
+// Creates the ledger's tables in SQLite, and migrates those of an older server.
+// docs/formats/ledger.md describes them. Private to this module.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace trainyard::ledger {
 
 inline constexpr int64_t kNoStage = -1;  // of jobs in no queue: the column batch_status
 
-// Before a database of an earlier version is changed, a copy is made next to it (copy_path()). `path` is the
-// database file.
-// Errors: conflict, when the database belongs to another program or a newer version; the error that prevents
-// the copy (a full disk): then nothing was changed.
+// Before a database of an earlier version is changed, a copy is made next to it (copy_path()).
+// `path` is the database file.
+// Errors: conflict, when the database belongs to another program or a newer version; the error that
+// prevents the copy (a full disk): then nothing was changed.
 Result<void> make_tables(sqlite::Connection& connection, const std::string& path);
 
 // Errors: conflict, when the database belongs to another program.

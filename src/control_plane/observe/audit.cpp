@@ -44,7 +44,8 @@ Result<std::vector<AuditFile>> list_files(const std::string& directory) {
     if (name.size() != kNumberDigits + 11 + kSuffix.size() || !name.ends_with(kSuffix)) continue;
     const auto number = parse_int(std::string_view(name).substr(0, kNumberDigits));
     if (!number || *number <= 0) continue;
-    files.push_back({uint64_t(*number), name.substr(kNumberDigits + 1, 10), entries->path().string()});
+    files.push_back(
+        {uint64_t(*number), name.substr(kNumberDigits + 1, 10), entries->path().string()});
   }
   if (error) return from_errno("listing " + directory, error.value());
   std::ranges::sort(files, {}, &AuditFile::number);
@@ -97,8 +98,8 @@ class FileAuditLog final : public AuditLog {
     const auto has_space = [this]() REQUIRES(mutex_) {
       return queue_.size() + in_writing_ < limits_.queue_records_max;
     };
-    if (!has_space() &&
-        (when_full == WhenFull::drop || !progress_.wait_for(lock, limits_.append_wait_max, has_space)))
+    if (!has_space() && (when_full == WhenFull::drop ||
+                         !progress_.wait_for(lock, limits_.append_wait_max, has_space)))
       return unavailable("the audit log cannot be written: its queue is full");
     queue_.push_back({std::move(record), at});
     ++appended_;
@@ -146,7 +147,8 @@ class FileAuditLog final : public AuditLog {
   // Truncates the file to `length` and continues there. Errors: corrupt: it is shorter; by errno.
   Result<void> open_file(const AuditFile& file, uint64_t length, int flags) {
     auto opened = TRY(Descriptor::open(file.path, flags));
-    if (TRY(opened.length()) < length) return corrupt(file.path + " is shorter than what was written");
+    if (TRY(opened.length()) < length)
+      return corrupt(file.path + " is shorter than what was written");
     TRY(opened.truncate(length));
     TRY(opened.sync());
     TRY(sync_directory(directory_));
@@ -182,7 +184,8 @@ class FileAuditLog final : public AuditLog {
     }
   }
 
-  // Writes the first records of the batch, as many as the current file takes. Returns the number that is on disk.
+  // Writes the first records of the batch, as many as the current file takes. Returns the number
+  // that is on disk.
   size_t write(const std::vector<Queued>& batch) {
     if (auto ready = make_ready(batch[0].at); !ready) return failed(ready.error());
     std::string lines, digest = digest_;
@@ -202,7 +205,8 @@ class FileAuditLog final : public AuditLog {
     return count;
   }
 
-  // Opens the file for the next record. A failed write may have left bytes after length_, which are cut off first.
+  // Opens the file for the next record. A failed write may have left bytes after length_, which are
+  // cut off first.
   Result<void> make_ready(Instant at) {
     const std::string day = day_of(at);
     bool usable = current_.number > 0;
@@ -216,14 +220,16 @@ class FileAuditLog final : public AuditLog {
     const uint64_t number = current_.number + 1;
     descriptor_.reset();
     TRY(make_directory(directory_));
-    TRY(open_file({number, day, file_path(directory_, number, day)}, 0, O_WRONLY | O_CREAT | O_EXCL));
+    TRY(open_file({number, day, file_path(directory_, number, day)}, 0,
+                  O_WRONLY | O_CREAT | O_EXCL));
     if (auto removed = remove_old_files(at); !removed)
       log(Level::error, "observe", "old files of the audit log were not removed",
           {{"why", removed.error().message}});
     return ok();
   }
 
-  // Removes old files, so that total_bytes_max includes the full size of the new file. The new file is never removed.
+  // Removes old files, so that total_bytes_max includes the full size of the new file. The new file
+  // is never removed.
   Result<void> remove_old_files(Instant at) {
     const std::string oldest_day = day_of(at - limits_.retention);
     uint64_t bytes = limits_.file_bytes_max;
@@ -236,7 +242,8 @@ class FileAuditLog final : public AuditLog {
       if (!expired && bytes <= limits_.total_bytes_max) continue;
       TRY(remove_file(file.path));
       log(expired ? Level::info : Level::warning, "observe", "a file of the audit log was removed",
-          {{"file", file.path}, {"why", expired ? "retention" : "the log may not take more space"}});
+          {{"file", file.path},
+           {"why", expired ? "retention" : "the log may not take more space"}});
     }
     return ok();
   }
@@ -260,7 +267,8 @@ class FileAuditLog final : public AuditLog {
   ConditionVariable wake_;      // wakes the writer
   ConditionVariable progress_;  // wakes flush(), and append() that waits for space
   std::vector<Queued> queue_ GUARDED_BY(mutex_);
-  size_t in_writing_ GUARDED_BY(mutex_) = 0;  // records that the writer has taken but not yet written
+  // records that the writer has taken but not yet written
+  size_t in_writing_ GUARDED_BY(mutex_) = 0;
   uint64_t appended_ GUARDED_BY(mutex_) = 0;
   uint64_t written_ GUARDED_BY(mutex_) = 0;
   int flushing_ GUARDED_BY(mutex_) = 0;
@@ -268,7 +276,8 @@ class FileAuditLog final : public AuditLog {
   std::thread writer_;
 };
 
-// The lines left for a lookup: all in files with lower numbers, and the first `length` bytes of `file`.
+// The lines left for a lookup: all in files with lower numbers, and the first `length` bytes of
+// `file`.
 struct Position {
   uint64_t file = UINT64_MAX, length = UINT64_MAX;
 };
@@ -277,7 +286,8 @@ Result<Position> parse_token(const std::string& token) {
   if (token.empty()) return Position{};
   const size_t slash = token.find('/');
   const auto file = parse_int(token.substr(0, slash));
-  const auto length = parse_int(slash == std::string::npos ? "" : std::string_view(token).substr(slash + 1));
+  const auto length =
+      parse_int(slash == std::string::npos ? "" : std::string_view(token).substr(slash + 1));
   if (!file || !length || *file < 0 || *length < 0)
     return invalid("invalid token: '" + shorten(token, 40) + "'");
   return Position{uint64_t(*file), uint64_t(*length)};
@@ -345,7 +355,8 @@ Result<AuditVerification> verify_audit_log(const std::string& directory) {
     const std::string bytes = TRY(read_all(files[i].path));
     std::string_view left = whole_lines(bytes);
     const bool torn = left.size() != bytes.size();
-    if (torn && i + 1 < files.size()) return corrupt(files[i].path + ": the last line is not whole");
+    if (torn && i + 1 < files.size())
+      return corrupt(files[i].path + ": the last line is not whole");
     found.torn = torn;
     for (uint64_t number = 1; !left.empty(); ++number) {
       const size_t end = left.find('\n');

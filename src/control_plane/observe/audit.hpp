@@ -1,13 +1,15 @@
-// AuditLog records requests, their callers and their results, in append-only files (docs/formats/audit.md).
+// AuditLog records requests, their callers and their results, in append-only files
+// (docs/formats/audit.md).
 //
-// append() puts a record into a bounded queue. One thread writes and syncs the records of some milliseconds together,
-// so one sync serves many requests, and a record is on disk soon after the response. If the disk is slower than the
-// requests, append() waits: records are delayed, not dropped. If the log cannot be written at all (the disk is full or
-// broken), the writer tries again each second, and append() waits for at most append_wait_max and then returns an
-// error.
+// append() puts a record into a bounded queue. One thread writes and syncs the records of some
+// milliseconds together, so one sync serves many requests, and a record is on disk soon after the
+// response. If the disk is slower than the requests, append() waits: records are delayed, not
+// dropped. If the log cannot be written at all (the disk is full or broken), the writer tries again
+// each second, and append() waits for at most append_wait_max and then returns an error.
 //
-// A file ends with its day (UTC) or when it is full. When a new file begins, the oldest files are removed: those past
-// retention, and those beyond the log's space limit. Opening the log cuts off a line that a crash tore.
+// A file ends with its day (UTC) or when it is full. When a new file begins, the oldest files are
+// removed: those past retention, and those beyond the log's space limit. Opening the log cuts off a
+// line that a crash tore.
 //
 // Threads: callable from anywhere. Lifetime: the destructor writes the queued records.
 #pragma once
@@ -55,18 +57,22 @@ class AuditLog {
  public:
   virtual ~AuditLog() = default;
 
-  // Queues a record: a JSON object with eventTime, as text on one line. Errors: invalid: it is longer than
-  // kAuditRecordBytesMax; unavailable: the log cannot be written, or the queue is full and when_full is drop. After an
-  // error the record is lost.
-  virtual Result<void> append(std::string record, Instant at, WhenFull when_full = WhenFull::wait) = 0;
-  // Waits until all records appended before are on disk. Errors: unavailable, after append_wait_max.
+  // Queues a record: a JSON object with eventTime, as text on one line. Errors: invalid: it is
+  // longer than kAuditRecordBytesMax; unavailable: the log cannot be written, or the queue is full
+  // and when_full is drop. After an error the record is lost.
+  virtual Result<void> append(std::string record, Instant at,
+                              WhenFull when_full = WhenFull::wait) = 0;
+  // Waits until all records appended before are on disk. Errors: unavailable, after
+  // append_wait_max.
   virtual Result<void> flush() = 0;
-  // Finds records that are on disk; call flush() first to include all. Errors: invalid, for an invalid token.
+  // Finds records that are on disk; call flush() first to include all. Errors: invalid, for an
+  // invalid token.
   virtual Result<AuditPage> lookup(const AuditQuery& query) = 0;
 };
 
 // Creates the directory if it is missing. Errors: by errno.
-Result<std::unique_ptr<AuditLog>> open_audit_log(const std::string& directory, AuditLimits limits = {});
+Result<std::unique_ptr<AuditLog>> open_audit_log(const std::string& directory,
+                                                 AuditLimits limits = {});
 
 struct AuditVerification {
   uint64_t files = 0, records = 0;

@@ -52,7 +52,8 @@ bool has_attribute(const Json& event, AuditAttribute attribute, const std::strin
       return text_at(event, {"userIdentity", "accessKeyId"}) == wanted;
     case AuditAttribute::read_only: {
       const auto found = event.find("readOnly");
-      return found != event.end() && found->is_boolean() && wanted == (found->get<bool>() ? "true" : "false");
+      return found != event.end() && found->is_boolean() &&
+             wanted == (found->get<bool>() ? "true" : "false");
     }
     case AuditAttribute::resource_type:
     case AuditAttribute::resource_name:
@@ -65,7 +66,8 @@ bool has_attribute(const Json& event, AuditAttribute attribute, const std::strin
 
 std::string first_digest() { return std::string(2 * SHA256_DIGEST_LENGTH, '0'); }
 
-// Uses OpenSSL, which has the processor's SHA instructions: one digest is computed per recorded request.
+// Uses OpenSSL, which has the processor's SHA instructions: one digest is computed per recorded
+// request.
 std::string line_digest(std::string_view line) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
   ::SHA256(reinterpret_cast<const unsigned char*>(line.data()), line.size(), digest.data());
@@ -73,7 +75,8 @@ std::string line_digest(std::string_view line) {
 }
 
 std::string format_audit_line(std::string_view record, const std::string& previous_digest) {
-  CHECK(record.size() > 2 && record.starts_with('{') && record.ends_with('}'), "a record is an object");
+  CHECK(record.size() > 2 && record.starts_with('{') && record.ends_with('}'),
+        "a record is an object");
   std::string line;
   line.reserve(record.size() + kPreviousDigest.size() + previous_digest.size() + 8);
   line.append(record.substr(0, record.size() - 1));
@@ -87,8 +90,8 @@ Result<void> AuditChain::check(std::string_view line) {
   const std::string previous = text_at(*event, {kPreviousDigest.data()});
   if (previous.empty()) return corrupt("the record has no " + std::string(kPreviousDigest));
   if (digest_ && previous != *digest_)
-    return corrupt("the record follows the line " + shorten(previous, 64) + ", but the line before it is " +
-                   *digest_);
+    return corrupt("the record follows the line " + shorten(previous, 64) +
+                   ", but the line before it is " + *digest_);
   digest_ = line_digest(line);
   ++lines_;
   return ok();
@@ -107,7 +110,8 @@ bool matches(const Json& event, const AuditFilter& filter) {
     const auto at = parse_iso8601(text_at(event, {"eventTime"}));
     if (!at || (filter.from && *at < *filter.from) || (filter.to && *at > *filter.to)) return false;
   }
-  return !filter.attribute || has_attribute(event, filter.attribute->first, filter.attribute->second);
+  return !filter.attribute ||
+         has_attribute(event, filter.attribute->first, filter.attribute->second);
 }
 
 }  // namespace trainyard::observe

@@ -1,8 +1,8 @@
-// Writes and checks the lines of the audit log. A line is one record in CloudTrail's format, with the digest of the
-// line before it.
+// Writes and checks the lines of the audit log. A line is one record in CloudTrail's format, with
+// the digest of the line before it.
 //
-// A changed, removed, inserted or moved line breaks the chain at the next line. Lines removed from the end are not
-// detected: compare the digest of the last line with a copy kept elsewhere.
+// A changed, removed, inserted or moved line breaks the chain at the next line. Lines removed from
+// the end are not detected: compare the digest of the last line with a copy kept elsewhere.
 //
 // Threads: plain values and pure functions.
 #pragma once
@@ -19,24 +19,29 @@
 
 namespace trainyard::observe {
 
-// A member of each record in addition to CloudTrail's: the SHA-256 of the previous line without its newline, in hex.
+// A member of each record in addition to CloudTrail's: the SHA-256 of the previous line without its
+// newline, in hex.
 constexpr std::string_view kPreviousDigest = "previousDigest";
 // The previous digest in the very first line.
 std::string first_digest();
 // Returns the line's digest in hex.
 std::string line_digest(std::string_view line);
 
-// Formats the line of a record, without a newline: the record with the digest of the previous line as its last member.
+// Formats the line of a record, without a newline: the record with the digest of the previous line
+// as its last member.
 // Requires: record is the text of a JSON object with members, on one line.
 std::string format_audit_line(std::string_view record, const std::string& previous_digest);
 
 // Checks lines in their order.
 class AuditChain {
  public:
-  // Continues after a line with this digest. Without one, the first line may have any previous digest.
-  explicit AuditChain(std::optional<std::string> previous_digest) : digest_(std::move(previous_digest)) {}
+  // Continues after a line with this digest. Without one, the first line may have any previous
+  // digest.
+  explicit AuditChain(std::optional<std::string> previous_digest)
+      : digest_(std::move(previous_digest)) {}
 
-  // Errors: corrupt: the line is not a record, or its previousDigest is not that of the line before.
+  // Errors: corrupt: the line is not a record, or its previousDigest is not that of the line
+  // before.
   Result<void> check(std::string_view line);
 
   // The digest of the last checked line.

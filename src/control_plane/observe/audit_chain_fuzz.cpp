@@ -1,4 +1,5 @@
-// Checks any bytes as lines of an audit log, and runs lookups on them, whether or not the chain is intact.
+// Checks any bytes as lines of an audit log, and runs lookups on them, whether or not the chain is
+// intact.
 // decoder: src/control_plane/observe/audit_chain.cpp
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     if (parsed && parsed->is_object() && !parsed->empty()) {
       AuditChain other(first_digest());
-      CHECK(bool(other.check(format_audit_line(dump(*parsed), first_digest()))), "what is written is read");
+      CHECK(bool(other.check(format_audit_line(dump(*parsed), first_digest()))),
+            "what is written is read");
     }
     if (!chain.check(line)) break;
     CHECK(chain.digest() == line_digest(line), "the digest is the line's");

@@ -23,17 +23,17 @@ constexpr Duration kDay = 24h;
 
 std::string event(int number, Instant at, const std::string& name = "CreateTrainingJob",
                   const std::string& user = "ana") {
-  return dump(
-      Json{{"eventVersion", "1.08"},
-           {"eventID", "id-" + std::to_string(number)},
-           {"eventTime", to_iso8601(at, false)},
-           {"eventName", name},
-           {"eventSource", "sagemaker.amazonaws.com"},
-           {"readOnly", name.starts_with("Describe")},
-           {"userIdentity", {{"type", "IAMUser"}, {"userName", user}, {"accessKeyId", "AKIA" + user}}},
-           {"resources", Json::array({{{"type", "AWS::SageMaker::TrainingJob"},
-                                       {"ARN", "arn:aws:sagemaker:eu-west-1:1:training-job/job-" +
-                                                   std::to_string(number)}}})}});
+  return dump(Json{
+      {"eventVersion", "1.08"},
+      {"eventID", "id-" + std::to_string(number)},
+      {"eventTime", to_iso8601(at, false)},
+      {"eventName", name},
+      {"eventSource", "sagemaker.amazonaws.com"},
+      {"readOnly", name.starts_with("Describe")},
+      {"userIdentity", {{"type", "IAMUser"}, {"userName", user}, {"accessKeyId", "AKIA" + user}}},
+      {"resources", Json::array({{{"type", "AWS::SageMaker::TrainingJob"},
+                                  {"ARN", "arn:aws:sagemaker:eu-west-1:1:training-job/job-" +
+                                              std::to_string(number)}}})}});
 }
 
 std::vector<std::string> files_in(const std::string& directory) {
@@ -54,7 +54,8 @@ void write(const std::string& path, const std::string& bytes) {
 }
 
 // Appends `count` records from number `first`, all on disk.
-void fill(const std::string& directory, int first, int count, Instant at = kNoon, AuditLimits limits = {}) {
+void fill(const std::string& directory, int first, int count, Instant at = kNoon,
+          AuditLimits limits = {}) {
   auto log = open_audit_log(directory, limits);
   ASSERT_OK(log);
   for (int i = first; i < first + count; ++i) ASSERT_OK((*log)->append(event(i, at), at));
@@ -144,7 +145,8 @@ TEST(Audit, FindsWhatWasTamperedWith) {
     const auto verified = verify_audit_log(directory);
     ASSERT_FALSE(verified) << says;
     EXPECT_EQ(verified.error().kind, Kind::corrupt) << says;
-    EXPECT_NE(verified.error().message.find(".jsonl"), std::string::npos) << verified.error().message;
+    EXPECT_NE(verified.error().message.find(".jsonl"), std::string::npos)
+        << verified.error().message;
   }
 }
 
@@ -189,7 +191,8 @@ TEST(Audit, LooksUpNewestFirstByPages) {
   for (int i = 0; i < 30; ++i) {
     const Instant at = kNoon + i * 1h;
     ASSERT_OK((*log)->append(
-        event(i, at, i % 3 ? "DescribeTrainingJob" : "CreateTrainingJob", i % 2 ? "ana" : "ben"), at));
+        event(i, at, i % 3 ? "DescribeTrainingJob" : "CreateTrainingJob", i % 2 ? "ana" : "ben"),
+        at));
   }
   ASSERT_OK((*log)->flush());
   AuditQuery query{.count_max = 7};
@@ -220,7 +223,8 @@ TEST(Audit, LooksUpNewestFirstByPages) {
   EXPECT_EQ(by(AuditAttribute::access_key_id, "AKIAana"), 15u);
   EXPECT_EQ(by(AuditAttribute::event_id, "id-7"), 1u);
   EXPECT_EQ(by(AuditAttribute::resource_name, "job-7"), 1u);
-  EXPECT_EQ(by(AuditAttribute::resource_name, "arn:aws:sagemaker:eu-west-1:1:training-job/job-7"), 1u);
+  EXPECT_EQ(by(AuditAttribute::resource_name, "arn:aws:sagemaker:eu-west-1:1:training-job/job-7"),
+            1u);
   EXPECT_EQ(by(AuditAttribute::resource_type, "AWS::SageMaker::TrainingJob"), 30u);
   EXPECT_EQ(by(AuditAttribute::event_source, "s3.amazonaws.com"), 0u);
   EXPECT_EQ(by(AuditAttribute::read_only, "false"), 10u);
@@ -245,7 +249,8 @@ TEST(Audit, ManyThreadsAppendToOneChain) {
   EXPECT_EQ(verified->records, 400u) << "the destructor writes what is queued";
 }
 
-// A record that cannot be written delays its request, which then fails. Queued records are written later.
+// A record that cannot be written delays its request, which then fails. Queued records are written
+// later.
 TEST(Audit, WaitsForADiskThatRefuses) {
   TemporaryDirectory directory;
   const std::string path = directory.path() + "/audit";
@@ -289,7 +294,8 @@ constexpr int kAuditKills = 20;
 constexpr int kPollMilliseconds = 20'000;  // a child that writes nothing for so long has failed
 constexpr int kAuditThreads = 3;
 
-// Never returns. Each thread appends records, and writes the number of each that is on disk to the pipe.
+// Never returns. Each thread appends records, and writes the number of each that is on disk to the
+// pipe.
 [[noreturn]] void append_until_killed(const std::string& directory, int pipe, int first) {
   auto log = open_audit_log(directory, {.file_bytes_max = 5'000});
   if (!log) ::_exit(3);
@@ -340,14 +346,16 @@ TEST(AuditKill, TheChainHoldsUpToTheLastWholeRecordAndGoesOn) {
     for (uint64_t left = 1 + random.below(30); left-- > 0;) {
       pollfd waiting{.fd = pipe[0], .events = POLLIN, .revents = 0};
       ASSERT_EQ(::poll(&waiting, 1, kPollMilliseconds), 1) << "the child hangs";
-      ASSERT_EQ(::read(pipe[0], &number, sizeof number), ssize_t(sizeof number)) << "the child failed";
+      ASSERT_EQ(::read(pipe[0], &number, sizeof number), ssize_t(sizeof number))
+          << "the child failed";
       acknowledged.insert(number);
     }
     ::kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed by itself: " << WEXITSTATUS(status);
-    while (::read(pipe[0], &number, sizeof number) == ssize_t(sizeof number)) acknowledged.insert(number);
+    while (::read(pipe[0], &number, sizeof number) == ssize_t(sizeof number))
+      acknowledged.insert(number);
     ::close(pipe[0]);
 
     // A power failure may leave a part of the last write.

@@ -10,7 +10,8 @@
 
 namespace trainyard::observe {
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers in files are copied as they lie in memory");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "numbers in files are copied as they lie in memory");
 
 template <class Number>
 void put(std::string& bytes, Number number) {

@@ -16,10 +16,10 @@ constexpr const char* kSchema = R"(
     UNIQUE (group_id, name));
   CREATE INDEX IF NOT EXISTS streams_open ON streams (id) WHERE open)";
 
-#define STREAM_COLUMNS                                                                                  \
-  "SELECT s.id, g.region, g.name, s.name, s.created, s.open, s.first_segment, s.bytes, s.first_event, " \
-  "s.last_event, "                                                                                      \
-  "s.last_ingestion FROM streams s JOIN groups g ON g.id = s.group_id "
+#define STREAM_COLUMNS                                                                   \
+  "SELECT s.id, g.region, g.name, s.name, s.created, s.open, s.first_segment, s.bytes, " \
+  "s.first_event, s.last_event, s.last_ingestion "                                       \
+  "FROM streams s JOIN groups g ON g.id = s.group_id "
 
 Result<std::vector<StreamRow>> rows(Statement statement) {
   const auto instant = [&](int column) -> std::optional<Instant> {
@@ -28,12 +28,13 @@ Result<std::vector<StreamRow>> rows(Statement statement) {
   };
   std::vector<StreamRow> found;
   while (TRY(statement.step())) {
-    found.push_back({.id = uint64_t(statement.integer(0)),
-                     .key = {statement.bytes(1), statement.bytes(2), statement.bytes(3)},
-                     .created = from_milliseconds(statement.integer(4)),
-                     .open = statement.integer(5) != 0,
-                     .first_segment = uint64_t(statement.integer(6)),
-                     .summary = {uint64_t(statement.integer(7)), instant(8), instant(9), instant(10)}});
+    found.push_back(
+        {.id = uint64_t(statement.integer(0)),
+         .key = {statement.bytes(1), statement.bytes(2), statement.bytes(3)},
+         .created = from_milliseconds(statement.integer(4)),
+         .open = statement.integer(5) != 0,
+         .first_segment = uint64_t(statement.integer(6)),
+         .summary = {uint64_t(statement.integer(7)), instant(8), instant(9), instant(10)}});
   }
   return found;
 }
@@ -58,10 +59,10 @@ Error no_group(const std::string& group) {
 }
 
 // Returns false if the group exists already.
-Result<bool> insert_group(Connection& connection, const std::string& region, const std::string& group,
-                          Instant now) {
-  auto statement =
-      TRY(connection.prepare("INSERT OR IGNORE INTO groups (region, name, created) VALUES (?, ?, ?)"));
+Result<bool> insert_group(Connection& connection, const std::string& region,
+                          const std::string& group, Instant now) {
+  auto statement = TRY(
+      connection.prepare("INSERT OR IGNORE INTO groups (region, name, created) VALUES (?, ?, ?)"));
   TRY(statement.bind_bytes(region).bind_bytes(group).bind(to_milliseconds(now)).run());
   return connection.changes() != 0;
 }
@@ -86,10 +87,12 @@ std::optional<std::string> after_prefix(std::string prefix) {
 }  // namespace
 
 Result<std::unique_ptr<Catalogue>> Catalogue::open(const std::string& path) {
-  return std::unique_ptr<Catalogue>(new Catalogue(TRY(Database::open(path, kCatalogueVersion, kSchema))));
+  return std::unique_ptr<Catalogue>(
+      new Catalogue(TRY(Database::open(path, kCatalogueVersion, kSchema))));
 }
 
-Result<void> Catalogue::create_group(const std::string& region, const std::string& group, Instant now) {
+Result<void> Catalogue::create_group(const std::string& region, const std::string& group,
+                                     Instant now) {
   return database_->write([&](Connection& connection) -> Result<void> {
     if (!TRY(insert_group(connection, region, group, now)))
       return conflict("log group '" + group + "' exists", LogResource::group);
@@ -151,9 +154,9 @@ Result<void> Catalogue::close(const std::vector<Closed>& streams) {
   if (streams.empty()) return ok();
   return database_->write([&](Connection& connection) -> Result<void> {
     for (const auto& stream : streams) {
-      auto statement =
-          TRY(connection.prepare("UPDATE streams SET open = 0, bytes = ?, first_event = ?, last_event = ?, "
-                                 "last_ingestion = ? WHERE id = ?"));
+      auto statement = TRY(connection.prepare(
+          "UPDATE streams SET open = 0, bytes = ?, first_event = ?, last_event = ?, "
+          "last_ingestion = ? WHERE id = ?"));
       statement.bind(int64_t(stream.summary.bytes));
       bind_instant(statement, stream.summary.first_event);
       bind_instant(statement, stream.summary.last_event);
@@ -182,7 +185,8 @@ Result<void> Catalogue::remove(const std::vector<uint64_t>& streams) {
   });
 }
 
-Result<std::vector<StreamRow>> Catalogue::streams(const std::string& region, const std::string& group,
+Result<std::vector<StreamRow>> Catalogue::streams(const std::string& region,
+                                                  const std::string& group,
                                                   const std::string& prefix) {
   std::vector<StreamRow> found;
   TRY(database_->read([&](Connection& connection) -> Result<void> {
@@ -212,8 +216,8 @@ Result<std::vector<StreamRow>> Catalogue::open_streams() {
 Result<std::vector<StreamRow>> Catalogue::ended_before(Instant before) {
   std::vector<StreamRow> found;
   TRY(database_->read([&](Connection& connection) -> Result<void> {
-    auto statement =
-        TRY(connection.prepare(STREAM_COLUMNS "WHERE NOT s.open AND coalesce(s.last_event, s.created) < ?"));
+    auto statement = TRY(connection.prepare(
+        STREAM_COLUMNS "WHERE NOT s.open AND coalesce(s.last_event, s.created) < ?"));
     statement.bind(to_milliseconds(before));
     found = TRY(rows(std::move(statement)));
     return ok();
@@ -236,10 +240,10 @@ Result<std::vector<Catalogue::GroupRow>> Catalogue::groups(const std::string& re
                                                            const std::string& prefix) {
   std::vector<GroupRow> found;
   TRY(database_->read([&](Connection& connection) -> Result<void> {
-    auto statement =
-        TRY(connection.prepare("SELECT id, name, created, (SELECT coalesce(sum(bytes), 0) FROM streams WHERE "
-                               "group_id = groups.id AND NOT open) "
-                               "FROM groups WHERE region = ? AND substr(name, 1, ?) = ? ORDER BY name"));
+    auto statement = TRY(connection.prepare(
+        "SELECT id, name, created, (SELECT coalesce(sum(bytes), 0) FROM streams WHERE "
+        "group_id = groups.id AND NOT open) "
+        "FROM groups WHERE region = ? AND substr(name, 1, ?) = ? ORDER BY name"));
     statement.bind_bytes(region).bind(int64_t(prefix.size())).bind_bytes(prefix);
     while (TRY(statement.step())) {
       GroupRow row{.info = {statement.bytes(1), from_milliseconds(statement.integer(2)),

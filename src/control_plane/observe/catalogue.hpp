@@ -1,7 +1,8 @@
-// Catalogue stores the log groups and streams: names, numbers, and a summary of each stream that is not open.
+// Catalogue stores the log groups and streams: names, numbers, and a summary of each stream that is
+// not open.
 //
-// A stream's row is `open` from before its first byte is written until its summary is stored. So after a crash only the
-// tails of open streams must be read.
+// A stream's row is `open` from before its first byte is written until its summary is stored. So
+// after a crash only the tails of open streams must be read.
 //
 // Threads: callable from anywhere. Errors: those of database.hpp; not_found, conflict.
 #pragma once

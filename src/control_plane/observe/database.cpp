@@ -5,13 +5,15 @@
 namespace trainyard::observe {
 namespace {
 
-// Page cache per connection: small, so that an idle server uses little memory; the kernel caches the file in
-// any case.
+// Page cache per connection: small, so that an idle server uses little memory; the kernel caches
+// the file in any case.
 constexpr int kCacheKibibytes = 1024;
-// The WAL is cut back to this length after a checkpoint, so that a burst does not keep its disk space.
+// The WAL is cut back to this length after a checkpoint, so that a burst does not keep its disk
+// space.
 constexpr int64_t kJournalBytesMax = 8 << 20;
 
-Result<std::unique_ptr<Connection>> open_connection(const std::string& path, sqlite::Access access) {
+Result<std::unique_ptr<Connection>> open_connection(const std::string& path,
+                                                    sqlite::Access access) {
   auto connection = TRY(Connection::open(path, access));
   TRY(connection->run("PRAGMA cache_size=-" + std::to_string(kCacheKibibytes)));
   return connection;
@@ -25,18 +27,21 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, int ve
   database->writer_ = TRY(open_connection(path, sqlite::Access::read_and_write));
   Connection& writer = *database->writer_;
   TRY(writer.run("PRAGMA journal_mode=WAL").in(path));
-  TRY(writer.run("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=" + std::to_string(kJournalBytesMax))
+  TRY(writer
+          .run("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=" +
+               std::to_string(kJournalBytesMax))
           .in(path));
   {
     auto statement = TRY(writer.prepare("PRAGMA user_version"));
     TRY(statement.step());
     const int64_t found = statement.integer(0);
     if (found > version)
-      return corrupt(path + ": written by a newer version (" + std::to_string(found) + ", known is " +
-                     std::to_string(version) + ")");
+      return corrupt(path + ": written by a newer version (" + std::to_string(found) +
+                     ", known is " + std::to_string(version) + ")");
   }
   TRY(writer
-          .run("BEGIN IMMEDIATE; " + schema + "; PRAGMA user_version=" + std::to_string(version) + "; COMMIT")
+          .run("BEGIN IMMEDIATE; " + schema + "; PRAGMA user_version=" + std::to_string(version) +
+               "; COMMIT")
           .in(path));
   const MutexLock lock(database->reader_mutex_);
   database->reader_ = TRY(open_connection(path, sqlite::Access::read));

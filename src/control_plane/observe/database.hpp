@@ -1,6 +1,7 @@
 // Database is a SQLite file (WAL, synchronous FULL) in which concurrent writes share one commit.
 //
-// Threads: Database is callable from anywhere. A Connection is confined to the function that receives it.
+// Threads: Database is callable from anywhere. A Connection is confined to the function that
+// receives it.
 // Errors: those of sqlite/connection.hpp.
 #pragma once
 
@@ -25,8 +26,8 @@ class Database {
   static Result<std::unique_ptr<Database>> open(const std::string& path, int version,
                                                 const std::string& schema);
 
-  // Runs `work` in a transaction and returns when that is durable. Concurrent calls share a transaction. An
-  // error of `work` undoes its own changes only, and is returned to its caller.
+  // Runs `work` in a transaction and returns when that is durable. Concurrent calls share a
+  // transaction. An error of `work` undoes its own changes only, and is returned to its caller.
   using Work = std::function<Result<void>(Connection&)>;
   Result<void> write(Work work);
 

@@ -26,7 +26,8 @@ Result<std::string> Descriptor::read(uint64_t offset, uint64_t length) const {
   std::string bytes(length, '\0');
   size_t done = 0;
   while (done < length) {
-    const ssize_t count = ::pread(number_, bytes.data() + done, length - done, off_t(offset + done));
+    const ssize_t count =
+        ::pread(number_, bytes.data() + done, length - done, off_t(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return from_errno("reading " + path_);
     if (count == 0) break;

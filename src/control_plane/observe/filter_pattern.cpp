@@ -13,8 +13,8 @@ constexpr int kDepthMax = 32;  // nested parentheses; real patterns have two or 
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-         c == ':' || c == '#' || c == '@' || uint8_t(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == ':' || c == '#' || c == '@' || uint8_t(c) >= 0x80;
 }
 
 // '*' stands for any text. Backtracks to the last star only, so it is linear in practice.
@@ -69,9 +69,11 @@ struct FilterPattern::Condition {
 
   bool holds(const Json& document) const {
     if (operation == Operator::all_of)
-      return std::ranges::all_of(parts, [&](const Condition& part) { return part.holds(document); });
+      return std::ranges::all_of(parts,
+                                 [&](const Condition& part) { return part.holds(document); });
     if (operation == Operator::any_of)
-      return std::ranges::any_of(parts, [&](const Condition& part) { return part.holds(document); });
+      return std::ranges::any_of(parts,
+                                 [&](const Condition& part) { return part.holds(document); });
     std::vector<const Json*> found;
     find(document, 0, found);
     if (operation == Operator::not_exists) return found.empty();
@@ -86,9 +88,11 @@ struct FilterPattern::Condition {
       if (value.is_array())
         for (const auto& element : value) find(element, depth + 1, found);
     } else if (step.index) {
-      if (value.is_array() && *step.index < value.size()) find(value[*step.index], depth + 1, found);
+      if (value.is_array() && *step.index < value.size())
+        find(value[*step.index], depth + 1, found);
     } else if (value.is_object()) {
-      if (const auto member = value.find(step.name); member != value.end()) find(*member, depth + 1, found);
+      if (const auto member = value.find(step.name); member != value.end())
+        find(*member, depth + 1, found);
     }
   }
 
@@ -150,8 +154,8 @@ class Parser {
 
  private:
   Error fault(std::string_view wanted) const {
-    return invalid("Invalid filter pattern: at character " + std::to_string(at_ + 1) + " should stand " +
-                   std::string(wanted));
+    return invalid("Invalid filter pattern: at character " + std::to_string(at_ + 1) +
+                   " should stand " + std::string(wanted));
   }
   void skip_blanks() {
     while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
@@ -177,7 +181,8 @@ class Parser {
   }
 
   Result<Condition> any_of(int depth) {
-    if (depth > kDepthMax) return invalid("Invalid filter pattern: parentheses are nested too deeply");
+    if (depth > kDepthMax)
+      return invalid("Invalid filter pattern: parentheses are nested too deeply");
     Condition any{.operation = Operator::any_of};
     do any.parts.push_back(TRY(all_of(depth)));
     while (take("||"));
@@ -285,7 +290,8 @@ class Parser {
 
 Result<FilterPattern> FilterPattern::parse(std::string_view pattern) {
   if (pattern.size() > kPatternBytesMax)
-    return invalid("Invalid filter pattern: longer than " + std::to_string(kPatternBytesMax) + " characters");
+    return invalid("Invalid filter pattern: longer than " + std::to_string(kPatternBytesMax) +
+                   " characters");
   FilterPattern parsed;
   const auto text = trim(pattern);
   if (text.starts_with('{')) {
@@ -293,7 +299,8 @@ Result<FilterPattern> FilterPattern::parse(std::string_view pattern) {
     return parsed;
   }
   if (text.starts_with('['))
-    return invalid("Invalid filter pattern: patterns of space-delimited fields ([..]) are not supported");
+    return invalid(
+        "Invalid filter pattern: patterns of space-delimited fields ([..]) are not supported");
   for (size_t at = 0; at < text.size();) {
     if (is_blank(text[at])) {
       ++at;
@@ -309,7 +316,8 @@ Result<FilterPattern> FilterPattern::parse(std::string_view pattern) {
         if (text[at] == '\\' && at + 1 < text.size()) ++at;
         term += text[at];
       }
-      if (at == text.size()) return invalid("Invalid filter pattern: a quotation mark is not closed");
+      if (at == text.size())
+        return invalid("Invalid filter pattern: a quotation mark is not closed");
       ++at;
     } else {
       if (at < text.size() && text[at] == '%')
@@ -328,7 +336,9 @@ bool FilterPattern::matches(std::string_view message) const {
     const auto document = parse_json(message);
     return document && condition_->holds(*document);
   }
-  const auto inside = [&](const std::string& term) { return message.find(term) != std::string_view::npos; };
+  const auto inside = [&](const std::string& term) {
+    return message.find(term) != std::string_view::npos;
+  };
   if (std::ranges::any_of(excluded_, inside)) return false;
   if (!required_.empty()) return std::ranges::all_of(required_, inside);
   return optional_.empty() || std::ranges::any_of(optional_, inside);

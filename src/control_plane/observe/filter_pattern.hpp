@@ -1,12 +1,14 @@
 // FilterPattern parses CloudWatch's filter patterns and matches messages.
 //
-//   ERROR "disk full" -debug   all of these terms, anywhere in the message, and none with a minus; case counts
+//   ERROR "disk full" -debug   all of these terms, anywhere in the message, and none with a minus;
+//                              case counts
 //   ?ERROR ?WARN               at least one of these terms; ignored next to required terms
 //   { $.step > 10 && ($.loss = 0.1 || $.host = "algo-*") }
-//                              messages that are JSON: = != < <= > >=, IS NULL, IS TRUE, IS FALSE, NOT EXISTS,
-//                              && || ( ), paths like $.a.b[0]['c'][*], * in texts
+//                              messages that are JSON: = != < <= > >=, IS NULL, IS TRUE, IS FALSE,
+//                              NOT EXISTS, && || ( ), paths like $.a.b[0]['c'][*], * in texts
 //
-// Patterns of fields ([a, b]) and regular expressions (%..%) are not supported; the error names them.
+// Patterns of fields ([a, b]) and regular expressions (%..%) are not supported; the error names
+// them.
 //
 // Threads: immutable once parsed. Errors: invalid, with a message for the client.
 #pragma once

@@ -11,9 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t newline = bytes.find('\n');
   const auto pattern = FilterPattern::parse(bytes.substr(0, newline));
   if (!pattern) {
-    CHECK(pattern.error().message.starts_with("Invalid filter pattern: "), "people are told what is wrong");
+    CHECK(pattern.error().message.starts_with("Invalid filter pattern: "),
+          "people are told what is wrong");
     return 0;
   }
-  (void)pattern->matches(newline == std::string_view::npos ? std::string_view() : bytes.substr(newline + 1));
+  (void)pattern->matches(newline == std::string_view::npos ? std::string_view()
+                                                           : bytes.substr(newline + 1));
   return 0;
 }

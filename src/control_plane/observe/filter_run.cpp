@@ -1,10 +1,11 @@
-// Returns events in the order of their key (time, stream, position). A heap holds streams that are not open yet,
-// blocks that are not loaded yet, and events that matched, each with the least key that it can yield. The top of the
-// heap is opened, loaded, or added to the page. So blocks are read only when the merge reaches them, and only events
-// of blocks that overlap in time are in memory. When the page is full, the key at the top is the token.
+// Returns events in the order of their key (time, stream, position). A heap holds streams that are
+// not open yet, blocks that are not loaded yet, and events that matched, each with the least key
+// that it can yield. The top of the heap is opened, loaded, or added to the page. So blocks are
+// read only when the merge reaches them, and only events of blocks that overlap in time are in
+// memory. When the page is full, the key at the top is the token.
 //
-// Cost: reads each block once that overlaps both the page's time and the query. The next page reads one block
-// per stream again.
+// Cost: reads each block once that overlaps both the page's time and the query. The next page reads
+// one block per stream again.
 #include "observe/filter_run.hpp"
 
 #include <algorithm>
@@ -31,7 +32,8 @@ struct Key {
 std::string to_token(const Key& key) {
   char text[64];
   std::snprintf(text, sizeof text, "%016llx%016llx%016llx", static_cast<unsigned long long>(key.at),
-                static_cast<unsigned long long>(key.stream), static_cast<unsigned long long>(key.position));
+                static_cast<unsigned long long>(key.stream),
+                static_cast<unsigned long long>(key.position));
   return text;
 }
 
@@ -74,7 +76,8 @@ Result<FilterPage> run_filter(std::vector<FilterSource> sources, const FilterQue
     if (!source.first_event ||
         outside(to_milliseconds(*source.first_event), to_milliseconds(*source.last_event)))
       continue;
-    heap.push({.key = std::max(least, Key{to_milliseconds(*source.first_event), source.id, 0}), .source = i});
+    heap.push({.key = std::max(least, Key{to_milliseconds(*source.first_event), source.id, 0}),
+               .source = i});
   }
 
   FilterPage page;

@@ -19,7 +19,8 @@ struct FilterSource {
   std::string name;
   std::optional<Instant> first_event;
   std::optional<Instant> last_event;
-  std::function<Result<std::shared_ptr<Stream>>()> open;  // called when the merge reaches its first event
+  // called when the merge reaches its first event
+  std::function<Result<std::shared_ptr<Stream>>()> open;
 };
 
 Result<FilterPage> run_filter(std::vector<FilterSource> sources, const FilterQuery& query,

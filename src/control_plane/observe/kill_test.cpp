@@ -1,5 +1,5 @@
-// Kills a child (SIGKILL) at random times. The child appends, and acknowledges through a pipe. All that was
-// acknowledged must be stored, nothing twice, and nothing torn.
+// Kills a child (SIGKILL) at random times. The child appends, and acknowledges through a pipe. All
+// that was acknowledged must be stored, nothing twice, and nothing torn.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,14 +24,16 @@ constexpr int kPollMilliseconds = 20'000;  // a child that writes nothing for so
 
 LogSettings small_files() { return {.segment_bytes = 20'000, .block_bytes = 1000}; }
 
-// The lines of a batch are a function of writer and number, so that a repeated batch is distinct from a new one.
+// The lines of a batch are a function of writer and number, so that a repeated batch is distinct
+// from a new one.
 std::vector<LogEvent> lines_of(int writer, uint64_t batch) {
   std::vector<LogEvent> events;
   const size_t count = 1 + batch % 7;
   for (size_t i = 0; i < count; ++i)
     events.push_back({from_milliseconds(int64_t(batch)), Instant{},
-                      std::to_string(writer) + ":" + std::to_string(batch) + ":" + std::to_string(i) + "/" +
-                          std::to_string(count) + std::string(batch * 37 % 300, '.')});
+                      std::to_string(writer) + ":" + std::to_string(batch) + ":" +
+                          std::to_string(i) + "/" + std::to_string(count) +
+                          std::string(batch * 37 % 300, '.')});
   return events;
 }
 
@@ -43,8 +45,8 @@ struct Acknowledged {
   uint64_t batch;
 };
 
-// Never returns. Each writer is an agent: it reads the number of the last batch and continues by repeating that
-// batch.
+// Never returns. Each writer is an agent: it reads the number of the last batch and continues by
+// repeating that batch.
 [[noreturn]] void run_child(const std::string& directory, int pipe) {
   ManualClock clock;
   auto logs = open_logs(directory + "/logs", clock, small_files());
@@ -128,7 +130,8 @@ TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
     }
     auto metrics = open_metrics(directory.path() + "/metrics");
     ASSERT_OK(metrics);
-    const auto points = (*metrics)->statistics({.key = kCount, .from = clock.at, .to = clock.at + 1s});
+    const auto points =
+        (*metrics)->statistics({.key = kCount, .from = clock.at, .to = clock.at + 1s});
     ASSERT_OK(points);
     const double count = points->empty() ? 0 : (*points)[0].count;
     EXPECT_GE(count, double(batches));

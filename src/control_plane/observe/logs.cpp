@@ -23,8 +23,8 @@ static_assert(3 * kNameBytesMax < kSegmentHeaderBytesMax);
 Result<void> check_name(std::string_view what, const std::string& name) {
   if (name.empty()) return invalid("the name of a " + std::string(what) + " may not be empty");
   if (name.size() > kNameBytesMax)
-    return invalid("the name of a " + std::string(what) + " is too long: " + std::to_string(name.size()) +
-                   " bytes");
+    return invalid("the name of a " + std::string(what) +
+                   " is too long: " + std::to_string(name.size()) + " bytes");
   return ok();
 }
 
@@ -57,8 +57,8 @@ class LogDirectory final : public Logs {
       Stream stream(segments_, row, settings_, *catalogue_);
       auto summary = stream.summary();
       if (!summary) {
-        // One bad file must not prevent the start. The stream stays open in the catalogue, and reads of it
-        // return the error.
+        // One bad file must not prevent the start. The stream stays open in the catalogue, and
+        // reads of it return the error.
         log(Level::error, "observe", "a log stream cannot be read",
             {{"stream", row.key.stream}, {"why", summary.error().message}});
         continue;
@@ -90,7 +90,8 @@ class LogDirectory final : public Logs {
     return catalogue_->ensure_streams(unknown, clock_.now());
   }
 
-  Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events, uint64_t batch) override {
+  Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events,
+                      uint64_t batch) override {
     if (!events.empty())
       TRY(settings_.check_disk_space());  // the number of an empty batch is stored in any case
     return TRY(stream(key))->append(events, batch, clock_.now());
@@ -100,7 +101,9 @@ class LogDirectory final : public Logs {
     return TRY(TRY(stream(key))->summary()).bytes;
   }
 
-  Result<uint64_t> last_batch(const StreamKey& key) override { return TRY(stream(key))->last_batch(); }
+  Result<uint64_t> last_batch(const StreamKey& key) override {
+    return TRY(stream(key))->last_batch();
+  }
 
   Result<LogPage> read(const StreamKey& key, const ReadQuery& query) override {
     return TRY(stream(key))->read(query);
@@ -114,7 +117,8 @@ class LogDirectory final : public Logs {
         return std::ranges::find(query.streams, row.key.stream) == query.streams.end();
       });
       for (const auto& name : query.streams)
-        if (std::ranges::none_of(rows, [&](const StreamRow& row) { return row.key.stream == name; }))
+        if (std::ranges::none_of(rows,
+                                 [&](const StreamRow& row) { return row.key.stream == name; }))
           return not_found("log stream '" + name + "' does not exist", LogResource::stream);
     }
     std::vector<FilterSource> sources;
@@ -145,7 +149,8 @@ class LogDirectory final : public Logs {
     return infos;
   }
 
-  Result<std::vector<LogGroupInfo>> groups(const std::string& region, const std::string& prefix) override {
+  Result<std::vector<LogGroupInfo>> groups(const std::string& region,
+                                           const std::string& prefix) override {
     std::unordered_map<uint64_t, std::shared_ptr<Stream>> live;
     {
       MutexLock lock(mutex_);
@@ -187,8 +192,8 @@ class LogDirectory final : public Logs {
 
  private:
   struct Entry {
-    // Shared with the calls in progress; the last owner destroys it. Only a stream without such calls is
-    // closed.
+    // Shared with the calls in progress; the last owner destroys it. Only a stream without such
+    // calls is closed.
     std::shared_ptr<Stream> stream;
     std::chrono::nanoseconds used{};
   };
@@ -211,12 +216,15 @@ class LogDirectory final : public Logs {
   Result<std::shared_ptr<Stream>> stream(const StreamKey& key) {
     MutexLock lock(mutex_);
     const auto now = clock_.monotonic();
-    if (now - swept_ > kSweepInterval || open_.size() >= settings_.streams_open_max) TRY(close_idle_locked());
+    if (now - swept_ > kSweepInterval || open_.size() >= settings_.streams_open_max)
+      TRY(close_idle_locked());
     auto found = open_.find(key);
     if (found == open_.end()) {
       const auto row = TRY(catalogue_->find(key));
       found =
-          open_.emplace(key, Entry{std::make_shared<Stream>(segments_, row, settings_, *catalogue_)}).first;
+          open_
+              .emplace(key, Entry{std::make_shared<Stream>(segments_, row, settings_, *catalogue_)})
+              .first;
     }
     found->second.used = now;
     return found->second.stream;
@@ -227,8 +235,8 @@ class LogDirectory final : public Logs {
     swept_ = now;
     TRY(close_locked([&](const Entry& entry) { return now - entry.used > settings_.idle_time; }));
     if (open_.size() < settings_.streams_open_max) return ok();
-    // Too many are open, so the least recently used half is closed. Streams in use stay, so the number may
-    // exceed the limit by the number of calls in progress.
+    // Too many are open, so the least recently used half is closed. Streams in use stay, so the
+    // number may exceed the limit by the number of calls in progress.
     std::vector<std::chrono::nanoseconds> used;
     for (const auto& [key, entry] : open_) used.push_back(entry.used);
     const auto middle = used.begin() + ptrdiff_t(used.size() / 2);

@@ -1,7 +1,8 @@
-// Logs stores logs: groups of streams of timed events, per region. An append is durable when it returns.
+// Logs stores logs: groups of streams of timed events, per region. An append is durable when it
+// returns.
 //
-// Threads: callable from anywhere. Errors: not_found (group or stream), conflict (exists), exhausted (disk
-// full), invalid (names, tokens), corrupt.
+// Threads: callable from anywhere. Errors: not_found (group or stream), conflict (exists),
+// exhausted (disk full), invalid (names, tokens), corrupt.
 #pragma once
 
 #include <memory>
@@ -90,11 +91,12 @@ class Logs {
   virtual Result<void> create_stream(const StreamKey& key) = 0;
   // Creates group and stream if they are missing (for the platform's own streams).
   virtual Result<void> ensure_stream(const StreamKey& key) = 0;
-  // Creates all missing groups and streams with one sync, where the storage can: an iteration that starts sixty
-  // hosts waits once, not sixty times. By default one after another.
+  // Creates all missing groups and streams with one sync, where the storage can: an iteration that
+  // starts sixty hosts waits once, not sixty times. By default one after another.
   virtual Result<void> ensure_streams(const std::vector<StreamKey>& keys);
-  // Durable when it returns. `batch`, if not 0, numbers the batches of one writer from 1. A batch that was
-  // appended before is not appended again, since agents repeat batches that were not acknowledged.
+  // Durable when it returns. `batch`, if not 0, numbers the batches of one writer from 1. A batch
+  // that was appended before is not appended again, since agents repeat batches that were not
+  // acknowledged.
   virtual Result<void> append(const StreamKey& key, const std::vector<LogEvent>& events,
                               uint64_t batch = 0) = 0;
   // The size of its events on disk, with the records' headers.
@@ -104,9 +106,11 @@ class Logs {
   virtual Result<LogPage> read(const StreamKey& key, const ReadQuery& query) = 0;
   virtual Result<FilterPage> filter(const std::string& region, const std::string& group,
                                     const FilterQuery& query) = 0;
-  virtual Result<std::vector<LogStreamInfo>> streams(const std::string& region, const std::string& group,
+  virtual Result<std::vector<LogStreamInfo>> streams(const std::string& region,
+                                                     const std::string& group,
                                                      const std::string& prefix) = 0;  // by name
-  virtual Result<std::vector<LogGroupInfo>> groups(const std::string& region, const std::string& prefix) = 0;
+  virtual Result<std::vector<LogGroupInfo>> groups(const std::string& region,
+                                                   const std::string& prefix) = 0;
   // Removes events older than the retention in the settings, if there is one. Called periodically.
   virtual Result<void> retire(Instant now) = 0;
 };
@@ -121,8 +125,8 @@ struct LogSettings {
   std::optional<Duration> retention;
   // Called before each append of events, which returns its error (base/disk_reserve.hpp).
   CheckDiskSpace check_disk_space = no_reserve();
-  // Size of a segment, which is one file: small enough to remove old events in steps, large enough that a
-  // gigabyte has only 16 files.
+  // Size of a segment, which is one file: small enough to remove old events in steps, large enough
+  // that a gigabyte has only 16 files.
   uint64_t segment_bytes = 64 << 20;
   // Bytes per entry of the sparse index. A read may scan so many bytes before its first event.
   uint64_t block_bytes = 64 << 10;
@@ -130,7 +134,8 @@ struct LogSettings {
   Duration idle_time = 10min;
   // Streams in memory at once (a few hundred bytes each, and 40 bytes per block).
   size_t streams_open_max = 4096;
-  // Bytes that one call of filter() scans before it returns a token: limits its time to some tens of milliseconds.
+  // Bytes that one call of filter() scans before it returns a token: limits its time to some tens
+  // of milliseconds.
   uint64_t filter_scan_bytes_max = 32 << 20;
 };
 

@@ -80,7 +80,8 @@ TEST(Logs, AFollowerGoesOnWhereThePageEnded) {
 TEST(Logs, APageStopsAtItsBytesButHoldsOneEvent) {
   World world;
   ASSERT_OK(world.logs->ensure_stream(kKey));
-  ASSERT_OK(world.logs->append(kKey, {line(1, std::string(1000, 'x')), line(2, "b"), line(3, "c")}));
+  ASSERT_OK(
+      world.logs->append(kKey, {line(1, std::string(1000, 'x')), line(2, "b"), line(3, "c")}));
   const auto page = world.logs->read(kKey, {.bytes_max = 100});
   EXPECT_EQ(page->events.size(), 1u);
   EXPECT_EQ(world.logs->read(kKey, {.position = page->end, .bytes_max = 100})->events.size(), 2u);
@@ -106,9 +107,9 @@ TEST(Logs, MissingAndDoubleNamesAreErrors) {
 
 TEST(Logs, NamesMayBeAnyText) {
   World world;
-  const std::vector<std::string> names = {"../../etc/passwd", "a/b//c",       std::string("nul\0byte", 8),
-                                          "%2e%2e",           "Zug \xc3\xbc", std::string(2048, 'n'),
-                                          "\xff\xff"};
+  const std::vector<std::string> names = {
+      "../../etc/passwd",     "a/b//c",  std::string("nul\0byte", 8), "%2e%2e", "Zug \xc3\xbc",
+      std::string(2048, 'n'), "\xff\xff"};
   for (const auto& name : names) {
     ASSERT_OK(world.logs->ensure_stream({"r", name, name}));
     ASSERT_OK(world.logs->append({"r", name, name}, {line(1, name)}));
@@ -147,8 +148,10 @@ TEST(Logs, LongMessagesAreStoredInPieces) {
   const auto page = world.logs->read(kKey, {});
   ASSERT_EQ(page->events.size(), 4u);
   EXPECT_EQ(page->events[0].message + page->events[1].message + page->events[2].message, message);
-  for (const auto& event : page->events) EXPECT_EQ(event.message.size() % 3, 0u) << "cut inside a character";
-  EXPECT_EQ(world.logs->append(kKey, {line(1, std::string(33 << 20, 'x'))}).error().kind, Kind::invalid);
+  for (const auto& event : page->events)
+    EXPECT_EQ(event.message.size() % 3, 0u) << "cut inside a character";
+  EXPECT_EQ(world.logs->append(kKey, {line(1, std::string(33 << 20, 'x'))}).error().kind,
+            Kind::invalid);
 }
 
 TEST(Logs, StreamsTellTheirTimesLiveAndClosed) {
@@ -180,7 +183,8 @@ TEST(Logs, AnIdleStreamIsForgottenAndComesBack) {
     for (int i = 0; i < 20; ++i) {
       const StreamKey key{"r", "g", "s" + std::to_string(i)};
       ASSERT_OK(world.logs->ensure_stream(key));
-      ASSERT_OK(world.logs->append(key, {line(round, "x" + std::to_string(i))}, uint64_t(round) + 1));
+      ASSERT_OK(
+          world.logs->append(key, {line(round, "x" + std::to_string(i))}, uint64_t(round) + 1));
       world.clock.at += 7min;
     }
   }
@@ -197,7 +201,8 @@ struct Reference {
   std::vector<LogEvent> between(int64_t from, int64_t to) const {
     std::vector<LogEvent> found;
     for (const auto& event : events)
-      if (to_milliseconds(event.at) >= from && to_milliseconds(event.at) < to) found.push_back(event);
+      if (to_milliseconds(event.at) >= from && to_milliseconds(event.at) < to)
+        found.push_back(event);
     return found;
   }
 };
@@ -215,8 +220,8 @@ TEST(Logs, ReadsAgreeWithAVectorOverManySegmentsAndBlocks) {
     for (int i = 0; i < 60; ++i) {
       std::vector<LogEvent> events;
       for (uint64_t n = random.below(8); n-- > 0;)
-        events.push_back(
-            line(now + int64_t(random.below(50)), std::string(random.below(60), char('a' + i % 26))));
+        events.push_back(line(now + int64_t(random.below(50)),
+                              std::string(random.below(60), char('a' + i % 26))));
       now += int64_t(random.below(30));
       ASSERT_OK(world.logs->append(kKey, events, uint64_t(i) + 1));
       reference.events.insert(reference.events.end(), events.begin(), events.end());
@@ -227,7 +232,8 @@ TEST(Logs, ReadsAgreeWithAVectorOverManySegmentsAndBlocks) {
         if (entry.path().extension() == ".index") fs::remove(entry.path());
     if (random.chance(2)) world.restart();
     for (int question = 0; question < 20; ++question) {
-      const int64_t from = 1000 + int64_t(random.below(800)), to = from + int64_t(random.below(800));
+      const int64_t from = 1000 + int64_t(random.below(800)),
+                    to = from + int64_t(random.below(800));
       const auto expected = reference.between(from, to);
       const size_t events_max = 1 + random.below(40);
       ReadQuery query{.from = from_milliseconds(from),
@@ -239,7 +245,8 @@ TEST(Logs, ReadsAgreeWithAVectorOverManySegmentsAndBlocks) {
         const auto page = world.logs->read(kKey, query);
         ASSERT_OK(page);
         EXPECT_LE(page->events.size(), events_max);
-        found.insert(query.forward ? found.end() : found.begin(), page->events.begin(), page->events.end());
+        found.insert(query.forward ? found.end() : found.begin(), page->events.begin(),
+                     page->events.end());
         const uint64_t next = query.forward ? page->end : page->begin;
         if (query.position == next) break;
         query.position = next;
@@ -269,7 +276,8 @@ TEST(Logs, APositionInsideAnEventIsRefused) {
     }
   }
   EXPECT_EQ(world.logs->read(kKey, {.position = end + 1}).error().kind, Kind::invalid);
-  EXPECT_EQ(world.logs->read(kKey, {.position = UINT64_MAX, .forward = false}).error().kind, Kind::invalid);
+  EXPECT_EQ(world.logs->read(kKey, {.position = UINT64_MAX, .forward = false}).error().kind,
+            Kind::invalid);
 }
 
 TEST(Logs, FilterAgreesWithASortedVector) {
@@ -295,7 +303,8 @@ TEST(Logs, FilterAgreesWithASortedVector) {
         std::vector<LogEvent> events;
         for (uint64_t n = random.below(6); n-- > 0;) {
           const int64_t at = now + int64_t(random.below(40));
-          events.push_back(line(at, (random.chance(2) ? "loss " : "step ") + std::to_string(all.size())));
+          events.push_back(
+              line(at, (random.chance(2) ? "loss " : "step ") + std::to_string(all.size())));
           all.push_back({at, s, all.size(), events.back().message});
         }
         now += int64_t(random.below(40));
@@ -307,14 +316,16 @@ TEST(Logs, FilterAgreesWithASortedVector) {
     });
     if (random.chance(2)) world.restart();
     for (int question = 0; question < 10; ++question) {
-      const int64_t from = 1000 + int64_t(random.below(400)), to = from + int64_t(random.below(600));
+      const int64_t from = 1000 + int64_t(random.below(400)),
+                    to = from + int64_t(random.below(600));
       FilterQuery query{.pattern = random.chance(2) ? "loss" : "",
                         .from = from_milliseconds(from),
                         .to = from_milliseconds(to),
                         .events_max = 1 + random.below(30)};
       Messages expected, found;
       for (const auto& each : all)
-        if (each.at >= from && each.at < to && each.message.find(query.pattern) != std::string::npos)
+        if (each.at >= from && each.at < to &&
+            each.message.find(query.pattern) != std::string::npos)
           expected.push_back(each.message);
       bool ended = false;
       for (int pages = 0; pages < 2000 && !ended; ++pages) {
@@ -406,7 +417,8 @@ TEST(Logs, ATornTailIsCutBackToWholeAppends) {
     const auto torn = fs::path(copy.path()) / fs::relative(segment, world.directory.path());
     fs::resize_file(torn, cut);
     if (cut % 3 == 0)
-      std::ofstream(torn, std::ios::app) << std::string(length + 100 - cut, 'z');  // or adds other bytes
+      // or adds other bytes
+      std::ofstream(torn, std::ios::app) << std::string(length + 100 - cut, 'z');
     auto logs = open_logs(copy, world.clock);
     ASSERT_OK(logs);
     const auto whole = events_at.upper_bound(cut);
@@ -433,7 +445,8 @@ TEST(Logs, ManyThreadsAppendAndRead) {
       const StreamKey own{"r", "g", "own" + std::to_string(t)};
       EXPECT_TRUE(world.logs->ensure_stream(own));
       for (int i = 0; i < kAppends; ++i) {
-        EXPECT_TRUE(world.logs->append(kKey, {line(i, std::to_string(t) + "/" + std::to_string(i))}));
+        EXPECT_TRUE(
+            world.logs->append(kKey, {line(i, std::to_string(t) + "/" + std::to_string(i))}));
         EXPECT_TRUE(world.logs->append(own, {line(i, "own")}, uint64_t(i) + 1));
         EXPECT_TRUE(world.logs->read(kKey, {.forward = false, .events_max = 5}));
         EXPECT_TRUE(world.logs->filter("r", "g", {.events_max = 10}));
@@ -446,7 +459,8 @@ TEST(Logs, ManyThreadsAppendAndRead) {
   EXPECT_EQ(page->events.size(), size_t(kThreads * kAppends));
   for (const auto& event : page->events) {
     const auto slash = event.message.find('/');
-    EXPECT_EQ(event.message.substr(slash + 1), std::to_string(next[event.message.substr(0, slash)]++))
+    EXPECT_EQ(event.message.substr(slash + 1),
+              std::to_string(next[event.message.substr(0, slash)]++))
         << "each writer's order is kept";
   }
 }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMetricsVersion = 1;
 
-// Points are ordered by series and time, so that a query reads consecutive pages. Several may have one instant.
+// Points are ordered by series and time, so that a query reads consecutive pages. Several may have
+// one instant.
 constexpr const char* kSchema = R"(
   CREATE TABLE IF NOT EXISTS series (
     id INTEGER PRIMARY KEY, region BLOB NOT NULL, name_space BLOB NOT NULL, name BLOB NOT NULL,
@@ -44,7 +45,8 @@ Result<std::map<std::string, std::string>> to_dimensions(const std::string& byte
 }
 
 // Returns 0 if there is none.
-Result<int64_t> find_series(Connection& connection, const MetricKey& key, const std::string& dimensions) {
+Result<int64_t> find_series(Connection& connection, const MetricKey& key,
+                            const std::string& dimensions) {
   auto statement = TRY(connection.prepare(
       "SELECT id FROM series WHERE region = ? AND name_space = ? AND name = ? AND dimensions = ?"));
   if (!TRY(statement.bind_bytes(key.region)
@@ -59,8 +61,8 @@ Result<int64_t> find_series(Connection& connection, const MetricKey& key, const 
 Result<int64_t> ensure_series(Connection& connection, const MetricKey& key) {
   const auto dimensions = to_bytes(key.dimensions);
   if (const int64_t found = TRY(find_series(connection, key, dimensions))) return found;
-  auto statement = TRY(
-      connection.prepare("INSERT INTO series (region, name_space, name, dimensions) VALUES (?, ?, ?, ?)"));
+  auto statement = TRY(connection.prepare(
+      "INSERT INTO series (region, name_space, name, dimensions) VALUES (?, ?, ?, ?)"));
   TRY(statement.bind_bytes(key.region)
           .bind_bytes(key.name_space)
           .bind_bytes(key.name)
@@ -71,8 +73,8 @@ Result<int64_t> ensure_series(Connection& connection, const MetricKey& key) {
 
 // Samples with NaN or infinity are dropped, as on AWS.
 bool is_finite(const Sample& sample) {
-  return std::isfinite(sample.count) && std::isfinite(sample.sum) && std::isfinite(sample.minimum) &&
-         std::isfinite(sample.maximum);
+  return std::isfinite(sample.count) && std::isfinite(sample.sum) &&
+         std::isfinite(sample.minimum) && std::isfinite(sample.maximum);
 }
 
 Result<void> insert(Connection& connection, const std::vector<MetricRecord>& records) {
@@ -80,9 +82,9 @@ Result<void> insert(Connection& connection, const std::vector<MetricRecord>& rec
     if (!is_finite(sample)) continue;
     const int64_t series = TRY(ensure_series(connection, key));
     const int64_t at = to_milliseconds(sample.at);
-    auto statement =
-        TRY(connection.prepare("INSERT INTO points SELECT ?1, ?2, coalesce(max(sequence) + 1, 0), ?3, ?4, "
-                               "?5, ?6, ?7 FROM points WHERE series = ?1 AND at = ?2"));
+    auto statement = TRY(connection.prepare(
+        "INSERT INTO points SELECT ?1, ?2, coalesce(max(sequence) + 1, 0), ?3, ?4, "
+        "?5, ?6, ?7 FROM points WHERE series = ?1 AND at = ?2"));
     TRY(statement.bind(series)
             .bind(at)
             .bind_bytes(sample.unit)
@@ -118,9 +120,9 @@ class MetricFile final : public Metrics {
       TRY(insert(connection, records));
       Instant used{};
       for (const auto& record : records) used = std::max(used, record.sample.at);
-      auto statement =
-          TRY(connection.prepare("INSERT INTO writers VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET "
-                                 "batch = ?2, used = max(used, ?3)"));
+      auto statement = TRY(connection.prepare(
+          "INSERT INTO writers VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE SET "
+          "batch = ?2, used = max(used, ?3)"));
       return statement.bind_bytes(writer).bind(int64_t(batch)).bind(to_milliseconds(used)).run();
     });
   }
@@ -138,7 +140,8 @@ class MetricFile final : public Metrics {
     if (query.period <= 0ms) return invalid("the period must be positive");
     std::vector<Datapoint> points;
     TRY(database_->read([&](Connection& connection) -> Result<void> {
-      const int64_t series = TRY(find_series(connection, query.key, to_bytes(query.key.dimensions)));
+      const int64_t series =
+          TRY(find_series(connection, query.key, to_bytes(query.key.dimensions)));
       if (series == 0) return ok();
       auto statement = TRY(connection.prepare(
           "SELECT (at - ?3) / ?1 * ?1 + ?3 AS start, unit, sum(count), sum(sum), min(minimum), "
@@ -166,9 +169,9 @@ class MetricFile final : public Metrics {
     std::optional<Sample> found;
     TRY(database_->read([&](Connection& connection) -> Result<void> {
       const int64_t series = TRY(find_series(connection, key, to_bytes(key.dimensions)));
-      auto statement =
-          TRY(connection.prepare("SELECT at, count, sum, minimum, maximum, unit FROM points WHERE series = ? "
-                                 "ORDER BY at DESC, sequence DESC LIMIT 1"));
+      auto statement = TRY(connection.prepare(
+          "SELECT at, count, sum, minimum, maximum, unit FROM points WHERE series = ? "
+          "ORDER BY at DESC, sequence DESC LIMIT 1"));
       if (TRY(statement.bind(series).step()))
         found = Sample{.at = from_milliseconds(statement.integer(0)),
                        .count = statement.real(1),
@@ -185,14 +188,14 @@ class MetricFile final : public Metrics {
                                       const std::string& name) override {
     std::vector<MetricKey> keys;
     TRY(database_->read([&](Connection& connection) -> Result<void> {
-      auto statement =
-          TRY(connection.prepare("SELECT name_space, name, dimensions FROM series WHERE region = ?1 AND (?2 "
-                                 "= x'' OR name_space = ?2) AND (?3 = x'' OR name = ?3) "
-                                 "ORDER BY name_space, name, dimensions"));
+      auto statement = TRY(connection.prepare(
+          "SELECT name_space, name, dimensions FROM series WHERE region = ?1 AND (?2 "
+          "= x'' OR name_space = ?2) AND (?3 = x'' OR name = ?3) "
+          "ORDER BY name_space, name, dimensions"));
       statement.bind_bytes(region).bind_bytes(name_space).bind_bytes(name);
       while (TRY(statement.step()))
-        keys.push_back(
-            {region, statement.bytes(0), statement.bytes(1), TRY(to_dimensions(statement.bytes(2)))});
+        keys.push_back({region, statement.bytes(0), statement.bytes(1),
+                        TRY(to_dimensions(statement.bytes(2)))});
       return ok();
     }));
     return keys;
@@ -219,8 +222,8 @@ class MetricFile final : public Metrics {
   }
 
  private:
-  // Joins the points up to `to` to one per period and unit. `column` holds the end of the part that was joined
-  // before.
+  // Joins the points up to `to` to one per period and unit. `column` holds the end of the part that
+  // was joined before.
   static Result<void> thin_out(Connection& connection, int64_t series, const std::string& column,
                                Duration period, Instant to) {
     const int64_t step = period.count();
@@ -241,23 +244,27 @@ class MetricFile final : public Metrics {
     if (begin >= end) return ok();
     {
       auto statement = TRY(connection.prepare(
-          "SELECT (at / ?1) * ?1 AS start, unit, sum(count), sum(sum), min(minimum), max(maximum) FROM "
+          "SELECT (at / ?1) * ?1 AS start, unit, sum(count), sum(sum), min(minimum), max(maximum) "
+          "FROM "
           "points "
           "WHERE series = ?2 AND at >= ?3 AND at < ?4 GROUP BY start, unit ORDER BY start, unit"));
       statement.bind(step).bind(series).bind(begin).bind(end);
       while (TRY(statement.step()))
-        joined.push_back({statement.integer(0),
-                          statement.bytes(1),
-                          {statement.real(2), statement.real(3), statement.real(4), statement.real(5)}});
+        joined.push_back(
+            {statement.integer(0),
+             statement.bytes(1),
+             {statement.real(2), statement.real(3), statement.real(4), statement.real(5)}});
     }
     {
-      auto statement = TRY(connection.prepare("DELETE FROM points WHERE series = ? AND at >= ? AND at < ?"));
+      auto statement =
+          TRY(connection.prepare("DELETE FROM points WHERE series = ? AND at >= ? AND at < ?"));
       TRY(statement.bind(series).bind(begin).bind(end).run());
     }
     for (size_t i = 0; i < joined.size(); ++i) {
       const auto& point = joined[i];
       const int64_t sequence = i > 0 && joined[i - 1].at == point.at ? int64_t(i) : 0;
-      auto statement = TRY(connection.prepare("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
+      auto statement =
+          TRY(connection.prepare("INSERT INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
       statement.bind(series).bind(point.at).bind(sequence).bind_bytes(point.unit);
       for (const double number : point.numbers) statement.bind(number);
       TRY(statement.run());
@@ -273,8 +280,9 @@ class MetricFile final : public Metrics {
       auto statement = TRY(connection.prepare("DELETE FROM points WHERE series = ? AND at < ?"));
       TRY(statement.bind(series).bind(to_milliseconds(before)).run());
     }
-    auto statement = TRY(connection.prepare(
-        "DELETE FROM series WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM points WHERE series = ?1)"));
+    auto statement =
+        TRY(connection.prepare("DELETE FROM series WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM "
+                               "points WHERE series = ?1)"));
     return statement.bind(series).run();
   }
 
@@ -285,10 +293,16 @@ class MetricFile final : public Metrics {
 }  // namespace
 
 Sample sample_of(Instant at, double value, std::string unit) {
-  return {.at = at, .count = 1, .sum = value, .minimum = value, .maximum = value, .unit = std::move(unit)};
+  return {.at = at,
+          .count = 1,
+          .sum = value,
+          .minimum = value,
+          .maximum = value,
+          .unit = std::move(unit)};
 }
 
-Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory, const MetricSettings& settings) {
+Result<std::unique_ptr<Metrics>> open_metrics(const std::string& directory,
+                                              const MetricSettings& settings) {
   TRY(make_directory(directory));
   auto database = TRY(Database::open(directory + "/metrics.sqlite", kMetricsVersion, kSchema));
   TRY(sync_directory(directory));

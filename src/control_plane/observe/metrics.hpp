@@ -1,4 +1,5 @@
-// Metrics stores metrics: points by region, namespace, name and dimensions. An append is durable when it returns.
+// Metrics stores metrics: points by region, namespace, name and dimensions. An append is durable
+// when it returns.
 //
 // Threads: callable from anywhere. Errors: invalid, exhausted (disk full), corrupt.
 #pragma once
@@ -57,8 +58,8 @@ class Metrics {
  public:
   virtual ~Metrics() = default;
   virtual Result<void> append(const std::vector<MetricRecord>& records) = 0;
-  // Appends a batch exactly once. `writer` is any text that identifies an agent, which numbers its batches
-  // from 1; a batch that was appended before is not appended again.
+  // Appends a batch exactly once. `writer` is any text that identifies an agent, which numbers its
+  // batches from 1; a batch that was appended before is not appended again.
   virtual Result<void> append_batch(const std::string& writer, uint64_t batch,
                                     const std::vector<MetricRecord>& records) = 0;
   // The number of the writer's last appended batch; 0 if there is none.
@@ -66,13 +67,15 @@ class Metrics {
   virtual Result<std::vector<Datapoint>> statistics(const StatisticsQuery& query) = 0;  // by time
   // The latest sample, for FinalMetricDataList; nullopt if there is none.
   virtual Result<std::optional<Sample>> last(const MetricKey& key) = 0;
-  virtual Result<std::vector<MetricKey>> list(const std::string& region, const std::string& name_space,
+  virtual Result<std::vector<MetricKey>> list(const std::string& region,
+                                              const std::string& name_space,
                                               const std::string& name) = 0;  // "": any
   // Aggregates and removes old points, by the settings. Called periodically.
   virtual Result<void> retire(Instant now) = 0;
 };
 
-// Retention, as on AWS: first all points, then one per 5 minutes and unit, then one per hour and unit, then none.
+// Retention, as on AWS: first all points, then one per 5 minutes and unit, then one per hour and
+// unit, then none.
 struct MetricSettings {
   Duration raw_time = 15 * 24h;
   Duration five_minutes_time = 63 * 24h;

@@ -44,8 +44,8 @@ MetricRecord point(int64_t at, double value, std::string unit = "None") {
 
 TEST(Metrics, StatisticsByPeriodAlsoAfterARestart) {
   World world;
-  ASSERT_OK(world.metrics->append(
-      {point(kStart, 4), point(kStart + 59'999, 2), point(kStart + 60'000, 1), point(kStart + 60'000, 3)}));
+  ASSERT_OK(world.metrics->append({point(kStart, 4), point(kStart + 59'999, 2),
+                                   point(kStart + 60'000, 1), point(kStart + 60'000, 3)}));
   world.restart();
   const auto points = world.statistics(kLoss, kStart, kStart + 120'000, 60s);
   ASSERT_EQ(points.size(), 2u);
@@ -55,7 +55,8 @@ TEST(Metrics, StatisticsByPeriodAlsoAfterARestart) {
   EXPECT_EQ(points[0].maximum, 4);
   EXPECT_EQ(points[1].minimum, 1);
   EXPECT_EQ(points[1].sum, 4);
-  EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 60'000, 60s).size(), 1u) << "the end is exclusive";
+  EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 60'000, 60s).size(), 1u)
+      << "the end is exclusive";
   EXPECT_EQ(world.statistics(kLoss, kStart + 30'000, kStart + 120'000, 60s)[0].at,
             from_milliseconds(kStart + 30'000));
   EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 120'000, 1h).size(), 1u);
@@ -63,16 +64,18 @@ TEST(Metrics, StatisticsByPeriodAlsoAfterARestart) {
                   .statistics({"us-east-1", kLoss.name_space, kLoss.name, kLoss.dimensions}, kStart,
                               kStart + 120'000, 60s)
                   .empty());
-  EXPECT_TRUE(
-      world.statistics({kLoss.region, kLoss.name_space, kLoss.name, {}}, kStart, kStart + 120'000, 60s)
-          .empty())
+  EXPECT_TRUE(world
+                  .statistics({kLoss.region, kLoss.name_space, kLoss.name, {}}, kStart,
+                              kStart + 120'000, 60s)
+                  .empty())
       << "dimensions are part of the name";
   EXPECT_EQ(world.metrics->statistics({.key = kLoss, .period = 0s}).error().kind, Kind::invalid);
 }
 
 TEST(Metrics, UnitsAreKeptApart) {
   World world;
-  ASSERT_OK(world.metrics->append({point(kStart, 1, "Seconds"), point(kStart, 1000, "Milliseconds")}));
+  ASSERT_OK(
+      world.metrics->append({point(kStart, 1, "Seconds"), point(kStart, 1000, "Milliseconds")}));
   EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 60'000, 60s).size(), 2u);
   const auto seconds = world.statistics(kLoss, kStart, kStart + 60'000, 60s, "Seconds");
   ASSERT_EQ(seconds.size(), 1u);
@@ -88,8 +91,8 @@ TEST(Metrics, LastIsTheLatestSample) {
 
 TEST(Metrics, WhatIsNoNumberIsLeftOut) {
   World world;
-  ASSERT_OK(
-      world.metrics->append_batch("a", 1, {point(kStart, NAN), point(kStart, INFINITY), point(kStart, 1)}));
+  ASSERT_OK(world.metrics->append_batch(
+      "a", 1, {point(kStart, NAN), point(kStart, INFINITY), point(kStart, 1)}));
   EXPECT_EQ(world.statistics(kLoss, kStart, kStart + 1, 60s)[0].count, 1);
 }
 
@@ -122,7 +125,8 @@ TEST(Metrics, ListByNamespaceAndName) {
 TEST(Metrics, OldPointsGrowCoarserAndVanish) {
   World world;
   std::vector<MetricRecord> records;
-  for (int minute = 0; minute < 120; ++minute) records.push_back(point(kStart + minute * 60'000, minute));
+  for (int minute = 0; minute < 120; ++minute)
+    records.push_back(point(kStart + minute * 60'000, minute));
   ASSERT_OK(world.metrics->append(records));
   const auto check = [&](Duration age, Duration finest, size_t points) {
     ASSERT_OK(world.metrics->retire(from_milliseconds(kStart) + 2h + age));
@@ -148,7 +152,8 @@ TEST(Metrics, ManyThreadsShareCommits) {
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
       for (int i = 1; i <= 25; ++i) {
-        EXPECT_TRUE(world.metrics->append_batch(std::to_string(t), uint64_t(i), {point(kStart + i, 1)}));
+        EXPECT_TRUE(
+            world.metrics->append_batch(std::to_string(t), uint64_t(i), {point(kStart + i, 1)}));
         EXPECT_TRUE(world.metrics->last(kLoss));
       }
     });

@@ -20,7 +20,8 @@ constexpr size_t kHeaderFixedBytes = 8 + 4 + 8 + 8 + 3 * 4;
 void close_record(std::string& bytes, size_t begin) {
   const uint32_t length = uint32_t(bytes.size() - begin - kRecordHeaderBytes);
   std::memcpy(bytes.data() + begin, &length, 4);
-  // The checksum covers the length too, so that a run of zeros (a hole after a crash) is not a valid record.
+  // The checksum covers the length too, so that a run of zeros (a hole after a crash) is not a
+  // valid record.
   const uint32_t checksum = Crc32::of(std::string_view(bytes).substr(begin + kRecordHeaderBytes)) ^
                             Crc32::of({bytes.data() + begin, 4});
   std::memcpy(bytes.data() + begin + 4, &checksum, 4);
@@ -53,7 +54,8 @@ Result<DecodedSegmentHeader> decode_segment_header(std::string_view bytes) {
   decoded.header.base = get<uint64_t>(bytes, 20);
   size_t at = kHeaderFixedBytes;
   int name_index = 0;
-  for (auto* name : {&decoded.header.key.region, &decoded.header.key.group, &decoded.header.key.stream}) {
+  for (auto* name :
+       {&decoded.header.key.region, &decoded.header.key.group, &decoded.header.key.stream}) {
     const auto length = get<uint32_t>(bytes, 28 + 4 * size_t(name_index++));
     if (length > kSegmentHeaderBytesMax || at + length + 4 > bytes.size())
       return corrupt("segment header: a name goes past its end");
@@ -104,7 +106,8 @@ Result<std::optional<RecordReader::Record>> RecordReader::next() {
 
   Record record{.begin = at_, .end = at_ + kRecordHeaderBytes + length};
   if (body[0] == kEvent && length >= kEventFixedBytes) {
-    record.event = EventRecord{get<int64_t>(body, 1), get<int64_t>(body, 9), body.substr(kEventFixedBytes)};
+    record.event =
+        EventRecord{get<int64_t>(body, 1), get<int64_t>(body, 9), body.substr(kEventFixedBytes)};
   } else if (body[0] == kCommit && length == kCommitBytes) {
     record.last_batch = get<uint64_t>(body, 1);
   } else {

@@ -1,7 +1,8 @@
 // Encodes and decodes segments, the files that hold the parts of a log stream, and their indexes.
 //
-// A segment is a header and records; an append is the records of its events and one commit record. Bytes after
-// the last commit record were not acknowledged and are ignored. Grammar and sizes: docs/formats/logs.md.
+// A segment is a header and records; an append is the records of its events and one commit record.
+// Bytes after the last commit record were not acknowledged and are ignored. Grammar and sizes:
+// docs/formats/logs.md.
 //
 // Threads: pure. Errors: corrupt, naming the fault. Input is untrusted.
 #pragma once
@@ -16,7 +17,8 @@
 
 namespace trainyard::observe {
 
-// Longer messages are stored in pieces of this length, as on AWS. This limits the cost of reading a record.
+// Longer messages are stored in pieces of this length, as on AWS. This limits the cost of reading a
+// record.
 inline constexpr size_t kMessageBytesMax = 256 << 10;
 inline constexpr size_t kRecordHeaderBytes = 8;
 inline constexpr size_t kSegmentHeaderBytesMax = 8 << 10;  // three names of at most 2 KiB
@@ -56,8 +58,9 @@ class RecordReader {
     size_t begin = 0;
     size_t end = 0;
   };
-  // Returns nullopt at the end of the bytes. Errors: corrupt, also if the bytes end within a record; the
-  // position then stays. Lifetime: the message points into the bytes given to the constructor.
+  // Returns nullopt at the end of the bytes. Errors: corrupt, also if the bytes end within a
+  // record; the position then stays. Lifetime: the message points into the bytes given to the
+  // constructor.
   Result<std::optional<Record>> next();
 
  private:

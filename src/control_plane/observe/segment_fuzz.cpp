@@ -1,6 +1,7 @@
 // decoder: src/control_plane/observe/segment.cpp
 //
-// Decodes any bytes as a segment and as an index: decoding ends, and the result encodes to the same bytes.
+// Decodes any bytes as a segment and as an index: decoding ends, and the result encodes to the same
+// bytes.
 #include "base/check.hpp"
 #include "observe/segment.hpp"
 
@@ -12,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   size_t records_at = 0;
   if (const auto header = decode_segment_header(bytes)) {
-    CHECK(encode_segment_header(header->header) == bytes.substr(0, header->bytes), "a header has one form");
+    CHECK(encode_segment_header(header->header) == bytes.substr(0, header->bytes),
+          "a header has one form");
     records_at = header->bytes;
   }
   RecordReader reader(bytes.substr(records_at));
@@ -23,8 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!record || !*record) break;
     if ((*record)->event) {
       encode_event(again, *(*record)->event);
-      CHECK((*record)->end - (*record)->begin == event_record_bytes((*record)->event->message.size()),
-            "sizes agree");
+      CHECK(
+          (*record)->end - (*record)->begin == event_record_bytes((*record)->event->message.size()),
+          "sizes agree");
     } else {
       encode_commit(again, *(*record)->last_batch);
       CHECK((*record)->end - (*record)->begin == commit_record_bytes(), "sizes agree");

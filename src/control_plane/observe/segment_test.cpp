@@ -11,12 +11,14 @@ namespace {
 
 // Made by another program, written from docs/formats/logs.md.
 constexpr std::string_view kHeader =
-    "54594c4f47534547010000000700000000000000001000000000000001000000020000000a000000722f676a6f622f616c676f2d"
+    "54594c4f47534547010000000700000000000000001000000000000001000000020000000a000000722f676a6f622f"
+    "616c676f2d"
     "31be6525d8";
 constexpr std::string_view kEvent = "130000004759abb90100aca8a09a01000005aca8a09a0100006869";
 constexpr std::string_view kCommit = "090000005dab3c1a020300000000000000";
 constexpr std::string_view kIndexEntry =
-    "0010000000000000681000000000000001000000000000000200000000000000030000000000000004000000000000000345ca48"
+    "0010000000000000681000000000000001000000000000000200000000000000030000000000000004000000000000"
+    "000345ca48"
     "00000000";
 
 TEST(Segment, GoldenBytes) {
@@ -29,8 +31,8 @@ TEST(Segment, GoldenBytes) {
   encode_commit(commit, 3);
   EXPECT_EQ(to_hex(commit), kCommit);
   EXPECT_EQ(commit.size(), commit_record_bytes());
-  encode_index_entry(entry,
-                     {.begin = 4096, .end = 4200, .first = 1, .last = 2, .ingested = 3, .last_batch = 4});
+  encode_index_entry(
+      entry, {.begin = 4096, .end = 4200, .first = 1, .last = 2, .ingested = 3, .last_batch = 4});
   EXPECT_EQ(to_hex(entry), kIndexEntry);
 }
 

@@ -14,10 +14,11 @@
 namespace trainyard::observe {
 namespace {
 
-// Limit of a write that appends share. It limits the memory for a burst; larger writes would not save more syncs.
+// Limit of a write that appends share. It limits the memory for a burst; larger writes would not
+// save more syncs.
 constexpr size_t kGroupBytesMax = 8 << 20;
-// Limit of one append, with the records' headers. An agent's batch is a frame of at most 8 MiB, which grows to
-// this size if its lines have one byte.
+// Limit of one append, with the records' headers. An agent's batch is a frame of at most 8 MiB,
+// which grows to this size if its lines have one byte.
 constexpr size_t kAppendBytesMax = 32 << 20;
 // Bytes per read while searching for the end of a segment: several records of the greatest length.
 constexpr uint64_t kScanBytes = 2 << 20;
@@ -61,7 +62,8 @@ struct Interval {
 };
 
 LogEvent to_event(const EventRecord& record) {
-  return {from_milliseconds(record.at), from_milliseconds(record.ingested), std::string(record.message)};
+  return {from_milliseconds(record.at), from_milliseconds(record.ingested),
+          std::string(record.message)};
 }
 
 // Counts the events and bytes that a page may still take. The first event always fits.
@@ -85,7 +87,8 @@ Error bad_position(uint64_t position) {
 
 }  // namespace
 
-Stream::Stream(std::string directory, const StreamRow& row, const LogSettings& settings, Catalogue& catalogue)
+Stream::Stream(std::string directory, const StreamRow& row, const LogSettings& settings,
+               Catalogue& catalogue)
     : directory_(directory + "/" + std::to_string(row.id / 1000)),
       id_(row.id),
       key_(row.key),
@@ -129,8 +132,8 @@ Result<bool> Stream::load_segment(uint64_t number) {
   const auto header_bytes = TRY(file.read(0, kSegmentHeaderBytesMax));
   auto header = decode_segment_header(header_bytes);
   if (!header) {
-    // A crash came while the segment was created, so nothing in it was acknowledged. It is renamed, not
-    // removed: if the disk damaged it instead, an operator may need it.
+    // A crash came while the segment was created, so nothing in it was acknowledged. It is renamed,
+    // not removed: if the disk damaged it instead, an operator may need it.
     log(Level::warning, "observe", "putting aside a segment without a header",
         {{"file", path(number)}, {"why", header.error().message}});
     TRY(rename_file(path(number), path(number) + ".torn"));
@@ -151,12 +154,14 @@ Result<bool> Stream::load_segment(uint64_t number) {
   segments_.push_back(segment);
   indexed_to_ = segment.base;
 
-  // The index is a hint that is not synced: its valid entries are used, and the rest is read from the segment.
+  // The index is a hint that is not synced: its valid entries are used, and the rest is read from
+  // the segment.
   if (auto index = Descriptor::open(index_path(number), O_RDONLY)) {
     const auto entries = TRY(index->read(0, TRY(index->length())));
     for (size_t at = 0; at + kIndexEntryBytes <= entries.size(); at += kIndexEntryBytes) {
       const auto block = decode_index_entry(std::string_view(entries).substr(at));
-      if (!block || block->begin != end() || block->end - segment.base + segment.header_bytes > file_bytes)
+      if (!block || block->begin != end() ||
+          block->end - segment.base + segment.header_bytes > file_bytes)
         break;
       blocks_.push_back(*block);
       open_ = empty_block(block->end, block->last_batch);
@@ -238,7 +243,8 @@ void Stream::write_index() {
   }();
   // Without an index the stream only opens more slowly.
   if (!written)
-    return log(Level::warning, "observe", "writing an index failed", {{"why", written.error().message}});
+    return log(Level::warning, "observe", "writing an index failed",
+               {{"why", written.error().message}});
   indexed_to_ = blocks_.back().end;
 }
 
@@ -281,7 +287,8 @@ void Stream::lead() {
   leading_ = true;
   std::vector<Pending*> group;
   for (size_t bytes = 0;
-       !waiting_.empty() && (group.empty() || bytes + waiting_.front()->records.size() <= kGroupBytesMax);) {
+       !waiting_.empty() &&
+       (group.empty() || bytes + waiting_.front()->records.size() <= kGroupBytesMax);) {
     bytes += waiting_.front()->records.size();
     group.push_back(waiting_.front());
     waiting_.pop_front();
@@ -307,10 +314,12 @@ void Stream::lead() {
 
   Result<void> result = broken_ ? Result<void>(*broken_) : ok();
   if (result && !written.empty()) {
-    const bool is_new = segments_.empty() || position - segments_.back().base >= settings_.segment_bytes;
+    const bool is_new =
+        segments_.empty() || position - segments_.back().base >= settings_.segment_bytes;
     Segment segment =
-        is_new ? Segment{segments_.empty() ? first_segment_ : segments_.back().number + 1, position, 0}
-               : segments_.back();
+        is_new
+            ? Segment{segments_.empty() ? first_segment_ : segments_.back().number + 1, position, 0}
+            : segments_.back();
     std::string header;
     if (is_new) {
       header = encode_segment_header({id_, position, key_});
@@ -347,7 +356,8 @@ void Stream::lead() {
   changed_.notify_all();
 }
 
-Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t position, const std::string& bytes) {
+Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t position,
+                           const std::string& bytes) {
   const std::string file_path = path(segment.number);
   const uint64_t offset = is_new ? 0 : segment.header_bytes + (position - segment.base);
   bool sync_failed = false;
@@ -377,7 +387,8 @@ Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t positio
     TRY(file.truncate(offset));
     return file.sync();
   }();
-  // After a failed sync the kernel may mark pages as clean that are not on disk, so later syncs are not reliable.
+  // After a failed sync the kernel may mark pages as clean that are not on disk, so later syncs are
+  // not reliable.
   if (!undone || sync_failed) {
     MutexLock lock(mutex_);
     broken_ = undone ? written.error() : undone.error();
@@ -426,8 +437,10 @@ Result<std::optional<Stream::Span>> Stream::span_before(uint64_t position) {
 
 Result<std::string> Stream::load(const Span& span, uint64_t position) {
   const Descriptor file = TRY(Descriptor::open(span.path, O_RDONLY));
-  auto bytes = TRY(file.read(span.file_offset + (position - span.block.begin), span.block.end - position));
-  if (bytes.size() != span.block.end - position) return corrupt(span.path + " is shorter than it was");
+  auto bytes =
+      TRY(file.read(span.file_offset + (position - span.block.begin), span.block.end - position));
+  if (bytes.size() != span.block.end - position)
+    return corrupt(span.path + " is shorter than it was");
   return bytes;
 }
 
@@ -494,8 +507,8 @@ Result<LogPage> Stream::read(const ReadQuery& query) {
       continue;
     }
     const auto bytes = TRY(load(*span, span->block.begin));
-    const std::string_view part =
-        std::string_view(bytes).substr(0, std::min<uint64_t>(bytes.size(), position - span->block.begin));
+    const std::string_view part = std::string_view(bytes).substr(
+        0, std::min<uint64_t>(bytes.size(), position - span->block.begin));
     RecordReader reader(part);
     std::vector<RecordReader::Record> found;
     for (;;) {
@@ -505,12 +518,14 @@ Result<LogPage> Stream::read(const ReadQuery& query) {
         return bad_position(position);
       }
       if (!*record) break;
-      if (const auto& event = (*record)->event; event && interval.has(event->at)) found.push_back(**record);
+      if (const auto& event = (*record)->event; event && interval.has(event->at))
+        found.push_back(**record);
     }
     auto first = found.end();
     while (first != found.begin() && budget.take(std::prev(first)->event->message.size())) --first;
     std::vector<LogEvent> events;
-    for (auto record = first; record != found.end(); ++record) events.push_back(to_event(*record->event));
+    for (auto record = first; record != found.end(); ++record)
+      events.push_back(to_event(*record->event));
     if (first != found.end()) page.begin = span->block.begin + first->begin;
     parts.push_back(std::move(events));
     if (first != found.begin()) break;
@@ -546,10 +561,11 @@ Result<void> Stream::retire(Instant before) {
   uint64_t keep = 0;  // the number of segments to remove
   while (keep + 1 < segments_.size()) {
     const uint64_t segment_end = segments_[keep + 1].base;
-    const bool old = std::all_of(blocks_.begin(),
-                                 std::lower_bound(blocks_.begin(), blocks_.end(), segment_end,
-                                                  [](const Block& b, uint64_t p) { return b.begin < p; }),
-                                 [&](const Block& block) { return block.last < to_milliseconds(before); });
+    const bool old =
+        std::all_of(blocks_.begin(),
+                    std::lower_bound(blocks_.begin(), blocks_.end(), segment_end,
+                                     [](const Block& b, uint64_t p) { return b.begin < p; }),
+                    [&](const Block& block) { return block.last < to_milliseconds(before); });
     if (!old) break;
     ++keep;
   }

@@ -1,9 +1,11 @@
-// A Stream is one log stream on disk: its segments, their sparse index, and its state in memory while it is in use.
+// A Stream is one log stream on disk: its segments, their sparse index, and its state in memory
+// while it is in use.
 //
-// An append writes its events and a commit record to the end of the last segment and syncs it. Appends that
-// arrive in the meantime share the next sync. No file stays open between calls.
+// An append writes its events and a commit record to the end of the last segment and syncs it.
+// Appends that arrive in the meantime share the next sync. No file stays open between calls.
 //
-// Threads: callable from anywhere. Errors: as in logs.hpp. Lifetime: the catalogue and the settings outlive it.
+// Threads: callable from anywhere. Errors: as in logs.hpp. Lifetime: the catalogue and the settings
+// outlive it.
 #pragma once
 
 #include <deque>
@@ -22,7 +24,8 @@ namespace trainyard::observe {
 class Stream {
  public:
   // `directory` holds the segments of all streams. The first use reads them.
-  Stream(std::string directory, const StreamRow& row, const LogSettings& settings, Catalogue& catalogue);
+  Stream(std::string directory, const StreamRow& row, const LogSettings& settings,
+         Catalogue& catalogue);
 
   Result<void> append(const std::vector<LogEvent>& events, uint64_t batch, Instant now);
   Result<uint64_t> last_batch();
@@ -39,12 +42,14 @@ class Stream {
   Result<std::optional<Span>> span_at(uint64_t position);
   // Returns the last block that begins before `position`; nullopt if there is none.
   Result<std::optional<Span>> span_before(uint64_t position);
-  // Reads the bytes of the span from `position`. Errors also: not_found, if retention has removed it.
+  // Reads the bytes of the span from `position`. Errors also: not_found, if retention has removed
+  // it.
   static Result<std::string> load(const Span& span, uint64_t position);
 
   // Removes segments whose events are all before `before`; never the last segment.
   Result<void> retire(Instant before);
-  // Removes all segments. Requires: the stream has no other user, and is not in the catalogue any more.
+  // Removes all segments. Requires: the stream has no other user, and is not in the catalogue any
+  // more.
   Result<void> remove_files();
 
   uint64_t id() const { return id_; }
@@ -83,7 +88,8 @@ class Stream {
 
   // Writes the pending appends and sets their results. Releases the mutex while it writes.
   void lead() REQUIRES(mutex_);
-  Result<void> write(const Segment& segment, bool is_new, uint64_t position, const std::string& bytes);
+  Result<void> write(const Segment& segment, bool is_new, uint64_t position,
+                     const std::string& bytes);
 
   const std::string directory_;
   const uint64_t id_;
@@ -99,7 +105,8 @@ class Stream {
   std::deque<Segment> segments_ GUARDED_BY(mutex_);
   std::deque<Block> blocks_ GUARDED_BY(mutex_);  // whole appends, without gaps
   Block open_ GUARDED_BY(mutex_);                // the appends after them, shorter than a block
-  uint64_t indexed_to_ GUARDED_BY(mutex_) = 0;   // the index files hold the blocks before this position
+  // the index files hold the blocks before this position
+  uint64_t indexed_to_ GUARDED_BY(mutex_) = 0;
   uint64_t last_batch_ GUARDED_BY(mutex_) = 0;
   std::optional<Error> broken_ GUARDED_BY(mutex_);   // a failed write that could not be undone
   std::deque<Pending*> waiting_ GUARDED_BY(mutex_);  // at most one per appending thread

@@ -1,4 +1,5 @@
-// Provides helpers for the tests of this module: a temporary directory, and a clock with a set time.
+// Provides helpers for the tests of this module: a temporary directory, and a clock with a set
+// time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +20,8 @@ class ManualClock final : public Clock {
   Instant at = from_milliseconds(1'763'632'000'000);
 };
 
-// In memory if /dev/shm exists: the tests sync thousands of times, and do not depend on a real disk's behaviour.
+// In memory if /dev/shm exists: the tests sync thousands of times, and do not depend on a real
+// disk's behaviour.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {

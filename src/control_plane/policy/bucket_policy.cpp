@@ -27,7 +27,8 @@ bool is_known(std::string_view arn, const Identities& identities) {
   return !parts[5].starts_with("user/") || identities.find_user(name) != nullptr;
 }
 
-Result<void> check(const Statement& statement, std::string_view bucket, const Identities& identities) {
+Result<void> check(const Statement& statement, std::string_view bucket,
+                   const Identities& identities) {
   for (const Pattern& action : statement.actions)
     if (!action.text().starts_with(kS3) && action.text() != std::string(1, kAnyMany))
       return invalid("Policy has invalid action");
@@ -39,14 +40,16 @@ Result<void> check(const Statement& statement, std::string_view bucket, const Id
       principals.federated.empty() &&
       std::ranges::all_of(principals.accounts,
                           [&](const auto& account) { return account == identities.account(); }) &&
-      std::ranges::all_of(principals.arns, [&](const auto& arn) { return is_known(arn, identities); });
+      std::ranges::all_of(principals.arns,
+                          [&](const auto& arn) { return is_known(arn, identities); });
   if (!known) return invalid("Invalid principal in policy");
   return ok();
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const Policy>> parse_bucket_policy(std::string_view json, std::string_view bucket,
+Result<std::shared_ptr<const Policy>> parse_bucket_policy(std::string_view json,
+                                                          std::string_view bucket,
                                                           const Identities& identities) {
   auto policy = TRY(parse_policy(json, PolicyKind::resource));
   for (const Statement& statement : policy->statements()) TRY(check(statement, bucket, identities));
@@ -55,7 +58,8 @@ Result<std::shared_ptr<const Policy>> parse_bucket_policy(std::string_view json,
 
 bool is_public(const Policy& policy) {
   return std::ranges::any_of(policy.statements(), [](const Statement& statement) {
-    const bool everyone = statement.principal && (statement.principal->everyone || statement.not_principal);
+    const bool everyone =
+        statement.principal && (statement.principal->everyone || statement.not_principal);
     return statement.effect == Effect::allow && everyone && statement.conditions.empty();
   });
 }

@@ -20,8 +20,9 @@ std::string statement(const std::string& principal = "\"*\"",
                       const std::string& resource = "arn:aws:s3:::data/*",
                       const std::string& action = "s3:GetObject", const std::string& more = "",
                       const std::string& effect = "Allow") {
-  return R"({"Version": "2012-10-17", "Statement": [{"Effect": ")" + effect + R"(", "Principal": )" +
-         principal + R"(, "Action": ")" + action + R"(", "Resource": ")" + resource + "\"" + more + "}]}";
+  return R"({"Version": "2012-10-17", "Statement": [{"Effect": ")" + effect +
+         R"(", "Principal": )" + principal + R"(, "Action": ")" + action + R"(", "Resource": ")" +
+         resource + "\"" + more + "}]}";
 }
 
 Result<std::shared_ptr<const Policy>> parse(const std::string& document) {
@@ -35,8 +36,10 @@ TEST(BucketPolicy, IsAboutItsBucketAndThisAccount) {
        statement(R"({"AWS": "arn:aws:iam::123456789012:root"})"),
        statement(
            R"({"AWS": ["arn:aws:iam::123456789012:user/ann", "arn:aws:iam::123456789012:role/never-defined"]})"),
-       statement("\"*\"", "arn:aws:s3:::data"), statement("\"*\"", "arn:aws:s3:::data/${aws:username}/*"),
-       statement("\"*\"", "arn:aws:s3:::data/*", "*"), statement("\"*\"", "arn:aws:s3:::data/*", "s3:*")}) {
+       statement("\"*\"", "arn:aws:s3:::data"),
+       statement("\"*\"", "arn:aws:s3:::data/${aws:username}/*"),
+       statement("\"*\"", "arn:aws:s3:::data/*", "*"),
+       statement("\"*\"", "arn:aws:s3:::data/*", "s3:*")}) {
     const auto policy = parse(good);
     EXPECT_TRUE(policy) << good << policy.error().message;
   }
@@ -50,14 +53,17 @@ TEST(BucketPolicy, IsAboutItsBucketAndThisAccount) {
     EXPECT_EQ(why(statement("\"*\"", resource)), "Policy has invalid resource") << resource;
   for (const char* principal :
        {R"({"AWS": "210987654321"})", R"({"AWS": "arn:aws:iam::123456789012:user/bob"})",
-        R"({"AWS": "arn:aws:iam::210987654321:user/ann"})", R"({"Federated": "accounts.google.com"})"})
+        R"({"AWS": "arn:aws:iam::210987654321:user/ann"})",
+        R"({"Federated": "accounts.google.com"})"})
     EXPECT_EQ(why(statement(principal)), "Invalid principal in policy") << principal;
-  EXPECT_EQ(why(statement("\"*\"", "arn:aws:s3:::data/*", "sqs:SendMessage")), "Policy has invalid action");
+  EXPECT_EQ(why(statement("\"*\"", "arn:aws:s3:::data/*", "sqs:SendMessage")),
+            "Policy has invalid action");
   EXPECT_FALSE(parse("{}"));
   EXPECT_FALSE(parse(
       R"({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::data/*"}]})"))
       << "without a principal";
-  EXPECT_FALSE(parse(statement("\"*\"", "arn:aws:s3:::data/" + std::string(kBucketPolicyBytesMax, 'x'))));
+  EXPECT_FALSE(
+      parse(statement("\"*\"", "arn:aws:s3:::data/" + std::string(kBucketPolicyBytesMax, 'x'))));
 }
 
 TEST(BucketPolicy, IsPublicWhenItAllowsEverybodyUnconditionally) {

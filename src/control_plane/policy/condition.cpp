@@ -51,8 +51,8 @@ Result<double> parse_number(std::string_view text) {
   return number;
 }
 
-// Seconds since 1970. Accepts ISO 8601 in the forms of W3C's note (a year, a month, a day, minutes, seconds with fraction) and
-// seconds of the epoch; four digits are a year.
+// Seconds since 1970. Accepts ISO 8601 in the forms of W3C's note (a year, a month, a day, minutes,
+// seconds with fraction) and seconds of the epoch; four digits are a year.
 Result<double> parse_date(std::string_view text) {
   std::string full(trim(text));
   if (full.size() != 4 || full.find_first_not_of("0123456789") != std::string::npos)
@@ -125,8 +125,8 @@ Result<Operator> parse_operator(std::string_view name) {
   return invalid("Invalid Condition type : " + shorten(name, 80));
 }
 
-Result<Condition> Condition::compile(std::string_view operator_name, std::string_view key, const Json& values,
-                                     bool variables) {
+Result<Condition> Condition::compile(std::string_view operator_name, std::string_view key,
+                                     const Json& values, bool variables) {
   Condition condition;
   condition.operator_ = TRY(parse_operator(operator_name));
   if (key.find(':') == std::string_view::npos || key.front() == ':')
@@ -135,26 +135,29 @@ Result<Condition> Condition::compile(std::string_view operator_name, std::string
   condition.lower_key_ = to_lower(key);
   const size_t count = values.is_array() ? values.size() : 1;
   if (count > kValuesMax)
-    return invalid("Policy condition " + shorten(key, 80) + " has more than " + std::to_string(kValuesMax) +
-                   " values.");
+    return invalid("Policy condition " + shorten(key, 80) + " has more than " +
+                   std::to_string(kValuesMax) + " values.");
   for (size_t i = 0; i < count; ++i)
-    condition.values_.push_back(TRY(
-        compile_value(condition.operator_.comparison, values.is_array() ? values[i] : values, variables)));
+    condition.values_.push_back(TRY(compile_value(
+        condition.operator_.comparison, values.is_array() ? values[i] : values, variables)));
   return condition;
 }
 
-Result<Condition::Value> Condition::compile_value(Comparison comparison, const Json& value, bool variables) {
+Result<Condition::Value> Condition::compile_value(Comparison comparison, const Json& value,
+                                                  bool variables) {
   const auto text = text_of(value);
   if (!text) return invalid("Syntax errors in policy.");
   const auto bad = [&](std::string_view type) {
-    return invalid("The value '" + shorten(*text, 80) + "' of a condition is not " + std::string(type) + ".");
+    return invalid("The value '" + shorten(*text, 80) + "' of a condition is not " +
+                   std::string(type) + ".");
   };
   switch (comparison) {
     case Comparison::string_equals:
     case Comparison::string_equals_ignore_case:
     case Comparison::string_like:
     case Comparison::arn_like: {
-      const bool wildcards = comparison == Comparison::string_like || comparison == Comparison::arn_like;
+      const bool wildcards =
+          comparison == Comparison::string_like || comparison == Comparison::arn_like;
       return Value(TRY(Pattern::compile(*text, {.wildcards = wildcards, .variables = variables})));
     }
     case Comparison::null:
@@ -208,7 +211,8 @@ bool Condition::settle(Match match, bool denies) const {
   return match == Match::no || (match == Match::unknown && denies);
 }
 
-Condition::Match Condition::match_any(const std::string& text, const ConditionValues& values) const {
+Condition::Match Condition::match_any(const std::string& text,
+                                      const ConditionValues& values) const {
   Match match = Match::no;
   for (const Value& value : values_) {
     match = std::max(match, match_one(value, text, values));
@@ -230,8 +234,9 @@ Condition::Match Condition::match_one(const Value& value, std::string_view text,
     case Comparison::arn_like: {
       const auto expanded = std::get<Pattern>(value).expand(values);
       if (!expanded) return Match::unknown;
-      return found(operator_.comparison == Comparison::arn_like ? matches_arn(*expanded, text)
-                                                                : equals_ignoring_case(*expanded, text));
+      return found(operator_.comparison == Comparison::arn_like
+                       ? matches_arn(*expanded, text)
+                       : equals_ignoring_case(*expanded, text));
     }
     case Comparison::boolean:
       return found(parse_bool(text) == std::get<bool>(value));

@@ -1,12 +1,15 @@
-// Evaluates one condition of a statement: an operator, a condition key and the values to compare with.
+// Evaluates one condition of a statement: an operator, a condition key and the values to compare
+// with.
 //
-// A condition with several values holds when one of them matches; a negated one when none does. Without the
-// key in the request a condition is false, a negated one is true, and with IfExists either is true.
-// ForAllValues needs each of the request's values to hold and is true without any; ForAnyValue needs one of
-// them. An operator without such a prefix takes a key with several values as ForAnyValue, negated as a whole.
+// A condition with several values holds when one of them matches; a negated one when none does.
+// Without the key in the request a condition is false, a negated one is true, and with IfExists
+// either is true. ForAllValues needs each of the request's values to hold and is true without any;
+// ForAnyValue needs one of them. An operator without such a prefix takes a key with several values
+// as ForAnyValue, negated as a whole.
 //
-// A value whose variable has no value equals nothing and is like nothing. Where that would make a negated
-// condition of an Allow statement true, the condition is false: a missing tag never widens what is allowed.
+// A value whose variable has no value equals nothing and is like nothing. Where that would make a
+// negated condition of an Allow statement true, the condition is false: a missing tag never widens
+// what is allowed.
 //
 // Threads: immutable after compiling. Errors:  invalid, with AWS's text.
 #pragma once
@@ -60,17 +63,18 @@ Result<Operator> parse_operator(std::string_view name);
 
 class Condition {
  public:
-  // values: text, number, boolean, or an array of such. variables: the document is of version 2012-10-17.
-  static Result<Condition> compile(std::string_view operator_name, std::string_view key, const Json& values,
-                                   bool variables);
+  // values: text, number, boolean, or an array of such. variables: the document is of version
+  // 2012-10-17.
+  static Result<Condition> compile(std::string_view operator_name, std::string_view key,
+                                   const Json& values, bool variables);
 
   // True if the condition holds in a statement that denies or allows.
   bool holds(const ConditionValues& values, bool denies) const;
   void add_keys(std::vector<std::string>& keys) const;
 
  private:
-  // The form in which a value is compared: text with wildcards and variables, a number or an instant in
-  // seconds, a boolean, bytes, a range.
+  // The form in which a value is compared: text with wildcards and variables, a number or an
+  // instant in seconds, a boolean, bytes, a range.
   using Value = std::variant<Pattern, double, bool, std::string, IpRange>;
   enum class Match { no, unknown, yes };  // unknown: a variable has no value
 

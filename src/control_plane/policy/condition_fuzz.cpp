@@ -1,5 +1,5 @@
-// One line each: operator, condition key, values as JSON, then values of the request. The input compiles or
-// is rejected; a compiled condition is evaluated.
+// One line each: operator, condition key, values as JSON, then values of the request. The input
+// compiles or is rejected; a compiled condition is evaluated.
 // decoder: src/control_plane/policy/condition.cpp
 #include <cstddef>
 #include <cstdint>

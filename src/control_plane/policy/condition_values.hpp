@@ -1,7 +1,8 @@
-// ConditionValues holds the condition keys of one request and their values: "aws:SourceIp" -> "192.0.2.7".
+// ConditionValues holds the condition keys of one request and their values: "aws:SourceIp" ->
+// "192.0.2.7".
 //
-// Names compare ignoring ASCII case. A key without a value is absent from the request, which is not the same
-// as a key with an empty text.
+// Names compare ignoring ASCII case. A key without a value is absent from the request, which is not
+// the same as a key with an empty text.
 //
 // Threads: a plain value.
 #pragma once

@@ -45,8 +45,8 @@ Decision decide(Verdict verdict, std::string_view reason, const Statement* state
 }
 
 bool has_trust_policy(const Policies& policies) {
-  return std::ranges::any_of(policies.resource,
-                             [](const Policy* policy) { return policy->kind() == PolicyKind::trust; });
+  return std::ranges::any_of(
+      policies.resource, [](const Policy* policy) { return policy->kind() == PolicyKind::trust; });
 }
 
 }  // namespace
@@ -65,12 +65,16 @@ Decision evaluate(const Request& request, const Policies& policies) {
   if (session.deny) return decide(Verdict::explicitly_denied, kSession, session.deny);
   if (boundary.deny) return decide(Verdict::explicitly_denied, kBoundary, boundary.deny);
 
-  if (resource.grant == Grant::direct) return decide(Verdict::allowed, resource_type, resource.allow);
-  if (trust && resource.grant == Grant::none) return decide(Verdict::implicitly_denied, kTrust, nullptr);
+  if (resource.grant == Grant::direct)
+    return decide(Verdict::allowed, resource_type, resource.allow);
+  if (trust && resource.grant == Grant::none)
+    return decide(Verdict::implicitly_denied, kTrust, nullptr);
   const bool by_role = resource.grant == Grant::role;
   if (!by_role && !identity.allow) return decide(Verdict::implicitly_denied, kIdentity, nullptr);
-  if (policies.boundary && !boundary.allow) return decide(Verdict::implicitly_denied, kBoundary, nullptr);
-  if (policies.session && !session.allow) return decide(Verdict::implicitly_denied, kSession, nullptr);
+  if (policies.boundary && !boundary.allow)
+    return decide(Verdict::implicitly_denied, kBoundary, nullptr);
+  if (policies.session && !session.allow)
+    return decide(Verdict::implicitly_denied, kSession, nullptr);
   if (identity.allow) return decide(Verdict::allowed, kIdentity, identity.allow);
   return decide(Verdict::allowed, resource_type, resource.allow);
 }
@@ -78,9 +82,10 @@ Decision evaluate(const Request& request, const Policies& policies) {
 std::string describe_denial(const Request& request, const Decision& decision) {
   CHECK(decision.verdict != Verdict::allowed, "only a denial is described");
   const std::string_view principal = !request.principal_arn.empty() ? request.principal_arn
-                                     : !request.service.empty()     ? std::string_view(request.service)
-                                     : !request.federated.empty()   ? std::string_view(request.federated)
-                                                                    : "anonymous";
+                                     : !request.service.empty() ? std::string_view(request.service)
+                                     : !request.federated.empty()
+                                         ? std::string_view(request.federated)
+                                         : "anonymous";
   std::string text = "User: ";
   text.append(principal).append(" is not authorized to perform: ").append(request.action);
   text.append(" on resource: ").append(request.resource);

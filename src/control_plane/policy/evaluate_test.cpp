@@ -1,4 +1,5 @@
-// Tests the rules and examples of AWS's documentation of policy evaluation, as tables, with names of our own.
+// Tests the rules and examples of AWS's documentation of policy evaluation, as tables, with names
+// of our own.
 #include "policy/evaluate.hpp"
 
 #include "policy/test_policies.hpp"
@@ -19,7 +20,8 @@ constexpr auto kExplicit = Verdict::explicitly_denied;
 const std::string kObject = "arn:aws:s3:::data/x";
 
 Owned allow(const std::string& actions, const std::string& resource = "*") {
-  return statement(R"("Effect":"Allow","Action":")" + actions + R"(","Resource":")" + resource + "\"");
+  return statement(R"("Effect":"Allow","Action":")" + actions + R"(","Resource":")" + resource +
+                   "\"");
 }
 
 Owned deny(const std::string& actions) {
@@ -33,8 +35,9 @@ Owned bucket(const std::string& effect, const std::string& principal) {
 }
 
 Owned trust(const std::string& principal, const std::string& more = "") {
-  return statement(R"("Effect":"Allow","Principal":)" + principal + R"(,"Action":"sts:AssumeRole")" + more,
-                   PolicyKind::trust);
+  return statement(
+      R"("Effect":"Allow","Principal":)" + principal + R"(,"Action":"sts:AssumeRole")" + more,
+      PolicyKind::trust);
 }
 
 // Follows AWS's flow chart: which policies exist, and the decision.
@@ -57,7 +60,14 @@ TEST(Evaluate, OrderOfOneAccount) {
     const char* reason;
   } kTable[] = {
       {"nothing allows", false, {}, {}, {}, nullptr, kImplicit, "identity-based policy"},
-      {"another action is allowed", false, {other}, {}, {}, nullptr, kImplicit, "identity-based policy"},
+      {"another action is allowed",
+       false,
+       {other},
+       {},
+       {},
+       nullptr,
+       kImplicit,
+       "identity-based policy"},
       {"identity allows", false, {other, get}, {}, {}, nullptr, kAllowed, "identity-based policy"},
       {"identity denies", false, {get, no}, {}, {}, nullptr, kExplicit, "identity-based policy"},
       {"identity denies what the bucket allows",
@@ -76,8 +86,22 @@ TEST(Evaluate, OrderOfOneAccount) {
        nullptr,
        kExplicit,
        "resource-based policy"},
-      {"the bucket allows the user", false, {}, {user_arn}, {}, nullptr, kAllowed, "resource-based policy"},
-      {"the bucket allows everyone", false, {}, {everyone}, {}, nullptr, kAllowed, "resource-based policy"},
+      {"the bucket allows the user",
+       false,
+       {},
+       {user_arn},
+       {},
+       nullptr,
+       kAllowed,
+       "resource-based policy"},
+      {"the bucket allows everyone",
+       false,
+       {},
+       {everyone},
+       {},
+       nullptr,
+       kAllowed,
+       "resource-based policy"},
       {"the bucket allows the account, the identity nothing",
        false,
        {},
@@ -96,7 +120,14 @@ TEST(Evaluate, OrderOfOneAccount) {
        "identity-based policy"},
       {"the boundary allows too", false, {get}, {}, {}, get, kAllowed, "identity-based policy"},
       {"the boundary does not", false, {get}, {}, {}, other, kImplicit, "permissions boundary"},
-      {"the boundary alone allows nothing", false, {}, {}, {}, get, kImplicit, "identity-based policy"},
+      {"the boundary alone allows nothing",
+       false,
+       {},
+       {},
+       {},
+       get,
+       kImplicit,
+       "identity-based policy"},
       {"the boundary denies", false, {get}, {}, {}, no, kExplicit, "permissions boundary"},
       {"the boundary does not limit what the bucket gives a user",
        false,
@@ -115,8 +146,22 @@ TEST(Evaluate, OrderOfOneAccount) {
        kExplicit,
        "permissions boundary"},
       {"the role allows", true, {get}, {}, {}, nullptr, kAllowed, "identity-based policy"},
-      {"the session policy allows too", true, {get}, {}, {get}, nullptr, kAllowed, "identity-based policy"},
-      {"the session policy does not", true, {get}, {}, {other}, nullptr, kImplicit, "session policy"},
+      {"the session policy allows too",
+       true,
+       {get},
+       {},
+       {get},
+       nullptr,
+       kAllowed,
+       "identity-based policy"},
+      {"the session policy does not",
+       true,
+       {get},
+       {},
+       {other},
+       nullptr,
+       kImplicit,
+       "session policy"},
       {"one of two session policies does",
        true,
        {get},
@@ -134,7 +179,14 @@ TEST(Evaluate, OrderOfOneAccount) {
        kImplicit,
        "identity-based policy"},
       {"the session policy denies", true, {get}, {}, {no}, nullptr, kExplicit, "session policy"},
-      {"the bucket allows the role", true, {}, {role_arn}, {}, nullptr, kAllowed, "resource-based policy"},
+      {"the bucket allows the role",
+       true,
+       {},
+       {role_arn},
+       {},
+       nullptr,
+       kAllowed,
+       "resource-based policy"},
       {"the session policy limits what the bucket gives the role",
        true,
        {},
@@ -204,17 +256,17 @@ TEST(Evaluate, DenialsSayWhy) {
   const Owned no = deny("s3:*");
   const Request request = by_user("ana", "s3:GetObject", kObject);
   Policies policies;
-  EXPECT_EQ(
-      describe_denial(request, evaluate(request, policies)),
-      "User: arn:aws:iam::111122223333:user/ana is not authorized to perform: s3:GetObject on resource: "
-      "arn:aws:s3:::data/x because no identity-based policy allows the s3:GetObject action");
+  EXPECT_EQ(describe_denial(request, evaluate(request, policies)),
+            "User: arn:aws:iam::111122223333:user/ana is not authorized to perform: s3:GetObject "
+            "on resource: "
+            "arn:aws:s3:::data/x because no identity-based policy allows the s3:GetObject action");
   policies.identity = {no.get()};
   const Decision decision = evaluate(request, policies);
   EXPECT_EQ(decision.statement_id, "No");
-  EXPECT_EQ(
-      describe_denial(request, decision),
-      "User: arn:aws:iam::111122223333:user/ana is not authorized to perform: s3:GetObject on resource: "
-      "arn:aws:s3:::data/x with an explicit deny in an identity-based policy");
+  EXPECT_EQ(describe_denial(request, decision),
+            "User: arn:aws:iam::111122223333:user/ana is not authorized to perform: s3:GetObject "
+            "on resource: "
+            "arn:aws:s3:::data/x with an explicit deny in an identity-based policy");
 }
 
 TEST(Evaluate, TrustPolicies) {
@@ -237,10 +289,12 @@ TEST(Evaluate, TrustPolicies) {
   };
   const Request user = by_user("ana", "", ""), ben = by_user("ben", "", ""),
                 session = by_session("train", "", "");
-  EXPECT_EQ(assumes(user, ana, nullptr), kAllowed) << "named in one account: no identity policy is needed";
+  EXPECT_EQ(assumes(user, ana, nullptr), kAllowed)
+      << "named in one account: no identity policy is needed";
   EXPECT_EQ(assumes(user, ana, deny("sts:*")), kExplicit);
   EXPECT_EQ(assumes(ben, ana, assume), kImplicit) << "the identity alone never suffices";
-  EXPECT_EQ(assumes(user, account, nullptr), kImplicit) << "the account delegates to identity policies";
+  EXPECT_EQ(assumes(user, account, nullptr), kImplicit)
+      << "the account delegates to identity policies";
   EXPECT_EQ(assumes(user, account, assume), kAllowed);
   EXPECT_EQ(assumes(user, root, other), kImplicit);
   EXPECT_EQ(assumes(session, root, assume), kAllowed);
@@ -286,7 +340,8 @@ TEST(Evaluate, NotPrincipal) {
   EXPECT_EQ(evaluate(by_session("train", "s3:GetObject", kObject), policies).verdict, kAllowed);
 }
 
-// -- examples ----------------------------------------------------------------------------------------
+// -- examples
+// ----------------------------------------------------------------------------------------
 
 struct Example {
   const char* says;
@@ -306,21 +361,26 @@ TEST(Evaluate, ExampleHomeDirectories) {
     {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::data",
      "Condition": {"StringLike": {"s3:prefix": ["", "home/", "home/${aws:username}/*"]}}},
     {"Effect": "Allow", "Action": "s3:*", "Resource": ["arn:aws:s3:::data/home/${aws:username}", "arn:aws:s3:::data/home/${aws:username}/*"]}]})");
-  check(policy,
-        {
-            {"own object", by_user("ana", "s3:PutObject", "arn:aws:s3:::data/home/ana/x"), kAllowed},
-            {"someone else's", by_user("ana", "s3:PutObject", "arn:aws:s3:::data/home/ben/x"), kImplicit},
-            {"a name that begins alike", by_user("an", "s3:GetObject", "arn:aws:s3:::data/home/ana/x"),
-             kImplicit},
-            {"list own",
-             by_user("ana", "s3:ListBucket", "arn:aws:s3:::data", {{"s3:prefix", {"home/ana/x"}}}), kAllowed},
-            {"list the top", by_user("ana", "s3:ListBucket", "arn:aws:s3:::data", {{"s3:prefix", {""}}}),
-             kAllowed},
-            {"list others",
-             by_user("ana", "s3:ListBucket", "arn:aws:s3:::data", {{"s3:prefix", {"home/ben/"}}}), kImplicit},
-            {"list without a prefix", by_user("ana", "s3:ListBucket", "arn:aws:s3:::data"), kImplicit},
-            {"buckets", by_user("ana", "s3:ListAllMyBuckets", "*"), kAllowed},
-        });
+  check(
+      policy,
+      {
+          {"own object", by_user("ana", "s3:PutObject", "arn:aws:s3:::data/home/ana/x"), kAllowed},
+          {"someone else's", by_user("ana", "s3:PutObject", "arn:aws:s3:::data/home/ben/x"),
+           kImplicit},
+          {"a name that begins alike",
+           by_user("an", "s3:GetObject", "arn:aws:s3:::data/home/ana/x"), kImplicit},
+          {"list own",
+           by_user("ana", "s3:ListBucket", "arn:aws:s3:::data", {{"s3:prefix", {"home/ana/x"}}}),
+           kAllowed},
+          {"list the top",
+           by_user("ana", "s3:ListBucket", "arn:aws:s3:::data", {{"s3:prefix", {""}}}), kAllowed},
+          {"list others",
+           by_user("ana", "s3:ListBucket", "arn:aws:s3:::data", {{"s3:prefix", {"home/ben/"}}}),
+           kImplicit},
+          {"list without a prefix", by_user("ana", "s3:ListBucket", "arn:aws:s3:::data"),
+           kImplicit},
+          {"buckets", by_user("ana", "s3:ListAllMyBuckets", "*"), kAllowed},
+      });
 }
 
 TEST(Evaluate, ExampleDenyWithoutMfaOrFromOutside) {
@@ -343,7 +403,8 @@ TEST(Evaluate, ExampleDenyWithoutMfaOrFromOutside) {
             {"inside, without", from("192.0.2.9", "false", "s3:ListAllMyBuckets"), kExplicit},
             {"what needs no factor", from("192.0.2.9", "false", "iam:ListUsers"), kAllowed},
             {"outside", from("198.51.100.1", "true", "iam:ListUsers"), kExplicit},
-            {"outside, by a service", from("198.51.100.1", "true", "iam:ListUsers", "true"), kAllowed},
+            {"outside, by a service", from("198.51.100.1", "true", "iam:ListUsers", "true"),
+             kAllowed},
             {"no factor known: IfExists is true without the key",
              by_user("ana", "s3:ListAllMyBuckets", "*",
                      {{"aws:SourceIp", {"192.0.2.9"}}, {"aws:ViaAWSService", {"false"}}}),
@@ -371,7 +432,8 @@ TEST(Evaluate, ExampleTags) {
              kImplicit},
             {"no team, untagged", by_user("ana", "sagemaker:StopTrainingJob", job), kImplicit},
             {"no team, empty tag",
-             by_user("ana", "sagemaker:StopTrainingJob", job, {{"aws:ResourceTag/Team", {""}}}), kImplicit},
+             by_user("ana", "sagemaker:StopTrainingJob", job, {{"aws:ResourceTag/Team", {""}}}),
+             kImplicit},
             {"create with a tag",
              by_user("ana", "sagemaker:CreateTrainingJob", job,
                      {{"aws:RequestTag/Team", {"blue"}}, {"aws:TagKeys", {"Team", "Cost"}}}),
@@ -406,28 +468,30 @@ TEST(Evaluate, ExampleSageMakerUser) {
                         {"sagemaker:MaxRuntimeInSeconds", {seconds}}};
     if (subnets) values.push_back({"sagemaker:VpcSubnets", {"subnet-1"}});
     return by_user("ana", "sagemaker:CreateTrainingJob",
-                   std::string("arn:aws:sagemaker:eu-west-1:111122223333:training-job/") + job, values);
+                   std::string("arn:aws:sagemaker:eu-west-1:111122223333:training-job/") + job,
+                   values);
   };
   const std::string role = "arn:aws:iam::111122223333:role/train-small";
-  check(
-      policy,
-      {
-          {"own job", create("ana-1", {"ml.m5.large"}, "3600"), kAllowed},
-          {"other name", create("ben-1", {"ml.m5.large"}, "3600"), kImplicit},
-          {"a type that is not listed", create("ana-1", {"ml.m5.large", "ml.p5.48xlarge"}, "3600"),
-           kExplicit},
-          {"too long", create("ana-1", {"ml.g5.xlarge"}, "86401"), kExplicit},
-          {"without subnets", create("ana-1", {"ml.g5.xlarge"}, "60", false), kExplicit},
-          {"pass the role",
-           by_user("ana", "iam:PassRole", role, {{"iam:PassedToService", {"sagemaker.amazonaws.com"}}}),
-           kAllowed},
-          {"pass it to another service",
-           by_user("ana", "iam:PassRole", role, {{"iam:PassedToService", {"ec2.amazonaws.com"}}}), kImplicit},
-          {"pass another role",
-           by_user("ana", "iam:PassRole", "arn:aws:iam::111122223333:role/admin",
-                   {{"iam:PassedToService", {"sagemaker.amazonaws.com"}}}),
-           kImplicit},
-      });
+  check(policy,
+        {
+            {"own job", create("ana-1", {"ml.m5.large"}, "3600"), kAllowed},
+            {"other name", create("ben-1", {"ml.m5.large"}, "3600"), kImplicit},
+            {"a type that is not listed",
+             create("ana-1", {"ml.m5.large", "ml.p5.48xlarge"}, "3600"), kExplicit},
+            {"too long", create("ana-1", {"ml.g5.xlarge"}, "86401"), kExplicit},
+            {"without subnets", create("ana-1", {"ml.g5.xlarge"}, "60", false), kExplicit},
+            {"pass the role",
+             by_user("ana", "iam:PassRole", role,
+                     {{"iam:PassedToService", {"sagemaker.amazonaws.com"}}}),
+             kAllowed},
+            {"pass it to another service",
+             by_user("ana", "iam:PassRole", role, {{"iam:PassedToService", {"ec2.amazonaws.com"}}}),
+             kImplicit},
+            {"pass another role",
+             by_user("ana", "iam:PassRole", "arn:aws:iam::111122223333:role/admin",
+                     {{"iam:PassedToService", {"sagemaker.amazonaws.com"}}}),
+             kImplicit},
+        });
 }
 
 TEST(Evaluate, ExampleBucketPolicies) {
@@ -500,23 +564,26 @@ TEST(Evaluate, NotResourceWithAMissingVariable) {
   EXPECT_EQ(verdict(by_user("ana", "s3:GetObject", "arn:aws:s3:::data/x"), deny_others), kExplicit);
   const Owned allow_others = statement(
       R"("Effect":"Allow","Action":"s3:*","NotResource":"arn:aws:s3:::data/${aws:PrincipalTag/Team}/*")");
-  EXPECT_EQ(verdict(by_user("ana", "s3:GetObject", "arn:aws:s3:::data/x"), allow_others), kImplicit);
-  EXPECT_EQ(
-      verdict(by_user("ana", "s3:GetObject", "arn:aws:s3:::data/x", {{"aws:PrincipalTag/Team", {"red"}}}),
-              allow_others),
-      kAllowed);
+  EXPECT_EQ(verdict(by_user("ana", "s3:GetObject", "arn:aws:s3:::data/x"), allow_others),
+            kImplicit);
+  EXPECT_EQ(verdict(by_user("ana", "s3:GetObject", "arn:aws:s3:::data/x",
+                            {{"aws:PrincipalTag/Team", {"red"}}}),
+                    allow_others),
+            kAllowed);
 }
 
 TEST(Evaluate, TheOldVersionHasNoVariables) {
   const Owned policy = test::parse(
       R"({"Version": "2008-10-17", "Statement": {"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::data/${aws:username}/*"}})");
   EXPECT_EQ(verdict(by_user("ana", "s3:GetObject", "arn:aws:s3:::data/ana/x"), policy), kImplicit);
-  EXPECT_EQ(verdict(by_user("ana", "s3:GetObject", "arn:aws:s3:::data/${aws:username}/x"), policy), kAllowed);
+  EXPECT_EQ(verdict(by_user("ana", "s3:GetObject", "arn:aws:s3:::data/${aws:username}/x"), policy),
+            kAllowed);
 }
 
 TEST(Evaluate, ARequestWithoutAResourceNeedsAStar) {
   EXPECT_EQ(verdict(by_user("ana", "s3:ListAllMyBuckets", "*"), allow("s3:*", "*")), kAllowed);
-  EXPECT_EQ(verdict(by_user("ana", "s3:ListAllMyBuckets", "*"), allow("s3:*", "arn:aws:s3:::*")), kImplicit);
+  EXPECT_EQ(verdict(by_user("ana", "s3:ListAllMyBuckets", "*"), allow("s3:*", "arn:aws:s3:::*")),
+            kImplicit);
 }
 
 }  // namespace

@@ -36,7 +36,9 @@ const AccessKey* Identities::find_key(std::string_view id) const { return find(k
 const User* Identities::find_user(std::string_view name) const { return find(users_, name); }
 const Group* Identities::find_group(std::string_view name) const { return find(groups_, name); }
 const Role* Identities::find_role(std::string_view name) const { return find(roles_, name); }
-const VersionedPolicy* Identities::find_policy(std::string_view arn) const { return find(policies_, arn); }
+const VersionedPolicy* Identities::find_policy(std::string_view arn) const {
+  return find(policies_, arn);
+}
 
 const BucketPolicy* Identities::find_bucket_policy(std::string_view bucket) const {
   return find(bucket_policies_, bucket);
@@ -125,8 +127,9 @@ void Identities::remove_bucket_policy(std::string_view bucket) { remove(bucket_p
 
 const std::shared_ptr<const Policy>& deny_everything() {
   static const std::shared_ptr<const Policy> policy =
-      parse_policy(R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"*","Resource":"*"}})",
-                   PolicyKind::identity)
+      parse_policy(
+          R"({"Version":"2012-10-17","Statement":{"Effect":"Deny","Action":"*","Resource":"*"}})",
+          PolicyKind::identity)
           .value();
   return policy;
 }

@@ -1,11 +1,13 @@
 // Users, groups, roles, managed policies and access keys of the account: an immutable snapshot.
 //
-// A snapshot joins what the configuration file defines with what `aws iam` has made. Entities are shared between
-// snapshots, so a copy costs some pointers and may be edited (identity_changes.hpp) before it is published.
+// A snapshot joins what the configuration file defines with what `aws iam` has made. Entities are
+// shared between snapshots, so a copy costs some pointers and may be edited (identity_changes.hpp)
+// before it is published.
 //
 // Threads:  immutable once published; read from anywhere.
-// Errors:   none. A reference to a group or policy that does not exist (a line of the configuration file), and a stored
-//           document that this version cannot parse, deny everything: what they would have denied is not known.
+// Errors:   none. A reference to a group or policy that does not exist (a line of the configuration
+//           file), and a stored document that this version cannot parse, deny everything: what they
+//           would have denied is not known.
 // Lifetime: pointers that find_*() and policies_of() give live as long as the snapshot.
 #pragma once
 
@@ -91,9 +93,10 @@ struct VersionedPolicy {
 struct AccessKey {
   std::string id;  // "AKIA.."
   std::string user;
-  std::string secret;         // in memory only
-  std::string sealed_secret;  // encrypted, as the ledger keeps it; "" for keys of the configuration file
-  bool owner = false;         // of the server's owner: allowed everything, no user record needed
+  std::string secret;  // in memory only
+  // encrypted, as the ledger keeps it; "" for keys of the configuration file
+  std::string sealed_secret;
+  bool owner = false;  // of the server's owner: allowed everything, no user record needed
   bool active = true;
   Instant created;
   bool from_config = false;

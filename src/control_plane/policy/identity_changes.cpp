@@ -26,8 +26,9 @@ Error quota(std::string_view name, size_t max) {
 }
 
 Error defined_in_config(std::string_view what, std::string_view name) {
-  return denied("The " + std::string(what) + " " + std::string(name) +
-                " is defined in the configuration file of this server: change it there and send SIGHUP.");
+  return denied(
+      "The " + std::string(what) + " " + std::string(name) +
+      " is defined in the configuration file of this server: change it there and send SIGHUP.");
 }
 
 Result<void> modifiable(EntityKind kind, const Entity& entity) {
@@ -37,7 +38,8 @@ Result<void> modifiable(EntityKind kind, const Entity& entity) {
 // IAM ignores case when it compares names for uniqueness.
 template <class T>
 bool taken(const Identities::Table<T>& table, std::string_view name) {
-  return std::ranges::any_of(table, [&](const auto& each) { return equals_ignoring_case(each.first, name); });
+  return std::ranges::any_of(
+      table, [&](const auto& each) { return equals_ignoring_case(each.first, name); });
 }
 
 template <class T>
@@ -52,21 +54,23 @@ Result<void> check_new(const Identities::Table<T>& table, EntityKind kind, std::
 // The tags after an addition.
 Result<std::vector<Tag>> with_tags(std::vector<Tag> tags, const std::vector<Tag>& add) {
   for (const Tag& each : add) {
-    const auto found =
-        std::ranges::find_if(tags, [&](const Tag& tag) { return equals_ignoring_case(tag.key, each.key); });
+    const auto found = std::ranges::find_if(
+        tags, [&](const Tag& tag) { return equals_ignoring_case(tag.key, each.key); });
     if (found == tags.end())
       tags.push_back(each);
     else
       *found = each;
   }
   if (tags.size() > kEntityTagsMax)
-    return exhausted("The number of tags has reached the maximum limit: " + std::to_string(kEntityTagsMax));
+    return exhausted("The number of tags has reached the maximum limit: " +
+                     std::to_string(kEntityTagsMax));
   return tags;
 }
 
 std::vector<Tag> without_tags(std::vector<Tag> tags, const std::vector<std::string>& keys) {
   std::erase_if(tags, [&](const Tag& tag) {
-    return std::ranges::any_of(keys, [&](const auto& key) { return equals_ignoring_case(tag.key, key); });
+    return std::ranges::any_of(keys,
+                               [&](const auto& key) { return equals_ignoring_case(tag.key, key); });
   });
   return tags;
 }
@@ -110,8 +114,10 @@ size_t inline_bytes_max(EntityKind kind) {
 
 Result<void> check_removable(EntityKind kind, const Entity& entity) {
   TRY(modifiable(kind, entity));
-  if (!entity.attached.empty()) return conflict("Cannot delete entity, must detach all policies first.");
-  if (!entity.inline_policies.empty()) return conflict("Cannot delete entity, must delete policies first.");
+  if (!entity.attached.empty())
+    return conflict("Cannot delete entity, must detach all policies first.");
+  if (!entity.inline_policies.empty())
+    return conflict("Cannot delete entity, must delete policies first.");
   return {};
 }
 
@@ -170,10 +176,12 @@ Result<const Role*> role_of(const Identities& identities, std::string_view name)
   const Role* role = identities.find_role(name);
   return role ? Result<const Role*>(role) : missing(EntityKind::role, name);
 }
-Result<const Entity*> entity_of(const Identities& identities, EntityKind kind, std::string_view name) {
-  const Entity* entity = kind == EntityKind::user    ? static_cast<const Entity*>(identities.find_user(name))
-                         : kind == EntityKind::group ? static_cast<const Entity*>(identities.find_group(name))
-                                                     : identities.find_role(name);
+Result<const Entity*> entity_of(const Identities& identities, EntityKind kind,
+                                std::string_view name) {
+  const Entity* entity =
+      kind == EntityKind::user    ? static_cast<const Entity*>(identities.find_user(name))
+      : kind == EntityKind::group ? static_cast<const Entity*>(identities.find_group(name))
+                                  : identities.find_role(name);
   return entity ? Result<const Entity*>(entity) : missing(kind, name);
 }
 Result<const VersionedPolicy*> policy_of(const Identities& identities, std::string_view arn) {
@@ -186,13 +194,13 @@ Result<const AccessKey*> key_of(const Identities& identities, std::string_view i
   if (!key) return not_found("The Access Key with id " + std::string(id) + " cannot be found.");
   return key;
 }
-Result<const Document*> inline_policy_of(const Identities& identities, EntityKind kind, std::string_view name,
-                                         std::string_view policy) {
+Result<const Document*> inline_policy_of(const Identities& identities, EntityKind kind,
+                                         std::string_view name, std::string_view policy) {
   const Entity* entity = TRY(entity_of(identities, kind, name));
   const auto found = entity->inline_policies.find(std::string(policy));
   if (found == entity->inline_policies.end())
-    return not_found("The " + std::string(to_string(kind)) + " policy with name " + std::string(policy) +
-                     " cannot be found.");
+    return not_found("The " + std::string(to_string(kind)) + " policy with name " +
+                     std::string(policy) + " cannot be found.");
   return &found->second;
 }
 std::vector<const AccessKey*> keys_of(const Identities& identities, std::string_view user) {
@@ -277,7 +285,8 @@ Result<void> remove_user(Identities& identities, std::string_view name) {
   TRY(check_removable(EntityKind::user, *user));
   if (!keys_of(identities, user->name).empty())
     return conflict("Cannot delete entity, must delete access keys first.");
-  if (!user->groups.empty()) return conflict("Cannot delete entity, must remove users from group first.");
+  if (!user->groups.empty())
+    return conflict("Cannot delete entity, must remove users from group first.");
   identities.remove_user(std::string(user->name));
   return {};
 }
@@ -310,10 +319,12 @@ Result<void> add_to_group(Identities& identities, std::string_view group, std::s
   return {};
 }
 
-Result<void> remove_from_group(Identities& identities, std::string_view group, std::string_view name) {
+Result<void> remove_from_group(Identities& identities, std::string_view group,
+                               std::string_view name) {
   const std::string& left = TRY(group_of(identities, group))->name;
   User user = *TRY(user_of(identities, name));
-  if (!user.groups.contains(left)) return not_found("User " + user.name + " is not in group " + left + ".");
+  if (!user.groups.contains(left))
+    return not_found("User " + user.name + " is not in group " + left + ".");
   TRY(modifiable(EntityKind::user, user));
   user.groups.erase(left);
   identities.put(std::move(user));
@@ -329,7 +340,8 @@ Result<void> set_trust(Identities& identities, std::string_view name, Document t
 }
 
 Result<void> update_role(Identities& identities, std::string_view name,
-                         std::optional<std::string> description, std::optional<int64_t> max_session_seconds) {
+                         std::optional<std::string> description,
+                         std::optional<int64_t> max_session_seconds) {
   Role role = *TRY(role_of(identities, name));
   TRY(modifiable(EntityKind::role, role));
   // As AWS: a missing description empties it, a missing duration is the default.
@@ -380,12 +392,14 @@ Result<void> attach_policy(Identities& identities, EntityKind kind, std::string_
 Result<void> detach_policy(Identities& identities, EntityKind kind, std::string_view name,
                            const std::string& arn) {
   return edit(identities, kind, name, [&](Entity& entity) -> Result<void> {
-    if (std::erase(entity.attached, arn) == 0) return not_found("Policy " + arn + " was not found.");
+    if (std::erase(entity.attached, arn) == 0)
+      return not_found("Policy " + arn + " was not found.");
     return {};
   });
 }
 
-Result<void> set_boundary(Identities& identities, EntityKind kind, std::string_view name, std::string arn) {
+Result<void> set_boundary(Identities& identities, EntityKind kind, std::string_view name,
+                          std::string arn) {
   TRY(entity_of(identities, kind, name));
   TRY(check_boundary(identities, arn));
   return edit(identities, kind, name, [&](Entity& entity) -> Result<void> {
@@ -405,7 +419,8 @@ Result<void> add_managed_policy(Identities& identities, VersionedPolicy policy) 
     if (each->aws_managed) continue;
     ++own;
     if (equals_ignoring_case(each->name, policy.name))
-      return conflict("A policy called " + policy.name + " already exists. Duplicate names are not allowed.");
+      return conflict("A policy called " + policy.name +
+                      " already exists. Duplicate names are not allowed.");
   }
   if (own >= kManagedPoliciesMax) return quota("PoliciesPerAccount", kManagedPoliciesMax);
   policy.tags = TRY(with_tags({}, policy.tags));
@@ -414,7 +429,8 @@ Result<void> add_managed_policy(Identities& identities, VersionedPolicy policy) 
 }
 
 Result<const PolicyVersion*> version_of(const VersionedPolicy& policy, std::string_view version) {
-  const auto number = version.starts_with("v") ? parse_int(version.substr(1)) : invalid("no version");
+  const auto number =
+      version.starts_with("v") ? parse_int(version.substr(1)) : invalid("no version");
   const PolicyVersion* found = nullptr;
   if (number && *number > 0 && *number <= policy.last_version) found = policy.version(int(*number));
   if (!found)
@@ -429,7 +445,8 @@ Result<int> add_policy_version(Identities& identities, std::string_view arn, Doc
   TRY(edit_policy(identities, arn, [&](VersionedPolicy& policy) -> Result<void> {
     if (policy.versions.size() >= kPolicyVersionsMax)
       return exhausted(
-          "A managed policy can have up to 5 versions. Before you create a new version, you must delete an "
+          "A managed policy can have up to 5 versions. Before you create a new version, you must "
+          "delete an "
           "existing version.");
     number = ++policy.last_version;
     policy.versions.push_back({number, std::move(document), at});
@@ -440,8 +457,8 @@ Result<int> add_policy_version(Identities& identities, std::string_view arn, Doc
   return number;
 }
 
-Result<void> set_default_version(Identities& identities, std::string_view arn, std::string_view version,
-                                 Instant at) {
+Result<void> set_default_version(Identities& identities, std::string_view arn,
+                                 std::string_view version, Instant at) {
   return edit_policy(identities, arn, [&](VersionedPolicy& policy) -> Result<void> {
     policy.default_version = TRY(version_of(policy, version))->number;
     policy.updated = at;
@@ -449,11 +466,14 @@ Result<void> set_default_version(Identities& identities, std::string_view arn, s
   });
 }
 
-Result<void> remove_policy_version(Identities& identities, std::string_view arn, std::string_view version) {
+Result<void> remove_policy_version(Identities& identities, std::string_view arn,
+                                   std::string_view version) {
   return edit_policy(identities, arn, [&](VersionedPolicy& policy) -> Result<void> {
     const int number = TRY(version_of(policy, version))->number;
-    if (number == policy.default_version) return conflict("Cannot delete the default version of a policy.");
-    std::erase_if(policy.versions, [&](const PolicyVersion& each) { return each.number == number; });
+    if (number == policy.default_version)
+      return conflict("Cannot delete the default version of a policy.");
+    std::erase_if(policy.versions,
+                  [&](const PolicyVersion& each) { return each.number == number; });
     return {};
   });
 }
@@ -465,7 +485,8 @@ Result<void> remove_managed_policy(Identities& identities, std::string_view arn)
       return conflict("Cannot delete a policy attached to entities.");
     if (policy.versions.size() > 1)
       return conflict(
-          "This policy has more than one version. Before you delete a policy, you must delete the policy's "
+          "This policy has more than one version. Before you delete a policy, you must delete the "
+          "policy's "
           "versions. The default version is deleted with the policy.");
     return {};
   }));
@@ -491,7 +512,8 @@ Result<void> untag(Identities& identities, EntityKind kind, std::string_view nam
   });
 }
 
-Result<void> tag_policy(Identities& identities, std::string_view arn, const std::vector<Tag>& tags) {
+Result<void> tag_policy(Identities& identities, std::string_view arn,
+                        const std::vector<Tag>& tags) {
   return edit_policy(identities, arn, [&](VersionedPolicy& policy) -> Result<void> {
     policy.tags = TRY(with_tags(policy.tags, tags));
     return {};
@@ -510,7 +532,8 @@ Result<void> untag_policy(Identities& identities, std::string_view arn,
 
 Result<void> add_key(Identities& identities, AccessKey key) {
   TRY(user_of(identities, key.user));
-  if (identities.find_key(key.id)) return conflict("The Access Key with id " + key.id + " already exists.");
+  if (identities.find_key(key.id))
+    return conflict("The Access Key with id " + key.id + " already exists.");
   if (keys_of(identities, key.user).size() >= kKeysPerUserMax)
     return quota("AccessKeysPerUser", kKeysPerUserMax);
   identities.put(std::move(key));
@@ -520,16 +543,19 @@ Result<void> add_key(Identities& identities, AccessKey key) {
 namespace {
 
 // The key `id` when it is the user's and the API may change it.
-Result<AccessKey> own_key(const Identities& identities, std::string_view user, std::string_view id) {
+Result<AccessKey> own_key(const Identities& identities, std::string_view user,
+                          std::string_view id) {
   const AccessKey* key = TRY(key_of(identities, id));
-  if (key->user != user) return not_found("The Access Key with id " + std::string(id) + " cannot be found.");
+  if (key->user != user)
+    return not_found("The Access Key with id " + std::string(id) + " cannot be found.");
   if (key->from_config) return defined_in_config("access key", key->id);
   return *key;
 }
 
 }  // namespace
 
-Result<void> set_key_active(Identities& identities, std::string_view user, std::string_view id, bool active) {
+Result<void> set_key_active(Identities& identities, std::string_view user, std::string_view id,
+                            bool active) {
   AccessKey key = TRY(own_key(identities, user, id));
   key.active = active;
   identities.put(std::move(key));

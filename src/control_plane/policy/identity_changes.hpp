@@ -1,13 +1,13 @@
 // Changes of users, groups, roles, managed policies and access keys, as IAM's operations make them.
 //
-// Each function edits a copy of the snapshot that is not published yet; after an error the copy is discarded. Instants
-// and ids are arguments. Documents are parsed before (parse_policy), so a wrong document is told apart from a wrong
-// change.
+// Each function edits a copy of the snapshot that is not published yet; after an error the copy is
+// discarded. Instants and ids are arguments. Documents are parsed before (parse_policy), so a wrong
+// document is told apart from a wrong change.
 //
 // Threads: pure.
-// Errors:  not_found (NoSuchEntity), conflict (EntityAlreadyExists; of remove_*: DeleteConflict), exhausted
-//          (LimitExceeded), invalid (InvalidInput), denied (UnmodifiableEntity: defined in the configuration file, or an
-//          AWS managed policy). Messages are AWS's.
+// Errors:  not_found (NoSuchEntity), conflict (EntityAlreadyExists; of remove_*: DeleteConflict),
+//          exhausted (LimitExceeded), invalid (InvalidInput), denied (UnmodifiableEntity: defined
+//          in the configuration file, or an AWS managed policy). Messages are AWS's.
 #pragma once
 
 #include <optional>
@@ -35,14 +35,15 @@ enum class EntityKind { user, group, role };
 std::string_view to_string(EntityKind kind);  // "user", "group", "role"
 
 // -- lookups. Errors: not_found, with AWS's text
-Result<const Entity*> entity_of(const Identities& identities, EntityKind kind, std::string_view name);
+Result<const Entity*> entity_of(const Identities& identities, EntityKind kind,
+                                std::string_view name);
 Result<const User*> user_of(const Identities& identities, std::string_view name);
 Result<const Group*> group_of(const Identities& identities, std::string_view name);
 Result<const Role*> role_of(const Identities& identities, std::string_view name);
 Result<const VersionedPolicy*> policy_of(const Identities& identities, std::string_view arn);
 Result<const AccessKey*> key_of(const Identities& identities, std::string_view id);
-Result<const Document*> inline_policy_of(const Identities& identities, EntityKind kind, std::string_view name,
-                                         std::string_view policy);
+Result<const Document*> inline_policy_of(const Identities& identities, EntityKind kind,
+                                         std::string_view name, std::string_view policy);
 std::vector<const AccessKey*> keys_of(const Identities& identities, std::string_view user);
 
 // -- users, groups, roles
@@ -58,10 +59,12 @@ Result<void> remove_user(Identities& identities, std::string_view name);
 Result<void> remove_group(Identities& identities, std::string_view name);
 Result<void> remove_role(Identities& identities, std::string_view name);
 Result<void> add_to_group(Identities& identities, std::string_view group, std::string_view user);
-Result<void> remove_from_group(Identities& identities, std::string_view group, std::string_view user);
+Result<void> remove_from_group(Identities& identities, std::string_view group,
+                               std::string_view user);
 Result<void> set_trust(Identities& identities, std::string_view role, Document trust);
 Result<void> update_role(Identities& identities, std::string_view role,
-                         std::optional<std::string> description, std::optional<int64_t> max_session_seconds);
+                         std::optional<std::string> description,
+                         std::optional<int64_t> max_session_seconds);
 
 // -- policies of users, groups, roles
 Result<void> put_inline_policy(Identities& identities, EntityKind kind, std::string_view name,
@@ -73,16 +76,18 @@ Result<void> attach_policy(Identities& identities, EntityKind kind, std::string_
 Result<void> detach_policy(Identities& identities, EntityKind kind, std::string_view name,
                            const std::string& arn);
 // `arn`: "" removes the boundary. Requires: kind is not group.
-Result<void> set_boundary(Identities& identities, EntityKind kind, std::string_view name, std::string arn);
+Result<void> set_boundary(Identities& identities, EntityKind kind, std::string_view name,
+                          std::string arn);
 
 // -- managed policies
 Result<void> add_managed_policy(Identities& identities, VersionedPolicy policy);
 // Answers the new version's number.
 Result<int> add_policy_version(Identities& identities, std::string_view arn, Document document,
                                bool make_default, Instant at);
-Result<void> set_default_version(Identities& identities, std::string_view arn, std::string_view version,
-                                 Instant at);
-Result<void> remove_policy_version(Identities& identities, std::string_view arn, std::string_view version);
+Result<void> set_default_version(Identities& identities, std::string_view arn,
+                                 std::string_view version, Instant at);
+Result<void> remove_policy_version(Identities& identities, std::string_view arn,
+                                   std::string_view version);
 Result<void> remove_managed_policy(Identities& identities, std::string_view arn);
 // "v3" -> 3. Errors: not_found, with AWS's text.
 Result<const PolicyVersion*> version_of(const VersionedPolicy& policy, std::string_view version);
@@ -93,11 +98,13 @@ Result<void> tag(Identities& identities, EntityKind kind, std::string_view name,
 Result<void> untag(Identities& identities, EntityKind kind, std::string_view name,
                    const std::vector<std::string>& keys);
 Result<void> tag_policy(Identities& identities, std::string_view arn, const std::vector<Tag>& tags);
-Result<void> untag_policy(Identities& identities, std::string_view arn, const std::vector<std::string>& keys);
+Result<void> untag_policy(Identities& identities, std::string_view arn,
+                          const std::vector<std::string>& keys);
 
 // -- access keys
 Result<void> add_key(Identities& identities, AccessKey key);
-Result<void> set_key_active(Identities& identities, std::string_view user, std::string_view id, bool active);
+Result<void> set_key_active(Identities& identities, std::string_view user, std::string_view id,
+                            bool active);
 Result<void> remove_key(Identities& identities, std::string_view user, std::string_view id);
 
 // -- users of a managed policy

@@ -70,15 +70,16 @@ bool built_in(const T& entity) {
 }
 
 template <class T>
-void compare(std::string_view kind, const Identities::Table<T>& before, const Identities::Table<T>& after,
-             std::vector<RecordChange>& changes) {
+void compare(std::string_view kind, const Identities::Table<T>& before,
+             const Identities::Table<T>& after, std::vector<RecordChange>& changes) {
   for (const auto& [name, entity] : before)
     if (!built_in(*entity) && !after.contains(name))
       changes.push_back({{std::string(kind), name}, std::nullopt});
   for (const auto& [name, entity] : after) {
     const auto found = before.find(name);
     const bool same = found != before.end() && found->second == entity;
-    if (!built_in(*entity) && !same) changes.push_back({{std::string(kind), name}, json_of(*entity)});
+    if (!built_in(*entity) && !same)
+      changes.push_back({{std::string(kind), name}, json_of(*entity)});
   }
 }
 
@@ -138,7 +139,8 @@ Result<void> read_entity(const Json& json, Entity& entity) {
   if (!found->is_object()) return invalid("inline must be an object");
   for (const auto& [name, text] : found->items()) {
     if (!text.is_string()) return invalid("inline must hold strings");
-    entity.inline_policies.emplace(name, stored_document(text.get<std::string>(), PolicyKind::identity));
+    entity.inline_policies.emplace(name,
+                                   stored_document(text.get<std::string>(), PolicyKind::identity));
   }
   return {};
 }
@@ -186,7 +188,8 @@ Result<void> add_policy_record(Identities& identities, const std::string& arn, c
   policy.arn = arn;
   policy.name = TRY(string_at(json, "name"));
   policy.path = TRY(string_at(json, "path"));
-  if (const VersionedPolicy* other = identities.find_policy(arn); other && built_in(*other)) return {};
+  if (const VersionedPolicy* other = identities.find_policy(arn); other && built_in(*other))
+    return {};
   policy.id = TRY(text_at(json, "id"));
   policy.description = TRY(text_at(json, "description"));
   policy.created = from_milliseconds(TRY(number_at(json, "created", 0)));
@@ -197,9 +200,10 @@ Result<void> add_policy_record(Identities& identities, const std::string& arn, c
   const auto versions = json.find("versions");
   if (versions == json.end() || !versions->is_array()) return invalid("versions must be a list");
   for (const Json& each : *versions)
-    policy.versions.push_back({int(TRY(int_at(each, "number"))),
-                               stored_document(TRY(string_at(each, "document")), PolicyKind::identity),
-                               from_milliseconds(TRY(number_at(each, "created", 0)))});
+    policy.versions.push_back(
+        {int(TRY(int_at(each, "number"))),
+         stored_document(TRY(string_at(each, "document")), PolicyKind::identity),
+         from_milliseconds(TRY(number_at(each, "created", 0)))});
   if (!policy.version(policy.default_version)) return invalid("the default version does not exist");
   identities.put(std::move(policy));
   return {};
@@ -219,9 +223,10 @@ Result<void> add_key_record(Identities& identities, const std::string& id, const
   return {};
 }
 
-Result<void> add_bucket_policy_record(Identities& identities, const std::string& bucket, const Json& json) {
-  identities.put(
-      BucketPolicy{bucket, stored_document(TRY(string_at(json, "document")), PolicyKind::resource)});
+Result<void> add_bucket_policy_record(Identities& identities, const std::string& bucket,
+                                      const Json& json) {
+  identities.put(BucketPolicy{
+      bucket, stored_document(TRY(string_at(json, "document")), PolicyKind::resource)});
   return {};
 }
 

@@ -1,7 +1,8 @@
 // Users, groups, roles, managed policies and access keys as JSON documents, one a record, and back.
 //
-// What the configuration file defines and AWS managed policies are not written: they come from the file and from this
-// program. A record that cannot be read is set aside and reported; the rest is served.
+// What the configuration file defines and AWS managed policies are not written: they come from the
+// file and from this program. A record that cannot be read is set aside and reported; the rest is
+// served.
 //
 // Threads: pure.
 // Format:  docs/formats/ledger.md, table `records`. Members that are missing take their defaults.
@@ -27,18 +28,20 @@ struct RecordChange {
   std::optional<Json> document;
 };
 
-inline constexpr std::string_view kUserRecord = "user", kGroupRecord = "group", kRoleRecord = "role",
-                                  kPolicyRecord = "policy", kKeyRecord = "access_key",
-                                  kBucketPolicyRecord = "bucket_policy";
+inline constexpr std::string_view kUserRecord = "user", kGroupRecord = "group",
+                                  kRoleRecord = "role", kPolicyRecord = "policy",
+                                  kKeyRecord = "access_key", kBucketPolicyRecord = "bucket_policy";
 
 // The records that turn `before` into `after`.
 std::vector<RecordChange> difference(const Identities& before, const Identities& after);
 
 // Opens the sealed secret of an access key.
-using Unseal = std::function<Result<std::string>(const std::string& sealed, const std::string& key_id)>;
+using Unseal =
+    std::function<Result<std::string>(const std::string& sealed, const std::string& key_id)>;
 
-// Adds the record to `identities` unless it is of another kind, or the configuration file defines an entity of that name
-// (names compare ignoring case). Errors: invalid, corrupt; then nothing is added.
+// Adds the record to `identities` unless it is of another kind, or the configuration file defines
+// an entity of that name (names compare ignoring case). Errors: invalid, corrupt; then nothing is
+// added.
 Result<void> add_record(Identities& identities, const RecordName& name, const Json& document,
                         const Unseal& unseal);
 

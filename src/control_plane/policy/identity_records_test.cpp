@@ -38,7 +38,8 @@ Identities with_all() {
   identities.put(ann());
   Role role;
   role.name = "Train";
-  role.trust = {built_in_trust(kAccount), *parse_policy(built_in_trust(kAccount), PolicyKind::trust)};
+  role.trust = {built_in_trust(kAccount),
+                *parse_policy(built_in_trust(kAccount), PolicyKind::trust)};
   role.description = "of jobs";
   role.max_session_seconds = 900;
   identities.put(role);
@@ -66,7 +67,8 @@ TEST(IdentityRecords, AreReadBackAsTheyWere) {
     ASSERT_TRUE(add_record(again, change.name, *change.document, opened)) << change.name.second;
   const auto repeated = difference(before, again);
   ASSERT_EQ(repeated.size(), changes.size());
-  for (size_t i = 0; i < changes.size(); ++i) EXPECT_EQ(*repeated[i].document, *changes[i].document);
+  for (size_t i = 0; i < changes.size(); ++i)
+    EXPECT_EQ(*repeated[i].document, *changes[i].document);
   EXPECT_EQ(again.policies_of(*again.find_user("ann")).size(), 2u);
   EXPECT_EQ(again.find_key("AKIA1")->secret, "sealed");
 }
@@ -83,8 +85,9 @@ TEST(IdentityRecords, SayWhatWasRemoved) {
 
 TEST(IdentityRecords, ThatCannotBeReadAreRefusedAndAddNothing) {
   Identities identities = *identities_of(kAccount, {});
-  for (const Json& broken : {Json::object(), Json{{"path", 7}}, Json{{"path", "/"}, {"groups", 7}},
-                             Json{{"path", "/"}, {"inline", {{"p", 7}}}}, Json{{"path", "/"}, {"tags", {7}}}})
+  for (const Json& broken :
+       {Json::object(), Json{{"path", 7}}, Json{{"path", "/"}, {"groups", 7}},
+        Json{{"path", "/"}, {"inline", {{"p", 7}}}}, Json{{"path", "/"}, {"tags", {7}}}})
     EXPECT_FALSE(add_record(identities, {"user", "ann"}, broken, opened)) << broken;
   EXPECT_FALSE(add_record(identities, {"policy", "arn"}, {{"name", "n"}, {"path", "/"}}, opened));
   EXPECT_TRUE(identities.users().empty());
@@ -93,13 +96,14 @@ TEST(IdentityRecords, ThatCannotBeReadAreRefusedAndAddNothing) {
 
 TEST(IdentityRecords, OfDocumentsThatAreNotUnderstoodDenyEverything) {
   Identities identities = *identities_of(kAccount, {});
-  ASSERT_TRUE(add_record(identities, {"user", "ann"},
-                         {{"path", "/"}, {"inline", {{"p", "from the future"}}}, {"groups", {"gone"}}},
-                         opened));
+  ASSERT_TRUE(add_record(
+      identities, {"user", "ann"},
+      {{"path", "/"}, {"inline", {{"p", "from the future"}}}, {"groups", {"gone"}}}, opened));
   const auto policies = identities.policies_of(*identities.find_user("ann"));
   ASSERT_EQ(policies.size(), 2u);
   EXPECT_EQ(policies[0], deny_everything().get());
-  EXPECT_EQ(policies[1], deny_everything().get()) << "a group that is not there might have denied it";
+  EXPECT_EQ(policies[1], deny_everything().get())
+      << "a group that is not there might have denied it";
 }
 
 TEST(IdentitySeeds, ShadowRecordsOfTheSameName) {
@@ -116,17 +120,21 @@ TEST(IdentitySeeds, NameTheirFaults) {
     const auto made = identities_of(kAccount, seed);
     return made ? "none" : made.error().message;
   };
-  EXPECT_NE(fault({.users = {{.name = "ann", .policies = {"Nope"}}}}).find("user ann: unknown policy Nope"),
+  EXPECT_NE(fault({.users = {{.name = "ann", .policies = {"Nope"}}}})
+                .find("user ann: unknown policy Nope"),
             std::string::npos);
   EXPECT_NE(fault({.users = {{.name = "ann", .groups = {"nope"}}}}).find("unknown group nope"),
             std::string::npos);
-  EXPECT_NE(fault({.users = {{.name = "ann"}, {.name = "ANN"}}}).find("already exists"), std::string::npos);
-  EXPECT_NE(fault({.roles = {{.name = "r", .trust = "{"}}}).find("role r: trust"), std::string::npos);
+  EXPECT_NE(fault({.users = {{.name = "ann"}, {.name = "ANN"}}}).find("already exists"),
+            std::string::npos);
+  EXPECT_NE(fault({.roles = {{.name = "r", .trust = "{"}}}).find("role r: trust"),
+            std::string::npos);
   EXPECT_NE(fault({.roles = {{.name = "r", .max_session_seconds = 1}}}).find("max_session_seconds"),
             std::string::npos);
   EXPECT_NE(fault({.users = {{.name = "ann", .inline_ = {{"p", "{}"}}}}}).find("policy p"),
             std::string::npos);
-  EXPECT_NE(fault({.keys = {{"A", "s", "u"}, {"A", "s", "v"}}}).find("given twice"), std::string::npos);
+  EXPECT_NE(fault({.keys = {{"A", "s", "u"}, {"A", "s", "v"}}}).find("given twice"),
+            std::string::npos);
 }
 
 TEST(IdentityChanges, ARenamedUserTakesTheKeysAndNotThoseOfAnother) {

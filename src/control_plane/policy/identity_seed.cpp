@@ -14,14 +14,16 @@ namespace trainyard::policy {
 namespace {
 
 constexpr std::string_view kAwsPolicies = "arn:aws:iam::aws:policy/";
-constexpr size_t kNameBytesMax = 64;         // IAM's, of users and roles
-constexpr size_t kLongNameBytesMax = 128;    // of groups and policies
-constexpr int64_t kSessionSecondsMin = 900;  // shorter than IAM's hour, so that a session may be short here
+constexpr size_t kNameBytesMax = 64;       // IAM's, of users and roles
+constexpr size_t kLongNameBytesMax = 128;  // of groups and policies
+// shorter than IAM's hour, so that a session may be short here
+constexpr int64_t kSessionSecondsMin = 900;
 constexpr int64_t kSessionSecondsMax = 43'200;
 
 bool is_name(std::string_view name, size_t bytes_max) {
   return !name.empty() && name.size() <= bytes_max &&
-         name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+=,.@-") ==
+         name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+=,.@-") ==
              std::string_view::npos;
 }
 
@@ -59,9 +61,12 @@ Result<void> fill(const Identities& identities, const SeedEntity& seed, std::str
   for (const std::string& policy : seed.policies)
     entity.attached.push_back(TRY(known_arn(identities, policy)));
   for (const auto& [name, text] : seed.inline_) {
-    if (!is_name(name, kLongNameBytesMax)) return invalid("invalid policy name '" + shorten(name, 80) + "'");
-    if (entity.inline_policies.contains(name)) return invalid("the policy " + name + " is defined twice");
-    entity.inline_policies.emplace(name, TRY(document_of(text, PolicyKind::identity).in("policy " + name)));
+    if (!is_name(name, kLongNameBytesMax))
+      return invalid("invalid policy name '" + shorten(name, 80) + "'");
+    if (entity.inline_policies.contains(name))
+      return invalid("the policy " + name + " is defined twice");
+    entity.inline_policies.emplace(
+        name, TRY(document_of(text, PolicyKind::identity).in("policy " + name)));
   }
   if (!seed.boundary.empty()) entity.boundary = TRY(known_arn(identities, seed.boundary));
   return {};
@@ -84,7 +89,8 @@ Result<void> add_seed_user(Identities& identities, const SeedEntity& seed) {
   TRY(fill(identities, seed, "AIDA", EntityKind::user, user));
   for (const std::string& group : seed.groups) {
     // Membership in a group that is made through the API could not be undone there.
-    if (!identities.find_group(group)) return invalid("unknown group " + group + ": add a [[group]]");
+    if (!identities.find_group(group))
+      return invalid("unknown group " + group + ": add a [[group]]");
     user.groups.insert(group);
   }
   return add_user(identities, std::move(user));
@@ -101,9 +107,10 @@ Result<void> add_seed_role(Identities& identities, const SeedEntity& seed) {
   TRY(fill(identities, seed, "AROA", EntityKind::role, role));
   role.description = seed.description;
   role.max_session_seconds = seed.max_session_seconds;
-  if (role.max_session_seconds < kSessionSecondsMin || role.max_session_seconds > kSessionSecondsMax)
-    return invalid("invalid max_session_seconds: between " + std::to_string(kSessionSecondsMin) + " and " +
-                   std::to_string(kSessionSecondsMax));
+  if (role.max_session_seconds < kSessionSecondsMin ||
+      role.max_session_seconds > kSessionSecondsMax)
+    return invalid("invalid max_session_seconds: between " + std::to_string(kSessionSecondsMin) +
+                   " and " + std::to_string(kSessionSecondsMax));
   const std::string trust = seed.trust.empty() ? built_in_trust(identities.account()) : seed.trust;
   role.trust = TRY(document_of(trust, PolicyKind::trust).in("trust"));
   return add_role(identities, std::move(role));
@@ -160,10 +167,14 @@ Result<Identities> identities_of(const std::string& account, const IdentitySeed&
     policy.versions.push_back({1, {std::string(managed.document), managed.policy}, {}});
     identities.put(std::move(policy));
   }
-  for (const SeedPolicy& each : seed.policies) TRY(add_policy(identities, each).in("policy " + each.name));
-  for (const SeedEntity& each : seed.groups) TRY(add_seed_group(identities, each).in("group " + each.name));
-  for (const SeedEntity& each : seed.users) TRY(add_seed_user(identities, each).in("user " + each.name));
-  for (const SeedEntity& each : seed.roles) TRY(add_seed_role(identities, each).in("role " + each.name));
+  for (const SeedPolicy& each : seed.policies)
+    TRY(add_policy(identities, each).in("policy " + each.name));
+  for (const SeedEntity& each : seed.groups)
+    TRY(add_seed_group(identities, each).in("group " + each.name));
+  for (const SeedEntity& each : seed.users)
+    TRY(add_seed_user(identities, each).in("user " + each.name));
+  for (const SeedEntity& each : seed.roles)
+    TRY(add_seed_role(identities, each).in("role " + each.name));
   TRY(add_seed_keys(identities, seed.keys));
   return identities;
 }
@@ -176,8 +187,8 @@ std::vector<std::string> seed_warnings(const Identities& identities) {
     const User* user = identities.find_user(key->user);
     if (user && !identities.policies_of(*user).empty()) continue;
     warnings.push_back("the access key " + id + " of user " + key->user +
-                       " may do nothing: the user has no policies; add [[user]] name = \"" + key->user +
-                       "\" policies = [\"PowerUserAccess\"] to the configuration file");
+                       " may do nothing: the user has no policies; add [[user]] name = \"" +
+                       key->user + "\" policies = [\"PowerUserAccess\"] to the configuration file");
   }
   const auto check = [&](const char* kind, const Entity& entity) {
     if (!entity.from_config) return;
@@ -185,8 +196,9 @@ std::vector<std::string> seed_warnings(const Identities& identities) {
     if (!entity.boundary.empty()) arns.push_back(entity.boundary);
     for (const std::string& arn : arns)
       if (!identities.find_policy(arn))
-        warnings.push_back(std::string("the ") + kind + " " + entity.name + " may do nothing: its policy " +
-                           arn + " does not exist; make it with aws iam create-policy or [[policy]]");
+        warnings.push_back(std::string("the ") + kind + " " + entity.name +
+                           " may do nothing: its policy " + arn +
+                           " does not exist; make it with aws iam create-policy or [[policy]]");
   };
   for (const auto& [name, user] : identities.users()) check("user", *user);
   for (const auto& [name, group] : identities.groups()) check("group", *group);

@@ -43,8 +43,8 @@ struct IdentitySeed {
   std::vector<SeedPolicy> policies;
 };
 
-// The trust policy of an undefined role: it trusts services that run jobs, and principals of the account
-// whose own policy allows them to assume it.
+// The trust policy of an undefined role: it trusts services that run jobs, and principals of the
+// account whose own policy allows them to assume it.
 std::string built_in_trust(const std::string& account);
 
 // An id that depends on the name alone ("AIDA.."), for entities that no record keeps.
@@ -53,7 +53,8 @@ std::string seed_id(std::string_view prefix, std::string_view name);
 // The snapshot of the configuration file alone, with AWS managed policies.
 Result<Identities> identities_of(const std::string& account, const IdentitySeed& seed);
 
-// Keys and users of the configuration file that have no permissions, each with the line that would change it.
+// Keys and users of the configuration file that have no permissions, each with the line that would
+// change it.
 // Empty: none.
 std::vector<std::string> seed_warnings(const Identities& identities);
 

@@ -51,7 +51,8 @@ std::optional<std::vector<uint8_t>> parse_groups(std::string_view text, bool may
     unsigned value = 0;
     const char* end = groups[i].data() + groups[i].size();
     const auto [at, error] = std::from_chars(groups[i].data(), end, value, 16);
-    if (groups[i].empty() || groups[i].size() > 4 || error != std::errc() || at != end) return std::nullopt;
+    if (groups[i].empty() || groups[i].size() > 4 || error != std::errc() || at != end)
+      return std::nullopt;
     bytes.push_back(uint8_t(value >> 8));
     bytes.push_back(uint8_t(value));
   }

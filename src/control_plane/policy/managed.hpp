@@ -1,7 +1,8 @@
-// The built-in managed policies, arn:aws:iam::aws:policy/NAME: what an account has without defining anything.
+// The built-in managed policies, arn:aws:iam::aws:policy/NAME: what an account has without defining
+// anything.
 //
-// Names are AWS's, so that scripts which attach them work; the documents are our own and speak of the services that
-// this server answers.
+// Names are AWS's, so that scripts which attach them work; the documents are our own and speak of
+// the services that this server answers.
 //
 // Threads: immutable, made at the first call, shared for the life of the program.
 #pragma once

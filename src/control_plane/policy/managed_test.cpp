@@ -8,7 +8,8 @@ namespace trainyard::policy {
 namespace {
 
 bool allows(std::string_view name, std::string action, std::string resource) {
-  const ManagedPolicy* managed = find_managed_policy("arn:aws:iam::aws:policy/" + std::string(name));
+  const ManagedPolicy* managed =
+      find_managed_policy("arn:aws:iam::aws:policy/" + std::string(name));
   if (!managed) return ADD_FAILURE() << "unknown policy " << name, false;
   const Request request{.principal_arn = "arn:aws:iam::123456789012:user/ana",
                         .account = "123456789012",
@@ -22,9 +23,10 @@ bool allows(std::string_view name, std::string action, std::string resource) {
 TEST(ManagedPolicies, AllParseAndAreFoundByTheirArn) {
   for (const std::string_view name :
        {"AdministratorAccess", "PowerUserAccess", "ReadOnlyAccess", "AmazonSageMakerFullAccess",
-        "AmazonS3FullAccess", "AmazonS3ReadOnlyAccess", "AWSBatchFullAccess", "CloudWatchLogsFullAccess",
-        "CloudWatchFullAccess", "IAMReadOnlyAccess"}) {
-    const ManagedPolicy* found = find_managed_policy("arn:aws:iam::aws:policy/" + std::string(name));
+        "AmazonS3FullAccess", "AmazonS3ReadOnlyAccess", "AWSBatchFullAccess",
+        "CloudWatchLogsFullAccess", "CloudWatchFullAccess", "IAMReadOnlyAccess"}) {
+    const ManagedPolicy* found =
+        find_managed_policy("arn:aws:iam::aws:policy/" + std::string(name));
     ASSERT_NE(found, nullptr) << name;
     EXPECT_TRUE(parse_policy(found->document, PolicyKind::identity)) << name;
     EXPECT_LE(policy_size(found->document), kManagedPolicyBytesMax) << name;
@@ -46,10 +48,11 @@ TEST(ManagedPolicies, AllowWhatTheirNamesSay) {
   EXPECT_FALSE(allows("ReadOnlyAccess", "sagemaker:CreateTrainingJob", "*"));
   EXPECT_FALSE(allows("ReadOnlyAccess", "sts:AssumeRole", role));
   EXPECT_FALSE(allows("AmazonS3ReadOnlyAccess", "s3:DeleteObject", object));
-  EXPECT_TRUE(
-      allows("AmazonSageMakerFullAccess", "s3:PutObject", "arn:aws:s3:::sagemaker-eu-west-1-123456789012/x"));
+  EXPECT_TRUE(allows("AmazonSageMakerFullAccess", "s3:PutObject",
+                     "arn:aws:s3:::sagemaker-eu-west-1-123456789012/x"));
   EXPECT_FALSE(allows("AmazonSageMakerFullAccess", "s3:PutObject", object));
-  EXPECT_FALSE(allows("AmazonSageMakerFullAccess", "iam:PassRole", role)) << "only to SageMaker, and by name";
+  EXPECT_FALSE(allows("AmazonSageMakerFullAccess", "iam:PassRole", role))
+      << "only to SageMaker, and by name";
   EXPECT_FALSE(allows("IAMReadOnlyAccess", "iam:CreateAccessKey", "*"));
 }
 

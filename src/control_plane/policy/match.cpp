@@ -26,7 +26,8 @@ bool match_resource(const RequestView& view, const Statement& statement) {
     if (matched && *matched) return !statement.not_resource;
   }
   if (!statement.not_resource) return false;
-  // A variable without a value is like no resource: "all but it" denies everything, but allows nothing.
+  // A variable without a value is like no resource: "all but it" denies everything, but allows
+  // nothing.
   return !unknown || statement.effect == Effect::deny;
 }
 

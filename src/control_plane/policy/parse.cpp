@@ -1,4 +1,5 @@
-// Reads a document into statements. One function per element; the texts are those of IAM, and of S3 for bucket policies.
+// Reads a document into statements. One function per element; the texts are those of IAM, and of S3
+// for bucket policies.
 #include <algorithm>
 #include <set>
 
@@ -35,7 +36,8 @@ Result<Json> parse_document(std::string_view text) {
     if (depth > int(kDepthMax)) refused = true;
     if (event == Json::parse_event_t::object_start) members.emplace_back();
     if (event == Json::parse_event_t::object_end) members.pop_back();
-    if (event == Json::parse_event_t::key && !members.back().insert(parsed.get<std::string>()).second)
+    if (event == Json::parse_event_t::key &&
+        !members.back().insert(parsed.get<std::string>()).second)
       refused = true;
     return !refused;
   };
@@ -75,7 +77,8 @@ bool is_partition(std::string_view text) {
   return text == "aws" || text == "aws-cn" || text == "aws-us-gov" || text == "*";
 }
 
-// -- actions and resources ---------------------------------------------------------------------------
+// -- actions and resources
+// ---------------------------------------------------------------------------
 
 Result<void> check_action(const std::string& action) {
   if (action == "*") return ok();
@@ -114,8 +117,9 @@ Result<const Json*> either(const Json& statement, const std::string& name, bool&
 
 Result<void> parse_actions(const Json& json, PolicyKind kind, Statement& statement) {
   const Json* found = TRY(either(json, "Action", statement.not_action));
-  const auto missing = invalid(kind == PolicyKind::resource ? "Missing required field Action"
-                                                            : "Policy statement must contain actions.");
+  const auto missing =
+      invalid(kind == PolicyKind::resource ? "Missing required field Action"
+                                           : "Policy statement must contain actions.");
   if (!found) return missing;
   const auto actions = TRY(texts(*found));
   if (actions.empty()) return missing;
@@ -128,14 +132,16 @@ Result<void> parse_actions(const Json& json, PolicyKind kind, Statement& stateme
   return ok();
 }
 
-Result<void> parse_resources(const Json& json, PolicyKind kind, bool variables, Statement& statement) {
+Result<void> parse_resources(const Json& json, PolicyKind kind, bool variables,
+                             Statement& statement) {
   const Json* found = TRY(either(json, "Resource", statement.not_resource));
   if (kind == PolicyKind::trust) {
     if (found) return invalid("Has prohibited field Resource");
     return ok();
   }
-  const auto missing = invalid(kind == PolicyKind::resource ? "Missing required field Resource"
-                                                            : "Policy statement must contain resources.");
+  const auto missing =
+      invalid(kind == PolicyKind::resource ? "Missing required field Resource"
+                                           : "Policy statement must contain resources.");
   if (!found) return missing;
   const auto resources = TRY(texts(*found));
   if (resources.empty()) return missing;
@@ -146,12 +152,13 @@ Result<void> parse_resources(const Json& json, PolicyKind kind, bool variables, 
   return ok();
 }
 
-// -- principals --------------------------------------------------------------------------------------
+// -- principals
+// --------------------------------------------------------------------------------------
 
 Error invalid_principal(PolicyKind kind, std::string_view type, std::string_view value) {
   if (kind == PolicyKind::resource) return invalid("Invalid principal in policy");
-  return invalid("Invalid principal in policy: \"" + shorten(type, 40) + "\":\"" + shorten(value, 200) +
-                 "\"");
+  return invalid("Invalid principal in policy: \"" + shorten(type, 40) + "\":\"" +
+                 shorten(value, 200) + "\"");
 }
 
 // "AWS": an account, its root, a user, a role, a session.
@@ -210,7 +217,8 @@ Result<void> parse_principal(const Json& json, PolicyKind kind, Statement& state
   return ok();
 }
 
-// -- statements --------------------------------------------------------------------------------------
+// -- statements
+// --------------------------------------------------------------------------------------
 
 Result<void> parse_conditions(const Json& json, bool variables, Statement& statement) {
   const auto found = json.find("Condition");
@@ -229,14 +237,15 @@ Result<void> check_sid(const std::string& sid, PolicyKind kind) {
   const bool plain = std::ranges::all_of(sid, [](unsigned char c) { return std::isalnum(c); });
   if (kind == PolicyKind::resource || plain) return ok();
   return invalid(
-      "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies the regular expression "
+      "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies the regular "
+      "expression "
       "[0-9A-Za-z]*");
 }
 
 Result<Statement> parse_statement(const Json& json, PolicyKind kind, bool variables) {
-  static const std::set<std::string, std::less<>> kMembers = {"Sid",         "Effect",    "Action",
-                                                              "NotAction",   "Resource",  "Principal",
-                                                              "NotResource", "Condition", "NotPrincipal"};
+  static const std::set<std::string, std::less<>> kMembers = {
+      "Sid",       "Effect",      "Action",    "NotAction",   "Resource",
+      "Principal", "NotResource", "Condition", "NotPrincipal"};
   if (!json.is_object()) return syntax_error();
   for (const auto& [name, unused] : json.items())
     if (!kMembers.contains(name)) return syntax_error();
@@ -245,7 +254,8 @@ Result<Statement> parse_statement(const Json& json, PolicyKind kind, bool variab
   TRY(check_sid(statement.sid, kind));
   const std::string effect = TRY(text_member(json, "Effect"));
   if (effect.empty()) return invalid("Missing required field Effect");
-  if (effect != "Allow" && effect != "Deny") return invalid("Invalid effect: " + shorten(effect, 80));
+  if (effect != "Allow" && effect != "Deny")
+    return invalid("Invalid effect: " + shorten(effect, 80));
   statement.effect = effect == "Allow" ? Effect::allow : Effect::deny;
   TRY(parse_principal(json, kind, statement));
   TRY(parse_actions(json, kind, statement));
@@ -254,7 +264,8 @@ Result<Statement> parse_statement(const Json& json, PolicyKind kind, bool variab
   return statement;
 }
 
-Result<std::vector<Statement>> parse_statements(const Json& document, PolicyKind kind, bool variables) {
+Result<std::vector<Statement>> parse_statements(const Json& document, PolicyKind kind,
+                                                bool variables) {
   const auto found = document.find("Statement");
   if (found == document.end() || (found->is_array() && found->empty()))
     return invalid("Missing required field Statement");
@@ -264,7 +275,8 @@ Result<std::vector<Statement>> parse_statements(const Json& document, PolicyKind
   std::vector<Statement> statements;
   std::set<std::string> sids;
   for (size_t i = 0; i < count; ++i) {
-    statements.push_back(TRY(parse_statement(found->is_array() ? (*found)[i] : *found, kind, variables)));
+    statements.push_back(
+        TRY(parse_statement(found->is_array() ? (*found)[i] : *found, kind, variables)));
     const std::string& sid = statements.back().sid;
     if (!sid.empty() && !sids.insert(sid).second)
       return invalid("Statement IDs (SID) in a single policy must be unique.");
@@ -291,8 +303,8 @@ Result<std::shared_ptr<const Policy>> parse_policy(std::string_view json, Policy
     return invalid("The policy must contain a valid version string");
   std::string id = TRY(text_member(*document, "Id"));
   auto statements = TRY(parse_statements(*document, kind, version == kCurrentVersion));
-  return std::shared_ptr<const Policy>(std::make_shared<Policy>(kind, std::string(json), std::move(version),
-                                                                std::move(id), std::move(statements)));
+  return std::shared_ptr<const Policy>(std::make_shared<Policy>(
+      kind, std::string(json), std::move(version), std::move(id), std::move(statements)));
 }
 
 }  // namespace trainyard::policy

@@ -9,7 +9,8 @@
 namespace trainyard::policy {
 namespace {
 
-// -- '*' alone: bytes --------------------------------------------------------------------------------
+// -- '*' alone: bytes
+// --------------------------------------------------------------------------------
 
 bool match_many(std::string_view pattern, std::string_view text) {
   size_t star = pattern.find(kAnyMany);
@@ -17,8 +18,8 @@ bool match_many(std::string_view pattern, std::string_view text) {
   if (!text.starts_with(pattern.substr(0, star))) return false;
   text.remove_prefix(star);
   pattern.remove_prefix(star + 1);
-  // The earliest match of each part between two stars leaves the most text to the rest, so that no choice is
-  // ever undone.
+  // The earliest match of each part between two stars leaves the most text to the rest, so that no
+  // choice is ever undone.
   while ((star = pattern.find(kAnyMany)) != std::string_view::npos) {
     const std::string_view part = pattern.substr(0, star);
     if (!part.empty()) {
@@ -33,10 +34,12 @@ bool match_many(std::string_view pattern, std::string_view text) {
   return text.ends_with(pattern);
 }
 
-// -- with '?': code points ---------------------------------------------------------------------------
+// -- with '?': code points
+// ---------------------------------------------------------------------------
 
 constexpr char32_t kManyPoint = 0xffff'ffff, kOnePoint = 0xffff'fffe;
-constexpr char32_t kBadByte = 0x11'0000;  // a byte that is not UTF-8 counts as a character of its own
+// a byte that is not UTF-8 counts as a character of its own
+constexpr char32_t kBadByte = 0x11'0000;
 
 // Bytes of the well-formed sequence at the start of `text`, else 1.
 size_t sequence_length(std::string_view text) {
@@ -73,8 +76,8 @@ bool same(std::u32string_view part, std::u32string_view text) {
   return true;
 }
 
-// The end of the earliest place of `part` in `text`: Shift-And (Baeza-Yates and Gonnet), a bit per character of the part, 64
-// of them a step.
+// The end of the earliest place of `part` in `text`: Shift-And (Baeza-Yates and Gonnet), a bit per
+// character of the part, 64 of them a step.
 std::optional<size_t> end_of_first(std::u32string_view part, std::u32string_view text) {
   if (part.empty()) return 0;
   const size_t words = (part.size() + 63) / 64;
@@ -101,7 +104,8 @@ std::optional<size_t> end_of_first(std::u32string_view part, std::u32string_view
 
 bool match_points(std::u32string_view pattern, std::u32string_view text) {
   size_t star = pattern.find(kManyPoint);
-  if (star == std::u32string_view::npos) return pattern.size() == text.size() && same(pattern, text);
+  if (star == std::u32string_view::npos)
+    return pattern.size() == text.size() && same(pattern, text);
   if (text.size() < star || !same(pattern.substr(0, star), text)) return false;
   text.remove_prefix(star);
   pattern.remove_prefix(star + 1);

@@ -1,11 +1,12 @@
 // Text patterns of policies: wildcards and policy variables.
 //
-// '*' stands for any characters, ':' and '/' included, '?' for exactly one (a code point of UTF-8). `${key}` stands for the
-// value of a condition key, `${key, 'text'}` has a default; `${*}`, `${?}` and `${$}` are the characters themselves. The
-// value of a variable is literal: its '*' is no wildcard. A variable has a value when the request has the key with exactly
-// one value.
+// '*' stands for any characters, ':' and '/' included, '?' for exactly one (a code point of UTF-8).
+// `${key}` stands for the value of a condition key, `${key, 'text'}` has a default; `${*}`, `${?}`
+// and `${$}` are the characters themselves. The value of a variable is literal: its '*' is no
+// wildcard. A variable has a value when the request has the key with exactly one value.
 //
-// Cost: linear in the text for patterns of '*' and literals; text x (pattern / 64) where '?' stands between two '*'.
+// Cost: linear in the text for patterns of '*' and literals; text x (pattern / 64) where '?' stands
+// between two '*'.
 //
 // Threads: immutable after compiling.
 #pragma once
@@ -25,7 +26,8 @@ constexpr char kAnyMany = '\xff', kAnyOne = '\xfe';
 
 // True if `text` as a whole matches `pattern`, whose wildcards are kAnyMany and kAnyOne.
 bool matches(std::string_view pattern, std::string_view text);
-// The same by the six components of an ARN: a wildcard stays within its component, the last has all the rest.
+// The same by the six components of an ARN: a wildcard stays within its component, the last has all
+// the rest.
 bool matches_arn(std::string_view pattern, std::string_view text);
 
 struct PatternOptions {

@@ -5,7 +5,8 @@
 namespace trainyard::policy {
 namespace {
 
-std::optional<bool> match(std::string_view pattern, std::string_view text, const ConditionValues& values = {},
+std::optional<bool> match(std::string_view pattern, std::string_view text,
+                          const ConditionValues& values = {},
                           PatternOptions options = {.variables = true}) {
   const auto compiled = Pattern::compile(pattern, options);
   EXPECT_TRUE(compiled) << pattern;
@@ -46,7 +47,8 @@ TEST(Pattern, VariablesAreLiteralText) {
   values.set("AWS:PrincipalTag/Team", "red");
   values.set("aws:TagKeys", std::vector<std::string>{"one", "two"});
   EXPECT_EQ(match("home/${aws:username}/*", "home/a*/x", values), true);
-  EXPECT_EQ(match("home/${aws:username}/*", "home/abc/x", values), false) << "a value's '*' is no wildcard";
+  EXPECT_EQ(match("home/${aws:username}/*", "home/abc/x", values), false)
+      << "a value's '*' is no wildcard";
   EXPECT_EQ(match("${aws:principaltag/team}-${aws:UserName}", "red-a*", values), true);
   EXPECT_EQ(match("${aws:PrincipalTag/Missing}", "", values), std::nullopt);
   EXPECT_EQ(match("${aws:PrincipalTag/Missing, 'blue'}", "blue", values), true);
@@ -94,8 +96,8 @@ TEST(Pattern, ArnsMatchByComponent) {
   EXPECT_TRUE(arn("arn:aws:sns:*:111122223333:topic", "arn:aws:sns:eu-west-1:111122223333:topic"));
   EXPECT_FALSE(arn("arn:aws:sns:*:topic", "arn:aws:sns:eu-west-1:111122223333:topic"))
       << "a '*' stays in its component";
-  EXPECT_TRUE(
-      arn("arn:aws:logs:*:*:log-group:*", "arn:aws:logs:us-east-1:111122223333:log-group:a:log-stream:b"));
+  EXPECT_TRUE(arn("arn:aws:logs:*:*:log-group:*",
+                  "arn:aws:logs:us-east-1:111122223333:log-group:a:log-stream:b"));
   EXPECT_TRUE(arn("*", "arn:aws:s3:::x"));
   EXPECT_FALSE(arn("arn:aws:s3:::x", "x"));
 }

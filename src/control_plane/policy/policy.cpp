@@ -24,7 +24,8 @@ std::vector<std::string> Policy::context_keys() const {
     for (const Condition& condition : statement.conditions) condition.add_keys(all);
   }
   for (std::string& key : all)
-    if (std::ranges::none_of(keys, [&](const std::string& one) { return equals_ignoring_case(one, key); }))
+    if (std::ranges::none_of(
+            keys, [&](const std::string& one) { return equals_ignoring_case(one, key); }))
       keys.push_back(std::move(key));
   return keys;
 }

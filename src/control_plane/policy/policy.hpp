@@ -1,8 +1,9 @@
 // A parsed policy document of IAM's grammar.
 //
-// parse_policy checks what AWS checks when a document is stored, so that evaluation has no errors: elements, versions,
-// actions and condition keys with a service prefix, resources in ARN form, principals, condition operators and the form
-// of their values. A member that occurs twice in an object is an error: readers of JSON disagree about its value.
+// parse_policy checks what AWS checks when a document is stored, so that evaluation has no errors:
+// elements, versions, actions and condition keys with a service prefix, resources in ARN form,
+// principals, condition operators and the form of their values. A member that occurs twice in an
+// object is an error: readers of JSON disagree about its value.
 //
 // Threads: immutable after parsing, shared freely.
 // Errors:  invalid, with the text that AWS gives with MalformedPolicyDocument.
@@ -18,9 +19,9 @@
 
 namespace trainyard::policy {
 
-// The kind decides which elements a document may have: an identity policy has resources and no principal, a
-// resource policy (of a bucket) has both, a trust policy (of a role) has a principal and no resource. Session
-// policies and permissions boundaries are identity policies.
+// The kind decides which elements a document may have: an identity policy has resources and no
+// principal, a resource policy (of a bucket) has both, a trust policy (of a role) has a principal
+// and no resource. Session policies and permissions boundaries are identity policies.
 enum class PolicyKind { identity, resource, trust };
 
 // Sizes are in bytes without white space between tokens, as IAM counts them; AWS's own quotas.
@@ -35,7 +36,8 @@ constexpr size_t kBucketPolicyBytesMax = 20'480;
 constexpr size_t kDocumentBytesMax = 131'072;
 constexpr size_t kStatementsMax = 500;  // more do not fit the largest document
 constexpr size_t kValuesMax = 1'000;    // of one element or condition key
-constexpr size_t kDepthMax = 8;         // document, statements, statement, Condition, operator, key, values
+// document, statements, statement, Condition, operator, key, values
+constexpr size_t kDepthMax = 8;
 
 struct Statement;  // policy/statement.hpp
 
@@ -54,7 +56,8 @@ class Policy {
   const std::string& id() const { return id_; }
   const std::vector<Statement>& statements() const { return statements_; }
 
-  // The condition keys that conditions and variables of this document read, in the document's own spelling, each once.
+  // The condition keys that conditions and variables of this document read, in the document's own
+  // spelling, each once.
   std::vector<std::string> context_keys() const;
 
  private:

@@ -1,5 +1,5 @@
-// Any bytes as a policy document of each kind: the result is a policy or an error; what parses is evaluated
-// and simulated.
+// Any bytes as a policy document of each kind: the result is a policy or an error; what parses is
+// evaluated and simulated.
 // decoder: src/control_plane/policy/parse.cpp
 #include <cstddef>
 #include <cstdint>
@@ -29,9 +29,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     const Policy& policy = **parsed;
     CHECK(policy_size(text) <= text.size(), "white space only takes away");
-    CHECK(statement_spans(text).size() == policy.statements().size(), "each statement has its place");
+    CHECK(statement_spans(text).size() == policy.statements().size(),
+          "each statement has its place");
     SimulatedPolicies policies;
-    (kind == PolicyKind::identity ? policies.identity : policies.resource) = {{"p", "none", &policy}};
+    (kind == PolicyKind::identity ? policies.identity
+                                  : policies.resource) = {{"p", "none", &policy}};
     const Simulation simulation = simulate(request, policies);
     if (kind != PolicyKind::trust && simulation.decision.verdict != Verdict::implicitly_denied)
       CHECK(!simulation.matched.empty(), "a statement decided");

@@ -29,7 +29,8 @@ TEST(Policy, KeepsTheDocumentAsItWas) {
 
 TEST(Policy, SizeIsWithoutWhiteSpaceBetweenTokens) {
   EXPECT_EQ(policy_size("{ }"), 2u);
-  EXPECT_EQ(policy_size("{ \"a b\" :\n\t\"c \\\" d\" }"), std::string_view("{\"a b\":\"c \\\" d\"}").size());
+  EXPECT_EQ(policy_size("{ \"a b\" :\n\t\"c \\\" d\" }"),
+            std::string_view("{\"a b\":\"c \\\" d\"}").size());
 }
 
 TEST(Policy, RefusesWhatAwsRefuses) {
@@ -50,12 +51,15 @@ TEST(Policy, RefusesWhatAwsRefuses) {
        "Syntax errors in policy."},
       {kIdentity, R"({"Statement":{"Effect":"Allow","Effect":"Deny","Action":"*","Resource":"*"}})",
        "Syntax errors in policy."},
-      {kIdentity, R"({"Version":"2013-01-01","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}})",
+      {kIdentity,
+       R"({"Version":"2013-01-01","Statement":{"Effect":"Allow","Action":"*","Resource":"*"}})",
        "The policy must contain a valid version string"},
       {kIdentity, R"({"Version":7,"Statement":{"Effect":"Allow","Action":"*","Resource":"*"}})",
        "Syntax errors in policy."},
-      {kIdentity, R"({"Statement":{"Action":"*","Resource":"*"}})", "Missing required field Effect"},
-      {kIdentity, R"({"Statement":{"Effect":"allow","Action":"*","Resource":"*"}})", "Invalid effect: allow"},
+      {kIdentity, R"({"Statement":{"Action":"*","Resource":"*"}})",
+       "Missing required field Effect"},
+      {kIdentity, R"({"Statement":{"Effect":"allow","Action":"*","Resource":"*"}})",
+       "Invalid effect: allow"},
       {kIdentity, R"({"Statement":{"Effect":"Allow","Resource":"*"}})",
        "Policy statement must contain actions."},
       {kIdentity, R"({"Statement":{"Effect":"Allow","Action":[],"Resource":"*"}})",
@@ -80,22 +84,26 @@ TEST(Policy, RefusesWhatAwsRefuses) {
       {kIdentity, R"({"Statement":{"Effect":"Allow","Action":"*","Resource":"*",)" + user + "}}",
        "Policy document should not specify a principal."},
       {kIdentity, R"({"Statement":{"Sid":"a b","Effect":"Allow","Action":"*","Resource":"*"}})",
-       "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies the regular expression "
+       "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies the regular "
+       "expression "
        "[0-9A-Za-z]*"},
       {kIdentity,
        R"({"Statement":[{"Sid":"a","Effect":"Allow","Action":"*","Resource":"*"},{"Sid":"a","Effect":"Deny","Action":"*","Resource":"*"}]})",
        "Statement IDs (SID) in a single policy must be unique."},
       {kIdentity, R"({"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":[]}})",
        "Syntax errors in policy."},
-      {kIdentity, R"({"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"Like":{}}}})",
+      {kIdentity,
+       R"({"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Condition":{"Like":{}}}})",
        "Invalid Condition type : Like"},
       {kTrust, R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole"}})",
        "Missing required field Principal"},
-      {kTrust, R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Resource":"*",)" + user + "}}",
+      {kTrust,
+       R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Resource":"*",)" + user + "}}",
        "Has prohibited field Resource"},
       {kTrust, R"({"Statement":{"Effect":"Allow","Action":"s3:*",)" + user + "}}",
        "AssumeRole policy may only specify STS AssumeRole actions."},
-      {kTrust, R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Principal":{"AWS":"ana"}}})",
+      {kTrust,
+       R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Principal":{"AWS":"ana"}}})",
        "Invalid principal in policy: \"AWS\":\"ana\""},
       {kTrust,
        R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Principal":{"AWS":"arn:aws:iam::111122223333:user/*"}}})",
@@ -103,16 +111,20 @@ TEST(Policy, RefusesWhatAwsRefuses) {
       {kTrust,
        R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Principal":{"AWS":"arn:aws:iam::111122223333:group/team"}}})",
        "Invalid principal in policy: \"AWS\":\"arn:aws:iam::111122223333:group/team\""},
-      {kTrust, R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Principal":{"Service":"*"}}})",
+      {kTrust,
+       R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","Principal":{"Service":"*"}}})",
        "Invalid principal in policy: \"Service\":\"*\""},
-      {kTrust, R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","NotPrincipal":{"AWS":"*"}}})",
+      {kTrust,
+       R"({"Statement":{"Effect":"Allow","Action":"sts:AssumeRole","NotPrincipal":{"AWS":"*"}}})",
        "AssumeRolePolicy contained invalid field NotPrincipal"},
       {kResource, "nonsense", "Policies must be valid JSON and the first byte must be '{'"},
       {kResource, R"({"Statement":{"Effect":"Allow","Action":"*","Resource":"*"}})",
        "Missing required field Principal"},
-      {kResource, R"({"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Principal":"ana"}})",
+      {kResource,
+       R"({"Statement":{"Effect":"Allow","Action":"*","Resource":"*","Principal":"ana"}})",
        "Invalid principal in policy"},
-      {kResource, R"({"Statement":{"Effect":"Allow","Action":"*","Resource":"bucket","Principal":"*"}})",
+      {kResource,
+       R"({"Statement":{"Effect":"Allow","Action":"*","Resource":"bucket","Principal":"*"}})",
        "Policy has invalid resource"},
       {kResource, R"({"Statement":{"Effect":"Allow","Action":"*","Principal":"*"}})",
        "Missing required field Resource"},
@@ -134,7 +146,8 @@ TEST(Policy, HasLimits) {
     for (size_t i = 0; i < count; ++i) all += (i ? "," : "") + text;
     return all;
   };
-  const auto big = parse_policy(with("\"s3:" + std::string(kRoleInlineBytesMax, 'x') + "\""), kIdentity);
+  const auto big =
+      parse_policy(with("\"s3:" + std::string(kRoleInlineBytesMax, 'x') + "\""), kIdentity);
   ASSERT_FALSE(big);
   EXPECT_EQ(big.error().kind, Kind::exhausted);
   EXPECT_EQ(big.error().message, "Cannot exceed quota for PolicySize: 10240");

@@ -1,4 +1,5 @@
-// Defines what an operator sets for principals: their keys, peers that act on their behalf, and the rates of their requests.
+// Defines what an operator sets for principals: their keys, peers that act on their behalf, and the
+// rates of their requests.
 //
 // Threads: plain values.
 #pragma once
@@ -14,11 +15,12 @@ struct ConfiguredKey {
   std::string user = "owner";  // whose it is: of several users each has his share and his quotas
 };
 
-// Another server that may make requests on behalf of principals of this one: requests that its own clients made there for a
-// region which is this server's.
+// Another server that may make requests on behalf of principals of this one: requests that its own
+// clients made there for a region which is this server's.
 struct Peer {
   std::string access_key_id;  // the key of a user of this server that the other one signs with
-  std::vector<std::string> users = {"*"}, roles = {"*"};  // on whose behalf, by name; '*' stands for any text
+  // on whose behalf, by name; '*' stands for any text
+  std::vector<std::string> users = {"*"}, roles = {"*"};
 };
 
 enum class OperationClass {

@@ -1,9 +1,9 @@
-// A slow and obvious evaluator, for tests and the bench: it reads the JSON of a document again for each
-// question, expands every rule into the facts that it states, and matches wildcards with a table. It shares
-// no code with evaluate().
+// A slow and obvious evaluator, for tests and the bench: it reads the JSON of a document again for
+// each question, expands every rule into the facts that it states, and matches wildcards with a
+// table. It shares no code with evaluate().
 //
-// Understands documents that parse_policy accepts, with dates as YYYY-MM-DDThh:mm:ssZ, IPv4 ranges and IPv6
-// addresses in full.
+// Understands documents that parse_policy accepts, with dates as YYYY-MM-DDThh:mm:ssZ, IPv4 ranges
+// and IPv6 addresses in full.
 //
 // Threads: pure.
 #pragma once
@@ -30,7 +30,8 @@ inline Texts list_of(const Json& json) {
   return list;
 }
 
-// -- wildcards ---------------------------------------------------------------------------------------
+// -- wildcards
+// ---------------------------------------------------------------------------------------
 
 // A character of text, or a wildcard.
 struct Token {
@@ -48,8 +49,8 @@ inline Texts characters(const std::string& text) {
 }
 
 // nullopt: a variable has no value.
-inline std::optional<std::vector<Token>> tokens(const std::string& text, bool wildcards, bool variables,
-                                                const ConditionValues& values) {
+inline std::optional<std::vector<Token>> tokens(const std::string& text, bool wildcards,
+                                                bool variables, const ConditionValues& values) {
   std::vector<Token> list;
   const auto add = [&](const std::string& literal) {
     for (std::string& one : characters(literal)) list.push_back({std::move(one)});
@@ -113,7 +114,8 @@ inline std::vector<std::vector<Token>> arn_parts(const std::vector<Token>& patte
 }
 
 inline bool arn_like(const std::vector<Token>& pattern, const std::string& text) {
-  if (!pattern.empty() && std::ranges::all_of(pattern, [](const Token& one) { return one.wildcard == '*'; }))
+  if (!pattern.empty() &&
+      std::ranges::all_of(pattern, [](const Token& one) { return one.wildcard == '*'; }))
     return true;
   std::vector<Token> literal;
   for (std::string& one : characters(text)) literal.push_back({std::move(one)});
@@ -127,7 +129,8 @@ inline bool arn_like(const std::vector<Token>& pattern, const std::string& text)
   return true;
 }
 
-// -- conditions --------------------------------------------------------------------------------------
+// -- conditions
+// --------------------------------------------------------------------------------------
 
 // The bits of an address as '0' and '1'; empty when it is none.
 inline std::string bits_of(const std::string& address) {
@@ -138,8 +141,8 @@ inline std::string bits_of(const std::string& address) {
   };
   if (std::sscanf(address.c_str(), "%u.%u.%u.%u", part, part + 1, part + 2, part + 3) == 4)
     for (int i = 0; i < 4; ++i) add(part[i], 8);
-  else if (std::sscanf(address.c_str(), "%x:%x:%x:%x:%x:%x:%x:%x", part, part + 1, part + 2, part + 3,
-                       part + 4, part + 5, part + 6, part + 7) == 8)
+  else if (std::sscanf(address.c_str(), "%x:%x:%x:%x:%x:%x:%x:%x", part, part + 1, part + 2,
+                       part + 3, part + 4, part + 5, part + 6, part + 7) == 8)
     for (const unsigned one : part) add(one, 16);
   return bits;
 }
@@ -162,7 +165,8 @@ bool ordered(const std::string& how, const T& found, const T& wanted) {
   return how == "GreaterThanEquals" && found >= wanted;
 }
 
-// 1: matches, 0: does not, -1: a variable has no value. `name` is without Not, IfExists and quantifier.
+// 1: matches, 0: does not, -1: a variable has no value. `name` is without Not, IfExists and
+// quantifier.
 inline int compare(const std::string& name, const std::string& found, const std::string& wanted,
                    bool variables, const ConditionValues& values) {
   if (name.starts_with("String") || name.starts_with("Arn")) {
@@ -179,7 +183,8 @@ inline int compare(const std::string& name, const std::string& found, const std:
   if (name == "BinaryEquals") return to_base64(found) == wanted;
   if (name == "IpAddress") return in_range(found, wanted);
   if (name.starts_with("Date")) return ordered(name.substr(4), found, wanted);
-  return ordered(name.substr(7), std::strtod(found.c_str(), nullptr), std::strtod(wanted.c_str(), nullptr));
+  return ordered(name.substr(7), std::strtod(found.c_str(), nullptr),
+                 std::strtod(wanted.c_str(), nullptr));
 }
 
 inline bool take(std::string& text, const std::string& part) {
@@ -188,8 +193,8 @@ inline bool take(std::string& text, const std::string& part) {
   return at != std::string::npos;
 }
 
-inline bool holds(std::string name, const std::string& key, const Json& wanted, bool variables, bool denies,
-                  const ConditionValues& values) {
+inline bool holds(std::string name, const std::string& key, const Json& wanted, bool variables,
+                  bool denies, const ConditionValues& values) {
   const auto span = values.find(key);
   const Texts found(span.begin(), span.end());
   if (name == "Null") {
@@ -218,12 +223,14 @@ inline bool holds(std::string name, const std::string& key, const Json& wanted, 
   return matched == 0 && (denies || unknown == 0);
 }
 
-// -- statements --------------------------------------------------------------------------------------
+// -- statements
+// --------------------------------------------------------------------------------------
 
 inline bool action_matches(const Json& statement, const Request& request) {
   const bool negated = statement.contains("NotAction");
   for (const std::string& one : list_of(statement[negated ? "NotAction" : "Action"]))
-    if (like(*tokens(to_lower(one), true, false, {}), characters(to_lower(request.action)))) return !negated;
+    if (like(*tokens(to_lower(one), true, false, {}), characters(to_lower(request.action))))
+      return !negated;
   return negated;
 }
 
@@ -242,7 +249,8 @@ inline bool resource_matches(const Json& statement, bool variables, const Reques
   return !matched && !(unknown && statement["Effect"] == "Allow");
 }
 
-// The names by which a Principal element may refer to the request's principal, each with the grant it gives.
+// The names by which a Principal element may refer to the request's principal, each with the grant
+// it gives.
 inline std::vector<std::pair<std::string, std::string>> names_of(const Request& request) {
   std::vector<std::pair<std::string, std::string>> names;
   const std::string wide = request.role_arn.empty() ? "direct" : "role";
@@ -254,7 +262,8 @@ inline std::vector<std::pair<std::string, std::string>> names_of(const Request& 
   names.emplace_back("AWS *", wide);
   if (!request.account.empty()) {
     names.emplace_back("AWS " + request.account, root ? "direct" : "account");
-    names.emplace_back("AWS arn:aws:iam::" + request.account + ":root", root ? "direct" : "account");
+    names.emplace_back("AWS arn:aws:iam::" + request.account + ":root",
+                       root ? "direct" : "account");
   }
   return names;
 }
@@ -279,8 +288,10 @@ inline std::string principal_grant(const Json& statement, const Request& request
                                       : "";
 }
 
-// "deny", "allow direct", "allow role", "allow account": the statements of the policies of one type.
-inline std::set<std::string> facts(const std::vector<const Policy*>& policies, const Request& request) {
+// "deny", "allow direct", "allow role", "allow account": the statements of the policies of one
+// type.
+inline std::set<std::string> facts(const std::vector<const Policy*>& policies,
+                                   const Request& request) {
   std::set<std::string> found;
   for (const Policy* policy : policies) {
     const Json document = *parse_json(policy->document());
@@ -302,19 +313,22 @@ inline std::set<std::string> facts(const std::vector<const Policy*>& policies, c
 }
 
 inline Verdict evaluate(const Request& request, const Policies& policies) {
-  const auto identity = facts(policies.identity, request), resource = facts(policies.resource, request);
+  const auto identity = facts(policies.identity, request),
+             resource = facts(policies.resource, request);
   const auto session =
       policies.session ? facts(*policies.session, request) : std::set<std::string>{"allow direct"};
-  const auto boundary =
-      policies.boundary ? facts({policies.boundary}, request) : std::set<std::string>{"allow direct"};
+  const auto boundary = policies.boundary ? facts({policies.boundary}, request)
+                                          : std::set<std::string>{"allow direct"};
   for (const auto* one : {&identity, &resource, &session, &boundary})
     if (one->contains("deny")) return Verdict::explicitly_denied;
   if (resource.contains("allow direct")) return Verdict::allowed;
   bool trust = false;
-  for (const Policy* policy : policies.resource) trust = trust || policy->kind() == PolicyKind::trust;
+  for (const Policy* policy : policies.resource)
+    trust = trust || policy->kind() == PolicyKind::trust;
   const bool base = resource.contains("allow role") ||
                     (!identity.empty() && (!trust || resource.contains("allow account")));
-  return base && !session.empty() && !boundary.empty() ? Verdict::allowed : Verdict::implicitly_denied;
+  return base && !session.empty() && !boundary.empty() ? Verdict::allowed
+                                                       : Verdict::implicitly_denied;
 }
 
 }  // namespace trainyard::policy::reference

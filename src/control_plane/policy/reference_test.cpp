@@ -20,7 +20,8 @@ class Maker {
   // A document of the kind that parse_policy accepts, with so few names that they often coincide.
   Json document(PolicyKind kind) {
     Json statements = Json::array();
-    for (uint64_t left = 1 + random_.below(3); left > 0; --left) statements.push_back(statement(kind));
+    for (uint64_t left = 1 + random_.below(3); left > 0; --left)
+      statements.push_back(statement(kind));
     Json made{{"Statement", random_.chance(4) ? statements[0] : statements}};
     if (!random_.chance(5)) made["Version"] = random_.chance(6) ? "2008-10-17" : "2012-10-17";
     return made;
@@ -44,23 +45,26 @@ class Maker {
         made.principal_arn = "arn:aws:sts::111122223333:assumed-role/train/" + pick({"s1", "s2"});
         made.role_arn = "arn:aws:iam::111122223333:role/train";
     }
-    made.action =
-        pick({"s3:GetObject", "s3:PutObject", "sts:AssumeRole", "S3:getobject", "logs:PutLogEvents"});
-    made.resource = pick({"*", "arn:aws:s3:::data/ana/x", "arn:aws:s3:::data/ben/x", "arn:aws:s3:::data",
-                          "arn:aws:s3:::d\xc3\xa4ta/*"});
+    made.action = pick(
+        {"s3:GetObject", "s3:PutObject", "sts:AssumeRole", "S3:getobject", "logs:PutLogEvents"});
+    made.resource = pick({"*", "arn:aws:s3:::data/ana/x", "arn:aws:s3:::data/ben/x",
+                          "arn:aws:s3:::data", "arn:aws:s3:::d\xc3\xa4ta/*"});
     for (const char* key : {"aws:username", "aws:PrincipalTag/Team", "s3:prefix", "aws:TagKeys"})
       if (!random_.chance(3)) made.values.set(key, several({"ana", "ben", "Ana", "a*", "red"}, 2));
     if (!random_.chance(3)) made.values.set("aws:SourceArn", arn(false));
     if (!random_.chance(3)) made.values.set("aws:SourceIp", address());
     if (!random_.chance(3)) made.values.set("aws:CurrentTime", date());
-    if (!random_.chance(3)) made.values.set("s3:max-keys", several({"1", "2", "10", "-3", "2.5"}, 2));
+    if (!random_.chance(3))
+      made.values.set("s3:max-keys", several({"1", "2", "10", "-3", "2.5"}, 2));
     if (!random_.chance(3)) made.values.set("aws:SecureTransport", pick({"true", "false", "TRUE"}));
     if (!random_.chance(3)) made.values.set("x:digest", pick({"ab", "cd"}));
     return made;
   }
 
   SeededRandom& random() { return random_; }
-  std::string pick(const std::vector<std::string>& from) { return from[random_.below(from.size())]; }
+  std::string pick(const std::vector<std::string>& from) {
+    return from[random_.below(from.size())];
+  }
 
  private:
   Json one_or_more(const std::vector<std::string>& from) {
@@ -76,14 +80,16 @@ class Maker {
     return pick({"2024-01-01T00:00:00Z", "2024-06-30T12:00:00Z", "2025-12-31T23:59:59Z"});
   }
   std::string address() {
-    return pick({"10.1.2.3", "10.9.0.1", "192.0.2.7", "2001:db8:0:0:0:0:0:1", "2001:db9:0:0:0:0:0:1"});
+    return pick(
+        {"10.1.2.3", "10.9.0.1", "192.0.2.7", "2001:db8:0:0:0:0:0:1", "2001:db9:0:0:0:0:0:1"});
   }
   std::string arn(bool pattern) {
     if (!pattern)
-      return pick(
-          {"arn:aws:sns:eu-west-1:111122223333:one", "arn:aws:sns:eu-west-1:111122223333:one:two", "none"});
-    return pick({"arn:aws:sns:*:*:one", "arn:aws:sns:*", "*", "arn:aws:sns:eu-?est-1:111122223333:*",
-                 "arn:*:sns:*:*:o?e*", "arn:aws:sns:eu-west-1:111122223333:${aws:username}"});
+      return pick({"arn:aws:sns:eu-west-1:111122223333:one",
+                   "arn:aws:sns:eu-west-1:111122223333:one:two", "none"});
+    return pick({"arn:aws:sns:*:*:one", "arn:aws:sns:*", "*",
+                 "arn:aws:sns:eu-?est-1:111122223333:*", "arn:*:sns:*:*:o?e*",
+                 "arn:aws:sns:eu-west-1:111122223333:${aws:username}"});
   }
 
   Json statement(PolicyKind kind) {
@@ -91,15 +97,16 @@ class Maker {
       return (random_.chance(5) ? "Not" : "") + std::string(plain);
     };
     Json made{{"Effect", random_.chance(3) ? "Deny" : "Allow"}};
-    made[name("Action")] = kind == PolicyKind::trust
-                               ? one_or_more({"sts:AssumeRole", "sts:*", "sts:TagSession", "STS:assumerole"})
-                               : one_or_more({"*", "s3:*", "s3:GetObject", "s3:?etObject", "s3:Put*",
-                                              "sts:AssumeRole", "logs:*s"});
+    made[name("Action")] =
+        kind == PolicyKind::trust
+            ? one_or_more({"sts:AssumeRole", "sts:*", "sts:TagSession", "STS:assumerole"})
+            : one_or_more({"*", "s3:*", "s3:GetObject", "s3:?etObject", "s3:Put*", "sts:AssumeRole",
+                           "logs:*s"});
     if (kind != PolicyKind::trust)
-      made[name("Resource")] = one_or_more({"*", "arn:aws:s3:::data/*", "arn:aws:s3:::data/${aws:username}/*",
-                                            "arn:aws:s3:::d?ta*", "arn:aws:s3:::data",
-                                            "arn:aws:s3:::data/${aws:PrincipalTag/Team, 'ben'}/x",
-                                            "arn:aws:s3:::d?ta/${*}", "arn:aws:s3*"});
+      made[name("Resource")] = one_or_more(
+          {"*", "arn:aws:s3:::data/*", "arn:aws:s3:::data/${aws:username}/*", "arn:aws:s3:::d?ta*",
+           "arn:aws:s3:::data", "arn:aws:s3:::data/${aws:PrincipalTag/Team, 'ben'}/x",
+           "arn:aws:s3:::d?ta/${*}", "arn:aws:s3*"});
     if (kind != PolicyKind::identity)
       made[kind == PolicyKind::trust ? "Principal" : name("Principal")] = principal();
     Json conditions = Json::object();
@@ -112,21 +119,23 @@ class Maker {
     if (random_.chance(4)) return "*";
     Json made = Json::object();
     if (!random_.chance(4))
-      made["AWS"] = one_or_more({"111122223333", "444455556666", "arn:aws:iam::111122223333:root",
-                                 "arn:aws:iam::111122223333:user/ana", "arn:aws:iam::111122223333:role/train",
-                                 "arn:aws:sts::111122223333:assumed-role/train/s1", "*"});
+      made["AWS"] =
+          one_or_more({"111122223333", "444455556666", "arn:aws:iam::111122223333:root",
+                       "arn:aws:iam::111122223333:user/ana", "arn:aws:iam::111122223333:role/train",
+                       "arn:aws:sts::111122223333:assumed-role/train/s1", "*"});
     if (made.empty() || random_.chance(3))
       made["Service"] = one_or_more({"sagemaker.amazonaws.com", "batch.amazonaws.com"});
     return made;
   }
 
   std::string decorated(const std::string& name) {
-    return pick({"", "", "", "ForAnyValue:", "ForAllValues:"}) + name + (random_.chance(4) ? "IfExists" : "");
+    return pick({"", "", "", "ForAnyValue:", "ForAllValues:"}) + name +
+           (random_.chance(4) ? "IfExists" : "");
   }
 
   void add_condition(Json& conditions) {
-    const std::vector<std::string> comparisons = {"Equals",      "LessThan",          "LessThanEquals",
-                                                  "GreaterThan", "GreaterThanEquals", "NotEquals"};
+    const std::vector<std::string> comparisons = {
+        "Equals", "LessThan", "LessThanEquals", "GreaterThan", "GreaterThanEquals", "NotEquals"};
     switch (random_.below(9)) {
       case 0:
         conditions["Null"][pick({"aws:username", "S3:Prefix"})] = pick({"true", "false"});
@@ -142,12 +151,12 @@ class Maker {
         conditions[decorated("Bool")]["aws:securetransport"] = pick({"true", "false"});
         break;
       case 4:
-        conditions[decorated(pick({"IpAddress", "NotIpAddress"}))]["aws:SourceIp"] =
-            one_or_more({"10.0.0.0/8", "10.1.2.3", "10.8.0.0/13", "0.0.0.0/0", "2001:db8:0:0:0:0:0:0/32"});
+        conditions[decorated(pick({"IpAddress", "NotIpAddress"}))]["aws:SourceIp"] = one_or_more(
+            {"10.0.0.0/8", "10.1.2.3", "10.8.0.0/13", "0.0.0.0/0", "2001:db8:0:0:0:0:0:0/32"});
         break;
       case 5:
-        conditions[decorated(pick({"ArnEquals", "ArnLike", "ArnNotEquals", "ArnNotLike"}))]["aws:SourceArn"] =
-            Json::array({arn(true), arn(true)});
+        conditions[decorated(pick({"ArnEquals", "ArnLike", "ArnNotEquals", "ArnNotLike"}))]
+                  ["aws:SourceArn"] = Json::array({arn(true), arn(true)});
         break;
       case 6:
         conditions[decorated("BinaryEquals")]["x:digest"] = to_base64(pick({"ab", "ef"}));
@@ -156,8 +165,9 @@ class Maker {
         conditions[decorated(pick({"StringEquals", "StringNotEquals", "StringEqualsIgnoreCase",
                                    "StringNotEqualsIgnoreCase", "StringLike", "StringNotLike"}))]
                   [pick({"aws:username", "aws:PrincipalTag/team", "s3:prefix", "aws:TagKeys"})] =
-                      one_or_more({"ana", "a*", "?na", "${aws:username}", "${aws:PrincipalTag/Team}",
-                                   "${s3:prefix, 'red'}", "A${*}", "*"});
+                      one_or_more({"ana", "a*", "?na", "${aws:username}",
+                                   "${aws:PrincipalTag/Team}", "${s3:prefix, 'red'}", "A${*}",
+                                   "*"});
     }
   }
 
@@ -220,7 +230,8 @@ TEST(Reference, SimulationAgreesWithTheDecision) {
     Made made;
     const NamedPolicy identity{"p", "user", make_policy(maker, PolicyKind::identity, made)};
     const Request request = maker.request();
-    const Simulation simulation = simulate(request, {.identity = {identity}, .resource = {}, .boundary = {}});
+    const Simulation simulation =
+        simulate(request, {.identity = {identity}, .resource = {}, .boundary = {}});
     made.policies.identity = {identity.policy};
     ASSERT_EQ(simulation.decision.verdict, reference::evaluate(request, made.policies))
         << describe(made, request);
@@ -240,8 +251,8 @@ TEST(Reference, AgreesOnWildcards) {
     const auto compiled = Pattern::compile(pattern, {});
     ASSERT_TRUE(compiled);
     const bool ours = *compiled->match(text, {});
-    ASSERT_EQ(ours,
-              reference::like(*reference::tokens(pattern, true, false, {}), reference::characters(text)))
+    ASSERT_EQ(ours, reference::like(*reference::tokens(pattern, true, false, {}),
+                                    reference::characters(text)))
         << pattern << " on " << text;
     matched += ours;
   }
@@ -258,8 +269,9 @@ TEST(Reference, AgreesOnLongParts) {
     pattern += text.substr(at, length) + "*";
     for (int i = 0; i < 20; ++i) pattern[1 + random.below(length)] = '?';
     if (random.chance(2)) pattern[1 + random.below(length)] = 'b';
-    ASSERT_EQ(*Pattern::compile(pattern, {})->match(text, {}),
-              reference::like(*reference::tokens(pattern, true, false, {}), reference::characters(text)))
+    ASSERT_EQ(
+        *Pattern::compile(pattern, {})->match(text, {}),
+        reference::like(*reference::tokens(pattern, true, false, {}), reference::characters(text)))
         << pattern << " on " << text;
   }
 }

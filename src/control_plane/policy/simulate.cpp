@@ -49,7 +49,8 @@ class Scanner {
 
  private:
   void skip_blanks() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+    while (at_ < text_.size() &&
+           std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
       take();
   }
   void skip_string() {
@@ -99,7 +100,8 @@ void add_matched(const RequestView& view, const std::vector<NamedPolicy>& polici
     const auto& statements = one.policy->statements();
     std::vector<TextSpan> spans;
     for (size_t i = 0; i < statements.size(); ++i) {
-      if (statements[i].effect != effect || match_statement(view, statements[i]) == Grant::none) continue;
+      if (statements[i].effect != effect || match_statement(view, statements[i]) == Grant::none)
+        continue;
       if (spans.empty()) spans = statement_spans(one.policy->document());
       CHECK(spans.size() == statements.size(), "each statement has its place");
       matched.push_back({one.id, one.type, statements[i].sid, spans[i].begin, spans[i].end});
@@ -111,8 +113,9 @@ void add_missing_keys(const Request& request, const std::vector<NamedPolicy>& po
                       std::vector<std::string>& missing) {
   for (const NamedPolicy& one : policies)
     for (std::string& key : one.policy->context_keys())
-      if (request.values.find(key).empty() &&
-          std::ranges::none_of(missing, [&](const auto& other) { return equals_ignoring_case(other, key); }))
+      if (request.values.find(key).empty() && std::ranges::none_of(missing, [&](const auto& other) {
+            return equals_ignoring_case(other, key);
+          }))
         missing.push_back(std::move(key));
 }
 

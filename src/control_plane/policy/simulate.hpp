@@ -1,6 +1,6 @@
-// Computes the results of IAM's SimulatePrincipalPolicy and SimulateCustomPolicy: the decision of evaluate(),
-// the statements that led to it with their positions in the documents, and the condition keys that the
-// request lacks.
+// Computes the results of IAM's SimulatePrincipalPolicy and SimulateCustomPolicy: the decision of
+// evaluate(), the statements that led to it with their positions in the documents, and the
+// condition keys that the request lacks.
 //
 // Threads: pure, call from anywhere.
 #pragma once
@@ -16,8 +16,9 @@ namespace trainyard::policy {
 
 // A policy with the name under which the result refers to it.
 struct NamedPolicy {
-  std::string id;    // "readers", "PolicyInputList.1"
-  std::string type;  // user, group, role, aws-managed, user-managed, resource, none: IAM's SourcePolicyType
+  std::string id;  // "readers", "PolicyInputList.1"
+  // user, group, role, aws-managed, user-managed, resource, none: IAM's SourcePolicyType
+  std::string type;
   const Policy* policy = nullptr;
 };
 
@@ -42,7 +43,8 @@ struct Simulation {
   Decision decision;
   // Of an explicit denial the statements that deny, else those that allow.
   std::vector<MatchedStatement> matched;
-  std::vector<std::string> missing_keys;    // keys that the policies read and the request does not have
+  // keys that the policies read and the request does not have
+  std::vector<std::string> missing_keys;
   std::optional<bool> allowed_by_boundary;  // unset: no boundary
 };
 

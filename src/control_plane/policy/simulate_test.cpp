@@ -28,7 +28,8 @@ TEST(Simulate, TellsWhereTheStatementsStand) {
   EXPECT_EQ(spans[0].end, (TextPosition{4, 77}));
   EXPECT_EQ(spans[1].begin, (TextPosition{5, 5}));
   EXPECT_EQ(spans[1].end, (TextPosition{6, 102}));
-  const auto alone = statement_spans(R"({"Version":"2012-10-17","\u0053tatement":{"Effect":"Allow"}})");
+  const auto alone =
+      statement_spans(R"({"Version":"2012-10-17","\u0053tatement":{"Effect":"Allow"}})");
   ASSERT_EQ(alone.size(), 1u);
   EXPECT_EQ(alone[0].begin, (TextPosition{1, 42}));
 }
@@ -47,7 +48,8 @@ TEST(Simulate, NamesTheDenyingStatementsOfADenial) {
   ASSERT_EQ(simulation.matched.size(), 1u);
   EXPECT_EQ(simulation.matched[0].statement_id, "Read");
   EXPECT_EQ(simulation.matched[0].policy_id, "readers");
-  EXPECT_EQ(simulation.missing_keys, (std::vector<std::string>{"aws:PrincipalTag/Team", "s3:prefix"}));
+  EXPECT_EQ(simulation.missing_keys,
+            (std::vector<std::string>{"aws:PrincipalTag/Team", "s3:prefix"}));
   EXPECT_FALSE(simulation.allowed_by_boundary.has_value());
 
   request.values.set("aws:principaltag/team", "red");
@@ -61,7 +63,8 @@ TEST(Simulate, NamesTheDenyingStatementsOfADenial) {
 
 TEST(Simulate, TellsWhatTheBoundaryAllows) {
   const auto all = parse(R"({"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}})");
-  const auto logs = parse(R"({"Statement": {"Effect": "Allow", "Action": "logs:*", "Resource": "*"}})");
+  const auto logs =
+      parse(R"({"Statement": {"Effect": "Allow", "Action": "logs:*", "Resource": "*"}})");
   Request request{.principal_arn = "arn:aws:iam::123456789012:user/ana",
                   .account = "123456789012",
                   .action = "s3:GetObject",

@@ -1,4 +1,5 @@
-// The parsed statements of a policy, in the form in which they are evaluated. For policy's own sources and tests.
+// The parsed statements of a policy, in the form in which they are evaluated. For policy's own
+// sources and tests.
 //
 // Threads: immutable after parsing.
 #pragma once

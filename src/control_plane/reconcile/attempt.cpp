@@ -19,7 +19,8 @@ constexpr std::string_view kDownloading = "Downloading input data";
 constexpr std::string_view kUploading = "Uploading generated training model";
 constexpr std::string_view kStopped = "Training job stopped";
 constexpr std::string_view kCompleted = "Training job completed";
-constexpr std::string_view kMaxRuntimeExceeded = "Training job runtime exceeded MaxRuntimeInSeconds provided";
+constexpr std::string_view kMaxRuntimeExceeded =
+    "Training job runtime exceeded MaxRuntimeInSeconds provided";
 constexpr std::string_view kMaxWaitExceeded =
     "Training job did not complete within MaxWaitTimeInSeconds provided";
 constexpr std::string_view kMaxPendingExceeded =
@@ -29,7 +30,8 @@ constexpr std::string_view kReplacing = "Launched instance was unhealthy, replac
 // Tests the hosts whose state is the job's: all, or the main host.
 bool every(const Job& job, const Attempt& attempt, HostState at_least) {
   if (const auto main = job.spec.main_host()) return attempt.hosts[*main].state >= at_least;
-  return std::ranges::all_of(attempt.hosts, [&](const Host& host) { return host.state >= at_least; });
+  return std::ranges::all_of(attempt.hosts,
+                             [&](const Host& host) { return host.state >= at_least; });
 }
 
 bool every_final(const Attempt& attempt) {
@@ -44,7 +46,8 @@ void note_end(Attempt& attempt, const Host& host) {
   attempt.machine = host.machine;
 }
 
-// Counts the attempts that use up the job's retries. Reclaimed spot machines of Batch count, as on AWS.
+// Counts the attempts that use up the job's retries. Reclaimed spot machines of Batch count, as on
+// AWS.
 size_t failed_attempts(const Job& job) {
   return size_t(std::ranges::count_if(job.attempts, [](const Attempt& each) {
     return each.interrupted ? each.spot && !each.preempted : each.first_failed.has_value();
@@ -95,7 +98,8 @@ std::string failure_reason(const Attempt& attempt, HostIndex index) {
 }
 
 bool tries_again(const Job& job, const Attempt& attempt, const Host& host) {
-  const bool told_to_stop = job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
+  const bool told_to_stop =
+      job.stop_cause != StopCause::none && job.stop_cause != StopCause::host_failed;
   if (job.state != JobState::active || told_to_stop || attempt.interrupted ||
       job.attempts.size() >= kAttemptsMax)
     return false;
@@ -132,14 +136,15 @@ void enter_stopped(Job& job, Instant at) {
   else if (job.stop_cause == StopCause::max_wait)
     enter(job, Phase::max_wait_time_exceeded, kMaxWaitExceeded, at);
   else
-    enter(job, Phase::stopped, job.stop_cause == StopCause::max_pending ? kMaxPendingExceeded : kStopped, at);
+    enter(job, Phase::stopped,
+          job.stop_cause == StopCause::max_pending ? kMaxPendingExceeded : kStopped, at);
   end_phases(job);
 }
 
 namespace {
 
-// True for an interruption that came when every host had done its part. (A host that failed and is retried
-// may have ended before its agent received the order.)
+// True for an interruption that came when every host had done its part. (A host that failed and is
+// retried may have ended before its agent received the order.)
 bool done_all_the_same(const Job& job, const Attempt& attempt) {
   const auto done = [](const Host& host) {
     return host.state == HostState::finished && host.stopped == StopCause::none;
@@ -149,14 +154,15 @@ bool done_all_the_same(const Job& job, const Attempt& attempt) {
   return std::ranges::all_of(attempt.hosts, done);
 }
 
-// A rank whose peer is gone fails with an error of its own, which may be reported first. So when all reports
-// are in, a fault of the platform in any host counts, whichever came first.
+// A rank whose peer is gone fails with an error of its own, which may be reported first. So when
+// all reports are in, a fault of the platform in any host counts, whichever came first.
 void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
   if (!attempt.first_failed || !attempt.interruption.empty() || job.spec.queue) return;
   for (HostIndex index = 0; index < attempt.hosts.size(); ++index) {
     if (!tries_again(job, attempt, attempt.hosts[index])) continue;
     attempt.interruption = failure_reason(attempt, index);
-    if (job.spec.spot) enter(job, Phase::interrupted, std::string(kInterrupted) + attempt.interruption, at);
+    if (job.spec.spot)
+      enter(job, Phase::interrupted, std::string(kInterrupted) + attempt.interruption, at);
     return;
   }
 }
@@ -165,20 +171,23 @@ void look_for_faults_of_ours(Job& job, Attempt& attempt, Instant at) {
 std::string no_further_attempt(const Job& job, const Attempt& attempt) {
   const std::string last = ", the last time: " + attempt.interruption;
   if (job.attempts.size() >= kAttemptsMax)
-    return "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) + " times" + last;
+    return "InternalServerError: it was interrupted " + std::to_string(kAttemptsMax) + " times" +
+           last;
   if (job.spec.contract == Contract::plain && attempt.interrupted) {
     const AttemptEnd end = end_of(job, attempt);
     if (ends_with_interruption(job.spec.retry, end))
       return "ClientError: it was interrupted, and a rule of its evaluateOnExit says EXIT then: " +
              attempt.interruption;
-    if (attempt.spot && !attempt.preempted && !domain::tries_again(job.spec.retry, failed_attempts(job), end))
+    if (attempt.spot && !attempt.preempted &&
+        !domain::tries_again(job.spec.retry, failed_attempts(job), end))
       return attempt.interruption;
   }
   if (!attempt.preempted || !job.spec.queue || !job.spec.queue->preemptions_max) return "";
   const auto preempted = std::ranges::count_if(job.attempts, &Attempt::preempted);
   if (preempted <= int64_t(*job.spec.queue->preemptions_max)) return "";
   return "ClientError: it was preempted " + std::to_string(preempted) +
-         (preempted == 1 ? " time" : " times") + ", and its preemptionRetriesBeforeTermination is " +
+         (preempted == 1 ? " time" : " times") +
+         ", and its preemptionRetriesBeforeTermination is " +
          std::to_string(*job.spec.queue->preemptions_max) + last;
 }
 
@@ -201,12 +210,13 @@ void finish(Job& job, Attempt& attempt, Instant at) {
   look_for_faults_of_ours(job, attempt, at);
   const bool taken_away = !attempt.interruption.empty() && !done_all_the_same(job, attempt);
   const std::string no_further = taken_away ? no_further_attempt(job, attempt) : "";
-  if (taken_away && job.state == JobState::active && no_further.empty()) return wait_again(job, attempt, at);
+  if (taken_away && job.state == JobState::active && no_further.empty())
+    return wait_again(job, attempt, at);
   if (job.training_start) job.training_end = std::max(at, *job.training_start);
-  leave_pool(
-      job,
-      std::ranges::none_of(attempt.hosts, [](const Host& host) { return host.state == HostState::lost; }),
-      at);
+  leave_pool(job,
+             std::ranges::none_of(attempt.hosts,
+                                  [](const Host& host) { return host.state == HostState::lost; }),
+             at);
   if (job.stop_cause != StopCause::none && (taken_away || !attempt.first_failed)) {
     move(job.state, JobEvent::finish_stopped);
     return enter_stopped(job, at);
@@ -231,15 +241,17 @@ void follow(Job& job, Attempt& attempt, Instant happened, Instant at) {
   if (attempt.state != AttemptState::draining && every(job, attempt, HostState::draining))
     move(attempt.state, AttemptEvent::drain);
 
-  // While a gang is stopped, or ends because a host failed or was interrupted, the user sees the former phase
-  // until the attempt is over.
-  if (job.state == JobState::active && job.stop_cause == StopCause::none && attempt.interruption.empty()) {
+  // While a gang is stopped, or ends because a host failed or was interrupted, the user sees the
+  // former phase until the attempt is over.
+  if (job.state == JobState::active && job.stop_cause == StopCause::none &&
+      attempt.interruption.empty()) {
     if (every(job, attempt, HostState::uploading))
       enter(job, Phase::uploading, kUploading, happened);
     else if (every(job, attempt, HostState::running)) {
       // Once only: a later message of a host stays.
       if (job.phase() != Phase::training) enter(job, Phase::training, kTraining, happened);
-    } else if (job.phase() != Phase::downloading && std::ranges::any_of(attempt.hosts, [](const Host& host) {
+    } else if (job.phase() != Phase::downloading &&
+               std::ranges::any_of(attempt.hosts, [](const Host& host) {
                  return host.state >= HostState::downloading;
                }))
       enter(job, Phase::downloading, kDownloading, happened);

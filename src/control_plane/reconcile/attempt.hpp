@@ -1,5 +1,5 @@
-// Derives the state of an attempt and of its job from the states of the gang's hosts, with the texts of the
-// AWS status machine. Private to this module: state.cpp applies commands with it.
+// Derives the state of an attempt and of its job from the states of the gang's hosts, with the
+// texts of the AWS status machine. Private to this module: state.cpp applies commands with it.
 //
 // Threads: pure.
 #pragma once
@@ -12,8 +12,10 @@
 
 namespace trainyard::reconcile {
 
-inline constexpr std::string_view kTraining = "Training image download completed. Training in progress.";
-inline constexpr std::string_view kInterrupted = "The training job was interrupted and starts again: ";
+inline constexpr std::string_view kTraining =
+    "Training image download completed. Training in progress.";
+inline constexpr std::string_view kInterrupted =
+    "The training job was interrupted and starts again: ";
 
 // Makes a transition that is legal for every job whose record is valid.
 template <class State, class Event>
@@ -32,13 +34,13 @@ void enter_stopped(domain::Job& job, Instant at);
 
 // "AlgorithmError: .., exit code: 3 (algo-2)". Requires: that host failed.
 std::string failure_reason(const domain::Attempt& attempt, domain::HostIndex index);
-// True if a job whose attempt ends by this host's failure gets another one: spot jobs as long as they may
-// wait, others as often as they requested. Only faults of the platform are retried.
+// True if a job whose attempt ends by this host's failure gets another one: spot jobs as long as
+// they may wait, others as often as they requested. Only faults of the platform are retried.
 bool tries_again(const domain::Job& job, const domain::Attempt& attempt, const domain::Host& host);
 // The pool that the job leaves to the next matching one, when it is over.
 void leave_pool(domain::Job& job, bool hosts_are_well, Instant at);
-// Updates attempt and job, up to their ends, after a host changed its state. `happened` is when it did, `at`
-// is now.
+// Updates attempt and job, up to their ends, after a host changed its state. `happened` is when it
+// did, `at` is now.
 void follow(domain::Job& job, domain::Attempt& attempt, Instant happened, Instant at);
 
 }  // namespace trainyard::reconcile

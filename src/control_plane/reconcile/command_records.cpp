@@ -1,5 +1,5 @@
-// Converts commands to the form that the ledger stores: a kind and a JSON body. A missing member takes its
-// default, so an older record stays readable.
+// Converts commands to the form that the ledger stores: a kind and a JSON body. A missing member
+// takes its default, so an older record stays readable.
 #include "base/enum_table.hpp"
 #include "base/json_record.hpp"
 #include "base/text.hpp"
@@ -25,7 +25,8 @@ constexpr auto kCreate = json_record<CreateJob>("create", [](auto& side, auto& c
   side("tags", create.tags, tag_from_json);
 });
 
-constexpr auto kStop = json_record<StopJob>("stop", [](auto& side, auto& stop) { side("job", stop.job); });
+constexpr auto kStop =
+    json_record<StopJob>("stop", [](auto& side, auto& stop) { side("job", stop.job); });
 
 constexpr auto kSetTags = json_record<SetTags>("tags", [](auto& side, auto& set) {
   side("arn", set.arn);
@@ -102,10 +103,11 @@ constexpr auto kWithdraw = json_record<Withdraw>("withdraw", [](auto& side, auto
   side("reason", withdraw.reason);
 });
 
-constexpr auto kStopAwaiting = json_record<StopAwaiting>("stop_awaiting", [](auto& side, auto& command) {
-  side("job", command.job);
-  side("awaited", command.awaited);
-});
+constexpr auto kStopAwaiting =
+    json_record<StopAwaiting>("stop_awaiting", [](auto& side, auto& command) {
+      side("job", command.job);
+      side("awaited", command.awaited);
+    });
 
 constexpr EnumTable<ResourceChange> kChanges{"change of a resource",
                                              {{ResourceChange::create, "create"},
@@ -126,8 +128,8 @@ constexpr auto kStoredChange = json_record<StoredChange>("noun", [](auto& side, 
 struct ChangeResourceForm {
   using Value = ChangeResource;
   static Json write(const ChangeResource& change) {
-    return kStoredChange.write(
-        {change.how, std::string(batch::kind_of(change.resource)), batch::to_json(change.resource)});
+    return kStoredChange.write({change.how, std::string(batch::kind_of(change.resource)),
+                                batch::to_json(change.resource)});
   }
   static Result<ChangeResource> read(const Json& json) {
     const StoredChange stored = TRY(kStoredChange.read(json));
@@ -136,15 +138,17 @@ struct ChangeResourceForm {
 };
 constexpr ChangeResourceForm kChangeResource;
 
-constexpr auto kMakeChildren = json_record<MakeChildren>("make_children", [](auto& side, auto& make) {
-  side("array", make.array);
-  side("count", make.count);
-});
+constexpr auto kMakeChildren =
+    json_record<MakeChildren>("make_children", [](auto& side, auto& make) {
+      side("array", make.array);
+      side("count", make.count);
+    });
 
-constexpr auto kFinishArray = json_record<FinishArray>("finish_array", [](auto& side, auto& finish) {
-  side("array", finish.array);
-  side("failed", finish.failed);
-});
+constexpr auto kFinishArray =
+    json_record<FinishArray>("finish_array", [](auto& side, auto& finish) {
+      side("array", finish.array);
+      side("failed", finish.failed);
+    });
 
 constexpr auto kPrioritise = json_record<Prioritise>("prioritise", [](auto& side, auto& command) {
   side("job", command.job);

@@ -22,9 +22,10 @@ std::vector<schedule::MachineKind> kinds_of(const std::vector<launch::MachineKin
   if (!catalog) return views;
   for (const auto& [key, environment] : catalog->environments) {
     if (!environment.enabled) continue;
-    const auto kind = std::ranges::find_if(views, [&, &types = environment.instance_types](const auto& view) {
-      return schedule::may_be_made_for(types, view.name);
-    });
+    const auto kind =
+        std::ranges::find_if(views, [&, &types = environment.instance_types](const auto& view) {
+          return schedule::may_be_made_for(types, view.name);
+        });
     if (kind == views.end()) continue;
     kind->cpus_min += environment.cpus_min;
     kind->cpus_desired += environment.cpus_desired;

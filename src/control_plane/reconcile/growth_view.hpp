@@ -1,9 +1,9 @@
-// Builds the input of growth (schedule/growth.hpp): how many machines of each kind exist and should exist at
-// least, and since when each has been idle. Only the idle time is carried over from the last iteration; after
-// a restart it begins at zero.
+// Builds the input of growth (schedule/growth.hpp): how many machines of each kind exist and should
+// exist at least, and since when each has been idle. Only the idle time is carried over from the
+// last iteration; after a restart it begins at zero.
 //
-// The machines of a compute environment are shared (docs/decisions/23): its minvCpus and desiredvCpus apply
-// to the first kind that its instanceTypes name.
+// The machines of a compute environment are shared (docs/decisions/23): its minvCpus and
+// desiredvCpus apply to the first kind that its instanceTypes name.
 //
 // Threads: pure. Errors: none.
 #pragma once

@@ -42,7 +42,8 @@ TEST(GrowthView, KindsAreWhatTheLauncherHasAndEnvironmentsWish) {
   EXPECT_EQ(kinds[0].cpus_desired, 32);
   EXPECT_EQ(kinds[1].cpus_min, 0);
   catalog = catalog_of(1000, 0, {"p3.2xlarge"});
-  EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &catalog)[1].cpus_min, 32) << "no more than there can be";
+  EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &catalog)[1].cpus_min, 32)
+      << "no more than there can be";
   catalog.environments.begin()->second.enabled = false;
   EXPECT_EQ(kinds_of({kLarge, kGpu}, machines, &catalog)[1].cpus_min, 0);
   EXPECT_TRUE(kinds_of({}, machines, &catalog).empty());
@@ -50,12 +51,14 @@ TEST(GrowthView, KindsAreWhatTheLauncherHasAndEnvironmentsWish) {
 
 TEST(GrowthView, AMachineIsIdleSinceNothingIsOnIt) {
   const std::vector<launch::Machine> machines{machine("a", "c5.4xlarge"), machine("b", ""),
-                                              machine("c", "c5.4xlarge"), machine("d", "c5.4xlarge")};
+                                              machine("c", "c5.4xlarge"),
+                                              machine("d", "c5.4xlarge")};
   schedule::Snapshot snapshot;
   snapshot.running.push_back({1, "job/a", {{"a", {1, 0, 0}}}});
   schedule::Plan plan;
   plan.starts.push_back({2, {{"d", {1, 0, 0}}}});
-  const IdleSince idle = idle_since({{"c", kNow - 40s}, {"a", kNow - 50s}}, machines, snapshot, plan, kNow);
+  const IdleSince idle =
+      idle_since({{"c", kNow - 40s}, {"a", kNow - 50s}}, machines, snapshot, plan, kNow);
   EXPECT_EQ(idle, (IdleSince{{"c", kNow - 40s}})) << "b is nobody's to give back";
   EXPECT_EQ(idle_since({}, machines, snapshot, {}, kNow).at("d"), kNow);
 }

@@ -9,8 +9,8 @@ namespace {
 Json shape_of(const domain::JobSpec& spec) {
   Json json = to_json(spec);
   for (const char* own : {"arguments", "environment", "request"}) json.erase(own);
-  // Queue and definition stay; properties of a single job, and those that matter only until it is placed, are
-  // dropped.
+  // Queue and definition stay; properties of a single job, and those that matter only until it is
+  // placed, are dropped.
   json["batch"] = {{"queue", spec.queue->name}, {"definition", spec.definition}};
   return json;
 }
@@ -18,12 +18,14 @@ Json shape_of(const domain::JobSpec& spec) {
 }  // namespace
 
 bool asks_for_reuse(const std::vector<domain::Tag>& tags_of_queue) {
-  return std::ranges::any_of(
-      tags_of_queue, [](const domain::Tag& tag) { return tag.key == kReuseTag && tag.value == kReuseYes; });
+  return std::ranges::any_of(tags_of_queue, [](const domain::Tag& tag) {
+    return tag.key == kReuseTag && tag.value == kReuseYes;
+  });
 }
 
 bool may_reuse(const domain::Job& job, const std::set<domain::JobKey>& queues) {
-  return job.spec.queue && job.spec.hosts() == 1 && queues.contains({job.key.region, job.spec.queue->name});
+  return job.spec.queue && job.spec.hosts() == 1 &&
+         queues.contains({job.key.region, job.spec.queue->name});
 }
 
 bool may_follow(const domain::Job& former, const domain::Job& next) {

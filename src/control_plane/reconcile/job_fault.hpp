@@ -1,6 +1,6 @@
-// JobFault is a fault in the data of one job. It is thrown where the job's commands are applied or the job is
-// planned, and caught at that job's boundary (reconcile.cpp, group.cpp): the job fails with the reason, the
-// server goes on.
+// JobFault is a fault in the data of one job. It is thrown where the job's commands are applied or
+// the job is planned, and caught at that job's boundary (reconcile.cpp, group.cpp): the job fails
+// with the reason, the server goes on.
 //
 // Threads: plain values.
 #pragma once
@@ -14,8 +14,8 @@ class JobFault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws JobFault when the condition does not hold. For conditions that depend on one job's record alone;
-// faults that concern all jobs are CHECKs.
+// Throws JobFault when the condition does not hold. For conditions that depend on one job's record
+// alone; faults that concern all jobs are CHECKs.
 inline void require(bool condition, const char* why) {
   if (!condition) throw JobFault(why);
 }

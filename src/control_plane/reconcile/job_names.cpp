@@ -13,7 +13,8 @@ using namespace batch;
 using namespace domain;
 
 std::string job_title(const Job& job) {
-  if (job.spec.contract == Contract::plain) return "job/" + job.spec.display_name + " (" + job.key.name + ")";
+  if (job.spec.contract == Contract::plain)
+    return "job/" + job.spec.display_name + " (" + job.key.name + ")";
   return "training-job/" + job.key.name;
 }
 
@@ -39,12 +40,13 @@ std::string digits_of(const std::string& whole) {
 
 // Unique to this host of this attempt, and stable.
 std::string task_of(const Job& job, const Attempt& attempt, HostIndex host) {
-  return digits_of(job.key.region + "/" + job.key.name + "/" + std::to_string(attempt.number) + "/" +
-                   std::to_string(host));
+  return digits_of(job.key.region + "/" + job.key.name + "/" + std::to_string(attempt.number) +
+                   "/" + std::to_string(host));
 }
 
 // Each compute environment is a cluster to ECS.
-std::string ecs_arn(const Job& job, const Attempt& attempt, std::string_view kind, const std::string& id) {
+std::string ecs_arn(const Job& job, const Attempt& attempt, std::string_view kind,
+                    const std::string& id) {
   return "arn:aws:ecs:" + job.key.region + ":" + job.account + ":" + std::string(kind) + "/" +
          attempt.environment + "/" + id;
 }
@@ -57,7 +59,8 @@ std::string task_arn(const Job& job, const Attempt& attempt, HostIndex host) {
 
 std::string container_instance_arn(const Job& job, const Attempt& attempt, HostIndex host) {
   // Of a former attempt only the machine of its last host is kept.
-  const std::string& machine = host < attempt.hosts.size() ? attempt.hosts[host].machine : attempt.machine;
+  const std::string& machine =
+      host < attempt.hosts.size() ? attempt.hosts[host].machine : attempt.machine;
   return ecs_arn(job, attempt, "container-instance", digits_of(machine));
 }
 

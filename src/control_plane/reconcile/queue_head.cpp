@@ -24,8 +24,8 @@ struct Standing {
 };
 
 // The jobs that are ready to run, by queue, in the order of `waits`.
-std::map<JobKey, std::vector<Standing>> by_queue(const std::vector<std::shared_ptr<const Job>>& jobs,
-                                                 const std::vector<schedule::Wait>& waits) {
+std::map<JobKey, std::vector<Standing>> by_queue(
+    const std::vector<std::shared_ptr<const Job>>& jobs, const std::vector<schedule::Wait>& waits) {
   std::vector<JobNumber> numbers;
   std::vector<const Job*> ready;
   for (const auto& job : jobs)
@@ -66,11 +66,13 @@ HeadJob head_job(const HeadJob* before, const Standing& standing, Instant now) {
 }  // namespace
 
 std::string_view wait_code(WaitCause cause) {
-  const auto found = std::ranges::find(kCodes, cause, &std::pair<WaitCause, std::string_view>::first);
+  const auto found =
+      std::ranges::find(kCodes, cause, &std::pair<WaitCause, std::string_view>::first);
   return found == std::end(kCodes) ? "" : found->second;
 }
 
-QueueHeads next_queue_heads(const QueueHeads& before, const std::vector<std::shared_ptr<const Job>>& jobs,
+QueueHeads next_queue_heads(const QueueHeads& before,
+                            const std::vector<std::shared_ptr<const Job>>& jobs,
                             const batch::Catalog& catalog, const std::vector<schedule::Wait>& waits,
                             Instant now) {
   QueueHeads queue_heads;
@@ -84,8 +86,8 @@ QueueHeads next_queue_heads(const QueueHeads& before, const std::vector<std::sha
     QueueHead& queue_head = queue_heads.queues[key];
     for (size_t place = 0; place < waiting.size(); ++place) {
       if (place < kHeadJobsMax)
-        queue_head.jobs.push_back(
-            head_job(was && place < was->jobs.size() ? &was->jobs[place] : nullptr, waiting[place], now));
+        queue_head.jobs.push_back(head_job(
+            was && place < was->jobs.size() ? &was->jobs[place] : nullptr, waiting[place], now));
       const std::string& share = waiting[place].job->spec.queue->quota_share;
       if (share.empty() || queue_head.of_shares.contains(share)) continue;
       const HeadJob* first = nullptr;
@@ -108,17 +110,17 @@ std::vector<Overdue> overdue_at_heads(const QueueHeads& queue_heads, const batch
     const batch::WaitLimit* over = nullptr;
     for (const batch::WaitLimit& limit : queue->wait_limits) {
       const bool coded =
-          std::ranges::find(kCodes, limit.reason, &std::pair<WaitCause, std::string_view>::second) !=
-          std::end(kCodes);
+          std::ranges::find(kCodes, limit.reason,
+                            &std::pair<WaitCause, std::string_view>::second) != std::end(kCodes);
       if (coded && limit.reason != wait_code(head.cause)) continue;
       const Instant since = coded ? head.cause_since : head.since;
       if (now - since < std::chrono::seconds(limit.seconds_max)) continue;
       if (!over || limit.seconds_max < over->seconds_max) over = &limit;
     }
     if (over)
-      overdue.push_back({head.job,
-                         over->terminate ? domain::Withdrawn::terminated : domain::Withdrawn::cancelled,
-                         over->reason});
+      overdue.push_back(
+          {head.job, over->terminate ? domain::Withdrawn::terminated : domain::Withdrawn::cancelled,
+           over->reason});
   }
   return overdue;
 }

@@ -1,6 +1,6 @@
-// Tracks the front of each job queue: the jobs that are ready to run, and since when each has had its
-// position. Each iteration of reconcile computes it again from the order of the scheduler; only the times are
-// carried over. Nothing of it is durable: after a restart they begin at zero.
+// Tracks the front of each job queue: the jobs that are ready to run, and since when each has had
+// its position. Each iteration of reconcile computes it again from the order of the scheduler; only
+// the times are carried over. Nothing of it is durable: after a restart they begin at zero.
 //
 // Threads: pure; FrontsSeen is guarded by its own lock. Errors: none.
 #pragma once
@@ -37,22 +37,23 @@ struct QueueHeads {
   Instant seen;
 };
 
-inline constexpr size_t kHeadJobsMax = 100;     // of a queue, as AWS shows
-inline constexpr size_t kHeadScanMax = 20'000;  // of a queue: so many hold the first of each quota share
+inline constexpr size_t kHeadJobsMax = 100;  // of a queue, as AWS shows
+// of a queue: so many hold the first of each quota share
+inline constexpr size_t kHeadScanMax = 20'000;
 
 // The code that AWS writes before the reason for which a job is RUNNABLE, and by which
 // jobStateTimeLimitActions name it; "" where AWS has none.
 std::string_view wait_code(schedule::WaitCause cause);
 
-// `waits`: the next job first. The order counts within a queue that has a policy, since others go in the
-// order of submission. Requires: `jobs` is ordered by number.
+// `waits`: the next job first. The order counts within a queue that has a policy, since others go
+// in the order of submission. Requires: `jobs` is ordered by number.
 QueueHeads next_queue_heads(const QueueHeads& before,
                             const std::vector<std::shared_ptr<const domain::Job>>& jobs,
                             const batch::Catalog& catalog, const std::vector<schedule::Wait>& waits,
                             Instant now);
 
-// A job that has been at the head of its queue for longer than the queue allows. A limit whose reason is one
-// of AWS's codes is for jobs that wait with that code, any other for all.
+// A job that has been at the head of its queue for longer than the queue allows. A limit whose
+// reason is one of AWS's codes is for jobs that wait with that code, any other for all.
 struct Overdue {
   domain::JobNumber job = 0;
   domain::Withdrawn how = domain::Withdrawn::cancelled;
@@ -75,7 +76,8 @@ class SharedQueueHeads {
 
  private:
   mutable Mutex mutex_;
-  std::shared_ptr<const QueueHeads> queue_heads_ GUARDED_BY(mutex_) = std::make_shared<const QueueHeads>();
+  std::shared_ptr<const QueueHeads> queue_heads_ GUARDED_BY(mutex_) =
+      std::make_shared<const QueueHeads>();
 };
 
 }  // namespace trainyard::reconcile

@@ -47,8 +47,10 @@ std::string text(const QueueHeads& queue_heads, Instant now) {
   const auto found = queue_heads.queues.find(kQueue);
   if (found == queue_heads.queues.end()) return out;
   for (const HeadJob& each : found->second.jobs)
-    out += std::to_string(each.job) + "@" +
-           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - each.since).count()) + " ";
+    out +=
+        std::to_string(each.job) + "@" +
+        std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - each.since).count()) +
+        " ";
   return out;
 }
 
@@ -66,8 +68,10 @@ TEST(QueueHead, KnowsSinceWhenEachHasStoodWhereItStands) {
 
 TEST(QueueHead, WithoutAPolicyTheOrderIsThatOfSubmission) {
   const std::vector<std::shared_ptr<const Job>> jobs{waiting(1), waiting(2), waiting(3)};
-  EXPECT_EQ(text(next_queue_heads({}, jobs, {}, in_order({3, 1, 2}), kStart), kStart), "1@0 2@0 3@0 ");
-  EXPECT_EQ(text(next_queue_heads({}, jobs, kCatalog, in_order({3, 1, 2}), kStart), kStart), "3@0 1@0 2@0 ");
+  EXPECT_EQ(text(next_queue_heads({}, jobs, {}, in_order({3, 1, 2}), kStart), kStart),
+            "1@0 2@0 3@0 ");
+  EXPECT_EQ(text(next_queue_heads({}, jobs, kCatalog, in_order({3, 1, 2}), kStart), kStart),
+            "3@0 1@0 2@0 ");
 }
 
 TEST(QueueHead, OnlyWhoIsReadyToRunStandsThere) {
@@ -80,7 +84,8 @@ TEST(QueueHead, OnlyWhoIsReadyToRunStandsThere) {
   training->spec.contract = domain::Contract::training;
   const std::vector<std::shared_ptr<const Job>> jobs{pending, active, training, waiting(4),
                                                      waiting(5, "", "other")};
-  const QueueHeads queue_heads = next_queue_heads({}, jobs, kCatalog, in_order({1, 2, 3, 4, 5, 77}), kStart);
+  const QueueHeads queue_heads =
+      next_queue_heads({}, jobs, kCatalog, in_order({1, 2, 3, 4, 5, 77}), kStart);
   EXPECT_EQ(text(queue_heads, kStart), "4@0 ");
   EXPECT_EQ(queue_heads.queues.size(), 2u);
 }
@@ -141,7 +146,8 @@ TEST(QueueHead, ALimitThatNamesOneOfAwsCodesIsForThoseWhoLackJustThat) {
   batch::put(catalog, batch::ResourceChange::create, queue);
   const std::vector<std::shared_ptr<const Job>> jobs{waiting(1)};
   const auto fired = [&](WaitCause cause, Duration after) {
-    const QueueHeads queue_heads = next_queue_heads({}, jobs, catalog, {{1, "waits", {}, cause}}, kStart);
+    const QueueHeads queue_heads =
+        next_queue_heads({}, jobs, catalog, {{1, "waits", {}, cause}}, kStart);
     const auto overdue = overdue_at_heads(queue_heads, catalog, kStart + after);
     return overdue.empty() ? "" : overdue.front().reason;
   };
@@ -150,12 +156,14 @@ TEST(QueueHead, ALimitThatNamesOneOfAwsCodesIsForThoseWhoLackJustThat) {
   EXPECT_EQ(fired(WaitCause::machine, 899s), "");
   EXPECT_EQ(fired(WaitCause::machine, 900s), "MISCONFIGURATION:JOB_RESOURCE_REQUIREMENT");
   EXPECT_EQ(fired(WaitCause::environment, 699s), "");
-  EXPECT_EQ(fired(WaitCause::environment, 700s), "MISCONFIGURATION:COMPUTE_ENVIRONMENT_MAX_RESOURCE");
+  EXPECT_EQ(fired(WaitCause::environment, 700s),
+            "MISCONFIGURATION:COMPUTE_ENVIRONMENT_MAX_RESOURCE");
   EXPECT_EQ(fired(WaitCause::other, 4999s), "") << "a job that waits for its turn is well";
   EXPECT_EQ(fired(WaitCause::other, 5000s), "too long");
-  QueueHeads queue_heads = next_queue_heads({}, jobs, catalog, {{1, "waits", {}, WaitCause::other}}, kStart);
-  queue_heads =
-      next_queue_heads(queue_heads, jobs, catalog, {{1, "waits", {}, WaitCause::capacity}}, kStart + 500s);
+  QueueHeads queue_heads =
+      next_queue_heads({}, jobs, catalog, {{1, "waits", {}, WaitCause::other}}, kStart);
+  queue_heads = next_queue_heads(queue_heads, jobs, catalog,
+                                 {{1, "waits", {}, WaitCause::capacity}}, kStart + 500s);
   EXPECT_TRUE(overdue_at_heads(queue_heads, catalog, kStart + 1099s).empty())
       << "it has lacked room for 599 s";
   EXPECT_FALSE(overdue_at_heads(queue_heads, catalog, kStart + 1100s).empty());

@@ -77,9 +77,14 @@ std::map<JobNumber, Brood> broods_of(const std::vector<std::shared_ptr<const Job
 
 class Deciding {
  public:
-  Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout, const Spot& spot,
-           Instant now, const Planner& planner)
-      : snapshot_(snapshot), policy_(policy), timeout_(timeout), spot_(spot), now_(now), planner_(planner) {
+  Deciding(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout,
+           const Spot& spot, Instant now, const Planner& planner)
+      : snapshot_(snapshot),
+        policy_(policy),
+        timeout_(timeout),
+        spot_(spot),
+        now_(now),
+        planner_(planner) {
     for (const launch::Agent& agent : snapshot_.agents) shown_jobs_.insert(agent.attempt.job);
     broods_ = broods_of(snapshot_.jobs);
   }
@@ -93,7 +98,8 @@ class Deciding {
     if (snapshot_.catalog)
       for (Overdue& overdue : overdue_at_heads(snapshot_.queue_heads, *snapshot_.catalog, now_))
         if (state_of(overdue.job) == JobState::waiting)
-          decision_.commands.push_back(Withdraw{overdue.job, overdue.how, std::move(overdue.reason)});
+          decision_.commands.push_back(
+              Withdraw{overdue.job, overdue.how, std::move(overdue.reason)});
     remove_strangers();
     place();
     return std::move(decision_);
@@ -102,7 +108,8 @@ class Deciding {
  private:
   void review(const Job& job) {
     if (job.state == JobState::waiting) {
-      if (const auto limits = check_limits(job.spec); !limits) return fail(job, limits.error().message);
+      if (const auto limits = check_limits(job.spec); !limits)
+        return fail(job, limits.error().message);
     }
     if (job.attempt()) supervise(job, *job.attempt());
     watch_the_clock(job);
@@ -148,7 +155,8 @@ class Deciding {
       const Attempt& former = *idle->second->attempt();
       const Share &has = former.hosts.front().share, &wants = attempt.hosts.front().share;
       if (former.hosts.front().machine != attempt.hosts.front().machine || has.cpus != wants.cpus ||
-          has.memory_bytes != wants.memory_bytes || has.gpus != wants.gpus || !may_follow(*idle->second, job))
+          has.memory_bytes != wants.memory_bytes || has.gpus != wants.gpus ||
+          !may_follow(*idle->second, job))
         continue;
       const AttemptId found{idle->first, former.number};
       idle_.erase(idle);
@@ -168,8 +176,8 @@ class Deciding {
     }
     // Never started, or only in part: these have not reported, and the launcher does not know them.
     const auto missing = hosts_where(attempt, [&](HostIndex host) {
-      return attempt.hosts[host].state == HostState::placed && attempt.hosts[host].facts_applied == 0 &&
-             !shown.listed[host];
+      return attempt.hosts[host].state == HostState::placed &&
+             attempt.hosts[host].facts_applied == 0 && !shown.listed[host];
     });
     const auto gone = hosts_where(attempt, [&](HostIndex host) {
       return !is_final(attempt.hosts[host].state) && !shown.alive[host] &&
@@ -181,7 +189,9 @@ class Deciding {
     } else if (!missing.empty()) {
       start(job, attempt, id, missing);
     } else if (overdue(job, attempt)) {
-      lose(id, hosts_where(attempt, [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
+      lose(id,
+           hosts_where(attempt,
+                       [&](HostIndex host) { return !is_final(attempt.hosts[host].state); }),
            Fault::internal, "the host did not end in the time that it was given to stop");
     }
   }
@@ -190,11 +200,13 @@ class Deciding {
     if (job.finished() || job.stop_cause != StopCause::none) return;
     // A main host that has ended was in time, however long the others take to stop.
     if (const auto main = job.spec.main_host();
-        main && job.state == JobState::active && job.attempt()->hosts[*main].state >= HostState::draining)
+        main && job.state == JobState::active &&
+        job.attempt()->hosts[*main].state >= HostState::draining)
       return;
     const Instant now = job.own_time(now_);
     const auto since_creation = now - job.created;
-    if (job.spec.max_wait_seconds && since_creation >= std::chrono::seconds(*job.spec.max_wait_seconds))
+    if (job.spec.max_wait_seconds &&
+        since_creation >= std::chrono::seconds(*job.spec.max_wait_seconds))
       decision_.commands.push_back(Expire{job.number, StopCause::max_wait});
     else if (job.ran_of_max(now) >= std::chrono::seconds(job.spec.max_runtime_seconds))
       decision_.commands.push_back(Expire{job.number, StopCause::max_runtime});
@@ -214,7 +226,8 @@ class Deciding {
     if (const Job* array = job.parent != 0 ? job_of(job.parent) : nullptr;
         array && array->state == JobState::stopping &&
         (job.state == JobState::waiting || array->withdrawn != Withdrawn::cancelled))
-      return withdraw(job, array->withdrawn == Withdrawn::no ? Withdrawn::terminated : array->withdrawn,
+      return withdraw(job,
+                      array->withdrawn == Withdrawn::no ? Withdrawn::terminated : array->withdrawn,
                       array->withdrawn_reason);
     for (const JobNumber awaited : job.awaits) {
       const auto state = state_of(awaited);
@@ -232,14 +245,16 @@ class Deciding {
 
   // Requires: the array is not over.
   void look_after_children(const Job& array) {
-    if (const auto over = snapshot_.child_failed.find(array.number); over != snapshot_.child_failed.end())
+    if (const auto over = snapshot_.child_failed.find(array.number);
+        over != snapshot_.child_failed.end())
       decision_.commands.push_back(FinishArray{array.number, over->second});
     else if (const uint32_t count = children_to_make(array); count > 0)
       decision_.commands.push_back(MakeChildren{array.number, count});
   }
 
   uint32_t children_to_make(const Job& array) const {
-    if (!array.awaits.empty() || (array.state != JobState::waiting && array.state != JobState::active))
+    if (!array.awaits.empty() ||
+        (array.state != JobState::waiting && array.state != JobState::active))
       return 0;
     uint32_t end = array.spec.array.size;
     // No child is created before the jobs that it depends on.
@@ -257,8 +272,8 @@ class Deciding {
   }
 
   const Job* job_of(JobNumber number) const {
-    const auto job =
-        std::ranges::lower_bound(snapshot_.jobs, number, {}, [](const auto& each) { return each->number; });
+    const auto job = std::ranges::lower_bound(snapshot_.jobs, number, {},
+                                              [](const auto& each) { return each->number; });
     return job != snapshot_.jobs.end() && (*job)->number == number ? job->get() : nullptr;
   }
 
@@ -270,12 +285,12 @@ class Deciding {
     return ended == snapshot_.ended.end() ? std::nullopt : std::optional(ended->second);
   }
 
-  // Checks the hosts of a finished job: they stay until their time is over, a machine is gone, or another job
-  // has taken them over.
+  // Checks the hosts of a finished job: they stay until their time is over, a machine is gone, or
+  // another job has taken them over.
   void keep_hosts(const Job& job) {
     const auto taker = std::ranges::find_if(snapshot_.jobs, [&](const auto& other) {
-      return std::ranges::any_of(other->attempts,
-                                 [&](const Attempt& attempt) { return attempt.warm_pool == job.number; });
+      return std::ranges::any_of(
+          other->attempts, [&](const Attempt& attempt) { return attempt.warm_pool == job.number; });
     });
     const bool machines_there = std::ranges::all_of(job.attempt()->hosts, [&](const Host& host) {
       return std::ranges::find(snapshot_.machines, host.machine, &launch::Machine::name) !=
@@ -290,15 +305,18 @@ class Deciding {
   }
 
   // The launcher completes a gang that an earlier server began to start.
-  void start(const Job& job, const Attempt& attempt, AttemptId id, const std::vector<HostIndex>& missing) {
+  void start(const Job& job, const Attempt& attempt, AttemptId id,
+             const std::vector<HostIndex>& missing) {
     const auto failure = snapshot_.launch_failures.find(id);
     if (job.state == JobState::stopping || attempt.first_failed || attempt.interrupted) {
       lose(id, missing, Fault::internal, "stopped before it was started");
     } else if (failure == snapshot_.launch_failures.end()) {
       decision_.ensure.push_back(id);
       if (const auto former = idle_for(job, attempt)) decision_.after.emplace(id, *former);
-    } else if (!try_again(failure->second) || job.own_time(now_) - attempt.started >= timeout_.launch) {
-      const bool clients = failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
+    } else if (!try_again(failure->second) ||
+               job.own_time(now_) - attempt.started >= timeout_.launch) {
+      const bool clients =
+          failure->second.kind == Kind::invalid || failure->second.kind == Kind::not_found;
       const std::string& why = failure->second.message;
       const bool shown_as_is = failure->second.is(contract::StartFault::cannot_pull);
       lose(id, missing, clients ? Fault::client : Fault::internal,
@@ -317,8 +335,8 @@ class Deciding {
     // Hosts that follow a main host are told to end when it has.
     if (const auto main = job.spec.main_host(); main && is_final(attempt.hosts[*main].state))
       told = std::max(told.value_or(Instant{}), attempt.hosts[*main].state_since);
-    return told &&
-           job.own_time(now_) >= *told + std::max(timeout_.stop_grace, attempt.notice) + timeout_.stop_upload;
+    return told && job.own_time(now_) >=
+                       *told + std::max(timeout_.stop_grace, attempt.notice) + timeout_.stop_upload;
   }
 
   // Removes agents of attempts that are not the present one of any job.
@@ -333,7 +351,8 @@ class Deciding {
   }
 
   void place() {
-    ScheduleView view(snapshot_.machines, snapshot_.catalog.get(), snapshot_.usages, snapshot_.quotas,
+    ScheduleView view(snapshot_.machines, snapshot_.catalog.get(), snapshot_.usages,
+                      snapshot_.quotas,
                       {timeout_.launch, timeout_.stop_grace, timeout_.stop_upload}, now_);
     for (const auto& job : snapshot_.jobs) guard(*job, [&] { show(*job, view); });
     for (const Job* job : kept_)
@@ -345,7 +364,8 @@ class Deciding {
     grow_and_shrink(cluster, plan);
     for (schedule::Start& start : plan.starts) {
       // A job with a single preference has no alternatives in the plan.
-      if (const Job* job = job_of(start.job); job && !job->spec.preferences.empty() && !job->selected)
+      if (const Job* job = job_of(start.job);
+          job && !job->spec.preferences.empty() && !job->selected)
         start.preference = start.preference.value_or(0);
       const bool spot = on_spot(start);
       decision_.commands.push_back(StartAttempt{std::move(start), {}, spot});
@@ -369,19 +389,20 @@ class Deciding {
       decision_.waits.push_back({job.number, waits.error().message});
   }
 
-  // An array whose children depend on another array's (N_TO_N); any other array creates its children in this
-  // iteration.
+  // An array whose children depend on another array's (N_TO_N); any other array creates its
+  // children in this iteration.
   void say_why_no_child_is_made(const Job& array) {
     for (const JobNumber number : array.awaits_alike)
       if (const Job* other = job_of(number);
           other && (other->state == JobState::waiting || other->state == JobState::active) &&
           other->children_made <= array.children_made)
         return decision_.waits.push_back(
-            {array.number, "waits for the children of " + job_title(*other) + " that its own depend on"});
+            {array.number,
+             "waits for the children of " + job_title(*other) + " that its own depend on"});
   }
 
-  // If the planner fails, it is tried with each waiting job alone; those on which it fails again are at
-  // fault, and the others are planned without them.
+  // If the planner fails, it is tried with each waiting job alone; those on which it fails again
+  // are at fault, and the others are planned without them.
   schedule::Plan plan_of(const schedule::Snapshot& cluster) {
     try {
       return planner_(cluster, policy_, now_);
@@ -390,7 +411,8 @@ class Deciding {
     }
   }
 
-  schedule::Plan plan_without_culprits(const schedule::Snapshot& cluster, const std::string& fault) {
+  schedule::Plan plan_without_culprits(const schedule::Snapshot& cluster,
+                                       const std::string& fault) {
     schedule::Snapshot others = cluster;
     others.waiting.clear();
     for (const schedule::Waiting& waiting : cluster.waiting) {
@@ -421,14 +443,15 @@ class Deciding {
     return environment && environment->spot;
   }
 
-  // A job that fits no present machine waits for capacity only, if machines that would hold it can be added. It waits
-  // for the first of its preferences that they would hold.
+  // A job that fits no present machine waits for capacity only, if machines that would hold it can
+  // be added. It waits for the first of its preferences that they would hold.
   void consider_growth(schedule::Snapshot& cluster, schedule::Plan& plan) const {
     if (snapshot_.kinds.empty()) return;
     const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.catalog.get());
     for (schedule::Wait& wait : plan.waits) {
       if (wait.cause != schedule::WaitCause::machine) continue;
-      const auto job = std::ranges::lower_bound(cluster.waiting, wait.job, {}, &schedule::Waiting::job);
+      const auto job =
+          std::ranges::lower_bound(cluster.waiting, wait.job, {}, &schedule::Waiting::job);
       for (uint32_t preference = 0; preference <= job->alternatives.size(); ++preference) {
         schedule::Waiting with = schedule::with_preference(*job, preference);
         if (!schedule::could_be_made(with, kinds)) continue;
@@ -443,12 +466,15 @@ class Deciding {
   void grow_and_shrink(const schedule::Snapshot& cluster, const schedule::Plan& plan) {
     if (snapshot_.kinds.empty()) return;
     const auto kinds = kinds_of(snapshot_.kinds, snapshot_.machines, snapshot_.catalog.get());
-    decision_.idle_since = idle_since(snapshot_.idle_since, snapshot_.machines, cluster, plan, now_);
+    decision_.idle_since =
+        idle_since(snapshot_.idle_since, snapshot_.machines, cluster, plan, now_);
     std::vector<schedule::IdleMachine> idle;
     for (const launch::Machine& machine : snapshot_.machines)
-      if (const auto since = decision_.idle_since.find(machine.name); since != decision_.idle_since.end())
+      if (const auto since = decision_.idle_since.find(machine.name);
+          since != decision_.idle_since.end())
         idle.push_back({machine.name, machine.kind, since->second});
-    const schedule::Growth growth = schedule::plan_growth(cluster, plan, kinds, idle, timeout_.growth, now_);
+    const schedule::Growth growth =
+        schedule::plan_growth(cluster, plan, kinds, idle, timeout_.growth, now_);
     for (const schedule::Growth::More& more : growth.grow) {
       const auto kind = std::ranges::find(kinds, more.kind, &schedule::MachineKind::name);
       if (kind != kinds.end() && more.count > 0)
@@ -460,19 +486,21 @@ class Deciding {
   // An ended attempt may use its machines until it is removed; an idle host uses nothing.
   bool holds(const Job& job) const {
     if (idle_jobs_.contains(job.number)) return false;
-    return job.attempt() && (job.attempt()->state != AttemptState::ended || shown_jobs_.contains(job.number));
+    return job.attempt() &&
+           (job.attempt()->state != AttemptState::ended || shown_jobs_.contains(job.number));
   }
 
-  // Errors: invalid, with the reason why the job cannot be placed now. The size of its type may be unknown
-  // (CreateTrainingJob rejects such types, but an earlier version may have known more); hosts of a former
-  // attempt may still be there; and attempts must not follow each other too fast.
+  // Errors: invalid, with the reason why the job cannot be placed now. The size of its type may be
+  // unknown (CreateTrainingJob rejects such types, but an earlier version may have known more);
+  // hosts of a former attempt may still be there; and attempts must not follow each other too fast.
   Result<void> stand_in_line(const Job& job, ScheduleView& view) const {
     if (holds(job)) return invalid("waits until the hosts of its former attempt are gone");
     if (job.attempt() && job.own_time(now_) < *job.attempt()->ended + pause_after(job))
       return invalid("is tried again soon: " + job.attempt()->interruption);
     if (!job.awaits.empty())
-      return invalid("waits for " + std::to_string(job.awaits.size()) +
-                     (job.awaits.size() == 1 ? " job that it depends on" : " jobs that it depends on"));
+      return invalid(
+          "waits for " + std::to_string(job.awaits.size()) +
+          (job.awaits.size() == 1 ? " job that it depends on" : " jobs that it depends on"));
     std::vector<JobNumber> pools;
     for (const Job* kept : kept_)
       if (kept->account == job.account && kept->key.region == job.key.region && !job.spec.spot &&
@@ -485,7 +513,8 @@ class Deciding {
     Duration pause{};
     for (auto attempt = job.attempts.rbegin(); attempt != job.attempts.rend(); ++attempt) {
       if (attempt->training_started || attempt->interrupted) break;
-      pause = std::min(pause == Duration{} ? timeout_.retry_pause : 2 * pause, timeout_.retry_pause_max);
+      pause = std::min(pause == Duration{} ? timeout_.retry_pause : 2 * pause,
+                       timeout_.retry_pause_max);
     }
     return pause;
   }
@@ -495,7 +524,8 @@ class Deciding {
   }
 
   void remove(AttemptId id) {
-    if (std::ranges::find(decision_.remove, id) == decision_.remove.end()) decision_.remove.push_back(id);
+    if (std::ranges::find(decision_.remove, id) == decision_.remove.end())
+      decision_.remove.push_back(id);
   }
 
   const Snapshot& snapshot_;

@@ -1,10 +1,11 @@
-// Decides the next actions that bring the running hosts in line with the ledger. It maps a snapshot of jobs,
-// of the launcher's agents and machines, and an instant, to commands (for the ledger), attempts to start or
-// find, and attempts to remove. It keeps no state: the same arguments give the same decision.
+// Decides the next actions that bring the running hosts in line with the ledger. It maps a snapshot
+// of jobs, of the launcher's agents and machines, and an instant, to commands (for the ledger),
+// attempts to start or find, and attempts to remove. It keeps no state: the same arguments give the
+// same decision.
 //
-// A job that cannot be planned fails alone: numbers beyond their limits (a ledger of an earlier version may
-// hold them) and exceptions caused by its data become its `Fail`, with the reason, and all others are planned
-// without it.
+// A job that cannot be planned fails alone: numbers beyond their limits (a ledger of an earlier
+// version may hold them) and exceptions caused by its data become its `Fail`, with the reason, and
+// all others are planned without it.
 //
 // Threads: pure. Errors: none.
 #pragma once
@@ -29,8 +30,8 @@
 namespace trainyard::reconcile {
 
 struct Snapshot {
-  // By number: jobs that are not finished, and finished ones that keep hosts or of which the launcher still
-  // lists agents.
+  // By number: jobs that are not finished, and finished ones that keep hosts or of which the
+  // launcher still lists agents.
   std::vector<std::shared_ptr<const domain::Job>> jobs;
   std::vector<launch::Agent> agents;
   std::vector<launch::Machine> machines;
@@ -51,8 +52,8 @@ struct Snapshot {
   Duration clock_offset = {};                   // the wall clock minus control's time
 };
 
-// Per array. Waiting children are in memory and each iteration reads them: this many suffice for the next
-// iteration to fill the capacity that came free meanwhile.
+// Per array. Waiting children are in memory and each iteration reads them: this many suffice for
+// the next iteration to fill the capacity that came free meanwhile.
 inline constexpr uint32_t kChildrenWaitingMax = 256;
 // Children that depend on others: more of them, since their dependencies may end in any order.
 inline constexpr uint32_t kChildrenAwaitingMax = 1'024;
@@ -62,9 +63,10 @@ struct Timeout {
   Duration launch = 5min;        // to start a gang that the launcher could not start just now
   Duration stop_grace = 120s;    // between SIGTERM and SIGKILL
   Duration stop_upload = 60min;  // to upload after a stop: a large model over a slow link
-  Duration leave = 30s;  // for an agent whose job is over to send its last log lines and end by itself
-  // Between attempts, when none of the last ones reached training: doubled with each, so that a hopeless job
-  // does not keep the server busy.
+  // for an agent whose job is over to send its last log lines and end by itself
+  Duration leave = 30s;
+  // Between attempts, when none of the last ones reached training: doubled with each, so that a
+  // hopeless job does not keep the server busy.
   Duration retry_pause = 1s;
   Duration retry_pause_max = 60s;
   Duration spot_notice = 120s;  // for spot jobs that are interrupted
@@ -84,9 +86,11 @@ struct Decision {
 };
 
 // Arrays that create no more children, and whose children among `jobs` are all over.
-std::vector<domain::JobNumber> those_to_count(const std::vector<std::shared_ptr<const domain::Job>>& jobs);
+std::vector<domain::JobNumber> those_to_count(
+    const std::vector<std::shared_ptr<const domain::Job>>& jobs);
 
-using Planner = std::function<schedule::Plan(const schedule::Snapshot&, const schedule::Policy&, Instant)>;
+using Planner =
+    std::function<schedule::Plan(const schedule::Snapshot&, const schedule::Policy&, Instant)>;
 
 // `now` is control's time (control_time.hpp). Only tests pass another `planner`.
 Decision decide(const Snapshot& snapshot, const schedule::Policy& policy, const Timeout& timeout,

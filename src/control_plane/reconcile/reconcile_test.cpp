@@ -84,20 +84,25 @@ struct Case {
 TEST(Decide, StartsWhatIsPlacedAndNotThere) { EXPECT_EQ(Case{}.decided(), "ensure j1a1"); }
 
 TEST(Decide, LetsWhatRunsRun) {
-  EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1)}, {}}.decided()), "");
+  EXPECT_EQ(
+      (Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1)}, {}}.decided()), "");
 }
 
 TEST(Decide, CompletesAGangThatWasStartedByHalf) {
-  EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0)}, {}}.decided()), "ensure j1a1");
+  EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0)}, {}}.decided()),
+            "ensure j1a1");
 }
 
 TEST(Decide, NoticesTheDead) {
   const std::string gone = "(lost: the host's agent on machine box-1 is gone)";
-  EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1, false)}, {}}.decided()),
+  EXPECT_EQ((Case{a_job(HostState::running, HostState::placed), {agent(0), agent(1, false)}, {}}
+                 .decided()),
             "lose 1 " + gone);
-  EXPECT_EQ((Case{a_job(HostState::running, HostState::running), {}, {}}.decided()), "lose 0 1 " + gone)
+  EXPECT_EQ((Case{a_job(HostState::running, HostState::running), {}, {}}.decided()),
+            "lose 0 1 " + gone)
       << "the machine was rebooted";
-  EXPECT_EQ((Case{a_job(HostState::finished, HostState::running), {agent(0, false), agent(1)}, {}}.decided()),
+  EXPECT_EQ((Case{a_job(HostState::finished, HostState::running), {agent(0, false), agent(1)}, {}}
+                 .decided()),
             "")
       << "it had finished";
 }
@@ -113,7 +118,8 @@ TEST(Decide, GivesUpWhatTheLauncherCannotStart) {
   EXPECT_EQ(never.decided(), "lose 0 1 (internal: the hosts could not be started: no namespaces)");
   never.launch_failure = not_found("no image debian");
   EXPECT_EQ(never.decided(), "lose 0 1 (client: the hosts could not be started: no image debian)");
-  never.launch_failure = invalid("CannotPullContainerError: no image", contract::StartFault::cannot_pull);
+  never.launch_failure =
+      invalid("CannotPullContainerError: no image", contract::StartFault::cannot_pull);
   EXPECT_EQ(never.decided(), "lose 0 1 (client: CannotPullContainerError: no image)")
       << "AWS's text, as it is";
   Case first;
@@ -159,7 +165,8 @@ TEST(Decide, EndsWhatDoesNotStop) {
   stuck.job.stop_requested = kNow - 120s - 60min + 1ms;
   EXPECT_EQ(stuck.decided(), "");
   stuck.job.stop_requested = kNow - 120s - 60min;
-  EXPECT_EQ(stuck.decided(), "lose 0 (internal: the host did not end in the time that it was given to stop)");
+  EXPECT_EQ(stuck.decided(),
+            "lose 0 (internal: the host did not end in the time that it was given to stop)");
 }
 
 TEST(Decide, ExpiresByTrainingTime) {
@@ -182,15 +189,17 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
   waiting.state = JobState::waiting;
   waiting.attempts.clear();
   Snapshot snapshot;
-  snapshot.jobs = {std::make_shared<const domain::Job>(a_job(HostState::running, HostState::running)),
-                   std::make_shared<const domain::Job>(waiting)};
+  snapshot.jobs = {
+      std::make_shared<const domain::Job>(a_job(HostState::running, HostState::running)),
+      std::make_shared<const domain::Job>(waiting)};
   snapshot.agents = {agent(0), agent(1)};
   snapshot.machines = {{"box-1", 8, int64_t{64} << 30, 0}};
   Decision decision = decide(snapshot, {}, {}, spot, kNow);
   EXPECT_EQ(words(decision), "");
   ASSERT_EQ(decision.waits.size(), 1u);
   EXPECT_EQ(decision.waits[0].reason,
-            "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4); starts by "
+            "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4); "
+            "starts by "
             "1970-01-13 14:52:40 UTC at the latest");
   snapshot.machines[0].cpus = 10;
   EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), "place 2 on box-1");

@@ -39,7 +39,8 @@ std::string unit_name(std::string_view unit) {
 std::vector<schedule::Demand> demands_of(const std::map<std::string, int64_t>& instances) {
   std::vector<schedule::Demand> demands;
   for (const auto& [type, count] : instances) demands.push_back({type, double(count)});
-  demands.push_back({unit_name(kInstancesUnit), double(in_unit(instances, std::string(kInstancesUnit)))});
+  demands.push_back(
+      {unit_name(kInstancesUnit), double(in_unit(instances, std::string(kInstancesUnit)))});
   return demands;
 }
 
@@ -64,8 +65,8 @@ std::vector<schedule::Placement> placements_of(const Attempt& attempt) {
 
 // True if the attempt has been told to end, or ends by itself.
 bool is_leaving(const Job& job, const Attempt& attempt) {
-  return job.state != JobState::active || job.stop_cause != StopCause::none || attempt.interrupted ||
-         attempt.first_failed || attempt.state == AttemptState::draining;
+  return job.state != JobState::active || job.stop_cause != StopCause::none ||
+         attempt.interrupted || attempt.first_failed || attempt.state == AttemptState::draining;
 }
 
 }  // namespace
@@ -86,7 +87,8 @@ ScheduleView::ScheduleView(const std::vector<launch::Machine>& machines, const C
   shares_.emplace_back();
 }
 
-size_t ScheduleView::add_limit(std::string name, double total, std::string remedy, bool environments) {
+size_t ScheduleView::add_limit(std::string name, double total, std::string remedy,
+                               bool environments) {
   snapshot_.limits.push_back({std::move(name), total, 0, std::move(remedy), environments});
   return snapshot_.limits.size() - 1;
 }
@@ -125,8 +127,8 @@ std::optional<size_t> ScheduleView::consumable(const JobKey& key) {
   if (const auto found = consumables_.find(key); found != consumables_.end()) return found->second;
   const ConsumableResource* resource = catalog_ ? catalog_->resource(key) : nullptr;
   if (!resource) return std::nullopt;
-  const size_t limit =
-      add_limit("consumable resource " + key.name, double(resource->total), "raise its total quantity");
+  const size_t limit = add_limit("consumable resource " + key.name, double(resource->total),
+                                 "raise its total quantity");
   consumables_.emplace(key, limit);
   return limit;
 }
@@ -135,10 +137,12 @@ std::optional<size_t> ScheduleView::quota(const Job& job, const std::string& ins
   const auto [found, fresh] =
       quota_limits_.try_emplace({job.spec.principal, job.key.region, instance_type}, std::nullopt);
   if (!fresh) return found->second;
-  const InstanceQuota* counts = quota_of(quotas_, job.spec.principal, job.key.region, instance_type);
+  const InstanceQuota* counts =
+      quota_of(quotas_, job.spec.principal, job.key.region, instance_type);
   if (counts)
-    found->second = add_limit(counts->name() + " by " + job.spec.principal + " in " + job.key.region,
-                              double(counts->count), "raise its [[quota]] in the server's config");
+    found->second =
+        add_limit(counts->name() + " by " + job.spec.principal + " in " + job.key.region,
+                  double(counts->count), "raise its [[quota]] in the server's config");
   return found->second;
 }
 
@@ -163,7 +167,8 @@ schedule::Queue ScheduleView::scheduler_queue(const JobQueue& queue,
   scheduled.fair->decay = std::chrono::seconds(policy->decay());
   scheduled.fair->reservation = double(policy->reservation_percent) / 100;
   for (const size_t environment : environments)
-    if (const auto cpus = environments_[environment].cpus) scheduled.fair->reserves.push_back(*cpus);
+    if (const auto cpus = environments_[environment].cpus)
+      scheduled.fair->reserves.push_back(*cpus);
   return scheduled;
 }
 
@@ -176,8 +181,10 @@ ScheduleView::QueueView* ScheduleView::queue_view_of(const Job& job) {
   view.queue = queue;
   for (const std::string& name : queue->environments) {
     const JobKey environment{key.region, name};
-    const batch::ComputeEnvironment* compute = queue->service ? nullptr : catalog_->environment(environment);
-    const ServiceEnvironment* service = queue->service ? catalog_->service_environment(environment) : nullptr;
+    const batch::ComputeEnvironment* compute =
+        queue->service ? nullptr : catalog_->environment(environment);
+    const ServiceEnvironment* service =
+        queue->service ? catalog_->service_environment(environment) : nullptr;
     if ((compute && compute->enabled) || (service && service->enabled))
       view.environments.push_back(queue->service ? *service_environment(environment)
                                                  : *compute_environment(environment));
@@ -250,8 +257,8 @@ void ScheduleView::hold(const Job& job) {
 
 void ScheduleView::keep(const Job& job) {
   const Attempt& attempt = *job.attempt();
-  snapshot_.pools.push_back({job.number, "the warm pool of " + job_title(job), placements_of(attempt),
-                             job.control_time(job.warm_pool->until())});
+  snapshot_.pools.push_back({job.number, "the warm pool of " + job_title(job),
+                             placements_of(attempt), job.control_time(job.warm_pool->until())});
 }
 
 void ScheduleView::need_instances(const Environment& environment, const Instances& instances,
@@ -276,7 +283,8 @@ Result<void> ScheduleView::need_consumables(const Job& job, std::vector<schedule
     if (!limit)
       return invalid("waits for the consumable resource " + each.resource +
                      ", which does not exist any more");
-    needs.push_back({*limit, double(each.quantity), false, !catalog_->resource(key)->replenishable});
+    needs.push_back(
+        {*limit, double(each.quantity), false, !catalog_->resource(key)->replenishable});
   }
   return {};
 }
@@ -301,7 +309,8 @@ Result<schedule::Choices> ScheduleView::choices_of(const Job& job, QueueView& qu
   }
   const std::string& name = queue.queue->key.name;
   if (job.spec.contract == Contract::training)
-    return invalid("waits for a service environment: none of job queue " + name + " is there and enabled");
+    return invalid("waits for a service environment: none of job queue " + name +
+                   " is there and enabled");
   return invalid("waits for a compute environment: none of job queue " + name + " is enabled");
 }
 
@@ -310,19 +319,22 @@ Result<schedule::HostRequest> ScheduleView::host_request_of(const InstanceGroup&
   auto found = requests_.find(group.instance_type);
   if (found == requests_.end())
     found =
-        requests_.emplace(group.instance_type, TRY(schedule::host_request_for(group.instance_type))).first;
+        requests_.emplace(group.instance_type, TRY(schedule::host_request_for(group.instance_type)))
+            .first;
   schedule::HostRequest request = found->second;
   request.count = group.count;
   return request;
 }
 
 // What the job needs if these are its hosts.
-Result<schedule::Alternative> ScheduleView::needs_of(const Job& job, const std::vector<InstanceGroup>& groups,
+Result<schedule::Alternative> ScheduleView::needs_of(const Job& job,
+                                                     const std::vector<InstanceGroup>& groups,
                                                      QueueView* queue) {
   schedule::Alternative needs;
   needs.requests.reserve(groups.size());
   for (const InstanceGroup& group : groups) needs.requests.push_back(TRY(host_request_of(group)));
-  const Instances instances = job.spec.contract == Contract::plain ? Instances() : instances_of(groups);
+  const Instances instances =
+      job.spec.contract == Contract::plain ? Instances() : instances_of(groups);
   std::vector<schedule::Need> anywhere;
   need_quota(job, instances, anywhere);
   if (queue) {
@@ -341,7 +353,8 @@ Result<void> ScheduleView::wait(const Job& job, std::vector<JobNumber> pools) {
   waiting.name = job_title(job);
   waiting.pools = std::move(pools);
   waiting.priority = job.priority();
-  if (const auto left = run_left(job)) waiting.lasts_max = surroundings_.launch + *left + after_run(job);
+  if (const auto left = run_left(job))
+    waiting.lasts_max = surroundings_.launch + *left + after_run(job);
   QueueView* queue = job.spec.queue ? queue_view_of(job) : nullptr;
   if (job.spec.queue && !queue) return invalid("its job queue is not there any more");
   waiting.queue = queue ? queue->index : kQueueOfOthers;
@@ -370,7 +383,8 @@ std::optional<Duration> ScheduleView::run_left(const Job& job) const {
 }
 
 Duration ScheduleView::after_run(const Job& job) const {
-  return surroundings_.stop + (job.spec.contract == Contract::plain ? Duration{} : surroundings_.upload);
+  return surroundings_.stop +
+         (job.spec.contract == Contract::plain ? Duration{} : surroundings_.upload);
 }
 
 // The latest end. An instant in the past says nothing.
@@ -397,8 +411,8 @@ void ScheduleView::set_shares(size_t index, const JobKey& queue, const Schedulin
   schedule::FairShare& fair = *snapshot_.queues[index].fair;
   std::map<std::string, double>& used = shares_[index];
   double ended_cpu_seconds = 0, ended_cpus = 0;
-  for (auto past = usages_.lower_bound({queue, ""}); past != usages_.end() && past->first.queue == queue;
-       ++past)
+  for (auto past = usages_.lower_bound({queue, ""});
+       past != usages_.end() && past->first.queue == queue; ++past)
     if (!is_nothing(past->second, fair.decay, now_)) {
       const Usage left = faded(past->second, fair.decay, now_);
       used[past->first.share] += left.cpu_seconds;
@@ -406,8 +420,8 @@ void ScheduleView::set_shares(size_t index, const JobKey& queue, const Schedulin
       ended_cpus += left.cpus;
     }
   if (ended_cpus > 0)
-    fair.lasts =
-        std::chrono::duration_cast<Duration>(std::chrono::duration<double>(ended_cpu_seconds / ended_cpus));
+    fair.lasts = std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double>(ended_cpu_seconds / ended_cpus));
   for (const auto& [share, cpu_seconds] : used)
     fair.shares.push_back({share, policy ? policy->weight_of(share) : 1, cpu_seconds});
 }
@@ -415,7 +429,8 @@ void ScheduleView::set_shares(size_t index, const JobKey& queue, const Schedulin
 schedule::Snapshot ScheduleView::take() {
   set_shares(kQueueOfOthers, {}, nullptr);
   for (const auto& [key, queue] : queues_)
-    if (snapshot_.queues[queue.index].fair) set_shares(queue.index, key, catalog_->policy_of(*queue.queue));
+    if (snapshot_.queues[queue.index].fair)
+      set_shares(queue.index, key, catalog_->policy_of(*queue.queue));
   return std::move(snapshot_);
 }
 

@@ -1,9 +1,9 @@
-// Builds the scheduler's snapshot: machines, queues, limits, the jobs that hold them and the jobs that wait.
-// Each iteration builds it again from the jobs, the launcher's machines and Batch's resources. Nothing of it
-// is kept, so that no end of a job can be missed.
+// Builds the scheduler's snapshot: machines, queues, limits, the jobs that hold them and the jobs
+// that wait. Each iteration builds it again from the jobs, the launcher's machines and Batch's
+// resources. Nothing of it is kept, so that no end of a job can be missed.
 //
-//   queues   one for all training jobs without a queue, which their creators share equally; one for each
-//            job queue, with the fair share or the quota shares of its policy
+//   queues   one for all training jobs without a queue, which their creators share equally; one for
+//            each job queue, with the fair share or the quota shares of its policy
 //   limits   vCPU of compute environments, instances of service environments, consumable resources,
 //            quotas of a creator
 //
@@ -43,20 +43,20 @@ class ScheduleView {
                const domain::Usages& usages, const std::vector<domain::InstanceQuota>& quotas,
                Surroundings surroundings, Instant now);
 
-  // The job's present attempt holds machines, limits and quota; the remains of an ended attempt hold machines
-  // only. Requires: the job has an attempt.
+  // The job's present attempt holds machines, limits and quota; the remains of an ended attempt
+  // hold machines only. Requires: the job has an attempt.
   void hold(const domain::Job& job);
   // The job's hosts wait for the next job with the same request. Requires: it keeps hosts.
   void keep(const domain::Job& job);
-  // `pools`: jobs whose hosts it may take over. Requires: called in the order of the jobs' numbers. Errors:
-  // invalid, with a text for its user: it cannot be placed, whatever comes free.
+  // `pools`: jobs whose hosts it may take over. Requires: called in the order of the jobs' numbers.
+  // Errors: invalid, with a text for its user: it cannot be placed, whatever comes free.
   Result<void> wait(const domain::Job& job, std::vector<domain::JobNumber> pools);
   // Requires: no other call follows.
   schedule::Snapshot take();
 
  private:
-  // The limits of jobs that are placed in an environment: vCPU of a compute environment, or instances of a
-  // service environment.
+  // The limits of jobs that are placed in an environment: vCPU of a compute environment, or
+  // instances of a service environment.
   struct Environment {
     std::string name;
     std::optional<size_t> cpus;                         // the limit; nothing: unlimited
@@ -83,11 +83,14 @@ class ScheduleView {
   void set_shares(size_t index, const domain::JobKey& queue, const batch::SchedulingPolicy* policy);
   void need_instances(const Environment& environment, const Instances& instances,
                       std::vector<schedule::Need>& needs) const;
-  void need_quota(const domain::Job& job, const Instances& instances, std::vector<schedule::Need>& needs);
+  void need_quota(const domain::Job& job, const Instances& instances,
+                  std::vector<schedule::Need>& needs);
   Result<void> need_consumables(const domain::Job& job, std::vector<schedule::Need>& needs);
   Result<schedule::Alternative> needs_of(const domain::Job& job,
-                                         const std::vector<domain::InstanceGroup>& groups, QueueView* queue);
-  Result<schedule::Choices> choices_of(const domain::Job& job, QueueView& queue, const Instances& instances,
+                                         const std::vector<domain::InstanceGroup>& groups,
+                                         QueueView* queue);
+  Result<schedule::Choices> choices_of(const domain::Job& job, QueueView& queue,
+                                       const Instances& instances,
                                        const std::vector<schedule::Need>& anywhere);
   Result<schedule::HostRequest> host_request_of(const domain::InstanceGroup& group);
   std::optional<Duration> run_left(const domain::Job& job) const;
@@ -105,7 +108,8 @@ class ScheduleView {
   std::map<domain::JobKey, size_t> compute_environments_, service_environments_;
   std::map<domain::JobKey, size_t> consumables_;
   std::map<std::tuple<std::string, std::string, std::string>, std::optional<size_t>> quota_limits_;
-  std::unordered_map<std::string, schedule::HostRequest> requests_;  // of one host, by instance type
+  // of one host, by instance type
+  std::unordered_map<std::string, schedule::HostRequest> requests_;
   // By queue: its shares and their usage. Only of queues with fair share.
   std::vector<std::map<std::string, double>> shares_;
 };

@@ -21,7 +21,8 @@ constexpr Surroundings kSurroundings{5min, 2min, 60min};
 
 // A cluster with a queue of containers ("q", in the compute environment "box"), one of service jobs
 // ("training", in the service environment "instances") and licences.
-Catalog catalog_of(std::vector<CapacityLimit> limits = {}, int64_t licences = 2, bool replenishable = true) {
+Catalog catalog_of(std::vector<CapacityLimit> limits = {}, int64_t licences = 2,
+                   bool replenishable = true) {
   Catalog catalog;
   ComputeEnvironment box;
   box.key = {kRegion, "box"};
@@ -48,7 +49,8 @@ Catalog catalog_of(std::vector<CapacityLimit> limits = {}, int64_t licences = 2,
   return catalog;
 }
 
-std::shared_ptr<Job> training_job(JobNumber number, uint32_t hosts = 1, const std::string& who = "owner") {
+std::shared_ptr<Job> training_job(JobNumber number, uint32_t hosts = 1,
+                                  const std::string& who = "owner") {
   auto job = std::make_shared<Job>();
   job->number = number;
   job->key = {kRegion, "job" + std::to_string(number)};
@@ -82,7 +84,8 @@ void run(Job& job, Duration ago = 60s, double cpus = 2) {
   Attempt& attempt = job.attempts.emplace_back();
   attempt.started = kNow - ago;
   attempt.training_started = attempt.started;
-  if (job.spec.queue) attempt.environment = job.spec.contract == Contract::training ? "instances" : "box";
+  if (job.spec.queue)
+    attempt.environment = job.spec.contract == Contract::training ? "instances" : "box";
   Host host;
   host.machine = "box-1";
   host.share = {cpus, int64_t{1} << 30, 0};
@@ -91,7 +94,8 @@ void run(Job& job, Duration ago = 60s, double cpus = 2) {
 
 struct View {
   Catalog catalog = catalog_of();
-  std::vector<launch::Machine> machines{{"box-1", 64, int64_t{256} << 30, 0, {}, "", "room-1/rack-2"}};
+  std::vector<launch::Machine> machines{
+      {"box-1", 64, int64_t{256} << 30, 0, {}, "", "room-1/rack-2"}};
   Usages usages;
   std::vector<InstanceQuota> quotas;
 
@@ -131,7 +135,8 @@ TEST(ScheduleView, MachinesHaveTheirPlaces) {
 }
 
 TEST(ScheduleView, EachQueueIsALineAndTrainingJobsOfNoQueueAreOne) {
-  const auto snapshot = View().of({training_job(1), container(2, 1), service_job(3, 1), container(4, 1)});
+  const auto snapshot =
+      View().of({training_job(1), container(2, 1), service_job(3, 1), container(4, 1)});
   ASSERT_EQ(snapshot.queues.size(), 3u);
   ASSERT_EQ(snapshot.waiting.size(), 4u);
   EXPECT_EQ(snapshot.waiting[0].queue, kQueueOfOthers);
@@ -147,7 +152,8 @@ TEST(ScheduleView, WhoCreatedTrainingJobsSharesTheirLineAlike) {
   view.usages[{{}, "nobody"}] = {0.0001, kNow};
   auto running = training_job(1, 1, "alice");
   run(*running, 60s, 2);
-  const auto snapshot = view.of({running, training_job(2, 1, "alice"), training_job(3, 1, "carol")});
+  const auto snapshot =
+      view.of({running, training_job(2, 1, "alice"), training_job(3, 1, "carol")});
   ASSERT_TRUE(snapshot.queues[kQueueOfOthers].fair);
   const auto& shares = snapshot.queues[kQueueOfOthers].fair->shares;
   ASSERT_EQ(shares.size(), 3u) << "who has used next to nothing is not there";
@@ -180,7 +186,8 @@ TEST(ScheduleView, EachPreferenceHasItsOwnQuota) {
   EXPECT_EQ(plan.starts[0].preference, 1u);
   job->selected = 1;
   job->use_selected();
-  EXPECT_TRUE(view.of({job}).waiting[0].alternatives.empty()) << "a later attempt keeps the selected type";
+  EXPECT_TRUE(view.of({job}).waiting[0].alternatives.empty())
+      << "a later attempt keeps the selected type";
 }
 
 TEST(ScheduleView, AFairShareQueueHasItsWeightsAndItsReservation) {
@@ -256,13 +263,15 @@ TEST(ScheduleView, WhatIsLeftOfAnAttemptHoldsMachinesAndItsEnvironmentAlone) {
   ASSERT_EQ(snapshot.running.size(), 1u);
   EXPECT_EQ(snapshot.running[0].job, 0u) << "nobody that could give way";
   ASSERT_EQ(snapshot.running[0].needs.size(), 1u);
-  EXPECT_EQ(snapshot.limits[snapshot.running[0].needs[0].limit].name, "vCPU of compute environment box");
+  EXPECT_EQ(snapshot.limits[snapshot.running[0].needs[0].limit].name,
+            "vCPU of compute environment box");
   EXPECT_EQ(snapshot.running[0].needs[0].amount, 2);
   EXPECT_FALSE(snapshot.running[0].ends_by);
 }
 
 TEST(ScheduleView, EndsAreKnownWhereRunTimesAreLimited) {
-  auto trains = training_job(1), begins = training_job(2), endless = container(3, 1), stops = container(4, 1);
+  auto trains = training_job(1), begins = training_job(2), endless = container(3, 1),
+       stops = container(4, 1);
   for (const auto& job : {trains, begins, endless, stops}) run(*job, 60s);
   trains->spec.max_runtime_seconds = begins->spec.max_runtime_seconds = 600;
   begins->attempts.back().training_started.reset();
@@ -278,13 +287,15 @@ TEST(ScheduleView, EndsAreKnownWhereRunTimesAreLimited) {
   View world;
   const auto snapshot = world.of({trains, begins, endless, stops, waits, child});
   EXPECT_EQ(snapshot.running.at(0).ends_by, kNow + 540s + 2min + 60min);
-  EXPECT_EQ(snapshot.running.at(1).ends_by, kNow + 4min + 600s + 2min + 60min) << "its time has not begun";
+  EXPECT_EQ(snapshot.running.at(1).ends_by, kNow + 4min + 600s + 2min + 60min)
+      << "its time has not begun";
   EXPECT_FALSE(snapshot.running.at(2).ends_by);
   EXPECT_EQ(snapshot.running.at(3).ends_by, kNow - 10s + 2min) << "a container uploads nothing";
   EXPECT_EQ(snapshot.waiting.at(0).lasts_max, 5min + 500s + 2min + 60min) << "over all attempts";
   EXPECT_EQ(snapshot.waiting.at(1).lasts_max, 5min + 600s + 2min) << "each attempt of its own";
   trains->attempts.back().training_started = kNow - 24h;
-  EXPECT_EQ(world.of({trains}).running.at(0).ends_by, kNow + 2min + 60min) << "it is told to end at once";
+  EXPECT_EQ(world.of({trains}).running.at(0).ends_by, kNow + 2min + 60min)
+      << "it is told to end at once";
 }
 
 TEST(ScheduleView, InstancesAreCountedOverAllThatHoldThem) {
@@ -293,7 +304,8 @@ TEST(ScheduleView, InstancesAreCountedOverAllThatHoldThem) {
   auto running = service_job(1, 3);
   run(*running);
   const std::string reason = view.plan({running, service_job(3, 2)});
-  EXPECT_NE(reason.find("waits for 1 more instances of service environment instances (needs 2, 3 of its 4"),
+  EXPECT_NE(reason.find(
+                "waits for 1 more instances of service environment instances (needs 2, 3 of its 4"),
             std::string::npos)
       << reason;
   const std::string behind = view.plan({running, service_job(3, 4), service_job(4, 1)});
@@ -306,7 +318,8 @@ TEST(ScheduleView, WhatCanNeverBeSaysWhatToRaise) {
   View view;
   view.catalog = catalog_of({{"ml.m5.large", 2}});
   EXPECT_NE(view.plan({service_job(1, 3)}).find("raise its maxCapacity"), std::string::npos);
-  EXPECT_EQ(view.plan({service_job(1, 3), service_job(2, 2)}), "in instances") << "and holds nobody back";
+  EXPECT_EQ(view.plan({service_job(1, 3), service_job(2, 2)}), "in instances")
+      << "and holds nobody back";
   EXPECT_NE(view.plan({container(1, 17)}).find("raise its maxvCpus"), std::string::npos);
 }
 
@@ -316,7 +329,8 @@ TEST(ScheduleView, WithoutAnEnabledEnvironmentNobodyStandsInLine) {
   EXPECT_EQ(view.plan({service_job(1, 1)}),
             "waits for a service environment: none of job queue training is there and enabled");
   view.catalog.environments.begin()->second.enabled = false;
-  EXPECT_EQ(view.plan({container(1, 1)}), "waits for a compute environment: none of job queue q is enabled");
+  EXPECT_EQ(view.plan({container(1, 1)}),
+            "waits for a compute environment: none of job queue q is enabled");
 }
 
 TEST(ScheduleView, LicencesComeBackAndOthersOvertakeWhoWaitsForThem) {
@@ -324,9 +338,11 @@ TEST(ScheduleView, LicencesComeBackAndOthersOvertakeWhoWaitsForThem) {
   auto running = container(1, 1, 1);
   run(*running);
   const std::string reason = view.plan({running, container(2, 1, 2)});
-  EXPECT_NE(reason.find("waits for 1 more of consumable resource licences (needs 2, 1 of"), std::string::npos)
+  EXPECT_NE(reason.find("waits for 1 more of consumable resource licences (needs 2, 1 of"),
+            std::string::npos)
       << reason;
-  EXPECT_NE(view.plan({running, container(2, 1, 2), container(3, 1, 1)}).find("behind job/container (job2)"),
+  EXPECT_NE(view.plan({running, container(2, 1, 2), container(3, 1, 1)})
+                .find("behind job/container (job2)"),
             std::string::npos);
   EXPECT_EQ(view.plan({running, container(2, 1, 2), container(3, 1)}), "in box");
   EXPECT_NE(view.plan({container(5, 1, 3)}).find("raise its total quantity"), std::string::npos);
@@ -343,10 +359,12 @@ TEST(ScheduleView, WhatIsUsedUpWasTakenAtTheStart) {
   run(*running);
   const auto snapshot = view.of({running, container(2, 1, 2)});
   for (const auto& need : snapshot.running.at(0).needs) EXPECT_TRUE(need.cpus);
-  EXPECT_TRUE(std::ranges::any_of(snapshot.waiting.at(0).choices.front().needs, &schedule::Need::for_good));
+  EXPECT_TRUE(
+      std::ranges::any_of(snapshot.waiting.at(0).choices.front().needs, &schedule::Need::for_good));
   EXPECT_EQ(view.plan({running, container(2, 1, 2)}), "in box");
-  EXPECT_NE(view.plan({running, container(2, 1, 2), container(3, 1, 1)}).find("of consumable resource"),
-            std::string::npos);
+  EXPECT_NE(
+      view.plan({running, container(2, 1, 2), container(3, 1, 1)}).find("of consumable resource"),
+      std::string::npos);
 }
 
 TEST(ScheduleView, AQuotaIsOfOneUserAndOneRegion) {
@@ -356,7 +374,8 @@ TEST(ScheduleView, AQuotaIsOfOneUserAndOneRegion) {
   run(*running);
   elsewhere->key.region = "us-east-1";
   const std::string reason = view.plan({running, training_job(2, 1, "alice")});
-  EXPECT_NE(reason.find("ml.m5.large for training job usage by alice in eu-west-1"), std::string::npos)
+  EXPECT_NE(reason.find("ml.m5.large for training job usage by alice in eu-west-1"),
+            std::string::npos)
       << reason;
   EXPECT_NE(reason.find("needs 1, 2 of its 2"), std::string::npos) << reason;
   EXPECT_EQ(view.plan({running, training_job(3, 3, "bob")}), "in ") << "he has a quota of his own";
@@ -365,7 +384,8 @@ TEST(ScheduleView, AQuotaIsOfOneUserAndOneRegion) {
   auto other = training_job(6, 4, "alice");
   other->spec.groups[0].instance_type = "ml.m5.xlarge";
   EXPECT_EQ(view.plan({running, other}), "in ") << "what has no quota is not limited";
-  const auto snapshot = view.of({running, training_job(2, 1, "alice"), training_job(3, 1, "alice")});
+  const auto snapshot =
+      view.of({running, training_job(2, 1, "alice"), training_job(3, 1, "alice")});
   EXPECT_EQ(snapshot.limits.size(), 1u) << "one for all of them";
   EXPECT_TRUE(limit_named(snapshot, "alice"));
 }

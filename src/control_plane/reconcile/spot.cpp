@@ -19,17 +19,19 @@ constexpr uint64_t kUniformSteps = uint64_t{1} << 53;  // as fine as a double
 bool may_be_taken(const Job& job) {
   const Attempt* attempt = job.attempt();
   return job.state == JobState::active && job.stop_cause == StopCause::none && attempt &&
-         job.on_spot(*attempt) && attempt->state != AttemptState::ended && attempt->interruption.empty() &&
-         !attempt->first_failed;
+         job.on_spot(*attempt) && attempt->state != AttemptState::ended &&
+         attempt->interruption.empty() && !attempt->first_failed;
 }
 
-// The time until chance interrupts this host: exponential, drawn once for each host of each attempt.
+// The time until chance interrupts this host: exponential, drawn once for each host of each
+// attempt.
 double taken_after_hours(const Spot& spot, AttemptId attempt, HostIndex host) {
   SeededRandom mix(spot.seed);
   uint64_t seed = mix.next();
   for (const uint64_t part : {uint64_t(attempt.job), uint64_t(attempt.number), uint64_t(host)})
     seed = SeededRandom(seed ^ part).next();
-  const double uniform = double(SeededRandom(seed).below(kUniformSteps) + 1) / double(kUniformSteps);
+  const double uniform =
+      double(SeededRandom(seed).below(kUniformSteps) + 1) / double(kUniformSteps);
   return -std::log(uniform) / spot.interruptions_per_host_hour;
 }
 
@@ -59,14 +61,17 @@ class Choosing {
       for (const Attempt& attempt : job->attempts) {
         if (!job->on_spot(attempt) || !was_there(attempt, job->own_time(event.at))) continue;
         for (HostIndex host = 0; host < job->spec.hosts(); ++host) {
-          if (!event.instance_type.empty() && event.instance_type != job->spec.instance_type(host)) continue;
+          if (!event.instance_type.empty() && event.instance_type != job->spec.instance_type(host))
+            continue;
           if (!event.machine.empty()) {
-            if (host >= attempt.hosts.size() || attempt.hosts[host].machine != event.machine) continue;
+            if (host >= attempt.hosts.size() || attempt.hosts[host].machine != event.machine)
+              continue;
           } else if (left-- == 0) {
             return;
           }
-          take(*job, attempt, host,
-               "spot capacity was reclaimed (line " + std::to_string(event.line) + " of the trace)");
+          take(
+              *job, attempt, host,
+              "spot capacity was reclaimed (line " + std::to_string(event.line) + " of the trace)");
         }
       }
     }
@@ -78,7 +83,8 @@ class Choosing {
       const Attempt& attempt = *job->attempt();
       for (HostIndex host = 0; host < attempt.hosts.size(); ++host) {
         const double hours = taken_after_hours(spot_, {job->number, attempt.number}, host);
-        if (double((job->own_time(now_) - attempt.started).count()) >= hours * double(kMilliseconds))
+        if (double((job->own_time(now_) - attempt.started).count()) >=
+            hours * double(kMilliseconds))
           take(*job, attempt, host, "spot capacity was reclaimed (by chance, as the config says)");
       }
     }
@@ -87,7 +93,8 @@ class Choosing {
   void take(const Job& job, const Attempt& attempt, HostIndex host, const std::string& reason) {
     const AttemptId id{job.number, attempt.number};
     const bool present = job.attempt()->number == attempt.number && may_be_taken(job);
-    const bool taken = std::ranges::any_of(victims_, [&](const Victim& each) { return each.attempt == id; });
+    const bool taken =
+        std::ranges::any_of(victims_, [&](const Victim& each) { return each.attempt == id; });
     if (present && !taken) victims_.push_back({id, host, reason});
   }
 
@@ -108,8 +115,8 @@ Result<TraceEvent> parse_event(std::string_view line, Instant start) {
                      std::to_string(domain::kSecondsMax) + " seconds");
     event.at = start + Duration{int64_t(*seconds * 1000)};
   } else {
-    event.at =
-        TRY(parse_iso8601(field(0)).in("'" + shorten(field(0), 60) + "' is neither seconds nor an instant"));
+    event.at = TRY(parse_iso8601(field(0)).in("'" + shorten(field(0), 60) +
+                                              "' is neither seconds nor an instant"));
   }
   event.region = field(1);
   event.instance_type = field(2);

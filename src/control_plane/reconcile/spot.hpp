@@ -1,9 +1,9 @@
-// Decides which jobs lose their spot machines now, by a trace of the past or by chance. Pure: equal jobs and
-// instants give the same interrupted hosts, and a host that was chosen stays chosen until it is gone, so that
-// a server that was killed in between interrupts the same ones.
+// Decides which jobs lose their spot machines now, by a trace of the past or by chance. Pure: equal
+// jobs and instants give the same interrupted hosts, and a host that was chosen stays chosen until
+// it is gone, so that a server that was killed in between interrupts the same ones.
 //
-// Only spot jobs are interrupted, and jobs in a compute environment of spot machines. An interrupted host
-// takes its gang with it.
+// Only spot jobs are interrupted, and jobs in a compute environment of spot machines. An
+// interrupted host takes its gang with it.
 //
 // Threads: pure.
 #pragma once
@@ -32,9 +32,9 @@ struct TraceEvent {
 
 // Reads CSV without a header, of lines
 //
-//   at,region,instance_type,hosts      at = seconds after `start`, or an ISO instant; hosts = a number of
-//                                      hosts, or the name of a machine; a field may be empty; # begins a
-//                                      comment
+//   at,region,instance_type,hosts      at = seconds after `start`, or an ISO instant; hosts = a
+//                                      number of hosts, or the name of a machine; a field may be
+//                                      empty; # begins a comment
 //
 // Errors: invalid, naming the line.
 Result<std::vector<TraceEvent>> parse_trace(std::string_view text, Instant start);
@@ -51,13 +51,13 @@ struct Victim {
   std::string reason;
 };
 
-// A line of the trace counts for this long; capacity that was not found by then did not exist. Longer than a
-// server's restart.
+// A line of the trace counts for this long; capacity that was not found by then did not exist.
+// Longer than a server's restart.
 inline constexpr Duration kTraceLineCounts = 10min;
 
-// Requires: jobs are ordered by number. Ensures: at most one host per attempt; none of an attempt that is
-// ending.
-std::vector<Victim> victims(const std::vector<std::shared_ptr<const domain::Job>>& jobs, const Spot& spot,
-                            Instant now);
+// Requires: jobs are ordered by number. Ensures: at most one host per attempt; none of an attempt
+// that is ending.
+std::vector<Victim> victims(const std::vector<std::shared_ptr<const domain::Job>>& jobs,
+                            const Spot& spot, Instant now);
 
 }  // namespace trainyard::reconcile

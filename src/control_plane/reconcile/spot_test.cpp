@@ -48,13 +48,15 @@ TEST(Victims, ATraceTakesWhoWasThere) {
   const TraceEvent one{kNow - 1s, "", "", "", 1, 7};
   const Jobs both = jobs({spot_job(1), spot_job(2)});
   EXPECT_EQ(words(victims(both, with(one), kNow)), "j1a1/0");
-  EXPECT_EQ(victims(both, with(one), kNow)[0].reason, "spot capacity was reclaimed (line 7 of the trace)");
+  EXPECT_EQ(victims(both, with(one), kNow)[0].reason,
+            "spot capacity was reclaimed (line 7 of the trace)");
   EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "", "", 2, 1}), kNow)), "j1a1/0")
       << "a gang goes as one";
   EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "", "", 3, 1}), kNow)), "j1a1/0 j2a1/0");
   EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "", "box-2", 1, 1}), kNow)), "j2a1/0");
   EXPECT_EQ(words(victims(both, with({kNow - 1s, "eu-west-1", "", "", 1, 1}), kNow)), "");
-  EXPECT_EQ(words(victims(both, with({kNow - 1s, "us-east-1", "ml.m5.large", "", 1, 1}), kNow)), "j1a1/0");
+  EXPECT_EQ(words(victims(both, with({kNow - 1s, "us-east-1", "ml.m5.large", "", 1, 1}), kNow)),
+            "j1a1/0");
   EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "ml.p3.2xlarge", "", 1, 1}), kNow)), "");
   EXPECT_EQ(words(victims(both, with({kNow + 1s, "", "", "", 1, 1}), kNow)), "") << "not yet";
   EXPECT_EQ(words(victims(both, with({kNow - 1h, "", "", "", 1, 1}), kNow)), "") << "long ago";
@@ -67,20 +69,23 @@ TEST(Victims, ALineOfATraceCountsOnce) {
   gone.attempts[0].ended = kNow - 5s;
   gone.attempts[0].hosts.clear();
   gone.state = JobState::waiting;
-  EXPECT_EQ(words(victims(jobs({gone, spot_job(2)}), spot, kNow)), "") << "the first had both hosts of it";
+  EXPECT_EQ(words(victims(jobs({gone, spot_job(2)}), spot, kNow)), "")
+      << "the first had both hosts of it";
   domain::Job back = gone;
   back.state = JobState::active;
   domain::Attempt second = spot_job(1).attempts[0];
   second.number = 2;
   second.started = kNow - 1s;
   back.attempts.push_back(second);
-  EXPECT_EQ(words(victims(jobs({back, spot_job(2)}), spot, kNow)), "") << "who came back was not there";
+  EXPECT_EQ(words(victims(jobs({back, spot_job(2)}), spot, kNow)), "")
+      << "who came back was not there";
 }
 
 TEST(Victims, OnlyWhoIsSpotAndRuns) {
   Spot spot = with({kNow - 1s, "", "", "", 9, 1});
   spot.interruptions_per_host_hour = 1e9;
-  domain::Job lasting = spot_job(1), waiting = spot_job(2), stopping = spot_job(3), taken = spot_job(4);
+  domain::Job lasting = spot_job(1), waiting = spot_job(2), stopping = spot_job(3),
+              taken = spot_job(4);
   lasting.spec.spot = false;
   waiting.attempts.clear();
   waiting.state = JobState::waiting;

@@ -130,8 +130,9 @@ class Applying {
       give_up(job_.attempts.back(), command.reason);
     if (job_.training_start) job_.training_end = std::max(at_, *job_.training_start);
     leave_pool(job_, false, at_);
-    job_.failure_reason = std::string(kInternalServerError) +
-                          shorten(command.reason, kFailureReasonBytesMax - kInternalServerError.size());
+    job_.failure_reason =
+        std::string(kInternalServerError) +
+        shorten(command.reason, kFailureReasonBytesMax - kInternalServerError.size());
     move(job_.state, JobEvent::fail);
     enter(job_, Phase::failed, job_.failure_reason, at_);
     end_phases(job_);
@@ -163,8 +164,8 @@ class Applying {
     if (command.expected && *command.expected != subject_.records->version)
       return conflict("the records have changed since they were read: read them again");
     Change change;
-    change.records =
-        std::make_shared<const domain::Records>(TRY(domain::changed(*subject_.records, command.writes)));
+    change.records = std::make_shared<const domain::Records>(
+        TRY(domain::changed(*subject_.records, command.writes)));
     return change;
   }
 
@@ -181,8 +182,8 @@ class Applying {
         found->value = tag.value;
     }
     if (tags.size() > kTagsMax)
-      return invalid("a resource has at most " + std::to_string(kTagsMax) + " tags, and this would make " +
-                     std::to_string(tags.size()));
+      return invalid("a resource has at most " + std::to_string(kTagsMax) +
+                     " tags, and this would make " + std::to_string(tags.size()));
     Change change;
     change.tags.emplace(set.arn, std::move(tags));
     return change;
@@ -228,14 +229,16 @@ class Applying {
       return conflict("fact " + std::to_string(fact.number) + " came where " +
                       std::to_string(host.facts_applied + 1) + " is next");
     host.facts_applied = fact.number;
-    // The same state again brings a message about the host: that it seems to hang, or no longer does.
+    // The same state again brings a message about the host: that it seems to hang, or no longer
+    // does.
     if (fact.state == HostState::running && host.state == HostState::running) {
       if (job_.phase() == Phase::training)
         enter(job_, Phase::training,
               std::string(kTraining) + (fact.message.empty() ? "" : " " + fact.message), at_);
       return changed();
     }
-    // An impossible fact (an agent that was given up goes on reporting) is counted and changes nothing.
+    // An impossible fact (an agent that was given up goes on reporting) is counted and changes
+    // nothing.
     const auto state = next(host.state, fact.state);
     if (!state || fact.state == HostState::lost) {
       if (fact.state == host.state) tell(host.state, fact.message);
@@ -299,7 +302,8 @@ class Applying {
 
   Result<Change> on(const Interrupt& command) {
     const bool ours = command.attempt != 0;  // from the reconciler, which needs no answer
-    if (job_.is_array()) return conflict("it is an array: its children run, and are interrupted one by one");
+    if (job_.is_array())
+      return conflict("it is an array: its children run, and are interrupted one by one");
     if (job_.state != JobState::active) {
       if (ours) return Change{};
       return conflict("nothing of it runs that could be interrupted: it is " +
@@ -318,8 +322,11 @@ class Applying {
     attempt.interrupted = at_;
     attempt.notice = command.notice;
     attempt.preempted = command.preemption;
-    const std::string_view why = job_.on_spot(attempt) ? "" : command.preemption ? kPreempted : kNotSpot;
-    enter(job_, Phase::interrupted, std::string(kInterrupted) + attempt.interruption + std::string(why), at_);
+    const std::string_view why = job_.on_spot(attempt) ? ""
+                                 : command.preemption  ? kPreempted
+                                                       : kNotSpot;
+    enter(job_, Phase::interrupted,
+          std::string(kInterrupted) + attempt.interruption + std::string(why), at_);
     return changed();
   }
 
@@ -343,15 +350,16 @@ class Applying {
     if (!job_.keeps_hosts()) return Change{};
     WarmPool& pool = *job_.warm_pool;
     // An iteration may notice late that its time is over.
-    pool.ended = std::max(*pool.available, end.reused_by.empty() ? std::min(at_, pool.until()) : at_);
+    pool.ended =
+        std::max(*pool.available, end.reused_by.empty() ? std::min(at_, pool.until()) : at_);
     pool.state = end.reused_by.empty() ? WarmPoolState::terminated : WarmPoolState::reused;
     pool.reused_by = end.reused_by;
     return changed();
   }
 
  private:
-  // A further message about the present step ("120 of 480 MiB") replaces the former one; of several hosts the
-  // last message counts.
+  // A further message about the present step ("120 of 480 MiB") replaces the former one; of several
+  // hosts the last message counts.
   void tell(HostState state, const std::string& message) {
     const bool shown = (state == HostState::downloading && job_.phase() == Phase::downloading) ||
                        (state == HostState::uploading && job_.phase() == Phase::uploading);
@@ -404,8 +412,8 @@ class Applying {
     enter_stopped(job_, at_);
   }
 
-  // A process failed, or the host could not do its part. After a stop was requested, a failed process is an
-  // effect of the stop, or of the end of its peers.
+  // A process failed, or the host could not do its part. After a stop was requested, a failed
+  // process is an effect of the stop, or of the end of its peers.
   void note_failure(Attempt& attempt, HostIndex index) {
     const Host& host = attempt.hosts[index];
     if (attempt.first_failed || !attempt.interruption.empty() || !job_.spec.decides(index)) return;
@@ -432,9 +440,10 @@ class Applying {
 }  // namespace
 
 Result<Change> apply(const Subject& subject, const Command& command, Instant at) {
-  const bool of_no_job =
-      std::holds_alternative<CreateJob>(command) || std::holds_alternative<SetTags>(command) ||
-      std::holds_alternative<ChangeResource>(command) || std::holds_alternative<ChangeRecords>(command);
+  const bool of_no_job = std::holds_alternative<CreateJob>(command) ||
+                         std::holds_alternative<SetTags>(command) ||
+                         std::holds_alternative<ChangeResource>(command) ||
+                         std::holds_alternative<ChangeRecords>(command);
   if (!subject.job && !of_no_job) return not_found("job not found");
   Applying applying(subject, at);
   return std::visit([&](const auto& each) { return applying.on(each); }, command);

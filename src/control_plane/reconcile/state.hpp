@@ -1,9 +1,10 @@
-// Applies commands to jobs. apply() takes the job that a command concerns, and the instant, and returns the
-// job after it. The ledger stores each command that changed something; applying them again in order yields
-// the same jobs and tags (a test does).
+// Applies commands to jobs. apply() takes the job that a command concerns, and the instant, and
+// returns the job after it. The ledger stores each command that changed something; applying them
+// again in order yields the same jobs and tags (a test does).
 //
 // Threads: pure.
-// Errors:  conflict (the job's state does not allow it; a gap in facts), not_found, invalid, denied (an old
+// Errors:  conflict (the job's state does not allow it; a gap in facts), not_found, invalid, denied
+//          (an old
 // attempt).
 #pragma once
 
@@ -85,7 +86,8 @@ struct EndPool {
   std::string reused_by;  // that job's name; "": released
 };
 
-// A job is withdrawn. One that is cancelled, or whose dependency failed, must still wait; others may run.
+// A job is withdrawn. One that is cancelled, or whose dependency failed, must still wait; others
+// may run.
 struct Withdraw {
   domain::JobNumber job = 0;
   domain::Withdrawn how = domain::Withdrawn::terminated;
@@ -107,7 +109,8 @@ struct ChangeResource {
 // The next children of an array become jobs of their own: one record for many.
 struct MakeChildren {
   domain::JobNumber array = 0;
-  uint32_t count = 0;  // in the order of their index; children that were withdrawn before are counted
+  // in the order of their index; children that were withdrawn before are counted
+  uint32_t count = 0;
 };
 
 // All children of an array are over.
@@ -122,7 +125,8 @@ struct Prioritise {
   int64_t priority = 0;
 };
 
-// The job cannot be planned or continued, whatever comes free: it fails alone, and its attempt with it.
+// The job cannot be planned or continued, whatever comes free: it fails alone, and its attempt with
+// it.
 struct Fail {
   domain::JobNumber job = 0;
   std::string reason;
@@ -131,15 +135,16 @@ struct Fail {
 // Documents of front ends are stored or removed: all of them, or none.
 struct ChangeRecords {
   std::vector<domain::RecordWrite> writes;
-  std::optional<uint64_t> expected = {};  // Records::version as the caller saw it; not kept in the ledger
+  // Records::version as the caller saw it; not kept in the ledger
+  std::optional<uint64_t> expected = {};
 };
 
-using Command = std::variant<CreateJob, StopJob, SetTags, StartAttempt, Fact, Lose, Expire, Interrupt,
-                             KeepAlive, EndPool, Withdraw, StopAwaiting, ChangeResource, MakeChildren,
-                             FinishArray, Prioritise, Fail, ChangeRecords>;
+using Command = std::variant<CreateJob, StopJob, SetTags, StartAttempt, Fact, Lose, Expire,
+                             Interrupt, KeepAlive, EndPool, Withdraw, StopAwaiting, ChangeResource,
+                             MakeChildren, FinishArray, Prioritise, Fail, ChangeRecords>;
 
-// The state that a command concerns, before the command; nothing where there is none. A child that was not
-// created yet is passed as its array would create it (domain::child_of).
+// The state that a command concerns, before the command; nothing where there is none. A child that
+// was not created yet is passed as its array would create it (domain::child_of).
 struct Subject {
   const domain::Job* job = nullptr;
   const std::vector<domain::Tag>* tags = nullptr;  // of the arn that is named
@@ -172,16 +177,20 @@ Json body_of(const Command& command);
 Result<Command> command_of(const ledger::CommandRecord& record);
 
 // -- texts and names that the API shows
-std::string job_title(const domain::Job& job);  // "training-job/mnist", "job/mnist (4b7d..)", for messages
+// "training-job/mnist", "job/mnist (4b7d..)", for messages
+std::string job_title(const domain::Job& job);
 // The time between SIGTERM and SIGKILL; `usual` is the configured one.
 Duration stop_grace_of(const domain::Job& job, Duration usual);
 // Lifetime: the job's.
 std::string_view log_group_of(const domain::Job& job, domain::HostIndex host);
-// "<job>/algo-1-1763631900", of Batch jobs "<definition>/default/<32 digits>": each attempt has its own streams, also when two started within a second.
-std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
-// The name that ECS would give to the running host: with the digits of its log stream, and with some that
-// identify the machine. Requires: a plain job; of a former attempt, its main host.
-std::string task_arn(const domain::Job& job, const domain::Attempt& attempt, domain::HostIndex host);
+// "<job>/algo-1-1763631900", of Batch jobs "<definition>/default/<32 digits>": each attempt has its
+// own streams, also when two started within a second.
+std::string log_stream_of(const domain::Job& job, const domain::Attempt& attempt,
+                          domain::HostIndex host);
+// The name that ECS would give to the running host: with the digits of its log stream, and with
+// some that identify the machine. Requires: a plain job; of a former attempt, its main host.
+std::string task_arn(const domain::Job& job, const domain::Attempt& attempt,
+                     domain::HostIndex host);
 std::string container_instance_arn(const domain::Job& job, const domain::Attempt& attempt,
                                    domain::HostIndex host);
 inline constexpr std::string_view kLogGroup = "/aws/sagemaker/TrainingJobs";
@@ -190,7 +199,8 @@ inline constexpr size_t kDefinitionInStreamMax =
     200;  // characters of a definition's name in its streams' names, as AWS
 inline constexpr std::string_view kMetricNameSpace = "/aws/sagemaker/TrainingJobs";
 inline constexpr size_t kTagsMax = 50;  // AWS's limit for a resource
-// Of one job; each stays in its record, with some 200 bytes. A spot job of 28 days that is interrupted each hour makes 672.
+// Of one job; each stays in its record, with some 200 bytes. A spot job of 28 days that is
+// interrupted each hour makes 672.
 inline constexpr size_t kAttemptsMax = 1'000;
 inline constexpr size_t kFailureReasonBytesMax = 1'024;  // the model's limit for FailureReason
 

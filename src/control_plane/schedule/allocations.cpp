@@ -6,7 +6,8 @@ namespace trainyard::schedule {
 
 Allocations::Allocations(const Snapshot& snapshot, Instant now) {
   machines_.reserve(snapshot.machines.size());
-  for (uint32_t m = 0; m < snapshot.machines.size(); ++m) machines_.emplace(snapshot.machines[m].name, m);
+  for (uint32_t m = 0; m < snapshot.machines.size(); ++m)
+    machines_.emplace(snapshot.machines[m].name, m);
   all_.reserve(snapshot.running.size() + snapshot.pools.size() + 512);
   hosts_.reserve(snapshot.running.size() + snapshot.pools.size() + 512);
   const auto not_before_now = [&](std::optional<Instant> ends) {
@@ -51,8 +52,8 @@ const std::vector<uint32_t>& Allocations::by_end() {
   return by_end_;
 }
 
-void Allocations::start(const Waiting& waiting, const Choice* choice, const Gang& gang, const Layout& layout,
-                        std::optional<Instant> ends) {
+void Allocations::start(const Waiting& waiting, const Choice* choice, const Gang& gang,
+                        const Layout& layout, std::optional<Instant> ends) {
   Allocation allocation{&waiting.name, choice ? &choice->needs : nullptr, &waiting.demands};
   allocation.queue = uint32_t(waiting.queue);
   allocation.share = &waiting.share;

@@ -1,5 +1,5 @@
-// Counts what running jobs, warm pools and the starts of this plan hold, and when it is free again at the
-// latest.
+// Counts what running jobs, warm pools and the starts of this plan hold, and when it is free again
+// at the latest.
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
@@ -39,7 +39,8 @@ class Allocations {
 
   const std::vector<Allocation>& all() const { return all_; }
   std::span<const HeldHost> hosts(const Allocation& allocation) const {
-    return std::span(hosts_).subspan(allocation.hosts_begin, allocation.hosts_end - allocation.hosts_begin);
+    return std::span(hosts_).subspan(allocation.hosts_begin,
+                                     allocation.hosts_end - allocation.hosts_begin);
   }
   // The allocations with a known end, in the order of their ends.
   const std::vector<uint32_t>& by_end();
@@ -47,7 +48,8 @@ class Allocations {
   void start(const Waiting& waiting, const Choice* choice, const Gang& gang, const Layout& layout,
              std::optional<Instant> ends);
   // The job takes over what the pool-th pool of the snapshot holds.
-  void take_over(size_t pool, const Waiting& waiting, const Choice* choice, std::optional<Instant> ends);
+  void take_over(size_t pool, const Waiting& waiting, const Choice* choice,
+                 std::optional<Instant> ends);
 
  private:
   void hold(Allocation& allocation, const std::vector<Placement>& hosts);

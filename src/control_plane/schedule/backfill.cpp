@@ -20,7 +20,8 @@ class Count {
   }
   void changed(const Share& before, const Share& after) {
     for (Requested& requested : requested_)
-      requested.missing += times_within(requested.share, before) - times_within(requested.share, after);
+      requested.missing +=
+          times_within(requested.share, before) - times_within(requested.share, after);
   }
   // Each group fits by itself; for equal hosts this suffices.
   bool enough() const {
@@ -40,8 +41,9 @@ class Count {
 
 }  // namespace
 
-Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machines, const Topology& topology,
-                             const FreeCapacity& now, Allocations& allocations) {
+Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machines,
+                             const Topology& topology, const FreeCapacity& now,
+                             Allocations& allocations) {
   Reservation reservation;
   reservation.spare = now.all();
   Count count(gang, now);
@@ -57,7 +59,8 @@ Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machi
         count.changed(before, free);
       }
     const bool last = next == order.size();
-    if (!count.enough() || (!count.even() && !last && (next < next_try || tries == kInstantsTriedMax)))
+    if (!count.enough() ||
+        (!count.even() && !last && (next < next_try || tries == kInstantsTriedMax)))
       continue;
     ++tries;
     next_try = next + next / 2;

@@ -1,11 +1,12 @@
-// Computes the reservation of EASY backfill: the first job that waits for machines gets the earliest instant
-// at which it is certain to fit, and later jobs may start before it as long as they do not delay it. (Lifka
-// 1995, "The ANL/IBM SP scheduling system".)
+// Computes the reservation of EASY backfill: the first job that waits for machines gets the
+// earliest instant at which it is certain to fit, and later jobs may start before it as long as
+// they do not delay it. (Lifka 1995, "The ANL/IBM SP scheduling system".)
 //
-// The instant is found once, by walking the ends of running jobs in their order. From then on a machine has
-// two kinds of free capacity: what is free now, for jobs that end by the instant; and the part of it that is
-// still free at the instant next to the reservation, for all other jobs. If the instant is unknown, machines
-// that the first job could use have no capacity of the second kind.
+// The instant is found once, by walking the ends of running jobs in their order. From then on a
+// machine has two kinds of free capacity: what is free now, for jobs that end by the instant; and
+// the part of it that is still free at the instant next to the reservation, for all other jobs. If
+// the instant is unknown, machines that the first job could use have no capacity of the second
+// kind.
 //
 // Threads: pure. Private to this module.
 #pragma once
@@ -25,11 +26,12 @@ struct Reservation {
 };
 
 // Requires: empty machines hold the gang, `now` does not.
-Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machines, const Topology& topology,
-                             const FreeCapacity& now, Allocations& allocations);
+Reservation reserve_machines(const Gang& gang, const std::vector<Machine>& machines,
+                             const Topology& topology, const FreeCapacity& now,
+                             Allocations& allocations);
 
-// Layouts that are tried for a gang of unlike hosts, at one instant after another. The reservation uses the
-// first that is found: it may be later than the earliest, and is as certain.
+// Layouts that are tried for a gang of unlike hosts, at one instant after another. The reservation
+// uses the first that is found: it may be later than the earliest, and is as certain.
 inline constexpr size_t kInstantsTriedMax = 16;
 
 }  // namespace trainyard::schedule

@@ -12,7 +12,8 @@ using namespace test;
 
 // 8 vCPU; x holds 4 of them for ten more seconds. The first job needs all 8.
 Snapshot a_head_that_waits() {
-  Snapshot snapshot = cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)}, {job(1, 1, 8)});
+  Snapshot snapshot =
+      cluster({machine("box-1", 8)}, {running("training-job/x", "box-1", 4)}, {job(1, 1, 8)});
   snapshot.running[0].ends_by = kNow + 10s;
   return snapshot;
 }

@@ -1,4 +1,5 @@
-// Tests clusters over time and over seeds: reservations are kept, no job starves, shares get their part.
+// Tests clusters over time and over seeds: reservations are kept, no job starves, shares get their
+// part.
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
@@ -27,12 +28,13 @@ std::vector<Machine> some_machines(SeededRandom& random) {
 // Jobs that fit the cluster's largest machine, host by host, and its number of machines.
 TestCluster::Work some_work(SeededRandom& random, Instant arrives) {
   TestCluster::Work work;
-  work.job = job(1, uint32_t(1 + (random.chance(3) ? random.below(2) : 0)), double(1 + random.below(4)),
-                 double(1 + random.below(16)));
+  work.job = job(1, uint32_t(1 + (random.chance(3) ? random.below(2) : 0)),
+                 double(1 + random.below(4)), double(1 + random.below(16)));
   work.job.name.clear();
   work.job.lasts_max = some_time(random, kLastsMax);
-  work.lasts = random.chance(2) ? *work.job.lasts_max
-                                : 1s * int64_t(1 + random.below(uint64_t(*work.job.lasts_max / 1s)));
+  work.lasts = random.chance(2)
+                   ? *work.job.lasts_max
+                   : 1s * int64_t(1 + random.below(uint64_t(*work.job.lasts_max / 1s)));
   work.arrives = arrives;
   return work;
 }
@@ -62,15 +64,16 @@ TEST(Cluster, BackfillNeverDelaysTheFirst) {
       latest = std::max(latest.value_or(*record.started), *record.started);
       if (!record.reserved) continue;
       ++reservations;
-      EXPECT_LE(*record.started, *record.reserved) << "seed " << seed << ", " << record.work.job.name;
+      EXPECT_LE(*record.started, *record.reserved)
+          << "seed " << seed << ", " << record.work.job.name;
     }
   }
   EXPECT_GT(reservations, 2'000u);
   EXPECT_GT(passed, 1'000u) << "somebody passes";
 }
 
-// Runs the same cluster with and without the jobs behind the first waiting job: where jobs take their longest
-// time, it starts at the same instant.
+// Runs the same cluster with and without the jobs behind the first waiting job: where jobs take
+// their longest time, it starts at the same instant.
 TEST(Cluster, TheFirstStartsAsIfNoJobWereBehindIt) {
   size_t compared = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -103,15 +106,16 @@ TEST(Cluster, TheFirstStartsAsIfNoJobWereBehindIt) {
   EXPECT_GT(compared, 100u);
 }
 
-// The bound of one queue in the order of submission: the first job starts when all that run have ended, so a
-// job with n ahead of it waits for at most (n + 1) times the longest duration.
+// The bound of one queue in the order of submission: the first job starts when all that run have
+// ended, so a job with n ahead of it waits for at most (n + 1) times the longest duration.
 TEST(Cluster, NoJobStarves) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SeededRandom random(seed);
     TestCluster cluster = some_cluster(random, 60);
     ASSERT_TRUE(cluster.run()) << "seed " << seed << ": " << cluster.fault();
     for (const TestCluster::Record& record : cluster.records())
-      EXPECT_LE(*record.started - record.work.arrives, (record.ahead + 1) * kLastsMax) << "seed " << seed;
+      EXPECT_LE(*record.started - record.work.arrives, (record.ahead + 1) * kLastsMax)
+          << "seed " << seed;
   }
 }
 
@@ -119,7 +123,8 @@ TEST(Cluster, NoJobStarves) {
 TEST(Cluster, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
   for (const bool ends_known : {true, false}) {
     TestCluster cluster;
-    for (int m = 0; m < 4; ++m) cluster.snapshot.machines.push_back(machine("box-" + std::to_string(m), 4));
+    for (int m = 0; m < 4; ++m)
+      cluster.snapshot.machines.push_back(machine("box-" + std::to_string(m), 4));
     cluster.snapshot.queues = {{"training jobs"}};
     for (int i = 0; i < 600; ++i) {
       TestCluster::Work work{job(1, i == 100 ? 4 : 1, i == 100 ? 4 : 1), 10s, kNow + 500ms * i};
@@ -130,7 +135,8 @@ TEST(Cluster, ALargeGangIsNotStarvedByAStreamOfSmallJobs) {
     ASSERT_TRUE(cluster.run()) << cluster.fault();
     const TestCluster::Record& gang = cluster.record(101);
     EXPECT_LE(*gang.started - gang.work.arrives, 1s * 12 * (gang.ahead + 1));
-    EXPECT_LT(*gang.started, cluster.record(500).started) << "it does not wait for the stream to end";
+    EXPECT_LT(*gang.started, cluster.record(500).started)
+        << "it does not wait for the stream to end";
   }
 }
 
@@ -140,14 +146,16 @@ TEST(Cluster, SharesGetTheirPartOverALongRun) {
   for (uint64_t seed = 0; seed < 2; ++seed) {
     SeededRandom random(seed);
     TestCluster cluster;
-    for (int m = 0; m < 12; ++m) cluster.snapshot.machines.push_back(machine("box-" + std::to_string(m), 16));
+    for (int m = 0; m < 12; ++m)
+      cluster.snapshot.machines.push_back(machine("box-" + std::to_string(m), 16));
     cluster.snapshot.queues = {{"job queue q"}};
     const std::map<std::string, double> weights = {{"a", 1}, {"b", 0.5}, {"c", 0.25}};
     cluster.snapshot.queues[0].fair = FairShare{};
     cluster.snapshot.queues[0].fair->decay = 600s;
     for (const auto& [name, weight] : weights)
       cluster.snapshot.queues[0].fair->shares.push_back({name, weight, 0});
-    // Each share always has waiting jobs: a's are small and long, b's large and short, c's of all kinds.
+    // Each share always has waiting jobs: a's are small and long, b's large and short, c's of all
+    // kinds.
     const std::map<std::string, std::pair<uint64_t, Duration>> kinds = {
         {"a", {1, 120s}}, {"b", {8, 20s}}, {"c", {4, 60s}}};
     const auto refill = [&](Instant at) {
@@ -226,8 +234,10 @@ TEST(Cluster, NothingIsAllocatedTwice) {
       job.queue = random.below(3);
       job.priority = int64_t(random.below(3));
       if (job.queue > 0) job.share = std::string(1, char('a' + random.below(3)));
-      if (job.queue == 2) job.demands = {{"vcpu", job.requests[0].share.cpus * job.requests[0].count}};
-      if (random.chance(2)) job.choices = {{"small", {{0, 0, true}}}, {"large", {{1, 0, true}, {2, 1}}}};
+      if (job.queue == 2)
+        job.demands = {{"vcpu", job.requests[0].share.cpus * job.requests[0].count}};
+      if (random.chance(2))
+        job.choices = {{"small", {{0, 0, true}}}, {"large", {{1, 0, true}, {2, 1}}}};
       cluster.add(work);
       if (random.chance(2)) at += some_time(random, 10s);
     }
@@ -239,7 +249,8 @@ TEST(Cluster, NothingIsAllocatedTwice) {
     }
     // All jobs that could run in an empty cluster have run.
     for (const Wait& wait : plan(cluster.snapshot, {}, cluster.now()).waits)
-      EXPECT_TRUE(wait.reason.str().starts_with("needs ")) << "seed " << seed << ": " << wait.reason;
+      EXPECT_TRUE(wait.reason.str().starts_with("needs "))
+          << "seed " << seed << ": " << wait.reason;
     EXPECT_EQ(unfinished, cluster.snapshot.waiting.size()) << "seed " << seed;
   }
   EXPECT_GT(preemptions, 50u);
@@ -273,14 +284,17 @@ TEST(Cluster, LentCapacityComesBack) {
     std::map<std::string, Instant> since;
     cluster.on_plan = [&](const TestCluster& now, const Plan& plan) {
       std::map<std::string, double> used;
-      for (const Running& running : now.snapshot.running) used[running.share] += running.demands[0].amount;
+      for (const Running& running : now.snapshot.running)
+        used[running.share] += running.demands[0].amount;
       for (const Start& start : plan.starts)
-        used[now.record(start.job).work.job.share] += now.record(start.job).work.job.demands[0].amount;
+        used[now.record(start.job).work.job.share] +=
+            now.record(start.job).work.job.demands[0].amount;
       std::map<std::string, bool> entitled;
       for (const Wait& wait : plan.waits) {
         const Waiting& job = now.record(wait.job).work.job;
         entitled.try_emplace(job.share,
-                             used[job.share] + job.demands[0].amount <= 8);  // the first of each share
+                             // the first of each share
+                             used[job.share] + job.demands[0].amount <= 8);
       }
       for (const auto& [share, is] : entitled) {
         if (!is) {
@@ -288,7 +302,8 @@ TEST(Cluster, LentCapacityComesBack) {
           continue;
         }
         since.try_emplace(share, now.now());
-        EXPECT_LE(now.now() - since[share], 8 * cluster.notice) << "seed " << seed << ", share " << share;
+        EXPECT_LE(now.now() - since[share], 8 * cluster.notice)
+            << "seed " << seed << ", share " << share;
       }
       std::erase_if(since, [&](const auto& each) { return !entitled[each.first]; });
       preemption_reason += plan.preemptions.size();

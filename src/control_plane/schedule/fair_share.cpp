@@ -16,7 +16,9 @@ size_t active_shares(const Snapshot& snapshot, size_t queue) {
   return active.size();
 }
 
-double kept_part(const FairShare& fair, size_t active) { return std::pow(fair.reservation, double(active)); }
+double kept_part(const FairShare& fair, size_t active) {
+  return std::pow(fair.reservation, double(active));
+}
 
 namespace {
 
@@ -25,7 +27,9 @@ constexpr double kHoldSecondsMin = 0.1;  // the duration of one scheduling pass
 double hold_seconds(const FairShare& fair) {
   using Seconds = std::chrono::duration<double>;
   const double window = Seconds(fair.decay).count();
-  return fair.lasts <= Duration{} ? window : std::clamp(Seconds(fair.lasts).count(), kHoldSecondsMin, window);
+  return fair.lasts <= Duration{}
+             ? window
+             : std::clamp(Seconds(fair.lasts).count(), kHoldSecondsMin, window);
 }
 
 }  // namespace

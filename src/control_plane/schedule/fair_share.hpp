@@ -1,12 +1,12 @@
-// Orders the jobs of a queue by fair share: next is a job of the share that has used least for its weight.
-// The usage of a share is its past usage plus what it holds now, multiplied by the average duration of the
-// queue's jobs, at most the window; starts of this plan count at once. (If it were always the window, a few
-// hosts would outweigh the share's past for minutes; if it were nothing, one share would get everything that
-// comes free at once.)
+// Orders the jobs of a queue by fair share: next is a job of the share that has used least for its
+// weight. The usage of a share is its past usage plus what it holds now, multiplied by the average
+// duration of the queue's jobs, at most the window; starts of this plan count at once. (If it were
+// always the window, a few hosts would outweigh the share's past for minutes; if it were nothing,
+// one share would get everything that comes free at once.)
 //
-// Backfill alone would undo this order, since small jobs fit where large ones do not. So a job whose share
-// has used more than the share of the first waiting job starts before it only if it ends in time, not by
-// using capacity that the first leaves.
+// Backfill alone would undo this order, since small jobs fit where large ones do not. So a job
+// whose share has used more than the share of the first waiting job starts before it only if it
+// ends in time, not by using capacity that the first leaves.
 //
 // Threads: confined to one. Private to this module.
 #pragma once
@@ -21,8 +21,8 @@ namespace trainyard::schedule {
 
 // Shares of the queue with waiting or running jobs.
 size_t active_shares(const Snapshot& snapshot, size_t queue);
-// The part of its limits that a queue keeps for inactive shares: 0.5 keeps a half while one share is active,
-// a quarter while two are.
+// The part of its limits that a queue keeps for inactive shares: 0.5 keeps a half while one share
+// is active, a quarter while two are.
 double kept_part(const FairShare& fair, size_t active);
 
 class FairOrder final : public QueueOrder {

@@ -61,7 +61,8 @@ std::optional<Layout> FreeCapacity::place(const Gang& gang) {
 int64_t FreeCapacity::capacity(const Share& share) const {
   int64_t times = 0;
   for (const Class& each : classes_)
-    if (!each.machines.empty()) times += times_within(share, each.free) * int64_t(each.machines.size());
+    if (!each.machines.empty())
+      times += times_within(share, each.free) * int64_t(each.machines.size());
   return times;
 }
 
@@ -73,7 +74,8 @@ std::optional<uint32_t> FreeCapacity::best_for(const Share& share, int64_t times
     if (each.machines.empty() || !within(share, each.free)) continue;
     if (times > 1 && times_within(share, each.free) < times) continue;
     const double size = size_of(each.free);
-    if (best && (size > least || (size == least && each.machines.front() > best->machines.front()))) continue;
+    if (best && (size > least || (size == least && each.machines.front() > best->machines.front())))
+      continue;
     best = &each;
     least = size;
   }
@@ -85,8 +87,10 @@ const FreeCapacity::Capacity& FreeCapacity::capacities(const Share& share) {
   for (const Capacity& known : capacities_)
     if (same(known.share, share)) return known;
   if (capacities_.size() == kCapacitiesMax) capacities_.erase(capacities_.begin());
-  Capacity& made = capacities_.emplace_back(Capacity{share, std::vector<int64_t>(topology_.all().size())});
-  for (uint32_t m = 0; m < free_.size(); ++m) made.by_place[topology_.of(m)] += times_within(share, free_[m]);
+  Capacity& made =
+      capacities_.emplace_back(Capacity{share, std::vector<int64_t>(topology_.all().size())});
+  for (uint32_t m = 0; m < free_.size(); ++m)
+    made.by_place[topology_.of(m)] += times_within(share, free_[m]);
   for (uint32_t place = uint32_t(topology_.all().size()) - 1; place > 0; --place)
     made.by_place[topology_.all()[place].parent] += made.by_place[place];
   return made;
@@ -122,8 +126,8 @@ std::vector<uint32_t> FreeCapacity::nearest(const Gang& gang) {
   return found;
 }
 
-// Fills the largest bins first, and puts the last hosts where the least is left. Requires: the bins hold all
-// hosts.
+// Fills the largest bins first, and puts the last hosts where the least is left. Requires: the bins
+// hold all hosts.
 Layout FreeCapacity::pack(std::vector<Bin> bins, uint32_t hosts) {
   std::ranges::sort(bins, [](const Bin& a, const Bin& b) {
     if (a.times != b.times) return a.times < b.times;
@@ -170,8 +174,9 @@ std::optional<Layout> FreeCapacity::place_even(const Share& share, uint32_t host
 std::vector<uint32_t> FreeCapacity::first_of_each_class(uint32_t count) const {
   std::vector<uint32_t> machines;
   for (const Class& each : classes_)
-    machines.insert(machines.end(), each.machines.begin(),
-                    each.machines.begin() + ptrdiff_t(std::min<size_t>(count, each.machines.size())));
+    machines.insert(
+        machines.end(), each.machines.begin(),
+        each.machines.begin() + ptrdiff_t(std::min<size_t>(count, each.machines.size())));
   std::ranges::sort(machines);
   return machines;
 }
@@ -196,12 +201,14 @@ std::optional<Layout> FreeCapacity::place_unlike(const Gang& gang) {
   return layout;
 }
 
-// Places host by host, the largest first: on a machine that the gang uses already, the fullest of these; else
-// on the machine that can hold most hosts of its kind.
-std::optional<Layout> FreeCapacity::lay(const Gang& gang, const std::vector<uint32_t>& machines) const {
+// Places host by host, the largest first: on a machine that the gang uses already, the fullest of
+// these; else on the machine that can hold most hosts of its kind.
+std::optional<Layout> FreeCapacity::lay(const Gang& gang,
+                                        const std::vector<uint32_t>& machines) const {
   std::vector<uint32_t> first(gang.groups.size());  // host of each group
   std::vector<uint32_t> order(gang.groups.size());
-  for (uint32_t g = 1; g < gang.groups.size(); ++g) first[g] = first[g - 1] + gang.groups[g - 1].count;
+  for (uint32_t g = 1; g < gang.groups.size(); ++g)
+    first[g] = first[g - 1] + gang.groups[g - 1].count;
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) {
     return size_of(gang.groups[a].share) > size_of(gang.groups[b].share);

@@ -74,7 +74,8 @@ TEST(FreeCapacity, KeepsCountOfWhatChanges) {
                  fresh = FreeCapacity(cluster.topology, capacity.all()).place(requested);
       ASSERT_EQ(kept, fresh) << "seed " << seed;
       int64_t could = 0;
-      for (const Share& free : capacity.all()) could += times_within(requested.groups[0].share, free);
+      for (const Share& free : capacity.all())
+        could += times_within(requested.groups[0].share, free);
       EXPECT_EQ(kept.has_value(), could >= requested.hosts) << "seed " << seed;
       EXPECT_EQ(capacity.capacity(requested.groups[0].share), could);
       const auto changed = uint32_t(random.below(16));
@@ -84,9 +85,9 @@ TEST(FreeCapacity, KeepsCountOfWhatChanges) {
 }
 
 TEST(Topology, IsATreeForAnyOrderOfMachines) {
-  const std::vector<Machine> machines = {machine("a", 1, 1, 0, "x-y/z"), machine("b", 1, 1, 0, "x/z"),
-                                         machine("c", 1, 1, 0, "x"), machine("d", 1),
-                                         machine("e", 1, 1, 0, "x/z")};
+  const std::vector<Machine> machines = {machine("a", 1, 1, 0, "x-y/z"),
+                                         machine("b", 1, 1, 0, "x/z"), machine("c", 1, 1, 0, "x"),
+                                         machine("d", 1), machine("e", 1, 1, 0, "x/z")};
   const Topology topology(machines);
   ASSERT_EQ(topology.all().size(), 5u) << "the root, x, x/z, x-y, x-y/z";
   EXPECT_EQ(topology.machines(Topology::kRoot).size(), 5u);

@@ -30,16 +30,17 @@ Gang gang_of(const std::vector<HostRequest>& requests, const std::vector<Machine
     gang.groups.push_back({request.share, request.count});
     gang.hosts = saturating_add(gang.hosts, request.count);
     sum.cpus += request.share.cpus * request.count;
-    sum.memory_bytes =
-        saturating_add(sum.memory_bytes, saturating_mul<int64_t>(request.share.memory_bytes, request.count));
+    sum.memory_bytes = saturating_add(
+        sum.memory_bytes, saturating_mul<int64_t>(request.share.memory_bytes, request.count));
     sum.gpus = saturating_add(sum.gpus, saturating_mul<int64_t>(request.share.gpus, request.count));
   }
   gang.cpus = sum.cpus;
-  if (!policy.scale_gangs || machines.size() != 1 || within(sum, machines.front().total)) return gang;
+  if (!policy.scale_gangs || machines.size() != 1 || within(sum, machines.front().total))
+    return gang;
   const Machine& machine = machines.front();
   const int64_t hosts = std::max<int64_t>(1, gang.hosts);
-  const bool too_large =
-      sum.cpus > machine.total.cpus + kRoundingCpus || sum.memory_bytes > machine.total.memory_bytes;
+  const bool too_large = sum.cpus > machine.total.cpus + kRoundingCpus ||
+                         sum.memory_bytes > machine.total.memory_bytes;
   gang.cpus = 0;
   for (Group& group : gang.groups) {
     if (too_large) {

@@ -12,7 +12,8 @@
 namespace trainyard::schedule {
 namespace {
 
-// The free capacity of a machine that does not exist: holds no host, not even one that requests nothing.
+// The free capacity of a machine that does not exist: holds no host, not even one that requests
+// nothing.
 constexpr Share kNothing{-1, -1, -1};
 // AWS's names for any type that fits.
 constexpr std::string_view kAnyTypes[] = {"optimal", "default_x86_64", "default_arm64"};
@@ -31,13 +32,15 @@ class GrowthPlanner {
     std::vector<Share> free;
     for (const Machine& machine : snapshot.machines) free.push_back(machine.total);
     for (const Allocation& allocation : allocations_.all())
-      for (const HeldHost& host : allocations_.hosts(allocation)) take(free, host.machine, host.share);
+      for (const HeldHost& host : allocations_.hosts(allocation))
+        take(free, host.machine, host.share);
     carry_out(plan, free);
     for (const MachineKind& kind : kinds) {
       free.insert(free.end(), kind.coming, kind.total);
       Slots& slots = slots_.emplace_back();
       slots.next = uint32_t(free.size());
-      const double capacity = kind.total.cpus > 0 ? (kind.cpus_max + kRoundingCpus) / kind.total.cpus : 0;
+      const double capacity =
+          kind.total.cpus > 0 ? (kind.cpus_max + kRoundingCpus) / kind.total.cpus : 0;
       const auto may_come = policy.coming_max > kind.coming ? policy.coming_max - kind.coming : 0;
       slots.end = slots.next + uint32_t(std::clamp(capacity, 0.0, double(may_come)));
       free.resize(slots.end, kNothing);
@@ -64,12 +67,14 @@ class GrowthPlanner {
       }
   }
 
-  Growth result(const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now) const {
+  Growth result(const std::vector<IdleMachine>& idle, const GrowthPolicy& policy,
+                Instant now) const {
     Growth growth;
     for (size_t k = 0; k < kinds_.size(); ++k)
       if (more_[k] > 0) growth.grow.push_back({kinds_[k].name, more_[k]});
     std::unordered_map<std::string_view, uint32_t> by_name;
-    for (uint32_t m = 0; m < snapshot_.machines.size(); ++m) by_name.emplace(snapshot_.machines[m].name, m);
+    for (uint32_t m = 0; m < snapshot_.machines.size(); ++m)
+      by_name.emplace(snapshot_.machines[m].name, m);
     std::vector<const IdleMachine*> longest_first;
     for (const IdleMachine& each : idle)
       if (now - each.since >= policy.idle_max) longest_first.push_back(&each);
@@ -98,7 +103,8 @@ class GrowthPlanner {
 
   void carry_out(const Plan& plan, std::vector<Share>& free) {
     std::unordered_map<std::string_view, uint32_t> by_name;
-    for (uint32_t m = 0; m < snapshot_.machines.size(); ++m) by_name.emplace(snapshot_.machines[m].name, m);
+    for (uint32_t m = 0; m < snapshot_.machines.size(); ++m)
+      by_name.emplace(snapshot_.machines[m].name, m);
     for (const Start& start : plan.starts) {
       double cpus = 0;
       for (const Placement& host : start.hosts) {
@@ -134,11 +140,13 @@ class GrowthPlanner {
   }
 
   // The smallest kind of these types of which one more machine would hold a host of this share.
-  std::optional<size_t> kind_for(const Share& share, const std::vector<std::string>& instance_types) const {
+  std::optional<size_t> kind_for(const Share& share,
+                                 const std::vector<std::string>& instance_types) const {
     std::optional<size_t> best;
     for (size_t k = 0; k < kinds_.size(); ++k) {
       const MachineKind& kind = kinds_[k];
-      if (!may_be_made_for(instance_types, kind.name) || !within(share, kind.total) || !may_open(k)) continue;
+      if (!may_be_made_for(instance_types, kind.name) || !within(share, kind.total) || !may_open(k))
+        continue;
       if (!best || size_of(kind.total) < size_of(kinds_[*best].total)) best = k;
     }
     return best;
@@ -216,7 +224,8 @@ class GrowthPlanner {
 }  // namespace
 
 bool may_be_made_for(const std::vector<std::string>& instance_types, const std::string& kind) {
-  return instance_types.empty() || std::ranges::any_of(instance_types, [&](const std::string& type) {
+  return instance_types.empty() ||
+         std::ranges::any_of(instance_types, [&](const std::string& type) {
            return type == kind || kind.starts_with(type + ".") ||
                   std::ranges::find(kAnyTypes, type) != std::end(kAnyTypes);
          });
@@ -227,17 +236,19 @@ bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds) {
     return std::ranges::all_of(job.requests, [&](const HostRequest& request) {
       return std::ranges::any_of(kinds, [&](const MachineKind& kind) {
         return may_be_made_for(instance_types, kind.name) &&
-               kind.total.cpus <= kind.cpus_max + kRoundingCpus && within(request.share, kind.total);
+               kind.total.cpus <= kind.cpus_max + kRoundingCpus &&
+               within(request.share, kind.total);
       });
     });
   };
   if (job.choices.empty()) return holds_all({});
-  return std::ranges::any_of(job.choices,
-                             [&](const Choice& choice) { return holds_all(choice.instance_types); });
+  return std::ranges::any_of(
+      job.choices, [&](const Choice& choice) { return holds_all(choice.instance_types); });
 }
 
-Growth plan_growth(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
-                   const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now) {
+Growth plan_growth(const Snapshot& snapshot, const Plan& plan,
+                   const std::vector<MachineKind>& kinds, const std::vector<IdleMachine>& idle,
+                   const GrowthPolicy& policy, Instant now) {
   GrowthPlanner planner(snapshot, plan, kinds, policy, now);
   planner.grow_for(plan);
   planner.grow_to_desired();

@@ -1,6 +1,6 @@
-// Decides how many machines there should be: more when jobs wait that machines of a kind would hold, fewer
-// when machines have been idle for a while. No machine is requested that limits (maxvCpus) would not let jobs
-// use; minvCpus is kept.
+// Decides how many machines there should be: more when jobs wait that machines of a kind would
+// hold, fewer when machines have been idle for a while. No machine is requested that limits
+// (maxvCpus) would not let jobs use; minvCpus is kept.
 //
 // Threads: pure. Errors: none. Units: as plan.hpp.
 #pragma once
@@ -23,8 +23,8 @@ struct MachineKind {
   uint32_t coming = 0;    // requested, not there yet
 };
 
-// True if an environment's instance types include the kind: "c5.4xlarge" is included in "c5.4xlarge", "c5"
-// and "optimal". An empty list includes all kinds.
+// True if an environment's instance types include the kind: "c5.4xlarge" is included in
+// "c5.4xlarge", "c5" and "optimal". An empty list includes all kinds.
 bool may_be_made_for(const std::vector<std::string>& instance_types, const std::string& kind);
 
 struct IdleMachine {
@@ -51,7 +51,8 @@ struct GrowthPolicy {
 bool could_be_made(const Waiting& job, const std::vector<MachineKind>& kinds);
 
 // `plan` is the plan of this snapshot. Machines that are coming count as there.
-Growth plan_growth(const Snapshot& snapshot, const Plan& plan, const std::vector<MachineKind>& kinds,
-                   const std::vector<IdleMachine>& idle, const GrowthPolicy& policy, Instant now);
+Growth plan_growth(const Snapshot& snapshot, const Plan& plan,
+                   const std::vector<MachineKind>& kinds, const std::vector<IdleMachine>& idle,
+                   const GrowthPolicy& policy, Instant now);
 
 }  // namespace trainyard::schedule

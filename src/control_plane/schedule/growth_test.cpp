@@ -23,13 +23,15 @@ MachineKind kind(const std::string& name, double cpus, double cpus_max) {
 }
 
 TEST(Growth, AsManyMachinesComeAsJobsWaitFor) {
-  const Snapshot snapshot = cluster({}, {}, {job(1, 1, 3), job(2, 1, 3), job(3, 1, 1), job(4, 1, 1)});
+  const Snapshot snapshot =
+      cluster({}, {}, {job(1, 1, 3), job(2, 1, 3), job(3, 1, 1), job(4, 1, 1)});
   EXPECT_EQ(grown(snapshot, {kind("small", 4, 100)}), "small x 2");
 }
 
 TEST(Growth, TheSmallestKindThatHoldsAHostIsTaken) {
   const Snapshot snapshot = cluster({}, {}, {job(1, 1, 3), job(2, 1, 12)});
-  EXPECT_EQ(grown(snapshot, {kind("large", 16, 100), kind("small", 4, 100)}), "large x 1, small x 1");
+  EXPECT_EQ(grown(snapshot, {kind("large", 16, 100), kind("small", 4, 100)}),
+            "large x 1, small x 1");
 }
 
 TEST(Growth, AMachineCouldBeAddedForAJobThatItHolds) {
@@ -83,8 +85,10 @@ TEST(Growth, ComingMachinesCountAsPresent) {
 
 TEST(Growth, AnIncompleteGangAddsNoMachine) {
   EXPECT_EQ(grown(cluster({}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}), "");
-  EXPECT_EQ(grown(cluster({}, {}, {job(1, 4, 4), job(2, 3, 4)}), {kind("small", 4, 12)}), "small x 3");
-  EXPECT_EQ(grown(cluster({machine("box-1", 4)}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}), "small x 3")
+  EXPECT_EQ(grown(cluster({}, {}, {job(1, 4, 4), job(2, 3, 4)}), {kind("small", 4, 12)}),
+            "small x 3");
+  EXPECT_EQ(grown(cluster({machine("box-1", 4)}, {}, {job(1, 4, 4)}), {kind("small", 4, 12)}),
+            "small x 3")
       << "what is free is used";
 }
 
@@ -98,11 +102,13 @@ TEST(Growth, DesiredMachinesAreAddedWithoutWaitingJobs) {
 }
 
 TEST(Growth, IdleMachinesAreReleased) {
-  const Snapshot snapshot = cluster({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {});
+  const Snapshot snapshot =
+      cluster({machine("box-1", 4), machine("box-2", 4), machine("box-3", 4)}, {}, {});
   std::vector<MachineKind> kinds = {kind("small", 4, 100)};
   kinds[0].machines = 3;
-  const std::vector<IdleMachine> idle = {
-      {"box-1", "small", kNow - 59s}, {"box-2", "small", kNow - 60s}, {"box-3", "small", kNow - 90s}};
+  const std::vector<IdleMachine> idle = {{"box-1", "small", kNow - 59s},
+                                         {"box-2", "small", kNow - 60s},
+                                         {"box-3", "small", kNow - 90s}};
   const auto shrunk = [&](const Snapshot& cluster) {
     return plan_growth(cluster, plan(cluster, {}, kNow), kinds, idle, {}, kNow).shrink;
   };
@@ -118,9 +124,11 @@ TEST(Growth, IdleMachinesAreReleased) {
 TEST(Growth, AnIncompleteGangKeepsNoMachine) {
   std::vector<MachineKind> kinds = {kind("small", 4, 12)};
   kinds[0].machines = 2;
-  const std::vector<IdleMachine> idle = {{"box-1", "small", kNow - 2min}, {"box-2", "small", kNow - 2min}};
+  const std::vector<IdleMachine> idle = {{"box-1", "small", kNow - 2min},
+                                         {"box-2", "small", kNow - 2min}};
   const auto shrunk = [&](std::vector<Waiting> waiting) {
-    const Snapshot snapshot = cluster({machine("box-1", 4), machine("box-2", 4)}, {}, std::move(waiting));
+    const Snapshot snapshot =
+        cluster({machine("box-1", 4), machine("box-2", 4)}, {}, std::move(waiting));
     return plan_growth(snapshot, plan(snapshot, {}, kNow), kinds, idle, {}, kNow).shrink;
   };
   const std::vector<std::string> both = {"box-1", "box-2"};

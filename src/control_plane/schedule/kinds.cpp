@@ -25,7 +25,8 @@ bool same_requests(const Waiting& a, const Waiting& b) {
 
 bool same_needs(const std::vector<Need>& a, const std::vector<Need>& b) {
   return std::ranges::equal(a, b, [](const Need& x, const Need& y) {
-    return x.limit == y.limit && x.amount == y.amount && x.cpus == y.cpus && x.for_good == y.for_good;
+    return x.limit == y.limit && x.amount == y.amount && x.cpus == y.cpus &&
+           x.for_good == y.for_good;
   });
 }
 
@@ -120,12 +121,13 @@ Kinds kinds_of(const std::vector<Waiting>& waiting, const std::vector<Queue>& qu
     }
     const uint64_t requests = hash_of_requests(job);
     const uint32_t kind = kinds.find_or_add(
-        hash_of(job, shares_differ, requests), uint32_t(found.kinds.size()),
-        [&](uint32_t known) { return same_kind(waiting[found.kinds[known].like], job, shares_differ); });
+        hash_of(job, shares_differ, requests), uint32_t(found.kinds.size()), [&](uint32_t known) {
+          return same_kind(waiting[found.kinds[known].like], job, shares_differ);
+        });
     if (kind == found.kinds.size()) {
-      const uint32_t shape = shapes.find_or_add(requests, uint32_t(found.shapes.size()), [&](uint32_t known) {
-        return same_requests(waiting[found.shapes[known]], job);
-      });
+      const uint32_t shape = shapes.find_or_add(
+          requests, uint32_t(found.shapes.size()),
+          [&](uint32_t known) { return same_requests(waiting[found.shapes[known]], job); });
       if (shape == found.shapes.size()) found.shapes.push_back(i);
       found.kinds.push_back({i, shape});
     }

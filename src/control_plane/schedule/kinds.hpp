@@ -1,5 +1,6 @@
-// Groups waiting jobs into kinds. A hundred thousand jobs have a handful of distinct requests; jobs with
-// equal requests in the same position of a queue are one kind, and a result for one of them holds for all.
+// Groups waiting jobs into kinds. A hundred thousand jobs have a handful of distinct requests; jobs
+// with equal requests in the same position of a queue are one kind, and a result for one of them
+// holds for all.
 //
 // Threads: pure. Lifetime: refers to nothing. Private to this module.
 #pragma once
@@ -21,8 +22,8 @@ struct Kinds {
   std::vector<uint32_t> shapes;  // by shape: the index of its first job in `waiting`
 };
 
-// Jobs of one kind have equal requests, choices, demands, queue and, in queues with quota shares, share.
-// Their durations, priorities and pools may differ.
+// Jobs of one kind have equal requests, choices, demands, queue and, in queues with quota shares,
+// share. Their durations, priorities and pools may differ.
 Kinds kinds_of(const std::vector<Waiting>& waiting, const std::vector<Queue>& queues);
 
 }  // namespace trainyard::schedule

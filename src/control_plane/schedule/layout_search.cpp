@@ -6,10 +6,10 @@
 namespace trainyard::schedule {
 namespace {
 
-// Searches depth first over hosts, the largest first since they have the fewest alternatives, and tries each
-// machine for each. Two rules keep the search small without losing a layout: hosts with equal requests use
-// machines in ascending order, and of machines with equal free capacity only the first is tried, since
-// swapping the two in the rest of the layout gives the layouts of the other.
+// Searches depth first over hosts, the largest first since they have the fewest alternatives, and
+// tries each machine for each. Two rules keep the search small without losing a layout: hosts with
+// equal requests use machines in ascending order, and of machines with equal free capacity only the
+// first is tried, since swapping the two in the rest of the layout gives the layouts of the other.
 class Search {
  public:
   Search(const Gang& gang, std::vector<Share> free)
@@ -24,8 +24,9 @@ class Search {
     Share requested, there;
     for (const Share& share : shares_) requested = plus(requested, share);
     for (const Share& capacity : free_)
-      there = plus(there, {std::max(0.0, capacity.cpus), std::max<int64_t>(0, capacity.memory_bytes),
-                           std::max<int64_t>(0, capacity.gpus)});
+      there =
+          plus(there, {std::max(0.0, capacity.cpus), std::max<int64_t>(0, capacity.memory_bytes),
+                       std::max<int64_t>(0, capacity.gpus)});
     if (!within(requested, there) || !place(0)) return std::nullopt;
     return at_;
   }

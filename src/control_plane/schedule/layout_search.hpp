@@ -10,8 +10,8 @@
 
 namespace trainyard::schedule {
 
-// Returns, by host, the index of its machine; nothing when no layout exists or none was found within
-// kLayoutStepsMax.
+// Returns, by host, the index of its machine; nothing when no layout exists or none was found
+// within kLayoutStepsMax.
 std::optional<Layout> search_layout(const Gang& gang, std::vector<Share> free);
 
 }  // namespace trainyard::schedule

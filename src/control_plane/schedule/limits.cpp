@@ -9,8 +9,8 @@
 namespace trainyard::schedule {
 namespace {
 
-// The amount of the limit of need `i`, summed over all needs of the choice; nothing when an earlier need has
-// counted it.
+// The amount of the limit of need `i`, summed over all needs of the choice; nothing when an earlier
+// need has counted it.
 std::optional<double> all_of_limit(const Choice& choice, size_t i, double cpus) {
   double amount = 0;
   for (size_t j = 0; j < choice.needs.size(); ++j) {
@@ -34,7 +34,8 @@ Limits::Limits(const Snapshot& snapshot, const Allocations& allocations)
   for (const Limit& limit : snapshot.limits) free_.push_back(limit.total - limit.used_besides);
   for (const Allocation& allocation : allocations.all())
     if (allocation.needs)
-      for (const Need& need : *allocation.needs) free_[need.limit] -= amount_of(need, allocation.cpus);
+      for (const Need& need : *allocation.needs)
+        free_[need.limit] -= amount_of(need, allocation.cpus);
 
   for (size_t queue = 0; queue < snapshot.queues.size(); ++queue) {
     const auto& fair = snapshot.queues[queue].fair;
@@ -101,13 +102,14 @@ bool Limits::reserve(const Choice& choice, size_t queue, double cpus, const std:
 }
 
 std::optional<Instant> Limits::earliest(const Choice& choice, size_t queue, double cpus,
-                                        Allocations& allocations, std::vector<double>& free_then) const {
+                                        Allocations& allocations,
+                                        std::vector<double>& free_then) const {
   std::vector<double> needs(choice.needs.size());
   free_then.assign(choice.needs.size(), 0);
   for (size_t i = 0; i < needs.size(); ++i) {
     free_then[i] = free_[choice.needs[i].limit];
-    needs[i] =
-        all_of_limit(choice, i, cpus).value_or(0) + kept(queue, choice.needs[i].limit) - kRoundingAmount;
+    needs[i] = all_of_limit(choice, i, cpus).value_or(0) + kept(queue, choice.needs[i].limit) -
+               kRoundingAmount;
   }
   const std::vector<double> free_now = free_then;
   const auto fits = [&] {
@@ -131,8 +133,9 @@ std::optional<Instant> Limits::earliest(const Choice& choice, size_t queue, doub
   return std::nullopt;
 }
 
-bool Limits::fits_without(const Choice& choice, size_t queue, double cpus, std::optional<Instant> ends,
-                          const Allocations& allocations, const std::vector<uint32_t>& ended) const {
+bool Limits::fits_without(const Choice& choice, size_t queue, double cpus,
+                          std::optional<Instant> ends, const Allocations& allocations,
+                          const std::vector<uint32_t>& ended) const {
   for (size_t i = 0; i < choice.needs.size(); ++i) {
     const size_t limit = choice.needs[i].limit;
     double free = free_[limit] - kept(queue, limit);

@@ -1,6 +1,6 @@
-// Counts named limits: how much of each is left, and which job waits for it first. The first job that waits
-// for a limit gets a reservation for the instant at which the limit will be free; other jobs that need the
-// same limit may take only what does not delay it. All other jobs proceed.
+// Counts named limits: how much of each is left, and which job waits for it first. The first job
+// that waits for a limit gets a reservation for the instant at which the limit will be free; other
+// jobs that need the same limit may take only what does not delay it. All other jobs proceed.
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
@@ -48,14 +48,15 @@ class Limits {
                                   std::optional<Instant> ends) const;
   void take(const Choice& choice, double cpus, std::optional<Instant> ends);
 
-  // Reserves what the choice needs, at the instant `at`, for a waiting job. An earlier reservation stays.
-  // `free_then`: by need, what is free at that instant. False: nothing was reserved.
+  // Reserves what the choice needs, at the instant `at`, for a waiting job. An earlier reservation
+  // stays. `free_then`: by need, what is free at that instant. False: nothing was reserved.
   bool reserve(const Choice& choice, size_t queue, double cpus, const std::string& to,
-               const std::string& reason, std::optional<Instant> at, const std::vector<double>& free_then);
-  // The earliest instant at which everything that the choice needs is free, by the ends of running jobs, and
-  // what is free then.
-  std::optional<Instant> earliest(const Choice& choice, size_t queue, double cpus, Allocations& allocations,
-                                  std::vector<double>& free_then) const;
+               const std::string& reason, std::optional<Instant> at,
+               const std::vector<double>& free_then);
+  // The earliest instant at which everything that the choice needs is free, by the ends of running
+  // jobs, and what is free then.
+  std::optional<Instant> earliest(const Choice& choice, size_t queue, double cpus,
+                                  Allocations& allocations, std::vector<double>& free_then) const;
 
   // True if everything that the choice needs would be free without these allocations.
   bool fits_without(const Choice& choice, size_t queue, double cpus, std::optional<Instant> ends,

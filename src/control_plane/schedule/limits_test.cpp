@@ -12,7 +12,8 @@ using namespace test;
 
 // small has 4 vCPU, large 8; two vCPU of small are used.
 Snapshot two_environments() {
-  Snapshot snapshot = cluster({machine("box-1", 16, 32)}, {running("training-job/x", "box-1", 2)}, {});
+  Snapshot snapshot =
+      cluster({machine("box-1", 16, 32)}, {running("training-job/x", "box-1", 2)}, {});
   snapshot.limits = {{"vCPU of compute environment small", 4, 0, "raise its maxvCpus"},
                      {"vCPU of compute environment large", 8, 0, "raise its maxvCpus"}};
   snapshot.running[0].needs = {{0, 0, true}};
@@ -21,7 +22,8 @@ Snapshot two_environments() {
 Waiting queued(domain::JobNumber number, double cpus, const std::vector<size_t>& limits) {
   Waiting waiting = job(number, 1, cpus, 1);
   std::vector<Choice> choices;
-  for (const size_t limit : limits) choices.push_back({limit == 0 ? "small" : "large", {{limit, 0, true}}});
+  for (const size_t limit : limits)
+    choices.push_back({limit == 0 ? "small" : "large", {{limit, 0, true}}});
   waiting.choices = Choices(choices);
   return waiting;
 }
@@ -64,7 +66,8 @@ TEST(Limits, AWaitHasItsCause) {
                                                             {5, WaitCause::capacity},
                                                             {6, WaitCause::capacity}}));
   snapshot.limits[0].environments = false;
-  EXPECT_EQ(plan(snapshot, {}, kNow).waits.front().cause, WaitCause::other) << "a licence is no environment";
+  EXPECT_EQ(plan(snapshot, {}, kNow).waits.front().cause, WaitCause::other)
+      << "a licence is no environment";
 }
 
 TEST(Limits, TheReservationOfALimitIsKept) {
@@ -74,11 +77,13 @@ TEST(Limits, TheReservationOfALimitIsKept) {
   snapshot.waiting[1].lasts_max = 10s;
   snapshot.waiting[2].lasts_max = 11s;
   EXPECT_EQ(started(snapshot), (Numbers{2, 3}))
-      << "the second is over when it is promised; the third takes what is left then; the fourth has neither";
+      << "the second is over when it is promised; the third takes what is left then; the fourth "
+         "has neither";
 }
 
 TEST(Limits, ConsumedAmountsDoNotComeBack) {
-  Snapshot snapshot = cluster({machine("box-1", 16)}, {}, {job(1, 1, 1), job(2, 1, 1), job(3, 1, 1)});
+  Snapshot snapshot =
+      cluster({machine("box-1", 16)}, {}, {job(1, 1, 1), job(2, 1, 1), job(3, 1, 1)});
   snapshot.limits = {{"consumable resource licences", 4, 1, "raise its total quantity"}};
   snapshot.running = {running("training-job/x", "box-1", 1)};
   snapshot.running[0].needs = {{0, 1}};
@@ -90,7 +95,8 @@ TEST(Limits, ConsumedAmountsDoNotComeBack) {
   snapshot.waiting[2].lasts_max = 1s;
   EXPECT_EQ(started(snapshot), Numbers{3});
   EXPECT_EQ(reason(snapshot, 1),
-            "waits for 1 more of consumable resource licences (needs 3, 2 of its 4 are used); it is free by "
+            "waits for 1 more of consumable resource licences (needs 3, 2 of its 4 are used); it "
+            "is free by "
             "1970-01-01 00:00:10 UTC at the latest");
 }
 

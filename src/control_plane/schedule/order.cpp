@@ -9,10 +9,12 @@ namespace trainyard::schedule {
 
 JobOrder::JobOrder(const Snapshot& snapshot, const Quotas& quotas) : snapshot_(snapshot) {
   std::vector<std::vector<uint32_t>> jobs(snapshot.queues.size());
-  for (uint32_t i = 0; i < snapshot.waiting.size(); ++i) jobs[snapshot.waiting[i].queue].push_back(i);
+  for (uint32_t i = 0; i < snapshot.waiting.size(); ++i)
+    jobs[snapshot.waiting[i].queue].push_back(i);
   for (size_t queue = 0; queue < jobs.size(); ++queue) {
     if (!snapshot.queues[queue].quota_shares.empty())
-      orders_.push_back(std::make_unique<QuotaOrder>(snapshot, queue, std::move(jobs[queue]), quotas));
+      orders_.push_back(
+          std::make_unique<QuotaOrder>(snapshot, queue, std::move(jobs[queue]), quotas));
     else if (snapshot.queues[queue].fair)
       orders_.push_back(std::make_unique<FairOrder>(snapshot, queue, std::move(jobs[queue])));
     else
@@ -49,7 +51,9 @@ void JobOrder::first_waits() {
 bool JobOrder::leads() const { return first_line_ == last_ && orders_[*last_]->leads(); }
 
 void sort_by_urgency(std::vector<uint32_t>& jobs, const std::vector<Waiting>& waiting) {
-  const auto more_urgent = [&](uint32_t a, uint32_t b) { return waiting[a].priority > waiting[b].priority; };
+  const auto more_urgent = [&](uint32_t a, uint32_t b) {
+    return waiting[a].priority > waiting[b].priority;
+  };
   if (!std::ranges::is_sorted(jobs, more_urgent)) std::ranges::stable_sort(jobs, more_urgent);
 }
 

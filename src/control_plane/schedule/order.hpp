@@ -1,5 +1,6 @@
-// Decides which job is next. Queues of higher priority go first, queues of equal priority by the submission
-// of their next job. Within a queue: in the order of submission (below), fair_share.hpp, or quota_order.hpp.
+// Decides which job is next. Queues of higher priority go first, queues of equal priority by the
+// submission of their next job. Within a queue: in the order of submission (below), fair_share.hpp,
+// or quota_order.hpp.
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
@@ -26,7 +27,8 @@ class QueueOrder {
   virtual void started(double cpus) = 0;
   // The job that was popped last is the first that waits for machines.
   virtual void first_waits() {}
-  // True if the share of the job that was popped last has used too much to take what the first leaves.
+  // True if the share of the job that was popped last has used too much to take what the first
+  // leaves.
   virtual bool leads() const { return false; }
 };
 
@@ -58,9 +60,9 @@ class JobOrder {
   void started(double cpus);
   // The job that next() returned last is the first that waits for machines.
   void first_waits();
-  // True if the job that next() returned last is in the same queue as the first waiting job, and its share
-  // has used more for its weight. If it could take whatever the first cannot use, small jobs would get more
-  // than their part forever.
+  // True if the job that next() returned last is in the same queue as the first waiting job, and
+  // its share has used more for its weight. If it could take whatever the first cannot use, small
+  // jobs would get more than their part forever.
   bool leads() const;
 
  private:

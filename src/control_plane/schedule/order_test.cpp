@@ -11,7 +11,8 @@ namespace {
 using namespace test;
 
 TEST(JobOrder, QueuesGoByPriorityThenSubmission) {
-  Snapshot snapshot = cluster({machine("box-1", 4)}, {}, {job(1, 1, 2), job(2, 1, 2), job(3, 1, 2)});
+  Snapshot snapshot =
+      cluster({machine("box-1", 4)}, {}, {job(1, 1, 2), job(2, 1, 2), job(3, 1, 2)});
   snapshot.queues = {{"training jobs", 1}, {"job queue urgent", 9}};
   snapshot.waiting[1].queue = snapshot.waiting[2].queue = 1;
   EXPECT_EQ(started(snapshot), (Numbers{2, 3}));

@@ -28,7 +28,8 @@ double rounded_up(double value) { return std::ceil(value * 1000 - 1e-6) / 1000; 
 double rounded_down(double value) { return std::floor(value * 1000 + 1e-6) / 1000; }
 
 constexpr EnumTable<Resource> kUnits{
-    "unit", {{Resource::cpus, "vCPU"}, {Resource::memory, "GiB of memory"}, {Resource::gpus, "GPU"}}};
+    "unit",
+    {{Resource::cpus, "vCPU"}, {Resource::memory, "GiB of memory"}, {Resource::gpus, "GPU"}}};
 
 std::string holders(const Shortage& shortage, Resource resource) {
   std::vector<std::pair<std::string_view, double>> sums;
@@ -44,7 +45,8 @@ std::string holders(const Shortage& shortage, Resource resource) {
   std::string text = ": held by ";
   for (size_t i = 0; i < std::min(sums.size(), kHoldersMax); ++i)
     text += (i ? ", " : "") + std::string(sums[i].first) + " (" + number(sums[i].second, 3) + ")";
-  if (sums.size() > kHoldersMax) text += " and " + std::to_string(sums.size() - kHoldersMax) + " more";
+  if (sums.size() > kHoldersMax)
+    text += " and " + std::to_string(sums.size() - kHoldersMax) + " more";
   return text;
 }
 
@@ -63,7 +65,8 @@ std::string all_of(const Share& share) {
 
 // Adjacent requests with the same text, with the sum of their counts.
 std::vector<std::pair<std::string, uint32_t>> counted(
-    const std::vector<HostRequest>& requests, const std::function<std::string(const HostRequest&)>& show) {
+    const std::vector<HostRequest>& requests,
+    const std::function<std::string(const HostRequest&)>& show) {
   std::vector<std::pair<std::string, uint32_t>> counts;
   for (const HostRequest& request : requests) {
     std::string shown = show(request);
@@ -80,7 +83,8 @@ std::string machines_to_add(const std::vector<HostRequest>& unplaced) {
   for (const auto& [size, count] :
        counted(unplaced, [](const HostRequest& request) { return all_of(request.share); }))
     text += (text.empty() ? "add " : " and ") + std::to_string(count) +
-            (count == 1 ? " machine" : " machines") + " with at least " + size + (count == 1 ? "" : " each");
+            (count == 1 ? " machine" : " machines") + " with at least " + size +
+            (count == 1 ? "" : " each");
   return text;
 }
 
@@ -89,7 +93,8 @@ std::string types(const std::vector<HostRequest>& requests) {
   std::string text;
   for (const auto& [type, count] :
        counted(requests, [](const HostRequest& request) { return request.instance_type; }))
-    text += (text.empty() ? "" : " and ") + type + (count == 1 ? "" : " x " + std::to_string(count));
+    text +=
+        (text.empty() ? "" : " and ") + type + (count == 1 ? "" : " x " + std::to_string(count));
   return text;
 }
 
@@ -125,21 +130,22 @@ std::string shortage_reason(const std::vector<Shortage>& shortages) {
       // A single missing byte shows as the smallest amount that can be shown.
       const double more = std::max(rounded_up(needs - free), 0.001);
       text += (text.empty() ? "waits for " : "; and for ") + number(more, 3) + " more " +
-              std::string(kUnits.text(resource)) + " on machine " + shortage.machine->name + " (needs " +
-              number(rounded_up(needs), 3) + ", " + number(rounded_down(std::max(0.0, free)), 3) + " free)" +
-              holders(shortage, resource);
+              std::string(kUnits.text(resource)) + " on machine " + shortage.machine->name +
+              " (needs " + number(rounded_up(needs), 3) + ", " +
+              number(rounded_down(std::max(0.0, free)), 3) + " free)" + holders(shortage, resource);
     }
   if (shortages.size() > kMachinesNamedMax)
-    text +=
-        "; and for capacity on " + std::to_string(shortages.size() - kMachinesNamedMax) + " more machines";
+    text += "; and for capacity on " + std::to_string(shortages.size() - kMachinesNamedMax) +
+            " more machines";
   return text;
 }
 
 std::string capacity_reason(const Gang& gang, int64_t capacity) {
   const std::string hosts = std::to_string(gang.hosts) + " hosts";
-  if (!gang.even() || capacity >= gang.hosts) return "waits for capacity for its " + hosts + " together";
-  return "waits for capacity for " + std::to_string(gang.hosts - capacity) + " more of its " + hosts +
-         " (each needs " + all_of(gang.groups.front().share) + ")";
+  if (!gang.even() || capacity >= gang.hosts)
+    return "waits for capacity for its " + hosts + " together";
+  return "waits for capacity for " + std::to_string(gang.hosts - capacity) + " more of its " +
+         hosts + " (each needs " + all_of(gang.groups.front().share) + ")";
 }
 
 std::string too_large_reason(size_t placed, const std::vector<HostRequest>& unplaced,
@@ -148,7 +154,8 @@ std::string too_large_reason(size_t placed, const std::vector<HostRequest>& unpl
   if (machines.empty()) return "no machine to run on: " + add;
   for (const Resource resource : kResources) {
     double largest = 0;
-    for (const Machine& machine : machines) largest = std::max(largest, amount(machine.total, resource));
+    for (const Machine& machine : machines)
+      largest = std::max(largest, amount(machine.total, resource));
     const double needs = amount(unplaced.front().share, resource);
     if (needs > largest + 1e-9)
       return "needs " + number(rounded_up(needs), 3) + " " + std::string(kUnits.text(resource)) +
@@ -160,7 +167,8 @@ std::string too_large_reason(size_t placed, const std::vector<HostRequest>& unpl
   size_t hosts = placed;
   for (const HostRequest& request : unplaced) hosts += request.count;
   return "needs capacity for " + std::to_string(hosts) +
-         " hosts, and all machines together have capacity for " + std::to_string(placed) + " of them: " + add;
+         " hosts, and all machines together have capacity for " + std::to_string(placed) +
+         " of them: " + add;
 }
 
 std::string limit_reason(const Limits& limits, const Limits::Obstacle& obstacle) {
@@ -185,7 +193,8 @@ std::string limit_reason(const Limits& limits, const Limits::Obstacle& obstacle)
       break;
   }
   const double used = limits.used(obstacle.limit);
-  return "waits for " + number(rounded_up(obstacle.needs + obstacle.kept - limits.free(obstacle.limit)), 3) +
+  return "waits for " +
+         number(rounded_up(obstacle.needs + obstacle.kept - limits.free(obstacle.limit)), 3) +
          " more " + of + " (needs " + needs + ", " + number(rounded_up(used), 3) + " of its " +
          number(limit.total, 3) + " are used" + (obstacle.kept > 0 ? " and " + kept : "") + ")";
 }
@@ -199,15 +208,15 @@ std::string quota_reason(const std::string& share, const Quotas::Obstacle& obsta
   const std::string borrowable =
       obstacle.borrowable > 0 ? ", and may borrow " + number(obstacle.borrowable, 3) : "";
   if (obstacle.what == What::too_small)
-    return "needs " + needs + " " + unit + " of quota share " + share + ", which has " + own + borrowable +
-           ": raise its capacity";
+    return "needs " + needs + " " + unit + " of quota share " + share + ", which has " + own +
+           borrowable + ": raise its capacity";
   const double more = obstacle.used + obstacle.needs - obstacle.capacity;
   if (!obstacle.borrows || more <= 0)
-    return "waits for " + needs + " " + unit + " of quota share " + share + " (" + number(obstacle.used, 3) +
-           " of its " + own + " are used, other shares borrow the rest)";
+    return "waits for " + needs + " " + unit + " of quota share " + share + " (" +
+           number(obstacle.used, 3) + " of its " + own + " are used, other shares borrow the rest)";
   return "waits for " + number(rounded_up(more), 3) + " more " + unit + " of quota share " + share +
-         " (needs " + needs + ", " + number(obstacle.used, 3) + " of its " + own + " are used" + borrowable +
-         ")";
+         " (needs " + needs + ", " + number(obstacle.used, 3) + " of its " + own + " are used" +
+         borrowable + ")";
 }
 
 std::string preempted_reason(const std::vector<std::string_view>& who) {
@@ -215,7 +224,8 @@ std::string preempted_reason(const std::vector<std::string_view>& who) {
   std::string text = "waits for ";
   for (size_t i = 0; i < std::min(who.size(), kHoldersMax); ++i)
     text += (i == 0 ? "" : i + 1 == who.size() ? " and " : ", ") + std::string(who[i]);
-  if (who.size() > kHoldersMax) text += " and " + std::to_string(who.size() - kHoldersMax) + " more";
+  if (who.size() > kHoldersMax)
+    text += " and " + std::to_string(who.size() - kHoldersMax) + " more";
   return text + (who.size() == 1 ? ", which is preempted for it" : ", which are preempted for it");
 }
 
@@ -244,29 +254,31 @@ std::string scaled_note(const Machine& machine, const std::vector<HostRequest>& 
     sum.gpus += request.share.gpus * request.count;
   }
   const Share& first = given.front().share;
-  const bool scaled =
-      first.cpus < requested.front().share.cpus || first.memory_bytes < requested.front().share.memory_bytes;
+  const bool scaled = first.cpus < requested.front().share.cpus ||
+                      first.memory_bytes < requested.front().share.memory_bytes;
   std::string note;
   if (scaled) {
-    const std::string part = hosts == 1 ? "the host gets the whole machine"
-                                        : "each host gets 1/" + std::to_string(hosts) + " of the machine";
+    const std::string part = hosts == 1
+                                 ? "the host gets the whole machine"
+                                 : "each host gets 1/" + std::to_string(hosts) + " of the machine";
     // Rounded down, so that the parts never add up to more than the machine.
     const auto gib = [](const Share& share) {
       return number(std::floor(amount(share, Resource::memory) * 10) / 10, 1) + " GiB";
     };
-    note = "this machine has " + number(machine.total.cpus, 3) + " vCPU and " + gib(machine.total) + "; " +
-           types(requested) + " requires " + number(sum.cpus, 3) + " vCPU and " + gib(sum) + ": " + part +
-           ": " + number(rounded_down(first.cpus), 3) + " vCPU, " + gib(first);
+    note = "this machine has " + number(machine.total.cpus, 3) + " vCPU and " + gib(machine.total) +
+           "; " + types(requested) + " requires " + number(sum.cpus, 3) + " vCPU and " + gib(sum) +
+           ": " + part + ": " + number(rounded_down(first.cpus), 3) + " vCPU, " + gib(first);
   }
   int64_t given_gpus = 0;
   for (const Group& group : given) given_gpus += group.share.gpus * group.count;
   if (given_gpus < sum.gpus) {
     if (!note.empty()) note += ". ";
-    const std::string gpus = machine.total.gpus == 0 ? "no GPU"
-                                                     : std::to_string(machine.total.gpus) +
-                                                           (machine.total.gpus == 1 ? " GPU" : " GPUs");
-    note += (note.empty() ? "this machine has " : "It has ") + gpus + "; " + types(requested) + " requires " +
-            std::to_string(sum.gpus) + ": " +
+    const std::string gpus =
+        machine.total.gpus == 0
+            ? "no GPU"
+            : std::to_string(machine.total.gpus) + (machine.total.gpus == 1 ? " GPU" : " GPUs");
+    note += (note.empty() ? "this machine has " : "It has ") + gpus + "; " + types(requested) +
+            " requires " + std::to_string(sum.gpus) + ": " +
             (given_gpus == 0 ? std::string("it runs without")
                              : "it runs with " + std::to_string(given_gpus) + " over its hosts");
   }

@@ -1,5 +1,5 @@
-// Formats pending reasons, which explain a plan to users. A user who does what a reason says has done enough:
-// amounts are rounded up.
+// Formats pending reasons, which explain a plan to users. A user who does what a reason says has
+// done enough: amounts are rounded up.
 //
 // Threads: pure. Private to this module.
 #pragma once
@@ -30,21 +30,22 @@ struct Shortage {
       {};  // which jobs hold it, in the order in which they came
 };
 
-// "waits for 2 more vCPU on machine box-1 (needs 8, 6 free): held by training-job/a (2)". Several are joined
-// by "; and for "; of many machines the first are named.
+// "waits for 2 more vCPU on machine box-1 (needs 8, 6 free): held by training-job/a (2)". Several
+// are joined by "; and for "; of many machines the first are named.
 std::string shortage_reason(const std::vector<Shortage>& shortages);
 
-// "waits for capacity for 156 more of its 256 hosts (each needs 8 vCPU)": for gangs that are too large to
-// name each machine.
+// "waits for capacity for 156 more of its 256 hosts (each needs 8 vCPU)": for gangs that are too
+// large to name each machine.
 std::string capacity_reason(const Gang& gang, int64_t capacity);
 
-// "needs 32 GiB of memory on one machine, the largest has 16: add 1 machine with at least 8 vCPU and 32 GiB
-// of memory". `placed` hosts of the gang would fit on empty machines, `unplaced` would not.
+// "needs 32 GiB of memory on one machine, the largest has 16: add 1 machine with at least 8 vCPU
+// and 32 GiB of memory". `placed` hosts of the gang would fit on empty machines, `unplaced` would
+// not.
 std::string too_large_reason(size_t placed, const std::vector<HostRequest>& unplaced,
                              const std::vector<Machine>& machines);
 
-// "waits for 2 more vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it never fits,
-// and what to do; or the job that it waits behind.
+// "waits for 2 more vCPU of compute environment small (needs 4, 6 of its 8 are used)"; or that it
+// never fits, and what to do; or the job that it waits behind.
 std::string limit_reason(const Limits& limits, const Limits::Obstacle& obstacle);
 
 // "waits for 2 more instances of quota share red (needs 4, 8 of its 10 are used)"
@@ -62,8 +63,8 @@ std::string starts_by(Instant at);
 // "; it is free by .. UTC at the latest": the limit, regardless of machines.
 std::string free_by(Instant at);
 
-// "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 requires 32 vCPU and 128 GiB: each host gets 1/2
-// of the machine: 1 vCPU, 11.7 GiB". `given` is what the hosts of each request get.
+// "this machine has 2 vCPU and 23.5 GiB; ml.m5.4xlarge x 2 requires 32 vCPU and 128 GiB: each host
+// gets 1/2 of the machine: 1 vCPU, 11.7 GiB". `given` is what the hosts of each request get.
 std::string scaled_note(const Machine& machine, const std::vector<HostRequest>& requested,
                         const std::vector<Group>& given);
 

@@ -34,8 +34,8 @@ std::vector<Share> free_of(const std::vector<Machine>& machines, const Allocatio
   return free;
 }
 
-// Decides one job after the other. Free capacity only shrinks within a plan, so a job that must wait makes
-// all later ones of its kind wait too, if they last as long.
+// Decides one job after the other. Free capacity only shrinks within a plan, so a job that must
+// wait makes all later ones of its kind wait too, if they last as long.
 class Planner {
  public:
   Planner(const Snapshot& snapshot, const Policy& policy, Instant now)
@@ -73,7 +73,8 @@ class Planner {
     std::optional<bool> fits_empty = {};
     bool fits_now = true;  // as far as is known
   };
-  // The result for a kind. Once one of its jobs has to wait, those that last as long or longer wait too.
+  // The result for a kind. Once one of its jobs has to wait, those that last as long or longer wait
+  // too.
   struct KindResult {
     bool may_fit = false;  // fits into empty machines and its limits
     std::optional<Duration> waits_from = {};
@@ -94,7 +95,8 @@ class Planner {
     const Duration lasts = job.lasts_max.value_or(kForever);
     if (!job.pools.empty() && take_pool(index)) return;
     KindResult& found = found_[kinds_.kind_of[index]];
-    if (found.waits_from && lasts >= *found.waits_from) return wait(job, found.sentence, found.cause);
+    if (found.waits_from && lasts >= *found.waits_from)
+      return wait(job, found.sentence, found.cause);
 
     Shape& shape = shape_of(index);
     if (!found.may_fit) {
@@ -114,7 +116,8 @@ class Planner {
       if (first) found.sentence = behind_reason(job.name, reason);
       return;
     }
-    if (const auto layout = place(shape, ends(job))) return start(index, choice, shape.gang, *layout);
+    if (const auto layout = place(shape, ends(job)))
+      return start(index, choice, shape.gang, *layout);
     if (reservation_) {
       found.waits_from = shape.fits_now ? lasts : kAnyTime;
       found.sentence = behind_first();
@@ -130,7 +133,8 @@ class Planner {
     return job.lasts_max ? std::optional(now_ + *job.lasts_max) : std::nullopt;
   }
 
-  // True if a job that ends at `ends` does so before the reservation begins. Requires: reservation_.
+  // True if a job that ends at `ends` does so before the reservation begins. Requires:
+  // reservation_.
   bool in_time(std::optional<Instant> ends) const {
     return reservation_->at && ends && *ends <= *reservation_->at;
   }
@@ -148,7 +152,8 @@ class Planner {
     for (const Choice& choice : job.choices) {
       std::string reason;
       bool its_own = false;
-      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.queue, shape.gang.cpus, ends(job))) {
+      for (const Limits::Obstacle& each :
+           limits_.obstacles(choice, job.queue, shape.gang.cpus, ends(job))) {
         if (each.what != Limits::Obstacle::What::too_small) continue;
         reason += (reason.empty() ? "" : "; ") + limit_reason(limits_, each);
         its_own |= limits_.limit(each.limit).environments;
@@ -160,7 +165,8 @@ class Planner {
       reasons += (reasons.empty() ? "" : "; ") + reason;
       environments &= its_own;
     }
-    if (!reasons.empty()) return NeverFits{reasons, environments ? WaitCause::environment : WaitCause::other};
+    if (!reasons.empty())
+      return NeverFits{reasons, environments ? WaitCause::environment : WaitCause::other};
     if (!shape.fits_empty) shape.fits_empty = empty_.place(shape.gang).has_value();
     if (*shape.fits_empty) return std::nullopt;
     return NeverFits{schedule::why_never(job.requests, shape.gang, snapshot_.machines, empty_),
@@ -172,7 +178,8 @@ class Planner {
     if (!obstacle) return std::nullopt;
     const std::string own = quota_reason(job.share, *obstacle);
     none_waits_ = false;
-    if (const std::string* first = quotas_.first_of(job)) return behind_reason(*first, quota_reasons_[first]);
+    if (const std::string* first = quotas_.first_of(job))
+      return behind_reason(*first, quota_reasons_[first]);
     // A job behind a borrower would not be the first to get what is reclaimed.
     if (!quotas_.behind_borrower(job))
       if (auto reason = preempt_for(job, gang)) return reason;
@@ -183,7 +190,8 @@ class Planner {
   }
 
   // Finds the first choice whose limits the job fits into. False: none; then `reason` tells why.
-  bool choose(const Waiting& job, const Gang& gang, const Choice*& choice, std::string& reason) const {
+  bool choose(const Waiting& job, const Gang& gang, const Choice*& choice,
+              std::string& reason) const {
     if (job.choices.empty()) return true;
     for (const Choice& each : job.choices) {
       const auto obstacles = limits_.obstacles(each, job.queue, gang.cpus, ends(job));
@@ -199,13 +207,15 @@ class Planner {
 
   // -- reservations
 
-  // True: the job is the first that waits for one of them; then `reason` says by when that is free, if known.
+  // True: the job is the first that waits for one of them; then `reason` says by when that is free,
+  // if known.
   bool reserve_limits(const Waiting& job, const Gang& gang, std::string& reason) {
     bool first = false;
     std::optional<Instant> soonest;
     for (const Choice& choice : job.choices) {
       bool full = false, never = false;
-      for (const Limits::Obstacle& each : limits_.obstacles(choice, job.queue, gang.cpus, ends(job))) {
+      for (const Limits::Obstacle& each :
+           limits_.obstacles(choice, job.queue, gang.cpus, ends(job))) {
         full |= each.what == Limits::Obstacle::What::full;
         never |= each.what == Limits::Obstacle::What::too_small;
       }
@@ -229,7 +239,8 @@ class Planner {
     if (choice) {
       std::vector<double> free_now;
       for (const Need& need : choice->needs) free_now.push_back(limits_.free(need.limit));
-      limits_.reserve(*choice, job.queue, gang.cpus, job.name, its_reason_, reservation_->at, free_now);
+      limits_.reserve(*choice, job.queue, gang.cpus, job.name, its_reason_, reservation_->at,
+                      free_now);
     }
     quotas_.reserve(job, reservation_->at);
     quota_reasons_[&job.name] = its_reason_;
@@ -241,19 +252,21 @@ class Planner {
 
     // A job that waits before it for something else might start first.
     if (none_waits_ && reservation_->at && *reservation_->at > now_)
-      plan_.waits.push_back({job.job, its_reason_ + starts_by(*reservation_->at + snapshot_.clock_offset),
+      plan_.waits.push_back({job.job,
+                             its_reason_ + starts_by(*reservation_->at + snapshot_.clock_offset),
                              reservation_->at, WaitCause::capacity});
     else
       plan_.waits.push_back({job.job, its_reason_, {}, WaitCause::capacity});
   }
 
-  // Preempts running jobs for this job, or finds that enough are already ending. Nothing: preemption is not
-  // possible or would not help.
+  // Preempts running jobs for this job, or finds that enough are already ending. Nothing:
+  // preemption is not possible or would not help.
   std::optional<std::string> preempt_for(const Waiting& job, const Gang& gang) {
     if (then_.empty()) look_at_leaving();
-    auto way = choose_preempted(job, gang,
-                                {topology_, allocations_, limits_, quotas_, leaving_, then_, ends(job),
-                                 reservation_ && !in_time(ends(job)) ? &reservation_->spare : nullptr});
+    auto way =
+        choose_preempted(job, gang,
+                         {topology_, allocations_, limits_, quotas_, leaving_, then_, ends(job),
+                          reservation_ && !in_time(ends(job)) ? &reservation_->spare : nullptr});
     if (!way) return std::nullopt;
     std::vector<std::string_view> names;
     for (const uint32_t index : way->preempted) {
@@ -266,7 +279,8 @@ class Planner {
     quotas_.leave(allocations_, way->preempted);
     quotas_.reserve(job, std::nullopt);
     quota_reasons_[&job.name] = reason;
-    // Of what is free now, the part that the job will need in addition to reclaimed capacity is kept for it.
+    // Of what is free now, the part that the job will need in addition to reclaimed capacity is
+    // kept for it.
     then_ = std::move(way->then);
     for (uint32_t host = 0; host < gang.hosts; ++host)
       then_[way->layout[host]] = minus(then_[way->layout[host]], gang.share_of(host));
@@ -302,7 +316,8 @@ class Planner {
       const auto at = size_t(pool - snapshot_.pools.begin());
       const Choice* choice = nullptr;
       std::string reason;
-      if (pool_taken_[at] || quotas_.obstacle(job, ends(job)) || !choose(job, gang, choice, reason)) continue;
+      if (pool_taken_[at] || quotas_.obstacle(job, ends(job)) || !choose(job, gang, choice, reason))
+        continue;
       pool_taken_[at] = true;
       allocations_.take_over(at, job, choice, ends(job));
       double cpus = 0;
@@ -383,8 +398,8 @@ class Planner {
   std::optional<FreeCapacity> spare_capacity_;  // for jobs that do not end by then
   std::string first_, its_reason_;
   SharedText behind_first_;  // the reason of the jobs behind it
-  // Once a job reclaims quota: the allocations that are ending, and, by machine, what is free and not
-  // reserved after their end.
+  // Once a job reclaims quota: the allocations that are ending, and, by machine, what is free and
+  // not reserved after their end.
   std::vector<uint32_t> leaving_;
   std::vector<Share> then_;
   bool none_waits_ = true;  // no job waits yet for anything that may come free
@@ -408,7 +423,8 @@ Result<HostRequest> host_request_of(const domain::InstanceGroup& group) {
 
 Result<HostRequest> host_request_for(std::string_view instance_type) {
   const auto type = domain::find_instance_type(instance_type);
-  if (!type) return invalid("the size of instance type '" + shorten(instance_type, 60) + "' is not known");
+  if (!type)
+    return invalid("the size of instance type '" + shorten(instance_type, 60) + "' is not known");
   return HostRequest{
       std::string(instance_type),
       {double(type->cpus), int64_t(type->memory_gib * 1024 * 1024 * 1024), int64_t(type->gpus)}};

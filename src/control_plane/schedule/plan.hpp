@@ -1,28 +1,29 @@
-// Decides which waiting jobs start now and on which machines, and which running jobs are preempted. Each
-// other job gets its pending reason and, where it can be known, its latest start.
+// Decides which waiting jobs start now and on which machines, and which running jobs are preempted.
+// Each other job gets its pending reason and, where it can be known, its latest start.
 //
-// Reads a snapshot and returns a plan; touches nothing else. Equal arguments give equal plans, so a plan can
-// be replayed from the ledger and a bug from its seed.
+// Reads a snapshot and returns a plan; touches nothing else. Equal arguments give equal plans, so a
+// plan can be replayed from the ledger and a bug from its seed.
 //
-// Order. Jobs wait in queues (job queues; training jobs without a queue share one). Queues of higher priority
-// go first, queues of equal priority by the submission of their next job. Within a queue jobs go in the order
-// of submission; or the share that has used least for its weight goes first (fair share, order.hpp); or jobs
-// go by priority within quota shares (quota.hpp).
+// Order. Jobs wait in queues (job queues; training jobs without a queue share one). Queues of
+// higher priority go first, queues of equal priority by the submission of their next job. Within a
+// queue jobs go in the order of submission; or the share that has used least for its weight goes
+// first (fair share, order.hpp); or jobs go by priority within quota shares (quota.hpp).
 //
-// Backfill. The first job that must wait for machines gets a reservation: the instant at which they will be
-// free if each running job takes its longest time (EASY backfill). Later jobs start now only if they cannot
-// delay it: they end before then, or use what it will not need. If an end is unknown, later jobs do not use
-// machines that the first job could use. A job that waits for a limit delays only jobs that need the same
-// limit. A gang that even empty machines could not hold waits, but delays no other job.
+// Backfill. The first job that must wait for machines gets a reservation: the instant at which they
+// will be free if each running job takes its longest time (EASY backfill). Later jobs start now
+// only if they cannot delay it: they end before then, or use what it will not need. If an end is
+// unknown, later jobs do not use machines that the first job could use. A job that waits for a
+// limit delays only jobs that need the same limit. A gang that even empty machines could not hold
+// waits, but delays no other job.
 //
-// Placement. A gang is placed whole or not at all, on as few machines as hold it, as near to each other as
-// the topology allows; a single host is put where it leaves the least capacity unused.
+// Placement. A gang is placed whole or not at all, on as few machines as hold it, as near to each
+// other as the topology allows; a single host is put where it leaves the least capacity unused.
 //
-// Alternatives. A job that does not start as requested starts with the first of its alternatives with which it can
-// (preferences.hpp). While none has capacity, it waits as requested.
+// Alternatives. A job that does not start as requested starts with the first of its alternatives
+// with which it can (preferences.hpp). While none has capacity, it waits as requested.
 //
-// Warm pools. The hosts that a finished job keeps (a pool) are held like those of a running job, until a job
-// comes that may take them over: it starts on them at once, before all other jobs.
+// Warm pools. The hosts that a finished job keeps (a pool) are held like those of a running job,
+// until a job comes that may take them over: it starts on them at once, before all other jobs.
 //
 // Threads: stateless, call from anywhere.
 // Errors:  none. A job that fits nowhere is part of the answer (Wait, with its reason).
@@ -51,13 +52,15 @@ struct Machine {
   std::string place = {};  // "room-1/row-2/rack-7": the longer the common prefix, the nearer
 };
 
-// A counted resource that jobs need in addition to machines and hold while they run: vCPU of a compute
-// environment, instances of a service environment, a consumable resource, a quota of a principal.
+// A counted resource that jobs need in addition to machines and hold while they run: vCPU of a
+// compute environment, instances of a service environment, a consumable resource, a quota of a
+// principal.
 struct Limit {
   std::string name;  // as users see it: "vCPU of compute environment small"
   double total = 0;
-  double used_besides = 0;    // by others than the running jobs of the snapshot
-  std::string remedy = {};    // what to do when a job needs more than the total: "raise its maxvCpus"
+  double used_besides = 0;  // by others than the running jobs of the snapshot
+  // what to do when a job needs more than the total: "raise its maxvCpus"
+  std::string remedy = {};
   bool environments = false;  // it is the size of a compute or service environment
 };
 struct Need {
@@ -69,8 +72,8 @@ struct Need {
 
 // -- queues
 
-// The state of a queue with fair share. A share with weight w should get a part in proportion to 1/w (AWS's
-// weightFactor).
+// The state of a queue with fair share. A share with weight w should get a part in proportion to
+// 1/w (AWS's weightFactor).
 struct FairShare {
   struct Share {
     std::string name;
@@ -80,7 +83,9 @@ struct FairShare {
   std::vector<Share> shares;  // a share that is not listed has weight 1 and no usage
   Duration decay{};           // the window of `usage`
   double reservation =
-      0;  // 0..0.99: this part, to the power of the number of active shares, is kept for inactive shares
+      // 0..0.99: this part, to the power of the number of active shares, is kept for inactive
+      // shares
+      0;
   std::vector<size_t> reserves = {};  // the limits (vCPU of its environments) of which it is kept
   Duration lasts = {};                // the average duration of its jobs; 0: unknown
 };
@@ -95,8 +100,9 @@ struct QuotaShare {
   std::vector<Quota> quotas;
   bool lends = false;
   bool borrows = false;
-  std::optional<double> borrow_max;  // in units of its own capacity, 1 = as much again; nothing: unlimited
-  bool preempts_within = false;      // its jobs of higher priority preempt those of lower priority
+  // in units of its own capacity, 1 = as much again; nothing: unlimited
+  std::optional<double> borrow_max;
+  bool preempts_within = false;  // its jobs of higher priority preempt those of lower priority
 };
 // What a job takes of a quota share. Units without a quota are not limited.
 struct Demand {
@@ -118,7 +124,8 @@ struct Queue {
 struct Choice {
   std::string environment = {};  // as users see it; "": none
   std::vector<Need> needs = {};
-  std::vector<std::string> instance_types = {};  // the machines that may be added for it (growth.hpp)
+  // the machines that may be added for it (growth.hpp)
+  std::vector<std::string> instance_types = {};
 };
 
 // The choices of a job, best first. Copies share them: all jobs of a queue refer to one list.
@@ -164,19 +171,23 @@ struct Alternative {
 
 struct Waiting {
   domain::JobNumber job = 0;
-  std::string name;                            // as users see it: "training-job/mnist"
-  std::vector<HostRequest> requests;           // hosts in the order of their index
-  std::vector<domain::JobNumber> pools = {};   // that it may take over, best first
-  size_t queue = 0;                            // index in Snapshot::lines
-  std::string share = {};                      // of a queue with fair share, or the name of a quota share
-  int64_t priority = 0;                        // among the jobs of its share: higher first
-  Choices choices = {};                        // none: it may be placed anywhere and needs nothing else
-  std::vector<Demand> demands = {};            // of its quota share
-  std::optional<Duration> lasts_max = {};      // its longest time from start to end; nothing: unknown
+  std::string name;                           // as users see it: "training-job/mnist"
+  std::vector<HostRequest> requests;          // hosts in the order of their index
+  std::vector<domain::JobNumber> pools = {};  // that it may take over, best first
+  size_t queue = 0;                           // index in Snapshot::lines
+  // of a queue with fair share, or the name of a quota share
+  std::string share = {};
+  int64_t priority = 0;  // among the jobs of its share: higher first
+  // none: it may be placed anywhere and needs nothing else
+  Choices choices = {};
+  std::vector<Demand> demands = {};  // of its quota share
+  // its longest time from start to end; nothing: unknown
+  std::optional<Duration> lasts_max = {};
   std::vector<Alternative> alternatives = {};  // to hosts, choices and demands; best first
 };
 
-// A job that holds machines, limits and quota; or the remains of an ended attempt, until they are gone.
+// A job that holds machines, limits and quota; or the remains of an ended attempt, until they are
+// gone.
 struct Running {
   domain::JobNumber job = 0;  // 0: cannot be preempted
   std::string name;
@@ -210,8 +221,8 @@ struct Snapshot {
 };
 
 struct Policy {
-  // On one machine, a gang that requests more than the machine has is scaled down as a whole, each host to
-  // 1/n of the machine. GPUs are not divided: each host gets whole GPUs or none.
+  // On one machine, a gang that requests more than the machine has is scaled down as a whole, each
+  // host to 1/n of the machine. GPUs are not divided: each host gets whole GPUs or none.
   bool scale_gangs = false;
 };
 
@@ -220,10 +231,12 @@ struct Policy {
 struct Start {  // one placement per host of the gang: all or none
   domain::JobNumber job = 0;
   std::vector<Placement> hosts;
-  std::string note = {};                    // shown to the user; "" when the job gets what it requested
-  domain::JobNumber pool = 0;               // the job whose hosts it takes over; 0: none
-  std::string environment = {};             // of the choice
-  std::optional<uint32_t> preference = {};  // 0: as requested; n: its n-th alternative; unset: it has none
+  // shown to the user; "" when the job gets what it requested
+  std::string note = {};
+  domain::JobNumber pool = 0;    // the job whose hosts it takes over; 0: none
+  std::string environment = {};  // of the choice
+  // 0: as requested; n: its n-th alternative; unset: it has none
+  std::optional<uint32_t> preference = {};
 };
 
 // What a waiting job needs in order to start.
@@ -244,7 +257,8 @@ struct Wait {  // shown to the user as is
 // A running job that is preempted for a waiting one. It will wait again.
 struct Preemption {
   domain::JobNumber job = 0;
-  std::string reason;  // "training-job/b of quota share red reclaims what quota share blue has borrowed"
+  // "training-job/b of quota share red reclaims what quota share blue has borrowed"
+  std::string reason;
 };
 
 struct Plan {
@@ -253,12 +267,14 @@ struct Plan {
   std::vector<Preemption> preemptions;
 };
 
-// Search steps for the layout of one gang: some milliseconds. A layout that is not found by then counts as
-// impossible.
+// Search steps for the layout of one gang: some milliseconds. A layout that is not found by then
+// counts as impossible.
 inline constexpr size_t kLayoutStepsMax = 20'000;
 
-// Requires: snapshot.waiting is ordered by job, without repeats; names of machines differ; indices are valid.
-// Ensures:  no machine, limit or quota is allocated beyond its capacity; each waiting job appears exactly
+// Requires: snapshot.waiting is ordered by job, without repeats; names of machines differ; indices
+// are valid.
+// Ensures:  no machine, limit or quota is allocated beyond its capacity; each waiting job appears
+//           exactly
 // once.
 Plan plan(const Snapshot& snapshot, const Policy& policy, Instant now);
 

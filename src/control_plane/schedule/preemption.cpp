@@ -48,7 +48,8 @@ class PreemptionSearch {
 
   // Tries two orders: lowest priority first, and largest first. The smaller set wins.
   std::optional<Set> fewest(Set candidates, bool of_its_own) const {
-    std::ranges::sort(candidates, [this](uint32_t a, uint32_t b) { return preempted_before(a, b); });
+    std::ranges::sort(candidates,
+                      [this](uint32_t a, uint32_t b) { return preempted_before(a, b); });
     auto found = choose(candidates, of_its_own);
     if (!found || found->size() == 1) return found;
     std::ranges::stable_sort(candidates,
@@ -88,7 +89,8 @@ class PreemptionSearch {
     Set all = view_.leaving;
     all.insert(all.end(), ended.begin(), ended.end());
     return std::ranges::any_of(job_.choices, [&](const Choice& choice) {
-      return view_.limits.fits_without(choice, job_.queue, gang_.cpus, view_.ends, view_.allocations, all);
+      return view_.limits.fits_without(choice, job_.queue, gang_.cpus, view_.ends,
+                                       view_.allocations, all);
     });
   }
 

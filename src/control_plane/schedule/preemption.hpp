@@ -1,9 +1,10 @@
-// Chooses the jobs that are preempted for a job of a quota share: borrowers of other shares, when it reclaims
-// its share's own capacity; jobs of lower priority of its own share, where the share allows it.
+// Chooses the jobs that are preempted for a job of a quota share: borrowers of other shares, when
+// it reclaims its share's own capacity; jobs of lower priority of its own share, where the share
+// allows it.
 //
-// It chooses the fewest, of the lowest priority, the youngest, and only if the job then has everything that
-// it needs: quota, limits and machines. Jobs that are ending already count as gone, so that none is preempted
-// for capacity that comes free in any case.
+// It chooses the fewest, of the lowest priority, the youngest, and only if the job then has
+// everything that it needs: quota, limits and machines. Jobs that are ending already count as gone,
+// so that none is preempted for capacity that comes free in any case.
 //
 // Threads: pure. Private to this module.
 #pragma once
@@ -31,10 +32,12 @@ struct PreemptionView {
   const Limits& limits;
   const Quotas& quotas;
   const std::vector<uint32_t>& leaving;  // allocations
-  const std::vector<Share>& then;        // by machine: what is free and not reserved once these have ended
-  std::optional<Instant> ends = {};      // of the job
+  // by machine: what is free and not reserved once these have ended
+  const std::vector<Share>& then;
+  std::optional<Instant> ends = {};  // of the job
   const std::vector<Share>* spare =
-      nullptr;  // by machine: what the reservation of an earlier job leaves; nullptr: no reservation
+      // by machine: what the reservation of an earlier job leaves; nullptr: no reservation
+      nullptr;
 };
 
 // Nothing: preempting all candidates would not make the job fit.

@@ -31,7 +31,8 @@ class Preferences {
 
   const Snapshot& tried() const { return tried_; }
 
-  // Takes the result of a plan. True: some jobs have another preference now, and the next plan may differ.
+  // Takes the result of a plan. True: some jobs have another preference now, and the next plan may
+  // differ.
   bool go_on(const Plan& plan) {
     std::set<domain::JobNumber> started;
     for (const Start& start : plan.starts) started.insert(start.job);
@@ -64,9 +65,11 @@ class Preferences {
   };
 
   const Candidate* find(domain::JobNumber number) const {
-    const auto found = std::ranges::lower_bound(
-        jobs_, number, {}, [&](const Candidate& each) { return snapshot_.waiting[each.index].job; });
-    return found != jobs_.end() && snapshot_.waiting[found->index].job == number ? &*found : nullptr;
+    const auto found = std::ranges::lower_bound(jobs_, number, {}, [&](const Candidate& each) {
+      return snapshot_.waiting[each.index].job;
+    });
+    return found != jobs_.end() && snapshot_.waiting[found->index].job == number ? &*found
+                                                                                 : nullptr;
   }
 
   const Snapshot& snapshot_;
@@ -88,7 +91,8 @@ Waiting with_preference(const Waiting& waiting, uint32_t preference) {
   return with;
 }
 
-Plan plan_by_preference(const Snapshot& snapshot, const std::function<Plan(const Snapshot&)>& plan_once) {
+Plan plan_by_preference(const Snapshot& snapshot,
+                        const std::function<Plan(const Snapshot&)>& plan_once) {
   Preferences preferences(snapshot);
   Plan plan = plan_once(preferences.tried());
   while (preferences.go_on(plan)) plan = plan_once(preferences.tried());

@@ -37,23 +37,26 @@ TEST(Preferences, TheFirstWithCapacityIsSelected) {
             (Selected{{1, 1}}));
   EXPECT_EQ(selected(cluster({machine("a", 8)}, busy(5), {choosy(1, {{8, 0}, {4, 0}, {2, 0}})})),
             (Selected{{1, 2}}));
-  EXPECT_EQ(selected(cluster({machine("a", 8)}, {}, {choosy(1, {{4, 8}, {2, 0}})})), (Selected{{1, 1}}))
+  EXPECT_EQ(selected(cluster({machine("a", 8)}, {}, {choosy(1, {{4, 8}, {2, 0}})})),
+            (Selected{{1, 1}}))
       << "no machine has a GPU";
 }
 
 TEST(Preferences, AJobWithoutCapacityWaitsForItsFirst) {
-  const auto snapshot =
-      cluster({machine("a", 8)}, {running("training-job/x", "a", 7)}, {choosy(1, {{8, 0}, {4, 0}})});
+  const auto snapshot = cluster({machine("a", 8)}, {running("training-job/x", "a", 7)},
+                                {choosy(1, {{8, 0}, {4, 0}})});
   EXPECT_TRUE(selected(snapshot).empty());
   const std::string why = reason(snapshot, 1);
-  EXPECT_TRUE(why.starts_with("none of its 2 instance preferences has free capacity; ml.0: ")) << why;
+  EXPECT_TRUE(why.starts_with("none of its 2 instance preferences has free capacity; ml.0: "))
+      << why;
   EXPECT_NE(why.find("training-job/x"), std::string::npos) << why;
 }
 
 TEST(Preferences, JobsShareWhatIsFree) {
   // The first takes all of a; the second falls back to what is left of b.
-  const auto snapshot = cluster({machine("a", 8), machine("b", 4)}, {},
-                                {choosy(1, {{8, 0}, {4, 0}}), choosy(2, {{8, 0}, {4, 0}}), job(3, 1, 1)});
+  const auto snapshot =
+      cluster({machine("a", 8), machine("b", 4)}, {},
+              {choosy(1, {{8, 0}, {4, 0}}), choosy(2, {{8, 0}, {4, 0}}), job(3, 1, 1)});
   EXPECT_EQ(selected(snapshot), (Selected{{1, 0}, {2, 1}}));
   EXPECT_FALSE(reason(snapshot, 3).empty());
 }

@@ -19,8 +19,8 @@ Snapshot random_snapshot(SeededRandom& random) {
                                         double(1 + random.below(64)), int64_t(random.below(3))));
   for (Machine& each : snapshot.machines)
     for (uint64_t h = random.below(3); h > 0; --h) {
-      domain::Share share{each.total.cpus / double(2 + random.below(4)), each.total.memory_bytes / 4,
-                          each.total.gpus / 2};
+      domain::Share share{each.total.cpus / double(2 + random.below(4)),
+                          each.total.memory_bytes / 4, each.total.gpus / 2};
       Running made = running("training-job/h" + std::to_string(h), each.name, 0);
       made.hosts[0].share = share;
       if (random.chance(2)) made.ends_by = kNow + 1s * int64_t(1 + random.below(100));
@@ -28,7 +28,8 @@ Snapshot random_snapshot(SeededRandom& random) {
     }
   const uint64_t jobs = random.below(7);
   for (uint64_t number = 1; number <= jobs; ++number) {
-    snapshot.waiting.push_back(job(number, uint32_t(1 + random.below(4)), double(1 + random.below(32)) / 4,
+    snapshot.waiting.push_back(job(number, uint32_t(1 + random.below(4)),
+                                   double(1 + random.below(32)) / 4,
                                    double(1 + random.below(40)) / 2, int64_t(random.below(2))));
     if (random.chance(2)) snapshot.waiting.back().lasts_max = 1s * int64_t(1 + random.below(100));
   }
@@ -56,7 +57,8 @@ TEST_F(Seeds, NothingIsOverPromisedAndEachJobAppearsOnce) {
     for (const Running& each : snapshot.running) use(each.hosts[0].machine, each.hosts[0].share);
     for (const Start& start : found.starts) {
       ++seen[start.job];
-      EXPECT_EQ(start.hosts.size(), snapshot.waiting[start.job - 1].requests[0].count) << "seed " << seed;
+      EXPECT_EQ(start.hosts.size(), snapshot.waiting[start.job - 1].requests[0].count)
+          << "seed " << seed;
       for (const Placement& placement : start.hosts) use(placement.machine, placement.share);
     }
     for (const Machine& each : snapshot.machines) {
@@ -105,9 +107,9 @@ TEST_F(Seeds, AGangOfUnlikeHostsStartsWhereverThatCanBe) {
     Waiting gang = job(1, 1, 1);
     gang.requests.clear();
     for (uint64_t groups = 1 + random.below(4); groups > 0; --groups) {
-      const HostRequest request{
-          "ml.some",
-          {double(1 + random.below(5)), int64_t(1 + random.below(5)) * kGib, int64_t(random.below(2))}};
+      const HostRequest request{"ml.some",
+                                {double(1 + random.below(5)), int64_t(1 + random.below(5)) * kGib,
+                                 int64_t(random.below(2))}};
       gang.requests.push_back(request);
       gang.requests.back().count = uint32_t(1 + random.below(2));
       hosts.insert(hosts.end(), gang.requests.back().count, request.share);
@@ -129,7 +131,8 @@ TEST_F(Seeds, EqualArgumentsGiveEqualPlans) {
     const Plan one = plan(snapshot, {}, kNow), two = plan(snapshot, {}, kNow);
     ASSERT_EQ(one.starts.size(), two.starts.size());
     ASSERT_EQ(one.waits.size(), two.waits.size());
-    for (size_t i = 0; i < one.waits.size(); ++i) EXPECT_EQ(one.waits[i].reason, two.waits[i].reason);
+    for (size_t i = 0; i < one.waits.size(); ++i)
+      EXPECT_EQ(one.waits[i].reason, two.waits[i].reason);
     for (size_t i = 0; i < one.starts.size(); ++i)
       for (size_t h = 0; h < one.starts[i].hosts.size(); ++h)
         EXPECT_EQ(one.starts[i].hosts[h].machine, two.starts[i].hosts[h].machine);
@@ -141,7 +144,8 @@ void obey(Snapshot& snapshot, const std::string& sentence) {
   static const std::regex more(R"(for ([0-9.]+) more (vCPU|GiB of memory|GPU) on machine (\S+))");
   static const std::regex whole(
       R"(([0-9]+) machines? with at least (?:([0-9.]+) vCPU)(?:(?:, | and )([0-9.]+) GiB of memory)?(?:(?:, | and )([0-9]+) GPU)?)");
-  for (std::sregex_iterator each(sentence.begin(), sentence.end(), more), end; each != end; ++each) {
+  for (std::sregex_iterator each(sentence.begin(), sentence.end(), more), end; each != end;
+       ++each) {
     const double amount = std::stod((*each)[1]);
     for (Machine& grown : snapshot.machines) {
       if (grown.name != (*each)[3]) continue;
@@ -155,9 +159,10 @@ void obey(Snapshot& snapshot, const std::string& sentence) {
   }
   for (std::sregex_iterator each(sentence.begin(), sentence.end(), whole), end; each != end; ++each)
     for (int i = 0; i < std::stoi((*each)[1]); ++i)
-      snapshot.machines.push_back(machine(
-          "new-" + std::to_string(snapshot.machines.size()), std::stod((*each)[2]),
-          (*each)[3].matched ? std::stod((*each)[3]) : 0, (*each)[4].matched ? std::stoi((*each)[4]) : 0));
+      snapshot.machines.push_back(machine("new-" + std::to_string(snapshot.machines.size()),
+                                          std::stod((*each)[2]),
+                                          (*each)[3].matched ? std::stod((*each)[3]) : 0,
+                                          (*each)[4].matched ? std::stoi((*each)[4]) : 0));
 }
 
 TEST_F(Seeds, DoingWhatTheSentenceSaysStartsTheJob) {

@@ -7,7 +7,8 @@
 
 namespace trainyard::schedule {
 
-Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations) : queues_(snapshot.queues.size()) {
+Quotas::Quotas(const Snapshot& snapshot, const Allocations& allocations)
+    : queues_(snapshot.queues.size()) {
   for (size_t l = 0; l < queues_.size(); ++l) {
     Queue& queue = queues_[l];
     for (const QuotaShare& share : snapshot.queues[l].quota_shares)
@@ -91,7 +92,8 @@ bool Quotas::behind_borrower(const Waiting& job) const {
 }
 
 std::optional<Quotas::Obstacle> Quotas::check(const Queue& queue, const std::vector<Share>& shares,
-                                              const Share& its, const Amounts& amounts, Book book) const {
+                                              const Share& its, const Amounts& amounts,
+                                              Book book) const {
   for (size_t unit = 0; unit < amounts.size(); ++unit) {
     if (amounts[unit] <= 0 || !its.capacity[unit]) continue;
     const double own = *its.capacity[unit], then = of(its, book)[unit] + amounts[unit];
@@ -116,14 +118,16 @@ std::optional<Quotas::Obstacle> Quotas::check(const Queue& queue, const std::vec
   return std::nullopt;
 }
 
-std::optional<Quotas::Obstacle> Quotas::obstacle(const Waiting& job, std::optional<Instant> ends) const {
+std::optional<Quotas::Obstacle> Quotas::obstacle(const Waiting& job,
+                                                 std::optional<Instant> ends) const {
   const Queue& queue = queues_[job.queue];
   if (queue.shares.empty()) return std::nullopt;
   const Share* its = share_of(queue, job.share);
   if (!its) return Obstacle{Obstacle::What::no_share};
   const Amounts amounts = Quotas::amounts(queue, job.demands);
   if (auto now = check(queue, queue.shares, *its, amounts, Book::used)) return now;
-  if (!queue.never && (!queue.reserved_at || (ends && *ends <= *queue.reserved_at))) return std::nullopt;
+  if (!queue.never && (!queue.reserved_at || (ends && *ends <= *queue.reserved_at)))
+    return std::nullopt;
   auto then = check(queue, queue.shares, *its, amounts, Book::reserved);
   if (then) then->what = Obstacle::What::reserved;
   return then;
@@ -173,7 +177,8 @@ std::optional<Instant> Quotas::earliest(const Waiting& job, Allocations& allocat
       const auto share = queue.by_name.find(*allocation.share);
       if (share == queue.by_name.end()) continue;
       const Amounts back = Quotas::amounts(queue, *allocation.demands);
-      for (size_t unit = 0; unit < back.size(); ++unit) shares[share->second].used[unit] -= back[unit];
+      for (size_t unit = 0; unit < back.size(); ++unit)
+        shares[share->second].used[unit] -= back[unit];
       changed = true;
     }
     if (changed && !check(queue, shares, shares[found->second], amounts, Book::used)) return at;
@@ -195,13 +200,14 @@ bool Quotas::may_be_preempted(const Allocation& allocation, const Waiting& to) c
 
 bool Quotas::holds_beyond(const Share& its, const Amounts& amounts) {
   for (size_t unit = 0; unit < amounts.size(); ++unit)
-    if (amounts[unit] > 0 && its.capacity[unit] && its.reserved[unit] > *its.capacity[unit] + kRoundingAmount)
+    if (amounts[unit] > 0 && its.capacity[unit] &&
+        its.reserved[unit] > *its.capacity[unit] + kRoundingAmount)
       return true;
   return false;
 }
 
-bool Quotas::beyond_without(const Allocations& allocations, uint32_t index, std::span<const uint32_t> ended,
-                            const Waiting& to) const {
+bool Quotas::beyond_without(const Allocations& allocations, uint32_t index,
+                            std::span<const uint32_t> ended, const Waiting& to) const {
   const Allocation& allocation = allocations.all()[index];
   const Queue& queue = queues_[*allocation.queue];
   const auto shares = without(queue, allocations, ended);
@@ -224,7 +230,8 @@ std::vector<Quotas::Share> Quotas::without(const Queue& queue, const Allocations
     const auto share = queue.by_name.find(*allocation.share);
     if (share == queue.by_name.end()) continue;
     const Amounts back = amounts(queue, *allocation.demands);
-    for (size_t unit = 0; unit < back.size(); ++unit) shares[share->second].reserved[unit] -= back[unit];
+    for (size_t unit = 0; unit < back.size(); ++unit)
+      shares[share->second].reserved[unit] -= back[unit];
   }
   return shares;
 }
@@ -241,8 +248,8 @@ bool Quotas::own_without(const Waiting& job, const Allocations& allocations,
                          std::span<const uint32_t> ended) const {
   const Queue& queue = queues_[job.queue];
   const auto shares = without(queue, allocations, ended);
-  const auto found =
-      check(queue, shares, shares[queue.by_name.at(job.share)], amounts(queue, job.demands), Book::reserved);
+  const auto found = check(queue, shares, shares[queue.by_name.at(job.share)],
+                           amounts(queue, job.demands), Book::reserved);
   if (found) return false;
   const Share& its = shares[queue.by_name.at(job.share)];
   const Amounts needs = amounts(queue, job.demands);

@@ -1,11 +1,11 @@
 // Counts quota shares: what each owns, lends and borrows.
 //
-// A share may always take what it owns. It may go beyond that, up to its borrow_max, where shares that lend
-// have idle capacity; idle capacity of a share that does not lend stays its own. For each unit, what all
-// shares hold beyond their own never exceeds what lenders have idle.
+// A share may always take what it owns. It may go beyond that, up to its borrow_max, where shares
+// that lend have idle capacity; idle capacity of a share that does not lend stays its own. For each
+// unit, what all shares hold beyond their own never exceeds what lenders have idle.
 //
-// The first job of a share that waits for quota has a reservation: what it needs counts as held, for all jobs
-// that would not end before it starts.
+// The first job of a share that waits for quota has a reservation: what it needs counts as held,
+// for all jobs that would not end before it starts.
 //
 // Threads: confined to one. Lifetime: refers to the snapshot. Private to this module.
 #pragma once
@@ -55,18 +55,20 @@ class Quotas {
 
   // -- reclaiming: as if allocations had ended
 
-  // True for running jobs of its queue that hold more than their share owns, and for those of its own share
-  // with lower priority, where the share allows preemption.
+  // True for running jobs of its queue that hold more than their share owns, and for those of its
+  // own share with lower priority, where the share allows preemption.
   bool may_be_preempted(const Allocation& allocation, const Waiting& to) const;
-  // The job would have what it needs, owned or borrowed, once these and all that are ending have ended.
+  // The job would have what it needs, owned or borrowed, once these and all that are ending have
+  // ended.
   bool fits_without(const Waiting& job, const Allocations& allocations,
                     std::span<const uint32_t> ended) const;
   // The same, with owned capacity only.
-  bool own_without(const Waiting& job, const Allocations& allocations, std::span<const uint32_t> ended) const;
+  bool own_without(const Waiting& job, const Allocations& allocations,
+                   std::span<const uint32_t> ended) const;
   // Its share would still hold more than it owns, and would keep at least what it owns without the
   // allocation; or less, where it could not reclaim that in return forever.
-  bool beyond_without(const Allocations& allocations, uint32_t allocation, std::span<const uint32_t> ended,
-                      const Waiting& to) const;
+  bool beyond_without(const Allocations& allocations, uint32_t allocation,
+                      std::span<const uint32_t> ended, const Waiting& to) const;
   // These allocations were told to end.
   void leave(const Allocations& allocations, std::span<const uint32_t> ended);
 
@@ -99,8 +101,8 @@ class Quotas {
     return book == Book::used ? share.used : share.reserved;
   }
   // Counts in that book. Nothing: the amounts fit.
-  std::optional<Obstacle> check(const Queue& queue, const std::vector<Share>& shares, const Share& its,
-                                const Amounts& amounts, Book book) const;
+  std::optional<Obstacle> check(const Queue& queue, const std::vector<Share>& shares,
+                                const Share& its, const Amounts& amounts, Book book) const;
   static double borrowable(const Queue& queue, const Share& its, size_t unit);
   static bool holds_beyond(const Share& its, const Amounts& amounts);
   std::vector<Share> without(const Queue& queue, const Allocations& allocations,

@@ -5,7 +5,8 @@
 
 namespace trainyard::schedule {
 
-QuotaOrder::QuotaOrder(const Snapshot& snapshot, size_t, std::vector<uint32_t> jobs, const Quotas& quotas)
+QuotaOrder::QuotaOrder(const Snapshot& snapshot, size_t, std::vector<uint32_t> jobs,
+                       const Quotas& quotas)
     : snapshot_(snapshot), quotas_(quotas) {
   std::unordered_map<std::string_view, size_t> by_name;
   for (const uint32_t job : jobs) {
@@ -28,8 +29,8 @@ std::optional<uint32_t> QuotaOrder::next() {
   const Share* first = nullptr;
   for (const Share& share : shares_) {
     if (share.at == share.jobs.size()) continue;
-    if (first &&
-        (share.borrows != first->borrows ? share.borrows : share.jobs[share.at] > first->jobs[first->at]))
+    if (first && (share.borrows != first->borrows ? share.borrows
+                                                  : share.jobs[share.at] > first->jobs[first->at]))
       continue;
     first = &share;
   }

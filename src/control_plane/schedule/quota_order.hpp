@@ -1,5 +1,5 @@
-// Orders a queue with quota shares: within a share by priority; across shares, jobs that stay within what
-// their share owns before those that borrow, and equals in the order of submission.
+// Orders a queue with quota shares: within a share by priority; across shares, jobs that stay
+// within what their share owns before those that borrow, and equals in the order of submission.
 //
 // Threads: confined to one. Private to this module.
 #pragma once
@@ -14,7 +14,8 @@ namespace trainyard::schedule {
 class QuotaOrder final : public QueueOrder {
  public:
   // Requires: all outlive it.
-  QuotaOrder(const Snapshot& snapshot, size_t queue, std::vector<uint32_t> jobs, const Quotas& quotas);
+  QuotaOrder(const Snapshot& snapshot, size_t queue, std::vector<uint32_t> jobs,
+             const Quotas& quotas);
   std::optional<uint32_t> next() override;
   void pop() override;
   void started(double cpus) override;

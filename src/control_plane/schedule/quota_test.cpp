@@ -42,9 +42,9 @@ TEST(Quota, IdleCapacityIsLentAndBorrowed) {
   Snapshot snapshot = red_and_blue();
   for (const double instances : {10.0, 6.0, 5.0}) wait(snapshot, "red", instances);
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
-  EXPECT_EQ(
-      reason(snapshot, 3),
-      "waits for 11 more instances of quota share red (needs 5, 16 of its 10 are used, and may borrow 10)");
+  EXPECT_EQ(reason(snapshot, 3),
+            "waits for 11 more instances of quota share red (needs 5, 16 of its 10 are used, and "
+            "may borrow 10)");
   snapshot.queues[0].quota_shares[1].lends = false;
   EXPECT_EQ(started(snapshot), Numbers{1}) << "blue keeps its own";
   snapshot.queues[0].quota_shares[1].lends = true;
@@ -57,8 +57,9 @@ TEST(Quota, NotMoreThanItsBorrowMax) {
   snapshot.queues[0].quota_shares[0].borrow_max = 0.5;
   for (const double instances : {10.0, 4.0, 16.0}) wait(snapshot, "red", instances);
   EXPECT_EQ(started(snapshot), (Numbers{1, 2}));
-  EXPECT_EQ(reason(snapshot, 3),
-            "needs 16 instances of quota share red, which has 10, and may borrow 5: raise its capacity");
+  EXPECT_EQ(
+      reason(snapshot, 3),
+      "needs 16 instances of quota share red, which has 10, and may borrow 5: raise its capacity");
 }
 
 TEST(Quota, WithinAShareHigherPriorityGoesFirst) {
@@ -83,7 +84,8 @@ TEST(Quota, TheFirstJobOfAShareHasAReservation) {
   wait(snapshot, "red", 2);
   wait(snapshot, "blue", 2);
   EXPECT_EQ(started(snapshot), Numbers{3});
-  EXPECT_TRUE(reason(snapshot, 2).starts_with("waits behind training-job/a, which waits for 2 more"));
+  EXPECT_TRUE(
+      reason(snapshot, 2).starts_with("waits behind training-job/a, which waits for 2 more"));
   snapshot.running[0].ends_by = kNow + 10s;
   snapshot.waiting[1].lasts_max = 10s;
   EXPECT_EQ(started(snapshot), (Numbers{3, 2}))
@@ -99,7 +101,8 @@ TEST(Quota, LentCapacityIsReclaimed) {
   wait(snapshot, "blue", 2);
   const Plan found = plan(snapshot, {}, kNow);
   ASSERT_EQ(found.preemptions.size(), 1u);
-  EXPECT_EQ(found.preemptions[0].job, 903u) << "the youngest of the least urgent, and one is enough";
+  EXPECT_EQ(found.preemptions[0].job, 903u)
+      << "the youngest of the least urgent, and one is enough";
   EXPECT_EQ(found.preemptions[0].reason,
             "training-job/a of quota share blue reclaims what quota share red has borrowed");
   EXPECT_EQ(reason(snapshot, 1), "waits for training-job/903, which is preempted for it");

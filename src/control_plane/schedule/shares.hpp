@@ -23,7 +23,8 @@ inline Share minus(const Share& a, const Share& b) {
   return {a.cpus - b.cpus, a.memory_bytes - b.memory_bytes, a.gpus - b.gpus};
 }
 inline Share least_of(const Share& a, const Share& b) {
-  return {std::min(a.cpus, b.cpus), std::min(a.memory_bytes, b.memory_bytes), std::min(a.gpus, b.gpus)};
+  return {std::min(a.cpus, b.cpus), std::min(a.memory_bytes, b.memory_bytes),
+          std::min(a.gpus, b.gpus)};
 }
 inline bool within(const Share& part, const Share& whole) {
   return part.cpus <= whole.cpus + kRoundingCpus && part.memory_bytes <= whole.memory_bytes &&
@@ -46,12 +47,14 @@ inline double shortfall(const Share& needs, const Share& free) {
   return size_of(over);
 }
 
-// The number of hosts of `part` that `whole` holds; the largest count for a host that requests nothing.
+// The number of hosts of `part` that `whole` holds; the largest count for a host that requests
+// nothing.
 inline int64_t times_within(const Share& part, const Share& whole) {
   int64_t times = INT32_MAX;
   if (whole.cpus < -kRoundingCpus || whole.memory_bytes < 0 || whole.gpus < 0)
     return within(part, whole) ? 1 : 0;
-  if (part.cpus > 0) times = std::min(times, int64_t(std::floor((whole.cpus + kRoundingCpus) / part.cpus)));
+  if (part.cpus > 0)
+    times = std::min(times, int64_t(std::floor((whole.cpus + kRoundingCpus) / part.cpus)));
   if (part.memory_bytes > 0) times = std::min(times, whole.memory_bytes / part.memory_bytes);
   if (part.gpus > 0) times = std::min(times, whole.gpus / part.gpus);
   return std::max<int64_t>(0, times);

@@ -20,8 +20,8 @@ std::vector<uint32_t> larger_first(const Gang& gang) {
   return order;
 }
 
-// By machine: what the gang needs when each host is placed where the shortage is smallest, on machines that
-// could hold it when empty. Nothing: this way not all hosts find a machine.
+// By machine: what the gang needs when each host is placed where the shortage is smallest, on
+// machines that could hold it when empty. Nothing: this way not all hosts find a machine.
 std::optional<std::map<uint32_t, Share>> least_shortfall(const Gang& gang,
                                                          const std::vector<Machine>& machines,
                                                          const FreeCapacity& now) {
@@ -55,8 +55,9 @@ std::map<uint32_t, Share> by_machine(const Gang& gang, const Layout& layout) {
 
 }  // namespace
 
-std::string why_no_capacity(const Gang& gang, const std::vector<Machine>& machines, const FreeCapacity& now,
-                            FreeCapacity& empty, const Allocations& allocations) {
+std::string why_no_capacity(const Gang& gang, const std::vector<Machine>& machines,
+                            const FreeCapacity& now, FreeCapacity& empty,
+                            const Allocations& allocations) {
   if (gang.hosts > 1 && gang.hosts * machines.size() > kPairsExaminedMax)
     return capacity_reason(gang, now.capacity(gang.groups.front().share));
   auto needs = least_shortfall(gang, machines, now);
@@ -98,7 +99,8 @@ std::string why_never(const std::vector<HostRequest>& requests, const Gang& gang
   }
   std::vector<HostRequest> missing;
   for (size_t g = 0; g < requests.size(); ++g)
-    if (unplaced[g] > 0) missing.push_back({requests[g].instance_type, gang.groups[g].share, unplaced[g]});
+    if (unplaced[g] > 0)
+      missing.push_back({requests[g].instance_type, gang.groups[g].share, unplaced[g]});
   // Placed one after the other they all fit; together they do not.
   if (missing.empty()) return capacity_reason(gang, gang.hosts);
   return too_large_reason(placed, missing, machines);

@@ -1,9 +1,10 @@
-// TestCluster is a small cluster in which time passes: jobs arrive, plans are carried out, jobs end. Tests
-// query the outcome, and every plan is checked against the invariants.
+// TestCluster is a small cluster in which time passes: jobs arrive, plans are carried out, jobs
+// end. Tests query the outcome, and every plan is checked against the invariants.
 //
 // Failing hosts, agents and the ledger are not simulated here; sim/ does that.
 //
-// Threads: confined to one. Units: of time, milliseconds of the cluster's own clock, which begins at 0.
+// Threads: confined to one. Units: of time, milliseconds of the cluster's own clock, which begins
+// at 0.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@
 
 namespace trainyard::schedule::test {
 
-// Describes a violated invariant: capacity that is allocated twice, a job without an answer, a gang that is
-// not whole; "" when there is none.
+// Describes a violated invariant: capacity that is allocated twice, a job without an answer, a gang
+// that is not whole; "" when there is none.
 inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
   constexpr double kRounding = 1e-5;
   std::unordered_map<std::string_view, Share> free;
@@ -52,7 +53,8 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
   std::unordered_map<domain::JobNumber, const Waiting*> waiting;
   for (const Waiting& job : snapshot.waiting) waiting[job.job] = &job;
   for (const Pool& pool : snapshot.pools)
-    if (!std::ranges::any_of(plan.starts, [&](const Start& start) { return start.pool == pool.of; }))
+    if (!std::ranges::any_of(plan.starts,
+                             [&](const Start& start) { return start.pool == pool.of; }))
       use(pool.hosts);
   for (const Start& start : plan.starts) {
     const auto found = waiting.find(start.job);
@@ -65,8 +67,10 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
     const double cpus = use(start.hosts);
     const auto choice = std::ranges::find(job.choices, start.environment, &Choice::environment);
     if (choice != job.choices.end()) need(choice->needs, cpus);
-    if (choice == job.choices.end() && !job.choices.empty()) return job.name + " is in no environment";
-    for (const Demand& demand : job.demands) quota[job.queue][job.share][demand.unit] += demand.amount;
+    if (choice == job.choices.end() && !job.choices.empty())
+      return job.name + " is in no environment";
+    for (const Demand& demand : job.demands)
+      quota[job.queue][job.share][demand.unit] += demand.amount;
   }
   for (const Wait& wait : plan.waits) {
     if (waiting.erase(wait.job) != 1) return "job " + std::to_string(wait.job) + " is there twice";
@@ -84,8 +88,10 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
     for (const QuotaShare& share : snapshot.queues[queue].quota_shares)
       for (const QuotaShare::Quota& each : share.quotas) {
         const double over = quota[queue][share.name][each.unit] - each.capacity;
-        if (over > kRounding && !share.borrows) return "quota share " + share.name + " has more than its own";
-        if (over > kRounding && share.borrow_max && over > *share.borrow_max * each.capacity + kRounding)
+        if (over > kRounding && !share.borrows)
+          return "quota share " + share.name + " has more than its own";
+        if (over > kRounding && share.borrow_max &&
+            over > *share.borrow_max * each.capacity + kRounding)
           return "quota share " + share.name + " has borrowed too much";
         if (over > 0) beyond[each.unit] += over;
         if (over < 0 && share.lends) idle[each.unit] -= over;
@@ -125,7 +131,8 @@ class TestCluster {
     return records_.size();
   }
 
-  // Runs until no event is left, or until that instant. False: a plan was wrong, and fault() describes it.
+  // Runs until no event is left, or until that instant. False: a plan was wrong, and fault()
+  // describes it.
   static constexpr size_t kPlansMax = 100'000;
   bool run(Instant until = Instant::max()) {
     while (fault_.empty()) {

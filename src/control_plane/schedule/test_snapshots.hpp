@@ -24,15 +24,16 @@ inline Machine machine(const std::string& name, double cpus, double gib = 1'000,
 inline std::string name_of(domain::JobNumber number) {
   return "training-job/" + std::string(1, char('a' + (number - 1) % 26));
 }
-inline Waiting job(domain::JobNumber number, uint32_t hosts, double cpus, double gib = 1, int64_t gpus = 0) {
+inline Waiting job(domain::JobNumber number, uint32_t hosts, double cpus, double gib = 1,
+                   int64_t gpus = 0) {
   Waiting waiting;
   waiting.job = number;
   waiting.name = name_of(number);
   waiting.requests = {{"ml.some", share(cpus, gib, gpus), hosts}};
   return waiting;
 }
-inline Running running(const std::string& name, const std::string& machine, double cpus, double gib = 1,
-                       int64_t gpus = 0) {
+inline Running running(const std::string& name, const std::string& machine, double cpus,
+                       double gib = 1, int64_t gpus = 0) {
   Running made;
   made.name = name;
   made.hosts = {{machine, share(cpus, gib, gpus)}};
@@ -49,7 +50,8 @@ inline Snapshot cluster(std::vector<Machine> machines, std::vector<Running> runn
   return snapshot;
 }
 
-inline std::string reason(const Snapshot& snapshot, domain::JobNumber number, const Policy& policy = {}) {
+inline std::string reason(const Snapshot& snapshot, domain::JobNumber number,
+                          const Policy& policy = {}) {
   for (const Wait& wait : plan(snapshot, policy, kNow).waits)
     if (wait.job == number) return wait.reason.str();
   return "";

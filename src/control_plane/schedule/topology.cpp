@@ -26,11 +26,13 @@ Topology::Topology(const std::vector<Machine>& machines) : of_(machines.size()) 
   std::ranges::sort(names, before);
 
   topology_.push_back({});
-  std::vector<std::pair<std::string_view, uint32_t>> path;  // to the current domain, the root's child first
+  // to the current domain, the root's child first
+  std::vector<std::pair<std::string_view, uint32_t>> path;
   for (const std::string_view name : names) {
     const auto parts = name.empty() ? std::vector<std::string_view>{} : split(name, '/');
     size_t shared = 0;
-    while (shared < std::min(parts.size(), path.size()) && path[shared].first == parts[shared]) ++shared;
+    while (shared < std::min(parts.size(), path.size()) && path[shared].first == parts[shared])
+      ++shared;
     path.resize(shared);
     for (size_t i = shared; i < parts.size(); ++i) {
       const uint32_t parent = path.empty() ? kRoot : path.back().second;

@@ -1,5 +1,5 @@
-// Describes which machines are near each other, as a tree: "room-1/row-2/rack-7" lies in "room-1/row-2", and
-// that in "room-1".
+// Describes which machines are near each other, as a tree: "room-1/row-2/rack-7" lies in
+// "room-1/row-2", and that in "room-1".
 //
 // Threads: immutable. Private to this module.
 #pragma once

@@ -3,7 +3,8 @@
 //   const auto bytes = checked_mul<int64_t>(count, size);
 //   if (!bytes) return invalid("count x size is too large");
 //
-// Threads: pure. Errors: if the result does not fit, checked_* return nullopt and saturating_* the nearest value.
+// Threads: pure. Errors: if the result does not fit, checked_* return nullopt and saturating_* the
+// nearest value.
 #pragma once
 
 #include <concepts>

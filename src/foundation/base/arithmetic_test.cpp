@@ -7,7 +7,8 @@
 namespace trainyard {
 namespace {
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kMin = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max(),
+                  kMin = std::numeric_limits<int64_t>::min();
 
 TEST(Arithmetic, CheckedResultsThatDoNotFitAreNothing) {
   EXPECT_EQ(checked_add<int64_t>(kMax - 1, 1), kMax);

@@ -29,7 +29,8 @@ enum class FileFault { missing, empty };
 enum class NetFault { missing };
 
 TEST(Result, DetailsTellErrorsOfOneKindApart) {
-  const Error error = not_found("file a not found", FileFault::missing).in("reading b").in("starting");
+  const Error error =
+      not_found("file a not found", FileFault::missing).in("reading b").in("starting");
   EXPECT_EQ(error.message, "starting: reading b: file a not found");
   EXPECT_EQ(error.cause(), "file a not found");
   EXPECT_EQ(error.detail.as<FileFault>(), FileFault::missing);
@@ -56,9 +57,11 @@ TEST(Time, FormsRoundTrip) {
 }
 
 TEST(Time, RefusesWhatIsNoDate) {
-  for (const char* text : {"", "20261320T094500Z", "2026-11-20", "20261120T096500Z", "2026112OT094500Z"})
+  for (const char* text :
+       {"", "20261320T094500Z", "2026-11-20", "20261120T096500Z", "2026112OT094500Z"})
     EXPECT_FALSE(parse_basic_iso8601(text)) << text;
-  for (const char* text : {"2026-02-30T00:00:00Z", "2026-11-20T09:45:00", "2026-11-20T09:45:00+1:00"})
+  for (const char* text :
+       {"2026-02-30T00:00:00Z", "2026-11-20T09:45:00", "2026-11-20T09:45:00+1:00"})
     EXPECT_FALSE(parse_iso8601(text)) << text;
 }
 

@@ -1,5 +1,6 @@
-// CHECK(condition, "why it must hold") is an assertion that stays on in every build. It is for bugs only, never for data
-// from outside. A failed check prints the source location and the reason, then aborts.
+// CHECK(condition, "why it must hold") is an assertion that stays on in every build. It is for bugs
+// only, never for data from outside. A failed check prints the source location and the reason, then
+// aborts.
 #pragma once
 
 namespace trainyard {

@@ -1,8 +1,9 @@
 // Cyclic redundancy checks, for records on disk and for S3's checksums CRC32, CRC32C and CRC64NVME.
 //
-// All are reflected; the register starts as all ones and is inverted at the end. Eight tables process eight bytes per
-// step ("slicing by 8", Kounavis and Berry 2005), at about 1.5 GB/s: table[k][b] is the CRC of byte b followed by k zero
-// bytes, so eight independent look-ups replace eight dependent ones.
+// All are reflected; the register starts as all ones and is inverted at the end. Eight tables
+// process eight bytes per step ("slicing by 8", Kounavis and Berry 2005), at about 1.5 GB/s:
+// table[k][b] is the CRC of byte b followed by k zero bytes, so eight independent look-ups replace
+// eight dependent ones.
 //
 // Threads: pure.
 #pragma once
@@ -29,15 +30,17 @@ struct Crc {
       uint64_t word;
       std::memcpy(&word, at, 8);
       word ^= sum;
-      sum = t[7][word & 255] ^ t[6][word >> 8 & 255] ^ t[5][word >> 16 & 255] ^ t[4][word >> 24 & 255] ^
-            t[3][word >> 32 & 255] ^ t[2][word >> 40 & 255] ^ t[1][word >> 48 & 255] ^ t[0][word >> 56];
+      sum = t[7][word & 255] ^ t[6][word >> 8 & 255] ^ t[5][word >> 16 & 255] ^
+            t[4][word >> 24 & 255] ^ t[3][word >> 32 & 255] ^ t[2][word >> 40 & 255] ^
+            t[1][word >> 48 & 255] ^ t[0][word >> 56];
     }
     for (; left > 0; ++at, --left) sum = (sum >> 8) ^ t[0][(sum ^ uint8_t(*at)) & 255];
     return sum;
   }
   static Word of(std::string_view bytes) { return ~run(~Word(0), bytes); }
 
-  // Computes of(a b) from of(a), of(b) and b's length: of(a) * x^(8 |b|) + of(b), as the initial and final ones cancel.
+  // Computes of(a b) from of(a), of(b) and b's length: of(a) * x^(8 |b|) + of(b), as the initial
+  // and final ones cancel.
   static Word combine(Word a, Word b, uint64_t b_bytes) {
     constexpr Word top = Word(1) << (sizeof(Word) * 8 - 1);
     Word power = top;        // x^0
@@ -65,8 +68,8 @@ struct Crc {
     return table;
   }
 
-  // Multiplies two registers as polynomials over GF(2), modulo the CRC's polynomial. In the reflected form the highest
-  // bit is the coefficient of x^0.
+  // Multiplies two registers as polynomials over GF(2), modulo the CRC's polynomial. In the
+  // reflected form the highest bit is the coefficient of x^0.
   static Word multiply(Word a, Word b) {
     constexpr Word top = Word(1) << (sizeof(Word) * 8 - 1);
     Word product = 0;
@@ -81,7 +84,8 @@ struct Crc {
 };
 
 template <class WordType, WordType polynomial>
-inline const typename Crc<WordType, polynomial>::Table Crc<WordType, polynomial>::kTable = make_table();
+inline const typename Crc<WordType, polynomial>::Table Crc<WordType, polynomial>::kTable =
+    make_table();
 
 using Crc32 = Crc<uint32_t, 0xedb88320>;   // IEEE 802.3
 using Crc32c = Crc<uint32_t, 0x82f63b78>;  // Castagnoli

@@ -1,5 +1,5 @@
-// Decides whether the disk has space for new data of users. A reserve is kept for the ledger: if less than that is
-// free, new jobs, objects and log lines are rejected.
+// Decides whether the disk has space for new data of users. A reserve is kept for the ledger: if
+// less than that is free, new jobs, objects and log lines are rejected.
 //
 // Threads: callable from anywhere, as free_bytes is. Errors: exhausted.
 #pragma once
@@ -15,7 +15,8 @@ namespace trainyard {
 
 class DiskReserve {
  public:
-  // `free_bytes` returns the free space of the file system (os/disk.hpp); if it fails, nothing is rejected.
+  // `free_bytes` returns the free space of the file system (os/disk.hpp); if it fails, nothing is
+  // rejected.
   DiskReserve(uint64_t reserve_bytes, std::function<Result<uint64_t>()> free_bytes)
       : reserve_bytes_(reserve_bytes), free_bytes_(std::move(free_bytes)) {}
 

@@ -1,12 +1,14 @@
-// EnumTable is the one table of an enum's texts, from which both directions are derived: to text and from text.
+// EnumTable is the one table of an enum's texts, from which both directions are derived: to text
+// and from text.
 //
 //   enum class State { waiting, active };
-//   constexpr EnumTable<State> kStates{"state", {{State::waiting, "waiting"}, {State::active, "active"}}};
+//   constexpr EnumTable<State> kStates{
+//       "state", {{State::waiting, "waiting"}, {State::active, "active"}}};
 //   kStates.text(State::active)   // "active"
 //   kStates.parse("lost")         // invalid: unknown state 'lost'
 //
-// A table that lacks an enumerator, or lists the enumerators in another order, does not compile. The compiler's names of
-// values tell how many enumerators there are; their values are 0, 1, 2, ..
+// A table that lacks an enumerator, or lists the enumerators in another order, does not compile.
+// The compiler's names of values tell how many enumerators there are; their values are 0, 1, 2, ..
 //
 // Threads: constants. Errors: of parse(): invalid, with the text (shortened).
 #pragma once
@@ -20,8 +22,8 @@
 
 namespace trainyard {
 
-// True if the enum has an enumerator with that value. g++ and clang then write the value as "Kind::invalid", and
-// otherwise as "(Kind)9".
+// True if the enum has an enumerator with that value. g++ and clang then write the value as
+// "Kind::invalid", and otherwise as "(Kind)9".
 template <auto value>
 constexpr bool is_enumerator() {
   constexpr std::string_view text = __PRETTY_FUNCTION__;  // "... value = trainyard::Kind::invalid]"
@@ -67,7 +69,8 @@ class EnumTable {
   // `set` names the enum in errors: "state".
   consteval EnumTable(std::string_view set, const Entry (&entries)[kEnumerators<E>]) : set_(set) {
     for (size_t i = 0; i < kEnumerators<E>; ++i) {
-      if (entries[i].value != static_cast<E>(i)) throw "the table must list all enumerators, in their order";
+      if (entries[i].value != static_cast<E>(i))
+        throw "the table must list all enumerators, in their order";
       texts_[i] = entries[i].text;
       for (size_t before = 0; before < i; ++before)
         if (texts_[before] == texts_[i]) throw "two enumerators have the same text";
@@ -75,7 +78,8 @@ class EnumTable {
   }
 
   constexpr std::string_view text(E value) const {
-    return static_cast<size_t>(value) < kEnumerators<E> ? texts_[static_cast<size_t>(value)] : "unknown";
+    return static_cast<size_t>(value) < kEnumerators<E> ? texts_[static_cast<size_t>(value)]
+                                                        : "unknown";
   }
   constexpr std::optional<E> find(std::string_view text) const {
     for (size_t i = 0; i < kEnumerators<E>; ++i)

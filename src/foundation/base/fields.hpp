@@ -1,4 +1,5 @@
-// Encodes and decodes a message by one description: a function that visits its fields with a FieldWriter or FieldReader.
+// Encodes and decodes a message by one description: a function that visits its fields with a
+// FieldWriter or FieldReader.
 //
 //   template <class Side, class M>
 //   void fields(Side& side, M& m) {
@@ -7,14 +8,16 @@
 //       side("version", m.version);
 //       ...
 //
-// Integers are little-endian; text is a u32 length and its bytes. A variant of messages starts with a kind byte: the
-// index in the variant, from 1, so new messages are added at its end.
+// Integers are little-endian; text is a u32 length and its bytes. A variant of messages starts with
+// a kind byte: the index in the variant, from 1, so new messages are added at its end.
 //
-// If the two ends of a protocol may have different versions, use choice_or() instead of choice(), added() for later
-// fields, and skip_rest() after the last field. A reader then accepts messages of later versions.
+// If the two ends of a protocol may have different versions, use choice_or() instead of choice(),
+// added() for later fields, and skip_rest() after the last field. A reader then accepts messages of
+// later versions.
 //
-// Input is untrusted. Truncated or excess bytes, lengths and counts past the end, unknown kinds and values are errors
-// (corrupt) that name message and field. A count cannot claim more memory than the input justifies.
+// Input is untrusted. Truncated or excess bytes, lengths and counts past the end, unknown kinds and
+// values are errors (corrupt) that name message and field. A count cannot claim more memory than
+// the input justifies.
 //
 // Threads: each side is confined to one.
 #pragma once
@@ -65,7 +68,8 @@ class FieldWriter {
   void choice_or(const char*, E value, E, E) {
     integer(uint8_t(value));
   }
-  // Writes a field that follows those of the first version. `written`: the reader's version may know the field.
+  // Writes a field that follows those of the first version. `written`: the reader's version may
+  // know the field.
   template <class T>
   void added(const char* field, const T& value, bool written) {
     if (written) (*this)(field, value);
@@ -83,10 +87,12 @@ class FieldWriter {
   }
 };
 
-// Reads fields. After the first fault every field reads as zero or empty, and finish() returns that fault.
+// Reads fields. After the first fault every field reads as zero or empty, and finish() returns that
+// fault.
 class FieldReader {
  public:
-  FieldReader(std::string_view payload, std::string_view message) : rest_(payload), message_(message) {}
+  FieldReader(std::string_view payload, std::string_view message)
+      : rest_(payload), message_(message) {}
 
   void operator()(const char* field, uint8_t& value) { value = integer<uint8_t>(field); }
   void operator()(const char* field, uint32_t& value) { value = integer<uint32_t>(field); }
@@ -100,7 +106,9 @@ class FieldReader {
   void operator()(const char* field, double& value) {
     value = std::bit_cast<double>(integer<uint64_t>(field));
   }
-  void operator()(const char* field, Instant& value) { value = from_milliseconds(integer<int64_t>(field)); }
+  void operator()(const char* field, Instant& value) {
+    value = from_milliseconds(integer<int64_t>(field));
+  }
   void operator()(const char* field, Duration& value) { value = Duration{integer<int64_t>(field)}; }
   void operator()(const char* field, std::string& value) {
     const size_t size = integer<uint32_t>(field);
@@ -185,10 +193,12 @@ std::string encode_kind(const Message& message, const Describe& describe) {
 
 // names[i] is the name of alternative i in errors.
 template <class Message, size_t index = 0, class Describe>
-Result<Message> decode_kind(std::string_view payload, const char* const* names, const Describe& describe) {
+Result<Message> decode_kind(std::string_view payload, const char* const* names,
+                            const Describe& describe) {
   if (payload.empty()) return corrupt("a frame without a message kind");
   if constexpr (index < std::variant_size_v<Message>) {
-    if (uint8_t(payload[0]) != index + 1) return decode_kind<Message, index + 1>(payload, names, describe);
+    if (uint8_t(payload[0]) != index + 1)
+      return decode_kind<Message, index + 1>(payload, names, describe);
     std::variant_alternative_t<index, Message> message;
     FieldReader reader(payload.substr(1), names[index]);
     describe(reader, message);

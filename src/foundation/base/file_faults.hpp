@@ -1,7 +1,7 @@
 // Lets tests inject disk faults, such as a full disk, into the modules that decide crash safety.
 //
-// A module that writes durable files takes a FileFaults in its constructor and calls it before each step that changes
-// the disk. The shipped programs pass nullptr, and every step is carried out.
+// A module that writes durable files takes a FileFaults in its constructor and calls it before each
+// step that changes the disk. The shipped programs pass nullptr, and every step is carried out.
 //
 // Threads: before() is called from the threads that write; NthFileFault is callable from anywhere.
 // Errors:  none; a fault is the errno with which the step then fails.

@@ -1,4 +1,5 @@
-// Computes FNV-1a hashes of 64 bits: equal on every machine and in every release, and not secure against collisions.
+// Computes FNV-1a hashes of 64 bits: equal on every machine and in every release, and not secure
+// against collisions.
 //
 //   const uint64_t hash = fnv1a("part two", fnv1a("part one"));
 //
@@ -14,7 +15,9 @@ namespace trainyard {
 
 inline constexpr uint64_t kFnvBasis = 0xcbf29ce484222325;
 
-constexpr uint64_t fnv1a_step(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x100000001b3; }
+constexpr uint64_t fnv1a_step(uint64_t hash, uint64_t value) {
+  return (hash ^ value) * 0x100000001b3;
+}
 
 constexpr uint64_t fnv1a(std::string_view bytes, uint64_t hash = kFnvBasis) {
   for (const char each : bytes) hash = fnv1a_step(hash, uint8_t(each));

@@ -6,26 +6,36 @@
 
 namespace trainyard {
 
-void JsonMemberWriter::put(std::string_view name, Json value) { json_[std::string(name)] = std::move(value); }
+void JsonMemberWriter::put(std::string_view name, Json value) {
+  json_[std::string(name)] = std::move(value);
+}
 
-void JsonMemberWriter::operator()(std::string_view name, const std::string& value) { put(name, value); }
+void JsonMemberWriter::operator()(std::string_view name, const std::string& value) {
+  put(name, value);
+}
 void JsonMemberWriter::operator()(std::string_view name, bool value) { put(name, value); }
 void JsonMemberWriter::operator()(std::string_view name, double value) { put(name, value); }
 void JsonMemberWriter::operator()(std::string_view name, int value) { put(name, value); }
 void JsonMemberWriter::operator()(std::string_view name, int64_t value) { put(name, value); }
 void JsonMemberWriter::operator()(std::string_view name, uint64_t value) { put(name, value); }
 void JsonMemberWriter::operator()(std::string_view name, uint32_t value) { put(name, value); }
-void JsonMemberWriter::operator()(std::string_view name, Instant value) { put(name, to_milliseconds(value)); }
-void JsonMemberWriter::operator()(std::string_view name, Duration value) { put(name, value.count()); }
+void JsonMemberWriter::operator()(std::string_view name, Instant value) {
+  put(name, to_milliseconds(value));
+}
+void JsonMemberWriter::operator()(std::string_view name, Duration value) {
+  put(name, value.count());
+}
 void JsonMemberWriter::operator()(std::string_view name, const std::vector<std::string>& value) {
   put(name, value);
 }
-void JsonMemberWriter::operator()(std::string_view name, const std::map<std::string, std::string>& value) {
+void JsonMemberWriter::operator()(std::string_view name,
+                                  const std::map<std::string, std::string>& value) {
   put(name, value);
 }
 void JsonMemberWriter::operator()(std::string_view name, const Json& value) { put(name, value); }
 
-JsonMemberReader::JsonMemberReader(const Json& json, std::string_view record) : json_(json), record_(record) {
+JsonMemberReader::JsonMemberReader(const Json& json, std::string_view record)
+    : json_(json), record_(record) {
   if (!json.is_object())
     error_ = invalid(std::string(record) + " must be an object, not " + shorten(dump(json), 60));
 }
@@ -38,8 +48,9 @@ const Json* JsonMemberReader::present(std::string_view name) const {
 
 void JsonMemberReader::fail(std::string_view name, std::string_view wanted) {
   if (!error_)
-    error_ = invalid(std::string(record_) + "." + std::string(name) + " must be " + std::string(wanted) +
-                     ", not " + shorten(dump(json_.value(std::string(name), Json())), 60));
+    error_ =
+        invalid(std::string(record_) + "." + std::string(name) + " must be " + std::string(wanted) +
+                ", not " + shorten(dump(json_.value(std::string(name), Json())), 60));
 }
 
 void JsonMemberReader::keep(std::string_view name, Error error) {
@@ -71,7 +82,8 @@ void JsonMemberReader::operator()(std::string_view name, int64_t& value) {
   const Json* found = present(name);
   if (!found) return;
   if (!found->is_number_integer()) return fail(name, "a whole number");
-  if (found->is_number_unsigned() && found->get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max()))
+  if (found->is_number_unsigned() &&
+      found->get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max()))
     return fail(name, "below 2^63");
   value = found->get<int64_t>();
 }
@@ -125,7 +137,8 @@ void JsonMemberReader::operator()(std::string_view name, std::vector<std::string
   value = std::move(strings);
 }
 
-void JsonMemberReader::operator()(std::string_view name, std::map<std::string, std::string>& value) {
+void JsonMemberReader::operator()(std::string_view name,
+                                  std::map<std::string, std::string>& value) {
   const Json* found = present(name);
   if (!found) return;
   if (!found->is_object()) return fail(name, "an object of strings");

@@ -1,27 +1,33 @@
-// A JsonRecord describes the members of a record once. Its writer and its reader are both derived from the description.
+// A JsonRecord describes the members of a record once. Its writer and its reader are both derived
+// from the description.
 //
 //   constexpr auto kChannel = json_record<Channel>("channel", [](auto& side, auto& channel) {
-//     side("name", channel.name);                           // always written
-//     side.if_set("groups", channel.groups);                // omitted if it is empty, 0, false or unset
-//     side("input_mode", channel.input_mode, kInputModes);  // in a form: here the texts of an enum
+//     // always written
+//     side("name", channel.name);
+//     // omitted if it is empty, 0, false or unset
+//     side.if_set("groups", channel.groups);
+//     // in a form: here the texts of an enum
+//     side("input_mode", channel.input_mode, kInputModes);
 //   });
 //   Json json = kChannel.write(channel);
 //   Result<Channel> read = kChannel.read(json);
 //
-// The description is called with a JsonMemberWriter and a const record, or with a JsonMemberReader and a record.
-// Reading keeps the default of a member that is missing or null, and ignores unknown members, so that members can be
-// added.
+// The description is called with a JsonMemberWriter and a const record, or with a JsonMemberReader
+// and a record. Reading keeps the default of a member that is missing or null, and ignores unknown
+// members, so that members can be added.
 //
-// Types without a form: strings, numbers, bool, Instant and Duration (both in milliseconds), Json, lists and maps of
-// strings, and optionals of these. A member of another type has a form, which also serves for optionals and lists of the
-// type. A form is a JsonRecord, an EnumTable, a function that parses text (written by to_string) or reads JSON (written
-// by to_json), or a class with these members:
+// Types without a form: strings, numbers, bool, Instant and Duration (both in milliseconds), Json,
+// lists and maps of strings, and optionals of these. A member of another type has a form, which
+// also serves for optionals and lists of the type. A form is a JsonRecord, an EnumTable, a function
+// that parses text (written by to_string) or reads JSON (written by to_json), or a class with these
+// members:
 //
 //   using Value = AttemptId;
 //   static Json write(const AttemptId&);
 //   static Result<void> read_into(const Json&, AttemptId&);
 //
-// Threads: constants and plain values. Errors: invalid, naming record, member and value; the first fault is kept.
+// Threads: constants and plain values. Errors: invalid, naming record, member and value; the first
+// fault is kept.
 #pragma once
 
 #include <cstdint>
@@ -67,16 +73,24 @@ template <class T>
 struct JsonForm<Result<T>(std::string_view)> {
   using Value = T;
   static constexpr bool kText = true;
-  static Json write(const T& value, Result<T> (*)(std::string_view)) { return std::string(to_string(value)); }
-  static Result<T> parse(std::string_view text, Result<T> (*parse)(std::string_view)) { return parse(text); }
+  static Json write(const T& value, Result<T> (*)(std::string_view)) {
+    return std::string(to_string(value));
+  }
+  static Result<T> parse(std::string_view text, Result<T> (*parse)(std::string_view)) {
+    return parse(text);
+  }
 };
 
 template <class E>
 struct JsonForm<EnumTable<E>> {
   using Value = E;
   static constexpr bool kText = true;
-  static Json write(const E& value, const EnumTable<E>& table) { return std::string(table.text(value)); }
-  static Result<E> parse(std::string_view text, const EnumTable<E>& table) { return table.parse(text); }
+  static Json write(const E& value, const EnumTable<E>& table) {
+    return std::string(table.text(value));
+  }
+  static Result<E> parse(std::string_view text, const EnumTable<E>& table) {
+    return table.parse(text);
+  }
 };
 
 // -- writing --------------------------------------------------------------------------------------
@@ -86,7 +100,8 @@ class JsonMemberWriter {
   static constexpr bool kReads = false;
 
   void operator()(std::string_view name, const std::string& value);
-  void operator()(std::string_view name, const char* value) = delete;  // it would be written as a bool
+  // it would be written as a bool
+  void operator()(std::string_view name, const char* value) = delete;
   void operator()(std::string_view name, bool value);
   void operator()(std::string_view name, double value);
   void operator()(std::string_view name, int value);

@@ -6,8 +6,8 @@ namespace trainyard {
 namespace {
 
 enum class Fruit { none, apple, pear };
-constexpr EnumTable<Fruit> kFruits{"fruit",
-                                   {{Fruit::none, "none"}, {Fruit::apple, "Apple"}, {Fruit::pear, "Pear"}}};
+constexpr EnumTable<Fruit> kFruits{
+    "fruit", {{Fruit::none, "none"}, {Fruit::apple, "Apple"}, {Fruit::pear, "Pear"}}};
 
 struct Basket {
   std::string owner;

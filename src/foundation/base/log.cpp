@@ -22,9 +22,11 @@ State& state() {
   return the_state;
 }
 
-constexpr EnumTable<Level> kLevels{
-    "level",
-    {{Level::debug, "debug"}, {Level::info, "info"}, {Level::warning, "warning"}, {Level::error, "error"}}};
+constexpr EnumTable<Level> kLevels{"level",
+                                   {{Level::debug, "debug"},
+                                    {Level::info, "info"},
+                                    {Level::warning, "warning"},
+                                    {Level::error, "error"}}};
 
 // Quotes values with blanks or control characters, so that an event is always one line.
 void append_value(std::string& line, std::string_view value) {
@@ -49,9 +51,12 @@ void append_value(std::string& line, std::string_view value) {
 
 }  // namespace
 
-void set_log(LogSink sink, Clock& clock, Level least) { state() = {std::move(sink), &clock, least}; }
+void set_log(LogSink sink, Clock& clock, Level least) {
+  state() = {std::move(sink), &clock, least};
+}
 
-void log(Level level, std::string_view room, std::string_view what, std::initializer_list<Field> fields) {
+void log(Level level, std::string_view room, std::string_view what,
+         std::initializer_list<Field> fields) {
   if (level < state().least) return;
   std::string line = state().clock ? to_iso8601(state().clock->now()) + " " : std::string();
   line.append(kLevels.text(level)).append(" ").append(room).append(": ").append(what);

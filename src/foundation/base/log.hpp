@@ -1,9 +1,11 @@
-// The program's own log: one line per event, for operators. The module observe stores the logs of jobs.
+// The program's own log: one line per event, for operators. The module observe stores the logs of
+// jobs.
 //
 //   log(Level::info, "control", "placed gang", {{"job", name}, {"hosts", "2"}});
 //   2026-11-20T09:45:00.123Z info control: placed gang job=mnist-1 hosts=2
 //
-// Lines never contain secrets or request bodies. Until main sets a sink, lines go to standard error.
+// Lines never contain secrets or request bodies. Until main sets a sink, lines go to standard
+// error.
 // Threads: callable from anywhere; a line is written as a whole.
 #pragma once
 
@@ -27,6 +29,7 @@ using LogSink = std::function<void(Level level, std::string_view line)>;
 // Requires: called by main before any thread starts. Lines below `least` are dropped.
 void set_log(LogSink sink, Clock& clock, Level least);
 
-void log(Level level, std::string_view room, std::string_view what, std::initializer_list<Field> fields = {});
+void log(Level level, std::string_view room, std::string_view what,
+         std::initializer_list<Field> fields = {});
 
 }  // namespace trainyard

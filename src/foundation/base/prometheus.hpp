@@ -2,7 +2,8 @@
 //
 // Format: https://prometheus.io/docs/instrumenting/exposition_formats/
 //
-// Threads: a Histogram is callable from anywhere; a PrometheusText is confined to one. Errors: none. Units: seconds.
+// Threads: a Histogram is callable from anywhere; a PrometheusText is confined to one. Errors:
+// none. Units: seconds.
 #pragma once
 
 #include <array>
@@ -23,7 +24,8 @@ class Histogram {
 
   void add(double seconds);
 
-  // The number of durations of at most kBounds[index]; of all durations for index == kBounds.size().
+  // The number of durations of at most kBounds[index]; of all durations for index ==
+  // kBounds.size().
   uint64_t count_to(size_t index) const;
   double sum() const { return double(nanoseconds_.load(std::memory_order_relaxed)) / 1e9; }
 
@@ -36,7 +38,8 @@ class PrometheusText {
  public:
   using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-  // Writes the HELP and TYPE lines above a metric's samples. `type`: "counter", "gauge", "histogram".
+  // Writes the HELP and TYPE lines above a metric's samples. `type`: "counter", "gauge",
+  // "histogram".
   void begin(std::string_view name, std::string_view type, std::string_view help);
   void sample(std::string_view name, Labels labels, double value);
   // Writes the samples of one histogram.

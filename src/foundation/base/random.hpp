@@ -1,4 +1,5 @@
-// Random is a source of random bytes. Programs use os::MachineRandom; the simulator and tests use a SeededRandom.
+// Random is a source of random bytes. Programs use os::MachineRandom; the simulator and tests use a
+// SeededRandom.
 //
 // Threads: callable from anywhere.
 #pragma once

@@ -1,10 +1,10 @@
 // Result<T> holds a value or an Error.
 //
-// External faults (a missing file, a bad request, a dead peer) are values; bugs are assertions (check.hpp).
-// An Error has one of a small closed set of kinds, named by what the caller can do about it, and a message for people.
-// Callers add context as an error passes up, outermost first: "reading channel train: GET s3://b/k: 503 Slow Down".
-// Where callers must tell two errors of one kind apart, the module that reports them defines an enum of details.
-// Messages are never parsed.
+// External faults (a missing file, a bad request, a dead peer) are values; bugs are assertions
+// (check.hpp). An Error has one of a small closed set of kinds, named by what the caller can do
+// about it, and a message for people. Callers add context as an error passes up, outermost first:
+// "reading channel train: GET s3://b/k: 503 Slow Down". Where callers must tell two errors of one
+// kind apart, the module that reports them defines an enum of details. Messages are never parsed.
 //
 // Threads: plain values.
 #pragma once
@@ -35,12 +35,14 @@ enum class Kind {
 
 std::string_view to_string(Kind kind);
 
-// An enumerator of a module's own enum of errors: not_found("..", LogFault::no_group). Empty by default.
+// An enumerator of a module's own enum of errors: not_found("..", LogFault::no_group). Empty by
+// default.
 class ErrorDetail {
  public:
   ErrorDetail() = default;
   template <class E>
-  requires std::is_enum_v<E> ErrorDetail(E value) : enum_(&typeid(E)), value_(static_cast<int>(value)) {}
+  requires std::is_enum_v<E> ErrorDetail(E value)
+      : enum_(&typeid(E)), value_(static_cast<int>(value)) {}
 
   // The enumerator; nullopt if the detail is empty or of another enum.
   template <class E>
@@ -105,7 +107,8 @@ inline Error internal(std::string message, ErrorDetail detail = {}) {
   return {Kind::internal, std::move(message), detail};
 }
 
-// Makes "MESSAGE: No such file or directory", with the kind that fits errno. The first form reads errno.
+// Makes "MESSAGE: No such file or directory", with the kind that fits errno. The first form reads
+// errno.
 Error from_errno(std::string message);
 Error from_errno(std::string message, int error_number);
 
@@ -165,7 +168,8 @@ inline Result<void> ok() { return {}; }
 
 }  // namespace trainyard
 
-// Evaluates to the value of EXPRESSION, a Result. On error it returns that error from the enclosing function.
+// Evaluates to the value of EXPRESSION, a Result. On error it returns that error from the enclosing
+// function.
 //   auto bytes = TRY(read_file(path).in("reading the config"));
 #define TRY(expression)                                      \
   ({                                                         \

@@ -30,7 +30,8 @@ void mix_block(State& state, const uint8_t* block) {
   for (int i = 16; i < 64; ++i) {
     const uint32_t early = words[i - 15];
     const uint32_t late = words[i - 2];
-    words[i] = words[i - 16] + words[i - 7] + (std::rotr(early, 7) ^ std::rotr(early, 18) ^ (early >> 3)) +
+    words[i] = words[i - 16] + words[i - 7] +
+               (std::rotr(early, 7) ^ std::rotr(early, 18) ^ (early >> 3)) +
                (std::rotr(late, 17) ^ std::rotr(late, 19) ^ (late >> 10));
   }
   auto [a, b, c, d, e, f, g, h] = state;
@@ -60,11 +61,13 @@ Digest sha256(std::string_view bytes) {
   std::string padded(bytes);
   padded += char(0x80);
   while (padded.size() % block_bytes != block_bytes - 8) padded += '\0';
-  for (int shift = 56; shift >= 0; shift -= 8) padded += char(uint8_t(uint64_t(bytes.size()) * 8 >> shift));
+  for (int shift = 56; shift >= 0; shift -= 8)
+    padded += char(uint8_t(uint64_t(bytes.size()) * 8 >> shift));
   for (size_t at = 0; at < padded.size(); at += block_bytes)
     mix_block(state, reinterpret_cast<const uint8_t*>(padded.data()) + at);
   Digest digest;
-  for (size_t i = 0; i < digest.size(); ++i) digest[i] = uint8_t(state[i / 4] >> (24 - 8 * (i % 4)));
+  for (size_t i = 0; i < digest.size(); ++i)
+    digest[i] = uint8_t(state[i / 4] >> (24 - 8 * (i % 4)));
   return digest;
 }
 

@@ -1,5 +1,5 @@
-// SharedText is immutable text whose copies share one string: a message that a hundred thousand jobs have is stored
-// once.
+// SharedText is immutable text whose copies share one string: a message that a hundred thousand
+// jobs have is stored once.
 //
 // Threads: copies may be read and destroyed on any thread.
 #pragma once
@@ -26,7 +26,9 @@ class SharedText {
   friend bool operator==(const SharedText& a, const SharedText& b) {
     return a.text_ == b.text_ || a.str() == b.str();
   }
-  friend std::ostream& operator<<(std::ostream& out, const SharedText& text) { return out << text.str(); }
+  friend std::ostream& operator<<(std::ostream& out, const SharedText& text) {
+    return out << text.str();
+  }
 
  private:
   std::shared_ptr<const std::string> text_;

@@ -10,7 +10,8 @@ namespace trainyard {
 namespace {
 
 constexpr std::string_view kHex = "0123456789abcdef";
-constexpr std::string_view kBase64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view kBase64 =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -20,13 +21,16 @@ int hex_digit(char c) {
 }
 
 bool unreserved(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-         c == '_' || c == '~';
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
 }
 
-// Returns the length of the well-formed UTF-8 sequence at text[at], or 0 (RFC 3629; Unicode, table 3-7).
+// Returns the length of the well-formed UTF-8 sequence at text[at], or 0 (RFC 3629; Unicode, table
+// 3-7).
 size_t utf8_sequence(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return at + i < text.size() ? uint8_t(text[at + i]) : uint8_t(0); };
+  const auto byte = [&](size_t i) {
+    return at + i < text.size() ? uint8_t(text[at + i]) : uint8_t(0);
+  };
   const auto tail = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xbf) {
     return byte(i) >= low && byte(i) <= high;
   };
@@ -42,7 +46,8 @@ size_t utf8_sequence(std::string_view text, size_t at) {
   return 0;
 }
 
-// Returns the end of the run of ASCII at `at`. Compares eight bytes per step, since most text is ASCII.
+// Returns the end of the run of ASCII at `at`. Compares eight bytes per step, since most text is
+// ASCII.
 size_t ascii_end(std::string_view text, size_t at) {
   for (; at + 8 <= text.size(); at += 8) {
     uint64_t word;
@@ -111,7 +116,8 @@ Result<std::string> from_base64(std::string_view text) {
     return table;
   }();
   std::string_view digits = text;
-  while (!digits.empty() && digits.back() == '=' && text.size() - digits.size() < 2) digits.remove_suffix(1);
+  while (!digits.empty() && digits.back() == '=' && text.size() - digits.size() < 2)
+    digits.remove_suffix(1);
   if (text.size() % 4 != 0 || digits.size() % 4 == 1)
     return invalid("'" + shorten(text, 40) + "' is not base64");
   std::string bytes;
@@ -157,7 +163,8 @@ Result<std::string> percent_decode(std::string_view text, bool plus_is_blank) {
     } else {
       const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
       const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
-      if (high < 0 || low < 0) return invalid("'" + shorten(text, 80) + "' has a broken %XX escape");
+      if (high < 0 || low < 0)
+        return invalid("'" + shorten(text, 80) + "' has a broken %XX escape");
       decoded += char(high << 4 | low);
       i += 2;
     }
@@ -238,7 +245,8 @@ std::string human_bytes(uint64_t bytes) {
   size_t unit = 0;
   while (value >= 1024 && unit + 1 < kUnits.size()) value /= 1024, ++unit;
   char text[32];
-  std::snprintf(text, sizeof text, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
+  std::snprintf(text, sizeof text, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value,
+                kUnits[unit]);
   return text;
 }
 

@@ -1,4 +1,5 @@
-// Declares which mutex guards which member, in a form that clang checks while it compiles (-Wthread-safety, an error).
+// Declares which mutex guards which member, in a form that clang checks while it compiles
+// (-Wthread-safety, an error).
 //
 //   class Counter {
 //    public:
@@ -17,10 +18,12 @@
 //     int total_ GUARDED_BY(mutex_) = 0;
 //   };
 //
-// The standard's mutexes carry no such attributes in libstdc++, hence the types below. They add neither a member nor a
-// call to those of the standard. g++ ignores the attributes. Constructors and destructors are not checked.
+// The standard's mutexes carry no such attributes in libstdc++, hence the types below. They add
+// neither a member nor a call to those of the standard. g++ ignores the attributes. Constructors
+// and destructors are not checked.
 //
-// Threads: Mutex, SharedMutex and ConditionVariable are callable from anywhere; a lock is confined to one thread.
+// Threads: Mutex, SharedMutex and ConditionVariable are callable from anywhere; a lock is confined
+// to one thread.
 // Errors:  none. Lifetime: a mutex outlives its locks.
 #pragma once
 
@@ -89,7 +92,8 @@ class SCOPED_CAPABILITY MutexLock {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Releases a mutex that the caller holds until it goes out of scope, for functions that are called with it held.
+// Releases a mutex that the caller holds until it goes out of scope, for functions that are called
+// with it held.
 class SCOPED_CAPABILITY MutexUnlock {
  public:
   explicit MutexUnlock(Mutex& mutex) RELEASE(mutex) : mutex_(mutex) { mutex_.unlock(); }
@@ -155,7 +159,9 @@ class SCOPED_CAPABILITY WriterLock {
 // Holds a shared mutex for reading until it goes out of scope.
 class SCOPED_CAPABILITY ReaderLock {
  public:
-  explicit ReaderLock(SharedMutex& mutex) ACQUIRE_SHARED(mutex) : mutex_(mutex) { mutex_.lock_shared(); }
+  explicit ReaderLock(SharedMutex& mutex) ACQUIRE_SHARED(mutex) : mutex_(mutex) {
+    mutex_.lock_shared();
+  }
   ReaderLock(const ReaderLock&) = delete;
   ~ReaderLock() RELEASE_GENERIC() { mutex_.unlock_shared(); }
 

@@ -55,19 +55,19 @@ std::string to_iso8601(Instant instant, bool with_milliseconds) {
   const Civil c = civil(instant);
   char text[64];
   if (with_milliseconds)
-    std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", c.year, c.month, c.day, c.hour,
-                  c.minute, c.second, c.millisecond);
+    std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", c.year, c.month, c.day,
+                  c.hour, c.minute, c.second, c.millisecond);
   else
-    std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", c.year, c.month, c.day, c.hour,
-                  c.minute, c.second);
+    std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02dZ", c.year, c.month, c.day,
+                  c.hour, c.minute, c.second);
   return text;
 }
 
 std::string to_basic_iso8601(Instant instant) {
   const Civil c = civil(instant);
   char text[64];
-  std::snprintf(text, sizeof text, "%04d%02d%02dT%02d%02d%02dZ", c.year, c.month, c.day, c.hour, c.minute,
-                c.second);
+  std::snprintf(text, sizeof text, "%04d%02d%02dT%02d%02d%02dZ", c.year, c.month, c.day, c.hour,
+                c.minute, c.second);
   return text;
 }
 
@@ -75,8 +75,9 @@ std::string to_http_date(Instant instant) {
   const Civil c = civil(instant);
   const weekday day_of_week{floor<days>(instant)};
   char text[64];
-  std::snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[day_of_week.c_encoding()],
-                c.day, kMonths[size_t(c.month - 1)], c.year, c.hour, c.minute, c.second);
+  std::snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d GMT",
+                kDays[day_of_week.c_encoding()], c.day, kMonths[size_t(c.month - 1)], c.year,
+                c.hour, c.minute, c.second);
   return text;
 }
 
@@ -96,9 +97,11 @@ Result<Instant> parse_basic_iso8601(std::string_view text) {
 }
 
 Result<Instant> parse_iso8601(std::string_view text) {
-  const auto bad = [&] { return invalid("'" + std::string(text) + "' is not an ISO 8601 instant"); };
-  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || (text[10] != 'T' && text[10] != ' ') ||
-      text[13] != ':' || text[16] != ':')
+  const auto bad = [&] {
+    return invalid("'" + std::string(text) + "' is not an ISO 8601 instant");
+  };
+  if (text.size() < 20 || text[4] != '-' || text[7] != '-' ||
+      (text[10] != 'T' && text[10] != ' ') || text[13] != ':' || text[16] != ':')
     return bad();
   Civil c{number(text, 0, 4),
           number(text, 5, 2),
@@ -131,8 +134,9 @@ Result<Instant> parse_http_date(std::string_view text) {
   int month = 0;
   for (size_t i = 0; i < kMonths.size(); ++i)
     if (text.substr(8, 3) == kMonths[i]) month = int(i) + 1;
-  const Civil c{number(text, 12, 4), month, number(text, 5, 2), number(text, 17, 2), number(text, 20, 2),
-                number(text, 23, 2), 0};
+  const Civil c{
+      number(text, 12, 4), month, number(text, 5, 2), number(text, 17, 2), number(text, 20, 2),
+      number(text, 23, 2), 0};
   if (c.year < 0 || c.day < 0 || month == 0) return bad();
   return from_civil(c, text);
 }

@@ -1,7 +1,8 @@
 // Instants, durations and clocks.
 //
-// An Instant is milliseconds since 1970 UTC. A class that needs the time takes a Clock in its constructor; functions that
-// decide take an Instant as an argument. os::MachineClock is the only Clock that reads the machine's clocks.
+// An Instant is milliseconds since 1970 UTC. A class that needs the time takes a Clock in its
+// constructor; functions that decide take an Instant as an argument. os::MachineClock is the only
+// Clock that reads the machine's clocks.
 //
 // Threads: values are plain; a Clock is callable from anywhere.
 #pragma once
@@ -33,7 +34,9 @@ class Clock {
 
 inline int64_t to_milliseconds(Instant instant) { return instant.time_since_epoch().count(); }
 inline Instant from_milliseconds(int64_t milliseconds) { return Instant{Duration{milliseconds}}; }
-inline double to_seconds(Instant instant) { return static_cast<double>(to_milliseconds(instant)) / 1000.0; }
+inline double to_seconds(Instant instant) {
+  return static_cast<double>(to_milliseconds(instant)) / 1000.0;
+}
 
 // "2026-11-20T09:45:00.123Z" (with_milliseconds) or "2026-11-20T09:45:00Z".
 std::string to_iso8601(Instant instant, bool with_milliseconds = true);

@@ -1,6 +1,7 @@
 // Decides whether a rate allows one more request.
 //
-// A bucket holds up to `burst` tokens and gains `per_second` of them. A request takes one, or is rejected.
+// A bucket holds up to `burst` tokens and gains `per_second` of them. A request takes one, or is
+// rejected.
 //
 // Threads: a plain value. Errors: none. Units: monotonic nanoseconds, whose zero is arbitrary.
 #pragma once
@@ -42,7 +43,8 @@ class TokenBucket {
  private:
   void refill(Time now) {
     if (now <= updated_) return;
-    tokens_ = std::min(burst_, tokens_ + std::chrono::duration<double>(now - updated_).count() * per_second_);
+    tokens_ = std::min(
+        burst_, tokens_ + std::chrono::duration<double>(now - updated_).count() * per_second_);
     updated_ = now;
   }
 

@@ -1,8 +1,10 @@
-// WatchedTime measures time by frequent reads of a clock, and counts at most `unseen_max` between two reads. After a
-// process was stopped, or a machine suspended, its deadlines are therefore about as far away as before.
+// WatchedTime measures time by frequent reads of a clock, and counts at most `unseen_max` between
+// two reads. After a process was stopped, or a machine suspended, its deadlines are therefore about
+// as far away as before.
 //
 // Requires: while the owner works, it calls now() more often than every unseen_max.
-// Threads: confined to one. Lifetime: the clock outlives it. Units: nanoseconds since an arbitrary zero.
+// Threads: confined to one. Lifetime: the clock outlives it. Units: nanoseconds since an arbitrary
+// zero.
 #pragma once
 
 #include <algorithm>

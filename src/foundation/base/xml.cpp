@@ -9,8 +9,8 @@ namespace {
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-         c == '.' || c == ':' || static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-' || c == '.' || c == ':' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 void append_utf8(std::string& out, uint32_t code) {
@@ -47,8 +47,9 @@ class Parser {
 
  private:
   Error fault(std::string_view what) const {
-    return invalid("the XML is not well-formed: " + std::string(what) + " at byte " + std::to_string(at_),
-                   XmlFault::not_well_formed);
+    return invalid(
+        "the XML is not well-formed: " + std::string(what) + " at byte " + std::to_string(at_),
+        XmlFault::not_well_formed);
   }
 
   bool eat(std::string_view token) {
@@ -68,7 +69,8 @@ class Parser {
     return ok();
   }
 
-  // Skips declarations, comments and blanks around the root. Rejects document types, which could define entities.
+  // Skips declarations, comments and blanks around the root. Rejects document types, which could
+  // define entities.
   Result<void> between() {
     while (true) {
       blanks();
@@ -90,7 +92,8 @@ class Parser {
     return text_.substr(begin, at_ - begin);
   }
 
-  // Skips attributes: AWS's documents need none. Returns true for an element without content ("/>").
+  // Skips attributes: AWS's documents need none. Returns true for an element without content
+  // ("/>").
   Result<bool> attributes_then_is_empty() {
     while (true) {
       blanks();
@@ -197,8 +200,8 @@ class Parser {
 }  // namespace
 
 const XmlElement* XmlElement::child(std::string_view wanted) const {
-  const auto found =
-      std::find_if(children.begin(), children.end(), [&](const auto& one) { return one.name == wanted; });
+  const auto found = std::find_if(children.begin(), children.end(),
+                                  [&](const auto& one) { return one.name == wanted; });
   return found == children.end() ? nullptr : &*found;
 }
 

@@ -1,5 +1,5 @@
-// Reads and writes XML as the AWS protocols use it: elements and text. The reader rejects document types and all entities
-// except the five predefined ones, and skips attributes.
+// Reads and writes XML as the AWS protocols use it: elements and text. The reader rejects document
+// types and all entities except the five predefined ones, and skips attributes.
 //
 // Threads: pure. Errors: invalid, with the byte offset.
 #pragma once
@@ -13,7 +13,8 @@
 
 namespace trainyard {
 
-inline constexpr int kXmlDepthMax = 64;             // four times the depth of AWS's deepest document
+// four times the depth of AWS's deepest document
+inline constexpr int kXmlDepthMax = 64;
 inline constexpr size_t kXmlElementsMax = 200'000;  // a page of 10,000 parts has about 70,000
 
 struct XmlElement {

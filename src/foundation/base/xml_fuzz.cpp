@@ -1,4 +1,5 @@
-// Parses any bytes: the result is a tree or an error. Written again, the text of the root is well-formed.
+// Parses any bytes: the result is a tree or an error. Written again, the text of the root is
+// well-formed.
 // decoder: src/foundation/base/xml.cpp
 #include <cstddef>
 #include <cstdint>

@@ -15,7 +15,8 @@ TEST(Xml, Documents) {
   const std::pair<std::string, std::string> table[] = {
       {"<a/>", "a()"},
       {"<a></a>", "a()"},
-      {"\xEF\xBB\xBF<?xml version='1.0'?>\n<!-- c --> <a b='>' c = \"'\" xmlns:x=\"u\"> t </a > <!--d-->",
+      {"\xEF\xBB\xBF<?xml version='1.0'?>\n<!-- c --> <a b='>' c = \"'\" xmlns:x=\"u\"> t </a > "
+       "<!--d-->",
        "a( t )"},
       {"<x:a><x:b>1</x:b><b/>2</x:a>", "a(2 b(1) b())"},
       {"<a>&lt;&gt;&amp;&quot;&apos;&#65;&#x42;&#xe9;&#x20AC;&#x1F600;</a>",

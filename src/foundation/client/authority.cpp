@@ -11,7 +11,8 @@ Result<std::string> authority_of(const std::string& endpoint) {
     if (!endpoint.starts_with(scheme)) continue;
     const auto rest = std::string_view(endpoint).substr(scheme.size());
     const std::string authority(rest.substr(0, rest.find('/')));
-    if (!authority.empty() && rest.substr(authority.size()).find_first_not_of('/') == std::string_view::npos)
+    if (!authority.empty() &&
+        rest.substr(authority.size()).find_first_not_of('/') == std::string_view::npos)
       return authority;
   }
   return invalid("invalid endpoint: it must be http://HOST:PORT or https://HOST:PORT, not '" +

@@ -34,7 +34,10 @@ ServiceNames names_of(Service service) {
 class SignedClient final : public Client {
  public:
   SignedClient(Settings settings, std::string authority, Clock& clock)
-      : settings_(std::move(settings)), authority_(std::move(authority)), clock_(clock), curl_(limits()) {
+      : settings_(std::move(settings)),
+        authority_(std::move(authority)),
+        clock_(clock),
+        curl_(limits()) {
     while (settings_.endpoint.ends_with('/')) settings_.endpoint.pop_back();
   }
 
@@ -51,8 +54,9 @@ class SignedClient final : public Client {
           {"Host", authority_},
           {"Content-Type", by_path ? "application/json" : "application/x-amz-json-1.1"}};
       if (!by_path) headers.emplace_back("X-Amz-Target", names.target + std::string(operation));
-      for (auto& header : signing::sign("POST", path, headers, signing::sha256_hex(body), settings_.keys,
-                                        {settings_.region, names.scope}, clock_.now()))
+      for (auto& header :
+           signing::sign("POST", path, headers, signing::sha256_hex(body), settings_.keys,
+                         {settings_.region, names.scope}, clock_.now()))
         headers.push_back(std::move(header));
       auto answer = curl_.post(settings_.endpoint + path, headers, body);
       if (answer && answer->status < 300) {
@@ -61,7 +65,8 @@ class SignedClient final : public Client {
       }
       Error error = answer ? error_of(*answer, operation)
                            : std::move(answer).error().in("asking " + settings_.endpoint);
-      if (error.kind != Kind::unavailable || !is_repeatable(operation) || attempt >= settings_.attempts_max)
+      if (error.kind != Kind::unavailable || !is_repeatable(operation) ||
+          attempt >= settings_.attempts_max)
         return error;
       rest(pause);
       pause *= 2;
@@ -79,17 +84,21 @@ class SignedClient final : public Client {
                                         {"columns", request.columns},
                                         {"rows", request.rows}});
     const std::string target = "/trainyard/shell?host=" + std::to_string(request.host) +
-                               "&job=" + percent_encode(request.job) + "&request=" + percent_encode(asked);
+                               "&job=" + percent_encode(request.job) +
+                               "&request=" + percent_encode(asked);
     signing::HeaderList headers{{"Host", authority_}};
-    for (auto& header : signing::sign("GET", target, headers, signing::sha256_hex(""), settings_.keys,
-                                      {settings_.region, "trainyard"}, clock_.now()))
+    for (auto& header :
+         signing::sign("GET", target, headers, signing::sha256_hex(""), settings_.keys,
+                       {settings_.region, "trainyard"}, clock_.now()))
       headers.push_back(std::move(header));
-    std::string head = "GET " + target + " HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: trainyard-shell\r\n";
+    std::string head =
+        "GET " + target + " HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: trainyard-shell\r\n";
     for (const auto& [name, value] : headers) head += name + ": " + value + "\r\n";
     TRY(connection->write(head + "\r\n"));
     const auto upgrade = TRY(await_upgrade(*connection).in("opening a shell"));
     if (upgrade.answer.status != 101) return error_of(upgrade.answer, "opening a shell");
-    return std::unique_ptr<Connection>(std::make_unique<Upgraded>(std::move(connection), upgrade.early));
+    return std::unique_ptr<Connection>(
+        std::make_unique<Upgraded>(std::move(connection), upgrade.early));
   }
 
  private:
@@ -110,7 +119,9 @@ class SignedClient final : public Client {
     std::string early_;
   };
 
-  CurlLimits limits() const { return {settings_.ca_bundle, settings_.connect_limit, settings_.answer_limit}; }
+  CurlLimits limits() const {
+    return {settings_.ca_bundle, settings_.connect_limit, settings_.answer_limit};
+  }
 
   Result<Upgrade> await_upgrade(Connection& connection) {
     std::string bytes;
@@ -173,7 +184,8 @@ Error error_of(const Answer& answer, std::string_view operation) {
 Result<std::unique_ptr<Client>> open_client(Settings settings, Clock& clock) {
   auto authority = TRY(authority_of(settings.endpoint));
   if (settings.keys.access_key_id.empty() || settings.keys.secret_access_key.empty())
-    return denied("no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, as `trainyard env` prints them");
+    return denied(
+        "no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, as `trainyard env` prints them");
   return std::unique_ptr<Client>(
       std::make_unique<SignedClient>(std::move(settings), std::move(authority), clock));
 }

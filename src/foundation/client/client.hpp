@@ -1,10 +1,12 @@
-// Calls a server's API with signed requests: ours, or any that speaks AWS's JSON protocols or Batch's.
+// Calls a server's API with signed requests: ours, or any that speaks AWS's JSON protocols or
+// Batch's.
 //
-// Repeatable calls are retried after connection errors and 5xx, with growing pauses, so that a client that follows a
-// job survives a restart of the server.
+// Repeatable calls are retried after connection errors and 5xx, with growing pauses, so that a
+// client that follows a job survives a restart of the server.
 //
-// Threads: a Client is confined to one thread at a time. Errors: the server's own message, with the kind that fits
-// its error's name; unavailable, when it cannot be reached. Requires: the program ignores SIGPIPE.
+// Threads: a Client is confined to one thread at a time. Errors: the server's own message, with the
+// kind that fits its error's name; unavailable, when it cannot be reached. Requires: the program
+// ignores SIGPIPE.
 #pragma once
 
 #include <functional>

@@ -21,13 +21,14 @@ TEST(ErrorOf, KeepsTheServersMessageWithTheMatchingKind) {
     const char* message;
   };
   const Row rows[] = {
-      {400, R"({"__type":"ValidationException","message":"Requested resource not found."})", Kind::not_found,
-       "Requested resource not found."},
+      {400, R"({"__type":"ValidationException","message":"Requested resource not found."})",
+       Kind::not_found, "Requested resource not found."},
       {400, R"({"__type":"com.amazonaws.logs#ResourceNotFoundException","message":"no group"})",
        Kind::not_found, "no group"},
       {400, R"({"__type":"ValidationException","message":"2 validation errors"})", Kind::invalid,
        "2 validation errors"},
-      {400, R"({"__type":"ResourceInUse","Message":"name is taken"})", Kind::conflict, "name is taken"},
+      {400, R"({"__type":"ResourceInUse","Message":"name is taken"})", Kind::conflict,
+       "name is taken"},
       {400, R"({"__type":"AccessDeniedException","message":"no"})", Kind::denied, "no"},
       {403, "nothing that is JSON", Kind::denied, "nothing that is JSON"},
       {503, "", Kind::unavailable, "ListJobs failed with status 503"},
@@ -53,22 +54,26 @@ TEST(OpenClient, ReportsInvalidSettings) {
   StoppedClock clock;
   const signing::Keys keys{"AK", "secret", ""};
   for (const char* endpoint : {"", "127.0.0.1:4566", "ftp://a", "http://", "http://a/b"}) {
-    const auto client = open_client({.endpoint = endpoint, .region = "us-east-1", .keys = keys}, clock);
+    const auto client =
+        open_client({.endpoint = endpoint, .region = "us-east-1", .keys = keys}, clock);
     ASSERT_FALSE(client) << endpoint;
     EXPECT_EQ(client.error().kind, Kind::invalid);
   }
-  EXPECT_EQ(open_client({.endpoint = "http://a:1", .region = "r"}, clock).error().kind, Kind::denied);
+  EXPECT_EQ(open_client({.endpoint = "http://a:1", .region = "r"}, clock).error().kind,
+            Kind::denied);
   EXPECT_TRUE(open_client({.endpoint = "http://a:1/", .region = "r", .keys = keys}, clock));
 }
 
 TEST(ReadUpgrade, WaitsForTheWholeHead) {
   EXPECT_FALSE(*read_upgrade("HTTP/1.1 101 Swi", false));
   EXPECT_EQ(read_upgrade("HTTP/1.1 101 Swi", true).error().kind, Kind::invalid);
-  EXPECT_EQ(read_upgrade(std::string(kUpgradeHeadBytesMax + 1, 'x'), false).error().kind, Kind::exhausted);
+  EXPECT_EQ(read_upgrade(std::string(kUpgradeHeadBytesMax + 1, 'x'), false).error().kind,
+            Kind::exhausted);
 }
 
 TEST(ReadUpgrade, KeepsTheBytesBehindTheHead) {
-  const auto upgrade = *read_upgrade("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nearly", false);
+  const auto upgrade =
+      *read_upgrade("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nearly", false);
   ASSERT_TRUE(upgrade);
   EXPECT_EQ(upgrade->answer.status, 101);
   EXPECT_EQ(upgrade->early, "early");

@@ -9,7 +9,8 @@ namespace trainyard::client {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-constexpr int kWriteWaitMilliseconds = 60'000;  // a server that accepts nothing for so long is unreachable
+// a server that accepts nothing for so long is unreachable
+constexpr int kWriteWaitMilliseconds = 60'000;
 
 size_t take_body(char* bytes, size_t, size_t count, void* into) {
   auto& body = *static_cast<std::string*>(into);
@@ -43,7 +44,8 @@ class RawConnection final : public Connection {
       const CURLcode code = curl_easy_recv(handle_, buffer, sizeof buffer, &got);
       // TLS may hold more bytes than the socket shows, so all of them are read.
       if (code == CURLE_AGAIN) return bytes;
-      if (code != CURLE_OK) return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
+      if (code != CURLE_OK)
+        return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
       if (got == 0 && bytes.empty()) return unavailable("the server has closed the connection");
       if (got == 0) return bytes;
       bytes.append(buffer, got);
@@ -61,7 +63,8 @@ class RawConnection final : public Connection {
           return unavailable("writing to the server: timed out");
         continue;
       }
-      if (code != CURLE_OK) return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
+      if (code != CURLE_OK)
+        return unavailable(std::string("the connection: ") + curl_easy_strerror(code));
       bytes.remove_prefix(sent);
     }
     return {};
@@ -117,7 +120,8 @@ Result<Answer> Curl::post(const std::string& url,
   char words[CURL_ERROR_SIZE] = "";
   prepare(handle, url, limits_, words);
   curl_slist* lines = nullptr;
-  for (const auto& [name, value] : headers) lines = curl_slist_append(lines, (name + ": " + value).c_str());
+  for (const auto& [name, value] : headers)
+    lines = curl_slist_append(lines, (name + ": " + value).c_str());
   lines = curl_slist_append(lines, "Expect:");
   Answer answer;
   curl_easy_setopt(handle, CURLOPT_HTTPHEADER, lines);
@@ -153,6 +157,8 @@ Result<std::unique_ptr<Connection>> connect_raw(const std::string& url, const Cu
   return std::unique_ptr<Connection>(std::make_unique<RawConnection>(handle));
 }
 
-void rest(Duration duration) { (void)::poll(nullptr, 0, int(std::max<int64_t>(0, duration / 1ms))); }
+void rest(Duration duration) {
+  (void)::poll(nullptr, 0, int(std::max<int64_t>(0, duration / 1ms)));
+}
 
 }  // namespace trainyard::client

@@ -1,7 +1,7 @@
 // Wraps libcurl: one request with its whole answer, or a connection with bytes in both directions.
 //
-// Threads: confined to one at a time. Errors: unavailable (no connection, broken off, too slow), denied (the server's
-// certificate), invalid (URL), exhausted (an answer past kAnswerBytesMax).
+// Threads: confined to one at a time. Errors: unavailable (no connection, broken off, too slow),
+// denied (the server's certificate), invalid (URL), exhausted (an answer past kAnswerBytesMax).
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@
 
 namespace trainyard::client {
 
-inline constexpr size_t kAnswerBytesMax = 64 << 20;  // a page of 10,000 log lines has some megabytes
+// a page of 10,000 log lines has some megabytes
+inline constexpr size_t kAnswerBytesMax = 64 << 20;
 
 struct CurlLimits {
   std::string ca_bundle;
@@ -29,7 +30,8 @@ class Curl {
   explicit Curl(CurlLimits limits);
   ~Curl();
   Curl(const Curl&) = delete;
-  Result<Answer> post(const std::string& url, const std::vector<std::pair<std::string, std::string>>& headers,
+  Result<Answer> post(const std::string& url,
+                      const std::vector<std::pair<std::string, std::string>>& headers,
                       const std::string& body);
 
  private:
@@ -37,9 +39,11 @@ class Curl {
   void* const handle_;  // CURL
 };
 
-// Sets the options of every request. `handle` is a CURL, `words` holds CURL_ERROR_SIZE bytes and outlives its use.
+// Sets the options of every request. `handle` is a CURL, `words` holds CURL_ERROR_SIZE bytes and
+// outlives its use.
 void prepare(void* handle, const std::string& url, const CurlLimits& limits, char* words);
-// Returns a handle to prepare; nullptr when libcurl cannot start. The caller passes it to curl_easy_cleanup.
+// Returns a handle to prepare; nullptr when libcurl cannot start. The caller passes it to
+// curl_easy_cleanup.
 void* new_handle();
 // Converts an error of libcurl into the kind by which the caller can act.
 Error error_of_curl(int code, const char* words);

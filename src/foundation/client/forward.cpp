@@ -58,7 +58,8 @@ size_t take_header(char* bytes, size_t, size_t count, void* context) {
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return count;
   std::string name = to_lower(trim(line.substr(0, colon)));
-  if (is_passed_back(name)) transfer.headers.emplace_back(std::move(name), trim(line.substr(colon + 1)));
+  if (is_passed_back(name))
+    transfer.headers.emplace_back(std::move(name), trim(line.substr(colon + 1)));
   return count;
 }
 
@@ -116,7 +117,8 @@ Forwarder::Forwarder(Clock& clock) : clock_(clock), handles_(std::make_unique<Ha
 
 Forwarder::~Forwarder() = default;
 
-Result<void> Forwarder::pass(const Remote& remote, const Passed& request, const Receiver& receiver) {
+Result<void> Forwarder::pass(const Remote& remote, const Passed& request,
+                             const Receiver& receiver) {
   const std::string authority = TRY(authority_of(remote.endpoint));
   signing::HeaderList headers{{"Host", authority}};
   headers.insert(headers.end(), request.headers.begin(), request.headers.end());
@@ -165,9 +167,10 @@ Fields headers_to_pass(const Fields& headers) {
   Fields passed;
   for (const auto& [name, value] : headers) {
     const std::string lower = to_lower(name);
-    const bool of_amazon = lower.starts_with("x-amz-") &&
-                           !one_of(lower, {"x-amz-date", "x-amz-security-token", "x-amz-content-sha256",
-                                           "x-amz-decoded-content-length", "x-amz-trailer"});
+    const bool of_amazon =
+        lower.starts_with("x-amz-") &&
+        !one_of(lower, {"x-amz-date", "x-amz-security-token", "x-amz-content-sha256",
+                        "x-amz-decoded-content-length", "x-amz-trailer"});
     if (of_amazon || lower.starts_with("if-") ||
         one_of(lower, {"content-type", "content-md5", "content-encoding", "content-disposition",
                        "content-language", "cache-control", "expires", "range"}))

@@ -1,9 +1,9 @@
-// Forwards a request to another server: signed with this server's keys for it, its body and its answer
-// streamed.
+// Forwards a request to another server: signed with this server's keys for it, its body and its
+// answer streamed.
 //
-// Threads: a Forwarder is callable from anywhere; each call blocks its thread and uses a connection of its own, which
-// the next one reuses. Errors: unavailable (that server does not answer), denied (its certificate), and those of the
-// callbacks.
+// Threads: a Forwarder is callable from anywhere; each call blocks its thread and uses a connection
+// of its own, which the next one reuses. Errors: unavailable (that server does not answer), denied
+// (its certificate), and those of the callbacks.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct Passed {
   std::string target;  // path and query in their final form: encoded, without the former signature
   Fields headers;      // headers for the server, without those of signature and connection
   signing::Scope scope;
-  std::string payload_sha256;  // of the body, or UNSIGNED-PAYLOAD, or STREAMING-UNSIGNED-PAYLOAD-TRAILER
+  // of the body, or UNSIGNED-PAYLOAD, or STREAMING-UNSIGNED-PAYLOAD-TRAILER
+  std::string payload_sha256;
   std::optional<uint64_t> body_bytes;  // unset, with `read`: chunked
   // Reads the next bytes of the body; 0 at its end. Empty: without a body.
   std::function<Result<size_t>(std::span<char>)> read;
@@ -55,7 +56,8 @@ class Forwarder {
   explicit Forwarder(Clock& clock);
   ~Forwarder();
   Forwarder(const Forwarder&) = delete;
-  // Errors before `start` was called can be sent to the client; after that its answer is broken off.
+  // Errors before `start` was called can be sent to the client; after that its answer is broken
+  // off.
   Result<void> pass(const Remote& remote, const Passed& request, const Receiver& receiver);
 
  private:
@@ -64,7 +66,8 @@ class Forwarder {
   std::unique_ptr<Handles> handles_;
 };
 
-// Returns the request's headers to forward: those of the signature, the framing and the connection are made again.
+// Returns the request's headers to forward: those of the signature, the framing and the connection
+// are made again.
 Fields headers_to_pass(const Fields& headers);
 // Likewise for an answer's header.
 bool is_passed_back(const std::string& header);

@@ -7,14 +7,16 @@ namespace trainyard::client {
 Result<std::optional<Upgrade>> read_upgrade(std::string_view bytes, bool ended) {
   const size_t end = bytes.find("\r\n\r\n");
   if (end == std::string_view::npos) {
-    if (bytes.size() > kUpgradeHeadBytesMax) return exhausted("reading an answer: its head is too long");
+    if (bytes.size() > kUpgradeHeadBytesMax)
+      return exhausted("reading an answer: its head is too long");
     if (ended) return invalid("reading an answer: the connection ended within its head");
     return std::optional<Upgrade>();
   }
   const std::string_view head = bytes.substr(0, end);
   const auto lines = split(head, '\n');
   const auto words = split(trim(lines[0]), ' ');
-  if (words.size() < 2 || !words[0].starts_with("HTTP/1.")) return invalid("reading an answer: not HTTP");
+  if (words.size() < 2 || !words[0].starts_with("HTTP/1."))
+    return invalid("reading an answer: not HTTP");
   Upgrade upgrade;
   upgrade.answer.status = int(TRY(parse_int(words[1]).in("the answer's status")));
   const std::string_view rest = bytes.substr(end + 4);

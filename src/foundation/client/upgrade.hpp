@@ -1,7 +1,8 @@
-// Reads the answer to an upgrade request: 101 and then the other protocol's bytes, or an ordinary answer with the
-// reason of a refusal.
+// Reads the answer to an upgrade request: 101 and then the other protocol's bytes, or an ordinary
+// answer with the reason of a refusal.
 //
-// Threads: pure. Errors: invalid, unless it is an HTTP answer; exhausted, for a head past kUpgradeHeadBytesMax.
+// Threads: pure. Errors: invalid, unless it is an HTTP answer; exhausted, for a head past
+// kUpgradeHeadBytesMax.
 #pragma once
 
 #include <optional>

@@ -46,11 +46,13 @@ Result<InitOrder> decode_init_order(std::string_view bytes) {
       environment == found->end() || !environment->is_object())
     return corrupt("invalid order to a container init: arguments or environment are missing");
   for (const Json& word : *arguments) {
-    if (!word.is_string()) return corrupt("invalid order to a container init: an argument must be a string");
+    if (!word.is_string())
+      return corrupt("invalid order to a container init: an argument must be a string");
     run.arguments.push_back(word.get<std::string>());
   }
   for (const auto& [name, value] : environment->items()) {
-    if (!value.is_string()) return corrupt("invalid order to a container init: a variable must be a string");
+    if (!value.is_string())
+      return corrupt("invalid order to a container init: a variable must be a string");
     run.environment[name] = value.get<std::string>();
   }
   return InitOrder(std::move(run));

@@ -1,5 +1,6 @@
-// Encodes the messages between an agent and the init of a reused container: entry, as its first process, runs one
-// child after another. Each packet is a JSON object; grammar: docs/formats/container-init.md.
+// Encodes the messages between an agent and the init of a reused container: entry, as its first
+// process, runs one child after another. Each packet is a JSON object; grammar:
+// docs/formats/container-init.md.
 //
 // Reports of the init come out of a container and are hostile until decoded.
 //
@@ -22,7 +23,8 @@ inline constexpr std::string_view kContainerInitOption = "--keep";
 
 // -- down
 
-// Sent with a descriptor for the child's output. Answered by Started or NotStarted, and later by Ended.
+// Sent with a descriptor for the child's output. Answered by Started or NotStarted, and later by
+// Ended.
 struct RunChild {
   std::vector<std::string> arguments;  // arguments[0] is found on PATH of `environment`
   std::map<std::string, std::string> environment;
@@ -33,8 +35,8 @@ struct SignalChild {
   int number = 15;
   bool all = false;
 };
-// Ends all that is left of the child and empties /tmp and /dev/shm; answered by Cleared. Requires: the child has
-// ended, or this ends it.
+// Ends all that is left of the child and empties /tmp and /dev/shm; answered by Cleared. Requires:
+// the child has ended, or this ends it.
 struct Clear {};
 using InitOrder = std::variant<RunChild, SignalChild, Clear>;
 

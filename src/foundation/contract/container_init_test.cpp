@@ -6,8 +6,8 @@ namespace trainyard::contract {
 namespace {
 
 TEST(ContainerInit, DecodesEncodedOrders) {
-  const auto run =
-      decode_init_order(encode(InitOrder(RunChild{{"sh", "-c", "\xc3\xa9"}, {{"A", "1"}}, "/tmp"})));
+  const auto run = decode_init_order(
+      encode(InitOrder(RunChild{{"sh", "-c", "\xc3\xa9"}, {{"A", "1"}}, "/tmp"})));
   ASSERT_TRUE(run);
   const auto& child = std::get<RunChild>(*run);
   EXPECT_EQ(child.arguments, (std::vector<std::string>{"sh", "-c", "\xc3\xa9"}));
@@ -28,11 +28,12 @@ TEST(ContainerInit, DecodesEncodedReports) {
 }
 
 TEST(ContainerInit, RejectsOtherMessages) {
-  for (const char* wrong : {"", "1", "{}", "[]", R"({"ended":-1})", R"({"ended":256})", R"({"ended":"0"})",
-                            R"({"not_started":1})"})
+  for (const char* wrong : {"", "1", "{}", "[]", R"({"ended":-1})", R"({"ended":256})",
+                            R"({"ended":"0"})", R"({"not_started":1})"})
     EXPECT_FALSE(decode_init_report(wrong)) << wrong;
-  for (const char* wrong : {"", "1", "{}", R"({"run":{}})", R"({"signal":"x","all":true})", R"({"signal":1})",
-                            R"({"run":{"arguments":[],"environment":{},"working_directory":"/"}})"})
+  for (const char* wrong :
+       {"", "1", "{}", R"({"run":{}})", R"({"signal":"x","all":true})", R"({"signal":1})",
+        R"({"run":{"arguments":[],"environment":{},"working_directory":"/"}})"})
     EXPECT_FALSE(decode_init_order(wrong)) << wrong;
 }
 

@@ -7,8 +7,8 @@
 namespace trainyard::contract {
 namespace {
 
-// "FullyReplicated" -> "FULLY_REPLICATED": the form of enumerations in init-config.json. A sequence of capitals or
-// digits is one word ("ShardedByS3Key" -> "SHARDED_BY_S3_KEY").
+// "FullyReplicated" -> "FULLY_REPLICATED": the form of enumerations in init-config.json. A sequence
+// of capitals or digits is one word ("ShardedByS3Key" -> "SHARDED_BY_S3_KEY").
 std::string in_capitals(std::string_view text) {
   std::string capitals;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -25,7 +25,8 @@ Json input_data_config(const HostConfig& host) {
   for (const auto& channel : host.channels) {
     Json entry = {
         {"TrainingInputMode", channel.input_mode},
-        {"S3DistributionType", channel.distribution.empty() ? "FullyReplicated" : channel.distribution},
+        {"S3DistributionType",
+         channel.distribution.empty() ? "FullyReplicated" : channel.distribution},
         {"RecordWrapperType", channel.record_wrapper.empty() ? "None" : channel.record_wrapper}};
     if (!channel.content_type.empty()) entry["ContentType"] = channel.content_type;
     config[channel.name] = std::move(entry);
@@ -56,31 +57,36 @@ Json init_config(const HostConfig& host) {
   for (const auto& channel : host.channels) {
     const bool sharded = channel.distribution == "ShardedByS3Key";
     all_file = all_file && channel.input_mode == "File";
-    Json s3 = {{"s3DataType", in_capitals(channel.s3_data_type.empty() ? "S3Prefix" : channel.s3_data_type)},
-               {"s3Uri", channel.s3_uri},
-               {"s3DataDistributionType",
-                in_capitals(channel.distribution.empty() ? "FullyReplicated" : channel.distribution)},
-               {"attributeNames", nullptr}};
+    Json s3 = {
+        {"s3DataType",
+         in_capitals(channel.s3_data_type.empty() ? "S3Prefix" : channel.s3_data_type)},
+        {"s3Uri", channel.s3_uri},
+        {"s3DataDistributionType",
+         in_capitals(channel.distribution.empty() ? "FullyReplicated" : channel.distribution)},
+        {"attributeNames", nullptr}};
     if (!channel.attribute_names.empty()) s3["attributeNames"] = channel.attribute_names;
     Json shuffle = nullptr;
     if (channel.shuffle_seed) shuffle = {{"seed", *channel.shuffle_seed}};
     channels[channel.name] = {
         {"s3DataSource", channel.file_system.is_null() ? std::move(s3) : Json(nullptr)},
         {"fileSystemDataSource", channel.file_system},
-        {"compressionType", in_capitals(channel.compression.empty() ? "None" : channel.compression)},
-        {"recordWrapper", in_capitals(channel.record_wrapper.empty() ? "None" : channel.record_wrapper)},
+        {"compressionType",
+         in_capitals(channel.compression.empty() ? "None" : channel.compression)},
+        {"recordWrapper",
+         in_capitals(channel.record_wrapper.empty() ? "None" : channel.record_wrapper)},
         {"shuffleConfig", std::move(shuffle)},
         {"inputMode", in_capitals(channel.input_mode)},
         {"sharded", sharded}};
   }
   const auto position = std::find(host.hosts.begin(), host.hosts.end(), host.current_host);
-  return {{"inputMode", all_file ? "FILE" : in_capitals(host.channels.front().input_mode)},
-          {"channels", std::move(channels)},
-          {"checkpointChannel", nullptr},
-          {"hostConfig",
-           {{"clusterSize", host.hosts.size()}, {"hostNumber", (position - host.hosts.begin()) + 1}}},
-          {"enableDataAgentDownloads", false},
-          {"jobRunInfo", nullptr}};
+  return {
+      {"inputMode", all_file ? "FILE" : in_capitals(host.channels.front().input_mode)},
+      {"channels", std::move(channels)},
+      {"checkpointChannel", nullptr},
+      {"hostConfig",
+       {{"clusterSize", host.hosts.size()}, {"hostNumber", (position - host.hosts.begin()) + 1}}},
+      {"enableDataAgentDownloads", false},
+      {"jobRunInfo", nullptr}};
 }
 
 }  // namespace
@@ -100,9 +106,10 @@ std::map<std::string, std::string> input_files(const HostConfig& host) {
 }
 
 std::vector<std::string> directories(const HostConfig& host) {
-  std::vector<std::string> paths = {"input/config", "input/data",          "model",
-                                    "output/data",  "output/intermediate", "output/metrics/sagemaker",
-                                    "code",         "checkpoints"};
+  std::vector<std::string> paths = {
+      "input/config", "input/data",          "model",
+      "output/data",  "output/intermediate", "output/metrics/sagemaker",
+      "code",         "checkpoints"};
   for (const auto& channel : host.channels) {
     // A channel in Pipe mode has FIFOs next to that name.
     if (channel.input_mode != "Pipe") paths.push_back("input/data/" + channel.name);
@@ -110,13 +117,15 @@ std::vector<std::string> directories(const HostConfig& host) {
   return paths;
 }
 
-std::string channel_manifest(const std::string& prefix_uri, const std::vector<std::string>& relative_keys) {
+std::string channel_manifest(const std::string& prefix_uri,
+                             const std::vector<std::string>& relative_keys) {
   Json manifest = Json::array({{{"prefix", prefix_uri}}});
   for (const auto& key : relative_keys) manifest.push_back(key);
   return dump(manifest);
 }
 
-std::map<std::string, std::string> environment(const HostConfig& host, const EndpointConfig& endpoint) {
+std::map<std::string, std::string> environment(const HostConfig& host,
+                                               const EndpointConfig& endpoint) {
   auto variables = plain_environment(host, endpoint);
   variables.insert({{"TRAINING_JOB_NAME", host.job_name},
                     {"TRAINING_JOB_ARN", host.job_arn},
@@ -124,7 +133,8 @@ std::map<std::string, std::string> environment(const HostConfig& host, const End
   return variables;
 }
 
-std::map<std::string, std::string> plain_environment(const HostConfig& host, const EndpointConfig& endpoint) {
+std::map<std::string, std::string> plain_environment(const HostConfig& host,
+                                                     const EndpointConfig& endpoint) {
   std::map<std::string, std::string> variables = {
       {"AWS_REGION", host.region},
       {"AWS_DEFAULT_REGION", host.region},

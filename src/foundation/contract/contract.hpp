@@ -1,5 +1,5 @@
-// Makes and reads the files, variables and exit rules of the job contract (SageMaker's): the agent writes them;
-// entry, trainers and jobs read them.
+// Makes and reads the files, variables and exit rules of the job contract (SageMaker's): the agent
+// writes them; entry, trainers and jobs read them.
 //
 // Pure: only text. Files lie below `base` (/opt/ml), where the agent writes them.
 //
@@ -19,7 +19,8 @@
 namespace trainyard::contract {
 
 inline constexpr std::string_view kBase = "/opt/ml";
-inline constexpr size_t kFailureCharactersMax = 1024;  // of /opt/ml/output/failure that FailureReason shows
+// of /opt/ml/output/failure that FailureReason shows
+inline constexpr size_t kFailureCharactersMax = 1024;
 
 struct ChannelConfig {
   std::string name;
@@ -66,12 +67,14 @@ std::map<std::string, std::string> input_files(const HostConfig& host);
 // Directories below /opt/ml that exist before the container starts.
 std::vector<std::string> directories(const HostConfig& host);
 
-// Returns /opt/ml/input/data/<channel>-manifest: the objects below `prefix_uri` that this host received.
-std::string channel_manifest(const std::string& prefix_uri, const std::vector<std::string>& relative_keys);
+// Returns /opt/ml/input/data/<channel>-manifest: the objects below `prefix_uri` that this host
+// received.
+std::string channel_manifest(const std::string& prefix_uri,
+                             const std::vector<std::string>& relative_keys);
 
-// Returns the platform's environment variables; `endpoint` has the URLs of the in-job relay for API and object
-// store, and the URL and token of the in-job credentials endpoint. The request's own environment wins for equal
-// names.
+// Returns the platform's environment variables; `endpoint` has the URLs of the in-job relay for API
+// and object store, and the URL and token of the in-job credentials endpoint. The request's own
+// environment wins for equal names.
 struct EndpointConfig {
   std::string api_url;            // AWS_ENDPOINT_URL, S3_ENDPOINT_URL
   std::string objects_url;        // if the object store is a different server
@@ -79,9 +82,12 @@ struct EndpointConfig {
   std::string credentials_token;  // AWS_CONTAINER_AUTHORIZATION_TOKEN
   std::string ca_bundle;          // path inside the container
 };
-std::map<std::string, std::string> environment(const HostConfig& host, const EndpointConfig& endpoint);
-// Returns those of a container outside the training contract: the endpoints, and nothing of training.
-std::map<std::string, std::string> plain_environment(const HostConfig& host, const EndpointConfig& endpoint);
+std::map<std::string, std::string> environment(const HostConfig& host,
+                                               const EndpointConfig& endpoint);
+// Returns those of a container outside the training contract: the endpoints, and nothing of
+// training.
+std::map<std::string, std::string> plain_environment(const HostConfig& host,
+                                                     const EndpointConfig& endpoint);
 
 // resourceconfig.json, as a job reads it.
 struct Resources {
@@ -91,16 +97,16 @@ struct Resources {
 };
 Result<Resources> read_resources(std::string_view json);
 Result<std::map<std::string, std::string>> read_hyperparameters(std::string_view json);
-// Reads inputdataconfig.json, ordered by name: sets name, content_type, input_mode, distribution and
-// record_wrapper.
+// Reads inputdataconfig.json, ordered by name: sets name, content_type, input_mode, distribution
+// and record_wrapper.
 Result<std::vector<ChannelConfig>> read_channels(std::string_view json);
 
-// Returns the reported part of the failure file: UTF-8, without surrounding blanks, its first kFailureCharactersMax
-// characters.
+// Returns the reported part of the failure file: UTF-8, without surrounding blanks, its first
+// kFailureCharactersMax characters.
 std::string failure_text(std::string_view file);
 
-// Returns "AlgorithmError: <failure text>, exit code: N". `failure` is the failure file's content, "" without
-// one.
+// Returns "AlgorithmError: <failure text>, exit code: N". `failure` is the failure file's content,
+// "" without one.
 std::string failure_reason(std::string_view failure, int exit_code);
 
 }  // namespace trainyard::contract

@@ -23,7 +23,8 @@ HostConfig two_hosts() {
   host.hyperparameters = {{"epochs", "10"}, {"name", "\"abc\""}};
   host.environment = {{"LANG", "de_DE.UTF-8"}, {"MINE", "1"}};
   host.channels = {
-      {"train", "text/csv", "File", "ShardedByS3Key", "None", "None", "S3Prefix", "s3://data/digits/train"},
+      {"train", "text/csv", "File", "ShardedByS3Key", "None", "None", "S3Prefix",
+       "s3://data/digits/train"},
       {"val", "", "File", "FullyReplicated", "None", "None", "S3Prefix", "s3://data/digits/val"}};
   host.checkpoint_path = "/opt/ml/checkpoints";
   host.metric_definitions = Json::array({{{"Name", "loss"}, {"Regex", "loss=([0-9.]+)"}}});
@@ -49,10 +50,11 @@ TEST(Contract, InputFilesMatchTheGoldenOnes) {
 }
 
 TEST(Contract, EnvironmentMatchesTheGoldenOne) {
-  EndpointConfig endpoint{"http://169.254.170.2:4566", "", "http://169.254.170.2/v2/credentials/11-22",
-                          "secret", "/ca.pem"};
+  EndpointConfig endpoint{"http://169.254.170.2:4566", "",
+                          "http://169.254.170.2/v2/credentials/11-22", "secret", "/ca.pem"};
   std::string text;
-  for (const auto& [name, value] : environment(two_hosts(), endpoint)) text += name + "=" + value + "\n";
+  for (const auto& [name, value] : environment(two_hosts(), endpoint))
+    text += name + "=" + value + "\n";
   EXPECT_EQ(text, golden("environment.txt"));
 }
 
@@ -79,7 +81,8 @@ TEST(Contract, ReadersReadWhatWritersWrote) {
   EXPECT_EQ(resources->current_host, "algo-2");
   EXPECT_EQ(resources->hosts, (std::vector<std::string>{"algo-1", "algo-2"}));
   EXPECT_EQ(resources->network_interface, "eth0");
-  EXPECT_EQ(read_hyperparameters(files.at("input/config/hyperparameters.json"))->at("name"), "\"abc\"");
+  EXPECT_EQ(read_hyperparameters(files.at("input/config/hyperparameters.json"))->at("name"),
+            "\"abc\"");
   const auto channels = read_channels(files.at("input/config/inputdataconfig.json"));
   ASSERT_TRUE(channels);
   ASSERT_EQ(channels->size(), 2u);
@@ -135,8 +138,8 @@ TEST(Contract, RejectsImpossibleSharesForEntry) {
     return read_entry_told(R"({"gang_secret":"5ec7e7","cpus":)" + cpus + "}");
   };
   for (const char* cpus : {"0", "0.5", "1048576"}) EXPECT_TRUE(read(cpus)) << cpus;
-  for (const char* cpus :
-       {"-1", "2147483648", "4294967296", "9223372036854775807", "18446744073709551615", "1e300", "-1e300"}) {
+  for (const char* cpus : {"-1", "2147483648", "4294967296", "9223372036854775807",
+                           "18446744073709551615", "1e300", "-1e300"}) {
     const auto told = read(cpus);
     ASSERT_FALSE(told) << cpus;
     EXPECT_NE(told.error().message.find("host.json: invalid cpus: "), std::string::npos)

@@ -1,5 +1,6 @@
-// Passes values from the agent to entry, the program that it mounts into images for script mode: the paths of both in
-// the container, and a small file that entry reads and removes before any process of the user starts.
+// Passes values from the agent to entry, the program that it mounts into images for script mode:
+// the paths of both in the container, and a small file that entry reads and removes before any
+// process of the user starts.
 //
 // Threads: pure functions. Errors: invalid.
 #pragma once
@@ -13,8 +14,10 @@
 namespace trainyard::contract {
 
 inline constexpr std::string_view kEntryInside = "/opt/trainyard/entry";  // the program, read-only
-inline constexpr std::string_view kEntryInit = "--init";                  // followed by the program to start
-inline constexpr std::string_view kEntryFolder = "/opt/trainyard/told";   // a folder that the job may write
+// followed by the program to start
+inline constexpr std::string_view kEntryInit = "--init";
+// a folder that the job may write
+inline constexpr std::string_view kEntryFolder = "/opt/trainyard/told";
 inline constexpr std::string_view kEntryFile = "/opt/trainyard/told/host.json";
 
 // vCPU of one host; beyond all machines.

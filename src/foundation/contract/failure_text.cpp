@@ -72,7 +72,8 @@ std::string fit_lines(std::string_view text, size_t bytes_max, size_t lines_max)
   const size_t head_end = text.find('\n');
   std::string fitted = shorten(text.substr(0, head_end), bytes_max);
   if (head_end == std::string_view::npos || fitted.size() + 1 >= bytes_max) return fitted;
-  const std::string rest = last_lines(text.substr(head_end + 1), bytes_max - fitted.size() - 1, lines_max);
+  const std::string rest =
+      last_lines(text.substr(head_end + 1), bytes_max - fitted.size() - 1, lines_max);
   return rest.empty() ? fitted : fitted + "\n" + rest;
 }
 

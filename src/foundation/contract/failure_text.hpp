@@ -9,14 +9,16 @@
 
 namespace trainyard::contract {
 
-// FailureReason's 1,024, less "AlgorithmError: " and ", exit code: 255 (algo-10000)": a longer text is cut at its end.
+// FailureReason's 1,024, less "AlgorithmError: " and ", exit code: 255 (algo-10000)": a longer text
+// is cut at its end.
 inline constexpr size_t kShownBytesMax = 979;
 // Lines of output that are shown for a process that raised no exception.
 inline constexpr size_t kLastLinesMax = 20;
 
 // "SIGKILL" for 9.
 std::string signal_name(int number);
-// Returns "killed by SIGSEGV (segmentation fault)" for 139, as shells write a signal; "" for a code of the process's own.
+// Returns "killed by SIGSEGV (segmentation fault)" for 139, as shells write a signal; "" for a code
+// of the process's own.
 std::string describe_signal(int exit_code);
 
 // Returns the last lines, whole ones; of a last line that is too long, its start.

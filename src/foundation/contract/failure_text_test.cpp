@@ -12,7 +12,8 @@ TEST(FailureText, SignalsAreDescribed) {
   EXPECT_EQ(describe_signal(139), "killed by SIGSEGV (segmentation fault)");
   EXPECT_EQ(describe_signal(143), "killed by SIGTERM (terminated)");
   EXPECT_EQ(describe_signal(128 + 50), "killed by signal 50");
-  for (const int own : {-1, 0, 1, 127, 128, 193, 255, 1 << 30}) EXPECT_EQ(describe_signal(own), "") << own;
+  for (const int own : {-1, 0, 1, 127, 128, 193, 255, 1 << 30})
+    EXPECT_EQ(describe_signal(own), "") << own;
 }
 
 TEST(FailureText, LastLinesAreWhole) {

@@ -1,5 +1,5 @@
-// Defines the parts of a container's environment outside the training contract: the variable with the address of the main
-// host, and the prefixes of failure reports.
+// Defines the parts of a container's environment outside the training contract: the variable with
+// the address of the main host, and the prefixes of failure reports.
 //
 // Threads: constants.
 #pragma once
@@ -9,10 +9,12 @@
 namespace trainyard::contract {
 
 // Of the hosts that follow a main host: its address, which the launcher gives.
-inline constexpr std::string_view kMainAddressVariable = "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS";
+inline constexpr std::string_view kMainAddressVariable =
+    "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS";
 // The detail of an error whose message begins with one of the texts below.
 enum class StartFault { cannot_pull };
-// How the failure of a host begins whose container never ran: AWS's texts, since retry rules match them.
+// How the failure of a host begins whose container never ran: AWS's texts, since retry rules match
+// them.
 inline constexpr std::string_view kCannotPull = "CannotPullContainerError: ";
 inline constexpr std::string_view kCannotStart = "CannotStartContainerError: ";
 

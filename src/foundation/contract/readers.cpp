@@ -65,7 +65,8 @@ Result<std::vector<ChannelConfig>> read_channels(std::string_view json) {
     channel.name = name;
     channel.input_mode = TRY(string_at(entry, "TrainingInputMode").in(where));
     channel.distribution = TRY(string_at(entry, "S3DistributionType").in(where));
-    if (entry.contains("ContentType")) channel.content_type = TRY(string_at(entry, "ContentType").in(where));
+    if (entry.contains("ContentType"))
+      channel.content_type = TRY(string_at(entry, "ContentType").in(where));
     if (entry.contains("RecordWrapperType"))
       channel.record_wrapper = TRY(string_at(entry, "RecordWrapperType").in(where));
     channels.push_back(std::move(channel));

@@ -34,7 +34,8 @@ Job child_of(const Job& array, uint32_t index) {
   }
   child.awaits = array.awaits;  // empty when children are made
   if (array.spec.array.sequential && index > 0) child.awaits.push_back(child.number - 1);
-  for (const JobNumber other : array.awaits_alike) child.awaits.push_back(child_number(other, index));
+  for (const JobNumber other : array.awaits_alike)
+    child.awaits.push_back(child_number(other, index));
   if (array.state == JobState::waiting || array.state == JobState::active) return child;
   child.state = JobState::stopped;
   child.stop_requested = array.stop_requested;

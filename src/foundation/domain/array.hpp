@@ -1,13 +1,16 @@
-// Defines arrays: one job that is never placed (the array), and 2 to 10,000 ordinary jobs (its children). An array with
-// number P reserves the numbers P+1 .. P+size. Child i has number P+1+i, and the name in its key is "<array>:<i>". So the
-// dependencies of a child are computed, and a child that was not made yet can be shown: it follows from its array alone.
+// Defines arrays: one job that is never placed (the array), and 2 to 10,000 ordinary jobs (its
+// children). An array with number P reserves the numbers P+1 .. P+size. Child i has number P+1+i,
+// and the name in its key is "<array>:<i>". So the dependencies of a child are computed, and a
+// child that was not made yet can be shown: it follows from its array alone.
 //
-// Children are made in the order of their index, a few at a time (the first Job::children_made exist), since an array of
-// ten thousand would otherwise need ten thousand records before the first child runs. A child that is cancelled before
-// it is made is created when its index is due, in its final state.
+// Children are made in the order of their index, a few at a time (the first Job::children_made
+// exist), since an array of ten thousand would otherwise need ten thousand records before the first
+// child runs. A child that is cancelled before it is made is created when its index is due, in its
+// final state.
 //
-//   array   waiting --first child is made--> active --all have ended--> completed | failed (a child failed)
-//           waiting --withdraw--> stopped    active --withdraw--> stopping (makes no more) --> stopped
+//   array   waiting --first child is made--> active --all have ended--> completed | failed (a child
+//           failed) waiting --withdraw--> stopped    active --withdraw--> stopping (makes no more)
+//           --> stopped
 //
 // Threads: pure.
 #pragma once
@@ -38,8 +41,8 @@ struct ChildName {
 };
 std::optional<ChildName> parse_child_name(std::string_view name);
 
-// Returns the child as it is made, or as it is shown until then: waiting, or if the array makes no more children, stopped
-// for the array's reason.
+// Returns the child as it is made, or as it is shown until then: waiting, or if the array makes no
+// more children, stopped for the array's reason.
 // Requires: array.is_array(); index is below its size.
 Job child_of(const Job& array, uint32_t index);
 

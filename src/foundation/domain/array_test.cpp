@@ -84,7 +84,8 @@ TEST(Array, NamesOfChildren) {
   ASSERT_TRUE(name);
   EXPECT_EQ(name->array, "4b7d");
   EXPECT_EQ(name->index, 9999u);
-  for (const char* other : {"4b7d", "4b7d:", "4b7d:-1", "4b7d:01", "4b7d:10000", "4b7d:1x", "", ":x"})
+  for (const char* other :
+       {"4b7d", "4b7d:", "4b7d:-1", "4b7d:01", "4b7d:10000", "4b7d:1x", "", ":x"})
     EXPECT_FALSE(parse_child_name(other)) << other;
 }
 

@@ -1,5 +1,5 @@
-// Defines the texts of a channel's input mode and distribution, as AWS's API, the training contract and stored records
-// write them.
+// Defines the texts of a channel's input mode and distribution, as AWS's API, the training contract
+// and stored records write them.
 #pragma once
 
 #include "base/enum_table.hpp"
@@ -8,7 +8,8 @@
 namespace trainyard::domain {
 
 inline constexpr EnumTable<InputMode> kInputModes{
-    "input mode", {{InputMode::file, "File"}, {InputMode::pipe, "Pipe"}, {InputMode::fast_file, "FastFile"}}};
+    "input mode",
+    {{InputMode::file, "File"}, {InputMode::pipe, "Pipe"}, {InputMode::fast_file, "FastFile"}}};
 
 inline constexpr EnumTable<Distribution> kDistributions{
     "distribution",

@@ -1,5 +1,5 @@
-// Describes the program that the hosts of a group run, and the options of their containers: directories, limits, devices.
-// Only jobs in queues may set these, for each group of hosts.
+// Describes the program that the hosts of a group run, and the options of their containers:
+// directories, limits, devices. Only jobs in queues may set these, for each group of hosts.
 //
 // Threads: plain values. Units: bytes.
 #pragma once
@@ -25,7 +25,8 @@ enum class VolumeKind {
 // A mount of a container. Two volumes of one kind and name are the same directory.
 struct Volume {
   VolumeKind kind = VolumeKind::own;
-  std::string name;  // shared: its name in the config, "fs-0123" or "/fsx"; own: the user's name for it
+  // shared: its name in the config, "fs-0123" or "/fsx"; own: the user's name for it
+  std::string name;
   std::string path;  // shared: below that directory, without slashes at its ends; "" is all of it
   std::string destination;  // absolute, in the container
   bool read_only = false;
@@ -44,11 +45,13 @@ bool is_process_limit(std::string_view name);
 struct ContainerOptions {
   std::vector<Volume> volumes;
   std::vector<ProcessLimit> limits;
-  std::vector<std::string> devices;            // files below /dev, at the same path in the container
+  // files below /dev, at the same path in the container
+  std::vector<std::string> devices;
   std::optional<int64_t> shared_memory_bytes;  // of /dev/shm; unset: the default
   std::string user;                            // "1000", "nobody:users"; "": the image's
   bool read_only_root = false;
-  bool init = false;       // runs the program below an init process, which forwards signals and reaps
+  // runs the program below an init process, which forwards signals and reaps
+  bool init = false;
   std::string log_group;   // "": the default
   std::string log_prefix;  // of its log stream's name; "": the default
 };

@@ -11,10 +11,10 @@ std::string_view present_image_name(std::string_view name) {
 }
 
 std::vector<std::string_view> deprecated_images(const JobSpec& spec) {
-  const bool used =
-      spec.image == kDeprecatedHostImage || std::ranges::any_of(spec.groups, [](const InstanceGroup& group) {
-        return group.program && group.program->image == kDeprecatedHostImage;
-      });
+  const bool used = spec.image == kDeprecatedHostImage ||
+                    std::ranges::any_of(spec.groups, [](const InstanceGroup& group) {
+                      return group.program && group.program->image == kDeprecatedHostImage;
+                    });
   if (!used) return {};
   return {kDeprecatedHostImage};
 }

@@ -18,7 +18,8 @@ inline constexpr std::string_view kDeprecatedHostImage = "trainyard/machine";
 // Returns "trainyard/host" for "trainyard/machine", and other names unchanged.
 std::string_view present_image_name(std::string_view name);
 
-// Returns the deprecated names among the images of a job: its own, and those of its groups' programs.
+// Returns the deprecated names among the images of a job: its own, and those of its groups'
+// programs.
 // Lifetime: the names are constants.
 std::vector<std::string_view> deprecated_images(const JobSpec& spec);
 

@@ -31,7 +31,8 @@ TEST(JobState, EveryPairOfStateAndEvent) {
       else
         EXPECT_EQ(found.error().kind, Kind::conflict);
     }
-  EXPECT_EQ(next(S::completed, JobEvent::stop).error().message, "a job that is completed cannot stop");
+  EXPECT_EQ(next(S::completed, JobEvent::stop).error().message,
+            "a job that is completed cannot stop");
 }
 
 TEST(AttemptState, EveryPairOfStateAndEvent) {
@@ -85,8 +86,8 @@ TEST(States, NamesRoundTrip) {
 
 TEST(AttemptId, OneNameEach) {
   EXPECT_EQ(*parse_attempt_id("j17a1"), (AttemptId{17, 1}));
-  for (const char* text :
-       {"", "j", "j17", "17a1", "j17a", "ja1", "j0a1", "j1a0", "j017a1", "j1a1 ", "j-1a1", "j1a9999999999"})
+  for (const char* text : {"", "j", "j17", "17a1", "j17a", "ja1", "j0a1", "j1a0", "j017a1", "j1a1 ",
+                           "j-1a1", "j1a9999999999"})
     EXPECT_FALSE(parse_attempt_id(text)) << text;
 }
 
@@ -100,18 +101,19 @@ Job a_job() {
   job.spec.arguments = {"-c", "train"};
   job.spec.environment = {{"A", "1"}};
   job.spec.hyperparameters = {{"epochs", "10"}};
-  job.spec.channels = {{"train",
-                        "text/csv",
-                        InputMode::fast_file,
-                        "None",
-                        "RecordIO",
-                        "S3Prefix",
-                        "s3://b/p",
-                        Distribution::sharded_by_s3_key,
-                        {"image-ref", "label"},
-                        {"first"},
-                        7},
-                       {.name = "shared", .file_system = FileSystemSource{"fs-1", "EFS", "/data", true}}};
+  job.spec.channels = {
+      {"train",
+       "text/csv",
+       InputMode::fast_file,
+       "None",
+       "RecordIO",
+       "S3Prefix",
+       "s3://b/p",
+       Distribution::sharded_by_s3_key,
+       {"image-ref", "label"},
+       {"first"},
+       7},
+      {.name = "shared", .file_system = FileSystemSource{"fs-1", "EFS", "/data", true}}};
   job.spec.metrics = {{"loss", "loss=([0-9.]+)"}};
   job.spec.groups = {{"first", "ml.m5.large", 2}, {"second", "ml.c5.xlarge", 1}};
   job.spec.volume_gib = 30;
@@ -164,8 +166,8 @@ Job a_job() {
   job.model_uri = "s3://b/out/model.tar.gz";
   job.output_uri = "s3://b/out/output.tar.gz";
   job.training_start = from_milliseconds(1200);
-  job.warm_pool =
-      WarmPool{WarmPoolState::reused, 600, from_milliseconds(1300), from_milliseconds(1400), "next"};
+  job.warm_pool = WarmPool{WarmPoolState::reused, 600, from_milliseconds(1300),
+                           from_milliseconds(1400), "next"};
   return job;
 }
 
@@ -263,7 +265,9 @@ TEST(JobSpec, WhoMayTakeOverItsHosts) {
   EXPECT_FALSE(other([](JobSpec& next) { next.network_isolation = false; }));
   EXPECT_FALSE(other([](JobSpec& next) { next.encrypt_traffic = false; }));
   EXPECT_FALSE(other([](JobSpec& next) { next.request["VpcConfig"] = {{"Subnets", {"a"}}}; }));
-  EXPECT_FALSE(other([](JobSpec& next) { next.request["ResourceConfig"] = {{"VolumeKmsKeyId", "k"}}; }));
+  EXPECT_FALSE(other([](JobSpec& next) {
+    next.request["ResourceConfig"] = {{"VolumeKmsKeyId", "k"}};
+  }));
 }
 
 TEST(JobSpec, HostsOverGroups) {
@@ -277,23 +281,27 @@ TEST(JobSpec, HostsOverGroups) {
 }
 
 TEST(Image, JsonRoundTrips) {
-  const Image image{Image::Kind::oci, "/images/a:latest", {{"/opt/x", "/srv/x"}}, {"train"}, {{"A", "1"}}};
+  const Image image{
+      Image::Kind::oci, "/images/a:latest", {{"/opt/x", "/srv/x"}}, {"train"}, {{"A", "1"}}};
   EXPECT_EQ(to_json(*image_from_json(to_json(image))), to_json(image));
   EXPECT_FALSE(image_from_json({{"kind", "floppy"}}));
   const EgressSettings egress_settings{{"10.0.0.1"}, "http://p", "http://q",
                                        "localhost",  "/ca.pem",  "http://index"};
-  EXPECT_EQ(to_json(*egress_settings_from_json(to_json(egress_settings))), to_json(egress_settings));
+  EXPECT_EQ(to_json(*egress_settings_from_json(to_json(egress_settings))),
+            to_json(egress_settings));
 }
 
 TEST(Image, NamesAreResolved) {
   const std::map<std::string, Image> images{{"machine", {}}};
   EXPECT_EQ(resolve_image(images, "machine")->kind, Image::Kind::machine);
   EXPECT_EQ(resolve_image(images, "oci:/images/a:latest")->source, "/images/a:latest");
-  EXPECT_EQ(resolve_image(images, "containers-storage:localhost/a")->kind, Image::Kind::containers_storage);
+  EXPECT_EQ(resolve_image(images, "containers-storage:localhost/a")->kind,
+            Image::Kind::containers_storage);
   EXPECT_EQ(resolve_image(images, "oci:").error().kind, Kind::invalid);
-  EXPECT_EQ(resolve_image(images, "debian").error().message,
-            "image 'debian' is neither a name of the config's images (machine), nor oci:PATH:TAG, nor "
-            "containers-storage:NAME, nor HOST/NAME:TAG of a registry");
+  EXPECT_EQ(
+      resolve_image(images, "debian").error().message,
+      "image 'debian' is neither a name of the config's images (machine), nor oci:PATH:TAG, nor "
+      "containers-storage:NAME, nor HOST/NAME:TAG of a registry");
 }
 
 TEST(Image, NamesOfRegistriesAreResolved) {
@@ -335,16 +343,19 @@ TEST(Image, TheMostSpecificKeyIsAboutAName) {
     const char *name, *key;
   };
   const Case cases[] = {
-      {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:1.13.1-cpu-py39", "pytorch-training"},
+      {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:1.13.1-cpu-py39",
+       "pytorch-training"},
       {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:2.0.0-gpu-py310",
        "pytorch-training:2.*"},
       {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:2.0.0-cpu-py310",
        "pytorch-training:2.*-cpu-*"},
       {"763104351884.dkr.ecr.eu-west-2.amazonaws.com/pytorch-training:2.0.0-cpu-py310",
        "7631*.dkr.ecr.eu-*.amazonaws.com/pytorch-training:*"},
-      {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:2.3-gpu", "pytorch-training:2.*"},
+      {"763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch-training:2.3-gpu",
+       "pytorch-training:2.*"},
       {"246618743249.dkr.ecr.us-west-2.amazonaws.com/sagemaker-xgboost:1.5-1", "sagemaker-xgboost"},
-      {"763104351884.dkr.ecr.cn-north-1.amazonaws.com.cn/huggingface-pytorch-training:1", "huggingface-*"},
+      {"763104351884.dkr.ecr.cn-north-1.amazonaws.com.cn/huggingface-pytorch-training:1",
+       "huggingface-*"},
       {"pytorch-training:1", "pytorch-training"},
       {"docker.io/pytorch-training:1", ""},
       {"yard.lan/exact:1", "yard.lan/exact:1"},
@@ -366,7 +377,8 @@ TEST(InstanceType, Table) {
   EXPECT_EQ(find_instance_type("ml.p3.16xlarge")->gpus, 8u);
   EXPECT_FALSE(find_instance_type("m5.large"));
   EXPECT_FALSE(find_instance_type("ml.zz.large"));
-  for (const auto& type : instance_types()) EXPECT_EQ(find_instance_type(type.name)->name, type.name);
+  for (const auto& type : instance_types())
+    EXPECT_EQ(find_instance_type(type.name)->name, type.name);
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace trainyard::domain {
 namespace {
 
 std::string names_of(const FileSystems& file_systems) {
-  if (file_systems.empty()) return "the server's configuration has none; add a table [file_systems.\"ID\"]";
+  if (file_systems.empty())
+    return "the server's configuration has none; add a table [file_systems.\"ID\"]";
   std::string names;
   for (const auto& [id, each] : file_systems) names += (names.empty() ? "use one of " : ", ") + id;
   return names;
@@ -19,7 +20,8 @@ std::string names_of(const FileSystems& file_systems) {
 Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSystemSource asked) {
   const auto found = file_systems.find(asked.id);
   if (found == file_systems.end())
-    return not_found("unknown file system " + shorten(asked.id, 60) + ": " + names_of(file_systems));
+    return not_found("unknown file system " + shorten(asked.id, 60) + ": " +
+                     names_of(file_systems));
   const FileSystem& file_system = found->second;
   if (!file_system.type.empty() && file_system.type != asked.type)
     return invalid(asked.id + " is of type " + file_system.type + ", not " + asked.type);
@@ -32,7 +34,8 @@ Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSys
   for (const auto part : split(asked.path, '/')) {
     if (part.empty() || part == ".") continue;
     if (part == ".." || part.find('\0') != std::string_view::npos)
-      return invalid("DirectoryPath '" + shorten(asked.path, 200) + "' must not contain '..' or a zero byte");
+      return invalid("DirectoryPath '" + shorten(asked.path, 200) +
+                     "' must not contain '..' or a zero byte");
     const bool is_mount_name = first && part == file_system.mount_name;
     first = false;
     if (is_mount_name) continue;
@@ -46,12 +49,14 @@ Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSys
 bool may_name(const FileSystem& file_system, const Requester& requester) {
   if (file_system.users.empty() && file_system.roles.empty()) return true;
   const auto& users = file_system.users;
-  if (!requester.user.empty() && std::find(users.begin(), users.end(), requester.user) != users.end())
+  if (!requester.user.empty() &&
+      std::find(users.begin(), users.end(), requester.user) != users.end())
     return true;
   return std::any_of(requester.roles.begin(), requester.roles.end(), [&](const std::string& arn) {
     const std::string_view name = std::string_view(arn).substr(arn.rfind('/') + 1);
-    return !arn.empty() && std::any_of(file_system.roles.begin(), file_system.roles.end(),
-                                       [&](const auto& role) { return role == arn || role == name; });
+    return !arn.empty() &&
+           std::any_of(file_system.roles.begin(), file_system.roles.end(),
+                       [&](const auto& role) { return role == arn || role == name; });
   });
 }
 
@@ -61,9 +66,9 @@ Result<void> check_shared_directories(const FileSystems& file_systems, const Fil
     const auto found = known.find(name);
     if (found == known.end() || may_name(found->second, requester)) return {};
     const std::string user = requester.user.empty() ? "this role" : "user " + requester.user;
-    return denied(
-        user + " may not use " + name +
-        ": the users and roles of its table in the config do not name that user, nor the job's role");
+    return denied(user + " may not use " + name +
+                  ": the users and roles of its table in the config do not name that user, nor the "
+                  "job's role");
   };
   for (const auto& channel : spec.channels)
     if (channel.file_system) TRY(check(file_systems, channel.file_system->id));
@@ -86,7 +91,8 @@ Result<PosixUser> parse_posix_user(std::string_view text) {
     const auto user = number(text.substr(0, colon)), group = number(text.substr(colon + 1));
     if (user && group) return PosixUser{*user, *group};
   }
-  return invalid("'" + shorten(text, 60) + "' must be \"UID:GID\", both above 0: jobs are never root there");
+  return invalid("'" + shorten(text, 60) +
+                 "' must be \"UID:GID\", both above 0: jobs are never root there");
 }
 
 PosixUser posix_user_of(const PosixUsers& users, const std::string& name) {

@@ -1,4 +1,5 @@
-// A FileSystem is a shared file system that jobs name by id: a directory of every machine, from the config.
+// A FileSystem is a shared file system that jobs name by id: a directory of every machine, from the
+// config.
 //
 // Threads: plain values. Errors: not_found, invalid, denied, with a message for the user.
 #pragma once
@@ -20,25 +21,28 @@ struct FileSystem {
   // A prefix that paths of FSxLustre may have: with "fsx", "/fsx/data" is the directory "data".
   std::string mount_name;
   bool read_only = false;
-  // The principals that may use it: users by name, roles by name or ARN. Both empty: all principals.
+  // The principals that may use it: users by name, roles by name or ARN. Both empty: all
+  // principals.
   std::vector<std::string> users, roles;
 };
 using FileSystems = std::map<std::string, FileSystem>;  // by id: "fs-0123456789abcdef0"
 
-// Checks a requested source and returns it with its path relative to the file system's root, without slashes at its ends;
-// "" is the root. Errors: not_found: unknown id; invalid: another type, a path that leaves the root, or write access to a
-// read-only file system.
+// Checks a requested source and returns it with its path relative to the file system's root,
+// without slashes at its ends; "" is the root. Errors: not_found: unknown id; invalid: another
+// type, a path that leaves the root, or write access to a read-only file system.
 Result<FileSystemSource> resolve_source(const FileSystems& file_systems, FileSystemSource asked);
 
 // The principals for which a job uses shared directories.
 struct Requester {
-  std::string user;                // that signed the request; "" if a role did
-  std::vector<std::string> roles;  // ARNs: of the requesting session, of the job; "" entries are ignored
+  std::string user;  // that signed the request; "" if a role did
+  // ARNs: of the requesting session, of the job; "" entries are ignored
+  std::vector<std::string> roles;
 };
 // True if the file system's lists allow the requester to use it.
 bool may_name(const FileSystem& file_system, const Requester& requester);
-// Checks every shared directory that a job's channels and volumes use against the lists. Errors: denied, naming the first
-// that the requester may not use. Directories that are not in the tables are ignored here; other checks reject them.
+// Checks every shared directory that a job's channels and volumes use against the lists. Errors:
+// denied, naming the first that the requester may not use. Directories that are not in the tables
+// are ignored here; other checks reject them.
 Result<void> check_shared_directories(const FileSystems& file_systems, const FileSystems& volumes,
                                       const JobSpec& spec, const Requester& requester);
 
@@ -49,7 +53,8 @@ struct PosixUser {
 };
 // By the name of the user that created the job; "*" is for all others.
 using PosixUsers = std::map<std::string, PosixUser>;
-// Parses "UID:GID". Errors: invalid: another form, or a number that is not between 1 and 4294967294.
+// Parses "UID:GID". Errors: invalid: another form, or a number that is not between 1 and
+// 4294967294.
 Result<PosixUser> parse_posix_user(std::string_view text);
 PosixUser posix_user_of(const PosixUsers& users, const std::string& name);
 

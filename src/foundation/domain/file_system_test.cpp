@@ -19,7 +19,8 @@ TEST(FileSystem, PathsStayBelowTheRoot) {
   EXPECT_EQ(told("fs-2", "/data"), "data");
   EXPECT_EQ(told("fs-2", "/fsx"), "");
   EXPECT_EQ(told("fs-1", "a"), "DirectoryPath 'a' must begin with /");
-  EXPECT_EQ(told("fs-1", "/a/../b"), "DirectoryPath '/a/../b' must not contain '..' or a zero byte");
+  EXPECT_EQ(told("fs-1", "/a/../b"),
+            "DirectoryPath '/a/../b' must not contain '..' or a zero byte");
   EXPECT_EQ(told("fs-2", "/data", true), "fs-2 is read-only here: use FileSystemAccessMode ro");
   EXPECT_EQ(told("fs-1", "/data", true), "data");
   EXPECT_EQ(told("fs-3", "/"), "fs-3 is of type EFS, not FSxLustre");
@@ -36,11 +37,13 @@ TEST(FileSystem, IsNamedByThoseOnItsLists) {
   EXPECT_TRUE(may_name(open, {"", {}}));
   EXPECT_TRUE(may_name(of_users, {"ada", {""}}));
   EXPECT_FALSE(may_name(of_users, {"eve", {"", training}}));
-  EXPECT_FALSE(may_name(of_users, {"", {"arn:aws:iam::123456789012:role/ada"}})) << "a role is not a user";
+  EXPECT_FALSE(may_name(of_users, {"", {"arn:aws:iam::123456789012:role/ada"}}))
+      << "a role is not a user";
   EXPECT_TRUE(may_name(of_roles, {"eve", {"", training}}));
   EXPECT_TRUE(may_name(of_roles, {"eve", {"arn:aws:iam::123456789012:role/audit"}}));
   EXPECT_FALSE(may_name(of_roles, {"training", {"", ""}})) << "a user is not a role";
-  EXPECT_FALSE(may_name(of_roles, {"eve", {"arn:aws:iam::999999999999:role/audit"}})) << "another account's";
+  EXPECT_FALSE(may_name(of_roles, {"eve", {"arn:aws:iam::999999999999:role/audit"}}))
+      << "another account's";
 }
 
 TEST(FileSystem, ListsHoldForChannelsAndVolumes) {
@@ -56,7 +59,8 @@ TEST(FileSystem, ListsHoldForChannelsAndVolumes) {
   const auto refused = check_shared_directories({}, {{"/fsx", closed}}, spec, {"eve", {}});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::denied);
-  EXPECT_TRUE(refused.error().message.starts_with("user eve may not use /fsx")) << refused.error().message;
+  EXPECT_TRUE(refused.error().message.starts_with("user eve may not use /fsx"))
+      << refused.error().message;
   spec.groups[0].container_options.volumes.clear();
   Channel channel;
   channel.file_system = FileSystemSource{"fs-1", "EFS", "", false};

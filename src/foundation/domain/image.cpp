@@ -13,11 +13,12 @@
 namespace trainyard::domain {
 namespace {
 
-constexpr EnumTable<Image::Kind> kImageKinds{"image kind",
-                                             {{Image::Kind::machine, "machine"},
-                                              {Image::Kind::oci, "oci"},
-                                              {Image::Kind::containers_storage, "containers-storage"},
-                                              {Image::Kind::registry, "registry"}}};
+constexpr EnumTable<Image::Kind> kImageKinds{
+    "image kind",
+    {{Image::Kind::machine, "machine"},
+     {Image::Kind::oci, "oci"},
+     {Image::Kind::containers_storage, "containers-storage"},
+     {Image::Kind::registry, "registry"}}};
 
 constexpr auto kImage = json_record<Image>("image", [](auto& side, auto& image) {
   side("kind", image.kind, kImageKinds);
@@ -28,14 +29,15 @@ constexpr auto kImage = json_record<Image>("image", [](auto& side, auto& image) 
   side("note", image.note);
 });
 
-constexpr auto kEgressSettings = json_record<EgressSettings>("outward", [](auto& side, auto& settings) {
-  side("name_servers", settings.name_servers);
-  side("http_proxy", settings.http_proxy);
-  side("https_proxy", settings.https_proxy);
-  side("no_proxy", settings.no_proxy);
-  side("ca_bundle", settings.ca_bundle);
-  side("package_index", settings.package_index);
-});
+constexpr auto kEgressSettings =
+    json_record<EgressSettings>("outward", [](auto& side, auto& settings) {
+      side("name_servers", settings.name_servers);
+      side("http_proxy", settings.http_proxy);
+      side("https_proxy", settings.https_proxy);
+      side("no_proxy", settings.no_proxy);
+      side("ca_bundle", settings.ca_bundle);
+      side("package_index", settings.package_index);
+    });
 
 constexpr std::string_view kDocker = "docker://";
 constexpr size_t kKnownShownMax = 12;  // in an error
@@ -45,7 +47,8 @@ bool is_about(std::string_view key, std::string_view name, const ImageName& part
   const std::string tag = parts.tag.empty() ? "" : ":" + parts.tag;
   const std::string digest = parts.digest.empty() ? "" : "@" + parts.digest;
   std::vector<std::string> bases;
-  bases.push_back(parts.registry.empty() ? parts.repository : parts.registry + "/" + parts.repository);
+  bases.push_back(parts.registry.empty() ? parts.repository
+                                         : parts.registry + "/" + parts.repository);
   if (parts.of_aws()) bases.push_back(parts.repository);
   for (const std::string& base : bases)
     for (const std::string& candidate : {base, base + tag, base + tag + digest})
@@ -62,20 +65,23 @@ std::string registry_source(const ImageName& name) {
 
 bool is_repository(std::string_view text) {
   return !text.empty() && text.front() != '/' && text.back() != '/' &&
-         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-/") == std::string_view::npos;
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._-/") ==
+             std::string_view::npos;
 }
 
 bool is_tag(std::string_view text) {
   constexpr size_t kTagBytesMax = 128;  // the limit of registries
   return text.size() <= kTagBytesMax &&
-         text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+         text.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
              std::string_view::npos;
 }
 
 bool is_digest(std::string_view text) {
   constexpr std::string_view kSha256 = "sha256:";
   return text.size() == kSha256.size() + 64 && text.starts_with(kSha256) &&
-         text.substr(kSha256.size()).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+         text.substr(kSha256.size()).find_first_not_of("0123456789abcdef") ==
+             std::string_view::npos;
 }
 
 std::optional<Image> in_registry(std::string_view name) {
@@ -84,7 +90,8 @@ std::optional<Image> in_registry(std::string_view name) {
   if (parts.registry.empty() || !is_repository(parts.repository) || !is_tag(parts.tag) ||
       (!parts.digest.empty() && !is_digest(parts.digest)) ||
       parts.registry.find_first_not_of(
-          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]") != std::string::npos)
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]") !=
+          std::string::npos)
     return {};
   Image image;
   image.kind = Image::Kind::registry;
@@ -129,7 +136,8 @@ ImageName split_image_name(std::string_view name) {
   return out;
 }
 
-const std::string* find_image_key(const std::map<std::string, Image>& images, std::string_view name) {
+const std::string* find_image_key(const std::map<std::string, Image>& images,
+                                  std::string_view name) {
   name = present_image_name(name);
   const ImageName parts = split_image_name(name);
   const auto rank = [&](const std::string& key, const Image& image) {
@@ -164,12 +172,15 @@ Result<Image> resolve_image(const std::map<std::string, Image>& images, const st
     known += (known.empty() ? "" : ", ") + each;
   }
   if (shown > kKnownShownMax) known += ", ..";
-  return invalid("image '" + shorten(name, 200) + "' is neither a name of the config's images (" +
-                 (known.empty() ? "there are none" : known) +
-                 "), nor oci:PATH:TAG, nor containers-storage:NAME, nor HOST/NAME:TAG of a registry");
+  return invalid(
+      "image '" + shorten(name, 200) + "' is neither a name of the config's images (" +
+      (known.empty() ? "there are none" : known) +
+      "), nor oci:PATH:TAG, nor containers-storage:NAME, nor HOST/NAME:TAG of a registry");
 }
 
 Json to_json(const EgressSettings& settings) { return kEgressSettings.write(settings); }
-Result<EgressSettings> egress_settings_from_json(const Json& json) { return kEgressSettings.read(json); }
+Result<EgressSettings> egress_settings_from_json(const Json& json) {
+  return kEgressSettings.read(json);
+}
 
 }  // namespace trainyard::domain

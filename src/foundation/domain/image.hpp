@@ -20,8 +20,8 @@ struct Image {
   };
   Kind kind = Kind::machine;
   std::string source;
-  // For runtimes: further read-only mounts, from the path in the container to the path on the machine; the entrypoint if
-  // the request has none; the variables that it needs.
+  // For runtimes: further read-only mounts, from the path in the container to the path on the
+  // machine; the entrypoint if the request has none; the variables that it needs.
   std::map<std::string, std::string> mounts;
   std::vector<std::string> entrypoint;
   std::map<std::string, std::string> environment;
@@ -35,29 +35,33 @@ Result<Image> image_from_json(const Json&);
 // Returns the source in the form of skopeo: "oci:PATH:TAG", "docker://HOST/NAME:TAG".
 std::string transport_of(const Image&);
 
-// The parts of an image's name: [REGISTRY/]REPOSITORY[:TAG][@DIGEST]. The part before the first slash is a registry if it
-// has a dot or a port, or is "localhost".
+// The parts of an image's name: [REGISTRY/]REPOSITORY[:TAG][@DIGEST]. The part before the first
+// slash is a registry if it has a dot or a port, or is "localhost".
 struct ImageName {
   std::string registry, repository, tag, digest;
   bool of_aws() const;  // ACCOUNT.dkr.ecr.REGION.amazonaws.com
 };
 ImageName split_image_name(std::string_view name);
 
-// Finds the key of `images` that matches `name`; nullptr if none does. In a key '*' stands for any text. A key without a
-// tag matches all tags, and one without a registry all of AWS's registries: "pytorch-training",
-// "pytorch-training:2.*-cpu-*", "*.dkr.ecr.eu-*.amazonaws.com/mine". Keys of the config take precedence over built-in
-// ones; then the exact name wins, then the key with the most text outside its stars.
-const std::string* find_image_key(const std::map<std::string, Image>& images, std::string_view name);
+// Finds the key of `images` that matches `name`; nullptr if none does. In a key '*' stands for any
+// text. A key without a tag matches all tags, and one without a registry all of AWS's registries:
+// "pytorch-training", "pytorch-training:2.*-cpu-*", "*.dkr.ecr.eu-*.amazonaws.com/mine". Keys of
+// the config take precedence over built-in ones; then the exact name wins, then the key with the
+// most text outside its stars.
+const std::string* find_image_key(const std::map<std::string, Image>& images,
+                                  std::string_view name);
 
-// Resolves `name` by the matching key of `images`, else as "oci:PATH:TAG", "containers-storage:NAME" or
-// "docker://HOST/NAME:TAG", where "docker://" may be left out. Errors: invalid, with the accepted forms.
+// Resolves `name` by the matching key of `images`, else as "oci:PATH:TAG",
+// "containers-storage:NAME" or "docker://HOST/NAME:TAG", where "docker://" may be left out. Errors:
+// invalid, with the accepted forms.
 Result<Image> resolve_image(const std::map<std::string, Image>& images, const std::string& name);
 
 // The config's settings with which jobs reach the internet. Empty members are not set.
 struct EgressSettings {
   std::vector<std::string> name_servers;
   std::string http_proxy, https_proxy, no_proxy;
-  std::string ca_bundle;      // a file of the machine, mounted in the container and set for its clients
+  // a file of the machine, mounted in the container and set for its clients
+  std::string ca_bundle;
   std::string package_index;  // URL for pip
 };
 

@@ -20,7 +20,8 @@ bool is_for(const ImageRule& rule, const std::string& role_arn) {
          });
 }
 
-// True if a path or repository has a part "." or "..", so that it may not be below a prefix of its text. Ignores a tag.
+// True if a path or repository has a part "." or "..", so that it may not be below a prefix of its
+// text. Ignores a tag.
 bool leads_upwards(std::string_view path) {
   return std::ranges::any_of(split(path, '/'), [](std::string_view part) {
     const std::string_view name = part.substr(0, part.find(':'));
@@ -44,12 +45,13 @@ std::string listed(const std::vector<std::string>& all) {
 
 Result<void> check_directory(const std::vector<std::string>& directories, const Image& image) {
   const bool below =
-      !leads_upwards(image.source) && std::ranges::any_of(directories, [&](const std::string& directory) {
+      !leads_upwards(image.source) &&
+      std::ranges::any_of(directories, [&](const std::string& directory) {
         return image.source.starts_with(directory.ends_with('/') ? directory : directory + "/");
       });
   if (below) return ok();
-  return denied("image 'oci:" + shorten(image.source, 200) + "' is not allowed: OCI layouts may lie below " +
-                listed(directories));
+  return denied("image 'oci:" + shorten(image.source, 200) +
+                "' is not allowed: OCI layouts may lie below " + listed(directories));
 }
 
 }  // namespace
@@ -87,8 +89,8 @@ Result<void> check_image(const ImagePolicy& policy, const Image& image, const st
         texts, [&](const std::string& text) { return matches_pattern(rule.pattern, text); });
     if (about && !leads_upwards(image.source)) return ok();
   }
-  return denied("image '" + shorten(name, 200) + "' is not allowed for the role '" + shorten(role_arn, 200) +
-                "': the server's config allows it " + listed(allowed));
+  return denied("image '" + shorten(name, 200) + "' is not allowed for the role '" +
+                shorten(role_arn, 200) + "': the server's config allows it " + listed(allowed));
 }
 
 }  // namespace trainyard::domain

@@ -16,20 +16,24 @@ bool allows(const ImagePolicy& policy, const std::string& name, const std::strin
 }
 
 TEST(ImagePolicy, WithoutRulesEveryImageIsAllowed) {
-  for (const char* name : {"ghcr.io/a/b:1", "oci:/images/a:latest", "containers-storage:localhost/a"})
+  for (const char* name :
+       {"ghcr.io/a/b:1", "oci:/images/a:latest", "containers-storage:localhost/a"})
     EXPECT_TRUE(allows({}, name)) << name;
 }
 
 TEST(ImagePolicy, PatternsNameImages) {
-  const ImagePolicy policy{
-      {{{"ghcr.io/team/*", {}}, {"yard.lan:5000/train", {}}, {"containers-storage:localhost/*", {}}}}, {}};
+  const ImagePolicy policy{{{{"ghcr.io/team/*", {}},
+                             {"yard.lan:5000/train", {}},
+                             {"containers-storage:localhost/*", {}}}},
+                           {}};
   const struct {
     const char* name;
     bool allowed;
   } cases[] = {
       {"ghcr.io/team/a:1", true},
       {"docker://ghcr.io/team/a", true},
-      {"ghcr.io/team/a/b@sha256:0000000000000000000000000000000000000000000000000000000000000000", true},
+      {"ghcr.io/team/a/b@sha256:0000000000000000000000000000000000000000000000000000000000000000",
+       true},
       {"ghcr.io/team2/a", false},
       {"ghcr.io/other", false},
       {"ghcr.io.evil.com/team/a", false},
@@ -57,8 +61,9 @@ TEST(ImagePolicy, RulesAreForRoles) {
   EXPECT_FALSE(allows(policy, "ghcr.io/a/x", ""));
   EXPECT_FALSE(allows(policy, "ghcr.io/a/x", "arn:aws:iam::123456789012:role/Trainer2"));
   const auto refused = check_image(policy, *resolve_image({}, "ghcr.io/b/x"), "ghcr.io/b/x", kRole);
-  EXPECT_EQ(refused.error().message, "image 'ghcr.io/b/x' is not allowed for the role '" + kRole +
-                                         "': the server's config allows it ghcr.io/a/*, ghcr.io/c/*");
+  EXPECT_EQ(refused.error().message,
+            "image 'ghcr.io/b/x' is not allowed for the role '" + kRole +
+                "': the server's config allows it ghcr.io/a/*, ghcr.io/c/*");
   EXPECT_FALSE(allows({std::vector<ImageRule>(), {}}, "ghcr.io/a/x"))
       << "an empty list allows the images of the configuration alone";
 }
@@ -71,7 +76,8 @@ TEST(ImagePolicy, LayoutsLieBelowTheDirectories) {
   for (const char* name :
        {"oci:/srv/images2/a:latest", "oci:/srv/images:latest", "oci:/srv/images/../../etc:latest",
         "oci:srv/images/a:latest", "oci:/etc:/srv/images/a", "oci:/srv/images/..:latest",
-        "oci:/srv/images/x:y/../../../etc", "oci:/srv/images/a/../../b", "oci:/srv/images/./../x:a"})
+        "oci:/srv/images/x:y/../../../etc", "oci:/srv/images/a/../../b",
+        "oci:/srv/images/./../x:a"})
     EXPECT_FALSE(allows(policy, name)) << name;
 }
 

@@ -9,9 +9,9 @@ namespace trainyard::domain {
 namespace {
 
 bool lists(const std::vector<std::string>& patterns, std::string_view name) {
-  return !name.empty() && std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return matches_pattern(pattern, name);
-  });
+  return !name.empty() &&
+         std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return matches_pattern(pattern, name); });
 }
 
 bool is_for(const RegistryLogin& login, std::string_view user, std::string_view role_arn) {
@@ -37,13 +37,15 @@ Result<ImageSources> image_sources_from_json(const Json& json) {
   ImageSources sources;
   try {
     for (const auto& login : json.at("logins"))
-      sources.logins.push_back({login.at("host").get<std::string>(), login.at("username").get<std::string>(),
+      sources.logins.push_back({login.at("host").get<std::string>(),
+                                login.at("username").get<std::string>(),
                                 login.at("password").get<std::string>(),
                                 login.at("users").get<std::vector<std::string>>(),
                                 login.at("roles").get<std::vector<std::string>>()});
     sources.oci_directories = json.at("oci_directories").get<std::vector<std::string>>();
   } catch (const Json::exception&) {
-    return corrupt("not a description of image sources");  // the text is left out, since it holds secrets
+    // the text is left out, since it holds secrets
+    return corrupt("not a description of image sources");
   }
   return sources;
 }

@@ -1,7 +1,9 @@
-// Selects the login with which a job's image is pulled from its registry, and lists the directories for OCI layouts.
-// Agents read this part of the configuration from a file. It holds secrets, so only the server's user may read it.
+// Selects the login with which a job's image is pulled from its registry, and lists the directories
+// for OCI layouts. Agents read this part of the configuration from a file. It holds secrets, so
+// only the server's user may read it.
 //
-// Threads: pure. Errors: denied, if no login of the registry is for the principal; corrupt, for an invalid file.
+// Threads: pure. Errors: denied, if no login of the registry is for the principal; corrupt, for an
+// invalid file.
 #pragma once
 
 #include <string>
@@ -14,7 +16,8 @@
 
 namespace trainyard::domain {
 
-// A login of a registry. Its lists name users, and roles by name or ARN, with '*' for any text. Both empty: everyone.
+// A login of a registry. Its lists name users, and roles by name or ARN, with '*' for any text.
+// Both empty: everyone.
 struct RegistryLogin {
   std::string host;  // "registry.lan:5000"
   std::string username, password;
@@ -29,8 +32,8 @@ struct ImageSources {
 Json to_json(const ImageSources& sources);
 Result<ImageSources> image_sources_from_json(const Json& json);
 
-// Finds the first login of the image's registry that the job may use. Returns nullptr if the configuration has no login
-// of the registry, or the image is not from a registry.
+// Finds the first login of the image's registry that the job may use. Returns nullptr if the
+// configuration has no login of the registry, or the image is not from a registry.
 Result<const RegistryLogin*> find_login(const ImageSources& sources, const Image& image,
                                         std::string_view user, std::string_view role_arn);
 

@@ -12,7 +12,8 @@ const ImageSources kSources = {{{"registry.lan:5000", "team-a", "secret-a", {"an
 
 Image image(const std::string& name) { return *resolve_image({}, name); }
 
-std::string login_of(const std::string& name, const std::string& user, const std::string& role = "") {
+std::string login_of(const std::string& name, const std::string& user,
+                     const std::string& role = "") {
   const auto found = find_login(kSources, image(name), user, role);
   if (!found) return found.error().kind == Kind::denied ? "denied" : "error";
   return *found ? (*found)->username : "none";
@@ -21,16 +22,18 @@ std::string login_of(const std::string& name, const std::string& user, const std
 TEST(FindLogin, GivesTheFirstOneOfTheRegistryThatIsForTheJob) {
   EXPECT_EQ(login_of("registry.lan:5000/a/train:v1", "ann"), "team-a");
   EXPECT_EQ(login_of("docker://registry.lan:5000/a/train:v1", "bob"), "team-b");
-  EXPECT_EQ(login_of("registry.lan:5000/a/train:v1", "eve", "arn:aws:iam::123456789012:role/Training"),
-            "team-b");
+  EXPECT_EQ(
+      login_of("registry.lan:5000/a/train:v1", "eve", "arn:aws:iam::123456789012:role/Training"),
+      "team-b");
   EXPECT_EQ(login_of("open.lan/train:v1", "eve"), "all");
 }
 
 TEST(FindLogin, IsDeniedToOthers) {
   EXPECT_EQ(login_of("registry.lan:5000/a/train:v1", "eve"), "denied");
   EXPECT_EQ(login_of("registry.lan:5000/a/train:v1", ""), "denied");
-  EXPECT_EQ(login_of("registry.lan:5000/a/train:v1", "eve", "arn:aws:iam::123456789012:role/x/Other"),
-            "denied");
+  EXPECT_EQ(
+      login_of("registry.lan:5000/a/train:v1", "eve", "arn:aws:iam::123456789012:role/x/Other"),
+      "denied");
   const auto denied = find_login(kSources, image("registry.lan:5000/a/train:v1"), "eve", "");
   EXPECT_EQ(denied.error().message.find("secret"), std::string::npos);
 }

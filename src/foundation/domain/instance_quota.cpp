@@ -7,7 +7,9 @@ std::string InstanceQuota::name() const { return instance_type + " for training 
 const InstanceQuota* quota_of(const std::vector<InstanceQuota>& quotas, std::string_view who,
                               std::string_view region, std::string_view instance_type) {
   const InstanceQuota* best = nullptr;
-  const auto rank = [](const InstanceQuota& each) { return 2 * !each.who.empty() + !each.region.empty(); };
+  const auto rank = [](const InstanceQuota& each) {
+    return 2 * !each.who.empty() + !each.region.empty();
+  };
   for (const InstanceQuota& each : quotas) {
     if (each.instance_type != instance_type || (!each.who.empty() && each.who != who) ||
         (!each.region.empty() && each.region != region))

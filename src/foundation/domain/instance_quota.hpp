@@ -10,7 +10,8 @@
 
 namespace trainyard::domain {
 
-// The number of instances of a type that training jobs may use at once, separately for each user and each region.
+// The number of instances of a type that training jobs may use at once, separately for each user
+// and each region.
 struct InstanceQuota {
   std::string who = {};     // a user's or a role's name; "": all without a quota of their own
   std::string region = {};  // "": all regions without a quota of their own
@@ -19,7 +20,8 @@ struct InstanceQuota {
 
   std::string name() const;  // "ml.m5.xlarge for training job usage", as on AWS
 };
-// Finds the quota that applies; nullptr: no limit. A quota for the principal takes precedence over one for the region.
+// Finds the quota that applies; nullptr: no limit. A quota for the principal takes precedence over
+// one for the region.
 const InstanceQuota* quota_of(const std::vector<InstanceQuota>& quotas, std::string_view who,
                               std::string_view region, std::string_view instance_type);
 

@@ -1,5 +1,5 @@
-// Lists AWS's instance types (ml.m5.large) with their processors, memory and GPUs, from AWS's published
-// tables.
+// Lists AWS's instance types (ml.m5.large) with their processors, memory and GPUs, from AWS's
+// published tables.
 #pragma once
 
 #include <cstdint>

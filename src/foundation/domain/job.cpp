@@ -37,17 +37,19 @@ constexpr auto kJobKey = json_record<JobKey>("key", [](auto& side, auto& key) {
   side("name", key.name);
 });
 
-constexpr auto kFileSystem = json_record<FileSystemSource>("file_system", [](auto& side, auto& source) {
-  side("id", source.id);
-  side("type", source.type);
-  side("path", source.path);
-  side("writable", source.writable);
-});
+constexpr auto kFileSystem =
+    json_record<FileSystemSource>("file_system", [](auto& side, auto& source) {
+      side("id", source.id);
+      side("type", source.type);
+      side("path", source.path);
+      side("writable", source.writable);
+    });
 
-constexpr auto kCheckpoint = json_record<Checkpoint>("checkpoint", [](auto& side, auto& checkpoint) {
-  side("uri", checkpoint.uri);
-  side("path", checkpoint.path);
-});
+constexpr auto kCheckpoint =
+    json_record<Checkpoint>("checkpoint", [](auto& side, auto& checkpoint) {
+      side("uri", checkpoint.uri);
+      side("path", checkpoint.path);
+    });
 
 constexpr auto kChannel = json_record<Channel>("channel", [](auto& side, auto& channel) {
   side("name", channel.name);
@@ -129,12 +131,13 @@ constexpr auto kWarmPool = json_record<WarmPool>(
       return {};
     });
 
-constexpr auto kTransition = json_record<Transition>("transition", [](auto& side, auto& transition) {
-  side("phase", transition.phase, parse_phase);
-  side("message", transition.message);
-  side("start", transition.start);
-  side("end", transition.end);
-});
+constexpr auto kTransition =
+    json_record<Transition>("transition", [](auto& side, auto& transition) {
+      side("phase", transition.phase, parse_phase);
+      side("message", transition.message);
+      side("start", transition.start);
+      side("end", transition.end);
+    });
 
 constexpr auto kSpec = json_record<JobSpec>(
     "spec",
@@ -208,7 +211,9 @@ constexpr auto kSpecOfJob =
 }  // namespace
 
 Result<AttemptId> parse_attempt_id(std::string_view text) {
-  const auto bad = [&] { return invalid("'" + shorten(text, 60) + "' is not an attempt, like j17a1"); };
+  const auto bad = [&] {
+    return invalid("'" + shorten(text, 60) + "' is not an attempt, like j17a1");
+  };
   const size_t middle = text.find('a');
   if (!text.starts_with('j') || middle == std::string_view::npos) return bad();
   const auto job = parse_int(text.substr(1, middle - 1));
@@ -271,14 +276,17 @@ bool same_hosts(const JobSpec& kept, const JobSpec& next) {
     if (found == spec.request.end() || (inner && !found->is_object())) return Json();
     return inner ? found->value(inner, Json()) : *found;
   };
-  const bool same_groups = std::equal(kept.groups.begin(), kept.groups.end(), next.groups.begin(),
-                                      next.groups.end(), [](const InstanceGroup& a, const InstanceGroup& b) {
-                                        return a.instance_type == b.instance_type && a.count == b.count;
-                                      });
+  const bool same_groups =
+      std::equal(kept.groups.begin(), kept.groups.end(), next.groups.begin(), next.groups.end(),
+                 [](const InstanceGroup& a, const InstanceGroup& b) {
+                   return a.instance_type == b.instance_type && a.count == b.count;
+                 });
   return same_groups && kept.role_arn == next.role_arn && kept.volume_gib == next.volume_gib &&
-         kept.network_isolation == next.network_isolation && kept.encrypt_traffic == next.encrypt_traffic &&
+         kept.network_isolation == next.network_isolation &&
+         kept.encrypt_traffic == next.encrypt_traffic &&
          asked(kept, "VpcConfig", nullptr) == asked(next, "VpcConfig", nullptr) &&
-         asked(kept, "ResourceConfig", "VolumeKmsKeyId") == asked(next, "ResourceConfig", "VolumeKmsKeyId");
+         asked(kept, "ResourceConfig", "VolumeKmsKeyId") ==
+             asked(next, "ResourceConfig", "VolumeKmsKeyId");
 }
 
 bool Channel::is_of(const std::string& group) const {

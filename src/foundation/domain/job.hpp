@@ -1,14 +1,14 @@
-// A Job is a gang of hosts, each running one container or process under the job contract. The hosts start together or not
-// at all. Attempts are retried by policy, and usage is accounted. The resources of AWS's APIs are views of jobs; api
-// translates them.
+// A Job is a gang of hosts, each running one container or process under the job contract. The hosts
+// start together or not at all. Attempts are retried by policy, and usage is accounted. The
+// resources of AWS's APIs are views of jobs; api translates them.
 //
 //   job      the unit that a user submits
 //   attempt  one try at it: its identity (job, number, token) is never used again
 //   host     a member of an attempt's gang: algo-1 .. algo-n
 //   machine  capacity that a launcher offers; several hosts may share one
 //
-// States and their transitions are in job_state.hpp. The ledger and the wire use the JSON forms (to_json/from_json):
-// adding a field is compatible, and a missing one takes its default.
+// States and their transitions are in job_state.hpp. The ledger and the wire use the JSON forms
+// (to_json/from_json): adding a field is compatible, and a missing one takes its default.
 //
 // Threads: plain values. Units: seconds of wall time; bytes; cpus may be fractions.
 #pragma once
@@ -73,7 +73,8 @@ struct Channel {
   std::string s3_data_type;    // "S3Prefix", "ManifestFile", "AugmentedManifestFile"
   std::string s3_uri;          // s3://bucket/prefix
   Distribution distribution = Distribution::fully_replicated;
-  std::vector<std::string> attribute_names;     // of an augmented manifest, in the order of its records
+  // of an augmented manifest, in the order of its records
+  std::vector<std::string> attribute_names;
   std::vector<std::string> groups;              // instance groups that receive it; empty: all
   std::optional<int64_t> shuffle_seed;          // unset: in the order of keys
   std::optional<FileSystemSource> file_system;  // instead of s3_uri
@@ -103,7 +104,8 @@ struct InstanceGroup {
   std::string name;  // "homogeneousCluster" if the request has no groups
   std::string instance_type;
   uint32_t count = 1;
-  std::optional<Share> share = {};          // requested by each host; unset: all of its instance type
+  // requested by each host; unset: all of its instance type
+  std::optional<Share> share = {};
   std::optional<Program> program = {};      // of its hosts; unset: the program of the spec
   ContainerOptions container_options = {};  // in addition to program and share
 };
@@ -113,13 +115,14 @@ struct Tag {
   std::string value;
 };
 
-// The contract of a job's containers: the training contract (files, variables and exit rules of /opt/ml), or plain
-// containers, as the job requests them.
+// The contract of a job's containers: the training contract (files, variables and exit rules of
+// /opt/ml), or plain containers, as the job requests them.
 enum class Contract { training, plain };
-inline constexpr std::string_view kTrainingQueues = "service/";  // before the queue's name, in listed_queue()
+// before the queue's name, in listed_queue()
+inline constexpr std::string_view kTrainingQueues = "service/";
 
-// The user's request in a form independent of the API. `request` is the original request, kept verbatim: Describe
-// returns it, and the container reads it as trainingjobconfig.json.
+// The user's request in a form independent of the API. `request` is the original request, kept
+// verbatim: Describe returns it, and the container reads it as trainingjobconfig.json.
 struct JobSpec {
   std::string image;
   std::vector<std::string> entrypoint;
@@ -129,22 +132,25 @@ struct JobSpec {
   std::vector<Channel> channels;
   std::vector<MetricDefinition> metrics;
   std::vector<InstanceGroup> groups;  // at least one
-  // Alternatives to the only group, best first: the first with free capacity is selected. Until then `groups` has the
-  // first of them. Empty: the request has no alternatives.
+  // Alternatives to the only group, best first: the first with free capacity is selected. Until
+  // then `groups` has the first of them. Empty: the request has no alternatives.
   std::vector<InstanceGroup> preferences;
   int64_t volume_gib = 1;
-  std::string principal;  // its creator: a user's or a role's name; "" in records of earlier versions
+  // its creator: a user's or a role's name; "" in records of earlier versions
+  std::string principal;
   std::string role_arn;
   std::string output_uri;  // s3://bucket/prefix, without a slash at its end
   std::string output_kms_key;
-  bool compress_model = true;                  // to model.tar.gz; else the files are below model/
-  int64_t max_runtime_seconds = 86400;         // over all attempts; for jobs in queues, of each attempt
+  bool compress_model = true;  // to model.tar.gz; else the files are below model/
+  // over all attempts; for jobs in queues, of each attempt
+  int64_t max_runtime_seconds = 86400;
   bool spot = false;                           // may be interrupted, and is then started again
   std::optional<int64_t> max_wait_seconds;     // spot: from creation to the end, waiting included
   std::optional<int64_t> max_pending_seconds;  // from creation to the first start
   uint32_t retries_max = 0;                    // of attempts that failed for an internal reason
   std::optional<Checkpoint> checkpoint;
-  int64_t keep_alive_seconds = 0;  // time for which its hosts stay for a next job that matches (warm pool)
+  // time for which its hosts stay for a next job that matches (warm pool)
+  int64_t keep_alive_seconds = 0;
   bool network_isolation = false;
   bool encrypt_traffic = false;  // between hosts
   Contract contract = Contract::training;
@@ -156,11 +162,13 @@ struct JobSpec {
   std::vector<std::string> depends_on;        // ids of jobs that must succeed first
   std::vector<std::string> depends_on_alike;  // ids of arrays: child i depends on their child i
   ArrayOptions array;
-  // The main host of a multi-node parallel job. The others start when it runs, and end when it ends.
+  // The main host of a multi-node parallel job. The others start when it runs, and end when it
+  // ends.
   std::optional<uint32_t> main_node;
   Json request;
 
-  // The queue under which the ledger lists it; "": none. Training jobs have a prefix with a slash, which queue names lack.
+  // The queue under which the ledger lists it; "": none. Training jobs have a prefix with a slash,
+  // which queue names lack.
   std::string listed_queue() const;
   uint32_t hosts() const;  // over all groups
   const InstanceGroup& group(HostIndex host) const;
@@ -176,11 +184,12 @@ struct Host {
   HostState state = HostState::placed;
   std::string machine;  // where it was placed
   Share share;
-  uint64_t facts_applied = 0;           // number of the last fact; facts up to it are repeats
-  std::optional<int> exit_code;         // of the user's process; 128+n for signal n
-  std::string failure;                  // as its agent reported it, for FailureReason
-  std::optional<Fault> fault;           // the cause of the failure
-  StopCause stopped = StopCause::none;  // the order that ended its run early; none: it ended on its own
+  uint64_t facts_applied = 0;    // number of the last fact; facts up to it are repeats
+  std::optional<int> exit_code;  // of the user's process; 128+n for signal n
+  std::string failure;           // as its agent reported it, for FailureReason
+  std::optional<Fault> fault;    // the cause of the failure
+  // the order that ended its run early; none: it ended on its own
+  StopCause stopped = StopCause::none;
   std::string staged_model;  // uploading, hosts after the first: key of its model tar; "": no files
   std::string address;       // in its gang's network, as its agent reported it; "": unknown
   Instant state_since;
@@ -192,18 +201,23 @@ struct Attempt {
   std::string token;  // fencing token: an agent with another token is obsolete and must exit
   AttemptState state = AttemptState::starting;
   std::vector<Host> hosts;
-  std::optional<HostIndex> first_failed;  // the host whose failure ended the gang; its reason is the job's
-  std::string interruption;            // reason if it was interrupted, and another attempt follows; else ""
+  // the host whose failure ended the gang; its reason is the job's
+  std::optional<HostIndex> first_failed;
+  // reason if it was interrupted, and another attempt follows; else ""
+  std::string interruption;
   std::optional<Instant> interrupted;  // when an interruption was requested; unset: a host was lost
   bool preempted = false;              // interrupted by the scheduler, for a job with precedence
   Duration notice{};                   // between SIGTERM and SIGKILL of the user's processes
   JobNumber warm_pool = 0;             // the job whose hosts it reuses; 0: none
-  std::string environment;             // compute environment in which it was placed; "" without a queue
-  bool spot = false;                   // its machines may be reclaimed, which then counts as a failure
-  std::optional<int> exit_code;        // after its end: of the host that failed first, else of the first host
-  std::string failure;                 // of the same host; "" if it has none
-  std::optional<Fault> fault;          // of the same host: the cause of the failure
-  std::string machine;                 // of the same host
+  // compute environment in which it was placed; "" without a queue
+  std::string environment;
+  // its machines may be reclaimed, which then counts as a failure
+  bool spot = false;
+  // after its end: of the host that failed first, else of the first host
+  std::optional<int> exit_code;
+  std::string failure;         // of the same host; "" if it has none
+  std::optional<Fault> fault;  // of the same host: the cause of the failure
+  std::string machine;         // of the same host
   Instant started;
   std::optional<Instant> training_started;  // its first host began to run
   std::optional<Instant> ended;
@@ -239,19 +253,22 @@ struct Job {
   JobState state = JobState::waiting;
   Instant created;
   Instant modified;
-  // All instants of a job are in its own time: control's time plus this offset. Jumps of the wall clock do not change it
-  // (docs/decisions/32). The instant of its creation is wall time.
+  // All instants of a job are in its own time: control's time plus this offset. Jumps of the wall
+  // clock do not change it (docs/decisions/32). The instant of its creation is wall time.
   Duration clock_offset{};
   std::vector<Transition> transitions;  // the last one is the current phase
-  std::string wait_reason;              // while waiting: the reason, the missing amount and its holder
-  std::string note;                     // for the user: "each host was scaled to 1/2 of ml.m5.4xlarge .."
+  // while waiting: the reason, the missing amount and its holder
+  std::string wait_reason;
+  // for the user: "each host was scaled to 1/2 of ml.m5.4xlarge .."
+  std::string note;
   std::optional<Instant> stop_requested;
   StopCause stop_cause = StopCause::none;
   Withdrawn withdrawn = Withdrawn::no;  // for jobs in queues: the operation that stopped it
   std::string withdrawn_reason;         // the reason in that request
   std::vector<JobNumber> awaits;        // jobs that must succeed before it may be placed
   JobNumber parent = 0;                 // the array of which it is a child; 0: none
-  uint32_t children_made = 0;           // of an array: the children with lower indexes exist (array.hpp)
+  // of an array: the children with lower indexes exist (array.hpp)
+  uint32_t children_made = 0;
   // Of an array: arrays of the same size. Its child i depends on their child i.
   std::vector<JobNumber> awaits_alike;
   std::optional<int64_t> new_priority;  // replaces QueueOptions::priority after a change

@@ -11,14 +11,14 @@ namespace {
 
 Result<void> within(const std::string& member, int64_t value, int64_t least, int64_t most) {
   if (value >= least && value <= most) return {};
-  return invalid(member + " is " + std::to_string(value) + ", and must be between " + std::to_string(least) +
-                 " and " + std::to_string(most));
+  return invalid(member + " is " + std::to_string(value) + ", and must be between " +
+                 std::to_string(least) + " and " + std::to_string(most));
 }
 
 Result<void> check_share(const std::string& member, const Share& share) {
   if (!(share.cpus >= 0 && share.cpus <= kHostCpusMax))
-    return invalid(member + ".cpus is " + std::to_string(share.cpus) + ", and must be between 0 and " +
-                   std::to_string(int64_t(kHostCpusMax)));
+    return invalid(member + ".cpus is " + std::to_string(share.cpus) +
+                   ", and must be between 0 and " + std::to_string(int64_t(kHostCpusMax)));
   TRY(within(member + ".memory_bytes", share.memory_bytes, 0, kHostMemoryBytesMax));
   return within(member + ".gpus", share.gpus, 0, kHostGpusMax);
 }
@@ -37,9 +37,10 @@ Result<void> check_groups(const JobSpec& spec) {
   }
   TRY(within("the number of hosts over all instance groups", hosts, 1, kGangHostsMax));
   if (spec.preferences.empty()) return {};
-  TRY(within("the number of instance preferences", int64_t(spec.preferences.size()), 1, kPreferencesMax));
-  TRY(within("the number of instance groups of a job with instance preferences", int64_t(spec.groups.size()),
-             1, 1));
+  TRY(within("the number of instance preferences", int64_t(spec.preferences.size()), 1,
+             kPreferencesMax));
+  TRY(within("the number of instance groups of a job with instance preferences",
+             int64_t(spec.groups.size()), 1, 1));
   for (const InstanceGroup& group : spec.preferences)
     TRY(check_group("instance preference " + shorten(group.instance_type, 64), group));
   return {};
@@ -72,7 +73,8 @@ Result<void> check_instants(const Attempt& attempt) {
 Result<void> check_instants(const Job& job) {
   TRY(check_instant("created", job.created));
   TRY(check_instant("modified", job.modified));
-  TRY(within("clock_offset", job.clock_offset.count(), -kInstantMillisecondsMax, kInstantMillisecondsMax));
+  TRY(within("clock_offset", job.clock_offset.count(), -kInstantMillisecondsMax,
+             kInstantMillisecondsMax));
   TRY(check_instant("stop_requested", job.stop_requested));
   TRY(check_instant("training_start", job.training_start));
   TRY(check_instant("training_end", job.training_end));
@@ -87,8 +89,8 @@ Result<void> check_attempts(const Job& job) {
   for (const Attempt& attempt : job.attempts) {
     const bool present = &attempt == &job.attempts.back();
     if (attempt.state != AttemptState::ended && (!present || !runs))
-      return invalid("attempt " + std::to_string(attempt.number) + " has not ended, and the job is " +
-                     std::string(to_string(job.state)));
+      return invalid("attempt " + std::to_string(attempt.number) +
+                     " has not ended, and the job is " + std::string(to_string(job.state)));
     if (attempt.state == AttemptState::ended && !attempt.ended)
       return invalid("attempt " + std::to_string(attempt.number) + " has ended at no known time");
   }
@@ -129,8 +131,10 @@ Result<void> check_limits(const JobSpec& spec) {
   TRY(check_groups(spec));
   TRY(within("volume_gib", spec.volume_gib, 0, kVolumeGibMax));
   TRY(within("max_runtime_seconds", spec.max_runtime_seconds, 0, kSecondsMax));
-  if (spec.max_wait_seconds) TRY(within("max_wait_seconds", *spec.max_wait_seconds, 0, kSecondsMax));
-  if (spec.max_pending_seconds) TRY(within("max_pending_seconds", *spec.max_pending_seconds, 0, kSecondsMax));
+  if (spec.max_wait_seconds)
+    TRY(within("max_wait_seconds", *spec.max_wait_seconds, 0, kSecondsMax));
+  if (spec.max_pending_seconds)
+    TRY(within("max_pending_seconds", *spec.max_pending_seconds, 0, kSecondsMax));
   TRY(within("keep_alive_seconds", spec.keep_alive_seconds, 0, kSecondsMax));
   return spec.queue ? check_queued(spec) : Result<void>();
 }

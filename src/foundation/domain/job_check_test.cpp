@@ -39,13 +39,15 @@ TEST(CheckLimits, OrdinaryNumbersAreWithin) {
 
 TEST(CheckLimits, HostsAreSummedInSixtyFourBits) {
   JobSpec spec = a_job().spec;
-  spec.groups = {{"a", "ml.m5.large", 2147483647}, {"b", "ml.m5.large", 2147483647}, {"c", "ml.m5.large", 2}};
+  spec.groups = {
+      {"a", "ml.m5.large", 2147483647}, {"b", "ml.m5.large", 2147483647}, {"c", "ml.m5.large", 2}};
   EXPECT_EQ(spec.hosts(), UINT32_MAX) << "0 in 32 bits";
   EXPECT_EQ(check_limits(spec).error().message,
             "instance group a: the number of hosts is 2147483647, and must be between 1 and 10000");
   spec.groups = {{"a", "ml.m5.large", 6000}, {"b", "ml.m5.large", 4001}};
-  EXPECT_EQ(check_limits(spec).error().message,
-            "the number of hosts over all instance groups is 10001, and must be between 1 and 10000");
+  EXPECT_EQ(
+      check_limits(spec).error().message,
+      "the number of hosts over all instance groups is 10001, and must be between 1 and 10000");
   spec.groups = {{"a", "ml.m5.large", 0}};
   EXPECT_FALSE(check_limits(spec));
   spec.groups.clear();
@@ -58,9 +60,9 @@ TEST(CheckLimits, PreferencesHaveLimitsOfTheirOwn) {
   spec.preferences = {{"a", "ml.m5.large", 1}, {"a", "ml.m5.xlarge", uint32_t(kGangHostsMax)}};
   EXPECT_TRUE(check_limits(spec)) << check_limits(spec).error().message;
   spec.preferences[1].count = uint32_t(kGangHostsMax) + 1;
-  EXPECT_EQ(
-      check_limits(spec).error().message,
-      "instance preference ml.m5.xlarge: the number of hosts is 10001, and must be between 1 and 10000");
+  EXPECT_EQ(check_limits(spec).error().message,
+            "instance preference ml.m5.xlarge: the number of hosts is 10001, and must be between 1 "
+            "and 10000");
   spec.preferences.assign(6, {"a", "ml.m5.large", 1});
   EXPECT_FALSE(check_limits(spec));
   spec.preferences.resize(1);

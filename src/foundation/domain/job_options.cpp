@@ -50,7 +50,8 @@ constexpr auto kQueued = json_record<JobSpec>("batch", [](auto& side, auto& spec
   bool training = spec.contract == Contract::training;
   if constexpr (kReads<decltype(side)>) training = false;
   side.if_set("service", training);
-  if constexpr (kReads<decltype(side)>) spec.contract = training ? Contract::training : Contract::plain;
+  if constexpr (kReads<decltype(side)>)
+    spec.contract = training ? Contract::training : Contract::plain;
   side.when(training, "service_request", queue.request);
   side.if_set("share", queue.share);
   side.if_set("quota_share", queue.quota_share);
@@ -77,7 +78,8 @@ Result<Withdrawn> parse_withdrawn(std::string_view text) { return kWithdrawn.par
 bool matches(std::string_view pattern, std::string_view text) {
   if (!pattern.ends_with('*')) return equals_ignoring_case(pattern, text);
   pattern.remove_suffix(1);
-  return text.size() >= pattern.size() && equals_ignoring_case(pattern, text.substr(0, pattern.size()));
+  return text.size() >= pattern.size() &&
+         equals_ignoring_case(pattern, text.substr(0, pattern.size()));
 }
 
 bool tries_again(const RetryOptions& retry, size_t attempts_made, const AttemptEnd& end) {

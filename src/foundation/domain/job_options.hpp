@@ -1,5 +1,5 @@
-// Defines the parts of a JobSpec that only queued jobs have: queue, dependencies, retry rules, array. They do not change
-// after the job was created.
+// Defines the parts of a JobSpec that only queued jobs have: queue, dependencies, retry rules,
+// array. They do not change after the job was created.
 //
 // Threads: plain values; pure functions.
 #pragma once
@@ -17,7 +17,8 @@ namespace trainyard::domain {
 
 struct JobSpec;
 
-// A rule of a retry strategy (evaluateOnExit). A pattern is text that may end in '*'; an empty pattern is ignored.
+// A rule of a retry strategy (evaluateOnExit). A pattern is text that may end in '*'; an empty
+// pattern is ignored.
 struct RetryRule {
   std::string status_reason;
   std::string reason;
@@ -56,7 +57,8 @@ struct ArrayOptions {
   bool sequential = false;  // a child depends on the one before it
 };
 
-// Names the queue in which a job waits, its position there, and the resources that it needs in addition to machines.
+// Names the queue in which a job waits, its position there, and the resources that it needs in
+// addition to machines.
 struct QueueOptions {
   std::string name;         // of the queue, in the job's region
   std::string share;        // "" in queues without fair share
@@ -70,15 +72,17 @@ struct QueueOptions {
 inline constexpr int64_t kQueuedAttemptsMax = 10;  // of a queued job
 inline constexpr int64_t kArraySizeMax = 10'000;   // children of one array
 
-// True if `text` matches `pattern`, ignoring case. A '*' at the end of `pattern` stands for any rest.
+// True if `text` matches `pattern`, ignoring case. A '*' at the end of `pattern` stands for any
+// rest.
 bool matches(std::string_view pattern, std::string_view text);
 
-// Decides whether another attempt follows one that failed. If attempts are left, the first rule whose conditions all hold
-// decides; if no rule applies, another attempt follows.
-// Requires: the job was not cancelled or terminated, and did not time out: such jobs are never tried again.
+// Decides whether another attempt follows one that failed. If attempts are left, the first rule
+// whose conditions all hold decides; if no rule applies, another attempt follows.
+// Requires: the job was not cancelled or terminated, and did not time out: such jobs are never
+// tried again.
 bool tries_again(const RetryOptions& retry, size_t attempts_made, const AttemptEnd& end);
-// Decides whether an interrupted attempt was the last one: the first rule that applies has a status reason and the action
-// EXIT. Otherwise another attempt always follows an interruption.
+// Decides whether an interrupted attempt was the last one: the first rule that applies has a status
+// reason and the action EXIT. Otherwise another attempt always follows an interruption.
 bool ends_with_interruption(const RetryOptions& retry, const AttemptEnd& end);
 
 // Writes all of these as one record: the member "batch" of a spec's record, as in earlier versions.

@@ -80,8 +80,9 @@ TEST(QueuedJob, ItsRecordIsThatOfEarlierVersions) {
   spec.queue.emplace().name = "quick";
   spec.display_name = "mnist";
   spec.definition = "train:3";
-  EXPECT_EQ(to_json(spec)["batch"],
-            Json::parse(R"({"name":"mnist","queue":"quick","definition":"train:3","attempts_max":1})"));
+  EXPECT_EQ(
+      to_json(spec)["batch"],
+      Json::parse(R"({"name":"mnist","queue":"quick","definition":"train:3","attempts_max":1})"));
   EXPECT_EQ(spec.listed_queue(), "quick");
   spec.contract = Contract::training;
   spec.queue = QueueOptions{"q", "share", "quota", 7, {{"licences", 2}}, 3, {{"a", 1}}};
@@ -90,7 +91,8 @@ TEST(QueuedJob, ItsRecordIsThatOfEarlierVersions) {
   spec.depends_on_alike = {"b"};
   spec.array = {5, true};
   spec.main_node = 0;
-  const Json whole = Json::parse(R"({"name":"mnist","queue":"q","definition":"train:3","attempts_max":4,
+  const Json whole =
+      Json::parse(R"({"name":"mnist","queue":"q","definition":"train:3","attempts_max":4,
     "depends_on":["a"],"main_node":0,"service":true,"service_request":{"a":1},"share":"share",
     "quota_share":"quota","priority":7,"preemptions_max":3,"consumes":[{"resource":"licences","quantity":2}],
     "array_size":5,"sequential":true,"depends_on_alike":["b"],

@@ -89,12 +89,16 @@ std::string_view to_string(Fault fault) { return kFaults.text(fault); }
 std::string_view to_string(WarmPoolState state) { return kWarmPoolStates.text(state); }
 
 Result<JobState> parse_job_state(std::string_view text) { return kJobStates.parse(text); }
-Result<AttemptState> parse_attempt_state(std::string_view text) { return kAttemptStates.parse(text); }
+Result<AttemptState> parse_attempt_state(std::string_view text) {
+  return kAttemptStates.parse(text);
+}
 Result<HostState> parse_host_state(std::string_view text) { return kHostStates.parse(text); }
 Result<Phase> parse_phase(std::string_view text) { return kPhases.parse(text); }
 Result<StopCause> parse_stop_cause(std::string_view text) { return kStopCauses.parse(text); }
 Result<Fault> parse_fault(std::string_view text) { return kFaults.parse(text); }
-Result<WarmPoolState> parse_warm_pool_state(std::string_view text) { return kWarmPoolStates.parse(text); }
+Result<WarmPoolState> parse_warm_pool_state(std::string_view text) {
+  return kWarmPoolStates.parse(text);
+}
 
 bool is_final(JobState state) {
   return state == JobState::completed || state == JobState::failed || state == JobState::stopped;
@@ -132,7 +136,8 @@ Result<AttemptState> next(AttemptState state, AttemptEvent event) {
   if (state != AttemptState::ended) {
     if (event == AttemptEvent::lose) return AttemptState::ended;
     if (event == AttemptEvent::run && state == AttemptState::starting) return AttemptState::running;
-    if (event == AttemptEvent::drain && state != AttemptState::draining) return AttemptState::draining;
+    if (event == AttemptEvent::drain && state != AttemptState::draining)
+      return AttemptState::draining;
     if (event == AttemptEvent::end && state == AttemptState::draining) return AttemptState::ended;
   }
   return illegal("attempt", to_string(state), kAttemptEvents.text(event));

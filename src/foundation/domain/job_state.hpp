@@ -1,17 +1,17 @@
-// Defines the states of jobs, attempts and hosts, and their transitions: next() returns the new state, or an error if the
-// transition is not allowed. A test checks all pairs.
+// Defines the states of jobs, attempts and hosts, and their transitions: next() returns the new
+// state, or an error if the transition is not allowed. A test checks all pairs.
 //
-//   job       waiting --place--> active --finish--> completed | failed | stopped
-//             waiting --stop--> stopped, --fail--> failed (cannot be planned)   active --stop--> stopping
-//             stopping --finish--> stopped | completed | failed   active --retry--> waiting (next attempt)
+//   job       waiting --place--> active --finish--> completed | failed | stopped waiting --stop-->
+//             stopped, --fail--> failed (cannot be planned)   active --stop--> stopping stopping
+//             --finish--> stopped | completed | failed   active --retry--> waiting (next attempt)
 //
 //   attempt   starting --run--> running --drain--> draining --end--> ended
 //             starting --drain--> draining   (stopped or failed before every host ran)
 //             any but ended --lose--> ended  (agent or machine gone)
 //
 //   host      placed -> preparing -> downloading -> running -> draining -> uploading -> finished
-//             any of these except finished -> failed (reported by its agent) or lost (its agent is gone);
-//             finished, failed and lost are final
+//             any of these except finished -> failed (reported by its agent) or lost (its agent is
+//             gone); finished, failed and lost are final
 //
 // Threads: pure.
 #pragma once
@@ -30,9 +30,19 @@ enum class JobEvent { place, stop, complete, fail, finish_stopped, retry };
 enum class AttemptState { starting, running, draining, ended };
 enum class AttemptEvent { run, drain, end, lose };
 
-// A fact of that name from the host's agent leads to each state, except `lost`, which the launcher reports. The order is
-// that of a host's life, since next() compares states.
-enum class HostState { placed, preparing, downloading, running, draining, uploading, finished, failed, lost };
+// A fact of that name from the host's agent leads to each state, except `lost`, which the launcher
+// reports. The order is that of a host's life, since next() compares states.
+enum class HostState {
+  placed,
+  preparing,
+  downloading,
+  running,
+  draining,
+  uploading,
+  finished,
+  failed,
+  lost
+};
 
 // The phase that users see (SecondaryStatus).
 enum class Phase {
@@ -51,18 +61,29 @@ enum class Phase {
   max_wait_time_exceeded,
 };
 
-// The cause of a stop. Of an interrupted attempt only the checkpoints are kept, and another attempt follows. main_ended
-// is for single hosts: the main host, which they follow, has ended.
-enum class StopCause { none, user, max_runtime, max_wait, host_failed, interrupted, max_pending, main_ended };
+// The cause of a stop. Of an interrupted attempt only the checkpoints are kept, and another attempt
+// follows. main_ended is for single hosts: the main host, which they follow, has ended.
+enum class StopCause {
+  none,
+  user,
+  max_runtime,
+  max_wait,
+  host_failed,
+  interrupted,
+  max_pending,
+  main_ended
+};
 
-// The state of the hosts that a finished job keeps for the next job that matches. The last two are final.
+// The state of the hosts that a finished job keeps for the next job that matches. The last two are
+// final.
 //
 //   in_use --finish--> available --reuse--> reused
 //     finish without hosts, or keep-alive time over --> terminated
 enum class WarmPoolState { in_use, available, reused, terminated };
 
-// The cause of a failure. It decides the first word of FailureReason (AlgorithmError, ClientError, InternalServerError).
-// `lost`: the host, or the container runtime on it, is gone; this counts as internal as well.
+// The cause of a failure. It decides the first word of FailureReason (AlgorithmError, ClientError,
+// InternalServerError). `lost`: the host, or the container runtime on it, is gone; this counts as
+// internal as well.
 enum class Fault { algorithm, client, internal, lost };
 inline bool is_ours(Fault fault) { return fault == Fault::internal || fault == Fault::lost; }
 

@@ -1,4 +1,5 @@
-// Defines the JSON forms (base/json_record.hpp) of a job's identifiers, which records of several modules have.
+// Defines the JSON forms (base/json_record.hpp) of a job's identifiers, which records of several
+// modules have.
 //
 // Threads: constants. Errors: invalid.
 #pragma once

@@ -1,4 +1,5 @@
-// Placement names the machine of one host of a gang, and the share of the machine that the host gets.
+// Placement names the machine of one host of a gang, and the share of the machine that the host
+// gets.
 //
 // Threads: plain values.
 #pragma once

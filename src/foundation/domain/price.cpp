@@ -33,7 +33,8 @@ constexpr std::pair<const char*, double> kListPrices[] = {
 
 // Rounds to the nearest millionth, and half a millionth up.
 int64_t charge(double per_hour, uint32_t instances, int64_t seconds) {
-  return std::llround(per_hour * double(instances) * double(seconds) / kSecondsOfHour * double(kMillionths));
+  return std::llround(per_hour * double(instances) * double(seconds) / kSecondsOfHour *
+                      double(kMillionths));
 }
 
 }  // namespace
@@ -42,7 +43,8 @@ void PriceTable::set(const std::string& region, const std::string& instance_type
   prices_[region][instance_type] = price;
 }
 
-std::optional<Price> PriceTable::find(const std::string& region, const std::string& instance_type) const {
+std::optional<Price> PriceTable::find(const std::string& region,
+                                      const std::string& instance_type) const {
   for (const auto& name : {region, std::string()}) {
     const auto of_region = prices_.find(name);
     if (of_region == prices_.end()) continue;
@@ -54,7 +56,8 @@ std::optional<Price> PriceTable::find(const std::string& region, const std::stri
 
 PriceTable list_prices_of_2023() {
   PriceTable table;
-  for (const auto& [type, on_demand] : kListPrices) table.set("", type, {on_demand, on_demand * kSpotPart});
+  for (const auto& [type, on_demand] : kListPrices)
+    table.set("", type, {on_demand, on_demand * kSpotPart});
   table.set("", std::string(kCpuPrice), {kFargateCpu, kFargateCpu * kSpotPart});
   table.set("", std::string(kMemoryPrice), {kFargateGib, kFargateGib * kSpotPart});
   return table;
@@ -85,13 +88,15 @@ void Cost::add(const Cost& more) {
     if (std::ranges::find(unpriced, type) == unpriced.end()) unpriced.push_back(type);
 }
 
-Cost cost_of(const PriceTable& prices, const std::string& region, const std::vector<InstanceGroup>& groups,
-             bool spot, int64_t training_seconds, int64_t billable_seconds) {
+Cost cost_of(const PriceTable& prices, const std::string& region,
+             const std::vector<InstanceGroup>& groups, bool spot, int64_t training_seconds,
+             int64_t billable_seconds) {
   Cost cost;
   for (const InstanceGroup& group : groups) {
     const auto price = prices.of(region, group);
     if (!price) {
-      if (std::find(cost.unpriced.begin(), cost.unpriced.end(), group.instance_type) == cost.unpriced.end())
+      if (std::find(cost.unpriced.begin(), cost.unpriced.end(), group.instance_type) ==
+          cost.unpriced.end())
         cost.unpriced.push_back(group.instance_type);
       continue;
     }
@@ -104,7 +109,10 @@ Cost cost_of(const PriceTable& prices, const std::string& region, const std::vec
 std::string money_text(int64_t millionths) {
   const double amount = double(millionths) / double(kMillionths);
   const int64_t size = std::abs(millionths);
-  const int decimals = size == 0 || size >= 100'000 ? 2 : size >= 10'000 ? 3 : size >= 1'000 ? 4 : 6;
+  const int decimals = size == 0 || size >= 100'000 ? 2
+                       : size >= 10'000             ? 3
+                       : size >= 1'000              ? 4
+                                                    : 6;
   char text[48];
   std::snprintf(text, sizeof text, "%.*f", decimals, amount);
   return text;

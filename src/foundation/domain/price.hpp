@@ -1,8 +1,9 @@
-// Computes the cost of jobs from the prices of instances. Prices are per region and instance type. A job is charged for
-// the seconds that each of its hosts ran, at the spot price if it may be interrupted.
+// Computes the cost of jobs from the prices of instances. Prices are per region and instance type.
+// A job is charged for the seconds that each of its hosts ran, at the spot price if it may be
+// interrupted.
 //
-// A host that requested a share of a machine instead of an instance type is charged for that share, at the prices of
-// the types "vCPU", "GiB" and "GPU".
+// A host that requested a share of a machine instead of an instance type is charged for that share,
+// at the prices of the types "vCPU", "GiB" and "GPU".
 //
 // Amounts are integers in millionths of the currency, so that sums over many jobs are exact.
 //
@@ -42,9 +43,9 @@ class PriceTable {
 
 inline constexpr std::string_view kCpuPrice = "vCPU", kMemoryPrice = "GiB", kGpuPrice = "GPU";
 
-// AWS's list prices of 2023, for all regions: those of SageMaker training in us-east-1, and for shares those of Fargate,
-// which has no GPUs. Operators can set their own prices. A spot price is three tenths of the price on demand, since AWS
-// advertises savings of 60 to 90 per cent.
+// AWS's list prices of 2023, for all regions: those of SageMaker training in us-east-1, and for
+// shares those of Fargate, which has no GPUs. Operators can set their own prices. A spot price is
+// three tenths of the price on demand, since AWS advertises savings of 60 to 90 per cent.
 PriceTable list_prices_of_2023();
 
 inline constexpr int64_t kMillionths = 1'000'000;
@@ -60,9 +61,11 @@ struct Cost {
   }
 };
 
-// Both times are those of each host: `billable_seconds` are charged, `training_seconds` would be charged on demand.
-Cost cost_of(const PriceTable& prices, const std::string& region, const std::vector<InstanceGroup>& groups,
-             bool spot, int64_t training_seconds, int64_t billable_seconds);
+// Both times are those of each host: `billable_seconds` are charged, `training_seconds` would be
+// charged on demand.
+Cost cost_of(const PriceTable& prices, const std::string& region,
+             const std::vector<InstanceGroup>& groups, bool spot, int64_t training_seconds,
+             int64_t billable_seconds);
 
 // Formats "12.34", "0.0042": with two decimals, or more for small amounts.
 std::string money_text(int64_t millionths);

@@ -31,13 +31,20 @@ TEST(PriceTest, WhatJobsCost) {
   const Row rows[] = {
       {"one host, on demand", {{"all", "ml.m5.large", 1}}, false, 100, 100, 10'000, 10'000},
       {"four hosts", {{"all", "ml.m5.large", 4}}, false, 100, 100, 40'000, 40'000},
-      {"two kinds", {{"a", "ml.m5.large", 2}, {"b", "ml.g5.xlarge", 1}}, false, 10, 10, 12'000, 12'000},
+      {"two kinds",
+       {{"a", "ml.m5.large", 2}, {"b", "ml.g5.xlarge", 1}},
+       false,
+       10,
+       10,
+       12'000,
+       12'000},
       {"spot", {{"all", "ml.m5.large", 1}}, true, 100, 100, 3'000, 10'000},
       {"spot, half of it interrupted", {{"all", "ml.m5.large", 1}}, true, 100, 50, 1'500, 10'000},
       {"never ran", {{"all", "ml.m5.large", 1}}, false, 0, 0, 0, 0},
   };
   for (const Row& row : rows) {
-    const Cost cost = cost_of(prices(), "us-east-1", row.groups, row.spot, row.training, row.billable);
+    const Cost cost =
+        cost_of(prices(), "us-east-1", row.groups, row.spot, row.training, row.billable);
     EXPECT_EQ(cost.millionths, row.millionths) << row.about;
     EXPECT_EQ(cost.on_demand_millionths, row.on_demand) << row.about;
     EXPECT_TRUE(cost.unpriced.empty()) << row.about;
@@ -62,7 +69,8 @@ TEST(PriceTest, AShareIsChargedByItsParts) {
 }
 
 TEST(PriceTest, WhatHasNoPriceIsNamedOnce) {
-  const Cost cost = cost_of(prices(), "us-east-1", {{"a", "ml.x.y", 1}, {"b", "ml.x.y", 2}}, false, 10, 10);
+  const Cost cost =
+      cost_of(prices(), "us-east-1", {{"a", "ml.x.y", 1}, {"b", "ml.x.y", 2}}, false, 10, 10);
   EXPECT_EQ(cost.millionths, 0);
   EXPECT_EQ(cost.unpriced, std::vector<std::string>{"ml.x.y"});
 }

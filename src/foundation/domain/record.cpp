@@ -8,12 +8,14 @@ namespace {
 Result<void> check(const RecordWrite& write) {
   const auto& [kind, name] = write.key;
   if (kind.empty() || name.empty() || kind.size() + name.size() > kRecordNameBytesMax)
-    return invalid("invalid record name: it has 1 to " + std::to_string(kRecordNameBytesMax) + " bytes");
+    return invalid("invalid record name: it has 1 to " + std::to_string(kRecordNameBytesMax) +
+                   " bytes");
   if (!write.document) return {};
-  if (!write.document->is_object()) return invalid("invalid record " + kind + "/" + name + ": not an object");
+  if (!write.document->is_object())
+    return invalid("invalid record " + kind + "/" + name + ": not an object");
   if (dump(*write.document).size() > kRecordBytesMax)
-    return exhausted("the record " + kind + "/" + name + " has more than " + std::to_string(kRecordBytesMax) +
-                     " bytes");
+    return exhausted("the record " + kind + "/" + name + " has more than " +
+                     std::to_string(kRecordBytesMax) + " bytes");
   return {};
 }
 
@@ -37,8 +39,8 @@ Result<Records> changed(const Records& records, const std::vector<RecordWrite>& 
       continue;
     }
     auto& place = next.all[write.key];
-    place =
-        std::make_shared<const Record>(Record{place ? place->revision + 1 : uint64_t{1}, *write.document});
+    place = std::make_shared<const Record>(
+        Record{place ? place->revision + 1 : uint64_t{1}, *write.document});
   }
   if (next.all.size() > kRecordsMax)
     return exhausted("the ledger has more than " + std::to_string(kRecordsMax) + " records");

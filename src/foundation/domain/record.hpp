@@ -1,8 +1,10 @@
-// A Record is a small JSON document that a front end keeps in the ledger under a kind and a name: users, roles, policies.
-// The control plane stores and returns records, and does not interpret them.
+// A Record is a small JSON document that a front end keeps in the ledger under a kind and a name:
+// users, roles, policies. The control plane stores and returns records, and does not interpret
+// them.
 //
 // Threads: plain values and pure functions.
-// Errors:  of changed(): exhausted (a limit), invalid (an empty kind or name, a document that is not an object).
+// Errors:  of changed(): exhausted (a limit), invalid (an empty kind or name, a document that is
+//          not an object).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +27,8 @@ struct Record {
   Json document;
 };
 
-// All records. `version` counts the changes since the server started; conditional changes compare it.
+// All records. `version` counts the changes since the server started; conditional changes compare
+// it.
 struct Records {
   uint64_t version = 0;
   std::map<RecordKey, std::shared_ptr<const Record>> all;
@@ -37,9 +40,10 @@ struct RecordWrite {
   std::optional<Json> document;
 };
 
-inline constexpr size_t kRecordsMax = 50'000;          // all in memory, a few kilobytes each
-inline constexpr size_t kRecordNameBytesMax = 1'024;   // an ARN with its path
-inline constexpr size_t kRecordWritesMax = 1'000;      // of one change: a role's deletion touches a few
+inline constexpr size_t kRecordsMax = 50'000;         // all in memory, a few kilobytes each
+inline constexpr size_t kRecordNameBytesMax = 1'024;  // an ARN with its path
+// of one change: a role's deletion touches a few
+inline constexpr size_t kRecordWritesMax = 1'000;
 inline constexpr size_t kRecordBytesMax = 256 * 1024;  // five versions of a policy and its tags
 
 // Returns the records after a change. Removing a record that does not exist is not an error.

@@ -5,7 +5,9 @@
 namespace trainyard::domain {
 namespace {
 
-RecordWrite put(const std::string& name, Json document) { return {{"user", name}, std::move(document)}; }
+RecordWrite put(const std::string& name, Json document) {
+  return {{"user", name}, std::move(document)};
+}
 
 TEST(Records, CountTheWritesOfEachRecordAndOfAll) {
   Records records = *changed({}, {put("ann", {{"a", 1}}), put("bob", Json::object())});
@@ -14,7 +16,8 @@ TEST(Records, CountTheWritesOfEachRecordAndOfAll) {
   EXPECT_EQ(records.all.at({"user", "ann"})->revision, 2u);
   EXPECT_EQ(records.all.at({"user", "ann"})->document, (Json{{"a", 2}}));
   EXPECT_EQ(records.all.at({"user", "bob"})->revision, 1u);
-  records = *changed(records, {{{"user", "ann"}, std::nullopt}, {{"user", "unknown"}, std::nullopt}});
+  records =
+      *changed(records, {{{"user", "ann"}, std::nullopt}, {{"user", "unknown"}, std::nullopt}});
   EXPECT_EQ(records.all.size(), 1u);
 }
 
@@ -25,9 +28,10 @@ TEST(Records, HaveLimits) {
             Kind::invalid);
   EXPECT_EQ(changed({}, {put("ann", {{"a", std::string(kRecordBytesMax, 'x')}})}).error().kind,
             Kind::exhausted);
-  EXPECT_EQ(
-      changed({}, std::vector<RecordWrite>(kRecordWritesMax + 1, put("ann", Json::object()))).error().kind,
-      Kind::exhausted);
+  EXPECT_EQ(changed({}, std::vector<RecordWrite>(kRecordWritesMax + 1, put("ann", Json::object())))
+                .error()
+                .kind,
+            Kind::exhausted);
 }
 
 TEST(Records, AreReadBack) {

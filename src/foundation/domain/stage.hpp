@@ -1,4 +1,5 @@
-// A Stage summarizes a job's state and its attempt's in one value, by which jobs are counted and listed.
+// A Stage summarizes a job's state and its attempt's in one value, by which jobs are counted and
+// listed.
 //
 // Threads: pure functions.
 #pragma once

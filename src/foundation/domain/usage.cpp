@@ -10,7 +10,9 @@ namespace {
 
 constexpr double kNothingCpuSeconds = 1e-3;
 
-double seconds(Duration duration) { return std::max(0.0, std::chrono::duration<double>(duration).count()); }
+double seconds(Duration duration) {
+  return std::max(0.0, std::chrono::duration<double>(duration).count());
+}
 
 }  // namespace
 
@@ -38,13 +40,15 @@ double cpus_of(const Attempt& attempt) {
   return cpus;
 }
 
-std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job* before, const Job& after,
-                                 Duration decay) {
+std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job* before,
+                                 const Job& after, Duration decay) {
   const Attempt* ended = after.attempt();
   if (!ended || ended->state != AttemptState::ended) return std::nullopt;
   const Attempt* was = before ? before->attempt() : nullptr;
-  if (!was || was->number != ended->number || was->state == AttemptState::ended) return std::nullopt;
-  // Agents may report the ends of a share's attempts out of order, so the sum is for the later instant.
+  if (!was || was->number != ended->number || was->state == AttemptState::ended)
+    return std::nullopt;
+  // Agents may report the ends of a share's attempts out of order, so the sum is for the later
+  // instant.
   const Instant end = after.control_time(*ended->ended);
   const Instant at = present ? std::max(present->at, end) : end;
   const double cpus = cpus_of(*ended);

@@ -1,8 +1,9 @@
-// Computes the usage of a queue's share for fair share: vCPU seconds, which decay. After the queue's decay time, 1/e
-// (about a third) of the usage is left. So a constant number of vCPUs counts as that number times the decay time.
+// Computes the usage of a queue's share for fair share: vCPU seconds, which decay. After the
+// queue's decay time, 1/e (about a third) of the usage is left. So a constant number of vCPUs
+// counts as that number times the decay time.
 //
-// Only the usage of ended attempts is stored. The usage of running attempts is added at each query, so nothing is written
-// while no job changes.
+// Only the usage of ended attempts is stored. The usage of running attempts is added at each query,
+// so nothing is written while no job changes.
 //
 // Threads: plain values, pure functions.
 #pragma once
@@ -17,8 +18,8 @@
 
 namespace trainyard::domain {
 
-// Identifies a job queue's share, or the creator of training jobs without a queue. The latter has an empty queue key,
-// since these jobs wait in one internal queue for all regions.
+// Identifies a job queue's share, or the creator of training jobs without a queue. The latter has
+// an empty queue key, since these jobs wait in one internal queue for all regions.
 struct ShareKey {
   JobKey queue;
   std::string share;
@@ -27,8 +28,9 @@ struct ShareKey {
 
 struct Usage {
   double cpu_seconds = 0;
-  Instant at;       // the time for which the numbers hold
-  double cpus = 0;  // of the counted attempts; they decay alike, so the quotient is their mean duration
+  Instant at;  // the time for which the numbers hold
+  // of the counted attempts; they decay alike, so the quotient is their mean duration
+  double cpus = 0;
   bool operator==(const Usage&) const = default;
 };
 using Usages = std::map<ShareKey, Usage>;
@@ -45,10 +47,10 @@ inline constexpr Duration kDecayOfOthers = 24h;
 
 // Returns the number of vCPUs that the attempt's hosts hold.
 double cpus_of(const Attempt& attempt);
-// Returns the share's usage after a job changed from `before` to `after`, or nullopt if the change ended no attempt.
-// `present` is the share's usage before.
-std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job* before, const Job& after,
-                                 Duration decay);
+// Returns the share's usage after a job changed from `before` to `after`, or nullopt if the change
+// ended no attempt. `present` is the share's usage before.
+std::optional<Usage> usage_after(const std::optional<Usage>& present, const Job* before,
+                                 const Job& after, Duration decay);
 // True if the usage is so small that it can be removed.
 bool is_nothing(const Usage& usage, Duration decay, Instant now);
 

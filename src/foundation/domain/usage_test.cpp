@@ -39,13 +39,14 @@ TEST(Usage, WhoHoldsForLongCountsAsForTheDecayTime) {
 TEST(Usage, AStepInTheMiddleMakesNoDifference) {
   const double whole = used_since(4, kStart, 600s, kStart + 1000s);
   const Usage half{used_since(4, kStart, 600s, kStart + 400s), kStart + 400s};
-  EXPECT_NEAR(
-      faded(half, 600s, kStart + 1000s).cpu_seconds + used_since(4, kStart + 400s, 600s, kStart + 1000s),
-      whole, 1e-9);
+  EXPECT_NEAR(faded(half, 600s, kStart + 1000s).cpu_seconds +
+                  used_since(4, kStart + 400s, 600s, kStart + 1000s),
+              whole, 1e-9);
 }
 
 TEST(Usage, IsAccountedWhenAnAttemptEndsAndThenOnly) {
-  const Job runs = job_of({}, 4, AttemptState::running), ended = job_of(100s, 4, AttemptState::ended);
+  const Job runs = job_of({}, 4, AttemptState::running),
+            ended = job_of(100s, 4, AttemptState::ended);
   EXPECT_FALSE(usage_after({}, nullptr, runs, 600s));
   EXPECT_FALSE(usage_after({}, &runs, runs, 600s));
   EXPECT_FALSE(usage_after({}, &ended, ended, 600s)) << "what was accounted is";

@@ -42,7 +42,8 @@ using Names = std::unique_ptr<GENERAL_NAMES, Freer<GENERAL_NAMES_free>>;
 
 Error openssl_error(std::string_view doing) {
   char words[256] = "no reason given";
-  if (const unsigned long code = ERR_get_error(); code != 0) ERR_error_string_n(code, words, sizeof words);
+  if (const unsigned long code = ERR_get_error(); code != 0)
+    ERR_error_string_n(code, words, sizeof words);
   ERR_clear_error();
   return internal(std::string(doing) + ": " + words);
 }
@@ -61,9 +62,11 @@ Result<std::string> text_of(const Bio& bio) {
   return std::string(data, size_t(length));
 }
 
-Result<void> write_identity(const Identity& identity, const std::string& key_path, const std::string& path) {
+Result<void> write_identity(const Identity& identity, const std::string& key_path,
+                            const std::string& path) {
   const Bio key(BIO_new(BIO_s_mem())), certificate(BIO_new(BIO_s_mem()));
-  if (!PEM_write_bio_PrivateKey(key.get(), identity.key.get(), nullptr, nullptr, 0, nullptr, nullptr) ||
+  if (!PEM_write_bio_PrivateKey(key.get(), identity.key.get(), nullptr, nullptr, 0, nullptr,
+                                nullptr) ||
       !PEM_write_bio_X509(certificate.get(), identity.certificate.get()))
     return openssl_error("writing PEM");
   // The key first: after a crash at any time, an existing certificate has its key.
@@ -129,7 +132,8 @@ Result<Names> general_names(const std::vector<std::string>& names) {
 }
 
 // Makes a certificate with a new key, without extensions and signature. `issuer` null: self-signed.
-Result<Identity> make_unsigned(const std::string& name, const X509* issuer, Instant from, Instant until) {
+Result<Identity> make_unsigned(const std::string& name, const X509* issuer, Instant from,
+                               Instant until) {
   Identity made;
   made.key.reset(EVP_EC_gen("P-256"));
   made.certificate.reset(X509_new());
@@ -143,16 +147,17 @@ Result<Identity> make_unsigned(const std::string& name, const X509* issuer, Inst
   X509_NAME* subject = X509_get_subject_name(certificate);
   const auto add_name = [&](const char* field, const std::string& value) {
     return X509_NAME_add_entry_by_txt(subject, field, MBSTRING_UTF8,
-                                      reinterpret_cast<const unsigned char*>(value.data()), int(value.size()),
-                                      -1, 0);
+                                      reinterpret_cast<const unsigned char*>(value.data()),
+                                      int(value.size()), -1, 0);
   };
-  const bool done = X509_set_version(certificate, X509_VERSION_3) && number &&
-                    BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) &&
-                    ASN1_TIME_set(X509_getm_notBefore(certificate), seconds(from)) &&
-                    ASN1_TIME_set(X509_getm_notAfter(certificate), seconds(until)) &&
-                    X509_set_pubkey(certificate, made.key.get()) && add_name("O", "Trainyard") &&
-                    add_name("CN", name) &&
-                    X509_set_issuer_name(certificate, issuer ? X509_get_subject_name(issuer) : subject);
+  const bool done =
+      X509_set_version(certificate, X509_VERSION_3) && number &&
+      BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(certificate)) &&
+      ASN1_TIME_set(X509_getm_notBefore(certificate), seconds(from)) &&
+      ASN1_TIME_set(X509_getm_notAfter(certificate), seconds(until)) &&
+      X509_set_pubkey(certificate, made.key.get()) && add_name("O", "Trainyard") &&
+      add_name("CN", name) &&
+      X509_set_issuer_name(certificate, issuer ? X509_get_subject_name(issuer) : subject);
   if (!done) return openssl_error("making a certificate");
   return made;
 }
@@ -173,25 +178,28 @@ Result<Identity> make_authority(Instant now) {
   return made;
 }
 
-Result<Identity> make_server(const Identity& authority, const std::vector<std::string>& names, Instant now) {
+Result<Identity> make_server(const Identity& authority, const std::vector<std::string>& names,
+                             Instant now) {
   const Names all = TRY(general_names(names));
-  Identity made = TRY(make_unsigned("Trainyard server", authority.certificate.get(), now - kBackdated,
-                                    now + kServerLifetime));
+  Identity made = TRY(make_unsigned("Trainyard server", authority.certificate.get(),
+                                    now - kBackdated, now + kServerLifetime));
   X509* certificate = made.certificate.get();
   X509V3_CTX context;
   X509V3_set_ctx(&context, authority.certificate.get(), certificate, nullptr, nullptr, 0);
-  const bool done = add_extension(certificate, context, NID_basic_constraints, "critical,CA:FALSE") &&
-                    add_extension(certificate, context, NID_key_usage, "critical,digitalSignature") &&
-                    add_extension(certificate, context, NID_ext_key_usage, "serverAuth") &&
-                    add_extension(certificate, context, NID_subject_key_identifier, "hash") &&
-                    add_extension(certificate, context, NID_authority_key_identifier, "keyid:always") &&
-                    X509_add1_ext_i2d(certificate, NID_subject_alt_name, all.get(), 0, X509V3_ADD_DEFAULT) &&
-                    X509_sign(certificate, authority.key.get(), EVP_sha256());
+  const bool done =
+      add_extension(certificate, context, NID_basic_constraints, "critical,CA:FALSE") &&
+      add_extension(certificate, context, NID_key_usage, "critical,digitalSignature") &&
+      add_extension(certificate, context, NID_ext_key_usage, "serverAuth") &&
+      add_extension(certificate, context, NID_subject_key_identifier, "hash") &&
+      add_extension(certificate, context, NID_authority_key_identifier, "keyid:always") &&
+      X509_add1_ext_i2d(certificate, NID_subject_alt_name, all.get(), 0, X509V3_ADD_DEFAULT) &&
+      X509_sign(certificate, authority.key.get(), EVP_sha256());
   if (!done) return openssl_error("making the server's certificate");
   return made;
 }
 
-// -- checking ---------------------------------------------------------------------------------------
+// -- checking
+// ---------------------------------------------------------------------------------------
 
 bool ends_before(const X509* certificate, Instant instant) {
   const time_t limit = seconds(instant);
@@ -201,13 +209,13 @@ bool ends_before(const X509* certificate, Instant instant) {
 bool names_all(X509* certificate, const std::vector<std::string>& names) {
   return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
     return X509_check_ip_asc(certificate, name.c_str(), 0) == 1 ||
-           X509_check_host(certificate, name.data(), name.size(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT,
-                           nullptr) == 1;
+           X509_check_host(certificate, name.data(), name.size(),
+                           X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, nullptr) == 1;
   });
 }
 
-bool good_for(const Identity& server, const Identity& authority, const std::vector<std::string>& names,
-              Instant now) {
+bool good_for(const Identity& server, const Identity& authority,
+              const std::vector<std::string>& names, Instant now) {
   const bool good = X509_verify(server.certificate.get(), authority.key.get()) == 1 &&
                     !ends_before(server.certificate.get(), now + kRenewBefore) &&
                     names_all(server.certificate.get(), names);
@@ -218,8 +226,8 @@ bool good_for(const Identity& server, const Identity& authority, const std::vect
 Result<Identity> ensure_authority(const CertificatePaths& paths, Instant now) {
   if (os::exists(paths.authority)) {
     // Never replaced when it is unreadable: clients trust it by its bytes.
-    Identity authority =
-        TRY(read_identity(paths.authority_key, paths.authority).in("reading the certificate authority"));
+    Identity authority = TRY(read_identity(paths.authority_key, paths.authority)
+                                 .in("reading the certificate authority"));
     if (!ends_before(authority.certificate.get(), now + kRenewBefore)) return authority;
   }
   Identity made = TRY(make_authority(now));
@@ -233,8 +241,8 @@ Result<CertificatePaths> ensure_certificates(const std::string& directory,
                                              const std::vector<std::string>& names, Instant now) {
   if (names.empty()) return invalid("making a server's certificate: no name was given");
   TRY(os::make_directories(directory, 0700));
-  const CertificatePaths paths = {directory + "/ca.pem", directory + "/ca-key.pem", directory + "/server.pem",
-                                  directory + "/server-key.pem"};
+  const CertificatePaths paths = {directory + "/ca.pem", directory + "/ca-key.pem",
+                                  directory + "/server.pem", directory + "/server-key.pem"};
   const Identity authority = TRY(ensure_authority(paths, now));
   // Unlike the authority it is made again after any error.
   const auto server = read_identity(paths.key, paths.certificate);

@@ -18,8 +18,8 @@ struct CertificatePaths {
   std::string key;            // server-key.pem, 0600
 };
 
-// Makes the missing files in `directory`: the authority once, the server's certificate again when it does not cover
-// `names` (DNS names and IP addresses) or ends within 30 days.
+// Makes the missing files in `directory`: the authority once, the server's certificate again when
+// it does not cover `names` (DNS names and IP addresses) or ends within 30 days.
 Result<CertificatePaths> ensure_certificates(const std::string& directory,
                                              const std::vector<std::string>& names, Instant now);
 

@@ -28,8 +28,8 @@ struct Certificates : testing::Test {
     return os::run({.arguments = arguments}).value();
   }
   bool verifies(const CertificatePaths& paths, const std::string& flag, const std::string& name) {
-    return openssl({"verify", "-x509_strict", "-purpose", "sslserver", "-CAfile", paths.authority, flag, name,
-                    paths.certificate})
+    return openssl({"verify", "-x509_strict", "-purpose", "sslserver", "-CAfile", paths.authority,
+                    flag, name, paths.certificate})
                .code == 0;
   }
 };
@@ -53,8 +53,8 @@ TEST_F(Certificates, TheChainVerifiesStrictlyForEachName) {
 
   const std::string text = openssl({"x509", "-noout", "-text", "-in", paths.certificate}).output;
   for (const char* part :
-       {"Authority Key Identifier", "Subject Key Identifier", "TLS Web Server Authentication", "CA:FALSE",
-        "prime256v1", "IP Address:127.0.0.1", "DNS:yard.example"})
+       {"Authority Key Identifier", "Subject Key Identifier", "TLS Web Server Authentication",
+        "CA:FALSE", "prime256v1", "IP Address:127.0.0.1", "DNS:yard.example"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   const std::string authority = openssl({"x509", "-noout", "-text", "-in", paths.authority}).output;
   for (const char* part : {"CA:TRUE, pathlen:0", "Certificate Sign, CRL Sign"})
@@ -108,7 +108,8 @@ TEST_F(Certificates, ABrokenAuthorityIsAnErrorAndLeftAsItIs) {
 
 TEST_F(Certificates, InvalidNamesAreRejected) {
   for (const std::string name : {"a,IP:1.2.3.4", "", "with blank", "a\nb"})
-    EXPECT_EQ(ensure_certificates(directory.path() + "/tls", {name}, now).error().kind, Kind::invalid)
+    EXPECT_EQ(ensure_certificates(directory.path() + "/tls", {name}, now).error().kind,
+              Kind::invalid)
         << name;
   EXPECT_EQ(ensure_certificates(directory.path() + "/tls", {}, now).error().kind, Kind::invalid);
 }

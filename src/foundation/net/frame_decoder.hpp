@@ -1,4 +1,5 @@
-// Splits a stream of bytes into frames: u32 little-endian length, then that many bytes. Private to this module.
+// Splits a stream of bytes into frames: u32 little-endian length, then that many bytes. Private to
+// this module.
 //
 // Threads: confined to one at a time.
 #pragma once
@@ -18,8 +19,8 @@ class FrameDecoder {
 
   explicit FrameDecoder(size_t frame_bytes_max) : frame_bytes_max_(frame_bytes_max) {}
 
-  // Appends the frames that these bytes complete. Errors: corrupt, when a length exceeds the limit; no later byte can
-  // be decoded then.
+  // Appends the frames that these bytes complete. Errors: corrupt, when a length exceeds the limit;
+  // no later byte can be decoded then.
   Result<void> take(std::string_view bytes, std::vector<std::string>& frames);
 
   // True if a frame has begun and is incomplete.

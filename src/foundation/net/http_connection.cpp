@@ -20,14 +20,16 @@ constexpr size_t kIdleBufferBytesMax = 16 << 10;
 constexpr size_t kJoinedBytesMax = 16 << 10;
 // A slow buffered body may take the idle limit, and a second more for each of these bytes.
 constexpr uint64_t kBodyBytesPerSecondMin = 16 << 10;
-// Bodies up to this size are never refused because of others' large ones: all connections together hold 256 MiB of
-// them.
+// Bodies up to this size are never refused because of others' large ones: all connections together
+// hold 256 MiB of them.
 constexpr size_t kSmallBodyBytes = 64 << 10;
 constexpr uint64_t kLingerBytesMax = 16 << 20;
 
 constexpr std::string_view kOnlyTls =
-    "This server answers plain HTTP only where it was told to (plain HTTP is off for your address). Use "
-    "https:// and trust the server's own certificate authority: `trainyard env` prints what a client "
+    "This server answers plain HTTP only where it was told to (plain HTTP is off for your "
+    "address). Use "
+    "https:// and trust the server's own certificate authority: `trainyard env` prints what a "
+    "client "
     "needs.\n";
 
 // Calls the handler's choose(); a handler that throws has chosen to fail.
@@ -40,8 +42,8 @@ Handler::Choice decide(Handler& handler, const RequestHead& head) {
   }
 }
 
-std::optional<Handler::Choice> take_preface(Handler& handler, const RequestHead& head, std::string_view bytes,
-                                            bool whole) {
+std::optional<Handler::Choice> take_preface(Handler& handler, const RequestHead& head,
+                                            std::string_view bytes, bool whole) {
   try {
     return handler.preface(head, bytes, whole);
   } catch (const std::exception& error) {
@@ -85,12 +87,13 @@ Connection::Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, t
   error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
   const tcp::endpoint remote = socket_.remote_endpoint(ignored);
-  const bool here =
-      remote.address().is_loopback() || remote.address() == socket_.local_endpoint(ignored).address();
+  const bool here = remote.address().is_loopback() ||
+                    remote.address() == socket_.local_endpoint(ignored).address();
   const PlainHttp plain = server_.settings().plain_http;
   may_speak_plain_ = plain == PlainHttp::everybody || (plain == PlainHttp::this_machine && here);
   const std::string address = remote.address().to_string();
-  peer_ = (remote.address().is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(remote.port());
+  peer_ = (remote.address().is_v6() ? "[" + address + "]" : address) + ":" +
+          std::to_string(remote.port());
 }
 
 Connection::~Connection() {
@@ -108,7 +111,8 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
 // Detects the client's protocol, and completes the TLS handshake.
 asio::awaitable<bool> Connection::open() {
   error_code error;
-  co_await socket_.async_wait(tcp::socket::wait_read, asio::redirect_error(asio::use_awaitable, error));
+  co_await socket_.async_wait(tcp::socket::wait_read,
+                              asio::redirect_error(asio::use_awaitable, error));
   if (error) co_return false;
   char first = 0;
   if (::recv(descriptor_, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1) co_return false;
@@ -130,7 +134,8 @@ asio::awaitable<bool> Connection::open() {
 asio::awaitable<bool> Connection::read_some() {
   error_code error;
   size_t got = 0;
-  const std::span<char> space = in_.room(std::max(kReadBytes, std::min(in_.waiting(), kStreamBytes)));
+  const std::span<char> space =
+      in_.room(std::max(kReadBytes, std::min(in_.waiting(), kStreamBytes)));
   const auto room = asio::buffer(space.data(), space.size());
   if (tls_) {
     got = co_await tls_->async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
@@ -158,7 +163,8 @@ asio::awaitable<bool> Connection::read_head() {
   for (;;) {
     const HttpDecoder::Step step = in_.head();
     if (step == HttpDecoder::Step::done) co_return true;
-    if (step == HttpDecoder::Step::fault) co_return co_await refuse(in_.fault().status, in_.fault().words);
+    if (step == HttpDecoder::Step::fault)
+      co_return co_await refuse(in_.fault().status, in_.fault().words);
     move_deadline();
     const bool more = co_await read_some();
     if (!more && overdue_ && begun)
@@ -176,8 +182,8 @@ bool Connection::continue_wanted() {
   return std::exchange(continue_expected_, false) && in_.waiting() == 0;
 }
 
-// Reads the next bytes of a buffered body. 0 at its end, and when the connection has failed or was refused: then some
-// are left.
+// Reads the next bytes of a buffered body. 0 at its end, and when the connection has failed or was
+// refused: then some are left.
 asio::awaitable<size_t> Connection::read_body_some(std::span<char> room) {
   if (continue_wanted()) {
     const bool sent = co_await send("HTTP/1.1 100 Continue\r\n\r\n", {});
@@ -203,7 +209,8 @@ asio::awaitable<size_t> Connection::read_body_some(std::span<char> room) {
     if (tls_) {
       got = co_await tls_->async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
     } else {
-      got = co_await socket_.async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
+      got =
+          co_await socket_.async_read_some(space, asio::redirect_error(asio::use_awaitable, error));
     }
     if (error) co_return 0;
     in_.passed_by(got);
@@ -248,8 +255,8 @@ asio::awaitable<bool> Connection::one_request() {
 
 // Answers by the head alone, without the rest of the body.
 asio::awaitable<bool> Connection::refuse_unread(const Response& response) {
-  // A client without 100 Continue may or may not send its body; one that sends more than we drop is not worth waiting
-  // for. In both cases the next bytes of this connection are ambiguous.
+  // A client without 100 Continue may or may not send its body; one that sends more than we drop is
+  // not worth waiting for. In both cases the next bytes of this connection are ambiguous.
   if (continue_expected_ || in_.announced_left() > kDrainBytesMax || server_.stopping() ||
       equals_ignoring_case(response.headers.get("Connection"), "close"))
     keep_alive_ = false;
@@ -259,8 +266,8 @@ asio::awaitable<bool> Connection::refuse_unread(const Response& response) {
   co_return co_await drain();
 }
 
-// Reads and drops the rest of an unwanted body, without a thread and for a short time. False when the connection
-// cannot be used again.
+// Reads and drops the rest of an unwanted body, without a thread and for a short time. False when
+// the connection cannot be used again.
 asio::awaitable<bool> Connection::drain() {
   std::array<char, kReadBytes> buffer;
   uint64_t thrown_away = 0;
@@ -279,8 +286,8 @@ asio::awaitable<bool> Connection::drain() {
   co_return true;
 }
 
-// Passes the beginning of the body to the handler, without a thread and within the deadline of a head, since the
-// request is not authenticated yet.
+// Passes the beginning of the body to the handler, without a thread and within the deadline of a
+// head, since the request is not authenticated yet.
 asio::awaitable<bool> Connection::prefaced_request(size_t bytes_max) {
   std::array<char, kReadBytes> buffer;
   head_deadline_ = steady_now() + server_.settings().idle_limit.count();
@@ -309,8 +316,8 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
   const size_t body_bytes_max = choice.body_bytes_max;
   Request request;
   if (in_.announced_left() > body_bytes_max)
-    co_return co_await refuse(413,
-                              "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
+    co_return co_await refuse(
+        413, "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
   const int64_t begun = steady_now();
   Charge charge(server_.buffered_bytes());
   while (in_.body_left()) {
@@ -319,22 +326,23 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
     size_t room = std::max(kReadBytes, length);
     if (in_.announced_left() > 0) room = size_t(std::min<uint64_t>(room, in_.announced_left()));
     request.body.resize(length + room);
-    head_deadline_ =
-        begun + server_.settings().idle_limit.count() + int64_t(length / kBodyBytesPerSecondMin) * 1000;
+    head_deadline_ = begun + server_.settings().idle_limit.count() +
+                     int64_t(length / kBodyBytesPerSecondMin) * 1000;
     const size_t got = co_await read_body_some({request.body.data() + length, room});
     request.body.resize(length + got);
     if (got == 0 && in_.body_left()) {
       if (overdue_) co_return co_await refuse(408, "The request's body did not arrive in time.\n");
       co_return false;
     }
-    if (request.body.size() > kSmallBodyBytes && charge.add(got) > server_.settings().buffered_bytes_max) {
+    if (request.body.size() > kSmallBodyBytes &&
+        charge.add(got) > server_.settings().buffered_bytes_max) {
       request.body = std::string();
       charge.give_back();  // as below: a refused client may free memory and retry at once
       co_return co_await refuse(503, "Too many large requests are under way.\n");
     }
     if (request.body.size() > body_bytes_max)
-      co_return co_await refuse(413,
-                                "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
+      co_return co_await refuse(
+          413, "The request's body is larger than " + human_bytes(body_bytes_max) + ".\n");
   }
   static_cast<RequestHead&>(request) = std::move(head_);
   head_ = RequestHead();
@@ -346,7 +354,8 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
   hand_over(std::move(request), choice.intake == Intake::blocking, choice.tenant);
   if (!response_) co_await until_woken();
   if (!response_) co_return false;  // cut off
-  charge.give_back();               // before the answer is visible: its client may send again at once
+  // before the answer is visible: its client may send again at once
+  charge.give_back();
   state_ = State::busy;
   const Response response = std::move(*response_);
   response_.reset();
@@ -360,7 +369,8 @@ asio::awaitable<bool> Connection::buffered_request(const Handler::Choice& choice
 // Passes the request to the handler, which answers through a responder, now or later.
 void Connection::hand_over(Request request, bool blocking, const std::string& tenant) {
   auto responder = std::make_unique<LoopResponder>(gate_, weak_from_this(), exchange_);
-  const auto call = [&handler = server_.handler()](Request& given, std::unique_ptr<LoopResponder> to) {
+  const auto call = [&handler = server_.handler()](Request& given,
+                                                   std::unique_ptr<LoopResponder> to) {
     try {
       handler.handle(std::move(given), std::move(to));
     } catch (const std::exception& error) {
@@ -375,7 +385,8 @@ void Connection::hand_over(Request request, bool blocking, const std::string& te
   const auto work = std::make_shared<Work>(Work{std::move(request), std::move(responder)});
   const bool runs =
       server_.pool().run(tenant, [work, call] { call(work->request, std::move(work->responder)); });
-  if (!runs) work->responder->reply({503, {}, "<html>No thread is left to serve this request.</html>\n"});
+  if (!runs)
+    work->responder->reply({503, {}, "<html>No thread is left to serve this request.</html>\n"});
 }
 
 asio::awaitable<bool> Connection::send_response(const Response& response) {
@@ -410,18 +421,21 @@ void Connection::answer(uint64_t exchange, Response response) {
 // Sends an answer of the server's own, after which the connection ends.
 asio::awaitable<bool> Connection::refuse(int status, std::string_view words) {
   Headers headers;
-  // AWS's clients retry a 5xx whose body is HTML, as a proxy's is; they fail to parse plain text as XML.
+  // AWS's clients retry a 5xx whose body is HTML, as a proxy's is; they fail to parse plain text as
+  // XML.
   std::string page;
   if (status >= 500) words = page = "<html>" + std::string(words) + "</html>\n";
-  headers.add("Content-Type", status >= 500 ? "text/html; charset=utf-8" : "text/plain; charset=utf-8");
+  headers.add("Content-Type",
+              status >= 500 ? "text/html; charset=utf-8" : "text/plain; charset=utf-8");
   keep_alive_ = false;
   linger_ = true;
   overdue_ = false;
   head_deadline_ = kNever;
   out_.clear();
-  append_head(out_,
-              {.status = status, .headers = headers, .content_length = words.size(), .keep_alive = false},
-              loop_.date());
+  append_head(
+      out_,
+      {.status = status, .headers = headers, .content_length = words.size(), .keep_alive = false},
+      loop_.date());
   if (!in_.is_head_method()) out_ += words;
   co_await send(out_, {});
   co_return false;
@@ -437,16 +451,20 @@ asio::awaitable<bool> Connection::send(std::string_view first, std::string_view 
     const auto begun = steady_microseconds();
     deadline_.store(std::min(head_deadline_, steady_now() + int64_t(floor.allowance() / 1ms)),
                     std::memory_order_relaxed);
-    const std::array<asio::const_buffer, 2> parts = {asio::const_buffer(first.data(), first.size()),
-                                                     asio::const_buffer(second.data(), second.size())};
+    const std::array<asio::const_buffer, 2> parts = {
+        asio::const_buffer(first.data(), first.size()),
+        asio::const_buffer(second.data(), second.size())};
     error_code error;
     size_t sent = 0;
     if (tls_) {
-      sent = co_await tls_->async_write_some(parts, asio::redirect_error(asio::use_awaitable, error));
+      sent =
+          co_await tls_->async_write_some(parts, asio::redirect_error(asio::use_awaitable, error));
     } else if (second.empty()) {
-      sent = co_await socket_.async_write_some(parts[0], asio::redirect_error(asio::use_awaitable, error));
+      sent = co_await socket_.async_write_some(parts[0],
+                                               asio::redirect_error(asio::use_awaitable, error));
     } else {
-      sent = co_await socket_.async_write_some(parts, asio::redirect_error(asio::use_awaitable, error));
+      sent = co_await socket_.async_write_some(parts,
+                                               asio::redirect_error(asio::use_awaitable, error));
     }
     if (error) co_return false;
     floor.waited(steady_microseconds() - begun, sent);
@@ -457,7 +475,8 @@ asio::awaitable<bool> Connection::send(std::string_view first, std::string_view 
   co_return true;
 }
 
-// Closes the connection. If the client may still be sending, its bytes are read and dropped for a while.
+// Closes the connection. If the client may still be sending, its bytes are read and dropped for a
+// while.
 asio::awaitable<void> Connection::end() {
   if (cut_off_ || overdue_) co_return;
   state_ = State::idle;
@@ -475,14 +494,17 @@ asio::awaitable<void> Connection::end() {
     in_.forget_waiting();
     const std::span<char> space = in_.room(kStreamBytes);
     const auto room = asio::buffer(space.data(), space.size());
-    thrown_away += co_await socket_.async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
+    thrown_away +=
+        co_await socket_.async_read_some(room, asio::redirect_error(asio::use_awaitable, error));
   }
 }
 
 asio::awaitable<void> Connection::until_woken() {
   if (!std::exchange(woken_, false) && !cut_off_) {
     co_await asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
-        [this](auto handler) { waiter_ = std::make_unique<WaiterOf<decltype(handler)>>(std::move(handler)); },
+        [this](auto handler) {
+          waiter_ = std::make_unique<WaiterOf<decltype(handler)>>(std::move(handler));
+        },
         asio::use_awaitable);
   }
   woken_ = false;

@@ -1,6 +1,6 @@
-// Defines the parts of the HTTP server: the loop, the connection and the server. Private to this module, since it
-// exposes asio. http_server.cpp has the server, http_connection.cpp reads requests and writes responses,
-// http_stream.cpp serves a streamed request on a thread of the pool.
+// Defines the parts of the HTTP server: the loop, the connection and the server. Private to this
+// module, since it exposes asio. http_server.cpp has the server, http_connection.cpp reads requests
+// and writes responses, http_stream.cpp serves a streamed request on a thread of the pool.
 //
 // Threads: described at each part.
 #pragma once
@@ -41,8 +41,8 @@ using boost::system::error_code;
 // Buffer size for body bytes that are copied (chunked ones); bounds the memory of one
 // stream.
 inline constexpr size_t kStreamBytes = 64 << 10;
-// After the last response, reading continues for so long and so many bytes, since closing with unread bytes would
-// reset the connection and may discard the response before the client reads it.
+// After the last response, reading continues for so long and so many bytes, since closing with
+// unread bytes would reset the connection and may discard the response before the client reads it.
 inline constexpr Duration kLingerLimit = 2s;
 // Bytes of an unwanted body that are read and dropped, so that the connection can be used again.
 inline constexpr uint64_t kDrainBytesMax = 256 << 10;
@@ -82,7 +82,8 @@ class Server;
 // One I/O thread with the connections that live on it.
 struct Loop {
   asio::io_context context{1};
-  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{context.get_executor()};
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work{
+      context.get_executor()};
   std::list<Connection*> connections;
   asio::steady_timer tick{context};
   bool ticking = false;
@@ -103,8 +104,8 @@ struct Loop {
   std::string date_;
 };
 
-// Leads a Responder to the loop of its connection, while it exists. Shared by the server and all responders of the
-// loop; the last one frees it.
+// Leads a Responder to the loop of its connection, while it exists. Shared by the server and all
+// responders of the loop; the last one frees it.
 struct Gate {
   explicit Gate(Loop* of) : loop(of) {}
 
@@ -115,9 +116,9 @@ struct Gate {
 // -- a connection ---------------------------------------------------------------------------------
 
 // Owned by its coroutine (and by the messages that a loop posts about it). Confined to its loop's
-// thread, with one exception: while a streamed request is served, the socket and all reading and writing
-// belong to the pool's thread; the loop then touches the atomics only, and shuts the socket down at a
-// deadline.
+// thread, with one exception: while a streamed request is served, the socket and all reading and
+// writing belong to the pool's thread; the loop then touches the atomics only, and shuts the socket
+// down at a deadline.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Server& server, Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
@@ -132,7 +133,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void check_deadline(int64_t now);
   void close_if_idle();
   void cut_off();
-  // True if it may be ended in favour of a new connection: it is of that peer, and has no accepted request.
+  // True if it may be ended in favour of a new connection: it is of that peer, and has no accepted
+  // request.
   bool may_be_shed(const std::optional<asio::ip::address>& peer) const {
     return !accepted_ && !cut_off_ && (!peer || *peer == peer_group_);
   }
@@ -284,7 +286,8 @@ class LoopResponder final : public Responder {
     if (!gate_->loop) return;
     if (gate_->loop->thread.get_id() == std::this_thread::get_id()) {
       lock.unlock();
-      if (const auto connection = connection_.lock()) connection->answer(exchange_, std::move(response));
+      if (const auto connection = connection_.lock())
+        connection->answer(exchange_, std::move(response));
       return;
     }
     asio::post(gate_->loop->context, [connection = std::move(connection_), exchange = exchange_,

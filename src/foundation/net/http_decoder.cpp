@@ -144,7 +144,8 @@ HttpDecoder::Step HttpDecoder::take_chunks(std::span<char> out, size_t& got) {
     error_code error;
     buffer.consume(parser->put(buffer.data(), error));
     if (body.size < out.size()) break;
-    if (error == beast_http::error::need_more && buffer.size() <= head_bytes_max_) return Step::more;
+    if (error == beast_http::error::need_more && buffer.size() <= head_bytes_max_)
+      return Step::more;
     if (error) return fail(400, "The request's chunks are malformed: " + error.message() + ".\n");
   }
   got = out.size() - body.size;

@@ -1,8 +1,9 @@
-// Decodes requests from a stream of bytes: heads, and bodies with their transfer coding removed. Touches no socket:
-// the caller adds bytes, and is told when more are needed. Private to this module.
+// Decodes requests from a stream of bytes: heads, and bodies with their transfer coding removed.
+// Touches no socket: the caller adds bytes, and is told when more are needed. Private to this
+// module.
 //
-// Call for each request: begin(); head() until it is complete; take_head(); then take_body() until the body has
-// ended.
+// Call for each request: begin(); head() until it is complete; take_head(); then take_body() until
+// the body has ended.
 //
 // Threads: confined to one at a time.
 #pragma once
@@ -43,8 +44,8 @@ class HttpDecoder {
 
   void begin();
   Step head();
-  // Requires: head() returned done. Fills all but `tls` and `peer`. Fails if the head requires an unsupported
-  // feature.
+  // Requires: head() returned done. Fills all but `tls` and `peer`. Fails if the head requires an
+  // unsupported feature.
   Step take_head(RequestHead& head);
   // The reason of the last fault.
   const Fault& fault() const { return fault_; }
@@ -61,8 +62,8 @@ class HttpDecoder {
   uint64_t announced_left() const { return remaining_; }
   // Decodes into `out`; `got` is the number of bytes. Done with 0 bytes: the body has ended.
   Step take_body(std::span<char> out, size_t& got);
-  // True if the next bytes of the body may be read directly into their destination, past this decoder; passed_by()
-  // reports how many.
+  // True if the next bytes of the body may be read directly into their destination, past this
+  // decoder; passed_by() reports how many.
   bool may_pass_by() const { return body_ == Body::sized && waiting() == 0; }
   void passed_by(size_t bytes) { remaining_ -= bytes; }
 

@@ -1,5 +1,5 @@
-// Serves HTTP (http_server.hpp) on a socket that is already listening: one that was opened in another network
-// namespace, or long before its first connection.
+// Serves HTTP (http_server.hpp) on a socket that is already listening: one that was opened in
+// another network namespace, or long before its first connection.
 #pragma once
 
 #include "net/http_server.hpp"

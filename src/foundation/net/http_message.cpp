@@ -37,7 +37,8 @@ bool decided_here(std::string_view name) {
 }  // namespace
 
 void Headers::set(std::string_view name, std::string value) {
-  std::erase_if(fields_, [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+  std::erase_if(fields_,
+                [&](const auto& field) { return equals_ignoring_case(field.first, name); });
   add(std::string(name), std::move(value));
 }
 
@@ -53,7 +54,9 @@ bool Headers::has(std::string_view name) const {
   return false;
 }
 
-std::string_view RequestHead::path() const { return std::string_view(target).substr(0, target.find('?')); }
+std::string_view RequestHead::path() const {
+  return std::string_view(target).substr(0, target.find('?'));
+}
 
 std::string_view RequestHead::query() const {
   const size_t mark = target.find('?');
@@ -139,7 +142,8 @@ void append_head(std::string& out, const ResponseHead& head, std::string_view da
     out += "\r\n";
   }
   if (has_body(head.status)) {
-    const std::string_view told = head.answers_head ? head.headers.get("Content-Length") : std::string_view();
+    const std::string_view told =
+        head.answers_head ? head.headers.get("Content-Length") : std::string_view();
     if (!told.empty() && parse_int(told)) {
       out += "Content-Length: ";
       out += told;

@@ -26,8 +26,9 @@ struct ResponseHead {
   bool answers_head = false;
 };
 
-// Appends the head with its empty line. Headers that the server sets itself (Content-Length, Transfer-Encoding, Date,
-// Connection) are not taken from `headers`, except the Content-Length of an answer to HEAD.
+// Appends the head with its empty line. Headers that the server sets itself (Content-Length,
+// Transfer-Encoding, Date, Connection) are not taken from `headers`, except the Content-Length of
+// an answer to HEAD.
 void append_head(std::string& out, const ResponseHead& head, std::string_view date);
 
 // Returns the prefix of a chunk of that size: "5\r\n".

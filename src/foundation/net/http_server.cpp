@@ -47,7 +47,9 @@ Result<void> Server::renew_certificate() {
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION);
   error_code error;
   made->use_certificate_chain_file(settings_.certificate_file, error);
-  if (error) return invalid("reading the certificate " + settings_.certificate_file + ": " + error.message());
+  if (error)
+    return invalid("reading the certificate " + settings_.certificate_file + ": " +
+                   error.message());
   made->use_private_key_file(settings_.key_file, asio::ssl::context::pem, error);
   if (error) return invalid("reading the key " + settings_.key_file + ": " + error.message());
   const MutexLock lock(mutex_);
@@ -70,7 +72,8 @@ Result<void> Server::listen() {
   const size_t colon = settings_.listen.rfind(':');
   if (colon == std::string::npos) return invalid(doing + ": the port is missing");
   std::string host = settings_.listen.substr(0, colon);
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
   const int64_t port = TRY(parse_int(settings_.listen.substr(colon + 1)).in(doing));
   if (port < 0 || port > 65535) return invalid(doing + ": invalid port");
   error_code error;
@@ -105,7 +108,8 @@ Result<void> Server::start() {
   asio::co_spawn(loops_.front()->context, accept(), asio::detached);
   try {
     for (const auto& loop : loops_) {
-      // A loop's thread reads its own id when it answers; the lock delays that until the id is written.
+      // A loop's thread reads its own id when it answers; the lock delays that until the id is
+      // written.
       const MutexLock lock(mutex_);
       loop->thread = std::thread([this, &context = loop->context] {
         { const MutexLock started(mutex_); }
@@ -126,8 +130,8 @@ asio::awaitable<void> Server::accept() {
     const std::shared_ptr<Gate> gate = gates_[turn];
     turn = (turn + 1) % loops_.size();
     error_code error;
-    tcp::socket socket =
-        co_await acceptor_->async_accept(loop.context, asio::redirect_error(asio::use_awaitable, error));
+    tcp::socket socket = co_await acceptor_->async_accept(
+        loop.context, asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) co_return;
     if (error) {
       log(Level::warning, "host", "cannot accept connections now", {{"why", error.message()}});
@@ -159,8 +163,8 @@ bool Server::count(const asio::ip::address& peer, bool& peer_is_full) {
   return true;
 }
 
-// Ends the oldest connection (one per loop) without an accepted request, so that a refused client succeeds when it
-// retries. `peer`: only connections of that peer.
+// Ends the oldest connection (one per loop) without an accepted request, so that a refused client
+// succeeds when it retries. `peer`: only connections of that peer.
 void Server::shed(const std::optional<asio::ip::address>& peer) {
   for (const auto& loop : loops_)
     asio::post(loop->context, [&loop = *loop, peer] {
@@ -174,19 +178,21 @@ void Server::shed(const std::optional<asio::ip::address>& peer) {
 
 void Server::turn_away(tcp::socket socket) {
   static constexpr std::string_view kFull =
-      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html\r\nContent-Length: 43\r\nRetry-After: "
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html\r\nContent-Length: "
+      "43\r\nRetry-After: "
       "1\r\n"
       "Connection: close\r\n\r\n<html>Too many connections are open.</html>";
-  // Reads the bytes that have already arrived: closing with unread bytes would reset the connection before the answer
-  // is read.
+  // Reads the bytes that have already arrived: closing with unread bytes would reset the connection
+  // before the answer is read.
   std::array<char, 4096> ignored;
   (void)!::recv(socket.native_handle(), ignored.data(), ignored.size(), MSG_DONTWAIT);
   (void)!::send(socket.native_handle(), kFull.data(), kFull.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void Server::adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket, asio::ip::address peer) {
-  const auto connection =
-      std::make_shared<Connection>(*this, loop, std::move(gate), std::move(socket), std::move(peer));
+void Server::adopt(Loop& loop, std::shared_ptr<Gate> gate, tcp::socket socket,
+                   asio::ip::address peer) {
+  const auto connection = std::make_shared<Connection>(*this, loop, std::move(gate),
+                                                       std::move(socket), std::move(peer));
   if (stopping()) return;
   if (!loop.ticking) {
     loop.ticking = true;

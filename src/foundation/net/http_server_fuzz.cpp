@@ -1,8 +1,9 @@
-// Sends any bytes as a client: the server answers, refuses or closes, and neither hangs nor passes the handler more
-// than was sent.
+// Sends any bytes as a client: the server answers, refuses or closes, and neither hangs nor passes
+// the handler more than was sent.
 // decoder: src/foundation/net/http_decoder.cpp
 //
-// The first byte of an input is the number of parts in which the rest is sent. Paths that begin with /s are streamed.
+// The first byte of an input is the number of parts in which the rest is sent. Paths that begin
+// with /s are streamed.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
@@ -45,7 +46,8 @@ struct Listening {
   Echo echo;
   std::unique_ptr<net::HttpServer> server;
   Listening() {
-    auto made = net::serve_http({.listen = "127.0.0.1:0", .io_threads = 1, .head_bytes_max = 2000}, echo);
+    auto made =
+        net::serve_http({.listen = "127.0.0.1:0", .io_threads = 1, .head_bytes_max = 2000}, echo);
     CHECK(made, "one can listen on some port");
     server = std::move(*made);
   }

@@ -21,7 +21,8 @@ TEST_F(Http, AnswersOneAfterAnotherOnOneConnection) {
   serve();
   RawClient client = this->client();
   for (int i = 0; i < 3; i++) {
-    const Answer answer = client.ask("POST /a%20b?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
+    const Answer answer =
+        client.ask("POST /a%20b?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
     EXPECT_EQ(answer.status, 200);
     EXPECT_EQ(answer.body, "/a%20b?x=1|hello");
     EXPECT_EQ(answer.headers.get("x-method"), "POST");
@@ -41,7 +42,9 @@ TEST_F(Http, PassesTheHeadToTheHandler) {
   };
   serve();
   RawClient client = this->client();
-  client.ask("PUT /p/q?a=b?c HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nx-twice:  2 \r\nContent-Length: 0\r\n\r\n");
+  client.ask(
+      "PUT /p/q?a=b?c HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nx-twice:  2 \r\nContent-Length: "
+      "0\r\n\r\n");
   EXPECT_EQ(seen.method, "PUT");
   EXPECT_EQ(seen.path(), "/p/q");
   EXPECT_EQ(seen.query(), "a=b?c");
@@ -82,7 +85,8 @@ TEST_F(Http, AnswersExpectContinue) {
   client.say("PUT /e HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
   EXPECT_EQ(client.hear().status, 100);
   EXPECT_EQ(client.ask("body").body, "/e|body");
-  EXPECT_EQ(client.ask("PUT /e HTTP/1.1\r\nExpect: miracles\r\nContent-Length: 4\r\n\r\n").status, 417);
+  EXPECT_EQ(client.ask("PUT /e HTTP/1.1\r\nExpect: miracles\r\nContent-Length: 4\r\n\r\n").status,
+            417);
 }
 
 TEST_F(Http, AnswersFromAnotherThread) {
@@ -131,7 +135,8 @@ TEST_F(Http, HeadSaysTheLengthAndNoBody) {
 TEST_F(Http, SmallStreams) {
   serve();
   RawClient client = this->client();
-  for (int i = 0; i < 3; i++) EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").body, "streamed");
+  for (int i = 0; i < 3; i++)
+    EXPECT_EQ(client.ask("GET /stream HTTP/1.1\r\n\r\n").body, "streamed");
 }
 
 // -- TLS ------------------------------------------------------------------------------------------
@@ -170,7 +175,8 @@ TEST_F(Http, ACertificateIsRenewedWhileTheServerRuns) {
   RawClient after = client();
   ASSERT_TRUE(after.start_tls(authority));
   EXPECT_NE(after.certificate(), first);
-  EXPECT_EQ(before.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|") << "connections that are there go on";
+  EXPECT_EQ(before.ask("GET /x HTTP/1.1\r\n\r\n").body, "/x|")
+      << "connections that are there go on";
 
   ASSERT_TRUE(os::write_file_durably(settings.certificate_file, "nonsense", 0644));
   EXPECT_EQ(server->renew_certificate().error().kind, Kind::invalid);
@@ -246,8 +252,9 @@ TEST_F(Http, HeadsPastTheLimitAreAnswered431) {
   RawClient good = client();
   EXPECT_EQ(good.ask(fits + fits).status, 200);
   EXPECT_EQ(good.hear().status, 200);
-  for (const std::string& large : {"GET /x HTTP/1.1\r\nA: " + std::string(100'000, 'a') + "\r\n\r\n",
-                                   "GET /" + std::string(100'000, 'x'), std::string(100'000, 'A')}) {
+  for (const std::string& large :
+       {"GET /x HTTP/1.1\r\nA: " + std::string(100'000, 'a') + "\r\n\r\n",
+        "GET /" + std::string(100'000, 'x'), std::string(100'000, 'A')}) {
     RawClient client = this->client();
     client.say(large);
     const int status = client.hear().status;
@@ -269,7 +276,8 @@ TEST_F(Http, BodiesPastTheLimitAreAnswered413EvenWhileTheyAreSent) {
   chunked.say(body);
   EXPECT_EQ(chunked.hear().status, 413);
   RawClient asking = client();
-  EXPECT_EQ(asking.ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 8000000\r\n\r\n").status,
+  EXPECT_EQ(asking.ask("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 8000000\r\n\r\n")
+                .status,
             413);
   RawClient just_fits = client();
   just_fits.say("POST /f HTTP/1.1\r\nContent-Length: 1048576\r\n\r\n");
@@ -287,13 +295,15 @@ TEST_F(Http, BodiesTogetherHaveALimitToo) {
       responder->reply({});
   };
   serve();
-  const std::string request = " HTTP/1.1\r\nContent-Length: 600000\r\n\r\n" + std::string(600'000, 'b');
+  const std::string request =
+      " HTTP/1.1\r\nContent-Length: 600000\r\n\r\n" + std::string(600'000, 'b');
   RawClient holder = client(), other = client(), later = client();
   holder.say("POST /held" + request);
   const std::unique_ptr<Responder> responder = asked.get_future().get();
   EXPECT_EQ(other.ask("POST /" + request).status, 503);
   RawClient small = client();
-  EXPECT_EQ(small.ask("POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'b')).status,
+  EXPECT_EQ(small.ask("POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'b'))
+                .status,
             200)
       << "small ones go on";
   responder->reply({});
@@ -332,7 +342,8 @@ TEST_F(Http, ConnectionsBeyondTheLimitAreRefusedWithAnExplanation) {
   EXPECT_EQ(third.hear().status, 503);
   first.close();
   int status = 0;
-  for (int i = 0; i < 1000 && status != 200; i++) {  // until the server has noticed the end of the first one
+  // until the server has noticed the end of the first one
+  for (int i = 0; i < 1000 && status != 200; i++) {
     RawClient fourth = client();
     status = fourth.ask("GET / HTTP/1.1\r\n\r\n").status;
   }
@@ -397,7 +408,9 @@ TEST_F(Http, AFindingGoesFromTheHeadToTheHandler) {
   handler.on_handle = [&](Request request, std::unique_ptr<Responder> responder) {
     responder->reply({200, {}, path_of(request)});
   };
-  handler.on_stream = [&](Stream& stream) { stream.reply({200, {}, path_of(stream.head())}).value(); };
+  handler.on_stream = [&](Stream& stream) {
+    stream.reply({200, {}, path_of(stream.head())}).value();
+  };
   serve();
   RawClient client = this->client();
   for (const std::string path : {"/a", "/stream/b", "/c"})
@@ -423,12 +436,14 @@ TEST_F(Http, AFullPeerLosesItsOldestConnectionWithoutAnAcceptedRequest) {
   EXPECT_EQ(turned_away.hear().status, 503);
   EXPECT_TRUE(idle.closed());
   int status = 0;
-  for (int i = 0; i < 1000 && status != 200; i++) {  // until the server has counted the end of the idle one
+  // until the server has counted the end of the idle one
+  for (int i = 0; i < 1000 && status != 200; i++) {
     RawClient next = client();
     status = next.ask("GET / HTTP/1.1\r\n\r\n").status;
   }
   EXPECT_EQ(status, 200);
-  EXPECT_EQ(known.ask("GET / HTTP/1.1\r\n\r\n").status, 200) << "a connection with an accepted request stays";
+  EXPECT_EQ(known.ask("GET / HTTP/1.1\r\n\r\n").status, 200)
+      << "a connection with an accepted request stays";
 }
 
 // -- answers --------------------------------------------------------------------------------------
@@ -579,8 +594,8 @@ TEST_F(Http, ManyClientsAtOnce) {
         if ((t + round) % 4 == 0 && !client.start_tls(authority)) continue;
         const std::string body = body_from(0, size_t(round * 1000 + t));
         const std::string length = "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n";
-        const bool one =
-            client.ask("PUT /stream HTTP/1.1\r\n" + length + body).body == std::to_string(body.size());
+        const bool one = client.ask("PUT /stream HTTP/1.1\r\n" + length + body).body ==
+                         std::to_string(body.size());
         const bool two = client.ask("POST /x HTTP/1.1\r\n" + length + body).body == "/x|" + body;
         if (one && two) right++;
       }

@@ -49,7 +49,8 @@ class ConnectionStream final : public Stream {
     HttpDecoder& in = connection_.in_;
     if (buffer.empty()) return size_t(0);
     error_code error;
-    // Also for an empty body: a client that expects it gets an answer, and the connection can be used again.
+    // Also for an empty body: a client that expects it gets an answer, and the connection can be
+    // used again.
     if (!failed_ && connection_.continue_wanted()) {
       send({"HTTP/1.1 100 Continue\r\n\r\n"}, error);
       if (error) return fail("sending 100 Continue", error);
@@ -66,7 +67,8 @@ class ConnectionStream final : public Stream {
       }
       if (in.may_pass_by()) {
         got = connection_.read_now(
-            buffer.first(size_t(std::min<uint64_t>(buffer.size(), in.announced_left()))), error, &reading_);
+            buffer.first(size_t(std::min<uint64_t>(buffer.size(), in.announced_left()))), error,
+            &reading_);
         if (error) return fail("reading the request's body", error);
         in.passed_by(got);
         return got;
@@ -77,14 +79,15 @@ class ConnectionStream final : public Stream {
     }
   }
 
-  Result<void> start(int status, const Headers& headers, std::optional<uint64_t> content_length) override {
+  Result<void> start(int status, const Headers& headers,
+                     std::optional<uint64_t> content_length) override {
     CHECK(!started_, "a stream is started once");
     started_ = true;
     with_body_ = has_body(status) && !is_head_;
     chunked_ = !content_length && !connection_.in_.is_http_1_0();
     remaining_ = content_length;
-    // A client without 100 Continue may or may not send its body; one that sends more than we drop is not worth
-    // waiting for. In both cases the next bytes of this connection are ambiguous.
+    // A client without 100 Continue may or may not send its body; one that sends more than we drop
+    // is not worth waiting for. In both cases the next bytes of this connection are ambiguous.
     if (connection_.continue_expected_ || connection_.in_.announced_left() > kDrainBytesMax)
       connection_.keep_alive_ = false;
     if (equals_ignoring_case(headers.get("Connection"), "close")) connection_.keep_alive_ = false;
@@ -139,7 +142,8 @@ class ConnectionStream final : public Stream {
     upgraded_ = true;
     connection_.keep_alive_ = false;
     error_code error;
-    send({"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ", protocol, "\r\n\r\n"},
+    send({"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ", protocol,
+          "\r\n\r\n"},
          error);
     if (error) return fail("answering the upgrade", error);
     return std::unique_ptr<Upgraded>(
@@ -190,7 +194,8 @@ class ConnectionStream final : public Stream {
   Error fail(std::string_view doing, const error_code& error) {
     failed_ = true;
     if (connection_.cut_off_) return cancelled(std::string(doing) + ": the server stops");
-    if (connection_.overdue_) return cancelled(std::string(doing) + ": timed out waiting for the client");
+    if (connection_.overdue_)
+      return cancelled(std::string(doing) + ": timed out waiting for the client");
     return from_code(doing, error);
   }
   Error broken() const { return unavailable("the connection has failed before"); }
@@ -238,7 +243,8 @@ Result<void> ConnectionUpgrade::write(std::string_view bytes) {
 
 size_t Connection::read_now(std::span<char> room, error_code& error, RateFloor* floor) {
   const auto begun = steady_microseconds();
-  set_deadline(floor ? std::chrono::floor<Duration>(floor->allowance()) : server_.settings().idle_limit);
+  set_deadline(floor ? std::chrono::floor<Duration>(floor->allowance())
+                     : server_.settings().idle_limit);
   const auto space = asio::buffer(room.data(), room.size());
   const size_t got = tls_ ? tls_->read_some(space, error) : socket_.read_some(space, error);
   no_deadline();
@@ -246,14 +252,16 @@ size_t Connection::read_now(std::span<char> room, error_code& error, RateFloor* 
   return got;
 }
 
-void Connection::send_now(std::span<const asio::const_buffer> parts, error_code& error, RateFloor* floor) {
+void Connection::send_now(std::span<const asio::const_buffer> parts, error_code& error,
+                          RateFloor* floor) {
   std::array<asio::const_buffer, 4> left;
   std::copy(parts.begin(), parts.end(), left.begin());
   size_t first = 0;
   const size_t count = parts.size();
   while (first < count && !error) {
     const auto begun = steady_microseconds();
-    set_deadline(floor ? std::chrono::floor<Duration>(floor->allowance()) : server_.settings().idle_limit);
+    set_deadline(floor ? std::chrono::floor<Duration>(floor->allowance())
+                       : server_.settings().idle_limit);
     const std::span<const asio::const_buffer> rest(left.data() + first, count - first);
     size_t sent = tls_ ? tls_->write_some(rest, error) : socket_.write_some(rest, error);
     if (floor) floor->waited(steady_microseconds() - begun, sent);
@@ -290,7 +298,9 @@ asio::awaitable<bool> Connection::streamed_request(std::string tenant) {
   }
   while (!std::exchange(woken_, false)) {
     co_await asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
-        [this](auto handler) { waiter_ = std::make_unique<WaiterOf<decltype(handler)>>(std::move(handler)); },
+        [this](auto handler) {
+          waiter_ = std::make_unique<WaiterOf<decltype(handler)>>(std::move(handler));
+        },
         asio::use_awaitable);
     woken_ = true;
   }

@@ -50,7 +50,9 @@ TEST_F(HttpStreams, LargeStreamsPassBothWays) {
     client.say("0\r\n\r\n");
     EXPECT_EQ(client.hear().body, std::to_string(size));
     for (const std::string path : {"/stream/sized", "/stream/chunked"})
-      EXPECT_TRUE(client.ask("GET " + path + "?" + std::to_string(size) + " HTTP/1.1\r\n\r\n").body == body);
+      EXPECT_TRUE(
+          client.ask("GET " + path + "?" + std::to_string(size) + " HTTP/1.1\r\n\r\n").body ==
+          body);
   }
 }
 
@@ -89,16 +91,18 @@ TEST_F(Prefaced, StreamsTheRestOfTheBody) {
   for (const size_t size : {1, 3, 200, 5000, 100'000}) {
     const std::string body = "name|" + std::string(size, 'x');
     const std::string length = std::to_string(body.size());
-    EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + body).body, body);
+    EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n" + body).body,
+              body);
     client.say("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\nExpect: 100-continue\r\n\r\n");
     EXPECT_EQ(client.hear().status, 100);
     client.say(body.substr(0, 2));
     EXPECT_EQ(client.ask(body.substr(2)).body, body);
   }
-  EXPECT_EQ(
-      client.ask("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nna\r\n4\r\nme|x\r\n0\r\n\r\n")
-          .body,
-      "name|x");
+  EXPECT_EQ(client
+                .ask("POST / HTTP/1.1\r\nTransfer-Encoding: "
+                     "chunked\r\n\r\n2\r\nna\r\n4\r\nme|x\r\n0\r\n\r\n")
+                .body,
+            "name|x");
 }
 
 TEST_F(Prefaced, RefusesLimitsAndRequiresADecision) {
@@ -111,8 +115,9 @@ TEST_F(Prefaced, RefusesLimitsAndRequiresADecision) {
   }
   EXPECT_EQ(client.ask("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nnever").status, 400);
   RawClient large = this->client();
-  EXPECT_EQ(large.ask("POST / HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x')).status,
-            413);
+  EXPECT_EQ(
+      large.ask("POST / HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x')).status,
+      413);
 }
 
 TEST_F(Prefaced, SlowRequestsHoldNoThreadAndEnd) {
@@ -154,11 +159,13 @@ TEST_F(HttpStreams, ARefusedBodyGetsNo100Continue) {
   const Answer answer =
       client.ask("PUT /stream HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n");
   EXPECT_EQ(answer.status, 403);
-  EXPECT_EQ(answer.headers.get("Connection"), "close") << "whether the body follows cannot be known";
+  EXPECT_EQ(answer.headers.get("Connection"), "close")
+      << "whether the body follows cannot be known";
   EXPECT_TRUE(client.closed());
 }
 
-// Debian's botocore misreads the next answer on a connection when its wait was answered by another status than 100.
+// Debian's botocore misreads the next answer on a connection when its wait was answered by another
+// status than 100.
 TEST_F(HttpStreams, AnEmptyBodyGets100ContinueToo) {
   bool wanted = true;
   handler.on_stream = [&](Stream& stream) {
@@ -182,10 +189,12 @@ TEST_F(HttpStreams, AnUnreadBodyIsDroppedWhenSmallAndEndsTheConnectionWhenLarge)
   RawClient small = client();
   for (int i = 0; i < 3; i++)
     EXPECT_EQ(
-        small.ask("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + std::string(1000, 'b')).status,
+        small.ask("PUT /stream HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + std::string(1000, 'b'))
+            .status,
         403);
   RawClient large = client();
-  large.say("PUT /stream HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n" + std::string(8'000'000, 'b'));
+  large.say("PUT /stream HTTP/1.1\r\nContent-Length: 8000000\r\n\r\n" +
+            std::string(8'000'000, 'b'));
   const Answer answer = large.hear();
   EXPECT_EQ(answer.status, 403);
   EXPECT_EQ(answer.headers.get("Connection"), "close");
@@ -253,7 +262,8 @@ TEST_F(HttpStreams, AnUpgradedConnectionWhoseClientVanishesEnds) {
     const auto connection = stream.upgrade("shell");
     if (!connection) return how.set_value(Kind::internal);
     for (int i = 0; i < 60; i++)
-      if (const auto bytes = (*connection)->read(1s, -1); !bytes) return how.set_value(bytes.error().kind);
+      if (const auto bytes = (*connection)->read(1s, -1); !bytes)
+        return how.set_value(bytes.error().kind);
     how.set_value(Kind::internal);
   };
   test::in_own_network([&] {
@@ -281,7 +291,8 @@ TEST_F(HttpStreams, AStreamBelowTheLowestRateIsCancelled) {
   RawClient sender = client();
   sender.say("PUT /stream HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n");
   std::future<Kind> ended = reading.get_future();
-  for (int i = 0; i < 10'000 && ended.wait_for(5ms) != std::future_status::ready; i++) sender.say("a");
+  for (int i = 0; i < 10'000 && ended.wait_for(5ms) != std::future_status::ready; i++)
+    sender.say("a");
   ASSERT_EQ(ended.wait_for(0ms), std::future_status::ready);
   EXPECT_EQ(ended.get(), Kind::cancelled);
 }
@@ -319,7 +330,8 @@ TEST_F(HttpStreams, ATenantsStreamsLeaveThreadsToOthers) {
     held.back().say("GET /stream?hostile HTTP/1.1\r\n\r\n");
   }
   RawClient other = client();
-  for (int i = 0; i < 10; i++) EXPECT_EQ(other.ask("GET /stream?other HTTP/1.1\r\n\r\n").body, "done");
+  for (int i = 0; i < 10; i++)
+    EXPECT_EQ(other.ask("GET /stream?other HTTP/1.1\r\n\r\n").body, "done");
   open.set_value();
   for (RawClient& client : held) EXPECT_EQ(client.hear().body, "done");
 }

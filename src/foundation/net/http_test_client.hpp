@@ -1,7 +1,9 @@
-// Provides a handler and a client for tests of the HTTP server: the handler runs a test's functions, the client sends
-// exactly the given bytes, and every byte of a body follows from its index. For tests of this module.
+// Provides a handler and a client for tests of the HTTP server: the handler runs a test's
+// functions, the client sends exactly the given bytes, and every byte of a body follows from its
+// index. For tests of this module.
 //
-// Threads: a client is confined to one; the handler's functions are called from the server's threads.
+// Threads: a client is confined to one; the handler's functions are called from the server's
+// threads.
 #pragma once
 
 #include <arpa/inet.h>
@@ -30,7 +32,8 @@ namespace trainyard::net {
 // Answers with the functions of a test.
 struct TestHandler : Handler {
   std::function<Choice(const RequestHead&)> on_choose = [](const RequestHead& head) {
-    return Choice{head.path().starts_with("/stream") ? Intake::streamed : Intake::buffered, 1 << 20};
+    return Choice{head.path().starts_with("/stream") ? Intake::streamed : Intake::buffered,
+                  1 << 20};
   };
   std::function<void(Request, std::unique_ptr<Responder>)> on_handle =
       [](Request request, std::unique_ptr<Responder> responder) {
@@ -46,7 +49,8 @@ struct TestHandler : Handler {
       [](const RequestHead&, std::string_view, bool) { return Choice{.tenant = "named"}; };
 
   Choice choose(const RequestHead& head) override { return on_choose(head); }
-  std::optional<Choice> preface(const RequestHead& head, std::string_view bytes, bool whole) override {
+  std::optional<Choice> preface(const RequestHead& head, std::string_view bytes,
+                                bool whole) override {
     return on_preface(head, bytes, whole);
   }
   void handle(Request request, std::unique_ptr<Responder> responder) override {
@@ -69,7 +73,8 @@ class RawClient {
     where.sin_family = AF_INET;
     where.sin_port = htons(port);
     where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&where), sizeof where), 0);
+    EXPECT_EQ(::connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&where), sizeof where),
+              0);
     const timeval timeout = {60, 0};  // so that a failing test ends
     ::setsockopt(socket_.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   }
@@ -136,7 +141,8 @@ class RawClient {
       answer.headers.add(std::string(lines[i].substr(0, colon)),
                          std::string(trim(lines[i].substr(colon + 1))));
     }
-    if (to_head || answer.status == 100 || answer.status == 204 || answer.status == 304) return answer;
+    if (to_head || answer.status == 100 || answer.status == 204 || answer.status == 304)
+      return answer;
     if (answer.headers.get("Transfer-Encoding") == "chunked") {
       for (;;) {
         while ((end = heard_.find("\r\n")) == std::string::npos)
@@ -200,7 +206,8 @@ inline bool is_body_from(uint64_t place, std::string_view bytes) {
 
 inline constexpr uint64_t kLarge = 64 << 20;
 
-// Reads a stream's body to its end; how much it was, or nothing when a byte was wrong or it broke off.
+// Reads a stream's body to its end; how much it was, or nothing when a byte was wrong or it broke
+// off.
 inline std::optional<uint64_t> take_in(Stream& stream, size_t buffer_bytes = 16 << 10) {
   std::vector<char> buffer(buffer_bytes);
   uint64_t place = 0;

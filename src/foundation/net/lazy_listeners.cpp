@@ -14,7 +14,8 @@ namespace {
 
 class WaitingListeners final : public LazyListeners {
  public:
-  explicit WaitingListeners(std::vector<LazyListener> listeners) : listeners_(std::move(listeners)) {}
+  explicit WaitingListeners(std::vector<LazyListener> listeners)
+      : listeners_(std::move(listeners)) {}
   ~WaitingListeners() override {
     over_ = true;
     notifier_.notify();

@@ -1,9 +1,9 @@
-// Serves listening sockets on demand: the server of one (threads, event loops) is made for its first connection. Most
-// short jobs connect to none.
+// Serves listening sockets on demand: the server of one (threads, event loops) is made for its
+// first connection. Most short jobs connect to none.
 //
-// Threads: one of its own, which calls `open` and ends when all sockets have been opened. Lifetime: destruction ends
-// the waiting; after it no `open` runs. Errors: those of making a thread. A listener whose `open` fails is closed:
-// the log has the error, and later connections are refused.
+// Threads: one of its own, which calls `open` and ends when all sockets have been opened. Lifetime:
+// destruction ends the waiting; after it no `open` runs. Errors: those of making a thread. A
+// listener whose `open` fails is closed: the log has the error, and later connections are refused.
 #pragma once
 
 #include <functional>

@@ -32,7 +32,8 @@ namespace trainyard::net {
 namespace {
 
 constexpr size_t kLengthBytes = FrameDecoder::kLengthBytes;
-// Bytes read from one link before the next is served: large enough that the cost of a call is small.
+// Bytes read from one link before the next is served: large enough that the cost of a call is
+// small.
 constexpr size_t kReadBytesMax = 64 << 10;
 // Frames passed to the kernel in one call.
 constexpr size_t kFramesAtOnceMax = 32;
@@ -48,8 +49,8 @@ constexpr Duration kAcceptRest = 100ms;
 struct SocketAddress {
   sockaddr_storage storage = {};
   socklen_t length = 0;
-  // If the path of a unix socket is too long for sockaddr_un, it is reached through this descriptor of its
-  // folder.
+  // If the path of a unix socket is too long for sockaddr_un, it is reached through this descriptor
+  // of its folder.
   os::File folder;
   std::string path;  // of a unix socket, complete
 
@@ -86,7 +87,8 @@ Result<SocketAddress> tcp_address(std::string_view text, bool listening) {
   if (colon == std::string_view::npos)
     return invalid("invalid address '" + shorten(text, 64) + "': the port is missing");
   std::string name(text.substr(0, colon)), port(text.substr(colon + 1));
-  if (name.size() >= 2 && name.front() == '[' && name.back() == ']') name = name.substr(1, name.size() - 2);
+  if (name.size() >= 2 && name.front() == '[' && name.back() == ']')
+    name = name.substr(1, name.size() - 2);
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -126,7 +128,8 @@ bool abandoned(const SocketAddress& address) {
   struct stat status;
   if (::lstat(address.path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return false;
   const auto probe = make_socket(address);
-  return probe && ::connect(probe->descriptor(), address.get(), address.length) != 0 && errno == ECONNREFUSED;
+  return probe && ::connect(probe->descriptor(), address.get(), address.length) != 0 &&
+         errno == ECONNREFUSED;
 }
 
 Result<os::File> listening_socket(const std::string& text, const SocketAddress& address) {
@@ -134,8 +137,8 @@ Result<os::File> listening_socket(const std::string& text, const SocketAddress& 
   const bool is_unix = address.family() == AF_UNIX;
   const int on = 1;
   if (!is_unix) ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Linux gives the file the mode of the unbound socket, so there is no moment at which other users may
-  // connect.
+  // Linux gives the file the mode of the unbound socket, so there is no moment at which other users
+  // may connect.
   if (is_unix) ::fchmod(socket.descriptor(), 0600);
   int bound = ::bind(socket.descriptor(), address.get(), address.length);
   if (bound != 0 && errno == EADDRINUSE && is_unix) {
@@ -174,17 +177,18 @@ std::string with_real_port(const std::string& text, const os::File& socket) {
   sockaddr_storage storage = {};
   socklen_t length = sizeof storage;
   ::getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&storage), &length);
-  const auto port = storage.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&storage)->sin6_port
-                                                  : reinterpret_cast<sockaddr_in*>(&storage)->sin_port;
+  const auto port = storage.ss_family == AF_INET6
+                        ? reinterpret_cast<sockaddr_in6*>(&storage)->sin6_port
+                        : reinterpret_cast<sockaddr_in*>(&storage)->sin_port;
   return text.substr(0, text.rfind(':') + 1) + std::to_string(ntohs(port));
 }
 
 // -- one link -------------------------------------------------------------------------------------
 
-// The socket is shared between the loop's thread, which alone reads and closes it, and the senders. A sender writes
-// to the socket itself if the backlog is empty; the loop continues where the kernel's buffer was full. A thread
-// that ends the link notes the reason and shuts the socket down: the loop notices that, closes it, and calls
-// closed().
+// The socket is shared between the loop's thread, which alone reads and closes it, and the senders.
+// A sender writes to the socket itself if the backlog is empty; the loop continues where the
+// kernel's buffer was full. A thread that ends the link notes the reason and shuts the socket down:
+// the loop notices that, closes it, and calls closed().
 class SocketLink final : public Link {
  public:
   SocketLink(os::File socket, int poll, const LinkLimits& limits)
@@ -198,8 +202,8 @@ class SocketLink final : public Link {
                          human_bytes(limits_.frame_bytes_max)));
     const size_t cost = sizeof(Outgoing) + frame.size();
     if (queued_bytes_ + cost > limits_.queue_bytes_max)
-      return end(exhausted("sending a frame: the peer reads too slowly, " + human_bytes(queued_bytes_) +
-                           " are unsent"));
+      return end(exhausted("sending a frame: the peer reads too slowly, " +
+                           human_bytes(queued_bytes_) + " are unsent"));
     Outgoing outgoing;
     for (size_t i = 0; i < kLengthBytes; i++) outgoing.length[i] = char(frame.size() >> (8 * i));
     outgoing.frame = std::move(frame);
@@ -228,14 +232,16 @@ class SocketLink final : public Link {
     if (socket_ && !why_) flush();
   }
 
-  // Reads the available bytes, up to the limit of one round, and appends whole frames. False when the link is over.
+  // Reads the available bytes, up to the limit of one round, and appends whole frames. False when
+  // the link is over.
   bool readable(std::vector<char>& buffer, std::vector<std::string>& frames) {
     const ssize_t got = ::recv(descriptor_, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
     if (got < 0) return note(from_errno("reading")), false;
     if (got == 0) {
       const bool within = decoder_.within_frame();
-      return note(unavailable(within ? "the peer closed within a frame" : "closed by the peer")), false;
+      return note(unavailable(within ? "the peer closed within a frame" : "closed by the peer")),
+             false;
     }
     auto taken = decoder_.take(std::string_view(buffer.data(), size_t(got)), frames);
     if (taken) return true;
@@ -282,8 +288,9 @@ class SocketLink final : public Link {
       size_t count = 0;
       size_t skip = sent_of_first_;
       for (size_t i = 0; i < queue_.size() && i < kFramesAtOnceMax; i++) {
-        for (const auto& [data, size] : {std::pair(queue_[i].length, kLengthBytes),
-                                         std::pair(queue_[i].frame.data(), queue_[i].frame.size())}) {
+        for (const auto& [data, size] :
+             {std::pair(queue_[i].length, kLengthBytes),
+              std::pair(queue_[i].frame.data(), queue_[i].frame.size())}) {
           const size_t skipped = std::min(skip, size);
           skip -= skipped;
           if (size > skipped) parts[count++] = {data + skipped, size - skipped};
@@ -400,7 +407,8 @@ class LinkLoop {
   void accept() {
     // A few at a time, so that a rush of new links does not starve the others.
     for (int i = 0; i < 16; i++) {
-      os::File socket(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      os::File socket(
+          ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
           log(Level::warning, "host", "cannot accept links now", {{"why", std::strerror(errno)}});
@@ -410,7 +418,8 @@ class LinkLoop {
         return;
       }
       if (links_.size() >= limits_.links_max) {
-        log(Level::warning, "host", "rejected a link", {{"links_max", std::to_string(limits_.links_max)}});
+        log(Level::warning, "host", "rejected a link",
+            {{"links_max", std::to_string(limits_.links_max)}});
         continue;
       }
       tune(socket, limits_);
@@ -472,7 +481,8 @@ class LinkLoop {
 
 class SocketListener final : public LinkListener {
  public:
-  SocketListener(LinkEvents events, LinkLimits limits) : loop_(std::in_place, std::move(events), limits) {}
+  SocketListener(LinkEvents events, LinkLimits limits)
+      : loop_(std::in_place, std::move(events), limits) {}
   ~SocketListener() override {
     loop_.reset();
     // Only the file that we made: another server may listen there by now.

@@ -1,21 +1,23 @@
-// Opens links: connections that carry whole frames (u32 little-endian length + that many bytes), in order or not at
-// all, between agents and server. An address is "unix:/path" or "tcp:127.0.0.1:4570".
+// Opens links: connections that carry whole frames (u32 little-endian length + that many bytes), in
+// order or not at all, between agents and server. An address is "unix:/path" or
+// "tcp:127.0.0.1:4570".
 //
-// Events of one link come one at a time, from one thread of the implementation; different links may have events at
-// once. After closed() no event follows. send() never blocks: past queue_bytes_max the link is closed with
-// `exhausted`. While an event handler runs nothing more is read from the links of its listener: a slow reader slows
+// Events of one link come one at a time, from one thread of the implementation; different links may
+// have events at once. After closed() no event follows. send() never blocks: past queue_bytes_max
+// the link is closed with `exhausted`. While an event handler runs nothing more is read from the
+// links of its listener: a slow reader slows its senders.
+//
+// The kernel detects a TCP peer that vanishes without closing (dead_peer.hpp), with and without
+// unsent frames; callers need no heartbeats for that.
+//
+// closed() tells the reason: unavailable (the peer closed, died or vanished, the network failed),
+// cancelled (we closed), exhausted, corrupt (the peer announced a frame past frame_bytes_max),
+// invalid (we sent one).
+//
+// Threads: send() and close() from anywhere, event handlers included; a listener or client is not
+// destroyed by its own handlers. Errors: listening: conflict, denied; connecting: unavailable,
+// not_found. Lifetime: a Link's shared_ptr is held by the transport until closed(), and by each of
 // its senders.
-//
-// The kernel detects a TCP peer that vanishes without closing (dead_peer.hpp), with and without unsent frames;
-// callers need no heartbeats for that.
-//
-// closed() tells the reason: unavailable (the peer closed, died or vanished, the network failed), cancelled (we
-// closed),
-// exhausted, corrupt (the peer announced a frame past frame_bytes_max), invalid (we sent one).
-//
-// Threads: send() and close() from anywhere, event handlers included; a listener or client is not destroyed by its
-// own handlers. Errors: listening: conflict, denied; connecting: unavailable, not_found. Lifetime: a Link's
-// shared_ptr is held by the transport until closed(), and by each of its senders.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +43,8 @@ class Link {
 struct LinkEvents {
   std::function<void(const std::shared_ptr<Link>&)> opened;
   std::function<void(const std::shared_ptr<Link>&, std::string frame)> frame;
-  std::function<void(const std::shared_ptr<Link>&, Error why)> closed;  // also after our own close()
+  // also after our own close()
+  std::function<void(const std::shared_ptr<Link>&, Error why)> closed;
 };
 
 struct LinkLimits {
@@ -58,8 +61,8 @@ class LinkListener {
   virtual std::string address() const = 0;
 };
 
-// Listens. A unix socket is made with mode 0600; an existing one without a listener is replaced. Paths may be longer
-// than sockaddr_un allows.
+// Listens. A unix socket is made with mode 0600; an existing one without a listener is replaced.
+// Paths may be longer than sockaddr_un allows.
 Result<std::unique_ptr<LinkListener>> listen_links(const std::string& address, LinkEvents events,
                                                    LinkLimits limits = {});
 

@@ -1,4 +1,5 @@
-// Sends any bytes as a peer: whole frames are delivered unchanged, and invalid ones end the link, once.
+// Sends any bytes as a peer: whole frames are delivered unchanged, and invalid ones end the link,
+// once.
 // decoder: src/foundation/net/frame_decoder.cpp
 //
 // The first byte of an input is the number of parts in which the rest is sent.
@@ -23,21 +24,22 @@ constexpr size_t kFrameBytesMax = 512;
 
 struct Peerless {
   Peerless() {
-    auto made = net::listen_links("unix:" + directory.path() + "/s",
-                                  {.opened = nullptr,
-                                   .frame =
-                                       [this](const std::shared_ptr<net::Link>&, std::string frame) {
-                                         const MutexLock lock(mutex);
-                                         CHECK(frame.size() <= kFrameBytesMax, "frames have a limit");
-                                         frame_bytes += 4 + frame.size();
-                                       },
-                                   .closed =
-                                       [this](const std::shared_ptr<net::Link>&, Error) {
-                                         const MutexLock lock(mutex);
-                                         closed++;
-                                         changed.notify_all();
-                                       }},
-                                  {.frame_bytes_max = kFrameBytesMax});
+    auto made =
+        net::listen_links("unix:" + directory.path() + "/s",
+                          {.opened = nullptr,
+                           .frame =
+                               [this](const std::shared_ptr<net::Link>&, std::string frame) {
+                                 const MutexLock lock(mutex);
+                                 CHECK(frame.size() <= kFrameBytesMax, "frames have a limit");
+                                 frame_bytes += 4 + frame.size();
+                               },
+                           .closed =
+                               [this](const std::shared_ptr<net::Link>&, Error) {
+                                 const MutexLock lock(mutex);
+                                 closed++;
+                                 changed.notify_all();
+                               }},
+                          {.frame_bytes_max = kFrameBytesMax});
     CHECK(made, "one can listen in a directory of one's own");
     listener = std::move(*made);
   }

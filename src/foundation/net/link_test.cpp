@@ -104,10 +104,12 @@ class RawPeer {
     where.sun_family = AF_UNIX;
     address.copy(where.sun_path, sizeof where.sun_path - 1, 5);
     socket_ = os::File(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&where), sizeof where), 0);
+    EXPECT_EQ(::connect(socket_.descriptor(), reinterpret_cast<sockaddr*>(&where), sizeof where),
+              0);
   }
   void say(std::string_view bytes) {
-    EXPECT_EQ(::send(socket_.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL), ssize_t(bytes.size()));
+    EXPECT_EQ(::send(socket_.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              ssize_t(bytes.size()));
   }
   std::string hear(size_t bytes_max) {
     std::string bytes(bytes_max, 0);
@@ -147,7 +149,8 @@ TEST_F(Links, CarryFramesBothWaysInOrder) {
 }
 
 TEST_F(Links, ALongPathWorksAndOnlyItsOwnerMayConnect) {
-  const std::string folder = directory.path() + "/" + std::string(120, 'a') + "/" + std::string(120, 'b');
+  const std::string folder =
+      directory.path() + "/" + std::string(120, 'a') + "/" + std::string(120, 'b');
   ASSERT_TRUE(os::make_directories(folder));
   const std::string path = folder + "/socket";
   {
@@ -160,7 +163,8 @@ TEST_F(Links, ALongPathWorksAndOnlyItsOwnerMayConnect) {
     ASSERT_TRUE(connected) << connected.error().message;
     (*connected)->link()->send("hello");
     ASSERT_TRUE(server.wait_for_frames(1));
-    EXPECT_EQ(listen_links("unix:" + path, {}).error().kind, Kind::conflict) << "somebody listens there";
+    EXPECT_EQ(listen_links("unix:" + path, {}).error().kind, Kind::conflict)
+        << "somebody listens there";
   }
   EXPECT_FALSE(os::exists(path));
 }
@@ -201,7 +205,8 @@ TEST_F(Links, AFrameMayComeByteByByte) {
   const auto listener = listen_links(address, server.events());
   ASSERT_TRUE(listener);
   RawPeer peer(address);
-  for (const char byte : std::string("\x03\0\0\0abc\0\0\0\0\x01\0\0\0z", 16)) peer.say(std::string(1, byte));
+  for (const char byte : std::string("\x03\0\0\0abc\0\0\0\0\x01\0\0\0z", 16))
+    peer.say(std::string(1, byte));
   ASSERT_TRUE(server.wait_for_frames(3));
   EXPECT_EQ(server.frames(), (std::vector<std::string>{"abc", "", "z"}));
 }

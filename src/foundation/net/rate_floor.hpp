@@ -1,8 +1,9 @@
 // Decides how long a connection waits for a slow peer before it is ended.
 //
-// A peer starts with an allowance of time. Time spent waiting for the peer reduces it, each byte that moves restores
-// some, and it never grows past its start: so a peer may pause for that long, and over any longer time it must move
-// at the lowest rate. Time that the server itself needs is not counted.
+// A peer starts with an allowance of time. Time spent waiting for the peer reduces it, each byte
+// that moves restores some, and it never grows past its start: so a peer may pause for that long,
+// and over any longer time it must move at the lowest rate. Time that the server itself needs is
+// not counted.
 //
 // Threads: a plain value. Errors: none. Units: microseconds, bytes.
 #pragma once
@@ -19,7 +20,9 @@ class RateFloor {
 
   // Requires: bytes_per_second_min > 0.
   RateFloor(Time allowance_max, uint64_t bytes_per_second_min)
-      : allowance_max_(allowance_max), bytes_per_second_min_(bytes_per_second_min), left_(allowance_max) {}
+      : allowance_max_(allowance_max),
+        bytes_per_second_min_(bytes_per_second_min),
+        left_(allowance_max) {}
 
   // The longest permitted next wait; zero when the peer has used up its time.
   Time allowance() const { return left_; }

@@ -36,7 +36,8 @@ void TenantPool::finished(const std::string& tenant) {
   {
     const MutexLock lock(mutex_);
     const auto found = tenants_.find(tenant);
-    CHECK(found != tenants_.end() && found->second.running > 0, "work that ends was counted when it began");
+    CHECK(found != tenants_.end() && found->second.running > 0,
+          "work that ends was counted when it began");
     Tenant& mine = found->second;
     if (mine.waiting.empty()) {
       if (--mine.running == 0) tenants_.erase(found);

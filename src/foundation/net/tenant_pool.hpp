@@ -1,8 +1,10 @@
 // Runs work that may block on a pool of threads, of which no tenant gets more than a share.
 //
-// Work of a tenant whose share is in use waits in order, without a thread, behind that tenant's own work only.
+// Work of a tenant whose share is in use waits in order, without a thread, behind that tenant's own
+// work only.
 //
-// Threads: run() from anywhere. Lifetime: the destructor waits for all work given, queued work included.
+// Threads: run() from anywhere. Lifetime: the destructor waits for all work given, queued work
+// included.
 #pragma once
 
 #include <deque>
@@ -22,8 +24,8 @@ class TenantPool {
       : per_tenant_max_(threads_per_tenant_max), pool_(threads_max) {}
   TenantPool(const TenantPool&) = delete;
 
-  // The caller limits the number of waiting items. False when there is no thread and none could be made: the work is
-  // dropped. Requires: `work` does not throw.
+  // The caller limits the number of waiting items. False when there is no thread and none could be
+  // made: the work is dropped. Requires: `work` does not throw.
   bool run(const std::string& tenant, std::function<void()> work);
 
   struct Load {
@@ -44,7 +46,8 @@ class TenantPool {
   const size_t per_tenant_max_;
   mutable Mutex mutex_;
   std::map<std::string, Tenant> tenants_ GUARDED_BY(mutex_);  // tenants with work
-  os::ThreadPool pool_;                                       // last: its destructor runs the waiting work
+  // last: its destructor runs the waiting work
+  os::ThreadPool pool_;
 };
 
 }  // namespace trainyard::net

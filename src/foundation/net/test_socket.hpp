@@ -1,5 +1,5 @@
-// Makes connections for tests: a client's end to a port of this machine, and networks whose peers a test makes
-// vanish.
+// Makes connections for tests: a client's end to a port of this machine, and networks whose peers a
+// test makes vanish.
 #pragma once
 
 #include <arpa/inet.h>
@@ -39,7 +39,8 @@ inline void set_loopback(short flags) {
   ASSERT_EQ(::ioctl(socket.descriptor(), SIOCSIFFLAGS, &request), 0);
 }
 
-// Runs `test` on a thread in a network namespace of its own, in which 127.0.0.1 is up; threads that it starts are in it too.
+// Runs `test` on a thread in a network namespace of its own, in which 127.0.0.1 is up; threads that
+// it starts are in it too.
 // Requires: root.
 inline void in_own_network(const std::function<void()>& test) {
   std::thread([&] {

@@ -27,7 +27,9 @@ Word word_of(std::string_view bytes) {
 template <class Kind>
 class RunningCrc final : public Checksum {
  public:
-  void add(std::span<const char> bytes) override { sum_ = Kind::run(sum_, {bytes.data(), bytes.size()}); }
+  void add(std::span<const char> bytes) override {
+    sum_ = Kind::run(sum_, {bytes.data(), bytes.size()});
+  }
   std::string finish() override { return bytes_of(typename Kind::Word(~sum_)); }
 
  private:
@@ -74,8 +76,8 @@ Result<std::unique_ptr<Checksum>> make_checksum(std::string_view algorithm) {
 }
 
 bool is_checksum(std::string_view algorithm) {
-  return algorithm == "crc32" || algorithm == "crc32c" || algorithm == "crc64nvme" || algorithm == "sha1" ||
-         algorithm == "sha256";
+  return algorithm == "crc32" || algorithm == "crc32c" || algorithm == "crc64nvme" ||
+         algorithm == "sha1" || algorithm == "sha256";
 }
 
 std::string checksum_of(std::string_view algorithm, std::string_view bytes) {
@@ -85,8 +87,8 @@ std::string checksum_of(std::string_view algorithm, std::string_view bytes) {
   return (*checksum)->finish();
 }
 
-Result<std::string> combine_checksums(std::string_view algorithm, std::string_view a, std::string_view b,
-                                      uint64_t b_bytes) {
+Result<std::string> combine_checksums(std::string_view algorithm, std::string_view a,
+                                      std::string_view b, uint64_t b_bytes) {
   const auto combined = [&]<class Kind>(Kind) {
     using Word = typename Kind::Word;
     return bytes_of(Kind::combine(word_of<Word>(a), word_of<Word>(b), b_bytes));
@@ -129,9 +131,9 @@ void ContentCheck::expect(std::string algorithm, std::string base64) {
 
 Result<ContentCheck::Kept> ContentCheck::finish() {
   if (bytes_declared_ && *bytes_declared_ != bytes_)
-    return corrupt(
-        std::to_string(*bytes_declared_) + " bytes were announced, " + std::to_string(bytes_) + " came",
-        Fault::length_mismatch);
+    return corrupt(std::to_string(*bytes_declared_) + " bytes were announced, " +
+                       std::to_string(bytes_) + " came",
+                   Fault::length_mismatch);
   Kept kept;
   kept.bytes = bytes_;
   const std::string md5 = md5_->finish();
@@ -140,7 +142,8 @@ Result<ContentCheck::Kept> ContentCheck::finish() {
   for (const auto& [algorithm, base64] : declared_) {
     const auto running = running_.find(algorithm);
     if (running == running_.end())
-      return invalid("unexpected checksum '" + shorten(algorithm, 40) + "': the request did not declare it");
+      return invalid("unexpected checksum '" + shorten(algorithm, 40) +
+                     "': the request did not declare it");
     const std::string sum = to_base64(running->second->finish());
     if (!base64.empty() && base64 != sum) return mismatch(algorithm);
     kept.checksums[algorithm] = sum;

@@ -1,10 +1,11 @@
-// Computes the checksums that S3 clients send: over streamed bytes, and of a whole from the sums of its
-// parts.
+// Computes the checksums that S3 clients send: over streamed bytes, and of a whole from the sums of
+// its parts.
 //
 // Names are S3's in lower case: "crc32", "crc32c", "crc64nvme", "sha1", "sha256"; and "md5", for
 // ETags.
 //
-// Threads: a Checksum is confined to one thread; the rest is pure. Errors: invalid (unknown algorithm).
+// Threads: a Checksum is confined to one thread; the rest is pure. Errors: invalid (unknown
+// algorithm).
 #pragma once
 
 #include <map>
@@ -23,7 +24,8 @@ class Checksum {
  public:
   virtual ~Checksum() = default;
   virtual void add(std::span<const char> bytes) = 0;
-  // The sum's bytes, in the order of their base64 form (CRCs big-endian). Requires: once, at the end.
+  // The sum's bytes, in the order of their base64 form (CRCs big-endian). Requires: once, at the
+  // end.
   virtual std::string finish() = 0;
 };
 
@@ -32,10 +34,10 @@ bool is_checksum(std::string_view algorithm);  // true for S3's checksums; false
 // Returns the sum of a text. Requires: a known algorithm.
 std::string checksum_of(std::string_view algorithm, std::string_view bytes);
 
-// Returns the CRC of a followed by b, from both CRCs (of finish()) and b's length. Errors: invalid, for
-// hashes.
-Result<std::string> combine_checksums(std::string_view algorithm, std::string_view a, std::string_view b,
-                                      uint64_t b_bytes);
+// Returns the CRC of a followed by b, from both CRCs (of finish()) and b's length. Errors: invalid,
+// for hashes.
+Result<std::string> combine_checksums(std::string_view algorithm, std::string_view a,
+                                      std::string_view b, uint64_t b_bytes);
 
 // Compares the bytes of one put with everything that the request declared about them.
 class ContentCheck {
@@ -50,7 +52,8 @@ class ContentCheck {
     std::string etag;                              // hex MD5
     std::map<std::string, std::string> checksums;  // base64
   };
-  // Errors: corrupt (checksum_mismatch, length_mismatch), invalid (a checksum that was not declared).
+  // Errors: corrupt (checksum_mismatch, length_mismatch), invalid (a checksum that was not
+  // declared).
   Result<Kept> finish();
 
  private:

@@ -27,10 +27,12 @@ TEST(Checksum, OfPartsCombineToThatOfTheWhole) {
   for (const char* algorithm : {"crc32", "crc32c", "crc64nvme"})
     for (size_t cut : {0u, 1u, 8u, 1234u, 3000u}) {
       const auto view = std::string_view(bytes);
-      const auto combined = combine_checksums(algorithm, checksum_of(algorithm, view.substr(0, cut)),
-                                              checksum_of(algorithm, view.substr(cut)), bytes.size() - cut);
+      const auto combined =
+          combine_checksums(algorithm, checksum_of(algorithm, view.substr(0, cut)),
+                            checksum_of(algorithm, view.substr(cut)), bytes.size() - cut);
       ASSERT_TRUE(combined);
-      EXPECT_EQ(to_hex(*combined), to_hex(checksum_of(algorithm, bytes))) << algorithm << " cut at " << cut;
+      EXPECT_EQ(to_hex(*combined), to_hex(checksum_of(algorithm, bytes)))
+          << algorithm << " cut at " << cut;
     }
   EXPECT_FALSE(combine_checksums("sha256", "", "", 0));
 }

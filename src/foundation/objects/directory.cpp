@@ -37,8 +37,8 @@ namespace {
 constexpr std::string_view kFormat = "trainyard objects 2\n";
 constexpr std::string_view kFormatBefore =
     "trainyard objects 1\n";  // the format without objects that are lists of parts
-// An object may be replaced between reading its record and opening its parts; not more often than this in a
-// row.
+// An object may be replaced between reading its record and opening its parts; not more often than
+// this in a row.
 constexpr int kReplacedTriesMax = 10;
 constexpr size_t kBucketFileBytesMax = 64 << 10;
 
@@ -70,7 +70,8 @@ class Directory final : public Objects {
       auto info = read_bucket(name, bucket_path);
       if (!info) {
         // Its objects and the other buckets stay available.
-        log(Level::error, "objects", "cannot read the file of a bucket; its region and date are unknown",
+        log(Level::error, "objects",
+            "cannot read the file of a bucket; its region and date are unknown",
             {{"bucket", name}, {"why", info.error().message}});
         info = BucketInfo{name, "", clock_.now()};
       }
@@ -94,9 +95,11 @@ class Directory final : public Objects {
     const BucketInfo info{bucket, region, clock_.now()};
     const std::string made = temporary_path();
     const std::string path = path_ + "/buckets/" + bucket;
-    for (const char* part : {"/keys", "/uploads", "/parts"}) TRY(disk_.make_directories(made + part, 0700));
+    for (const char* part : {"/keys", "/uploads", "/parts"})
+      TRY(disk_.make_directories(made + part, 0700));
     TRY(disk_.write_file_durably(
-        made + "/bucket", dump(Json{{"region", region}, {"created_ms", to_milliseconds(info.created)}})));
+        made + "/bucket",
+        dump(Json{{"region", region}, {"created_ms", to_milliseconds(info.created)}})));
     {
       MutexLock lock(mu_);
       if (trees_.contains(bucket)) {
@@ -128,7 +131,9 @@ class Directory final : public Objects {
     return ok();
   }
 
-  Result<BucketInfo> head_bucket(const std::string& bucket) override { return TRY(find(bucket))->info(); }
+  Result<BucketInfo> head_bucket(const std::string& bucket) override {
+    return TRY(find(bucket))->info();
+  }
 
   Result<std::vector<BucketInfo>> list_buckets() override {
     MutexLock lock(mu_);
@@ -142,7 +147,8 @@ class Directory final : public Objects {
   Result<std::unique_ptr<Reader>> get(const std::string& bucket, const std::string& key,
                                       std::optional<Range> range) override {
     auto reader = open_reader(bucket, key, range);
-    if (reader) return std::unique_ptr<Reader>(new CountingReader(std::move(*reader), broken_reads_));
+    if (reader)
+      return std::unique_ptr<Reader>(new CountingReader(std::move(*reader), broken_reads_));
     if (reader.error().kind == Kind::corrupt) ++broken_reads_;
     return reader;
   }
@@ -155,10 +161,12 @@ class Directory final : public Objects {
       auto opened = TRY(open_object(*tree, key));
       const Range resolved = TRY(resolve_range(range, opened.record.info.bytes));
       if (opened.record.parts == 0) return read_file_of(std::move(opened), resolved);
-      PartsPlace place{parts_of(*tree, opened.record.upload_id), upload_path(*tree, opened.record.upload_id),
+      PartsPlace place{parts_of(*tree, opened.record.upload_id),
+                       upload_path(*tree, opened.record.upload_id),
                        held_parts_.hold(parts_of(*tree, opened.record.upload_id))};
       // Held from here on; the object may have been replaced before.
-      if (!os::exists(place.directory) && !os::exists(place.upload) && tries < kReplacedTriesMax) continue;
+      if (!os::exists(place.directory) && !os::exists(place.upload) && tries < kReplacedTriesMax)
+        continue;
       return read_parts_of(std::move(opened), std::move(place), resolved);
     }
   }
@@ -192,13 +200,14 @@ class Directory final : public Objects {
   Result<ListPage> list(const std::string& bucket, const ListQuery& query) override {
     const Tree tree = TRY(find(bucket));
     KeyWalk walk(
-        tree->keys_path(), tree->names(), [&](const std::string& key) -> Result<std::optional<ObjectInfo>> {
+        tree->keys_path(), tree->names(),
+        [&](const std::string& key) -> Result<std::optional<ObjectInfo>> {
           auto opened = open_object(*tree, key);
           if (!opened && opened.error().kind == Kind::not_found) return std::optional<ObjectInfo>();
           if (!opened) return std::optional(describe_broken(*tree, key, opened.error()));
           const ObjectInfo& info = opened->record.info;
-          return std::optional(
-              ObjectInfo{.key = key, .bytes = info.bytes, .etag = info.etag, .modified = info.modified});
+          return std::optional(ObjectInfo{
+              .key = key, .bytes = info.bytes, .etag = info.etag, .modified = info.modified});
         });
     return list_page(walk, query);
   }
@@ -218,7 +227,8 @@ class Directory final : public Objects {
     const std::string path = upload_path(*tree, id);
     const auto moved = [&]() -> Result<void> {
       TRY(disk_.make_directories(made, 0700));
-      TRY(disk_.write_file_durably(made + "/upload", encode_upload({{key, id, clock_.now()}, options})));
+      TRY(disk_.write_file_durably(made + "/upload",
+                                   encode_upload({{key, id, clock_.now()}, options})));
       return disk_.rename(made, path);
     }();
     if (!moved) {
@@ -243,31 +253,40 @@ class Directory final : public Objects {
     auto charge = use_.charge(bucket, of_part.owner);
     TRY(charge.add(options.bytes.value_or(0), 0));
     const std::string directory = upload_path(*tree, upload_id);
-    return make_writer(key, of_part, std::move(charge), [=, this](const std::string& file) -> Result<void> {
-      {
-        const auto lock = upload_locks_.hold(upload_id);
-        if (belongs_to_object(*tree, key, upload_id)) return no_upload(upload_id);
-        const std::string path = directory + "/" + part_name(part);
-        const auto before = open_recorded(path);
-        const auto renamed = disk_.rename(file, path);
-        if (!renamed && renamed.error().kind == Kind::not_found) return no_upload(upload_id);
-        TRY(renamed);
-        if (before) use_.remove(bucket, of_part.owner, {before->record.info.bytes, 0});
-      }
-      const auto synced = disk_.sync_directory(directory);
-      // Completed or aborted in the meantime, by a request that has synced its changes.
-      return !synced && synced.error().kind == Kind::not_found ? ok() : synced;
-    });
+    return make_writer(key, of_part, std::move(charge),
+                       [=, this](const std::string& file) -> Result<void> {
+                         {
+                           const auto lock = upload_locks_.hold(upload_id);
+                           if (belongs_to_object(*tree, key, upload_id))
+                             return no_upload(upload_id);
+                           const std::string path = directory + "/" + part_name(part);
+                           const auto before = open_recorded(path);
+                           const auto renamed = disk_.rename(file, path);
+                           if (!renamed && renamed.error().kind == Kind::not_found)
+                             return no_upload(upload_id);
+                           TRY(renamed);
+                           if (before)
+                             use_.remove(bucket, of_part.owner, {before->record.info.bytes, 0});
+                         }
+                         const auto synced = disk_.sync_directory(directory);
+                         // Completed or aborted in the meantime, by a request that has synced its
+                         // changes.
+                         return !synced && synced.error().kind == Kind::not_found ? ok() : synced;
+                       });
   }
 
   // The parts stay separate files, and the object becomes a list of them:
   //
-  //   the list is written and synced; it is renamed to the key's place; the upload's directory is renamed to parts/ID
+  //   1. the list is written and synced
+  //   2. it is renamed to the key's place
+  //   3. the upload's directory is renamed to parts/ID
   //
-  // The second step decides. After a crash behind it the parts are still in the upload's directory: readers search
-  // there too, no request changes them any more (belongs_to_object), and keep_up() moves them.
+  // The second step decides. After a crash behind it the parts are still in the upload's directory:
+  // readers search there too, no request changes them any more (belongs_to_object), and keep_up()
+  // moves them.
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
-                                     const std::string& upload_id, const std::vector<PartInfo>& parts,
+                                     const std::string& upload_id,
+                                     const std::vector<PartInfo>& parts,
                                      const CompleteOptions& declared) override {
     const Tree tree = TRY(find(bucket));
     TRY(check_key(key));
@@ -287,11 +306,12 @@ class Directory final : public Objects {
     auto charge = use_.charge(bucket, upload->options.owner);  // its bytes are counted already
     TRY(charge.add(0, 1));
     const PutOptions& options = upload->options;
-    const Record record{{key, joined.bytes, joined.etag, clock_.now(), options.content_type, options.headers,
-                         options.metadata, joined.checksums, options.owner},
+    const Record record{{key, joined.bytes, joined.etag, clock_.now(), options.content_type,
+                         options.headers, options.metadata, joined.checksums, options.owner},
                         upload_id,
                         uint32_t(parts.size())};
-    TRY(write_list(*tree, record, parts, stored, options.only_if_absent || declared.only_if_absent));
+    TRY(write_list(*tree, record, parts, stored,
+                   options.only_if_absent || declared.only_if_absent));
     charge.keep();
     use_.remove(bucket, options.owner, {remove_others(directory, parts, stored), 0});
     move_parts(*tree, upload_id);
@@ -371,8 +391,8 @@ class Directory final : public Objects {
   Result<void> check_writable() const {
     const std::string failed = disk_.failed_sync();
     if (failed.empty()) return ok();
-    return unavailable("the object store is read-only until the server is restarted: syncing " + failed +
-                       " failed");
+    return unavailable("the object store is read-only until the server is restarted: syncing " +
+                       failed + " failed");
   }
 
   static Result<BucketInfo> read_bucket(const std::string& name, const std::string& path) {
@@ -382,7 +402,8 @@ class Directory final : public Objects {
                       from_milliseconds(TRY(int_at(json, "created_ms").in(path)))};
   }
 
-  Result<void> write_list(BucketTree& tree, const Record& record, const std::vector<PartInfo>& parts,
+  Result<void> write_list(BucketTree& tree, const Record& record,
+                          const std::vector<PartInfo>& parts,
                           const std::map<uint32_t, PartInfo>& stored, bool only_if_absent) {
     std::vector<PartEntry> entries;
     for (const auto& part : parts) {
@@ -414,7 +435,8 @@ class Directory final : public Objects {
     return bytes;
   }
 
-  // Moves the parts out of the uploads. If it fails here, the next request for the upload or keep_up() does it.
+  // Moves the parts out of the uploads. If it fails here, the next request for the upload or
+  // keep_up() does it.
   void move_parts(const BucketTree& tree, const std::string& id) {
     const auto moved = [&]() -> Result<void> {
       TRY(disk_.make_directories(tree.parts_path(), 0700));
@@ -430,8 +452,8 @@ class Directory final : public Objects {
           {{"upload", id}, {"why", moved.error().message}});
   }
 
-  // Ends the life of a replaced or removed object, given its file: its usage is subtracted, and its parts are
-  // removed.
+  // Ends the life of a replaced or removed object, given its file: its usage is subtracted, and its
+  // parts are removed.
   void forget(const BucketTree& tree, const os::File& before) {
     if (!before) return;
     const auto record = read_record(before.descriptor(), "the object that was there");
@@ -443,7 +465,8 @@ class Directory final : public Objects {
     if (record && record->parts > 0) held_parts_.drop(parts_of(tree, record->upload_id));
   }
 
-  // Removes an upload that is not completed in time; an upload with an object leaves its parts to it.
+  // Removes an upload that is not completed in time; an upload with an object leaves its parts to
+  // it.
   void keep_up_upload(const BucketTree& tree, const std::string& id, Instant expired) {
     const auto lock = upload_locks_.hold(id);
     const auto upload = read_upload(tree, id);
@@ -463,20 +486,23 @@ class Directory final : public Objects {
     const auto upload = text ? decode_upload(*text) : Result<UploadFile>(text.error());
     if (!upload) return;  // the object is unknown: unreadable files are kept
     const auto object = open_object(tree, upload->info.key);
-    const bool gone = object ? object->record.upload_id != id : object.error().kind == Kind::not_found;
+    const bool gone =
+        object ? object->record.upload_id != id : object.error().kind == Kind::not_found;
     if (gone) held_parts_.drop(parts_of(tree, id));
   }
 
   Result<std::unique_ptr<Writer>> make_writer(const std::string& key, const PutOptions& options,
-                                              StorageUse::Charge charge, FileWriter::Install install) {
+                                              StorageUse::Charge charge,
+                                              FileWriter::Install install) {
     TRY(check_key(key));
     TRY(check_options(options));
     TRY(check_writable());
     TRY(check_disk_space_());
     auto check = TRY(ContentCheck::make(options));
     auto file = TRY(TemporaryFile::make(temporary_path(), disk_));
-    return std::unique_ptr<Writer>(new FileWriter(clock_, key, options, std::move(check), std::move(file),
-                                                  std::move(install), check_disk_space_, std::move(charge)));
+    return std::unique_ptr<Writer>(new FileWriter(clock_, key, options, std::move(check),
+                                                  std::move(file), std::move(install),
+                                                  check_disk_space_, std::move(charge)));
   }
 
   // Unique while the directory is open; files of earlier processes were removed when it was opened.
@@ -486,7 +512,8 @@ class Directory final : public Objects {
   static void discard(const std::string& path) {
     const auto removed = os::remove_all(path);
     if (!removed)
-      log(Level::warning, "objects", "could not remove", {{"path", path}, {"why", removed.error().message}});
+      log(Level::warning, "objects", "could not remove",
+          {{"path", path}, {"why", removed.error().message}});
   }
 
   // Subtracts its parts' usage too. Requires: the upload is held.
@@ -503,7 +530,8 @@ class Directory final : public Objects {
     const auto renamed = disk_.rename(path, dropped);
     if (renamed) discard(dropped);
     if (!renamed && renamed.error().kind != Kind::not_found)
-      log(Level::warning, "objects", "could not remove", {{"path", path}, {"why", renamed.error().message}});
+      log(Level::warning, "objects", "could not remove",
+          {{"path", path}, {"why", renamed.error().message}});
   }
 
   Result<Tree> find(const std::string& bucket) {
@@ -530,8 +558,8 @@ class Directory final : public Objects {
 
 }  // namespace
 
-Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock, Random& random,
-                                                const DirectorySettings& settings) {
+Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& clock,
+                                                Random& random, const DirectorySettings& settings) {
   const std::string doing = "opening the objects in " + path;
   TRY(os::make_directories(path, 0700).in(doing));
   auto lock = TRY(os::FileLock::take_after_death(path + "/lock").in(doing));
@@ -541,7 +569,8 @@ Result<std::unique_ptr<Objects>> open_directory(const std::string& path, Clock& 
     if (format == kFormatBefore) TRY(os::write_file_durably(format_path, kFormat).in(doing));
     if (format != kFormat && format != kFormatBefore)
       return invalid(doing + ": unsupported format '" + shorten(trim(format), 80) +
-                     "', this program writes '" + std::string(trim(kFormat)) + "'; a newer version wrote it");
+                     "', this program writes '" + std::string(trim(kFormat)) +
+                     "'; a newer version wrote it");
   } else {
     TRY(os::write_file_durably(format_path, kFormat).in(doing));
   }

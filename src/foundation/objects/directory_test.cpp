@@ -87,7 +87,8 @@ TEST_F(DirectoryTest, LeavesNoFileBehind) {
   EXPECT_EQ(files_in("buckets/bucket/keys"), 1u);
   ASSERT_TRUE(objects_->abort_upload("bucket", "big", upload));
   ASSERT_TRUE(objects_->remove("bucket", "a/b/c"));
-  EXPECT_TRUE(std::filesystem::is_empty(path() + "/buckets/bucket/keys")) << "emptied directories go too";
+  EXPECT_TRUE(std::filesystem::is_empty(path() + "/buckets/bucket/keys"))
+      << "emptied directories go too";
   EXPECT_TRUE(std::filesystem::is_empty(path() + "/buckets/bucket/uploads"));
   EXPECT_TRUE(std::filesystem::is_empty(path() + "/temporary"));
 }
@@ -108,8 +109,8 @@ TEST_F(DirectoryTest, ADamagedFileIsCorruptAndNamed) {
   EXPECT_TRUE(damaged(whole.substr(0, 100)));
   EXPECT_TRUE(damaged(whole.substr(0, whole.size() - 1)));
   EXPECT_TRUE(damaged(whole.substr(1)));
-  for (const size_t at :
-       {whole.size() - 1, whole.size() - 10, whole.size() - 14, whole.size() - 22, whole.size() - 30}) {
+  for (const size_t at : {whole.size() - 1, whole.size() - 10, whole.size() - 14, whole.size() - 22,
+                          whole.size() - 30}) {
     std::string flipped = whole;
     flipped[at] = char(flipped[at] ^ 4);
     EXPECT_TRUE(damaged(flipped)) << at;
@@ -143,7 +144,8 @@ TEST_F(DirectoryTest, ABrokenFileFailsNoListingAndNoStart) {
                     broken = *objects_->start_upload("bucket", "bad");
   ASSERT_EQ(truncate(file_of("b").c_str(), 3), 0);
   ASSERT_TRUE(os::write_file_durably(path() + "/buckets/second/bucket", "{"));
-  ASSERT_TRUE(os::write_file_durably(path() + "/buckets/bucket/uploads/" + broken + "/upload", "{"));
+  ASSERT_TRUE(
+      os::write_file_durably(path() + "/buckets/bucket/uploads/" + broken + "/upload", "{"));
   open();
   const auto page = objects_->list("bucket", {});
   ASSERT_TRUE(page) << page.error().message;
@@ -163,7 +165,8 @@ TEST_F(DirectoryTest, ABrokenFileFailsNoListingAndNoStart) {
 TEST_F(DirectoryTest, BelowTheReservePutsAreRefusedAndRemovalsAreNot) {
   uint64_t free = 2000 << 20;
   const DiskReserve reserve(100 << 20, [&] { return Result<uint64_t>(free); });
-  objects_ = *open_directory(path(), clock_, random_, {.check_disk_space = [&] { return reserve.check(); }});
+  objects_ = *open_directory(path(), clock_, random_,
+                             {.check_disk_space = [&] { return reserve.check(); }});
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
   ASSERT_TRUE(write_all(*objects_, "bucket", "first", "x"));
   auto writer = *objects_->put("bucket", "large");
@@ -180,7 +183,8 @@ TEST_F(DirectoryTest, BelowTheReservePutsAreRefusedAndRemovalsAreNot) {
   const auto put = write_all(*objects_, "bucket", "second", "x");
   ASSERT_FALSE(put);
   EXPECT_EQ(put.error().kind, Kind::exhausted);
-  EXPECT_NE(put.error().message.find("99.0 MiB left, and 100 MiB"), std::string::npos) << put.error().message;
+  EXPECT_NE(put.error().message.find("99.0 MiB left, and 100 MiB"), std::string::npos)
+      << put.error().message;
   EXPECT_FALSE(objects_->start_upload("bucket", "big"));
   EXPECT_EQ(*read_all(*objects_, "bucket", "first", 9), "x");
   EXPECT_TRUE(objects_->remove("bucket", "first"));
@@ -192,13 +196,16 @@ TEST(KeyPath, OrdersAndDecodesAsKeys) {
   EXPECT_EQ(path_of("a/"), "da/o");
   EXPECT_EQ(path_of("../.."), "d../o..");
   EXPECT_EQ(path_of(std::string(200, 'x')), "c" + std::string(200, 'x') + "/o");
-  EXPECT_EQ(path_of(std::string(450, 'x') + "/y"),
-            "c" + std::string(200, 'x') + "/c" + std::string(200, 'x') + "/d" + std::string(50, 'x') + "/oy");
-  for (const std::string name : {"oa", "o", "da", "d"}) EXPECT_EQ(file_name_of(key_bytes_of(name)), name);
+  EXPECT_EQ(path_of(std::string(450, 'x') + "/y"), "c" + std::string(200, 'x') + "/c" +
+                                                       std::string(200, 'x') + "/d" +
+                                                       std::string(50, 'x') + "/oy");
+  for (const std::string name : {"oa", "o", "da", "d"})
+    EXPECT_EQ(file_name_of(key_bytes_of(name)), name);
 }
 
-// A child puts and removes as fast as it can and reports each acknowledgement through a pipe; it is killed at a
-// random moment. All that it acknowledged must be there, whole, and nothing else but the last operation.
+// A child puts and removes as fast as it can and reports each acknowledgement through a pipe; it is
+// killed at a random moment. All that it acknowledged must be there, whole, and nothing else but
+// the last operation.
 TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
   open();
   ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
@@ -218,7 +225,8 @@ TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
       for (int version = round * 100'000; version < (round + 1) * 100'000; ++version) {
         const std::string key =
             "k/" + std::to_string(choices.below(5)) + "/" + std::to_string(choices.below(10));
-        const std::string bytes = std::to_string(version) + ":" + std::string(choices.below(30'000), 'x');
+        const std::string bytes =
+            std::to_string(version) + ":" + std::string(choices.below(30'000), 'x');
         if (!write_all(**opened, "bucket", key, bytes + ":" + std::to_string(version))) _exit(2);
         const std::string line = key + " " + std::to_string(version) + "\n";
         if (write(ends[1], line.data(), line.size()) != ssize_t(line.size())) _exit(3);
@@ -238,7 +246,8 @@ TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
     for (uint64_t spin = moments.below(200'000); spin > 0; --spin)
       asm volatile("");  // a moment inside the next put
     kill(child, SIGKILL);
-    for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;) told.append(buffer, size_t(got));
+    for (ssize_t got; (got = read(ends[0], buffer, sizeof buffer)) > 0;)
+      told.append(buffer, size_t(got));
     close(ends[0]);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -252,7 +261,8 @@ TEST_F(DirectoryTest, KilledAtRandomMomentsItLosesNothing) {
     std::map<std::string, int> found;
     for (const auto& object : page->objects) {
       const std::string bytes = *read_all(*objects_, "bucket", object.key, 1 << 20);
-      const std::string first = bytes.substr(0, bytes.find(':')), last = bytes.substr(bytes.rfind(':') + 1);
+      const std::string first = bytes.substr(0, bytes.find(':')),
+                        last = bytes.substr(bytes.rfind(':') + 1);
       EXPECT_EQ(first, last) << object.key << " is not whole";
       found[object.key] = std::stoi(first);
     }
@@ -282,7 +292,8 @@ TEST_F(DirectoryTest, AFullDiskIsExhaustedAndShowsNothingHalf) {
     const std::string bytes(300 << 10, 'x');
     int stored = 0;
     Result<ObjectInfo> put = write_all(objects, "bucket", "0", bytes);
-    for (; put && stored < 100; put = write_all(objects, "bucket", std::to_string(stored), bytes)) ++stored;
+    for (; put && stored < 100; put = write_all(objects, "bucket", std::to_string(stored), bytes))
+      ++stored;
     if (put || put.error().kind != Kind::exhausted) _exit(2);
     const auto page = objects.list("bucket", {});
     if (!page || int(page->objects.size()) != stored) _exit(3);

@@ -9,8 +9,8 @@
 namespace trainyard::objects {
 namespace {
 
-// Fails each step of a put, a replacement, an upload and a removal in turn. After the next opening all acknowledged
-// objects are there, whole, and nothing else but the last operation.
+// Fails each step of a put, a replacement, an upload and a removal in turn. After the next opening
+// all acknowledged objects are there, whole, and nothing else but the last operation.
 class FaultyDiskTest : public DirectoryTest, public testing::WithParamInterface<int> {
  protected:
   struct Acknowledged {
@@ -62,10 +62,12 @@ TEST_P(FaultyDiskTest, LosesNothingAcknowledgedAtAnyStep) {
     EXPECT_EQ(content("b/c") == "bytes" || (!done.put && content("b/c") == "absent"), true) << nth;
     EXPECT_EQ(content("big") == "part" || (!done.uploaded && content("big") == "absent"), true)
         << nth << content("big");
-    EXPECT_EQ(content("d/e") == "absent" || (!done.removed && content("d/e") == "there"), true) << nth;
+    EXPECT_EQ(content("d/e") == "absent" || (!done.removed && content("d/e") == "there"), true)
+        << nth;
     EXPECT_TRUE(objects_->list("bucket", {}));
     if (!done.upload.empty() && content("big") == "absent") {
-      EXPECT_TRUE(objects_->list_parts("bucket", "big", done.upload)) << "the upload is still there: " << nth;
+      EXPECT_TRUE(objects_->list_parts("bucket", "big", done.upload))
+          << "the upload is still there: " << nth;
     }
     EXPECT_TRUE(std::filesystem::is_empty(path() + "/temporary"));
     if (!faults.struck()) {

@@ -5,8 +5,8 @@
 namespace trainyard::objects {
 namespace {
 
-// Returns the prefix that a key rolls up into: up to and including the first delimiter after the query's prefix; ""
-// if the key is listed itself.
+// Returns the prefix that a key rolls up into: up to and including the first delimiter after the
+// query's prefix; "" if the key is listed itself.
 std::string_view rolled_up(std::string_view key, const ListQuery& query) {
   if (query.delimiter.empty() || key.size() <= query.prefix.size()) return "";
   const size_t at = key.find(query.delimiter, query.prefix.size());
@@ -30,7 +30,8 @@ Result<ListPage> list_page(Cursor& cursor, const ListQuery& query) {
     // A page that ended on a rolled-up prefix continues behind all its keys.
     const bool after_a_prefix = query.start_after.starts_with(query.prefix) &&
                                 rolled_up(query.start_after, query) == query.start_after;
-    const std::string next = after_a_prefix ? after_all_of(query.start_after) : query.start_after + '\0';
+    const std::string next =
+        after_a_prefix ? after_all_of(query.start_after) : query.start_after + '\0';
     if (next.empty()) return page;
     bound = std::max(bound, next);
   }

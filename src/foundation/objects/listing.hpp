@@ -1,4 +1,5 @@
-// Lists keys as S3 does, over any ordered set of keys: prefix, delimiter, pages. The cursor does the reading.
+// Lists keys as S3 does, over any ordered set of keys: prefix, delimiter, pages. The cursor does
+// the reading.
 //
 // Threads: pure but for the cursor's calls.
 #pragma once
@@ -18,23 +19,26 @@ class Cursor {
  public:
   virtual ~Cursor() = default;
 
-  // True if all keys that begin with `beginning` roll up into one prefix, so that one result is enough for them.
+  // True if all keys that begin with `beginning` roll up into one prefix, so that one result is
+  // enough for them.
   using RollsUp = std::function<bool(std::string_view beginning)>;
 
-  // Returns the first key that is not less than `bound`; or instead a proper beginning of it that is not less than
-  // `bound` and for which rolls_up holds: a tree then need not search the first leaf below it. Nothing: there is no
-  // such key.
+  // Returns the first key that is not less than `bound`; or instead a proper beginning of it that
+  // is not less than `bound` and for which rolls_up holds: a tree then need not search the first
+  // leaf below it. Nothing: there is no such key.
   virtual Result<std::optional<std::string>> at_or_after(const std::string& bound,
                                                          const RollsUp& rolls_up) = 0;
 
-  // Returns the listing's entry for a key that was just returned; nothing if it has been removed since.
+  // Returns the listing's entry for a key that was just returned; nothing if it has been removed
+  // since.
   virtual Result<std::optional<ObjectInfo>> describe(const std::string& key) = 0;
 };
 
 // Ensures: at most query.keys_max entries; `next` is set exactly if there are more.
 Result<ListPage> list_page(Cursor& cursor, const ListQuery& query);
 
-// Returns the least text that is greater than all that begin with `beginning`; "" when there is none.
+// Returns the least text that is greater than all that begin with `beginning`; "" when there is
+// none.
 std::string after_all_of(std::string beginning);
 
 }  // namespace trainyard::objects

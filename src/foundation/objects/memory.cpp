@@ -59,7 +59,8 @@ class MemoryReader final : public Reader {
 class MapCursor final : public Cursor {
  public:
   explicit MapCursor(const std::map<std::string, Blob>& blobs) : blobs_(blobs) {}
-  Result<std::optional<std::string>> at_or_after(const std::string& bound, const RollsUp&) override {
+  Result<std::optional<std::string>> at_or_after(const std::string& bound,
+                                                 const RollsUp&) override {
     const auto found = blobs_.lower_bound(bound);
     if (found == blobs_.end()) return std::optional<std::string>();
     return std::optional(found->first);
@@ -81,7 +82,8 @@ class Memory final : public Objects {
   Result<void> create_bucket(const std::string& bucket, const std::string& region) override {
     TRY(check_bucket_name(bucket));
     MutexLock lock(mu_);
-    const bool made = buckets_.try_emplace(bucket, Bucket{{bucket, region, clock_.now()}, {}, {}}).second;
+    const bool made =
+        buckets_.try_emplace(bucket, Bucket{{bucket, region, clock_.now()}, {}, {}}).second;
     if (!made) return bucket_exists(bucket);
     return ok();
   }
@@ -166,15 +168,17 @@ class Memory final : public Objects {
       for (const auto& [algorithm, value] : upload->options.checksums)
         of_part.checksums.try_emplace(algorithm, "");
     }
-    return make_writer(key, of_part, [this, bucket, key, upload_id, part](Blob blob) -> Result<void> {
-      MutexLock lock(mu_);
-      TRY(find_upload(bucket, key, upload_id))->parts[part] = std::move(blob);
-      return ok();
-    });
+    return make_writer(key, of_part,
+                       [this, bucket, key, upload_id, part](Blob blob) -> Result<void> {
+                         MutexLock lock(mu_);
+                         TRY(find_upload(bucket, key, upload_id))->parts[part] = std::move(blob);
+                         return ok();
+                       });
   }
 
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
-                                     const std::string& upload_id, const std::vector<PartInfo>& parts,
+                                     const std::string& upload_id,
+                                     const std::vector<PartInfo>& parts,
                                      const CompleteOptions& declared) override {
     MutexLock lock(mu_);
     Bucket* const found = TRY(find(bucket));
@@ -298,8 +302,8 @@ class Memory final : public Objects {
     if (found == blobs.end()) return no_key(bucket, key);
     return found->second;
   }
-  Result<Upload*> find_upload(const std::string& bucket, const std::string& key, const std::string& id)
-      REQUIRES(mu_) {
+  Result<Upload*> find_upload(const std::string& bucket, const std::string& key,
+                              const std::string& id) REQUIRES(mu_) {
     auto& uploads = TRY(find(bucket))->uploads;
     const auto found = uploads.find(id);
     if (found == uploads.end() || found->second.info.key != key) return no_upload(id);

@@ -1,5 +1,5 @@
-// Stores objects in memory, for tests and the simulator. Behaves like the directory, except for disk
-// errors.
+// Stores objects in memory, for tests and the simulator. Behaves like the directory, except for
+// disk errors.
 #pragma once
 
 #include <memory>

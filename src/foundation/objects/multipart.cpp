@@ -9,7 +9,8 @@ namespace {
 Error bad(Fault fault, const std::string& what) { return invalid(what, fault); }
 
 std::string unquoted(std::string_view etag) {
-  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
+  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"')
+    etag = etag.substr(1, etag.size() - 2);
   return std::string(etag);
 }
 
@@ -22,7 +23,8 @@ Result<std::string> join_checksums(const std::string& algorithm, const std::vect
     if (sum == part.checksums.end()) return std::string();
     const std::string bytes = TRY(from_base64(sum->second));
     sums += bytes;
-    if (of_whole) whole = whole.empty() ? bytes : TRY(combine_checksums(algorithm, whole, bytes, part.bytes));
+    if (of_whole)
+      whole = whole.empty() ? bytes : TRY(combine_checksums(algorithm, whole, bytes, part.bytes));
   }
   if (of_whole) return to_base64(whole);
   return to_base64(checksum_of(algorithm, sums)) + "-" + std::to_string(parts.size());
@@ -35,13 +37,14 @@ Result<void> check_part_number(uint32_t part) {
   return invalid("a part number must lie between 1 and " + std::to_string(kPartsMax));
 }
 
-Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uint32_t, PartInfo>& stored,
-                          const PutOptions& options, const CompleteOptions& declared) {
+Result<Joined> join_parts(const std::vector<PartInfo>& asked,
+                          const std::map<uint32_t, PartInfo>& stored, const PutOptions& options,
+                          const CompleteOptions& declared) {
   if (asked.empty()) return bad(Fault::part_invalid, "an upload needs at least one part");
   for (size_t i = 1; i < asked.size(); ++i)
     if (asked[i].number <= asked[i - 1].number)
-      return bad(Fault::part_order, "part " + std::to_string(asked[i].number) + " comes after part " +
-                                        std::to_string(asked[i - 1].number));
+      return bad(Fault::part_order, "part " + std::to_string(asked[i].number) +
+                                        " comes after part " + std::to_string(asked[i - 1].number));
   Joined joined;
   std::string md5s;
   std::vector<PartInfo> parts;
@@ -52,11 +55,13 @@ Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uin
     if (found == stored.end()) return bad(Fault::part_invalid, name + " was not uploaded");
     const PartInfo& part = found->second;
     if (unquoted(want.etag) != part.etag)
-      return bad(Fault::part_invalid, name + " has the ETag " + part.etag + ", not the requested one");
+      return bad(Fault::part_invalid,
+                 name + " has the ETag " + part.etag + ", not the requested one");
     for (const auto& [algorithm, base64] : want.checksums) {
       const auto kept = part.checksums.find(algorithm);
       if (kept != part.checksums.end() && kept->second != base64)
-        return bad(Fault::part_invalid, name + " has another " + algorithm + " than the requested one");
+        return bad(Fault::part_invalid,
+                   name + " has another " + algorithm + " than the requested one");
     }
     if (i + 1 < asked.size() && part.bytes < kPartBytesMin)
       return bad(Fault::part_too_small, name + " has " + std::to_string(part.bytes) +
@@ -80,7 +85,8 @@ Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uin
   for (const auto& [algorithm, base64] : declared.checksums) {
     const auto kept = joined.checksums.find(algorithm);
     if (kept != joined.checksums.end() && kept->second != base64)
-      return corrupt("the " + algorithm + " of the whole is not the one given", Fault::checksum_mismatch);
+      return corrupt("the " + algorithm + " of the whole is not the one given",
+                     Fault::checksum_mismatch);
   }
   return joined;
 }

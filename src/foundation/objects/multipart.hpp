@@ -1,5 +1,5 @@
-// Joins the parts of an upload into one object: checks S3's rules, and computes the ETag and checksums of the whole.
-// The caller joins the stored bytes.
+// Joins the parts of an upload into one object: checks S3's rules, and computes the ETag and
+// checksums of the whole. The caller joins the stored bytes.
 //
 // Threads: pure.
 #pragma once
@@ -19,10 +19,12 @@ struct Joined {
   std::map<std::string, std::string> checksums;
 };
 
-// `asked`: the parts as the caller lists them; `stored`: the uploaded parts, by number. `options`: of start_upload.
+// `asked`: the parts as the caller lists them; `stored`: the uploaded parts, by number. `options`:
+// of start_upload.
 // Errors: invalid (part_order, part_invalid, part_too_small).
-Result<Joined> join_parts(const std::vector<PartInfo>& asked, const std::map<uint32_t, PartInfo>& stored,
-                          const PutOptions& options, const CompleteOptions& declared);
+Result<Joined> join_parts(const std::vector<PartInfo>& asked,
+                          const std::map<uint32_t, PartInfo>& stored, const PutOptions& options,
+                          const CompleteOptions& declared);
 
 Result<void> check_part_number(uint32_t part);
 

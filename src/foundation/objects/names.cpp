@@ -18,17 +18,21 @@ Result<void> check_bucket_name(std::string_view bucket) {
   const auto bad = [&](const char* why) {
     return invalid("invalid bucket name " + quoted(bucket) + ": " + why, Fault::bad_bucket_name);
   };
-  const auto letter_or_digit = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  const auto letter_or_digit = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  };
   if (bucket.size() < 3 || bucket.size() > 63) return bad("it must have 3 to 63 characters");
   for (const char c : bucket)
-    if (!letter_or_digit(c) && c != '.' && c != '-') return bad("only a-z, 0-9, '.' and '-' are allowed");
+    if (!letter_or_digit(c) && c != '.' && c != '-')
+      return bad("only a-z, 0-9, '.' and '-' are allowed");
   if (!letter_or_digit(bucket.front()) || !letter_or_digit(bucket.back()))
     return bad("it must begin and end with a letter or a digit");
   if (bucket.find("..") != bucket.npos) return bad("consecutive dots are not allowed");
   const auto parts = split(bucket, '.');
   const bool address =
       parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
-        return !part.empty() && part.size() <= 3 && part.find_first_not_of("0123456789") == part.npos;
+        return !part.empty() && part.size() <= 3 &&
+               part.find_first_not_of("0123456789") == part.npos;
       });
   if (address) return bad("an IP address is not allowed");
   return ok();
@@ -37,10 +41,11 @@ Result<void> check_bucket_name(std::string_view bucket) {
 Result<void> check_key(std::string_view key) {
   if (key.empty()) return invalid("invalid key: it must have at least one byte");
   if (key.size() > kKeyBytesMax)
-    return invalid("invalid key: at most " + std::to_string(kKeyBytesMax) + " bytes are allowed, it has " +
-                       std::to_string(key.size()),
+    return invalid("invalid key: at most " + std::to_string(kKeyBytesMax) +
+                       " bytes are allowed, it has " + std::to_string(key.size()),
                    Fault::key_too_long);
-  if (key.find('\0') != key.npos) return invalid("invalid key " + quoted(key) + ": it has a NUL byte");
+  if (key.find('\0') != key.npos)
+    return invalid("invalid key " + quoted(key) + ": it has a NUL byte");
   if (!is_utf8(key)) return invalid("invalid key " + quoted(key) + ": it must be UTF-8");
   return ok();
 }
@@ -67,14 +72,17 @@ Error no_bucket(std::string_view bucket) {
   return not_found("bucket " + quoted(bucket) + " not found", Fault::bucket_missing);
 }
 Error no_key(std::string_view bucket, std::string_view key) {
-  return not_found("key " + quoted(key) + " not found in bucket " + quoted(bucket), Fault::key_missing);
+  return not_found("key " + quoted(key) + " not found in bucket " + quoted(bucket),
+                   Fault::key_missing);
 }
 Error no_upload(std::string_view upload_id) {
-  return not_found("upload " + quoted(upload_id) + " not found; it may have been completed or aborted",
-                   Fault::upload_missing);
+  return not_found(
+      "upload " + quoted(upload_id) + " not found; it may have been completed or aborted",
+      Fault::upload_missing);
 }
 Error key_exists(std::string_view bucket, std::string_view key) {
-  return conflict("key " + quoted(key) + " already exists in bucket " + quoted(bucket), Fault::key_exists);
+  return conflict("key " + quoted(key) + " already exists in bucket " + quoted(bucket),
+                  Fault::key_exists);
 }
 Error bucket_exists(std::string_view bucket) {
   return conflict("bucket " + quoted(bucket) + " already exists", Fault::bucket_exists);

@@ -11,7 +11,8 @@ namespace trainyard::objects {
 
 // S3's rules: 3 to 63 of a-z 0-9 . -, letters or digits at both ends, no "..", not an IPv4 address.
 Result<void> check_bucket_name(std::string_view bucket);
-// 1 to kKeyBytesMax bytes of UTF-8 without NUL. Any other text is a valid key, also "../x" and "a//b/".
+// 1 to kKeyBytesMax bytes of UTF-8 without NUL. Any other text is a valid key, also "../x" and
+// "a//b/".
 Result<void> check_key(std::string_view key);
 // Headers and metadata of an object: UTF-8, at most 2 KiB of metadata as S3 and 8 KiB of headers.
 Result<void> check_options(const PutOptions& options);

@@ -37,8 +37,10 @@ Result<Location> parse_s3_uri(std::string_view uri) {
   const std::string_view rest = uri.substr(kScheme.size());
   const size_t slash = rest.find('/');
   const std::string_view bucket = rest.substr(0, slash);
-  if (bucket.empty()) return invalid("invalid S3 URI '" + shorten(uri, 200) + "': the bucket is missing");
-  return Location{std::string(bucket), slash == rest.npos ? "" : std::string(rest.substr(slash + 1))};
+  if (bucket.empty())
+    return invalid("invalid S3 URI '" + shorten(uri, 200) + "': the bucket is missing");
+  return Location{std::string(bucket),
+                  slash == rest.npos ? "" : std::string(rest.substr(slash + 1))};
 }
 
 Result<std::string> read_all(Objects& objects, const std::string& bucket, const std::string& key,

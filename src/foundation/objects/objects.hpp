@@ -2,15 +2,15 @@
 // (tests), an S3 endpoint (client).
 //
 // Calls block; the data plane's threads make them, never a control loop. Readers and writers stream
-// with the caller's buffer. A put becomes visible as a whole or not at all: after commit() returns it
-// survives power loss; a writer that is destroyed without commit() leaves nothing.
+// with the caller's buffer. A put becomes visible as a whole or not at all: after commit() returns
+// it survives power loss; a writer that is destroyed without commit() leaves nothing.
 //
 // Threads: Objects is callable from anywhere; one reader or writer is confined to one thread at a
 // time.
 // Errors: not_found (bucket, key, upload), conflict (bucket exists, is not empty), exhausted (disk
 // full), invalid (name, range, parts), unavailable and denied (remote endpoints), corrupt (content
-// does not match the declared checksum or length). Where a kind alone is ambiguous, the error has a Fault
-// as its detail.
+// does not match the declared checksum or length). Where a kind alone is ambiguous, the error has a
+// Fault as its detail.
 // Lifetime: readers and writers must not outlive their Objects.
 #pragma once
 
@@ -69,11 +69,12 @@ std::string_view to_string(Fault fault);
 inline constexpr size_t kKeyBytesMax = 1024;        // as S3
 inline constexpr uint32_t kPartsMax = 10'000;       // as S3
 inline constexpr uint64_t kPartBytesMin = 5 << 20;  // as S3; the last part may be smaller
-// Limit of one object: 1 PiB, far above S3's 50 TB, and little enough that the sum of thousands fits in 64 bits.
+// Limit of one object: 1 PiB, far above S3's 50 TB, and little enough that the sum of thousands
+// fits in 64 bits.
 inline constexpr uint64_t kObjectBytesMax = uint64_t(1) << 50;
 
-// Bytes first..last inclusive; last is clamped to the object's end. With `from_end`, the last so many bytes instead
-// (all of them when the object is shorter).
+// Bytes first..last inclusive; last is clamped to the object's end. With `from_end`, the last so
+// many bytes instead (all of them when the object is shorter).
 struct Range {
   uint64_t first = 0;
   uint64_t last = UINT64_MAX;
@@ -94,25 +95,29 @@ struct PutOptions {
   std::string content_type = "binary/octet-stream";
   std::map<std::string, std::string> headers;
   std::map<std::string, std::string> metadata;
-  std::optional<uint64_t> bytes;   // when known in advance: commit() fails with corrupt if it differs
+  // when known in advance: commit() fails with corrupt if it differs
+  std::optional<uint64_t> bytes;
   std::optional<std::string> md5;  // base64; verified
-  // "crc32", "crc32c", "crc64nvme", "sha1", "sha256" -> base64, verified. With "" it is computed and stored,
-  // and expect_checksum() may still add the value to verify. For an upload: the algorithms of its parts'
-  // checksums.
+  // "crc32", "crc32c", "crc64nvme", "sha1", "sha256" -> base64, verified. With "" it is computed
+  // and stored, and expect_checksum() may still add the value to verify. For an upload: the
+  // algorithms of its parts' checksums.
   std::map<std::string, std::string> checksums;
-  bool checksum_of_whole = false;  // of an upload: over the whole object, not over its parts' checksums
-  bool only_if_absent = false;     // If-None-Match: *
-  std::string owner = {};          // the user whose quota it counts against; "": no quota
+  // of an upload: over the whole object, not over its parts' checksums
+  bool checksum_of_whole = false;
+  bool only_if_absent = false;  // If-None-Match: *
+  std::string owner = {};       // the user whose quota it counts against; "": no quota
 };
 
 class Writer {
  public:
   virtual ~Writer() = default;
   virtual Result<void> write(std::span<const char> bytes) = 0;
-  // Adds a checksum that is known only at the end (a trailer), of an algorithm that PutOptions.checksums has with "";
-  // for another one, commit() fails with invalid. Requires: before commit().
+  // Adds a checksum that is known only at the end (a trailer), of an algorithm that
+  // PutOptions.checksums has with ""; for another one, commit() fails with invalid. Requires:
+  // before commit().
   virtual void expect_checksum(std::string algorithm, std::string base64) = 0;
-  // Makes the object visible and durable. Errors also: conflict (only_if_absent and the key exists).
+  // Makes the object visible and durable. Errors also: conflict (only_if_absent and the key
+  // exists).
   virtual Result<ObjectInfo> commit() = 0;
 };
 
@@ -146,8 +151,9 @@ struct UploadInfo {
 // Properties that a complete_upload declares besides its parts.
 struct CompleteOptions {
   bool only_if_absent = false;
-  std::optional<uint64_t> bytes;                 // of the whole: verified
-  std::map<std::string, std::string> checksums;  // of the whole, of the upload's algorithms: verified
+  std::optional<uint64_t> bytes;  // of the whole: verified
+  // of the whole, of the upload's algorithms: verified
+  std::map<std::string, std::string> checksums;
 };
 
 struct StoredAmount {
@@ -158,7 +164,8 @@ struct StoredAmount {
 // Statistics for the operator.
 struct ObjectStatistics {
   std::map<std::string, StoredAmount> buckets;  // with running writes and parts of running uploads
-  uint64_t broken_reads = 0;                    // since the start: reads of objects that failed with corrupt
+  // since the start: reads of objects that failed with corrupt
+  uint64_t broken_reads = 0;
 };
 
 class Objects {
@@ -176,22 +183,26 @@ class Objects {
   virtual Result<ObjectInfo> head(const std::string& bucket, const std::string& key) = 0;
   virtual Result<std::unique_ptr<Writer>> put(const std::string& bucket, const std::string& key,
                                               const PutOptions& options = {}) = 0;
-  virtual Result<void> remove(const std::string& bucket, const std::string& key) = 0;  // harmless when absent
+  // harmless when absent
+  virtual Result<void> remove(const std::string& bucket, const std::string& key) = 0;
   virtual Result<ListPage> list(const std::string& bucket, const ListQuery& query) = 0;
 
   virtual Result<std::string> start_upload(const std::string& bucket, const std::string& key,
                                            const PutOptions& options = {}) = 0;
-  virtual Result<std::unique_ptr<Writer>> put_part(const std::string& bucket, const std::string& key,
+  virtual Result<std::unique_ptr<Writer>> put_part(const std::string& bucket,
+                                                   const std::string& key,
                                                    const std::string& upload_id, uint32_t part,
                                                    const PutOptions& options = {}) = 0;
-  // Turns the upload into the object. `parts` are ordered by number; other parts of the upload are dropped. Repeating
-  // it after success returns the same result while the object is unchanged.
+  // Turns the upload into the object. `parts` are ordered by number; other parts of the upload are
+  // dropped. Repeating it after success returns the same result while the object is unchanged.
   virtual Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
-                                             const std::string& upload_id, const std::vector<PartInfo>& parts,
+                                             const std::string& upload_id,
+                                             const std::vector<PartInfo>& parts,
                                              const CompleteOptions& options = {}) = 0;
   virtual Result<void> abort_upload(const std::string& bucket, const std::string& key,
                                     const std::string& upload_id) = 0;
-  virtual Result<std::vector<PartInfo>> list_parts(const std::string& bucket, const std::string& key,
+  virtual Result<std::vector<PartInfo>> list_parts(const std::string& bucket,
+                                                   const std::string& key,
                                                    const std::string& upload_id) = 0;
   virtual Result<std::vector<UploadInfo>> list_uploads(const std::string& bucket,
                                                        const std::string& prefix) = 0;
@@ -199,7 +210,8 @@ class Objects {
   // Nothing: this implementation does not count usage.
   virtual std::optional<ObjectStatistics> statistics() const { return std::nullopt; }
 
-  // Removes uploads that were started longer ago than this, and what a crash left. To be called regularly.
+  // Removes uploads that were started longer ago than this, and what a crash left. To be called
+  // regularly.
   virtual Result<void> keep_up(Instant now, Duration upload_lifetime) {
     static_cast<void>(now), static_cast<void>(upload_lifetime);
     return ok();

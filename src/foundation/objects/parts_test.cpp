@@ -80,8 +80,9 @@ TEST_F(PartsTest, CompletingAnUploadCopiesNothing) {
   EXPECT_TRUE(read("big") == whole_);
   open();
   EXPECT_TRUE(read("big") == whole_);
-  for (const uint64_t first : {uint64_t(0), uint64_t(1), kPartBytesMin - 1, kPartBytesMin, kPartBytesMin + 1,
-                               2 * kPartBytesMin - 1, 2 * kPartBytesMin, 2 * kPartBytesMin + 99})
+  for (const uint64_t first :
+       {uint64_t(0), uint64_t(1), kPartBytesMin - 1, kPartBytesMin, kPartBytesMin + 1,
+        2 * kPartBytesMin - 1, 2 * kPartBytesMin, 2 * kPartBytesMin + 99})
     for (const uint64_t bytes :
          {uint64_t(1), uint64_t(2), kPartBytesMin, kPartBytesMin + 1, 2 * kPartBytesMin + 100})
       EXPECT_TRUE(read("big", Range{first, first + bytes - 1, {}}) == whole_.substr(first, bytes))
@@ -147,7 +148,8 @@ TEST_F(PartsTest, ConcurrentCompletionsGetTheSameAnswer) {
   {
     std::vector<std::jthread> threads;
     for (auto& answer : answers)
-      threads.emplace_back([&] { answer = objects_->complete_upload("bucket", "big", id_, parts_); });
+      threads.emplace_back(
+          [&] { answer = objects_->complete_upload("bucket", "big", id_, parts_); });
   }
   for (const auto& answer : answers) {
     ASSERT_TRUE(answer) << answer.error().message;

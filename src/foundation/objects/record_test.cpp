@@ -13,8 +13,9 @@ const std::string kPartMd5 = "0123456789abcdef0123456789abcdef";
 // The end of the file of an object with two parts, whose record has these numbers.
 Result<std::optional<Record>> decode(const std::string& parts, const std::string& bytes,
                                      uint32_t listed = 2) {
-  const std::string text = R"({"key":"k","etag":"e","modified_ms":0,"content_type":"t","upload_id":")" +
-                           kPartMd5 + R"(","parts":)" + parts + R"(,"bytes":)" + bytes + "}";
+  const std::string text =
+      R"({"key":"k","etag":"e","modified_ms":0,"content_type":"t","upload_id":")" + kPartMd5 +
+      R"(","parts":)" + parts + R"(,"bytes":)" + bytes + "}";
   const uint64_t body = part_list_bytes(listed);
   std::string end = text;
   for (int i = 0; i < 8; ++i) end += char(body >> (8 * i));
@@ -30,7 +31,8 @@ TEST(ObjectRecord, NumbersBeyondTheirLimitsAreCorrupt) {
     ASSERT_TRUE(record) << record.error().message;
     EXPECT_EQ(std::to_string((*record)->info.bytes), bytes);
   }
-  for (const char* bytes : {"-1", "1125899906842625", "9223372036854775807", "18446744073709551615", "1e3"}) {
+  for (const char* bytes :
+       {"-1", "1125899906842625", "9223372036854775807", "18446744073709551615", "1e3"}) {
     const auto record = decode("2", bytes);
     ASSERT_FALSE(record) << bytes;
     EXPECT_EQ(record.error().kind, Kind::corrupt);
@@ -43,7 +45,8 @@ TEST(ObjectRecord, NumbersBeyondTheirLimitsAreCorrupt) {
 TEST(ObjectRecord, PartsWhoseSumWouldWrapAreCorrupt) {
   const auto parts = [](std::vector<uint64_t> lengths) {
     std::vector<PartEntry> entries;
-    for (const uint64_t length : lengths) entries.push_back({uint32_t(entries.size() + 1), length, kPartMd5});
+    for (const uint64_t length : lengths)
+      entries.push_back({uint32_t(entries.size() + 1), length, kPartMd5});
     return encode_part_list(entries);
   };
   EXPECT_TRUE(decode_part_list(parts({uint64_t(1) << 31, uint64_t(1) << 32}), uint64_t(3) << 31));

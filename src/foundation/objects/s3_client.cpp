@@ -14,8 +14,10 @@ namespace trainyard::objects {
 namespace {
 
 constexpr uint64_t kPartHeldBytesMax = 256
-                                       << 20;  // for put_part: the bytes that a writer of one part may hold
-constexpr int kPagesMax = 100'000;             // of a listing of uploads or parts: stops an endless one
+                                       // for put_part: the bytes that a writer of one part may hold
+                                       << 20;
+// of a listing of uploads or parts: stops an endless one
+constexpr int kPagesMax = 100'000;
 
 std::string upper(std::string_view text) {
   std::string result(text);
@@ -49,7 +51,8 @@ class S3Reader final : public Reader {
         return bytes;
       }
       if (bytes.error().kind != Kind::unavailable || attempt >= client_.settings().attempts_max)
-        return Error(bytes.error()).in("reading " + what_.words() + " at byte " + std::to_string(at_));
+        return Error(bytes.error())
+            .in("reading " + what_.words() + " at byte " + std::to_string(at_));
       TRY(resume());
     }
   }
@@ -81,7 +84,8 @@ class S3Reader final : public Reader {
 Fields headers_of(const PutOptions& options) {
   Fields headers = {{"Content-Type", options.content_type}};
   for (const auto& [name, value] : options.headers) headers.emplace_back(name, value);
-  for (const auto& [name, value] : options.metadata) headers.emplace_back("x-amz-meta-" + name, value);
+  for (const auto& [name, value] : options.metadata)
+    headers.emplace_back("x-amz-meta-" + name, value);
   return headers;
 }
 
@@ -130,8 +134,8 @@ class S3 final : public Objects {
     std::vector<BucketInfo> all;
     if (const XmlElement* const buckets = xml.child("Buckets"))
       for (const auto& one : buckets->children)
-        all.push_back(
-            {one.text_of("Name"), one.text_of("BucketRegion"), TRY(instant_of(one.text_of("CreationDate")))});
+        all.push_back({one.text_of("Name"), one.text_of("BucketRegion"),
+                       TRY(instant_of(one.text_of("CreationDate")))});
     return all;
   }
 
@@ -144,8 +148,9 @@ class S3 final : public Objects {
     if (range && range->from_end)
       what.headers.emplace_back("Range", "bytes=-" + std::to_string(*range->from_end));
     else if (range)
-      what.headers.emplace_back("Range", "bytes=" + std::to_string(range->first) + "-" +
-                                             (range->last == UINT64_MAX ? "" : std::to_string(range->last)));
+      what.headers.emplace_back("Range",
+                                "bytes=" + std::to_string(range->first) + "-" +
+                                    (range->last == UINT64_MAX ? "" : std::to_string(range->last)));
     what.headers.emplace_back("x-amz-checksum-mode", "ENABLED");
     auto opened = TRY(client_.open(what));
     ObjectInfo info = TRY(object_info_of(opened.head, key));
@@ -158,11 +163,14 @@ class S3 final : public Objects {
 
   Result<ObjectInfo> head(const std::string& bucket, const std::string& key) override {
     TRY(check_key(key));
-    const auto answer = client_.send(
-        {.method = "HEAD", .bucket = bucket, .key = key, .headers = {{"x-amz-checksum-mode", "ENABLED"}}});
+    const auto answer = client_.send({.method = "HEAD",
+                                      .bucket = bucket,
+                                      .key = key,
+                                      .headers = {{"x-amz-checksum-mode", "ENABLED"}}});
     if (answer) return object_info_of(*answer, key);
     if (answer.error().kind != Kind::not_found) return answer.error();
-    TRY(head_bucket(bucket));  // a HEAD's answer has no body: this tells whether the bucket is missing
+    // a HEAD's answer has no body: this tells whether the bucket is missing
+    TRY(head_bucket(bucket));
     return no_key(bucket, key);
   }
 
@@ -219,9 +227,9 @@ class S3 final : public Objects {
                    .headers = headers_of(options)};
     for (const auto& [algorithm, value] : options.checksums) {
       what.headers.emplace_back("x-amz-checksum-algorithm", upper(algorithm));
-      what.headers.emplace_back("x-amz-checksum-type", options.checksum_of_whole || algorithm == "crc64nvme"
-                                                           ? "FULL_OBJECT"
-                                                           : "COMPOSITE");
+      what.headers.emplace_back(
+          "x-amz-checksum-type",
+          options.checksum_of_whole || algorithm == "crc64nvme" ? "FULL_OBJECT" : "COMPOSITE");
     }
     const XmlElement xml = TRY(client_.send_for_xml(what));
     const std::string id = xml.text_of("UploadId");
@@ -234,8 +242,8 @@ class S3 final : public Objects {
                                            const PutOptions& options) override;
 
   // Sends one part, held by the caller. `declared` are its checksums.
-  Result<PartInfo> send_part(const std::string& bucket, const std::string& key, const std::string& upload_id,
-                             uint32_t part, std::string_view bytes,
+  Result<PartInfo> send_part(const std::string& bucket, const std::string& key,
+                             const std::string& upload_id, uint32_t part, std::string_view bytes,
                              const std::map<std::string, std::string>& checksums) {
     S3Request what{.method = "PUT",
                    .bucket = bucket,
@@ -244,14 +252,17 @@ class S3 final : public Objects {
                    .body = bytes};
     add_checksums(what.headers, checksums);
     const HttpAnswer answer = TRY(client_.send(what));
-    return PartInfo{part, without_quotes(answer.get("etag")), bytes.size(), client_.clock().now(), checksums};
+    return PartInfo{part, without_quotes(answer.get("etag")), bytes.size(), client_.clock().now(),
+                    checksums};
   }
 
   Result<ObjectInfo> complete_upload(const std::string& bucket, const std::string& key,
-                                     const std::string& upload_id, const std::vector<PartInfo>& parts,
+                                     const std::string& upload_id,
+                                     const std::vector<PartInfo>& parts,
                                      const CompleteOptions& declared) override {
     if (upload_id.empty()) return no_upload(upload_id);
-    std::string body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+    std::string body =
+        "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
     uint64_t bytes = 0;
     for (const auto& part : parts) {
       body += "<Part><PartNumber>" + std::to_string(part.number) + "</PartNumber><ETag>" +
@@ -264,15 +275,20 @@ class S3 final : public Objects {
       bytes += part.bytes;
     }
     body += "</CompleteMultipartUpload>";
-    S3Request what{
-        .method = "POST", .bucket = bucket, .key = key, .query = {{"uploadId", upload_id}}, .body = body};
+    S3Request what{.method = "POST",
+                   .bucket = bucket,
+                   .key = key,
+                   .query = {{"uploadId", upload_id}},
+                   .body = body};
     if (declared.only_if_absent) what.headers.emplace_back("If-None-Match", "*");
-    if (declared.bytes) what.headers.emplace_back("x-amz-mp-object-size", std::to_string(*declared.bytes));
+    if (declared.bytes)
+      what.headers.emplace_back("x-amz-mp-object-size", std::to_string(*declared.bytes));
     for (const auto& [algorithm, base64] : declared.checksums)
       what.headers.emplace_back("x-amz-checksum-" + algorithm, base64);
     const HttpAnswer answer = TRY(client_.send(what));
     auto xml = parse_xml(answer.body);
-    if (!xml) return corrupt(what.words() + ": invalid answer of the endpoint: " + xml.error().message);
+    if (!xml)
+      return corrupt(what.words() + ": invalid answer of the endpoint: " + xml.error().message);
     // The head was sent before the result of joining the parts was known.
     if (xml->name == "Error") return refusal_of(answer, what.words()).error;
     ObjectInfo info{.key = key,
@@ -289,7 +305,8 @@ class S3 final : public Objects {
   Result<void> abort_upload(const std::string& bucket, const std::string& key,
                             const std::string& upload_id) override {
     if (upload_id.empty()) return no_upload(upload_id);
-    TRY(client_.send({.method = "DELETE", .bucket = bucket, .key = key, .query = {{"uploadId", upload_id}}}));
+    TRY(client_.send(
+        {.method = "DELETE", .bucket = bucket, .key = key, .query = {{"uploadId", upload_id}}}));
     return ok();
   }
 
@@ -299,15 +316,16 @@ class S3 final : public Objects {
     std::vector<PartInfo> parts;
     std::string marker = "0";
     for (int page = 0; page < kPagesMax; ++page) {
-      const XmlElement xml =
-          TRY(client_.send_for_xml({.method = "GET",
-                                    .bucket = bucket,
-                                    .key = key,
-                                    .query = {{"uploadId", upload_id}, {"part-number-marker", marker}}}));
+      const XmlElement xml = TRY(client_.send_for_xml(
+          {.method = "GET",
+           .bucket = bucket,
+           .key = key,
+           .query = {{"uploadId", upload_id}, {"part-number-marker", marker}}}));
       for (const auto& one : xml.children) {
         if (one.name != "Part") continue;
-        PartInfo part{TRY(part_number_of(one.text_of("PartNumber"))), without_quotes(one.text_of("ETag")),
-                      TRY(length_of(one.text_of("Size"))), TRY(instant_of(one.text_of("LastModified")))};
+        PartInfo part{TRY(part_number_of(one.text_of("PartNumber"))),
+                      without_quotes(one.text_of("ETag")), TRY(length_of(one.text_of("Size"))),
+                      TRY(instant_of(one.text_of("LastModified")))};
         for (const char* algorithm : {"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}) {
           std::string base64 = one.text_of(element_of(algorithm));
           if (!base64.empty()) part.checksums[algorithm] = std::move(base64);
@@ -358,7 +376,8 @@ class S3Writer final : public Writer {
         options_(std::move(options)),
         content_check_(std::move(check)) {
     part_bytes_ = std::max(s3.client().settings().part_bytes, kPartBytesMin);
-    if (options_.bytes) part_bytes_ = std::max(part_bytes_, (*options_.bytes + kPartsMax - 1) / kPartsMax);
+    if (options_.bytes)
+      part_bytes_ = std::max(part_bytes_, (*options_.bytes + kPartsMax - 1) / kPartsMax);
   }
   ~S3Writer() override { drop_upload(); }
 
@@ -381,8 +400,9 @@ class S3Writer final : public Writer {
     const auto kept = TRY(content_check_.finish());
     if (!upload_id_.empty()) {
       TRY(send_part());
-      ObjectInfo info = TRY(s3_.complete_upload(bucket_, key_, upload_id_, parts_,
-                                                CompleteOptions{.only_if_absent = options_.only_if_absent}));
+      ObjectInfo info =
+          TRY(s3_.complete_upload(bucket_, key_, upload_id_, parts_,
+                                  CompleteOptions{.only_if_absent = options_.only_if_absent}));
       upload_id_.clear();
       info.content_type = options_.content_type;
       info.headers = options_.headers;
@@ -417,8 +437,8 @@ class S3Writer final : public Writer {
     std::map<std::string, std::string> checksums;
     for (const auto& [algorithm, value] : options_.checksums)
       checksums[algorithm] = to_base64(checksum_of(algorithm, part_));
-    parts_.push_back(
-        TRY(s3_.send_part(bucket_, key_, upload_id_, uint32_t(parts_.size() + 1), part_, checksums)));
+    parts_.push_back(TRY(
+        s3_.send_part(bucket_, key_, upload_id_, uint32_t(parts_.size() + 1), part_, checksums)));
     part_.clear();
     // An unknown length must still fit in kPartsMax parts: starting with 8 MiB, this reaches 7.8
     // TiB.
@@ -468,7 +488,8 @@ class S3PartWriter final : public Writer {
   }
   Result<ObjectInfo> commit() override {
     const auto kept = TRY(content_check_.finish());
-    const PartInfo part = TRY(s3_.send_part(bucket_, key_, upload_id_, part_, bytes_, kept.checksums));
+    const PartInfo part =
+        TRY(s3_.send_part(bucket_, key_, upload_id_, part_, bytes_, kept.checksums));
     return ObjectInfo{.key = key_,
                       .bytes = part.bytes,
                       .etag = part.etag,
@@ -497,7 +518,8 @@ Result<std::unique_ptr<Writer>> S3::put_part(const std::string& bucket, const st
                                              const PutOptions& options) {
   TRY(check_key(key));
   auto check = TRY(ContentCheck::make(options));
-  return std::unique_ptr<Writer>(new S3PartWriter(*this, bucket, key, upload_id, part, std::move(check)));
+  return std::unique_ptr<Writer>(
+      new S3PartWriter(*this, bucket, key, upload_id, part, std::move(check)));
 }
 
 }  // namespace
@@ -506,7 +528,9 @@ Result<std::unique_ptr<Objects>> open_s3(S3Settings settings, Clock& clock) {
   while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
   const bool plain = settings.endpoint.starts_with("http://"),
              tls = settings.endpoint.starts_with("https://");
-  const std::string authority = plain ? settings.endpoint.substr(7) : tls ? settings.endpoint.substr(8) : "";
+  const std::string authority = plain ? settings.endpoint.substr(7)
+                                : tls ? settings.endpoint.substr(8)
+                                      : "";
   if (authority.empty() || authority.find_first_of("/?#@ \t\r\n") != authority.npos)
     return invalid("'" + shorten(settings.endpoint, 200) +
                    "': expected http://HOST:PORT or https://HOST:PORT");

@@ -65,7 +65,8 @@ void reply(net::Stream& stream, int status, std::string body = "",
 }
 
 std::string error_xml(const std::string& code, const std::string& message) {
-  return "<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>" + message + "</Message></Error>";
+  return "<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>" + message +
+         "</Message></Error>";
 }
 
 class S3ClientTest : public testing::Test {
@@ -96,7 +97,8 @@ TEST_F(S3ClientTest, SignsEveryRequestAndSendsKeysAsTheyAre) {
     EXPECT_EQ((*claim)->session_token, "TOKEN");
     EXPECT_EQ((*claim)->scope.region, "eu-west-1");
     EXPECT_EQ((*claim)->payload_sha256, signing::sha256_hex(body));
-    const auto valid = signing::verify(head.method, head.target, headers, **claim, "SECRET", clock_.now());
+    const auto valid =
+        signing::verify(head.method, head.target, headers, **claim, "SECRET", clock_.now());
     EXPECT_TRUE(valid) << valid.error().message;
     verified = valid && body == "bytes";
     reply(stream, 200, "", {{"ETag", "\"abc\""}});
@@ -115,7 +117,8 @@ TEST_F(S3ClientTest, RetriesTemporaryFailures) {
   int asked = 0;
   Endpoint endpoint([&](net::Stream& stream, const std::string& body) {
     EXPECT_EQ(body, "bytes");
-    if (++asked == 1) return reply(stream, 503, error_xml("SlowDown", "Please reduce your request rate."));
+    if (++asked == 1)
+      return reply(stream, 503, error_xml("SlowDown", "Please reduce your request rate."));
     if (asked == 2) return reply(stream, 500);
     reply(stream, 200, "", {{"ETag", "\"abc\""}});
   });
@@ -140,8 +143,9 @@ TEST_F(S3ClientTest, FailsWithTheEndpointsMessage) {
 TEST_F(S3ClientTest, DoesNotRepeatRequestsThatMayHaveSucceeded) {
   Endpoint endpoint([&](net::Stream& stream, const std::string&) { reply(stream, 500); });
   auto objects = client_of(endpoint.url());
-  EXPECT_EQ(write_all(*objects, "bucket", "key", "x", PutOptions{.only_if_absent = true}).error().kind,
-            Kind::unavailable);
+  EXPECT_EQ(
+      write_all(*objects, "bucket", "key", "x", PutOptions{.only_if_absent = true}).error().kind,
+      Kind::unavailable);
   EXPECT_EQ(endpoint.asked().size(), 1u);
 }
 
@@ -193,15 +197,18 @@ TEST_F(S3ClientTest, AGetThatBreaksOffContinuesAtTheSameByte) {
     EXPECT_EQ(stream.head().headers.get("If-Match"), range.empty() ? "" : "\"first\"");
     if (!range.empty() && etag != "\"first\"")
       return reply(stream, 412, error_xml("PreconditionFailed", "changed"));
-    const size_t from = range.empty() ? 0 : size_t(*parse_int(range.substr(6, range.find('-') - 6)));
+    const size_t from =
+        range.empty() ? 0 : size_t(*parse_int(range.substr(6, range.find('-') - 6)));
     net::Headers headers;
     headers.add("ETag", etag);
     if (!range.empty())
-      headers.add("Content-Range", "bytes " + std::to_string(from) + "-" + std::to_string(whole.size() - 1) +
-                                       "/" + std::to_string(whole.size()));
+      headers.add("Content-Range", "bytes " + std::to_string(from) + "-" +
+                                       std::to_string(whole.size() - 1) + "/" +
+                                       std::to_string(whole.size()));
     if (!stream.start(range.empty() ? 200 : 206, headers, whole.size() - from)) return;
     // Breaks off after a megabyte.
-    (void)!!stream.write(std::span(whole).subspan(from, std::min<size_t>(whole.size() - from, 1'000'000)));
+    (void)!!stream.write(
+        std::span(whole).subspan(from, std::min<size_t>(whole.size() - from, 1'000'000)));
   });
   auto objects = client_of(endpoint.url());
   const auto read = read_all(*objects, "bucket", "key", 16 << 20);
@@ -245,9 +252,10 @@ TEST_F(S3ClientTest, ALongPutGoesInPartsAndIsDroppedWhole) {
   ASSERT_TRUE(info) << info.error().message;
   EXPECT_EQ(info->etag, "whole-3");
   EXPECT_EQ(info->bytes, 20u << 20);
-  EXPECT_EQ(parts, (std::map<std::string, size_t>{{"/bucket/key?partNumber=1&uploadId=up", 8 << 20},
-                                                  {"/bucket/key?partNumber=2&uploadId=up", 8 << 20},
-                                                  {"/bucket/key?partNumber=3&uploadId=up", 4 << 20}}));
+  EXPECT_EQ(parts,
+            (std::map<std::string, size_t>{{"/bucket/key?partNumber=1&uploadId=up", 8 << 20},
+                                           {"/bucket/key?partNumber=2&uploadId=up", 8 << 20},
+                                           {"/bucket/key?partNumber=3&uploadId=up", 4 << 20}}));
   refuse = true;
   EXPECT_EQ(put().error().kind, Kind::denied);
   EXPECT_EQ(endpoint.asked().back(), "DELETE /bucket/key?uploadId=up");
@@ -255,7 +263,8 @@ TEST_F(S3ClientTest, ALongPutGoesInPartsAndIsDroppedWhole) {
 
 TEST_F(S3ClientTest, AnErrorAfterTheHeadIsOne) {
   Endpoint endpoint([&](net::Stream& stream, const std::string&) {
-    reply(stream, 200, error_xml("InvalidPart", "One or more of the specified parts could not be found."));
+    reply(stream, 200,
+          error_xml("InvalidPart", "One or more of the specified parts could not be found."));
   });
   auto objects = client_of(endpoint.url());
   const auto info = objects->complete_upload("bucket", "key", "up", {{1, "e"}});
@@ -277,19 +286,22 @@ TEST_F(S3ClientTest, AMissingEndpointIsUnavailable) {
 }
 
 TEST_F(S3ClientTest, BadEndpointsAreRefused) {
-  for (const char* endpoint : {"", "ftp://x", "http://", "127.0.0.1:80", "http://a/b", "http://user@host"})
+  for (const char* endpoint :
+       {"", "ftp://x", "http://", "127.0.0.1:80", "http://a/b", "http://user@host"})
     EXPECT_FALSE(open_s3({.endpoint = endpoint}, clock_)) << endpoint;
 }
 
 TEST_F(S3ClientTest, NumbersOfTheEndpointAreChecked) {
   std::string size, part = "1";
   Endpoint endpoint([&](net::Stream& stream, const std::string&) {
-    const std::string of_all = "<Size>" + size + "</Size><LastModified>2026-11-20T09:45:00Z</LastModified>";
-    reply(stream, 200,
-          stream.head().target.find("uploadId") == std::string::npos
-              ? "<ListBucketResult><Contents><Key>k</Key>" + of_all + "</Contents></ListBucketResult>"
-              : "<ListPartsResult><Part><PartNumber>" + part + "</PartNumber>" + of_all +
-                    "</Part></ListPartsResult>");
+    const std::string of_all =
+        "<Size>" + size + "</Size><LastModified>2026-11-20T09:45:00Z</LastModified>";
+    reply(
+        stream, 200,
+        stream.head().target.find("uploadId") == std::string::npos
+            ? "<ListBucketResult><Contents><Key>k</Key>" + of_all + "</Contents></ListBucketResult>"
+            : "<ListPartsResult><Part><PartNumber>" + part + "</PartNumber>" + of_all +
+                  "</Part></ListPartsResult>");
   });
   auto objects = client_of(endpoint.url());
   for (const char* good : {"0", "2147483648", "4294967296", "1125899906842624"}) {
@@ -315,7 +327,8 @@ TEST_F(S3ClientTest, NumbersOfTheEndpointAreChecked) {
     part = bad;
     const auto listed = objects->list_parts("bucket", "k", "upload");
     ASSERT_FALSE(listed) << bad;
-    EXPECT_NE(listed.error().message.find("part number"), std::string::npos) << listed.error().message;
+    EXPECT_NE(listed.error().message.find("part number"), std::string::npos)
+        << listed.error().message;
   }
 }
 
@@ -328,7 +341,8 @@ TEST_F(S3ClientTest, RejectsLengthsBeyondTheLimit) {
   const Range range{0, 9, {}};
   total = "1125899906842624";
   EXPECT_TRUE(objects->get("bucket", "key", range));
-  for (const char* bad : {"", "*", "-1", "1125899906842625", "9223372036854775807", "18446744073709551616"}) {
+  for (const char* bad :
+       {"", "*", "-1", "1125899906842625", "9223372036854775807", "18446744073709551616"}) {
     total = bad;
     const auto got = objects->get("bucket", "key", range);
     ASSERT_FALSE(got) << bad;

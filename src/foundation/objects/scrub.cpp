@@ -50,8 +50,8 @@ class Scrub {
   Result<ScrubReport> run(const std::string& path) {
     const auto buckets = TRY(buckets_of(path));
     for (const auto& bucket : buckets)
-      progress_.bytes_all +=
-          file_bytes_below(path + "/" + bucket + "/keys") + file_bytes_below(path + "/" + bucket + "/parts");
+      progress_.bytes_all += file_bytes_below(path + "/" + bucket + "/keys") +
+                             file_bytes_below(path + "/" + bucket + "/parts");
     for (const auto& bucket : buckets) {
       TRY(scrub_bucket(path + "/" + bucket, bucket));
       if (!report_.whole) break;
@@ -71,7 +71,8 @@ class Scrub {
 
   Result<void> scrub_bucket(const std::string& path, const std::string& bucket) {
     NamesCache names;
-    KeyWalk walk(path + "/keys", names, [](const std::string&) { return std::optional<ObjectInfo>(); });
+    KeyWalk walk(path + "/keys", names,
+                 [](const std::string&) { return std::optional<ObjectInfo>(); });
     std::string bound;
     const auto never = [](std::string_view) { return false; };
     for (;;) {
@@ -103,7 +104,8 @@ class Scrub {
     }
   }
 
-  Result<void> read_object(const std::string& path, const std::string& file, const std::string& key) {
+  Result<void> read_object(const std::string& path, const std::string& file,
+                           const std::string& key) {
     auto opened = TRY(open_recorded(file));
     if (opened.record.info.key != key)
       return corrupt("its record belongs to the key '" + opened.record.info.key + "'");

@@ -1,8 +1,9 @@
-// Reads every object of a directory (objects/directory.hpp) from its files and compares it with its checksum. Changes
-// nothing and takes no lock, so a server may have the directory open: an object that is replaced or removed meanwhile
-// is read again or skipped.
+// Reads every object of a directory (objects/directory.hpp) from its files and compares it with its
+// checksum. Changes nothing and takes no lock, so a server may have the directory open: an object
+// that is replaced or removed meanwhile is read again or skipped.
 //
-// Threads: confined to one. Errors: those of reading directories; a broken object is part of the report.
+// Threads: confined to one. Errors: those of reading directories; a broken object is part of the
+// report.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct ScrubProgress {
 
 struct ScrubSettings {
   std::string bucket;  // "": all
-  // Called at least once per kScrubStepBytes. It may wait, to leave disk bandwidth to others; false ends the scrub.
+  // Called at least once per kScrubStepBytes. It may wait, to leave disk bandwidth to others; false
+  // ends the scrub.
   std::function<bool(const ScrubProgress&)> go_on = [](const ScrubProgress&) { return true; };
 };
 inline constexpr size_t kScrubStepBytes = 1 << 20;
@@ -36,7 +38,8 @@ struct BrokenObject {
 struct ScrubReport {
   uint64_t objects = 0;
   uint64_t bytes = 0;
-  uint64_t without_checksum = 0;  // of the whole: joined by an early version; only their length was compared
+  // of the whole: joined by an early version; only their length was compared
+  uint64_t without_checksum = 0;
   std::vector<BrokenObject> broken;
   uint64_t broken_not_named = 0;  // beyond kBrokenNamedMax
   bool whole = true;              // false: go_on() ended it

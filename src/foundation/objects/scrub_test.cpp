@@ -19,13 +19,16 @@ class ScrubTest : public testing::Test {
     auto opened = open_directory(path(), clock_, random_);
     ASSERT_TRUE(opened) << opened.error().message;
     objects_ = std::move(*opened);
-    for (const char* bucket : {"first", "second"}) ASSERT_TRUE(objects_->create_bucket(bucket, "r"));
+    for (const char* bucket : {"first", "second"})
+      ASSERT_TRUE(objects_->create_bucket(bucket, "r"));
     for (const char* key : {"a", "b/c", "d"})
       ASSERT_TRUE(write_all(*objects_, "first", key, std::string(5000, 'x')));
     ASSERT_TRUE(write_all(*objects_, "second", "e", ""));
   }
   std::string path() const { return directory_.path() + "/objects"; }
-  std::string file_of(const std::string& key) const { return path() + "/buckets/first/keys/" + path_of(key); }
+  std::string file_of(const std::string& key) const {
+    return path() + "/buckets/first/keys/" + path_of(key);
+  }
   void flip(const std::string& file, size_t at) const {
     std::string bytes = *os::read_file(file);
     bytes[at] = char(bytes[at] ^ 1);

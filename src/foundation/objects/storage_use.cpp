@@ -19,7 +19,8 @@ void add_to(StoredAmount& sum, StoredAmount amount) {
   sum.objects = saturating_add(sum.objects, amount.objects);
 }
 
-void take_from(std::map<std::string, StoredAmount>& sums, const std::string& name, StoredAmount amount) {
+void take_from(std::map<std::string, StoredAmount>& sums, const std::string& name,
+               StoredAmount amount) {
   const auto found = sums.find(name);
   if (found == sums.end()) return;
   found->second.bytes -= std::min(found->second.bytes, amount.bytes);
@@ -33,8 +34,8 @@ Result<void> check(const std::map<std::string, StorageQuota>& quotas, std::strin
   if (found == quotas.end()) found = quotas.find("*");
   if (found == quotas.end()) return ok();
   const auto refused = [&](const std::string& limit, const std::string& use) {
-    return exhausted("the storage quota of the " + std::string(kind) + " '" + name + "' is " + limit +
-                         ", of which " + use + " are in use",
+    return exhausted("the storage quota of the " + std::string(kind) + " '" + name + "' is " +
+                         limit + ", of which " + use + " are in use",
                      Fault::quota_exceeded);
   };
   const StorageQuota& quota = found->second;
@@ -53,7 +54,8 @@ Result<void> StorageUse::Charge::add(uint64_t bytes, uint64_t objects) {
   return ok();
 }
 
-Result<void> StorageUse::take(const std::string& bucket, const std::string& owner, StoredAmount amount) {
+Result<void> StorageUse::take(const std::string& bucket, const std::string& owner,
+                              StoredAmount amount) {
   const auto quotas = quotas_();
   {
     const MutexLock lock(mutex_);

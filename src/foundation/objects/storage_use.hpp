@@ -1,7 +1,9 @@
-// Counts stored bytes and objects, by bucket and by owner, and rejects writes that would exceed a quota.
+// Counts stored bytes and objects, by bucket and by owner, and rejects writes that would exceed a
+// quota.
 //
-// An owner is the user whose request stored an object, or began its upload; "" has no quota. Running writes and parts
-// of running uploads count: a Charge holds the usage of a write until the write is kept or dropped.
+// An owner is the user whose request stored an object, or began its upload; "" has no quota.
+// Running writes and parts of running uploads count: a Charge holds the usage of a write until the
+// write is kept or dropped.
 //
 // Threads:  callable from anywhere; one Charge is confined to one thread at a time.
 // Errors:   exhausted (Fault::quota_exceeded).
@@ -39,7 +41,9 @@ class StorageUse {
 
   class Charge {
    public:
-    Charge(Charge&& other) noexcept : use_(other.use_) { std::swap(held_, other.held_), swap_names(other); }
+    Charge(Charge&& other) noexcept : use_(other.use_) {
+      std::swap(held_, other.held_), swap_names(other);
+    }
     Charge& operator=(Charge&&) = delete;
     ~Charge() {
       if (held_.bytes > 0 || held_.objects > 0) use_.remove(bucket_, owner_, held_);
@@ -79,8 +83,9 @@ class StorageUse {
 
   const FindStorageQuotas quotas_;
   mutable Mutex mutex_;
-  std::map<std::string, std::map<std::string, StoredAmount>> all_ GUARDED_BY(mutex_);  // by bucket, by owner
-  std::map<std::string, StoredAmount> buckets_ GUARDED_BY(mutex_);                     // their sums
+  // by bucket, by owner
+  std::map<std::string, std::map<std::string, StoredAmount>> all_ GUARDED_BY(mutex_);
+  std::map<std::string, StoredAmount> buckets_ GUARDED_BY(mutex_);  // their sums
   std::map<std::string, StoredAmount> owners_ GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,5 @@
-// Tests quotas of buckets and users over a directory: counting, rejection, and equal counts after opening it again.
+// Tests quotas of buckets and users over a directory: counting, rejection, and equal counts after
+// opening it again.
 #include "objects/storage_use.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,9 @@ class StorageUseTest : public DirectoryTest {
     if (objects_->head_bucket("bucket")) return;
     ASSERT_TRUE(objects_->create_bucket("bucket", "r"));
   }
-  void set(StorageQuotas quotas) { quotas_ = std::make_shared<const StorageQuotas>(std::move(quotas)); }
+  void set(StorageQuotas quotas) {
+    quotas_ = std::make_shared<const StorageQuotas>(std::move(quotas));
+  }
 
   Result<void> put(const std::string& key, size_t bytes, const std::string& owner = "ann",
                    bool announced = true) {
@@ -53,7 +56,9 @@ class StorageUseTest : public DirectoryTest {
   std::shared_ptr<const StorageQuotas> quotas_;
 };
 
-bool is_refused(const Result<void>& result) { return !result && result.error().is(Fault::quota_exceeded); }
+bool is_refused(const Result<void>& result) {
+  return !result && result.error().is(Fault::quota_exceeded);
+}
 
 TEST_F(StorageUseTest, FollowsPutsReplacementsRemovalsAndUploads) {
   ASSERT_TRUE(put("a", 1000));
@@ -106,7 +111,8 @@ TEST_F(StorageUseTest, ABucketsQuotaIsRefusedBeforeTheBytesAndCutOffWithinThem) 
   const auto refused = objects_->put("bucket", "b", {.bytes = 101, .owner = "bob"});
   ASSERT_FALSE(refused);
   EXPECT_TRUE(refused.error().is(Fault::quota_exceeded));
-  EXPECT_NE(refused.error().message.find("the storage quota of the bucket 'bucket' is "), std::string::npos);
+  EXPECT_NE(refused.error().message.find("the storage quota of the bucket 'bucket' is "),
+            std::string::npos);
   EXPECT_TRUE(is_refused(put("b", 101, "bob", false)));
   EXPECT_EQ(used(), (StoredAmount{900, 1}));
   EXPECT_FALSE(objects_->head("bucket", "b"));
@@ -123,7 +129,8 @@ TEST_F(StorageUseTest, ABucketsQuotaIsRefusedBeforeTheBytesAndCutOffWithinThem) 
 }
 
 TEST_F(StorageUseTest, AUsersQuotaFollowsTheOwnerThroughUploadsAndOpenings) {
-  const StorageQuotas quotas{.buckets = {}, .users = {{"ann", {.bytes = 1000}}, {"*", {.bytes = 10}}}};
+  const StorageQuotas quotas{.buckets = {},
+                             .users = {{"ann", {.bytes = 1000}}, {"*", {.bytes = 10}}}};
   set(quotas);
   ASSERT_TRUE(put("a", 600));
   EXPECT_TRUE(is_refused(put("b", 11, "bob")));

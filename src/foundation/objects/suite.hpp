@@ -1,6 +1,6 @@
-// Tests the contract of every implementation of Objects. A test program that includes this and makes
-// INSTANTIATE_TEST_SUITE_P of ObjectsSuite runs it on its own: suite_test.cpp with memory and directory,
-// api/operations with the S3 client.
+// Tests the contract of every implementation of Objects. A test program that includes this and
+// makes INSTANTIATE_TEST_SUITE_P of ObjectsSuite runs it on its own: suite_test.cpp with memory and
+// directory, api/operations with the S3 client.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -99,7 +99,8 @@ inline std::string many_bytes(size_t bytes, uint64_t seed) {
 }
 
 TEST_P(ObjectsSuite, BucketsComeAndGo) {
-  EXPECT_EQ(kind_and_word(objects().create_bucket("bucket", "eu-west-1")), "conflict bucket_exists");
+  EXPECT_EQ(kind_and_word(objects().create_bucket("bucket", "eu-west-1")),
+            "conflict bucket_exists");
   EXPECT_TRUE(objects().create_bucket("another", "eu-west-1"));
   const auto all = objects().list_buckets();
   ASSERT_TRUE(all);
@@ -116,8 +117,9 @@ TEST_P(ObjectsSuite, BucketsComeAndGo) {
 }
 
 TEST_P(ObjectsSuite, BadBucketNamesAreRefused) {
-  for (const char* name : {"", "ab", "Upper", "under_score", "-begin", "end-", "two..dots", "10.0.0.1", "a/b",
-                           ".", "..", "0123456789012345678901234567890123456789012345678901234567890123"})
+  for (const char* name :
+       {"", "ab", "Upper", "under_score", "-begin", "end-", "two..dots", "10.0.0.1", "a/b", ".",
+        "..", "0123456789012345678901234567890123456789012345678901234567890123"})
     EXPECT_EQ(kind_and_word(objects().create_bucket(name, "r")), "invalid bad_bucket_name") << name;
 }
 
@@ -313,14 +315,15 @@ TEST_P(ObjectsSuite, AnotherLengthThanDeclaredIsRefused) {
 
 TEST_P(ObjectsSuite, OnlyIfAbsentNeverReplaces) {
   put("key", "first", PutOptions{.only_if_absent = true});
-  EXPECT_EQ(
-      kind_and_word(write_all(objects(), "bucket", "key", "second", PutOptions{.only_if_absent = true})),
-      "conflict key_exists");
+  EXPECT_EQ(kind_and_word(write_all(objects(), "bucket", "key", "second",
+                                    PutOptions{.only_if_absent = true})),
+            "conflict key_exists");
   EXPECT_EQ(get("key"), "first");
 }
 
 TEST_P(ObjectsSuite, ListsInKeyOrderWithPrefixAndDelimiter) {
-  for (const char* key : {"a", "a!", "a/b", "a/c/d", "a/c/e", "a0", "b/x", "b/y/z", "c"}) put(key, key);
+  for (const char* key : {"a", "a!", "a/b", "a/c/d", "a/c/e", "a0", "b/x", "b/y/z", "c"})
+    put(key, key);
   EXPECT_EQ(pages({}), "a\na!\na/b\na/c/d\na/c/e\na0\nb/x\nb/y/z\nc\n");
   EXPECT_EQ(pages({.delimiter = "/"}), "a\na!\na0\nc\n[a/]\n[b/]\n");
   EXPECT_EQ(pages({.prefix = "a/", .delimiter = "/"}), "a/b\n[a/c/]\n");
@@ -345,7 +348,8 @@ TEST_P(ObjectsSuite, ListingEqualsTheSlowObviousOne) {
   for (int i = 0; i < 150; ++i) {
     std::string key;
     for (uint64_t n = 1 + random.below(8); n > 0; --n) key += "ab/!~"[random.below(5)];
-    if (random.chance(10)) key += std::string(198 + random.below(4), 'x') + (random.chance(2) ? "/y" : "z");
+    if (random.chance(10))
+      key += std::string(198 + random.below(4), 'x') + (random.chance(2) ? "/y" : "z");
     keys.insert(key);
     put(key, "");
   }
@@ -353,13 +357,16 @@ TEST_P(ObjectsSuite, ListingEqualsTheSlowObviousOne) {
     ListQuery query;
     for (uint64_t n = random.below(4); n > 0; --n) query.prefix += "ab/!"[random.below(4)];
     if (random.chance(2)) query.delimiter = random.chance(4) ? "b" : "/";
-    if (random.chance(3)) query.start_after = *std::next(keys.begin(), long(random.below(keys.size())));
+    if (random.chance(3))
+      query.start_after = *std::next(keys.begin(), long(random.below(keys.size())));
     query.keys_max = 1 + random.below(9);
     std::set<std::string> expected, found;
     for (const auto& key : keys) {
       if (!key.starts_with(query.prefix) || key <= query.start_after) continue;
-      const size_t at = query.delimiter.empty() ? key.npos : key.find(query.delimiter, query.prefix.size());
-      const std::string shown = at == key.npos ? key : "[" + key.substr(0, at + query.delimiter.size()) + "]";
+      const size_t at =
+          query.delimiter.empty() ? key.npos : key.find(query.delimiter, query.prefix.size());
+      const std::string shown =
+          at == key.npos ? key : "[" + key.substr(0, at + query.delimiter.size()) + "]";
       if (shown != "[" + query.start_after + "]") expected.insert(shown);
     }
     const std::string listed = pages(query);
@@ -371,8 +378,8 @@ TEST_P(ObjectsSuite, ListingEqualsTheSlowObviousOne) {
 }
 
 TEST_P(ObjectsSuite, AnUploadBecomesOneObject) {
-  const std::string first = many_bytes(kPartBytesMin, 1), second = many_bytes(kPartBytesMin + 77, 2),
-                    last = "the end";
+  const std::string first = many_bytes(kPartBytesMin, 1),
+                    second = many_bytes(kPartBytesMin + 77, 2), last = "the end";
   PutOptions options;
   options.content_type = "application/x-tar";
   options.metadata = {{"a", "b"}};
@@ -381,7 +388,8 @@ TEST_P(ObjectsSuite, AnUploadBecomesOneObject) {
   ASSERT_TRUE(id) << id.error().message;
   std::vector<PartInfo> parts;
   const auto put_part = [&](uint32_t number, const std::string& bytes) {
-    auto writer = objects().put_part("bucket", "big", *id, number, PutOptions{.bytes = bytes.size()});
+    auto writer =
+        objects().put_part("bucket", "big", *id, number, PutOptions{.bytes = bytes.size()});
     ASSERT_TRUE(writer) << writer.error().message;
     ASSERT_TRUE((*writer)->write(bytes));
     const auto info = (*writer)->commit();
@@ -402,7 +410,8 @@ TEST_P(ObjectsSuite, AnUploadBecomesOneObject) {
 
   const auto info = objects().complete_upload("bucket", "big", *id, parts);
   ASSERT_TRUE(info) << info.error().message;
-  const std::string md5s = checksum_of("md5", first) + checksum_of("md5", second) + checksum_of("md5", last);
+  const std::string md5s =
+      checksum_of("md5", first) + checksum_of("md5", second) + checksum_of("md5", last);
   EXPECT_EQ(info->etag, to_hex(checksum_of("md5", md5s)) + "-3");
   EXPECT_EQ(get("big"), first + second + last);
   const auto head = objects().head("bucket", "big");
@@ -477,7 +486,8 @@ TEST_P(ObjectsSuite, BadUploadsAreRefused) {
   EXPECT_EQ(get("key"), "small");
   const std::string dropped = *objects().start_upload("bucket", "key");
   EXPECT_TRUE(objects().abort_upload("bucket", "key", dropped));
-  EXPECT_EQ(kind_and_word(objects().abort_upload("bucket", "key", dropped)), "not_found upload_missing");
+  EXPECT_EQ(kind_and_word(objects().abort_upload("bucket", "key", dropped)),
+            "not_found upload_missing");
 }
 
 TEST_P(ObjectsSuite, ManyThreadsPutAndRemoveConcurrently) {

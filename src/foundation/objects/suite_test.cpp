@@ -6,20 +6,20 @@
 namespace trainyard::objects {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(, ObjectsSuite,
-                         testing::Values(Maker{"memory",
-                                               [](Clock& clock, Random& random) {
-                                                 return Subject{nullptr, make_memory(clock, random)};
-                                               }},
-                                         Maker{"directory",
-                                               [](Clock& clock, Random& random) {
-                                                 auto world = std::make_shared<os::TemporaryDirectory>();
-                                                 auto opened = open_directory(world->path() + "/objects",
-                                                                              clock, random);
-                                                 EXPECT_TRUE(opened) << opened.error().message;
-                                                 return Subject{world, std::move(*opened)};
-                                               }}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    , ObjectsSuite,
+    testing::Values(Maker{"memory",
+                          [](Clock& clock, Random& random) {
+                            return Subject{nullptr, make_memory(clock, random)};
+                          }},
+                    Maker{"directory",
+                          [](Clock& clock, Random& random) {
+                            auto world = std::make_shared<os::TemporaryDirectory>();
+                            auto opened = open_directory(world->path() + "/objects", clock, random);
+                            EXPECT_TRUE(opened) << opened.error().message;
+                            return Subject{world, std::move(*opened)};
+                          }}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace trainyard::objects

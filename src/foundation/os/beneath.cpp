@@ -22,16 +22,16 @@ constexpr int kCreateTriesMax = 100;
 
 constexpr uint64_t kNoLinks = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
 
-Result<File> open_beneath(const File& directory, const std::string& path, uint64_t flags, unsigned mode = 0,
-                          uint64_t resolve = kNoLinks | RESOLVE_NO_XDEV) {
+Result<File> open_beneath(const File& directory, const std::string& path, uint64_t flags,
+                          unsigned mode = 0, uint64_t resolve = kNoLinks | RESOLVE_NO_XDEV) {
   open_how how = {};
   how.flags = flags | O_CLOEXEC;
   how.mode = mode;
   how.resolve = resolve;
   long descriptor;
   do
-    descriptor =
-        ::syscall(SYS_openat2, directory.descriptor(), path.empty() ? "." : path.c_str(), &how, sizeof how);
+    descriptor = ::syscall(SYS_openat2, directory.descriptor(), path.empty() ? "." : path.c_str(),
+                           &how, sizeof how);
   while (descriptor < 0 && errno == EINTR);
   if (descriptor >= 0) return File(int(descriptor));
   if (errno == ELOOP) return invalid(path + ": leads through a link");
@@ -55,14 +55,16 @@ Result<File> open_of_type(const File& directory, const std::string& path, mode_t
   return File(descriptor);
 }
 
-// Clones the mount of the directory, with the directory as its root. Nothing if that is not possible here.
+// Clones the mount of the directory, with the directory as its root. Nothing if that is not
+// possible here.
 File clone_mount(const File& directory) {
   File mount(int(::syscall(SYS_open_tree, directory.descriptor(), "",
                            AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
   if (!mount) return mount;
   mount_attr wanted = {};
   wanted.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | kNoSymbolicLinks;
-  if (::syscall(SYS_mount_setattr, mount.descriptor(), "", AT_EMPTY_PATH, &wanted, sizeof wanted) != 0)
+  if (::syscall(SYS_mount_setattr, mount.descriptor(), "", AT_EMPTY_PATH, &wanted, sizeof wanted) !=
+      0)
     mount.close();
   return mount;
 }
@@ -70,7 +72,8 @@ File clone_mount(const File& directory) {
 Result<File> confined(File directory) {
   const File mount = clone_mount(directory);
   if (!mount) return directory;
-  // The mount stays while a file in it is open, although it is in no namespace any more once `mount` is closed.
+  // The mount stays while a file in it is open, although it is in no namespace any more once
+  // `mount` is closed.
   return open_beneath(mount, "", O_RDONLY | O_DIRECTORY);
 }
 
@@ -82,7 +85,8 @@ Result<File> open_confined_directory(const std::string& path) {
   return confined(std::move(plain));
 }
 
-Result<File> open_confined_directory_beneath(const std::string& directory, const std::string& path) {
+Result<File> open_confined_directory_beneath(const std::string& directory,
+                                             const std::string& path) {
   const File above(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!above) return from_errno("opening " + directory);
   return confined(TRY(open_beneath(above, path, O_RDONLY | O_DIRECTORY, 0, kNoLinks)));
@@ -104,7 +108,8 @@ Result<File> create_file_beneath(const File& directory, const std::string& path,
     auto file = open_of_type(directory, path, S_IFREG, O_WRONLY);
     if (!file && file.error().kind == Kind::not_found) continue;
     if (!file) return file;
-    if (if_there == IfThere::truncate && ::ftruncate(file->descriptor(), 0) != 0) return from_errno(path);
+    if (if_there == IfThere::truncate && ::ftruncate(file->descriptor(), 0) != 0)
+      return from_errno(path);
     return file;
   }
   return unavailable(path + ": gave up, since it is made and removed repeatedly");
@@ -114,13 +119,16 @@ Result<File> open_fifo_beneath(const File& directory, const std::string& path, F
   return open_of_type(directory, path, S_IFIFO, end == FifoEnd::reading ? O_RDONLY : O_WRONLY);
 }
 
-Result<File> make_directories_beneath(const File& directory, const std::string& path, unsigned mode) {
+Result<File> make_directories_beneath(const File& directory, const std::string& path,
+                                      unsigned mode) {
   File above = TRY(open_directory_beneath(directory, ""));
   for (const auto part : split(path, '/')) {
     if (part.empty()) continue;
     const std::string name(part);
-    if (name == "." || name == "..") return invalid(path + ": invalid path: it must consist of plain names");
-    if (::mkdirat(above.descriptor(), name.c_str(), mode) != 0 && errno != EEXIST) return from_errno(path);
+    if (name == "." || name == "..")
+      return invalid(path + ": invalid path: it must consist of plain names");
+    if (::mkdirat(above.descriptor(), name.c_str(), mode) != 0 && errno != EEXIST)
+      return from_errno(path);
     auto below = open_directory_beneath(above, name);
     if (!below) return std::move(below).error().in(path);
     above = *std::move(below);
@@ -128,8 +136,8 @@ Result<File> make_directories_beneath(const File& directory, const std::string& 
   return above;
 }
 
-Result<void> write_file_beneath(const File& directory, const std::string& path, std::string_view bytes,
-                                unsigned mode) {
+Result<void> write_file_beneath(const File& directory, const std::string& path,
+                                std::string_view bytes, unsigned mode) {
   const File file = TRY(create_file_beneath(directory, path, IfThere::truncate, mode));
   while (!bytes.empty()) {
     const ssize_t written = ::write(file.descriptor(), bytes.data(), bytes.size());

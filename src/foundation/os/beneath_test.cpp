@@ -76,7 +76,8 @@ TEST_F(ConfinedDirectory, OpensNoDeviceFiles) {
   EXPECT_EQ(try_open(directory_, "null", O_RDONLY), EACCES);
   // Also not through the descriptor by which an inspected path is opened.
   const File found(::openat(directory_.descriptor(), "null", O_PATH | O_CLOEXEC));
-  const File opened(::open(("/proc/self/fd/" + std::to_string(found.descriptor())).c_str(), O_RDONLY));
+  const File opened(
+      ::open(("/proc/self/fd/" + std::to_string(found.descriptor())).c_str(), O_RDONLY));
   EXPECT_FALSE(bool(opened));
 }
 

@@ -56,19 +56,22 @@ std::string Disk::failed_sync() const {
 }
 
 Result<void> Disk::truncate(const File& file, uint64_t bytes, const std::string& path) const {
-  if (const int failed = fault(FileStep::truncate, path)) return from_errno("cutting " + path, failed);
+  if (const int failed = fault(FileStep::truncate, path))
+    return from_errno("cutting " + path, failed);
   if (::ftruncate(file.descriptor(), off_t(bytes)) != 0) return from_errno("cutting " + path);
   return ok();
 }
 
 Result<void> Disk::rename(const std::string& from, const std::string& to) const {
-  if (const int failed = fault(FileStep::rename, to)) return from_errno("renaming to " + to, failed);
+  if (const int failed = fault(FileStep::rename, to))
+    return from_errno("renaming to " + to, failed);
   if (::rename(from.c_str(), to.c_str()) != 0) return from_errno("renaming to " + to);
   return ok();
 }
 
 Result<void> Disk::remove(const std::string& path) const {
-  if (const int failed = fault(FileStep::remove, path)) return from_errno("removing " + path, failed);
+  if (const int failed = fault(FileStep::remove, path))
+    return from_errno("removing " + path, failed);
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return from_errno("removing " + path);
   return ok();
 }
@@ -85,11 +88,13 @@ Result<void> Disk::sync_directory(const std::string& path) const {
   return note(os::sync_directory(path), path);
 }
 
-Result<void> Disk::write_file_durably(const std::string& path, std::string_view bytes, unsigned mode) const {
+Result<void> Disk::write_file_durably(const std::string& path, std::string_view bytes,
+                                      unsigned mode) const {
   if (!faults_) return os::write_file_durably(path, bytes, mode);
   const size_t slash = path.rfind('/');
   const std::string parent = slash == path.npos ? "." : path.substr(0, slash);
-  const std::string neighbour = parent + "/" + std::string(kNeighbourPrefix) + path.substr(slash + 1);
+  const std::string neighbour =
+      parent + "/" + std::string(kNeighbourPrefix) + path.substr(slash + 1);
   auto written = [&]() -> Result<void> {
     const File file = TRY(create(neighbour, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode));
     TRY(write(file, bytes, neighbour));

@@ -1,12 +1,13 @@
 // Wraps the file calls that make data durable, so that a test can make each of them fail.
 //
-// os/files.hpp has the same as plain functions; modules that decide crash safety call them through a Disk, which
-// queries its FileFaults before each step.
+// os/files.hpp has the same as plain functions; modules that decide crash safety call them through
+// a Disk, which queries its FileFaults before each step.
 //
-// A Disk remembers the first sync that failed: the kernel may then mark pages as clean that are not on the disk, so a
-// writer must not trust a later sync either.
+// A Disk remembers the first sync that failed: the kernel may then mark pages as clean that are not
+// on the disk, so a writer must not trust a later sync either.
 //
-// Threads: callable from anywhere. Errors: by errno (base/result.hpp), with the path in the message.
+// Threads: callable from anywhere. Errors: by errno (base/result.hpp), with the path in the
+// message.
 #pragma once
 
 #include <string>
@@ -39,7 +40,9 @@ class Disk {
   Result<void> write_file_durably(const std::string& path, std::string_view bytes,
                                   unsigned mode = 0600) const;
   // For steps that the caller takes itself: the errno to fail with; 0 to continue.
-  int fault(FileStep step, const std::string& path) const { return ask(step, path, 0).error_number; }
+  int fault(FileStep step, const std::string& path) const {
+    return ask(step, path, 0).error_number;
+  }
   // The path of the first failed sync, unless the disk was full; "" if there was none.
   std::string failed_sync() const;
 

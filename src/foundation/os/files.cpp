@@ -22,11 +22,11 @@
 namespace trainyard::os {
 namespace {
 
-// Directories that remove_all holds open at once; deeper ones are moved to the top first. Small compared to the usual
-// limit of 1,024 descriptors, and deeper than usual trees.
+// Directories that remove_all holds open at once; deeper ones are moved to the top first. Small
+// compared to the usual limit of 1,024 descriptors, and deeper than usual trees.
 constexpr int kOpenDirectoriesMax = 64;
-// Times that remove_all reads one directory again while other processes add to it, or deep trees are moved up into
-// it.
+// Times that remove_all reads one directory again while other processes add to it, or deep trees
+// are moved up into it.
 constexpr int kPassesMax = 10'000;
 // Times that a lock file may be replaced between opening and locking it.
 constexpr int kLockTriesMax = 100;
@@ -53,8 +53,8 @@ std::pair<std::string, std::string> parent_and_name(std::string path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// Opens a directory without following a link or entering a mount (also bind mounts of the same file system, which
-// have the same device number).
+// Opens a directory without following a link or entering a mount (also bind mounts of the same file
+// system, which have the same device number).
 int open_directory_beneath(int parent, const char* name) {
   open_how how = {};
   how.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -70,7 +70,8 @@ int open_for_removal(int parent, const char* name) {
   const int descriptor = open_directory_beneath(parent, name);
   if (descriptor >= 0) {
     struct stat status;
-    if (::fstat(descriptor, &status) == 0 && (status.st_mode & 0700) != 0700) ::fchmod(descriptor, 0700);
+    if (::fstat(descriptor, &status) == 0 && (status.st_mode & 0700) != 0700)
+      ::fchmod(descriptor, 0700);
     return descriptor;
   }
   if (errno != EACCES) return -1;
@@ -81,7 +82,8 @@ int open_for_removal(int parent, const char* name) {
   return open_directory_beneath(parent, name);
 }
 
-// Removes the contents of one tree. Continues after files that it cannot remove, and remembers the first one.
+// Removes the contents of one tree. Continues after files that it cannot remove, and remembers the
+// first one.
 class TreeRemoval {
  public:
   TreeRemoval(int top, std::string path) : top_(top), path_(std::move(path)) {}
@@ -102,14 +104,15 @@ class TreeRemoval {
 
   // Takes over `descriptor`.
   void empty_directory(int descriptor, int depth) {
-    const std::unique_ptr<DIR, Closer> directory(descriptor < 0 ? nullptr : ::fdopendir(descriptor));
+    const std::unique_ptr<DIR, Closer> directory(descriptor < 0 ? nullptr
+                                                                : ::fdopendir(descriptor));
     if (!directory) {
       failed();
       if (descriptor >= 0) ::close(descriptor);
       return;
     }
-    // Repeated whenever an entry was removed, since a stream may miss entries that are added (or moved up) while it
-    // is read.
+    // Repeated whenever an entry was removed, since a stream may miss entries that are added (or
+    // moved up) while it is read.
     bool progress = true;
     for (int pass = 0; progress && pass < kPassesMax; pass++) {
       ::rewinddir(directory.get());
@@ -146,7 +149,8 @@ class TreeRemoval {
   bool move_up(int parent, const std::string& name) {
     for (int attempt = 0; attempt < kPassesMax; attempt++) {
       const std::string above = ".removing-" + std::to_string(moved_++);
-      if (::syscall(SYS_renameat2, parent, name.c_str(), top_, above.c_str(), 1u /* RENAME_NOREPLACE */) == 0)
+      if (::syscall(SYS_renameat2, parent, name.c_str(), top_, above.c_str(),
+                    1u /* RENAME_NOREPLACE */) == 0)
         return true;
       if (errno == ENOENT) return true;  // another process removes the same tree
       if (errno != EEXIST) break;
@@ -201,7 +205,8 @@ Result<std::string> read_file(const std::string& path, size_t bytes_max) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return from_errno("reading " + path);
     length += size_t(got);
-    if (length > bytes_max) return exhausted("reading " + path + ": larger than " + human_bytes(bytes_max));
+    if (length > bytes_max)
+      return exhausted("reading " + path + ": larger than " + human_bytes(bytes_max));
     if (got == 0) break;
     room = std::min<size_t>(64 << 10, bytes_max - length) + 1;
   }
@@ -211,11 +216,13 @@ Result<std::string> read_file(const std::string& path, size_t bytes_max) {
 
 Result<void> write_file_durably(const std::string& path, std::string_view bytes, unsigned mode) {
   const auto [parent, name] = parent_and_name(path);
-  const std::string neighbour = parent + "/" + std::string(kNeighbourPrefix) + MachineRandom().hex(8);
+  const std::string neighbour =
+      parent + "/" + std::string(kNeighbourPrefix) + MachineRandom().hex(8);
   const auto write_neighbour = [&]() -> Result<void> {
     File file = TRY(open_file(neighbour, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
     // The umask must not reduce the mode that the caller chose.
-    if (::fchmod(file.descriptor(), mode) != 0) return from_errno("setting the mode of " + neighbour);
+    if (::fchmod(file.descriptor(), mode) != 0)
+      return from_errno("setting the mode of " + neighbour);
     TRY(write_whole(file, bytes, neighbour));
     if (::fsync(file.descriptor()) != 0) return from_errno("syncing " + neighbour);
     TRY(close_checked(std::move(file), neighbour));
@@ -240,7 +247,8 @@ Result<void> make_directories(const std::string& path, unsigned mode) {
   // Usually it exists, or its parent does.
   if (::mkdir(path.c_str(), mode) == 0) return ok();
   struct stat present;
-  if (errno == EEXIST && ::stat(path.c_str(), &present) == 0 && S_ISDIR(present.st_mode)) return ok();
+  if (errno == EEXIST && ::stat(path.c_str(), &present) == 0 && S_ISDIR(present.st_mode))
+    return ok();
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
     if (::mkdir(part.c_str(), mode) != 0) {
@@ -256,7 +264,8 @@ Result<void> make_directories(const std::string& path, unsigned mode) {
 
 Result<void> remove_all(const std::string& path) {
   const auto [parent_path, name] = parent_and_name(path);
-  if (name.empty() || name == "." || name == "..") return invalid("removing '" + path + "': invalid name");
+  if (name.empty() || name == "." || name == "..")
+    return invalid("removing '" + path + "': invalid name");
   const File parent(::open(parent_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!parent && errno == ENOENT) return ok();
   if (!parent) return from_errno("removing " + path);
@@ -265,10 +274,12 @@ Result<void> remove_all(const std::string& path) {
 
   const File top(open_for_removal(parent.descriptor(), name.c_str()));
   if (!top && errno == ENOENT) return ok();
-  if (!top && errno == EXDEV) return from_errno("removing " + path + ", which is a mount point", EBUSY);
+  if (!top && errno == EXDEV)
+    return from_errno("removing " + path + ", which is a mount point", EBUSY);
   if (!top) return from_errno("removing " + path);
   if (auto error = TreeRemoval(top.descriptor(), path).run()) return std::move(*error);
-  if (::unlinkat(parent.descriptor(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return ok();
+  if (::unlinkat(parent.descriptor(), name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT)
+    return ok();
   return from_errno("removing " + path);
 }
 
@@ -301,8 +312,8 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-// The lock belongs to the open file description: unlike classic POSIX locks it also excludes within the process, and
-// unlike flock() it can be queried without being taken for a moment.
+// The lock belongs to the open file description: unlike classic POSIX locks it also excludes within
+// the process, and unlike flock() it can be queried without being taken for a moment.
 Result<FileLock> FileLock::take(const std::string& path) {
   for (int attempt = 0; attempt < kLockTriesMax; attempt++) {
     File file = TRY(open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600).in("locking"));
@@ -314,16 +325,19 @@ Result<FileLock> FileLock::take(const std::string& path) {
       return conflict(path + " is locked by " +
                       (process.empty() ? "another process" : "process " + shorten(process, 32)));
     }
-    // The file may have been removed between opening and locking; a lock on a removed file excludes no process.
+    // The file may have been removed between opening and locking; a lock on a removed file excludes
+    // no process.
     struct stat ours, named;
     if (::fstat(file.descriptor(), &ours) != 0) return from_errno("locking " + path);
-    if (::stat(path.c_str(), &named) != 0 || ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)
+    if (::stat(path.c_str(), &named) != 0 || ours.st_ino != named.st_ino ||
+        ours.st_dev != named.st_dev)
       continue;
     const std::string process = std::to_string(::getpid()) + "\n";
     TRY(write_whole(file, process, path));
-    // Not truncated before: file systems treat a file that is truncated and written again as precious, and begin to
-    // flush it when it is closed.
-    if (ours.st_size > off_t(process.size()) && ::ftruncate(file.descriptor(), off_t(process.size())) != 0)
+    // Not truncated before: file systems treat a file that is truncated and written again as
+    // precious, and begin to flush it when it is closed.
+    if (ours.st_size > off_t(process.size()) &&
+        ::ftruncate(file.descriptor(), off_t(process.size())) != 0)
       return from_errno("locking " + path);
     return FileLock(std::move(file));
   }
@@ -339,7 +353,8 @@ Result<FileLock> FileLock::take_after_death(const std::string& path, Duration at
   return gone ? take_within(path, at_most) : std::move(lock);
 }
 
-// Only the blocking call notices when a lock of another process is released, and it has no deadline: so it is polled.
+// Only the blocking call notices when a lock of another process is released, and it has no
+// deadline: so it is polled.
 Result<FileLock> FileLock::take_within(const std::string& path, Duration at_most) {
   constexpr Duration kPause = 5ms;
   const auto deadline = std::chrono::steady_clock::now() + at_most;
@@ -369,8 +384,8 @@ FileLock& FileLock::operator=(FileLock&& other) noexcept {
 
 void FileLock::release() {
   if (!file_) return;
-  // Explicitly, since a child that is just being started may hold a copy of the descriptor for a moment
-  // longer.
+  // Explicitly, since a child that is just being started may hold a copy of the descriptor for a
+  // moment longer.
   struct flock lock = whole_file();
   lock.l_type = F_UNLCK;
   ::fcntl(file_.descriptor(), F_OFD_SETLK, &lock);

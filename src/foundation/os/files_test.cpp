@@ -142,7 +142,8 @@ TEST_F(Files, RemovingStopsAtMounts) {
   const auto mount_itself = remove_all(at("tree/mount"));
   ::umount2(at("tree/mount").c_str(), MNT_DETACH);
   ASSERT_FALSE(removed);
-  EXPECT_NE(removed.error().message.find("tree/mount"), std::string::npos) << removed.error().message;
+  EXPECT_NE(removed.error().message.find("tree/mount"), std::string::npos)
+      << removed.error().message;
   EXPECT_EQ(mount_itself.error().kind, Kind::unavailable);
   EXPECT_TRUE(exists(at("mounted/me")));
   EXPECT_FALSE(exists(at("tree/other")));

@@ -1,4 +1,5 @@
-// Provides the machine's own clock and randomness, which main passes to every user of a Clock or a Random.
+// Provides the machine's own clock and randomness, which main passes to every user of a Clock or a
+// Random.
 #pragma once
 
 #include "base/random.hpp"

@@ -24,13 +24,16 @@ class MachineAppendFile final : public AppendFile {
 
 }  // namespace
 
-Result<std::unique_ptr<AppendFile>> MachineFiles::open_append(const std::string& path, unsigned mode) {
+Result<std::unique_ptr<AppendFile>> MachineFiles::open_append(const std::string& path,
+                                                              unsigned mode) {
   auto file = TRY(disk_.create(path, O_WRONLY | O_CREAT | O_APPEND, mode));
-  return std::unique_ptr<AppendFile>(std::make_unique<MachineAppendFile>(disk_, std::move(file), path));
+  return std::unique_ptr<AppendFile>(
+      std::make_unique<MachineAppendFile>(disk_, std::move(file), path));
 }
 
 Result<void> MachineFiles::write(const std::string& path, std::string_view bytes, unsigned mode) {
-  if (const int failed = disk_.fault(FileStep::write, path)) return from_errno("writing " + path, failed);
+  if (const int failed = disk_.fault(FileStep::write, path))
+    return from_errno("writing " + path, failed);
   return os::write_file(path, bytes, mode);
 }
 
@@ -39,13 +42,16 @@ Result<void> MachineFiles::rename(const std::string& from, const std::string& to
 }
 Result<void> MachineFiles::remove(const std::string& path) { return disk_.remove(path); }
 Result<void> MachineFiles::remove_all(const std::string& path) {
-  if (const int failed = disk_.fault(FileStep::remove, path)) return from_errno("removing " + path, failed);
+  if (const int failed = disk_.fault(FileStep::remove, path))
+    return from_errno("removing " + path, failed);
   return os::remove_all(path);
 }
 Result<void> MachineFiles::make_directories(const std::string& path, unsigned mode) {
   return disk_.make_directories(path, mode);
 }
-Result<void> MachineFiles::sync_directory(const std::string& path) { return disk_.sync_directory(path); }
+Result<void> MachineFiles::sync_directory(const std::string& path) {
+  return disk_.sync_directory(path);
+}
 
 Result<std::string> MachineFiles::read(const std::string& path, size_t bytes_max) {
   return os::read_file(path, bytes_max);
@@ -57,8 +63,8 @@ Result<std::string> MachineFiles::read_at(const std::string& path, uint64_t offs
   std::string text(bytes, '\0');
   size_t have = 0;
   while (have < bytes) {
-    const ssize_t got =
-        ::pread(file.descriptor(), text.data() + have, bytes - have, static_cast<off_t>(offset + have));
+    const ssize_t got = ::pread(file.descriptor(), text.data() + have, bytes - have,
+                                static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return from_errno("reading " + path);
     if (got == 0) break;

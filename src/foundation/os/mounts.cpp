@@ -46,14 +46,15 @@ std::vector<std::string> mounts_below(std::string_view mountinfo, const std::str
   return found;
 }
 
-Result<void> bind_beneath(const std::string& root, const std::string& path, const std::string& target) {
+Result<void> bind_beneath(const std::string& root, const std::string& path,
+                          const std::string& target) {
   const File above(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!above) return from_errno("opening " + root);
   struct open_how how {};
   how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  const File found(static_cast<int>(
-      ::syscall(SYS_openat2, above.descriptor(), path.empty() ? "." : path.c_str(), &how, sizeof how)));
+  const File found(static_cast<int>(::syscall(
+      SYS_openat2, above.descriptor(), path.empty() ? "." : path.c_str(), &how, sizeof how)));
   if (!found) {
     if (errno == EXDEV || errno == ELOOP) return invalid(path + ": a link leads out of " + root);
     if (errno == ENOTDIR) return invalid(path + ": not a directory");
@@ -75,13 +76,15 @@ Result<void> bind_beneath(const std::string& root, const std::string& path, cons
 Result<void> unmount_below(const std::string& directory) {
   const std::string mountinfo = TRY(read_file("/proc/self/mountinfo", kMountinfoBytesMax));
   for (const auto& path : mounts_below(mountinfo, directory))
-    if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL && errno != ENOENT)
+    if (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL &&
+        errno != ENOENT)
       return from_errno("unmounting " + path);
   return ok();
 }
 
 Result<void> enter_mount_namespace() {
-  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
     return from_errno("making a mount namespace");
   return ok();
 }

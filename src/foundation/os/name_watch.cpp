@@ -18,12 +18,14 @@ Result<bool> await_name(const std::string& directory, const std::string& name, D
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   const File watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!watch) return from_errno("watching " + directory);
-  if (::inotify_add_watch(watch.descriptor(), directory.c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0)
+  if (::inotify_add_watch(watch.descriptor(), directory.c_str(),
+                          IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) < 0)
     return from_errno("watching " + directory);
   // A name that came before the watch is seen now, a later one wakes us.
   while (!exists(path)) {
     const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now())
+            .count();
     if (left <= 0) return exists(path);
     pollfd ready{watch.descriptor(), POLLIN, 0};
     (void)::poll(&ready, 1, int(std::clamp<int64_t>(left, 0, INT_MAX)));

@@ -1,6 +1,7 @@
 // Waits until a name appears in a directory.
 //
-// Threads: callable from anywhere; blocks. Errors: not_found (no such directory), exhausted (too many watches).
+// Threads: callable from anywhere; blocks. Errors: not_found (no such directory), exhausted (too
+// many watches).
 #pragma once
 
 #include <string>

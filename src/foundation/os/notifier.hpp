@@ -1,7 +1,7 @@
 // Wakes a thread that waits on descriptors.
 //
-// Threads: notify() from anywhere; the rest from the waiting thread. Errors: none; if there was no free descriptor,
-// notify() has no effect, and the waiting thread wakes at its timeout.
+// Threads: notify() from anywhere; the rest from the waiting thread. Errors: none; if there was no
+// free descriptor, notify() has no effect, and the waiting thread wakes at its timeout.
 #pragma once
 
 namespace trainyard::os {

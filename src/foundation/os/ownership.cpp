@@ -26,9 +26,11 @@ Result<void> give_tree(const std::string& path, uint32_t user_id, uint32_t group
       case FTS_DNR:
       case FTS_ERR:
       case FTS_NS:
-        return from_errno(std::string("reading the status of ") + entry->fts_path, entry->fts_errno);
+        return from_errno(std::string("reading the status of ") + entry->fts_path,
+                          entry->fts_errno);
       default:
-        if (entry->fts_statp->st_dev == tree->fts_dev && ::lchown(entry->fts_accpath, user_id, group_id) != 0)
+        if (entry->fts_statp->st_dev == tree->fts_dev &&
+            ::lchown(entry->fts_accpath, user_id, group_id) != 0)
           return from_errno(std::string("changing the owner of ") + entry->fts_path);
     }
   }

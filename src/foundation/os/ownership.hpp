@@ -10,8 +10,8 @@
 
 namespace trainyard::os {
 
-// Gives the tree at `path`, itself included, to the user and group. Links are changed, not followed; mounts in the
-// tree are skipped. Requires: no other process changes the tree meanwhile.
+// Gives the tree at `path`, itself included, to the user and group. Links are changed, not
+// followed; mounts in the tree are skipped. Requires: no other process changes the tree meanwhile.
 Result<void> give_tree(const std::string& path, uint32_t user_id, uint32_t group_id);
 
 }  // namespace trainyard::os

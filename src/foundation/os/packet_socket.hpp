@@ -1,8 +1,8 @@
-// Sends packets between two processes of this machine, each whole or not at all, optionally with a descriptor: a pair
-// of Unix sockets, one end of which a process inherits at its start.
+// Sends packets between two processes of this machine, each whole or not at all, optionally with a
+// descriptor: a pair of Unix sockets, one end of which a process inherits at its start.
 //
-// Threads: callable from anywhere; packets of several senders do not mix. Errors: cancelled (the other side has closed),
-// exhausted (longer than kPacketBytesMax), by errno.
+// Threads: callable from anywhere; packets of several senders do not mix. Errors: cancelled (the
+// other side has closed), exhausted (longer than kPacketBytesMax), by errno.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,8 @@ extern char** environ;
 namespace trainyard::os {
 namespace {
 
-// Kept bytes of a program's output; the rest is read and dropped, so that the program never waits for us.
+// Kept bytes of a program's output; the rest is read and dropped, so that the program never waits
+// for us.
 constexpr size_t kOutputBytesMax = 16 << 20;
 constexpr size_t kErrorsBytesMax = 1 << 20;
 // The largest pipe that Linux makes for ordinary users.
@@ -53,8 +54,8 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   return lines;
 }
 
-// The state in which every child of ours starts: no descriptor but its three streams, no blocked signal, default
-// actions.
+// The state in which every child of ours starts: no descriptor but its three streams, no blocked
+// signal, default actions.
 class SpawnPlan {
  public:
   SpawnPlan(int input, int output, int errors, short flags) {
@@ -70,7 +71,8 @@ class SpawnPlan {
     ::posix_spawnattr_setsigmask(&attributes_, &none);
     ::posix_spawnattr_setsigdefault(&attributes_, &all);
     ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(&attributes_, short(flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+    ::posix_spawnattr_setflags(&attributes_,
+                               short(flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
   }
   SpawnPlan(const SpawnPlan&) = delete;
   ~SpawnPlan() {
@@ -100,8 +102,8 @@ Result<Pipe> make_pipe() {
   return Pipe{File(ends[0]), File(ends[1])};
 }
 
-// Descriptors 0..2 may be closed in this process; a new stream with such a number would be overwritten by the
-// child's.
+// Descriptors 0..2 may be closed in this process; a new stream with such a number would be
+// overwritten by the child's.
 Result<File> above_standard_streams(File file) {
   if (file.descriptor() > 2) return file;
   const int moved = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 3);
@@ -115,8 +117,8 @@ Result<File> standard_input(const std::string& text) {
     if (!null) return from_errno("opening /dev/null");
     return null;
   }
-  // A file in memory rather than a pipe: it needs no writer, and a child that does not read it blocks no
-  // thread.
+  // A file in memory rather than a pipe: it needs no writer, and a child that does not read it
+  // blocks no thread.
   File memory(::memfd_create("input", MFD_CLOEXEC));
   if (!memory) return from_errno("making a file in memory");
   for (size_t done = 0; done < text.size();) {
@@ -129,8 +131,8 @@ Result<File> standard_input(const std::string& text) {
   return memory;
 }
 
-// Reads the available bytes without waiting, at most the size of a pipe: an endless writer must not block us. False
-// at the end of the stream.
+// Reads the available bytes without waiting, at most the size of a pipe: an endless writer must not
+// block us. False at the end of the stream.
 bool drain(const File& pipe, std::string& kept, size_t bytes_max) {
   char buffer[64 << 10];
   for (size_t round = 0; round < kPipeBytesMax / sizeof buffer; round++) {
@@ -151,7 +153,9 @@ std::string last_words(const Outcome& outcome) {
   return to_utf8(words);
 }
 
-int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+int exit_code(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
 
 int wait_for(pid_t process) {
   int status = 0;
@@ -162,7 +166,8 @@ int wait_for(pid_t process) {
 
 int milliseconds_until(std::chrono::steady_clock::time_point deadline) {
   const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now())
+          .count();
   return int(std::clamp<int64_t>(left, 0, 1'000'000'000));
 }
 
@@ -172,9 +177,9 @@ struct Started {
   pid_t process;
 };
 
-// The intermediate process starts the program and ends, so that init becomes its parent. It shares our memory
-// until it ends (vfork), so it does only what posix_spawn does. A separate function, since vfork returns
-// twice.
+// The intermediate process starts the program and ends, so that init becomes its parent. It shares
+// our memory until it ends (vfork), so it does only what posix_spawn does. A separate function,
+// since vfork returns twice.
 [[gnu::noinline]] pid_t start_through_another(SpawnPlan& plan, char** arguments, char** environment,
                                               int answer, bool own_processes) {
   const pid_t middle = ::vfork();
@@ -234,10 +239,12 @@ Result<Outcome> run(const Command& command) {
                        {ended.descriptor(), POLLIN, 0}};
   bool killed = false, unwanted = false;
   auto next_look = std::chrono::steady_clock::now() + kWatchInterval;
-  // Until the program itself has ended; processes that it left running may hold the pipes open forever.
+  // Until the program itself has ended; processes that it left running may hold the pipes open
+  // forever.
   while (!(watched[2].revents & POLLIN)) {
     const int ready = ::poll(
-        watched, 3, milliseconds_until(command.watch && !killed ? std::min(deadline, next_look) : deadline));
+        watched, 3,
+        milliseconds_until(command.watch && !killed ? std::min(deadline, next_look) : deadline));
     if (ready < 0 && errno != EINTR) break;
     if (command.watch && !killed && std::chrono::steady_clock::now() >= next_look) {
       unwanted = !command.watch();
@@ -249,8 +256,10 @@ Result<Outcome> run(const Command& command) {
       killed = true;
       ::poll(&watched[2], 1, -1);
     }
-    if (watched[0].revents && !drain(output.reading, outcome.output, kOutputBytesMax)) watched[0].fd = -1;
-    if (watched[1].revents && !drain(errors.reading, outcome.errors, kErrorsBytesMax)) watched[1].fd = -1;
+    if (watched[0].revents && !drain(output.reading, outcome.output, kOutputBytesMax))
+      watched[0].fd = -1;
+    if (watched[1].revents && !drain(errors.reading, outcome.errors, kErrorsBytesMax))
+      watched[1].fd = -1;
   }
   drain(output.reading, outcome.output, kOutputBytesMax);
   drain(errors.reading, outcome.errors, kErrorsBytesMax);
@@ -268,8 +277,8 @@ Result<std::string> run_or_fail(const Command& command) {
   Outcome outcome = TRY(run(command));
   if (outcome.code == 0) return std::move(outcome.output);
   const std::string words = last_words(outcome);
-  return internal("running " + command.arguments[0] + ": exit code " + std::to_string(outcome.code) +
-                  (words.empty() ? "" : ": " + words));
+  return internal("running " + command.arguments[0] + ": exit code " +
+                  std::to_string(outcome.code) + (words.empty() ? "" : ": " + words));
 }
 
 Result<pid_t> start_detached(const std::vector<std::string>& arguments,
@@ -292,8 +301,8 @@ Result<pid_t> start_detached(const std::vector<std::string>& arguments,
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t middle =
-      start_through_another(plan, block.get(), lines.get(), answer.writing.descriptor(), own_processes);
+  const pid_t middle = start_through_another(plan, block.get(), lines.get(),
+                                             answer.writing.descriptor(), own_processes);
   const int why = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (middle < 0) return from_errno(doing, why);
@@ -319,7 +328,8 @@ bool on_path(const std::string& program) {
   if (program.empty()) return false;
   const auto runs = [](const std::string& path) {
     struct stat status;
-    return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
+    return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+           ::access(path.c_str(), X_OK) == 0;
   };
   if (program.find('/') != std::string::npos) return runs(program);
   const char* path = ::getenv("PATH");

@@ -1,5 +1,5 @@
-// Starts child processes, which inherit only what is named: no descriptor but the three streams, and no blocked or
-// ignored signal.
+// Starts child processes, which inherit only what is named: no descriptor but the three streams,
+// and no blocked or ignored signal.
 //
 // Threads: callable from anywhere. Errors: not_found (no such program), denied, exhausted.
 #pragma once
@@ -23,10 +23,12 @@ struct Command {
   std::string input;                               // content of standard input; "" = /dev/null
   std::string working_directory;                   // "" = ours
   Duration at_most = 60s;  // then it is killed, with all processes of its process group
-  // Called each kWatchInterval while it runs, on the caller's thread: false kills it, as at the end of its time.
+  // Called each kWatchInterval while it runs, on the caller's thread: false kills it, as at the end
+  // of its time.
   std::function<bool()> watch = {};
 };
-inline constexpr Duration kWatchInterval = 200ms;  // often enough for people, rarely enough to cost nothing
+// often enough for people, rarely enough to cost nothing
+inline constexpr Duration kWatchInterval = 200ms;
 
 struct Outcome {
   int code = 0;        // 128+n when ended by signal n
@@ -34,19 +36,21 @@ struct Outcome {
   std::string errors;  // standard error, up to 1 MiB
 };
 
-// Runs until the program itself ends, without waiting for processes that it leaves in the background. A code other
-// than 0 is an Outcome, not an error. Errors: cancelled, when killed for taking too long.
+// Runs until the program itself ends, without waiting for processes that it leaves in the
+// background. A code other than 0 is an Outcome, not an error. Errors: cancelled, when killed for
+// taking too long.
 Result<Outcome> run(const Command& command);
 // Runs a program; a code other than 0 is `internal`, with the program's last output in the message.
 Result<std::string> run_or_fail(const Command& command);
 
-// Starts a process that outlives us: in a session of its own and not our child (so it need not be waited for), with
-// standard streams to `log_file` (appended, made 0600), input from `input`, or from /dev/null (-1), and `environment`
-// added to ours. `own_processes`: it is the first of a PID namespace, so that its children end with it; the result is
-// its number here.
+// Starts a process that outlives us: in a session of its own and not our child (so it need not be
+// waited for), with standard streams to `log_file` (appended, made 0600), input from `input`, or
+// from /dev/null (-1), and `environment` added to ours. `own_processes`: it is the first of a PID
+// namespace, so that its children end with it; the result is its number here.
 Result<pid_t> start_detached(const std::vector<std::string>& arguments,
                              const std::map<std::string, std::string>& environment,
-                             const std::string& log_file, bool own_processes = false, int input = -1);
+                             const std::string& log_file, bool own_processes = false,
+                             int input = -1);
 
 // Returns the folder of the running program, links resolved, in which our other programs lie.
 std::string program_directory();

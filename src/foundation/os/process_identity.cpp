@@ -28,7 +28,8 @@ std::optional<ProcessIdentity> remembered_identity;  // set before there are thr
 std::optional<ProcessIdentity> identify(pid_t process) {
   const auto text = read_file("/proc/" + std::to_string(process) + "/stat", kStatusBytesMax);
   if (!text) return {};
-  // "PID (name) STATE PPID ..": the name may contain any character, also ')'. The start is member 22 of all.
+  // "PID (name) STATE PPID ..": the name may contain any character, also ')'. The start is member
+  // 22 of all.
   const size_t end = text->rfind(')');
   if (end == std::string::npos) return {};
   const auto members = split(std::string_view(*text).substr(end + 1), ' ');
@@ -70,7 +71,8 @@ Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) {
   if (!process) return from_errno("opening process " + std::to_string(identity.process));
   // The process behind a held descriptor cannot change its identity any more.
   if (!is_alive(identity)) return ok();
-  if (::syscall(SYS_pidfd_send_signal, process.descriptor(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH)
+  if (::syscall(SYS_pidfd_send_signal, process.descriptor(), SIGKILL, nullptr, 0) != 0 &&
+      errno != ESRCH)
     return from_errno("killing process " + std::to_string(identity.process));
   pollfd gone{process.descriptor(), POLLIN, 0};
   int ready;

@@ -1,4 +1,5 @@
-// Identifies a process forever: its number may be reused, its number and start time together are not.
+// Identifies a process forever: its number may be reused, its number and start time together are
+// not.
 //
 // Also finds processes without a record, by a mark in their environment, which their children
 // inherit.
@@ -28,8 +29,9 @@ struct ProcessIdentity {
 
 // Returns nothing when there is no such process, or only its exit status is left.
 std::optional<ProcessIdentity> identify(pid_t process);
-// Returns this process. A process with a PID namespace of its own has another number outside: the one that /proc
-// shows before it mounts its own, which remember_own_identity() keeps. Requires of remembering: no other threads.
+// Returns this process. A process with a PID namespace of its own has another number outside: the
+// one that /proc shows before it mounts its own, which remember_own_identity() keeps. Requires of
+// remembering: no other threads.
 std::optional<ProcessIdentity> own_identity();
 void remember_own_identity();
 bool is_alive(const ProcessIdentity& identity);
@@ -53,7 +55,8 @@ struct MarkedProcess {
   ProcessIdentity identity;
   std::string value;
 };
-// Returns all processes (but this one) whose environment at their start had a variable of that name.
+// Returns all processes (but this one) whose environment at their start had a variable of that
+// name.
 std::vector<MarkedProcess> find_marked(const std::string& name);
 
 }  // namespace trainyard::os

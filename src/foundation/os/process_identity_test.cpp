@@ -14,7 +14,8 @@ TEST(ProcessIdentity, IsOursAsLongAsWeRun) {
   const auto ours = identify(::getpid());
   ASSERT_TRUE(ours);
   EXPECT_TRUE(is_alive(*ours));
-  EXPECT_FALSE(is_alive({ours->process, ours->started + 1})) << "another process with the same number";
+  EXPECT_FALSE(is_alive({ours->process, ours->started + 1}))
+      << "another process with the same number";
   EXPECT_FALSE(identify(-1));
 }
 

@@ -66,7 +66,8 @@ TEST(Process, InheritsNothing) {
   ::sigaddset(&blocked, SIGUSR2);
   ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
   const auto open_files = run_or_fail(shell("ls /proc/self/fd | wc -l"));
-  const auto status = run_or_fail({.arguments = {"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"}});
+  const auto status =
+      run_or_fail({.arguments = {"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"}});
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::signal(SIGUSR1, SIG_DFL);
   ASSERT_TRUE(open_files && status);
@@ -74,7 +75,8 @@ TEST(Process, InheritsNothing) {
   std::istringstream lines(*status);
   std::string name;
   for (uint64_t signals; lines >> name >> std::hex >> signals;)
-    EXPECT_EQ(signals & 0x7fffffff, 0u) << name;  // above are those that the C library keeps for itself
+    // above are those that the C library keeps for itself
+    EXPECT_EQ(signals & 0x7fffffff, 0u) << name;
 }
 
 TEST(Process, KeepsALimitedAmountOfAFlood) {
@@ -88,7 +90,8 @@ TEST(Process, KeepsALimitedAmountOfAFlood) {
 
 TEST(Process, KillsProgramsPastTheirTimeWithTheirChildren) {
   const TemporaryDirectory directory;
-  Command command = shell("echo started; sleep 1000 & echo $! > " + directory.path() + "/pid; wait");
+  Command command =
+      shell("echo started; sleep 1000 & echo $! > " + directory.path() + "/pid; wait");
   command.at_most = 300ms;
   const auto outcome = run(command);
   ASSERT_FALSE(outcome);
@@ -114,13 +117,14 @@ TEST(Process, DoesNotWaitForBackgroundProcesses) {
 TEST(Process, ADetachedProcessIsNotOurs) {
   const TemporaryDirectory directory;
   const std::string log = directory.path() + "/log";
-  const auto started =
-      start_detached({"/bin/sh", "-c", "echo hello $NAME; ls /proc/self/fd | wc -l; exec sleep 1000"},
-                     {{"NAME", "world"}}, log);
+  const auto started = start_detached(
+      {"/bin/sh", "-c", "echo hello $NAME; ls /proc/self/fd | wc -l; exec sleep 1000"},
+      {{"NAME", "world"}}, log);
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_EQ(::waitpid(*started, nullptr, WNOHANG), -1) << "it is not our child";
   EXPECT_EQ(::getsid(*started), *started) << "it leads its own session";
-  EXPECT_TRUE(eventually([&] { return read_file(log).value() == "hello world\n4\n"; })) << *read_file(log);
+  EXPECT_TRUE(eventually([&] { return read_file(log).value() == "hello world\n4\n"; }))
+      << *read_file(log);
   EXPECT_EQ(::kill(*started, SIGKILL), 0);
   EXPECT_EQ(start_detached({"no-such-program-here"}, {}, log).error().kind, Kind::not_found);
   EXPECT_EQ(start_detached({"true"}, {}, "/no/such/folder/log").error().kind, Kind::not_found);

@@ -1,8 +1,8 @@
-// Processes starts, finds and ends processes that outlive their starter, as an interface, so that a simulator can end
-// the starter between any two of its steps.
+// Processes starts, finds and ends processes that outlive their starter, as an interface, so that a
+// simulator can end the starter between any two of its steps.
 //
-// A module whose processes decide crash safety takes a Processes in its constructor. The shipped programs pass
-// MachineProcesses; sim/ and tests pass one in memory.
+// A module whose processes decide crash safety takes a Processes in its constructor. The shipped
+// programs pass MachineProcesses; sim/ and tests pass one in memory.
 //
 // Threads: callable from anywhere. Errors: as process.hpp and process_identity.hpp.
 #pragma once
@@ -34,11 +34,13 @@ class Processes {
   // A process that has ended at once has the start time 0.
   virtual Result<ProcessIdentity> start(const DetachedProgram& program) = 0;
   virtual bool is_alive(const ProcessIdentity& identity) = 0;
-  // Returns a function that repeats is_alive() cheaply, on one thread. It may outlive the Processes.
+  // Returns a function that repeats is_alive() cheaply, on one thread. It may outlive the
+  // Processes.
   virtual std::function<bool()> watch(const ProcessIdentity& identity) = 0;
   // Kills it and waits for its end. Harmless when it has ended.
   virtual Result<void> kill_and_wait(const ProcessIdentity& identity, Duration at_most) = 0;
-  // Returns all processes (but this one) whose environment at their start had a variable of that name.
+  // Returns all processes (but this one) whose environment at their start had a variable of that
+  // name.
   virtual std::vector<MarkedProcess> find_marked(const std::string& variable) = 0;
 };
 

@@ -11,8 +11,8 @@ TEST(Processes, StartsFindsAndEndsAProcess) {
   const TemporaryDirectory directory;
   MachineProcesses processes;
   const std::string variable = "TRAINYARD_PROCESSES_TEST";
-  const auto started =
-      processes.start({{"sleep", "1000"}, {{variable, directory.path()}}, directory.path() + "/log"});
+  const auto started = processes.start(
+      {{"sleep", "1000"}, {{variable, directory.path()}}, directory.path() + "/log"});
   ASSERT_TRUE(started) << started.error().message;
   const auto alive = processes.watch(*started);
   EXPECT_TRUE(processes.is_alive(*started));
@@ -29,8 +29,8 @@ TEST(Processes, StartsFindsAndEndsAProcess) {
 
 TEST(Processes, ReportsAProgramThatCannotBeStarted) {
   const TemporaryDirectory directory;
-  const auto started =
-      MachineProcesses().start({{directory.path() + "/no-such-program"}, {}, directory.path() + "/log"});
+  const auto started = MachineProcesses().start(
+      {{directory.path() + "/no-such-program"}, {}, directory.path() + "/log"});
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().kind, Kind::not_found);
 }

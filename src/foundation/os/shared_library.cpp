@@ -8,7 +8,8 @@
 
 namespace trainyard::os {
 
-SharedLibrary::SharedLibrary(const char* name) : name_(name), handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
+SharedLibrary::SharedLibrary(const char* name)
+    : name_(name), handle_(::dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
   CHECK(handle_ != nullptr, ("this machine has the library " + std::string(name_)).c_str());
 }
 

@@ -1,5 +1,5 @@
-// Loads a library of this machine when it is first needed, not when our program starts: libcurl depends on thirty
-// others, which take longer to load than all other work of a short job's agent.
+// Loads a library of this machine when it is first needed, not when our program starts: libcurl
+// depends on thirty others, which take longer to load than all other work of a short job's agent.
 //
 //   struct Library { decltype(&::curl_easy_init) curl_easy_init; .. };
 //   const Library& library() {
@@ -9,8 +9,8 @@
 //       file.find(found.curl_easy_init, "curl_easy_init");
 //       ..
 //
-// Threads: an instance is confined to one. Errors: a library that the build found and the machine lacks ends the
-// program, like a linked one. Lifetime: a loaded library stays.
+// Threads: an instance is confined to one. Errors: a library that the build found and the machine
+// lacks ends the program, like a linked one. Lifetime: a loaded library stays.
 #pragma once
 
 namespace trainyard::os {

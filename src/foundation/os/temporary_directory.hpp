@@ -1,6 +1,8 @@
-// Makes a directory that is removed with its content. For tests, and for files that live no longer than their maker.
+// Makes a directory that is removed with its content. For tests, and for files that live no longer
+// than their maker.
 //
-// Threads: confined to one. Errors: the system's temporary folder must be writable, or the program ends.
+// Threads: confined to one. Errors: the system's temporary folder must be writable, or the program
+// ends.
 #pragma once
 
 #include <string>

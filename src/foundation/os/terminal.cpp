@@ -28,7 +28,8 @@ int wake_pipe[2] = {-1, -1};
 
 void put_back() {
   if (is_raw.exchange(false)) (void)::tcsetattr(STDIN_FILENO, TCSANOW, &usual);
-  if (cursor_is_hidden.exchange(false)) (void)!::write(STDOUT_FILENO, kShowCursor.data(), kShowCursor.size());
+  if (cursor_is_hidden.exchange(false))
+    (void)!::write(STDOUT_FILENO, kShowCursor.data(), kShowCursor.size());
 }
 
 void wake() {
@@ -151,7 +152,8 @@ class RealTerminal final : public Terminal {
   }
 
   Result<std::unique_ptr<RawTerminal>> raw() override {
-    if (::tcgetattr(STDIN_FILENO, &usual) != 0) return unavailable("standard input is not a terminal");
+    if (::tcgetattr(STDIN_FILENO, &usual) != 0)
+      return unavailable("standard input is not a terminal");
     termios changed = usual;
     ::cfmakeraw(&changed);
     guard_against_the_end();

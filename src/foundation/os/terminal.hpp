@@ -1,9 +1,11 @@
 // Controls the user's terminal, or the pipe or file in its place.
 //
-// While interrupts are watched, ctrl-C is an event; a second one before the first was read ends the program. While
-// the terminal is raw, every end of the program (also by a signal that can be caught) restores it first.
+// While interrupts are watched, ctrl-C is an event; a second one before the first was read ends the
+// program. While the terminal is raw, every end of the program (also by a signal that can be
+// caught) restores it first.
 //
-// Threads: confined to the main thread; one Terminal per program. Errors: unavailable (not a terminal), by errno.
+// Threads: confined to the main thread; one Terminal per program. Errors: unavailable (not a
+// terminal), by errno.
 #pragma once
 
 #include <memory>
@@ -45,7 +47,8 @@ class Terminal {
   virtual void watch_interrupts() = 0;
   // Waits for an event or the end of the time. `other`: a descriptor to watch; -1 = none.
   virtual TerminalEvent wait(Duration at_most, bool with_input, int other) = 0;
-  // Passes each key as it is typed, without echo. Errors: unavailable, if the input is not a terminal.
+  // Passes each key as it is typed, without echo. Errors: unavailable, if the input is not a
+  // terminal.
   virtual Result<std::unique_ptr<RawTerminal>> raw() = 0;
   // Hides the cursor until show_cursor(), or the program's end.
   virtual void hide_cursor() = 0;

@@ -47,7 +47,8 @@ void ThreadPool::serve(std::list<std::thread>::iterator self) {
   MutexLock lock(mutex_);
   for (;;) {
     idle_++;
-    changed_.wait_for(lock, idle_limit_, [&]() REQUIRES(mutex_) { return stopping_ || !backlog_.empty(); });
+    changed_.wait_for(lock, idle_limit_,
+                      [&]() REQUIRES(mutex_) { return stopping_ || !backlog_.empty(); });
     idle_--;
     if (backlog_.empty()) break;  // stopping, or idle for too long
     std::function<void()> work = std::move(backlog_.front());

@@ -1,6 +1,7 @@
 // Runs work on threads that are made on demand and end when they have been idle for a while.
 //
-// Threads: run() from anywhere. Lifetime: the destructor waits for all work given, queued work included.
+// Threads: run() from anywhere. Lifetime: the destructor waits for all work given, queued work
+// included.
 #pragma once
 
 #include <deque>
@@ -20,8 +21,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ~ThreadPool();
 
-  // Work beyond threads_max waits, in order. The caller limits the number of waiting items. False when there is no
-  // thread and none could be made: the work is dropped.
+  // Work beyond threads_max waits, in order. The caller limits the number of waiting items. False
+  // when there is no thread and none could be made: the work is dropped.
   bool run(std::function<void()> work);
 
  private:
@@ -33,7 +34,8 @@ class ThreadPool {
   ConditionVariable changed_;
   std::deque<std::function<void()>> backlog_ GUARDED_BY(mutex_);
   std::list<std::thread> threads_ GUARDED_BY(mutex_);
-  std::list<std::thread> ended_ GUARDED_BY(mutex_);  // joined by the next thread that ends, or the destructor
+  // joined by the next thread that ends, or the destructor
+  std::list<std::thread> ended_ GUARDED_BY(mutex_);
   size_t idle_ GUARDED_BY(mutex_) = 0;
   bool stopping_ GUARDED_BY(mutex_) = false;
 };

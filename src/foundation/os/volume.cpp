@@ -23,10 +23,11 @@ namespace {
 constexpr Duration kMakeMax = 2min;  // a template of the largest size on a slow disk
 // Between querying a free loop device and claiming it another process may claim it.
 constexpr int kLoopTriesMax = 64;
-// Files that a volume may hold, independent of the machine's mke2fs.conf: enough for directories of small files.
+// Files that a volume may hold, independent of the machine's mke2fs.conf: enough for directories of
+// small files.
 constexpr uint64_t kBytesPerInode = 16 << 10;
-// Bytes that may be free after a write fails with ENOSPC: the kernel reserves for large pages, 2 MiB and more at
-// once.
+// Bytes that may be free after a write fails with ENOSPC: the kernel reserves for large pages, 2
+// MiB and more at once.
 constexpr uint64_t kFullBytes = 4 << 20;
 
 // Copies the file's data without its holes.
@@ -61,9 +62,11 @@ Result<std::string> template_of(uint64_t bytes, const std::string& templates) {
   TRY(remove_all(beside));
   {
     const File file(::open(beside.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file || ::ftruncate(file.descriptor(), off_t(bytes)) != 0) return from_errno("making " + beside);
+    if (!file || ::ftruncate(file.descriptor(), off_t(bytes)) != 0)
+      return from_errno("making " + beside);
   }
-  // No journal: after a crash of the machine the content is not used. No reserve for root: the job's root has it all.
+  // No journal: after a crash of the machine the content is not used. No reserve for root: the
+  // job's root has it all.
   TRY(run_or_fail({{program, "-q", "-F", "-m", "0", "-i", std::to_string(kBytesPerInode), "-O",
                     "^has_journal,^resize_inode", "-E", "lazy_itable_init=1,nodiscard", beside},
                    {},
@@ -87,7 +90,8 @@ Result<std::pair<File, std::string>> attach_loop(const File& file) {
     if (!device) return from_errno("opening " + path);
     loop_config config = {};
     config.fd = uint32_t(file.descriptor());
-    // Direct I/O: the machine's memory should not cache everything twice. Without it if the disk does not support it.
+    // Direct I/O: the machine's memory should not cache everything twice. Without it if the disk
+    // does not support it.
     for (const uint32_t more : {uint32_t(LO_FLAGS_DIRECT_IO), 0u}) {
       config.info.lo_flags = LO_FLAGS_AUTOCLEAR | more;
       if (::ioctl(device.descriptor(), LOOP_CONFIGURE, &config) == 0)
@@ -113,7 +117,8 @@ Result<void> make_volume(const std::string& directory, const std::string& file, 
     TRY(copy_sparsely(from, to, bytes));
     TRY(make_directories(directory));
     const auto loop = TRY(attach_loop(to));
-    if (::mount(loop.second.c_str(), directory.c_str(), "ext4", MS_NOSUID | MS_NODEV | MS_NOATIME, "") != 0)
+    if (::mount(loop.second.c_str(), directory.c_str(), "ext4", MS_NOSUID | MS_NODEV | MS_NOATIME,
+                "") != 0)
       return from_errno("mounting a volume at " + directory);
     (void)::rmdir((directory + "/lost+found").c_str());
     return ok();

@@ -57,8 +57,10 @@ Key make_key(std::string_view point, const BIGNUM* scalar) {
   const Builder builder(OSSL_PARAM_BLD_new());
   bool good =
       OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) &&
-      OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(), point.size());
-  if (scalar) good = good && OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_PRIV_KEY, scalar);
+      OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
+                                       point.size());
+  if (scalar)
+    good = good && OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_PRIV_KEY, scalar);
   CHECK(good, "parameters need memory only");
   const Parameters parameters(OSSL_PARAM_BLD_to_param(builder.get()));
   const KeyContext context(EVP_PKEY_CTX_new_from_name(nullptr, "EC", nullptr));
@@ -98,11 +100,11 @@ std::string public_key_of(std::string_view private_key) {
   const Number scalar = number_of(private_key);
   const Point point(EC_POINT_new(p256()));
   std::string bytes(kPointBytes, '\0');
-  const bool good = point &&
-                    EC_POINT_mul(p256(), point.get(), scalar.get(), nullptr, nullptr, nullptr) == 1 &&
-                    EC_POINT_point2oct(p256(), point.get(), POINT_CONVERSION_UNCOMPRESSED,
-                                       reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(),
-                                       nullptr) == kPointBytes;
+  const bool good =
+      point && EC_POINT_mul(p256(), point.get(), scalar.get(), nullptr, nullptr, nullptr) == 1 &&
+      EC_POINT_point2oct(p256(), point.get(), POINT_CONVERSION_UNCOMPRESSED,
+                         reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(),
+                         nullptr) == kPointBytes;
   CHECK(good, "a scalar of P-256 has a point");
   return bytes;
 }
@@ -122,10 +124,11 @@ std::string sign_ecdsa(std::string_view private_key, std::string_view text) {
   const DigestContext context(EVP_MD_CTX_new());
   std::string signature(256, '\0');
   size_t length = signature.size();
-  const bool good = key && context &&
-                    EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) == 1 &&
-                    EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &length,
-                                   bytes_of(text), text.size()) == 1;
+  const bool good =
+      key && context &&
+      EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) == 1 &&
+      EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &length,
+                     bytes_of(text), text.size()) == 1;
   CHECK(good, "a derived key signs");
   signature.resize(length);
   return signature;

@@ -1,7 +1,9 @@
-// Derives the ECDSA keys of SigV4a (AWS4-ECDSA-P256-SHA256) from secret access keys, and verifies with them.
+// Derives the ECDSA keys of SigV4a (AWS4-ECDSA-P256-SHA256) from secret access keys, and verifies
+// with them.
 //
-// The private key is made by the KDF in counter mode of NIST SP 800-108 with HMAC-SHA256, as AWS's SDKs make it
-// (aws-c-auth, key_derivation.c): the same access key has the same key pair everywhere and on each day.
+// The private key is made by the KDF in counter mode of NIST SP 800-108 with HMAC-SHA256, as AWS's
+// SDKs make it (aws-c-auth, key_derivation.c): the same access key has the same key pair everywhere
+// and on each day.
 //
 // Threads: pure. Errors: none; invalid signatures do not verify.
 #pragma once
@@ -13,7 +15,8 @@ namespace trainyard::signing {
 
 // Returns 32 bytes, big-endian.
 std::string derive_private_key(std::string_view access_key_id, std::string_view secret_access_key);
-// Returns the key's point of P-256: 65 bytes, uncompressed. Requires: a key of derive_private_key().
+// Returns the key's point of P-256: 65 bytes, uncompressed. Requires: a key of
+// derive_private_key().
 std::string public_key_of(std::string_view private_key);
 // `signature`: DER, of the SHA-256 of `text`.
 bool verify_ecdsa(std::string_view public_key, std::string_view text, std::string_view signature);

@@ -1,5 +1,5 @@
-// Tests SigV4a with requests that AWS's common runtime signed (asymmetric_vectors.json), and AWS's vector of the key
-// derivation.
+// Tests SigV4a with requests that AWS's common runtime signed (asymmetric_vectors.json), and AWS's
+// vector of the key derivation.
 #include "signing/asymmetric.hpp"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 
 const Instant kNow = *parse_basic_iso8601("20261120T094500Z");
 
-// aws-c-auth, tests/key_derivation_tests.c: "Values derived in synchronicity with Golang and IAM implementations"; the same
-// in aws-sdk-go-v2, internal/v4a.
+// aws-c-auth, tests/key_derivation_tests.c: "Values derived in synchronicity with Golang and IAM
+// implementations"; the same in aws-sdk-go-v2, internal/v4a.
 TEST(KeyDerivation, TheVectorOfAws) {
   const std::string key =
       derive_private_key("AKISORANDOMAASORANDOM", "q+jcrXGc+0zWN6uzclKVhvMmUsIfRPa4rlRandom");
@@ -32,7 +32,8 @@ TEST(Ecdsa, AnythingElseThanTheSignatureIsRefused) {
   const std::string signature = sign_ecdsa(key, "text");
   EXPECT_TRUE(verify_ecdsa(point, "text", signature));
   EXPECT_FALSE(verify_ecdsa(point, "texts", signature));
-  EXPECT_FALSE(verify_ecdsa(public_key_of(derive_private_key("AKIE", "secret")), "text", signature));
+  EXPECT_FALSE(
+      verify_ecdsa(public_key_of(derive_private_key("AKIE", "secret")), "text", signature));
   EXPECT_FALSE(verify_ecdsa(std::string(65, '\4'), "text", signature)) << "not on the curve";
   EXPECT_FALSE(verify_ecdsa("", "text", signature));
   for (size_t at = 0; at < signature.size(); ++at) {
@@ -57,8 +58,13 @@ std::vector<Case> cases(std::string& key_id, std::string& secret) {
   secret = all["secret"];
   std::vector<Case> out;
   for (const auto& one : all["cases"]) {
-    out.push_back(
-        {one["name"], one["method"], one["target"], one["region_set"], one["token"], one["body_sha256"], {}});
+    out.push_back({one["name"],
+                   one["method"],
+                   one["target"],
+                   one["region_set"],
+                   one["token"],
+                   one["body_sha256"],
+                   {}});
     for (const auto& field : one["headers"])
       out.back().headers.emplace_back(field[0].get<std::string>(), field[1].get<std::string>());
   }
@@ -107,15 +113,17 @@ TEST(SigV4a, EveryRequestOfTheCommonRuntimeIsVerified) {
 
 TEST(SigV4a, MalformedClaimsAreInvalid) {
   const auto read = [](const std::string& authorization, const std::string& region_set = "*") {
-    HeaderList headers{{"Host", "h"}, {"X-Amz-Date", "20261120T094500Z"}, {"Authorization", authorization}};
+    HeaderList headers{
+        {"Host", "h"}, {"X-Amz-Date", "20261120T094500Z"}, {"Authorization", authorization}};
     if (!region_set.empty()) headers.emplace_back("X-Amz-Region-Set", region_set);
     return read_claim("/", headers);
   };
   const std::string head = "AWS4-ECDSA-P256-SHA256 Credential=";
   const std::string tail = ", SignedHeaders=host;x-amz-date;x-amz-region-set, Signature=00";
   EXPECT_TRUE(read(head + "A/20261120/s3/aws4_request" + tail));
-  for (const std::string credential : {"A/20261120/s3", "/20261120/s3/aws4_request", "A/2026/s3/aws4_request",
-                                       "A/20261120//aws4_request", "A/20261120/s3/aws5_request", "A"})
+  for (const std::string credential :
+       {"A/20261120/s3", "/20261120/s3/aws4_request", "A/2026/s3/aws4_request",
+        "A/20261120//aws4_request", "A/20261120/s3/aws5_request", "A"})
     EXPECT_FALSE(read(head + credential + tail)) << credential;
   EXPECT_FALSE(read(head + "A/20261120/s3/aws4_request" + tail, ""));
   EXPECT_FALSE(read(head + "A/20261120/s3/aws4_request" + tail, std::string(2000, 'a')));

@@ -10,7 +10,8 @@
 namespace trainyard::signing {
 namespace {
 
-constexpr size_t kSizeLineBytesMax = 200;     // 16 digits and a signature of 144: clients write at most 170
+// 16 digits and a signature of 144: clients write at most 170
+constexpr size_t kSizeLineBytesMax = 200;
 constexpr size_t kTrailerBytesMax = 8 << 10;  // all of them: a checksum and its signature are 280
 constexpr size_t kSizeDigitsMax = 15;         // 2^60 bytes
 // The DER of a P-256 signature has at most 72 bytes, in hex.
@@ -25,8 +26,8 @@ std::string scope_of(const Claim& claim) {
 }
 
 // Begins the string to sign; hashes of the signed data follow.
-std::string opening(Algorithm algorithm, std::string_view kind, std::string_view time, std::string_view scope,
-                    std::string_view previous) {
+std::string opening(Algorithm algorithm, std::string_view kind, std::string_view time,
+                    std::string_view scope, std::string_view previous) {
   std::string text = algorithm == Algorithm::hmac ? "AWS4-HMAC-SHA256-" : "AWS4-ECDSA-P256-SHA256-";
   text.append(kind).append("\n").append(time).append("\n").append(scope).append("\n");
   return text.append(previous).append("\n");
@@ -41,9 +42,11 @@ std::string chunk_text(Algorithm algorithm, std::string_view time, std::string_v
 }
 
 std::string trailer_text(Algorithm algorithm, std::string_view time, std::string_view scope,
-                         std::string_view previous, const std::map<std::string, std::string>& trailers) {
+                         std::string_view previous,
+                         const std::map<std::string, std::string>& trailers) {
   std::string lines;
-  for (const auto& [name, value] : trailers) lines.append(name).append(":").append(value).append("\n");
+  for (const auto& [name, value] : trailers)
+    lines.append(name).append(":").append(value).append("\n");
   return opening(algorithm, "TRAILER", time, scope, previous).append(sha256_hex(lines));
 }
 
@@ -127,7 +130,8 @@ Result<void> ChunkReader::take_size_line() {
   chunk_hash_ = Sha256();
   if (left_ > 0) {
     if (small_chunk_) return exhausted("a chunk other than the last one has fewer than 8192 bytes");
-    small_chunk_ = seal_ != ChunkSeal::none && algorithm_ == Algorithm::ecdsa && left_ < kEcdsaChunkBytesMin;
+    small_chunk_ =
+        seal_ != ChunkSeal::none && algorithm_ == Algorithm::ecdsa && left_ < kEcdsaChunkBytesMin;
     state_ = State::bytes;
     return ok();
   }
@@ -161,10 +165,10 @@ Result<void> ChunkReader::check_chunk() {
 Result<void> ChunkReader::take_trailer_line() {
   trailer_bytes_ += line_.size() + 2;
   if (line_.empty()) {
-    // Trailers of a signed body must be signed: otherwise an attacker on the connection could change or drop a
-    // checksum.
-    const bool must_be_signed =
-        seal_ == ChunkSeal::chunks_and_trailers || (seal_ == ChunkSeal::chunks && !trailers_.empty());
+    // Trailers of a signed body must be signed: otherwise an attacker on the connection could
+    // change or drop a checksum.
+    const bool must_be_signed = seal_ == ChunkSeal::chunks_and_trailers ||
+                                (seal_ == ChunkSeal::chunks && !trailers_.empty());
     if (must_be_signed && !trailers_signed_) return denied("the trailers are not signed");
     state_ = State::finished;
     return ok();
@@ -175,12 +179,14 @@ Result<void> ChunkReader::take_trailer_line() {
   const std::string value(trim(std::string_view(line_).substr(colon + 1)));
   line_.clear();
   if (seal_ != ChunkSeal::none && name == kTrailerSignature) {
-    const std::string text = trailer_text(algorithm_, time_, scope_, previous_signature_, trailers_);
+    const std::string text =
+        trailer_text(algorithm_, time_, scope_, previous_signature_, trailers_);
     if (!take_signature(text, value)) return denied("the trailers' signature is wrong");
     trailers_signed_ = true;
     return ok();
   }
-  if (!trailers_.emplace(name, value).second) return invalid("duplicate trailer " + shorten(name, 60));
+  if (!trailers_.emplace(name, value).second)
+    return invalid("duplicate trailer " + shorten(name, 60));
   trailers_signed_ = false;
   return ok();
 }
@@ -199,8 +205,8 @@ std::string sign(std::string_view text, Algorithm algorithm, std::string_view si
 
 std::string sign_chunk(std::string_view chunk, const Claim& claim, std::string_view signing_key,
                        std::string& previous) {
-  const std::string text = chunk_text(claim.algorithm, to_basic_iso8601(claim.signed_at), scope_of(claim),
-                                      previous, sha256_hex(chunk));
+  const std::string text = chunk_text(claim.algorithm, to_basic_iso8601(claim.signed_at),
+                                      scope_of(claim), previous, sha256_hex(chunk));
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string size;
   for (uint64_t left = chunk.size(); left > 0 || size.empty(); left >>= 4)
@@ -213,10 +219,11 @@ std::string sign_chunk(std::string_view chunk, const Claim& claim, std::string_v
 
 std::string sign_trailers(const std::map<std::string, std::string>& trailers, const Claim& claim,
                           std::string_view signing_key, std::string& previous) {
-  const std::string text =
-      trailer_text(claim.algorithm, to_basic_iso8601(claim.signed_at), scope_of(claim), previous, trailers);
+  const std::string text = trailer_text(claim.algorithm, to_basic_iso8601(claim.signed_at),
+                                        scope_of(claim), previous, trailers);
   std::string out;
-  for (const auto& [name, value] : trailers) out.append(name).append(":").append(value).append("\r\n");
+  for (const auto& [name, value] : trailers)
+    out.append(name).append(":").append(value).append("\r\n");
   out.append(kTrailerSignature).append(":");
   return out.append(sign(text, claim.algorithm, signing_key, previous)).append("\r\n\r\n");
 }

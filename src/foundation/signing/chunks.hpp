@@ -1,5 +1,6 @@
-// Decodes uploads whose length or signature is not known in advance ("aws-chunked"): chunks with a size in hex, each
-// with its own signature when they are signed, and trailers with checksums at the end.
+// Decodes uploads whose length or signature is not known in advance ("aws-chunked"): chunks with a
+// size in hex, each with its own signature when they are signed, and trailers with checksums at the
+// end.
 //
 //   body    := chunk* last trailer* CRLF
 //   chunk   := size [";chunk-signature=" signature] CRLF bytes CRLF
@@ -7,12 +8,13 @@
 //   trailer := name ":" value CRLF          the last of a signed body's is x-amz-trailer-signature
 //   signature: of SigV4 64 hex digits; of SigV4a DER in hex, filled up with '*' to 144 characters
 //
-// A signature covers the one before it (without its '*'), the first one the request's own; so chunks cannot be
-// changed, swapped, dropped or added. Bytes are returned before their chunk's signature was checked; finished() is
-// true only if all were right, so results must not be kept before that.
+// A signature covers the one before it (without its '*'), the first one the request's own; so
+// chunks cannot be changed, swapped, dropped or added. Bytes are returned before their chunk's
+// signature was checked; finished() is true only if all were right, so results must not be kept
+// before that.
 //
-// Threads: confined to one at a time. Errors: invalid (framing), denied (a signature is wrong), exhausted (chunks smaller than
-// kEcdsaChunkBytesMin, signed with SigV4a).
+// Threads: confined to one at a time. Errors: invalid (framing), denied (a signature is wrong),
+// exhausted (chunks smaller than kEcdsaChunkBytesMin, signed with SigV4a).
 #pragma once
 
 #include <cstdint>
@@ -27,20 +29,24 @@ namespace trainyard::signing {
 
 // The values of x-amz-content-sha256; the claim tells the algorithm of the chunks' signatures.
 enum class ChunkSeal {
-  none,                // STREAMING-UNSIGNED-PAYLOAD-TRAILER
-  chunks,              // STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD
+  none,  // STREAMING-UNSIGNED-PAYLOAD-TRAILER
+  // STREAMING-AWS4-HMAC-SHA256-PAYLOAD, STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD
+  chunks,
   chunks_and_trailers  // likewise with -TRAILER: a signature of the trailers ends the body
 };
 
-// The minimum for chunks signed with SigV4a, except the last: as S3, since each costs a verification, some 0.1 ms.
+// The minimum for chunks signed with SigV4a, except the last: as S3, since each costs a
+// verification, some 0.1 ms.
 inline constexpr uint64_t kEcdsaChunkBytesMin = 8192;
 
 class ChunkReader {
  public:
-  // For signed ones: `claim` is the request's, verified; `verification_key` is the key that verified it.
+  // For signed ones: `claim` is the request's, verified; `verification_key` is the key that
+  // verified it.
   ChunkReader(ChunkSeal seal, const Claim& claim, std::string verification_key);
 
-  // Decodes the next bytes of the body and appends those of the object to `out`. Requires: not finished().
+  // Decodes the next bytes of the body and appends those of the object to `out`. Requires: not
+  // finished().
   Result<void> feed(std::string_view bytes, std::string& out);
   bool finished() const { return state_ == State::finished; }
   // Names in lower case. Requires: finished().
@@ -69,8 +75,9 @@ class ChunkReader {
   std::map<std::string, std::string> trailers_;
 };
 
-// Make a signer's output: a chunk, or behind the last chunk the trailers with their signature and the end of the
-// body. `previous` is the previous signature, and becomes this one. `signing_key` for SigV4a: derive_private_key().
+// Make a signer's output: a chunk, or behind the last chunk the trailers with their signature and
+// the end of the body. `previous` is the previous signature, and becomes this one. `signing_key`
+// for SigV4a: derive_private_key().
 std::string sign_chunk(std::string_view chunk, const Claim& claim, std::string_view signing_key,
                        std::string& previous);
 std::string sign_trailers(const std::map<std::string, std::string>& trailers, const Claim& claim,

@@ -1,5 +1,5 @@
-// Decodes any bytes as a chunked upload: the first byte selects the kind of signature, the second the sizes of the
-// pieces.
+// Decodes any bytes as a chunked upload: the first byte selects the kind of signature, the second
+// the sizes of the pieces.
 // decoder: src/foundation/signing/chunks.cpp
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string previous = claim.signature;
   std::string framed = signing::sign_chunk(body, claim, signing_key, previous);
   if (!body.empty()) framed += signing::sign_chunk("", claim, signing_key, previous);
-  framed += signing::sign_trailers({{"x-amz-checksum-crc32", "AAAAAA=="}}, claim, signing_key, previous);
+  framed +=
+      signing::sign_trailers({{"x-amz-checksum-crc32", "AAAAAA=="}}, claim, signing_key, previous);
   signing::ChunkReader own(signing::ChunkSeal::chunks_and_trailers, claim, verification_key);
   std::string again;
   CHECK(own.feed(framed, again) && own.finished() && again == body, "a signed body is read back");

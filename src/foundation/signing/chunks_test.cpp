@@ -1,5 +1,5 @@
-// Tests the framing of uploads, unsigned and signed by SigV4 and SigV4a: examples of the AWS documentation, round
-// trips, and each kind of error.
+// Tests the framing of uploads, unsigned and signed by SigV4 and SigV4a: examples of the AWS
+// documentation, round trips, and each kind of error.
 #include "signing/chunks.hpp"
 
 #include <gtest/gtest.h>
@@ -12,12 +12,13 @@
 namespace trainyard::signing {
 namespace {
 
-// "Signature Calculations for the Authorization Header: Transferring Payload in Multiple Chunks", its
-// example.
+// "Signature Calculations for the Authorization Header: Transferring Payload in Multiple Chunks",
+// its example.
 const Instant kDocumented = *parse_basic_iso8601("20130524T000000Z");
 const Scope kScope{"us-east-1", "s3"};
 constexpr std::string_view kSecret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
-constexpr std::string_view kSeed = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
+constexpr std::string_view kSeed =
+    "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
 
 Claim documented_claim() {
   Claim claim;
@@ -57,10 +58,13 @@ Read read(ChunkSeal seal, std::string_view body, size_t piece = 1000) {
 TEST(SignedChunks, TheDocumentedExample) {
   const std::string first(65536, 'a'), second(1024, 'a');
   const std::string body =
-      "10000;chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648\r\n" + first +
-      "\r\n400;chunk-signature=0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497\r\n" +
+      "10000;chunk-signature=ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648\r\n" +
+      first +
+      "\r\n400;chunk-signature="
+      "0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497\r\n" +
       second +
-      "\r\n0;chunk-signature=b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9\r\n\r\n";
+      "\r\n0;chunk-signature="
+      "b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9\r\n\r\n";
   EXPECT_EQ(signed_body({first, second}), body);
   const Read got = read(ChunkSeal::chunks, body);
   EXPECT_TRUE(got.result) << got.result.error().message;
@@ -76,7 +80,8 @@ TEST(SignedChunks, TheDocumentedExampleWithTrailers) {
   const std::string chunks =
       "10000;chunk-signature=b474d8862b1487a5145d686f57f013e54db672cee1c953b3010fb58501ef5aa2\r\n" +
       bytes.substr(1024) +
-      "\r\n400;chunk-signature=1c1344b170168f8e65b41376b44b20fe354e373826ccbbe2c1d40a8cae51e5c7\r\n" +
+      "\r\n400;chunk-signature="
+      "1c1344b170168f8e65b41376b44b20fe354e373826ccbbe2c1d40a8cae51e5c7\r\n" +
       bytes.substr(65536) +
       "\r\n0;chunk-signature=2ca2aba2005185cf7159c6277faf83795951dd77a3a99e6e65d5c9f85863f992\r\n";
   const auto read = [&](const std::string& trailers) {
@@ -87,11 +92,13 @@ TEST(SignedChunks, TheDocumentedExampleWithTrailers) {
     return fed && reader.finished() ? reader.trailers().at("x-amz-checksum-crc32c") : "refused";
   };
   const std::string seal =
-      "x-amz-trailer-signature:d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435\r\n";
+      "x-amz-trailer-signature:"
+      "d81f82fc3505edab99d459891051a732e8730629a2e4a59689829ca17fe2e435\r\n";
   EXPECT_EQ(read("x-amz-checksum-crc32c:sOO8/Q==\r\n" + seal + "\r\n"), "sOO8/Q==");
   EXPECT_EQ(read("x-amz-checksum-crc32c:sOO8/R==\r\n" + seal + "\r\n"), "refused");
   EXPECT_EQ(read("x-amz-checksum-crc32c:sOO8/Q==\r\n\r\n"), "refused");
-  EXPECT_EQ(read("x-amz-checksum-crc32c:sOO8/Q==\r\n" + seal + "x-amz-meta-a:b\r\n\r\n"), "refused");
+  EXPECT_EQ(read("x-amz-checksum-crc32c:sOO8/Q==\r\n" + seal + "x-amz-meta-a:b\r\n\r\n"),
+            "refused");
 }
 
 TEST(SignedChunks, AnyPieceSizeReadsTheSame) {
@@ -124,8 +131,8 @@ TEST(SignedChunks, TrailersAreSignedToo) {
   std::string body = sign_chunk("hello", documented_claim(), key(), previous);
   body += sign_chunk("", documented_claim(), key(), previous);
   const std::string text =
-      "AWS4-HMAC-SHA256-TRAILER\n20130524T000000Z\n20130524/us-east-1/s3/aws4_request\n" + previous + "\n" +
-      sha256_hex("x-amz-checksum-crc32:NhCmhg==\n");
+      "AWS4-HMAC-SHA256-TRAILER\n20130524T000000Z\n20130524/us-east-1/s3/aws4_request\n" +
+      previous + "\n" + sha256_hex("x-amz-checksum-crc32:NhCmhg==\n");
   std::string signature;
   for (const unsigned char c : hmac_sha256(key(), text)) {
     signature += "0123456789abcdef"[c >> 4];
@@ -137,14 +144,16 @@ TEST(SignedChunks, TrailersAreSignedToo) {
   ASSERT_TRUE(got.result) << got.result.error().message;
   EXPECT_TRUE(got.finished);
   EXPECT_EQ(got.trailers.at("x-amz-checksum-crc32"), "NhCmhg==");
-  EXPECT_EQ(sign_trailers({{"x-amz-checksum-crc32", "NhCmhg=="}}, documented_claim(), key(), previous),
-            trailer + "x-amz-trailer-signature:" + signature + "\r\n\r\n");
+  EXPECT_EQ(
+      sign_trailers({{"x-amz-checksum-crc32", "NhCmhg=="}}, documented_claim(), key(), previous),
+      trailer + "x-amz-trailer-signature:" + signature + "\r\n\r\n");
   EXPECT_EQ(read(ChunkSeal::chunks, body + trailer + "\r\n").result.error().kind, Kind::denied);
   EXPECT_TRUE(read(ChunkSeal::chunks, body + "\r\n").finished);
   EXPECT_EQ(read(ChunkSeal::chunks_and_trailers, body + "\r\n").result.error().kind, Kind::denied)
       << "dropped whole";
   EXPECT_EQ(read(ChunkSeal::chunks,
-                 body + "x-amz-checksum-crc32:OTHER===\r\nx-amz-trailer-signature:" + signature + "\r\n\r\n")
+                 body + "x-amz-checksum-crc32:OTHER===\r\nx-amz-trailer-signature:" + signature +
+                     "\r\n\r\n")
                 .result.error()
                 .kind,
             Kind::denied);
@@ -214,7 +223,8 @@ TEST(EcdsaChunks, AnyPieceSizeReadsTheSame) {
   EXPECT_TRUE(EcdsaBody({}).read().finished);
 }
 
-// The strings to sign, and the width of signatures, of aws-c-auth (tests/test_chunked_signing.c, source/aws_signing.c).
+// The strings to sign, and the width of signatures, of aws-c-auth (tests/test_chunked_signing.c,
+// source/aws_signing.c).
 TEST(EcdsaChunks, TheTextIsThatOfTheCommonRuntime) {
   const std::string when = "\n20130524T000000Z\n20130524/s3/aws4_request\n";
   for (int i = 0; i < 20; ++i) {
@@ -226,19 +236,20 @@ TEST(EcdsaChunks, TheTextIsThatOfTheCommonRuntime) {
       EXPECT_EQ(end - begin, 144u);
       const std::string signature = line.substr(begin, std::min(end, line.find('*')) - begin);
       EXPECT_TRUE(verify_ecdsa(kPublicKey,
-                               "AWS4-ECDSA-P256-SHA256-PAYLOAD" + when + previous + "\n" + sha256_hex("") +
-                                   "\n" + sha256_hex(bytes),
+                               "AWS4-ECDSA-P256-SHA256-PAYLOAD" + when + previous + "\n" +
+                                   sha256_hex("") + "\n" + sha256_hex(bytes),
                                from_hex(signature).value()));
       previous = signature;
     }
     const size_t at = body.trailers.rfind(':') + 1;
     EXPECT_EQ(body.trailers.substr(0, at), "first:1\r\nsecond:2\r\nx-amz-trailer-signature:");
     EXPECT_EQ(body.trailers.size() - at, 144u + 4);
-    const std::string signature = body.trailers.substr(at, body.trailers.find_first_of("*\r", at) - at);
-    EXPECT_TRUE(verify_ecdsa(
-        kPublicKey,
-        "AWS4-ECDSA-P256-SHA256-TRAILER" + when + previous + "\n" + sha256_hex("first:1\nsecond:2\n"),
-        from_hex(signature).value()));
+    const std::string signature =
+        body.trailers.substr(at, body.trailers.find_first_of("*\r", at) - at);
+    EXPECT_TRUE(verify_ecdsa(kPublicKey,
+                             "AWS4-ECDSA-P256-SHA256-TRAILER" + when + previous + "\n" +
+                                 sha256_hex("first:1\nsecond:2\n"),
+                             from_hex(signature).value()));
   }
 }
 
@@ -254,7 +265,8 @@ TEST(EcdsaChunks, NoByteMayBeChangedOrCutOff) {
   for (size_t at = 0; at < text.size(); ++at) {
     std::string changed = text;
     changed[at] ^= 1;
-    EXPECT_FALSE(body.read(ChunkSeal::chunks_and_trailers, changed).finished) << at << " " << changed;
+    EXPECT_FALSE(body.read(ChunkSeal::chunks_and_trailers, changed).finished)
+        << at << " " << changed;
     EXPECT_FALSE(body.read(ChunkSeal::chunks_and_trailers, text.substr(0, at)).finished) << at;
   }
   EXPECT_FALSE(body.read(ChunkSeal::chunks_and_trailers, text + "x").result);
@@ -272,7 +284,8 @@ TEST(EcdsaChunks, NoChunkMayBeMovedDroppedAddedOrTakenFromElsewhere) {
   EXPECT_TRUE(refused([](EcdsaBody& body) { body.chunks.erase(body.chunks.begin()); }));
   EXPECT_TRUE(refused([](EcdsaBody& body) { body.chunks.erase(body.chunks.begin() + 1); }));
   EXPECT_TRUE(refused([](EcdsaBody& body) { body.chunks.erase(body.chunks.begin() + 2); }));
-  EXPECT_TRUE(refused([](EcdsaBody& body) { body.chunks.insert(body.chunks.begin(), body.chunks[0]); }));
+  EXPECT_TRUE(
+      refused([](EcdsaBody& body) { body.chunks.insert(body.chunks.begin(), body.chunks[0]); }));
   EXPECT_TRUE(refused([](EcdsaBody& body) {
     body.chunks = EcdsaBody({kFull, kOther, "end"}).chunks;
   })) << "of another request";
@@ -334,10 +347,11 @@ TEST(EcdsaChunks, TrailersMayNotBeChangedAddedOrDropped) {
     EXPECT_TRUE(refused(seal, [](std::string& text) { replace(text, "yZRl", "aaaa"); }));
     EXPECT_TRUE(refused(seal, [](std::string& text) { replace(text, "crc32c", "crc32"); }));
     EXPECT_TRUE(refused(seal, [](std::string& text) { text.insert(0, "x-amz-meta-a:b\r\n"); }));
-    EXPECT_TRUE(refused(seal, [](std::string& text) { text.insert(text.size() - 2, "x-amz-meta-a:b\r\n"); }));
+    EXPECT_TRUE(refused(
+        seal, [](std::string& text) { text.insert(text.size() - 2, "x-amz-meta-a:b\r\n"); }));
     EXPECT_TRUE(refused(seal, [](std::string& text) { text.erase(0, text.find("\r\n") + 2); }));
-    EXPECT_TRUE(
-        refused(seal, [](std::string& text) { text = text.substr(0, text.find("\r\n")) + "\r\n\r\n"; }));
+    EXPECT_TRUE(refused(
+        seal, [](std::string& text) { text = text.substr(0, text.find("\r\n")) + "\r\n\r\n"; }));
     EXPECT_TRUE(refused(seal, [](std::string& text) {
       text = EcdsaBody({"hello"}, {{"x-amz-checksum-crc32c", "yZRlqg=="}}).trailers;
     })) << "of another request";
@@ -357,7 +371,8 @@ TEST(EcdsaChunks, OnlyTheLastMayBeSmall) {
 
 TEST(UnsignedChunks, WithTrailers) {
   const Read got =
-      read(ChunkSeal::none, "5\r\nhello\r\nA\r\n0123456789\r\n0\r\nX-Amz-Checksum-CRC32: abc=\r\n\r\n", 3);
+      read(ChunkSeal::none,
+           "5\r\nhello\r\nA\r\n0123456789\r\n0\r\nX-Amz-Checksum-CRC32: abc=\r\n\r\n", 3);
   ASSERT_TRUE(got.result) << got.result.error().message;
   EXPECT_TRUE(got.finished);
   EXPECT_EQ(got.bytes, "hello0123456789");
@@ -366,9 +381,9 @@ TEST(UnsignedChunks, WithTrailers) {
 
 TEST(UnsignedChunks, BadFramingIsInvalid) {
   for (const std::string body :
-       {"x\r\n", "\r\n", "5\nhello", "5\r\nhelloX\r\n", "5\r\nhello0\r\n", "1000000000000000\r\n", "-1\r\n",
-        "0\r\n:novalue\r\n\r\n", "0\r\na:b\r\nA:c\r\n\r\n", "0\r\nnocolon\r\n\r\n", "0\r\n\r\nmore",
-        "5;chunk-signature\nhello"}) {
+       {"x\r\n", "\r\n", "5\nhello", "5\r\nhelloX\r\n", "5\r\nhello0\r\n", "1000000000000000\r\n",
+        "-1\r\n", "0\r\n:novalue\r\n\r\n", "0\r\na:b\r\nA:c\r\n\r\n", "0\r\nnocolon\r\n\r\n",
+        "0\r\n\r\nmore", "5;chunk-signature\nhello"}) {
     const Read got = read(ChunkSeal::none, body);
     ASSERT_FALSE(got.result) << body;
     EXPECT_EQ(got.result.error().kind, Kind::invalid) << body;

@@ -29,8 +29,8 @@ std::optional<Algorithm> algorithm_of(std::string_view name) {
 }
 
 struct Query {
-  std::optional<std::string> algorithm, credential, date, expires, signed_headers, signature, token, payload,
-      region_set;
+  std::optional<std::string> algorithm, credential, date, expires, signed_headers, signature, token,
+      payload, region_set;
 };
 
 Result<Query> read_query(std::string_view query) {
@@ -62,7 +62,8 @@ bool is_date(std::string_view text) {
   return text.size() == 8 && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// "AKIA.../20261120/eu-west-1/s3/aws4_request"; of SigV4a, "AKIA.../20261120/s3/aws4_request". Requires: claim.algorithm.
+// "AKIA.../20261120/eu-west-1/s3/aws4_request"; of SigV4a, "AKIA.../20261120/s3/aws4_request".
+// Requires: claim.algorithm.
 Result<void> read_credential(std::string_view credential, Claim& claim) {
   const bool regional = claim.algorithm == Algorithm::hmac;
   const auto fault = [&] {
@@ -70,7 +71,8 @@ Result<void> read_credential(std::string_view credential, Claim& claim) {
                    " slash-delimited elements, e.g. keyid/date/" + (regional ? "region/" : "") +
                    "service/term, got '" + shorten(credential, 200) + "'");
   };
-  // Our key ids have no slash; if there were more of them, the id would be the part before the last four.
+  // Our key ids have no slash; if there were more of them, the id would be the part before the last
+  // four.
   std::string_view rest = credential;
   std::array<std::string_view, 4> last;  // date, region, service, term
   for (int i = 3; i >= 0; --i) {
@@ -120,11 +122,13 @@ Result<std::optional<Claim>> claim_of_query(const Query& query, const HeaderList
   claim.algorithm = *algorithm;
   if (!query.credential || !query.date || !query.signed_headers || !query.signature)
     return invalid(
-        "AWS query-string parameters must include X-Amz-Algorithm, X-Amz-Credential, X-Amz-Signature, "
+        "AWS query-string parameters must include X-Amz-Algorithm, X-Amz-Credential, "
+        "X-Amz-Signature, "
         "X-Amz-Date, X-Amz-SignedHeaders and X-Amz-Expires");
   TRY(read_credential(*query.credential, claim));
   TRY(read_signed_headers(*query.signed_headers, claim));
-  TRY(take_region_set(query.region_set.value_or(std::string(header(headers, "x-amz-region-set"))), claim));
+  TRY(take_region_set(query.region_set.value_or(std::string(header(headers, "x-amz-region-set"))),
+                      claim));
   claim.signature = *query.signature;
   claim.signed_at = TRY(parse_basic_iso8601(*query.date));
   claim.session_token = query.token.value_or(std::string(header(headers, "x-amz-security-token")));
@@ -135,8 +139,10 @@ Result<std::optional<Claim>> claim_of_query(const Query& query, const HeaderList
       return invalid("X-Amz-Expires must be less than a week (in seconds) that is 604800");
     claim.lifetime = std::chrono::seconds(seconds);
   }
-  claim.payload_sha256 = query.payload.value_or(std::string(header(headers, "x-amz-content-sha256")));
-  if (claim.payload_sha256.empty() && claim.scope.service == "s3") claim.payload_sha256 = kUnsignedPayload;
+  claim.payload_sha256 =
+      query.payload.value_or(std::string(header(headers, "x-amz-content-sha256")));
+  if (claim.payload_sha256.empty() && claim.scope.service == "s3")
+    claim.payload_sha256 = kUnsignedPayload;
   return std::optional(std::move(claim));
 }
 
@@ -173,7 +179,8 @@ Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderLis
     }
   }
   if (!credential) return invalid("Authorization header requires 'Credential' parameter.");
-  if (claim.signature.empty()) return invalid("Authorization header requires 'Signature' parameter.");
+  if (claim.signature.empty())
+    return invalid("Authorization header requires 'Signature' parameter.");
   if (!names) return invalid("Authorization header requires 'SignedHeaders' parameter.");
 
   const std::string_view amz_date = header(headers, "x-amz-date");
@@ -182,7 +189,8 @@ Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderLis
   } else {
     const std::string_view date = header(headers, "date");
     if (date.empty())
-      return invalid("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
+      return invalid(
+          "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
     claim.signed_at = TRY(parse_http_date(date).in("Date"));
   }
   if (to_basic_iso8601(claim.signed_at).substr(0, 8) != claim.date)
@@ -196,8 +204,8 @@ Result<std::optional<Claim>> read_claim(std::string_view target, const HeaderLis
 
 Result<Claim> read_form_claim(const FormSignature& form) {
   if (form.algorithm != kHmac)
-    return invalid("x-amz-algorithm only supports \"AWS4-HMAC-SHA256\", got '" + shorten(form.algorithm, 60) +
-                   "'");
+    return invalid("x-amz-algorithm only supports \"AWS4-HMAC-SHA256\", got '" +
+                   shorten(form.algorithm, 60) + "'");
   Claim claim;
   claim.in_query = true;
   TRY(read_credential(form.credential, claim));
@@ -214,7 +222,8 @@ Result<Claim> read_form_claim(const FormSignature& form) {
 bool region_set_includes(std::string_view set, std::string_view region) {
   for (const auto part : split(set, ',')) {
     std::string_view pattern = trim(part), text = region;
-    // Names and '*': each piece between asterisks matches at its first occurrence, the last one at the end.
+    // Names and '*': each piece between asterisks matches at its first occurrence, the last one at
+    // the end.
     const size_t star = pattern.find('*');
     if (star == std::string_view::npos) {
       if (pattern == text) return true;
@@ -224,7 +233,8 @@ bool region_set_includes(std::string_view set, std::string_view region) {
     text.remove_prefix(star);
     pattern.remove_prefix(star + 1);
     bool fits = true;
-    for (size_t next = pattern.find('*'); fits && next != std::string_view::npos; next = pattern.find('*')) {
+    for (size_t next = pattern.find('*'); fits && next != std::string_view::npos;
+         next = pattern.find('*')) {
       const size_t found = text.find(pattern.substr(0, next));
       fits = found != std::string_view::npos;
       if (fits) text.remove_prefix(found + next);

@@ -26,7 +26,8 @@ unsigned char* bytes_of(std::string& text) { return reinterpret_cast<unsigned ch
 
 }  // namespace
 
-std::string seal(std::string_view key, std::string_view text, std::string_view context, Random& random) {
+std::string seal(std::string_view key, std::string_view text, std::string_view context,
+                 Random& random) {
   CHECK(key.size() == kSealingKeyBytes, "the data directory makes keys of this size");
   CHECK(text.size() < kSealedTextBytesMax / 2, "secrets are short");
   std::string nonce(kNonceBytes, '\0');
@@ -36,24 +37,27 @@ std::string seal(std::string_view key, std::string_view text, std::string_view c
   int length = 0;
   bool good = cipher && EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_of(key),
                                            bytes_of(std::string_view(nonce))) == 1;
-  good =
-      good && EVP_EncryptUpdate(cipher.get(), nullptr, &length, bytes_of(context), int(context.size())) == 1;
-  good = good &&
-         EVP_EncryptUpdate(cipher.get(), bytes_of(sealed), &length, bytes_of(text), int(text.size())) == 1;
+  good = good && EVP_EncryptUpdate(cipher.get(), nullptr, &length, bytes_of(context),
+                                   int(context.size())) == 1;
+  good = good && EVP_EncryptUpdate(cipher.get(), bytes_of(sealed), &length, bytes_of(text),
+                                   int(text.size())) == 1;
   good = good && EVP_EncryptFinal_ex(cipher.get(), bytes_of(sealed) + length, &length) == 1;
-  good = good && EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, int(kTagBytes), tag.data()) == 1;
+  good = good &&
+         EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, int(kTagBytes), tag.data()) == 1;
   CHECK(good, "AES-256-GCM of libcrypto encrypts in memory");
   return to_base64(std::string(1, kVersion) + nonce + sealed + tag);
 }
 
-Result<std::string> unseal(std::string_view key, std::string_view sealed, std::string_view context) {
+Result<std::string> unseal(std::string_view key, std::string_view sealed,
+                           std::string_view context) {
   CHECK(key.size() == kSealingKeyBytes, "the data directory makes keys of this size");
   const auto broken = [] {
     return corrupt("decrypting a sealed text: it was changed, or sealed with another key");
   };
   if (sealed.size() > kSealedTextBytesMax) return broken();
   const auto bytes = from_base64(sealed);
-  if (!bytes || bytes->size() < 1 + kNonceBytes + kTagBytes || bytes->front() != kVersion) return broken();
+  if (!bytes || bytes->size() < 1 + kNonceBytes + kTagBytes || bytes->front() != kVersion)
+    return broken();
   const std::string_view all(*bytes);
   const auto nonce = all.substr(1, kNonceBytes);
   const auto body = all.substr(1 + kNonceBytes, all.size() - 1 - kNonceBytes - kTagBytes);
@@ -62,11 +66,12 @@ Result<std::string> unseal(std::string_view key, std::string_view sealed, std::s
   int length = 0;
   bool good = cipher && EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_of(key),
                                            bytes_of(nonce)) == 1;
-  good =
-      good && EVP_DecryptUpdate(cipher.get(), nullptr, &length, bytes_of(context), int(context.size())) == 1;
-  good =
-      good && EVP_DecryptUpdate(cipher.get(), bytes_of(text), &length, bytes_of(body), int(body.size())) == 1;
-  good = good && EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, int(kTagBytes), tag.data()) == 1;
+  good = good && EVP_DecryptUpdate(cipher.get(), nullptr, &length, bytes_of(context),
+                                   int(context.size())) == 1;
+  good = good && EVP_DecryptUpdate(cipher.get(), bytes_of(text), &length, bytes_of(body),
+                                   int(body.size())) == 1;
+  good = good &&
+         EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, int(kTagBytes), tag.data()) == 1;
   good = good && EVP_DecryptFinal_ex(cipher.get(), bytes_of(text) + length, &length) == 1;
   if (!good) return broken();
   return text;

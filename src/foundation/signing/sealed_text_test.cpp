@@ -13,7 +13,8 @@ TEST(SealedText, OpensWithTheSameKeyAndContextOnly) {
   SeededRandom random(1);
   const std::string sealed = seal(kKey, "secret", "AKIA1", random);
   EXPECT_EQ(*unseal(kKey, sealed, "AKIA1"), "secret");
-  EXPECT_EQ(unseal(std::string(kSealingKeyBytes, 'x'), sealed, "AKIA1").error().kind, Kind::corrupt);
+  EXPECT_EQ(unseal(std::string(kSealingKeyBytes, 'x'), sealed, "AKIA1").error().kind,
+            Kind::corrupt);
   EXPECT_EQ(unseal(kKey, sealed, "AKIA2").error().kind, Kind::corrupt);
   EXPECT_EQ(*unseal(kKey, seal(kKey, "", "", random), ""), "");
 }

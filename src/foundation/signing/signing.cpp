@@ -15,7 +15,8 @@
 namespace trainyard::signing {
 namespace {
 
-constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256", kEcdsaAlgorithm = "AWS4-ECDSA-P256-SHA256";
+constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256",
+                           kEcdsaAlgorithm = "AWS4-ECDSA-P256-SHA256";
 constexpr size_t kDigestBytes = 32;
 constexpr size_t kBlockBytes = 64;  // of SHA-256, for HMAC
 
@@ -43,9 +44,11 @@ Digest digest(std::initializer_list<std::string_view> pieces) {
   EVP_MD_CTX* const context = thread_context();
   Digest out;
   bool good = EVP_DigestInit_ex2(context, sha256(), nullptr) == 1;
-  for (const auto piece : pieces) good = good && EVP_DigestUpdate(context, piece.data(), piece.size()) == 1;
+  for (const auto piece : pieces)
+    good = good && EVP_DigestUpdate(context, piece.data(), piece.size()) == 1;
   unsigned length = 0;
-  good = good && EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(out.data()), &length) == 1;
+  good = good &&
+         EVP_DigestFinal_ex(context, reinterpret_cast<unsigned char*>(out.data()), &length) == 1;
   CHECK(good && length == kDigestBytes, "hashing memory cannot fail");
   return out;
 }
@@ -92,20 +95,22 @@ std::string without_dots(std::string_view path) {
   return out;
 }
 
-// S3 uses the path as the client encoded it (once); every other service normalises it and encodes it again.
+// S3 uses the path as the client encoded it (once); every other service normalises it and encodes
+// it again.
 std::string canonical_path(std::string_view target, std::string_view service) {
   const std::string_view path = path_of(target);
   if (path.empty() || path == "/") return "/";
   if (service == "s3") {
-    // Encoded again from the decoded form, so that a client's %7e and ~ mean the same key and sign the same
-    // text.
+    // Encoded again from the decoded form, so that a client's %7e and ~ mean the same key and sign
+    // the same text.
     auto decoded = percent_decode(path);
     return percent_encode(decoded ? *decoded : std::string(path), true);
   }
   return percent_encode(without_dots(path), true);
 }
 
-// Parameters sorted by name and value, each encoded once. X-Amz-Signature is not part of the signed text.
+// Parameters sorted by name and value, each encoded once. X-Amz-Signature is not part of the signed
+// text.
 std::string canonical_query(std::string_view query) {
   if (query.empty()) return "";
   std::vector<std::pair<std::string, std::string>> parameters;
@@ -118,8 +123,9 @@ std::string canonical_query(std::string_view query) {
     };
     std::string name = encode(part.substr(0, equals));
     if (name == "X-Amz-Signature") continue;
-    parameters.emplace_back(
-        std::move(name), equals == std::string_view::npos ? std::string() : encode(part.substr(equals + 1)));
+    parameters.emplace_back(std::move(name), equals == std::string_view::npos
+                                                 ? std::string()
+                                                 : encode(part.substr(equals + 1)));
   }
   std::sort(parameters.begin(), parameters.end());
   std::string out;
@@ -146,7 +152,8 @@ void append_folded(std::string& out, std::string_view value) {
 }
 
 // One line for each signed header, values of equal names joined by commas in the order of arrival.
-std::string canonical_headers(const HeaderList& headers, const std::vector<std::string>& signed_headers) {
+std::string canonical_headers(const HeaderList& headers,
+                              const std::vector<std::string>& signed_headers) {
   std::string out;
   for (const auto& name : signed_headers) {
     out.append(name).append(":");
@@ -234,12 +241,14 @@ void Sha256::add(std::string_view bytes) {
 std::string Sha256::finish_hex() {
   Digest out;
   unsigned length = 0;
-  CHECK(EVP_DigestFinal_ex(state_->context.get(), reinterpret_cast<unsigned char*>(out.data()), &length) == 1,
+  CHECK(EVP_DigestFinal_ex(state_->context.get(), reinterpret_cast<unsigned char*>(out.data()),
+                           &length) == 1,
         "finish_hex is called once");
   return to_hex(view(out));
 }
 
-std::string signing_key(std::string_view secret_access_key, std::string_view date, const Scope& scope) {
+std::string signing_key(std::string_view secret_access_key, std::string_view date,
+                        const Scope& scope) {
   const Digest day = hmac(std::string("AWS4").append(secret_access_key), date);
   const Digest region = hmac(view(day), scope.region);
   const Digest service = hmac(view(region), scope.service);
@@ -247,7 +256,8 @@ std::string signing_key(std::string_view secret_access_key, std::string_view dat
 }
 
 HeaderList sign(std::string_view method, std::string_view target, const HeaderList& headers,
-                std::string_view payload_sha256, const Keys& keys, const Scope& scope, Instant now) {
+                std::string_view payload_sha256, const Keys& keys, const Scope& scope,
+                Instant now) {
   const std::string time = to_basic_iso8601(now);
   HeaderList added{{"X-Amz-Date", time}};
   if (!keys.session_token.empty()) added.emplace_back("X-Amz-Security-Token", keys.session_token);
@@ -255,8 +265,9 @@ HeaderList sign(std::string_view method, std::string_view target, const HeaderLi
 
   HeaderList all = headers;
   std::erase_if(all, [&](const auto& field) {
-    return std::any_of(added.begin(), added.end(),
-                       [&](const auto& other) { return equals_ignoring_case(field.first, other.first); });
+    return std::any_of(added.begin(), added.end(), [&](const auto& other) {
+      return equals_ignoring_case(field.first, other.first);
+    });
   });
   all.insert(all.end(), added.begin(), added.end());
   std::vector<std::string> names;
@@ -265,17 +276,24 @@ HeaderList sign(std::string_view method, std::string_view target, const HeaderLi
   names.erase(std::unique(names.begin(), names.end()), names.end());
 
   const std::string date = time.substr(0, 8);
-  const std::string signature = signature_of({method, target, all, names, payload_sha256, time, scope},
-                                             signing_key(keys.secret_access_key, date, scope));
+  const std::string signature =
+      signature_of({method, target, all, names, payload_sha256, time, scope},
+                   signing_key(keys.secret_access_key, date, scope));
   std::string authorization(kAlgorithm);
-  authorization.append(" Credential=").append(keys.access_key_id).append("/").append(scope_text(date, scope));
-  authorization.append(", SignedHeaders=").append(joined(names)).append(", Signature=").append(signature);
+  authorization.append(" Credential=")
+      .append(keys.access_key_id)
+      .append("/")
+      .append(scope_text(date, scope));
+  authorization.append(", SignedHeaders=")
+      .append(joined(names))
+      .append(", Signature=")
+      .append(signature);
   added.emplace_back("Authorization", std::move(authorization));
   return added;
 }
 
-std::string presign(std::string_view method, std::string_view target, std::string_view host, const Keys& keys,
-                    const Scope& scope, Instant now, Duration lifetime) {
+std::string presign(std::string_view method, std::string_view target, std::string_view host,
+                    const Keys& keys, const Scope& scope, Instant now, Duration lifetime) {
   const std::string time = to_basic_iso8601(now);
   const std::string date = time.substr(0, 8);
   std::string out(target);
@@ -286,13 +304,15 @@ std::string presign(std::string_view method, std::string_view target, std::strin
   add("X-Amz-Algorithm", kAlgorithm);
   add("X-Amz-Credential", keys.access_key_id + "/" + scope_text(date, scope));
   add("X-Amz-Date", time);
-  add("X-Amz-Expires", std::to_string(std::chrono::duration_cast<std::chrono::seconds>(lifetime).count()));
+  add("X-Amz-Expires",
+      std::to_string(std::chrono::duration_cast<std::chrono::seconds>(lifetime).count()));
   add("X-Amz-SignedHeaders", "host");
   if (!keys.session_token.empty()) add("X-Amz-Security-Token", keys.session_token);
   const HeaderList headers{{"host", std::string(host)}};
   const std::vector<std::string> names{"host"};
   // S3 accepts any body with a presigned URL; the other services use the hash of an empty one.
-  const std::string payload = scope.service == "s3" ? std::string(kUnsignedPayload) : sha256_hex("");
+  const std::string payload =
+      scope.service == "s3" ? std::string(kUnsignedPayload) : sha256_hex("");
   add("X-Amz-Signature", signature_of({method, out, headers, names, payload, time, scope},
                                       signing_key(keys.secret_access_key, date, scope)));
   return out;
@@ -302,8 +322,8 @@ std::vector<std::string> headers_not_signed(const HeaderList& headers, const Cla
   constexpr std::string_view kPrefix = "x-amz-";
   std::vector<std::string> missing;
   for (const auto& [name, value] : headers) {
-    const bool amazon =
-        name.size() > kPrefix.size() && equals_ignoring_case(name.substr(0, kPrefix.size()), kPrefix);
+    const bool amazon = name.size() > kPrefix.size() &&
+                        equals_ignoring_case(name.substr(0, kPrefix.size()), kPrefix);
     if (!amazon && !equals_ignoring_case(name, "host")) continue;
     std::string lower = to_lower(name);
     if (claim.in_query && lower == "x-amz-content-sha256") continue;
@@ -333,8 +353,8 @@ std::string verification_key(std::string_view secret_access_key, const Claim& cl
   return signing_key(secret_access_key, claim.date, claim.scope);
 }
 
-Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers, const Claim& claim,
-              std::string_view signing_key, Instant now) {
+Verdict judge(std::string_view method, std::string_view target, const HeaderList& headers,
+              const Claim& claim, std::string_view signing_key, Instant now) {
   // Times first: they are cheap to check, and not secret.
   if (const Verdict times = judge_times(claim, now); times != Verdict::good) return times;
   const std::string time = to_basic_iso8601(claim.signed_at);
@@ -343,7 +363,8 @@ Verdict judge(std::string_view method, std::string_view target, const HeaderList
   // Without the header, the client signed the hash of the body, which the caller has
   // set.
   // The scope of SigV4a has no region, in requests to any region.
-  const Scope scope{claim.algorithm == Algorithm::hmac ? claim.scope.region : "", claim.scope.service};
+  const Scope scope{claim.algorithm == Algorithm::hmac ? claim.scope.region : "",
+                    claim.scope.service};
   const ToSign request{method, target, headers,        claim.signed_headers, claim.payload_sha256,
                        time,   scope,  claim.algorithm};
   if (claim.algorithm == Algorithm::ecdsa) {
@@ -352,13 +373,16 @@ Verdict judge(std::string_view method, std::string_view target, const HeaderList
     return good ? Verdict::good : Verdict::wrong_signature;
   }
   const std::string signature = signature_of(request, signing_key);
-  return equal_in_constant_time(signature, claim.signature) ? Verdict::good : Verdict::wrong_signature;
+  return equal_in_constant_time(signature, claim.signature) ? Verdict::good
+                                                            : Verdict::wrong_signature;
 }
 
-Verdict judge_form(const Claim& claim, std::string_view policy, std::string_view signing_key, Instant now) {
+Verdict judge_form(const Claim& claim, std::string_view policy, std::string_view signing_key,
+                   Instant now) {
   if (const Verdict times = judge_times(claim, now); times != Verdict::good) return times;
   const std::string signature = to_hex(view(hmac(signing_key, policy)));
-  return equal_in_constant_time(signature, claim.signature) ? Verdict::good : Verdict::wrong_signature;
+  return equal_in_constant_time(signature, claim.signature) ? Verdict::good
+                                                            : Verdict::wrong_signature;
 }
 
 Result<void> verify(std::string_view method, std::string_view target, const HeaderList& headers,
@@ -367,7 +391,8 @@ Result<void> verify(std::string_view method, std::string_view target, const Head
     case Verdict::good:
       return ok();
     case Verdict::skewed:
-      return denied("Signature " + std::string(claim.signed_at < now ? "expired: " : "not yet current: ") +
+      return denied("Signature " +
+                    std::string(claim.signed_at < now ? "expired: " : "not yet current: ") +
                     to_basic_iso8601(claim.signed_at) + " is more than 15 minutes from " +
                     to_basic_iso8601(now));
     case Verdict::expired:
@@ -379,7 +404,8 @@ Result<void> verify(std::string_view method, std::string_view target, const Head
       break;
   }
   return denied(
-      "The request signature we calculated does not match the signature you provided. Check your AWS Secret "
+      "The request signature we calculated does not match the signature you provided. Check your "
+      "AWS Secret "
       "Access Key "
       "and signing method. Consult the service documentation for details.");
 }

@@ -1,5 +1,5 @@
-// Reads any text as a request: a line "METHOD TARGET", then one header per line. Judges it, and signs it: our own
-// signatures must verify.
+// Reads any text as a request: a line "METHOD TARGET", then one header per line. Judges it, and
+// signs it: our own signatures must verify.
 // decoder: src/foundation/signing/signing.cpp src/foundation/signing/claim.cpp
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +14,8 @@ using namespace trainyard;
 // A header's name that the server accepts, and a client may sign.
 static bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_';
   });
 }
 
@@ -23,18 +24,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto lines = split(text, '\n');
   const auto blank = lines[0].find(' ');
   const std::string_view method = lines[0].substr(0, blank);
-  const std::string_view target = blank == std::string_view::npos ? "/" : lines[0].substr(blank + 1);
+  const std::string_view target =
+      blank == std::string_view::npos ? "/" : lines[0].substr(blank + 1);
   signing::HeaderList headers;
   for (size_t i = 1; i < lines.size() && i < 200; ++i) {
     const auto colon = lines[i].find(':');
     if (colon == std::string_view::npos) continue;
-    headers.emplace_back(std::string(lines[i].substr(0, colon)), std::string(lines[i].substr(colon + 1)));
+    headers.emplace_back(std::string(lines[i].substr(0, colon)),
+                         std::string(lines[i].substr(colon + 1)));
   }
   const Instant now = *parse_basic_iso8601("20261120T094500Z");
   const std::string secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
   const auto claim = signing::read_claim(target, headers);
   if (claim && *claim) (void)signing::verify(method, target, headers, **claim, secret, now);
-  if (claim && *claim) (void)signing::verify(method, target, headers, **claim, secret, (*claim)->signed_at);
+  if (claim && *claim)
+    (void)signing::verify(method, target, headers, **claim, secret, (*claim)->signed_at);
 
   if (claim && *claim) (void)signing::region_set_includes((*claim)->region_set, "eu-west-1");
 
@@ -44,9 +48,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (equals_ignoring_case(given, name)) return value;
     return std::string();
   };
-  const auto form =
-      signing::read_form_claim({field("x-amz-algorithm"), field("x-amz-credential"), field("x-amz-date"),
-                                field("x-amz-security-token"), field("x-amz-signature")});
+  const auto form = signing::read_form_claim({field("x-amz-algorithm"), field("x-amz-credential"),
+                                              field("x-amz-date"), field("x-amz-security-token"),
+                                              field("x-amz-signature")});
   if (form) (void)signing::judge_form(*form, target, signing::verification_key(secret, *form), now);
 
   // Round trips, for requests that have no signature of their own.
@@ -62,7 +66,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   signed_headers.emplace_back("host", "127.0.0.1");
   signing::Sha256 body;
   body.add(text);
-  for (auto& field : signing::sign(method, target, signed_headers, body.finish_hex(), keys, scope, now))
+  for (auto& field :
+       signing::sign(method, target, signed_headers, body.finish_hex(), keys, scope, now))
     signed_headers.push_back(field);
   const auto own = signing::read_claim(target, signed_headers);
   CHECK(own && *own, "a request that we signed says so");
@@ -74,6 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto presigned = signing::read_claim(url, plain);
   CHECK(presigned && *presigned, "a presigned target says so");
   if ((*presigned)->payload_sha256.empty()) (*presigned)->payload_sha256 = signing::sha256_hex("");
-  CHECK(bool(signing::verify(method, url, plain, **presigned, secret, now)), "a presigned target verifies");
+  CHECK(bool(signing::verify(method, url, plain, **presigned, secret, now)),
+        "a presigned target verifies");
   return 0;
 }

@@ -23,7 +23,8 @@ Json vectors() {
 
 HeaderList headers_of(const Json& given) {
   HeaderList out;
-  for (const auto& field : given) out.emplace_back(field[0].get<std::string>(), field[1].get<std::string>());
+  for (const auto& field : given)
+    out.emplace_back(field[0].get<std::string>(), field[1].get<std::string>());
   return out;
 }
 
@@ -40,9 +41,11 @@ TEST(Vectors, EveryRequestThatBotocoreSignedIsVerified) {
     Claim claim = **read;
     EXPECT_EQ(claim.scope.service, one["service"]);
     EXPECT_EQ(claim.scope.region, one["region"]);
-    EXPECT_EQ(claim.session_token, one["session"].get<bool>() ? all["token"].get<std::string>() : "");
+    EXPECT_EQ(claim.session_token,
+              one["session"].get<bool>() ? all["token"].get<std::string>() : "");
     if (claim.payload_sha256.empty()) claim.payload_sha256 = one["body_sha256"];
-    const auto good = verify(method, target, headers, claim, all["secret"].get<std::string>(), kNow);
+    const auto good =
+        verify(method, target, headers, claim, all["secret"].get<std::string>(), kNow);
     EXPECT_TRUE(good) << good.error().message;
     EXPECT_FALSE(verify(method, target, headers, claim, "another secret", kNow));
     EXPECT_FALSE(verify("PATCH", target, headers, claim, all["secret"].get<std::string>(), kNow));
@@ -61,11 +64,12 @@ TEST(Vectors, AnAmazonHeaderAddedToASignedRequestIsRefused) {
     if (claim.payload_sha256.empty()) claim.payload_sha256 = one["body_sha256"];
     EXPECT_EQ(headers_not_signed(headers, claim),
               (std::vector<std::string>{"x-amz-copy-source", "x-amz-acl"}));
-    const auto refused = verify(one["method"].get<std::string>(), one["target"].get<std::string>(), headers,
-                                claim, all["secret"].get<std::string>(), kNow);
+    const auto refused = verify(one["method"].get<std::string>(), one["target"].get<std::string>(),
+                                headers, claim, all["secret"].get<std::string>(), kNow);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message,
-              "There were headers present in the request which were not signed: x-amz-copy-source;x-amz-acl");
+              "There were headers present in the request which were not signed: "
+              "x-amz-copy-source;x-amz-acl");
   }
 }
 
@@ -82,16 +86,18 @@ TEST(Vectors, OurSignatureIsBotocores) {
     // botocore sends the body's hash as a header to S3 only; our requests always have it.
     if (one["service"] != "s3" || one["name"].get<std::string>().starts_with("presigned")) continue;
     HeaderList plain = theirs;
-    std::erase_if(plain,
-                  [](const auto& field) { return equals_ignoring_case(field.first, "authorization"); });
+    std::erase_if(plain, [](const auto& field) {
+      return equals_ignoring_case(field.first, "authorization");
+    });
     Keys keys = kKeys;
     if (one["session"].get<bool>()) {
       keys.access_key_id = "ASIAEXAMPLE";
       keys.session_token = all["token"];
     }
-    const auto ours = sign(one["method"].get<std::string>(), one["target"].get<std::string>(), plain,
-                           one["body_sha256"].get<std::string>(), keys,
-                           {one["region"].get<std::string>(), one["service"].get<std::string>()}, kNow);
+    const auto ours =
+        sign(one["method"].get<std::string>(), one["target"].get<std::string>(), plain,
+             one["body_sha256"].get<std::string>(), keys,
+             {one["region"].get<std::string>(), one["service"].get<std::string>()}, kNow);
     EXPECT_EQ(find(ours, "authorization"), find(theirs, "authorization"));
   }
 }
@@ -143,7 +149,8 @@ TEST(Verify, ChecksTheTime) {
   EXPECT_TRUE(late.error().message.starts_with("Signature expired")) << late.error().message;
   const auto early = request.check(kNow - kSkewMax - 1s);
   ASSERT_FALSE(early);
-  EXPECT_TRUE(early.error().message.starts_with("Signature not yet current")) << early.error().message;
+  EXPECT_TRUE(early.error().message.starts_with("Signature not yet current"))
+      << early.error().message;
 }
 
 TEST(Presign, RoundTripAndExpiry) {
@@ -158,28 +165,30 @@ TEST(Presign, RoundTripAndExpiry) {
   EXPECT_TRUE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kNow + 60s));
   EXPECT_FALSE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kNow + 61s));
   EXPECT_FALSE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kNow));
-  EXPECT_FALSE(verify("GET", target, {{"Host", "elsewhere"}}, **claim, kKeys.secret_access_key, kNow));
+  EXPECT_FALSE(
+      verify("GET", target, {{"Host", "elsewhere"}}, **claim, kKeys.secret_access_key, kNow));
   EXPECT_FALSE(verify("GET", target, headers, **claim, kKeys.secret_access_key, kNow - 16min));
 }
 
 TEST(Presign, OnlyTheHashOfTheBodyMayStandInAnUnsignedHeader) {
   const Scope s3{"us-west-2", "s3"};
   const std::string target = presign("PUT", "/bucket/key", "localhost:4566", kKeys, s3, kNow, 60s);
-  HeaderList headers{{"Host", "localhost:4566"}, {"x-amz-content-sha256", std::string(kUnsignedPayload)}};
+  HeaderList headers{{"Host", "localhost:4566"},
+                     {"x-amz-content-sha256", std::string(kUnsignedPayload)}};
   auto claim = read_claim(target, headers);
   ASSERT_TRUE(claim && *claim);
   EXPECT_TRUE(verify("PUT", target, headers, **claim, kKeys.secret_access_key, kNow));
   // Another value than the signed one has another signature.
   headers.back().second = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
   claim = read_claim(target, headers);
-  EXPECT_EQ(
-      judge("PUT", target, headers, **claim, signing_key(kKeys.secret_access_key, "20261120", s3), kNow),
-      Verdict::wrong_signature);
+  EXPECT_EQ(judge("PUT", target, headers, **claim,
+                  signing_key(kKeys.secret_access_key, "20261120", s3), kNow),
+            Verdict::wrong_signature);
   headers.back() = {"x-amz-copy-source", "/bucket/secret"};
   claim = read_claim(target, headers);
-  EXPECT_EQ(
-      judge("PUT", target, headers, **claim, signing_key(kKeys.secret_access_key, "20261120", s3), kNow),
-      Verdict::headers_not_signed);
+  EXPECT_EQ(judge("PUT", target, headers, **claim,
+                  signing_key(kKeys.secret_access_key, "20261120", s3), kNow),
+            Verdict::headers_not_signed);
 }
 
 TEST(Verify, AHeaderThatCarriesTheSignatureSignsTheHashOfTheBodyToo) {
@@ -205,8 +214,10 @@ TEST(ReadClaim, AnonymousIsNothing) {
 
 TEST(ReadClaim, MalformedClaimsAreInvalidWithAnExplanation) {
   const std::string good =
-      "AWS4-HMAC-SHA256 Credential=A/20261120/r/s/aws4_request, SignedHeaders=host;x-amz-date, Signature=00";
-  const auto read = [](const std::string& authorization, const std::string& date = "20261120T094500Z") {
+      "AWS4-HMAC-SHA256 Credential=A/20261120/r/s/aws4_request, SignedHeaders=host;x-amz-date, "
+      "Signature=00";
+  const auto read = [](const std::string& authorization,
+                       const std::string& date = "20261120T094500Z") {
     return read_claim("/", {{"Host", "h"}, {"X-Amz-Date", date}, {"Authorization", authorization}});
   };
   EXPECT_TRUE(read(good));
@@ -221,7 +232,8 @@ TEST(ReadClaim, MalformedClaimsAreInvalidWithAnExplanation) {
       "AWS4-HMAC-SHA256 Credential=A, SignedHeaders=host, Signature=00",
       "AWS4-HMAC-SHA256 SignedHeaders=host, Signature=00",
       "AWS4-HMAC-SHA256 Credential=A/20261120/r/s/aws4_request, Signature=00",
-      "AWS4-HMAC-SHA256 Credential=A/20261120/r/s/aws4_request, SignedHeaders=x-amz-date, Signature=00",
+      "AWS4-HMAC-SHA256 Credential=A/20261120/r/s/aws4_request, SignedHeaders=x-amz-date, "
+      "Signature=00",
       "AWS4-HMAC-SHA256 Credential=A/20261120/r/s/aws4_request, SignedHeaders=host",
   };
   for (const auto& text : bad) {
@@ -233,12 +245,14 @@ TEST(ReadClaim, MalformedClaimsAreInvalidWithAnExplanation) {
   EXPECT_FALSE(read(good, "yesterday"));
   EXPECT_FALSE(read(good, "20261121T000000Z"));  // another day than the scope's
   EXPECT_FALSE(read_claim("/", {{"Host", "h"}, {"Authorization", good}}));
-  EXPECT_TRUE(
-      read_claim("/", {{"Host", "h"}, {"Date", "Fri, 20 Nov 2026 09:45:00 GMT"}, {"Authorization", good}}));
+  EXPECT_TRUE(read_claim(
+      "/", {{"Host", "h"}, {"Date", "Fri, 20 Nov 2026 09:45:00 GMT"}, {"Authorization", good}}));
   EXPECT_FALSE(read_claim("/?X-Amz-Signature=00", {{"Host", "h"}}));
-  EXPECT_FALSE(read_claim("/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=00", {{"Host", "h"}}));
+  EXPECT_FALSE(
+      read_claim("/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=00", {{"Host", "h"}}));
   const std::string presigned =
-      "/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=A%2F20261120%2Fr%2Fs%2Faws4_request&X-Amz-Date="
+      "/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=A%2F20261120%2Fr%2Fs%2Faws4_request&X-"
+      "Amz-Date="
       "20261120T094500Z"
       "&X-Amz-SignedHeaders=host&X-Amz-Signature=00";
   EXPECT_TRUE(read_claim(presigned + "&X-Amz-Expires=604800", {}));
@@ -257,9 +271,9 @@ TEST(Hash, IsSha256) {
   // RFC 4231, cases 2 and 6 (a key longer than a block).
   EXPECT_EQ(to_hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-  EXPECT_EQ(
-      to_hex(hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
-      "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+  EXPECT_EQ(to_hex(hmac_sha256(std::string(131, '\xaa'),
+                               "Test Using Larger Than Block-Size Key - Hash Key First")),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
 }  // namespace

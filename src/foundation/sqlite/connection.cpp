@@ -10,8 +10,8 @@
 namespace trainyard::sqlite {
 namespace {
 
-// A reader meets a lock only while a crashed writer's log is recovered; a longer lock belongs to another
-// program.
+// A reader meets a lock only while a crashed writer's log is recovered; a longer lock belongs to
+// another program.
 constexpr int kBusyMillisecondsMax = 5'000;
 
 // Instructions of the virtual machine: microseconds, unless each makes a value of the largest size.
@@ -50,8 +50,8 @@ Error error_of(sqlite3* database, std::string_view doing) {
     case SQLITE_INTERRUPT:
       kind = Kind::cancelled;
       break;
-    // The file system reports a full disk when a write or an extension of the shared index fails, not as
-    // SQLITE_FULL.
+    // The file system reports a full disk when a write or an extension of the shared index fails,
+    // not as SQLITE_FULL.
     case SQLITE_IOERR:
       if (code == SQLITE_IOERR_READ || code == SQLITE_IOERR_SHORT_READ)
         kind = Kind::corrupt;
@@ -85,12 +85,14 @@ Statement::~Statement() {
 }
 
 Statement& Statement::bind(int64_t value) {
-  CHECK(sqlite3_bind_int64(statement_, ++bound_, value) == SQLITE_OK, "the statement has this parameter");
+  CHECK(sqlite3_bind_int64(statement_, ++bound_, value) == SQLITE_OK,
+        "the statement has this parameter");
   return *this;
 }
 
 Statement& Statement::bind(double value) {
-  CHECK(sqlite3_bind_double(statement_, ++bound_, value) == SQLITE_OK, "the statement has this parameter");
+  CHECK(sqlite3_bind_double(statement_, ++bound_, value) == SQLITE_OK,
+        "the statement has this parameter");
   return *this;
 }
 
@@ -132,15 +134,19 @@ double Statement::real(int column) const { return sqlite3_column_double(statemen
 
 std::string Statement::text(int column) const {
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement_, column))) : std::string();
+  return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement_, column)))
+               : std::string();
 }
 
 std::string Statement::bytes(int column) const {
   const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
-  return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement_, column))) : std::string();
+  return bytes ? std::string(bytes, size_t(sqlite3_column_bytes(statement_, column)))
+               : std::string();
 }
 
-bool Statement::empty(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+bool Statement::empty(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
 
 int Statement::columns() const { return sqlite3_column_count(statement_); }
 
@@ -188,8 +194,8 @@ Result<Statement> Connection::prepare(std::string_view sql) {
   auto found = prepared_.find(sql);
   if (found == prepared_.end()) {
     sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v3(database_, sql.data(), int(sql.size()), SQLITE_PREPARE_PERSISTENT, &statement,
-                           nullptr) != SQLITE_OK)
+    if (sqlite3_prepare_v3(database_, sql.data(), int(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                           &statement, nullptr) != SQLITE_OK)
       return error_of(database_, sql);
     found = prepared_.emplace(sql, statement).first;
   }
@@ -222,8 +228,8 @@ Result<int64_t> Connection::integer(const std::string& sql) {
 
 bool Connection::is_allowed(int action, const char* first, const char* second) const {
   switch (action) {
-    // SQLite requests this when a statement uses a table-valued function (json_each). An UPDATE of the schema is
-    // rejected anyway, since it is not writable.
+    // SQLite requests this when a statement uses a table-valued function (json_each). An UPDATE of
+    // the schema is rejected anyway, since it is not writable.
     case SQLITE_UPDATE:
       return !confinement_.reads_only || sqlite3_stricmp(first ? first : "", "sqlite_master") == 0;
     case SQLITE_SELECT:
@@ -264,9 +270,11 @@ void Connection::confine(Confinement confinement) {
   confinement_ = std::move(confinement);
   measure_memory();
   // Sorted and intermediate rows are counted as memory, rather than fill a disk.
-  sqlite3_exec(database_, "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192; PRAGMA trusted_schema=OFF",
+  sqlite3_exec(database_,
+               "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-8192; PRAGMA trusted_schema=OFF",
                nullptr, nullptr, nullptr);
-  if (confinement_.reads_only) sqlite3_exec(database_, "PRAGMA query_only=ON", nullptr, nullptr, nullptr);
+  if (confinement_.reads_only)
+    sqlite3_exec(database_, "PRAGMA query_only=ON", nullptr, nullptr, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
   sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_limit(database_, SQLITE_LIMIT_ATTACHED, 0);  // VACUUM INTO attaches as well
@@ -277,7 +285,8 @@ void Connection::confine(Confinement confinement) {
   sqlite3_set_authorizer(
       database_,
       [](void* self, int action, const char* first, const char* second, const char*, const char*) {
-        return static_cast<Connection*>(self)->is_allowed(action, first, second) ? SQLITE_OK : SQLITE_DENY;
+        return static_cast<Connection*>(self)->is_allowed(action, first, second) ? SQLITE_OK
+                                                                                 : SQLITE_DENY;
       },
       this);
   sqlite3_progress_handler(
@@ -285,7 +294,9 @@ void Connection::confine(Confinement confinement) {
       [](void* self) { return static_cast<Connection*>(self)->may_go_on() ? 0 : 1; }, this);
 }
 
-void Connection::leave_log() { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
+void Connection::leave_log() {
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
 
 int64_t Connection::changes() const { return sqlite3_changes64(database_); }
 

@@ -1,7 +1,8 @@
 // Wraps SQLite with Results: a connection, its prepared statements, one row at a time.
 //
 // Threads: a Connection and its Statements are confined to one thread at a time.
-// Errors:  exhausted (disk full), unavailable (locked), denied, not_found (no such file), corrupt, conflict (a
+// Errors:  exhausted (disk full), unavailable (locked), denied, not_found (no such file), corrupt,
+//          conflict (a
 // constraint), internal (our SQL is wrong).
 // Lifetime: a Statement is borrowed from its Connection and is reset when it ends.
 #pragma once
@@ -44,7 +45,8 @@ class Statement {
   std::string text(int column) const;
   std::string bytes(int column) const;
   bool empty(int column) const;  // NULL
-  // For untrusted statements: the number of columns, their names, and the type of a value in the present row.
+  // For untrusted statements: the number of columns, their names, and the type of a value in the
+  // present row.
   int columns() const;
   std::string column_name(int column) const;
   enum class Holds { nothing, integer, real, text, bytes };
@@ -66,8 +68,8 @@ struct Confinement {
   bool reads_only =
       true;  // no statement changes anything, not even temporary tables; else tables may be changed
   std::function<bool()> go_on;  // called repeatedly: whether a statement may continue
-  // Memory of SQLite while a statement runs, in this process as a whole, since it counts no other way. Sorted and
-  // intermediate rows are kept in memory, so this limits them.
+  // Memory of SQLite while a statement runs, in this process as a whole, since it counts no other
+  // way. Sorted and intermediate rows are kept in memory, so this limits them.
   uint64_t memory_bytes_max = uint64_t{256} << 20;
   int value_bytes_max = 1 << 20;      // of a text, a BLOB, a row
   int statement_bytes_max = 1 << 20;  // of its SQL
@@ -83,24 +85,28 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // Prepares each text once, and keeps it. Requires: the texts are few, and only one Statement of each is in use.
+  // Prepares each text once, and keeps it. Requires: the texts are few, and only one Statement of
+  // each is in use.
   Result<Statement> prepare(std::string_view sql);
   // Prepares a text that is used once. Errors also: invalid, for more than one statement.
   Result<Statement> prepare_once(const std::string& sql);
   Result<void> run(const std::string& sql);
   Result<int64_t> integer(const std::string& sql);
-  // Confines untrusted statements: from now on none reaches another file (ATTACH, VACUUM INTO, extensions), changes
-  // how the database is stored (PRAGMA) or exceeds the limits. Requires: existing temporary tables are in memory.
-  // Errors of such statements: denied, cancelled (go_on, memory).
+  // Confines untrusted statements: from now on none reaches another file (ATTACH, VACUUM INTO,
+  // extensions), changes how the database is stored (PRAGMA) or exceeds the limits. Requires:
+  // existing temporary tables are in memory. Errors of such statements: denied, cancelled (go_on,
+  // memory).
   void confine(Confinement confinement);
-  // Called before each statement of a long-lived confined connection: memory in use before does not count.
+  // Called before each statement of a long-lived confined connection: memory in use before does not
+  // count.
   void measure_memory();
   // True if a statement was ended because of memory_bytes_max since then.
   bool took_too_much_memory() const { return took_too_much_memory_; }
-  // On a confined connection: whether statements may begin and end transactions. The default is yes.
+  // On a confined connection: whether statements may begin and end transactions. The default is
+  // yes.
   void allow_transactions(bool allowed) { transactions_ = allowed; }
-  // From now on closing leaves the write-ahead log unchanged, for the next opening to recover: for a database after a
-  // failed sync.
+  // From now on closing leaves the write-ahead log unchanged, for the next opening to recover: for
+  // a database after a failed sync.
   void leave_log();
   // The number of rows that the last statement changed.
   int64_t changes() const;
@@ -109,7 +115,8 @@ class Connection {
  private:
   explicit Connection(sqlite3* database) : database_(database) {}
   sqlite3* database_;
-  bool is_allowed(int action, const char* first, const char* second) const;  // as SQLite's authorizer
+  // as SQLite's authorizer
+  bool is_allowed(int action, const char* first, const char* second) const;
   bool may_go_on();
 
   Confinement confinement_;

@@ -13,7 +13,8 @@ TEST(Connection, ReturnsStoredValues) {
   const std::string text("with a \0 inside", 15), bytes("\xff\x00\xfe", 3);
   {
     auto insert = *connection->prepare("INSERT INTO things VALUES (?, ?, ?, ?, ?)");
-    ASSERT_TRUE(insert.bind(int64_t{-7}).bind(2.5).bind(text).bind_bytes(bytes).bind_nothing().run());
+    ASSERT_TRUE(
+        insert.bind(int64_t{-7}).bind(2.5).bind(text).bind_bytes(bytes).bind_nothing().run());
     EXPECT_EQ(connection->changes(), 1);
     EXPECT_EQ(connection->last_row(), 1);
   }
@@ -47,7 +48,8 @@ TEST(Connection, ReportsErrorsByKind) {
   const auto ours = connection->prepare("SELECT FROM WHERE");
   ASSERT_FALSE(ours);
   EXPECT_EQ(ours.error().kind, Kind::internal);
-  EXPECT_NE(ours.error().message.find("SELECT FROM WHERE"), std::string::npos) << "it names the statement";
+  EXPECT_NE(ours.error().message.find("SELECT FROM WHERE"), std::string::npos)
+      << "it names the statement";
   ASSERT_TRUE(connection->run("CREATE TABLE one (a UNIQUE); INSERT INTO one VALUES (1)"));
   EXPECT_EQ(connection->run("INSERT INTO one VALUES (1)").error().kind, Kind::conflict);
   ASSERT_TRUE(connection->run("PRAGMA query_only = 1"));
@@ -58,7 +60,8 @@ TEST(Connection, ReportsErrorsByKind) {
 
 TEST(Connection, ReportsColumnTypes) {
   const auto connection = memory();
-  auto select = *connection->prepare_once("SELECT NULL AS a, 1 AS b, 1.5 AS c, 'x' AS d, x'00' AS e");
+  auto select =
+      *connection->prepare_once("SELECT NULL AS a, 1 AS b, 1.5 AS c, 'x' AS d, x'00' AS e");
   using Holds = Statement::Holds;
   ASSERT_TRUE(*select.step());
   ASSERT_EQ(select.columns(), 5);
@@ -80,8 +83,9 @@ TEST(Connection, ConfinesUntrustedStatements) {
   bool go_on = true;
   connection->confine({.reads_only = false, .go_on = [&] { return go_on; }});
   EXPECT_TRUE(connection->run("CREATE TABLE things (a)"));
-  for (const char* statement : {"ATTACH '/tmp/confined_elsewhere.db' AS elsewhere", "PRAGMA journal_mode=OFF",
-                                "VACUUM INTO '/tmp/confined_elsewhere.db'", "SELECT load_extension('x')"})
+  for (const char* statement :
+       {"ATTACH '/tmp/confined_elsewhere.db' AS elsewhere", "PRAGMA journal_mode=OFF",
+        "VACUUM INTO '/tmp/confined_elsewhere.db'", "SELECT load_extension('x')"})
     EXPECT_FALSE(connection->run(statement)) << statement;
   go_on = false;
   const auto endless = connection->run(
@@ -99,23 +103,29 @@ TEST(Connection, ReadsOnlyAndWithinItsLimits) {
   connection->confine(
       {.go_on = [] { return true; }, .memory_bytes_max = 8 << 20, .value_bytes_max = 100'000});
   for (const char* statement :
-       {"INSERT INTO things VALUES (2)", "UPDATE things SET a = 2", "DELETE FROM things", "DROP TABLE things",
-        "CREATE TABLE other (a)", "CREATE TEMP TABLE other (a)", "CREATE VIEW v AS SELECT 1",
-        "CREATE TEMP TRIGGER t AFTER INSERT ON things BEGIN SELECT 1; END", "ALTER TABLE things RENAME TO b",
-        "CREATE VIRTUAL TABLE f USING fts5(a)", "CREATE INDEX i ON things (a)", "REINDEX things", "ANALYZE",
-        "VACUUM", "PRAGMA user_version=7", "PRAGMA table_info(things)",
-        "SELECT * FROM pragma_table_info('things')", "PRAGMA query_only=OFF", "PRAGMA writable_schema=ON",
-        "UPDATE sqlite_master SET sql = ''", "ATTACH ':memory:' AS other", "DETACH main",
-        "VACUUM INTO '/tmp/confined_elsewhere.db'", "SELECT load_extension('x')",
-        "SELECT readfile('/etc/passwd')", "SELECT writefile('/tmp/x', 'x')", "SELECT edit('x')",
-        "SELECT fts3_tokenizer('simple')", "SELECT zeroblob(200000)", "SELECT hex(zeroblob(90000))",
+       {"INSERT INTO things VALUES (2)", "UPDATE things SET a = 2", "DELETE FROM things",
+        "DROP TABLE things", "CREATE TABLE other (a)", "CREATE TEMP TABLE other (a)",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE TEMP TRIGGER t AFTER INSERT ON things BEGIN SELECT 1; END",
+        "ALTER TABLE things RENAME TO b", "CREATE VIRTUAL TABLE f USING fts5(a)",
+        "CREATE INDEX i ON things (a)", "REINDEX things", "ANALYZE", "VACUUM",
+        "PRAGMA user_version=7", "PRAGMA table_info(things)",
+        "SELECT * FROM pragma_table_info('things')", "PRAGMA query_only=OFF",
+        "PRAGMA writable_schema=ON", "UPDATE sqlite_master SET sql = ''",
+        "ATTACH ':memory:' AS other", "DETACH main", "VACUUM INTO '/tmp/confined_elsewhere.db'",
+        "SELECT load_extension('x')", "SELECT readfile('/etc/passwd')",
+        "SELECT writefile('/tmp/x', 'x')", "SELECT edit('x')", "SELECT fts3_tokenizer('simple')",
+        "SELECT zeroblob(200000)", "SELECT hex(zeroblob(90000))",
         "SELECT 'a' LIKE printf('%.*c', 200, '%')",
         // A sort, a recursion and an aggregate that would each use a gigabyte.
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT zeroblob(90000) "
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT "
+        "zeroblob(90000) "
         "AS b FROM n ORDER BY b",
-        "WITH RECURSIVE n(i, b) AS (SELECT 1, zeroblob(90000) UNION SELECT i + 1, b FROM n LIMIT 20000) "
+        "WITH RECURSIVE n(i, b) AS (SELECT 1, zeroblob(90000) UNION SELECT i + 1, b FROM n LIMIT "
+        "20000) "
         "SELECT count(*) FROM n",
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT count(DISTINCT "
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT "
+        "count(DISTINCT "
         "randomblob(90000)) FROM n"})
     EXPECT_FALSE(connection->run(statement)) << statement;
   EXPECT_TRUE(connection->took_too_much_memory());

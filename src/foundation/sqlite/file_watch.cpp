@@ -11,8 +11,8 @@
 
 namespace trainyard::sqlite {
 
-// A VFS of SQLite (sqlite.org/vfs.html) that forwards every call to the operating system's one. A file of ours begins
-// with WatchedFile; the operating system's own follows in the same memory.
+// A VFS of SQLite (sqlite.org/vfs.html) that forwards every call to the operating system's one. A
+// file of ours begins with WatchedFile; the operating system's own follows in the same memory.
 struct FileWatch::Hooks {
   FileWatch* watch = nullptr;
   sqlite3_vfs* real = nullptr;
@@ -50,7 +50,8 @@ int read_file(sqlite3_file* file, void* to, int bytes, sqlite3_int64 at) {
 
 int write_file(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 at) {
   FileFault fault;
-  if (watched(file).hooks->fault(FileStep::write, watched(file).name(), size_t(bytes), fault) != 0) {
+  if (watched(file).hooks->fault(FileStep::write, watched(file).name(), size_t(bytes), fault) !=
+      0) {
     if (fault.bytes_written > 0)
       static_cast<void>(methods_of(file).xWrite(real_of(file), from, int(fault.bytes_written), at));
     return fault.error_number == ENOSPC ? SQLITE_FULL : SQLITE_IOERR_WRITE;
@@ -79,7 +80,9 @@ int file_size(sqlite3_file* file, sqlite3_int64* bytes) {
   return methods_of(file).xFileSize(real_of(file), bytes);
 }
 int lock_file(sqlite3_file* file, int how) { return methods_of(file).xLock(real_of(file), how); }
-int unlock_file(sqlite3_file* file, int how) { return methods_of(file).xUnlock(real_of(file), how); }
+int unlock_file(sqlite3_file* file, int how) {
+  return methods_of(file).xUnlock(real_of(file), how);
+}
 int check_lock(sqlite3_file* file, int* locked) {
   return methods_of(file).xCheckReservedLock(real_of(file), locked);
 }
@@ -87,7 +90,9 @@ int control_file(sqlite3_file* file, int what, void* with) {
   return methods_of(file).xFileControl(real_of(file), what, with);
 }
 int sector_size(sqlite3_file* file) { return methods_of(file).xSectorSize(real_of(file)); }
-int characteristics(sqlite3_file* file) { return methods_of(file).xDeviceCharacteristics(real_of(file)); }
+int characteristics(sqlite3_file* file) {
+  return methods_of(file).xDeviceCharacteristics(real_of(file));
+}
 int map_shared(sqlite3_file* file, int page, int bytes, int extend, void volatile** at) {
   return methods_of(file).xShmMap(real_of(file), page, bytes, extend, at);
 }
@@ -95,15 +100,33 @@ int lock_shared(sqlite3_file* file, int first, int count, int flags) {
   return methods_of(file).xShmLock(real_of(file), first, count, flags);
 }
 void shared_barrier(sqlite3_file* file) { methods_of(file).xShmBarrier(real_of(file)); }
-int unmap_shared(sqlite3_file* file, int remove) { return methods_of(file).xShmUnmap(real_of(file), remove); }
+int unmap_shared(sqlite3_file* file, int remove) {
+  return methods_of(file).xShmUnmap(real_of(file), remove);
+}
 
 // Version 2: without memory mapping of the database, which would bypass the writes.
-constexpr sqlite3_io_methods kMethods = {
-    2,           close_file,     read_file,    write_file,   truncate_file, sync_file,       file_size,
-    lock_file,   unlock_file,    check_lock,   control_file, sector_size,   characteristics, map_shared,
-    lock_shared, shared_barrier, unmap_shared, nullptr,      nullptr};
+constexpr sqlite3_io_methods kMethods = {2,
+                                         close_file,
+                                         read_file,
+                                         write_file,
+                                         truncate_file,
+                                         sync_file,
+                                         file_size,
+                                         lock_file,
+                                         unlock_file,
+                                         check_lock,
+                                         control_file,
+                                         sector_size,
+                                         characteristics,
+                                         map_shared,
+                                         lock_shared,
+                                         shared_barrier,
+                                         unmap_shared,
+                                         nullptr,
+                                         nullptr};
 
-int open_file(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* file, int flags, int* flags_out) {
+int open_file(sqlite3_vfs* vfs, sqlite3_filename path, sqlite3_file* file, int flags,
+              int* flags_out) {
   const auto& hooks = FileWatch::Hooks::of(vfs);
   auto* ours = new (file) WatchedFile{{nullptr}, &hooks, path};
   const int done = hooks.real->xOpen(hooks.real, path, ours->real(), flags, flags_out);
@@ -154,7 +177,8 @@ FileWatch::FileWatch(FileFaults* faults) : faults_(faults), hooks_(std::make_uni
   name_ = "trainyard-" + std::to_string(++watches);
   hooks_->watch = this;
   hooks_->real = sqlite3_vfs_find(nullptr);
-  CHECK(hooks_->real != nullptr && hooks_->real->iVersion >= 2, "SQLite has a file system of its own");
+  CHECK(hooks_->real != nullptr && hooks_->real->iVersion >= 2,
+        "SQLite has a file system of its own");
   sqlite3_vfs& ours = hooks_->ours;
   ours.iVersion = 2;
   ours.szOsFile = int(sizeof(WatchedFile)) + hooks_->real->szOsFile;

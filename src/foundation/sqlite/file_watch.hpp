@@ -1,8 +1,9 @@
-// Intercepts SQLite's file calls: remembers the first sync that failed, and lets a test make any step fail.
+// Intercepts SQLite's file calls: remembers the first sync that failed, and lets a test make any
+// step fail.
 //
-// After a failed sync the kernel may have dropped the pages and marked them clean, so a later successful sync proves
-// nothing about them. SQLite itself reports a failed sync of the log once, and one within a checkpoint not at all; a
-// writer that must stop then checks failed_sync().
+// After a failed sync the kernel may have dropped the pages and marked them clean, so a later
+// successful sync proves nothing about them. SQLite itself reports a failed sync of the log once,
+// and one within a checkpoint not at all; a writer that must stop then checks failed_sync().
 //
 // Threads: callable from anywhere. Lifetime: outlives the connections that were opened with it.
 #pragma once

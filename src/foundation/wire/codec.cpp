@@ -98,8 +98,9 @@ void fields(Side& side, M& m) {
     side("shell", m.shell);
     side("payload", m.payload);
   } else {
-    static_assert(std::is_same_v<T, Goodbye> || std::is_same_v<T, MainRuns> || std::is_same_v<T, Unknown>,
-                  "every message is described");
+    static_assert(
+        std::is_same_v<T, Goodbye> || std::is_same_v<T, MainRuns> || std::is_same_v<T, Unknown>,
+        "every message is described");
   }
   side.skip_rest();
 }
@@ -160,10 +161,11 @@ void set_number(std::string& payload, uint64_t number) {
 
 Result<Message> decode(std::string_view payload) {
   if (payload.size() > kFrameBytesMax)
-    return corrupt("receiving a frame of " + std::to_string(payload.size()) + " bytes: the limit is " +
-                   std::to_string(kFrameBytesMax));
+    return corrupt("receiving a frame of " + std::to_string(payload.size()) +
+                   " bytes: the limit is " + std::to_string(kFrameBytesMax));
   if (!payload.empty())
-    if (const auto kind = uint8_t(payload[0]); kind == 0 || kind > kKinds) return Message(Unknown{kind});
+    if (const auto kind = uint8_t(payload[0]); kind == 0 || kind > kKinds)
+      return Message(Unknown{kind});
   return decode_kind<Message>(payload, kNames, kDescribe);
 }
 

@@ -1,9 +1,10 @@
 // Encodes and decodes wire messages, and the order file.
 //
-// Frame = u32 little-endian length of the rest | u8 message kind | body. Bodies are fixed-order fields: integers
-// little-endian, text as u32 length + bytes. Grammar with golden bytes: docs/formats/wire.md. Input is hostile until
-// decoded: short bodies and lengths past kFrameBytesMax are errors. Additions of later versions are not: an unknown
-// kind becomes Unknown, an unknown value its enumeration's default, trailing fields are skipped.
+// Frame = u32 little-endian length of the rest | u8 message kind | body. Bodies are fixed-order
+// fields: integers little-endian, text as u32 length + bytes. Grammar with golden bytes:
+// docs/formats/wire.md. Input is hostile until decoded: short bodies and lengths past
+// kFrameBytesMax are errors. Additions of later versions are not: an unknown kind becomes Unknown,
+// an unknown value its enumeration's default, trailing fields are skipped.
 //
 // Threads: pure.
 #pragma once
@@ -16,14 +17,16 @@
 
 namespace trainyard::wire {
 
-// Returns one frame's payload (kind and body, without the length: links carry whole frames). Requires: not Unknown.
+// Returns one frame's payload (kind and body, without the length: links carry whole frames).
+// Requires: not Unknown.
 std::string encode(const Message& message);
 // Numbers an encoded LogBatch or MetricBatch: an agent learns its number only when it is sent.
 void set_number(std::string& payload, uint64_t number);
 // Errors: corrupt, naming the message and field.
 Result<Message> decode(std::string_view payload);
 
-// Returns the latest version that both ends of a link support: the agent's range and [kVersionOldest, kVersion].
+// Returns the latest version that both ends of a link support: the agent's range and
+// [kVersionOldest, kVersion].
 // Errors: conflict, with both ranges.
 Result<uint32_t> common_version(const Hello& hello);
 // "versions 1 to 2", "version 1".

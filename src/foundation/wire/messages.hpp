@@ -1,19 +1,21 @@
-// Defines the messages between control plane and agent. Grammar: docs/formats/wire.md; codec: wire/codec.hpp.
+// Defines the messages between control plane and agent. Grammar: docs/formats/wire.md; codec:
+// wire/codec.hpp.
 //
-// An agent opens a connection and sends Hello; the server answers Welcome (the last facts that it has) or Refused
-// (the attempt has ended or the token is outdated: the agent kills its processes and ends). Then facts go up on two
-// tracks, each numbered from 1 without gaps by the agent and spooled until acknowledged:
+// An agent opens a connection and sends Hello; the server answers Welcome (the last facts that it
+// has) or Refused (the attempt has ended or the token is outdated: the agent kills its processes
+// and ends). Then facts go up on two tracks, each numbered from 1 without gaps by the agent and
+// spooled until acknowledged:
 //
 //   state track  StateFact: applied by control, acknowledged once the ledger has it. Never dropped.
-//   data track   LogBatch, MetricBatch: acknowledged once observe has it. At spool_bytes_max the oldest unsent log
-//                bytes are dropped, and a line reports how many.
+//   data track   LogBatch, MetricBatch: acknowledged once observe has it. At spool_bytes_max the
+//                oldest unsent log bytes are dropped, and a line reports how many.
 //
-// and orders go down: Stop, Credentials, PeersDrained, MainRuns. Orders are repeated after each Welcome; repeating
-// one is harmless.
+// and orders go down: Stop, Credentials, PeersDrained, MainRuns. Orders are repeated after each
+// Welcome; repeating one is harmless.
 //
-// The ends may have different releases. The agent names its versions in Hello, the server answers with the highest
-// that both support; if there is none, it refuses. From version 2 on each end skips unknown fields at the end of a
-// message, and unknown messages.
+// The ends may have different releases. The agent names its versions in Hello, the server answers
+// with the highest that both support; if there is none, it refuses. From version 2 on each end
+// skips unknown fields at the end of a message, and unknown messages.
 //
 // Threads: plain values.
 #pragma once
@@ -30,9 +32,10 @@
 
 namespace trainyard::wire {
 
-inline constexpr uint32_t kVersion = 2;            // the latest that this program supports
-inline constexpr uint32_t kVersionOldest = 1;      // release 0.1.0's
-inline constexpr size_t kFrameBytesMax = 8 << 20;  // an agent's batches are far smaller; more is an attack
+inline constexpr uint32_t kVersion = 2;        // the latest that this program supports
+inline constexpr uint32_t kVersionOldest = 1;  // release 0.1.0's
+// an agent's batches are far smaller; more is an attack
+inline constexpr size_t kFrameBytesMax = 8 << 20;
 
 // -- up -----------------------------------------------------------------------------------------
 
@@ -41,23 +44,28 @@ struct Hello {
   domain::AttemptId attempt;
   domain::HostIndex host = 0;
   std::string token;
-  uint32_t oldest = kVersionOldest;  // that the agent supports; from version 2 on, before it `version`
+  // that the agent supports; from version 2 on, before it `version`
+  uint32_t oldest = kVersionOldest;
 };
 
-// A host reached a state, or (in its present state, with a message) reports its progress, or a warning while it is
-// `running`, which "" ends. The state decides which further fields have a meaning.
+// A host reached a state, or (in its present state, with a message) reports its progress, or a
+// warning while it is `running`, which "" ends. The state decides which further fields have a
+// meaning.
 struct StateFact {
   uint64_t number = 0;
   Instant at;
   domain::HostState state = domain::HostState::preparing;
-  std::string message;                 // for people: "Downloading the training image", why it failed
-  std::optional<int> exit_code;        // draining, failed: of the user's process; 128+n for signal n
+  // for people: "Downloading the training image", why it failed
+  std::string message;
+  // draining, failed: of the user's process; 128+n for signal n
+  std::optional<int> exit_code;
   std::optional<domain::Fault> fault;  // failed
-  std::string staged_model;  // uploading, hosts after the first: key of its model tar to merge; "" = no files
-  std::string model_uri;     // finished, first host: the URI of model.tar.gz
-  std::string output_uri;    // finished: the URI of output.tar.gz, if there is one
-  // draining and later: the order that ended the run early; none: it ended by itself. The agent sets max_runtime
-  // itself when the order's time is over.
+  // uploading, hosts after the first: key of its model tar to merge; "" = no files
+  std::string staged_model;
+  std::string model_uri;   // finished, first host: the URI of model.tar.gz
+  std::string output_uri;  // finished: the URI of output.tar.gz, if there is one
+  // draining and later: the order that ended the run early; none: it ended by itself. The agent
+  // sets max_runtime itself when the order's time is over.
   domain::StopCause stopped = domain::StopCause::none;
   std::string address = {};  // preparing: the host's, in its gang's network; from version 2 on
 };
@@ -77,7 +85,8 @@ struct MetricPoint {
   Instant at;
   double value = 0;
   bool of_host =
-      false;  // utilisation of the host (dimension Host), else the algorithm's (dimension TrainingJobName)
+      // utilisation of the host (dimension Host), else the algorithm's (dimension TrainingJobName)
+      false;
 };
 
 struct MetricBatch {
@@ -104,8 +113,8 @@ struct Acknowledge {
   uint64_t number = 0;  // this and all before it are durable
 };
 
-// The agent sends SIGTERM to the user's process, waits, and sends SIGKILL; then drains and uploads as after an exit.
-// After an interruption it uploads checkpoints only, no model or output.
+// The agent sends SIGTERM to the user's process, waits, and sends SIGKILL; then drains and uploads
+// as after an exit. After an interruption it uploads checkpoints only, no model or output.
 struct Stop {
   domain::StopCause cause = domain::StopCause::user;
   Duration grace = 120s;
@@ -119,7 +128,8 @@ struct Credentials {
   Instant expires;
 };
 
-// For the first host: every other host has staged its model files to merge. Keys in host order, "" = no files.
+// For the first host: every other host has staged its model files to merge. Keys in host order, ""
+// = no files.
 struct PeersDrained {
   std::vector<std::string> staged_models;
 };
@@ -130,7 +140,8 @@ struct MainRuns {};
 // The server has applied the host's final fact: the agent may remove its spool and end.
 struct Goodbye {};
 
-// -- transient: neither numbered nor spooled; lost with the link -------------------------------------
+// -- transient: neither numbered nor spooled; lost with the link
+// -------------------------------------
 
 // Up: the progress of a transfer to or from this host. Sent regularly, and once at the end.
 struct Progress {
@@ -140,8 +151,8 @@ struct Progress {
   bool finished = false;
 };
 
-// Down: starts an additional process in the container, for a user's terminal. The host answers with ShellData until
-// its last frame, ShellEnded; a shell ends with its link.
+// Down: starts an additional process in the container, for a user's terminal. The host answers with
+// ShellData until its last frame, ShellEnded; a shell ends with its link.
 struct OpenShell {
   uint64_t shell = 0;                // chosen by the server, never used again on this link
   std::vector<std::string> command;  // empty: a shell
@@ -161,17 +172,18 @@ struct Unknown {
   uint8_t kind = 0;
 };
 
-using Message =
-    std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge, Stop, Credentials,
-                 PeersDrained, Goodbye, Progress, OpenShell, ShellData, MainRuns, Unknown>;
+using Message = std::variant<Hello, StateFact, LogBatch, MetricBatch, Welcome, Refused, Acknowledge,
+                             Stop, Credentials, PeersDrained, Goodbye, Progress, OpenShell,
+                             ShellData, MainRuns, Unknown>;
 
-// -- the order with which an agent starts (a file; never on the command line) ----------------------
+// -- the order with which an agent starts (a file; never on the command line)
+// ----------------------
 
 // Version of the order's form. Additional members do not change it: an agent ignores unknown ones.
 inline constexpr uint32_t kOrderVersion = 1;
 
-// Everything that one host must know to run its part of one attempt. The launcher's additions (network namespace,
-// address, host table) are on the agent's command line.
+// Everything that one host must know to run its part of one attempt. The launcher's additions
+// (network namespace, address, host table) are on the agent's command line.
 struct Order {
   uint32_t version = kOrderVersion;
   domain::AttemptId attempt;
@@ -182,24 +194,32 @@ struct Order {
   std::string account;
   domain::JobSpec spec;
   domain::Share share;
-  Instant created;           // of the attempt, by the wall clock
-  Instant issued = {};       // of this order, in the job's own time, for facts. 0: by the wall clock
+  Instant created;  // of the attempt, by the wall clock
+  // of this order, in the job's own time, for facts. 0: by the wall clock
+  Instant issued = {};
   std::string wire_address;  // the server's listener for agents: "unix:/path"
-  std::string api_address;   // "127.0.0.1:PORT" of the server's one port, to which the in-job relay connects
-  std::string objects_endpoint;  // URL of the object store for the agent itself: "http://127.0.0.1:PORT"
-  domain::Image image;           // the resolved spec.image
+  // "127.0.0.1:PORT" of the server's one port, to which the in-job relay connects
+  std::string api_address;
+  // URL of the object store for the agent itself: "http://127.0.0.1:PORT"
+  std::string objects_endpoint;
+  domain::Image image;  // the resolved spec.image
   domain::EgressSettings egress_settings;
   std::map<std::string, std::string> file_systems;  // of the channels: id -> directory
   std::map<std::string, std::string> variables;     // that the job's API adds to its container's
   std::string log_stream;                           // "<job>/algo-1-1763631900"
-  Duration runtime_left{};  // the rest of MaxRuntimeInSeconds, for this attempt; the agent enforces it itself
-  Duration stop_grace = 120s;            // after that, between SIGTERM and SIGKILL
-  int64_t stalled_after_seconds = 1800;  // a host stalls without output and work for so long; 0 = never
-  // The host may run another job after this one (docs/decisions/26): it offers itself before it sends its last fact.
+  // the rest of MaxRuntimeInSeconds, for this attempt; the agent enforces it itself
+  Duration runtime_left{};
+  Duration stop_grace = 120s;  // after that, between SIGTERM and SIGKILL
+  // a host stalls without output and work for so long; 0 = never
+  int64_t stalled_after_seconds = 1800;
+  // The host may run another job after this one (docs/decisions/26): it offers itself before it
+  // sends its last fact.
   bool reuse_host = false;
-  // If this machine permits no user namespaces, the container runs without one; otherwise the job fails.
+  // If this machine permits no user namespaces, the container runs without one; otherwise the job
+  // fails.
   bool best_effort_isolation = false;
-  // The user and group of access to shared directories (file_systems): 65534, unless the config sets others.
+  // The user and group of access to shared directories (file_systems): 65534, unless the config
+  // sets others.
   uint32_t shared_user_id = 65534, shared_group_id = 65534;
   uint32_t wire_version = kVersion;  // the latest that the server supports; 1 if the order has none
 };

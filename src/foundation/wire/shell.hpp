@@ -1,11 +1,12 @@
-// Encodes the frames on the upgraded connection of a shell, between the user's client, the server and the agent.
-// Grammar, sizes and golden bytes: docs/formats/shell.md.
+// Encodes the frames on the upgraded connection of a shell, between the user's client, the server
+// and the agent. Grammar, sizes and golden bytes: docs/formats/shell.md.
 //
-// Either side may have kShellWindowBytes in transit that the other has not returned with a Credit; so a shell that
-// prints without end uses no more memory than that at each of the three, and a slow reader slows the program.
+// Either side may have kShellWindowBytes in transit that the other has not returned with a Credit;
+// so a shell that prints without end uses no more memory than that at each of the three, and a slow
+// reader slows the program.
 //
-// Threads: plain values, pure functions. Errors: corrupt, naming frame and field. Input is hostile until
-// decoded.
+// Threads: plain values, pure functions. Errors: corrupt, naming frame and field. Input is hostile
+// until decoded.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@
 
 namespace trainyard::wire {
 
-inline constexpr size_t kShellFrameBytesMax = 64 << 10;             // of one frame's payload: kind and body
+// of one frame's payload: kind and body
+inline constexpr size_t kShellFrameBytesMax = 64 << 10;
 inline constexpr size_t kShellBytesMax = kShellFrameBytesMax - 16;  // of the bytes in one frame
 inline constexpr uint32_t kShellWindowBytes =
     256 << 10;  // a screen has some kilobytes; a file arrives at full speed

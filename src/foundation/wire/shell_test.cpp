@@ -67,8 +67,8 @@ TEST(Shell, AnExitCodeMayBeNegative) {
 }
 
 TEST(Shell, InvalidFramesAreCorrupt) {
-  for (const char* hex : {"", "00", "07", "0261", "0350000000", "030000000018000000", "035000000011270000",
-                          "05000000", "06ffffffff", "060000"}) {
+  for (const char* hex : {"", "00", "07", "0261", "0350000000", "030000000018000000",
+                          "035000000011270000", "05000000", "06ffffffff", "060000"}) {
     const auto frame = decode_shell_payload(*from_hex(hex));
     ASSERT_FALSE(frame) << hex;
     EXPECT_EQ(frame.error().kind, Kind::corrupt);

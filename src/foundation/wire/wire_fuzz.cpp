@@ -1,4 +1,5 @@
-// Decodes, skips or rejects any bytes of an agent or a server; decoded messages are written in this version's form.
+// Decodes, skips or rejects any bytes of an agent or a server; decoded messages are written in this
+// version's form.
 // decoder: src/foundation/wire/codec.cpp src/foundation/base/fields.hpp
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +10,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace trainyard;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  if (const auto message = wire::decode(bytes); message && !std::holds_alternative<wire::Unknown>(*message)) {
+  if (const auto message = wire::decode(bytes);
+      message && !std::holds_alternative<wire::Unknown>(*message)) {
     const std::string known = wire::encode(*message);
     CHECK(known.size() <= bytes.size() + sizeof(uint32_t), "nothing but a version is added");
     const auto again = wire::decode(known);
@@ -17,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (const auto* hello = std::get_if<wire::Hello>(&*message)) {
       (void)wire::versions_text(*hello);
       const auto common = wire::common_version(*hello);
-      CHECK(!common || (*common >= wire::kVersionOldest && *common <= wire::kVersion), "one of ours");
+      CHECK(!common || (*common >= wire::kVersionOldest && *common <= wire::kVersion),
+            "one of ours");
     }
   }
   if (bytes.starts_with('{')) {

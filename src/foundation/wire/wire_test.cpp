@@ -26,8 +26,8 @@ const std::vector<Golden>& golden() {
        "01000000"
        "03000000746f6b"
        "01000000"},
-      {StateFact{3, kAt, domain::HostState::failed, "no", 137, domain::Fault::algorithm, "s", "m", "o",
-                 domain::StopCause::max_runtime},
+      {StateFact{3, kAt, domain::HostState::failed, "no", 137, domain::Fault::algorithm, "s", "m",
+                 "o", domain::StopCause::max_runtime},
        "02"
        "0300000000000000"
        "0504030201000000"
@@ -220,9 +220,10 @@ TEST(Versions, ChoosesTheLatestCommonVersion) {
   EXPECT_EQ(common(2, 2), "2");
   EXPECT_EQ(common(7, 2), "2");
   EXPECT_EQ(common(UINT32_MAX, 0), "2");
-  EXPECT_EQ(common(7, 3),
-            "the agent speaks versions 3 to 7 of the protocol between server and agents, and the server "
-            "versions 1 to 2: start the server and its agents from releases that have one in common");
+  EXPECT_EQ(
+      common(7, 3),
+      "the agent speaks versions 3 to 7 of the protocol between server and agents, and the server "
+      "versions 1 to 2: start the server and its agents from releases that have one in common");
   EXPECT_NE(common(0, 0), "0");
   EXPECT_NE(common(2, 3), "2") << "a range that is none";
 }
@@ -265,7 +266,8 @@ TEST(Codec, RandomBytesNeverCrash) {
     const auto message = decode(bytes);
     if (!message || std::holds_alternative<Unknown>(*message)) continue;
     const std::string known = encode(*message);
-    EXPECT_EQ(encode(*decode(known)), known) << "what was read is written as this version writes it";
+    EXPECT_EQ(encode(*decode(known)), known)
+        << "what was read is written as this version writes it";
   }
 }
 
@@ -307,7 +309,8 @@ TEST(OrderFile, RoundTrips) {
 }
 
 // In release 0.1.0's form, except for line breaks.
-constexpr const char* kOrderOfFirstRelease = R"({"version": 1, "attempt": "j17a1", "token": "t", "host": 1,
+constexpr const char* kOrderOfFirstRelease =
+    R"({"version": 1, "attempt": "j17a1", "token": "t", "host": 1,
   "job": {"region": "us-east-1", "name": "digits"}, "job_arn": "arn:aws:sagemaker:us-east-1:1:training-job/digits",
   "account": "1", "share": {"cpus": 1.5, "memory_bytes": 1073741824, "gpus": 0}, "created": 16909060,
   "spec": {"image": "machine", "groups": [{"name": "homogeneousCluster", "instance_type": "ml.m5.large", "count": 2}]},
@@ -335,9 +338,10 @@ TEST(OrderFile, RejectsOrdersOfOtherVersions) {
     return order ? std::string("accepted") : order.error().message;
   };
   for (const int version : {0, 2})
-    EXPECT_EQ(refusal([&](Json& o) { o["version"] = version; }),
-              "the order is of version " + std::to_string(version) +
-                  ", and this agent reads version 1: start the server and its agents from one release");
+    EXPECT_EQ(
+        refusal([&](Json& o) { o["version"] = version; }),
+        "the order is of version " + std::to_string(version) +
+            ", and this agent reads version 1: start the server and its agents from one release");
   EXPECT_EQ(refusal([](Json& o) { o.erase("version"); }), "invalid order: the version is missing");
   EXPECT_NE(refusal([](Json& o) { o["version"] = "1"; }), "accepted");
   EXPECT_EQ(refusal([](Json& o) { o["host"] = 2; }), "the order is for host 2 of 2");

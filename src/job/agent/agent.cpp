@@ -20,14 +20,16 @@ constexpr int kSignalExitBase = 128;
 constexpr Duration kWatchInterval = 1s;
 // The loop's longest wait when nothing is due.
 constexpr Duration kIdleWait = 1min;
-// Limit for the time between two readings of the clock: above kIdleWait, so that all of it counts unless the agent
-// was stopped.
+// Limit for the time between two readings of the clock: above kIdleWait, so that all of it counts
+// unless the agent was stopped.
 constexpr Duration kUnseenTimeMax = 2min;
 // Bytes read of the failure file, for as many characters as count: four bytes each.
 constexpr size_t kFailureBytesMax = 4 * contract::kFailureCharactersMax + 64;
-// After the end of the first process the kernel ends the others; their output is read within this time.
+// After the end of the first process the kernel ends the others; their output is read within this
+// time.
 constexpr Duration kLastWordsMax = 5s;
-// Processes that are named when the memory limit is hit. They are looked for while at least half of it is used.
+// Processes that are named when the memory limit is hit. They are looked for while at least half of
+// it is used.
 constexpr size_t kLargestProcesses = 3;
 
 }  // namespace
@@ -66,8 +68,10 @@ void Agent::deliver(const wire::Message& message) {
     post(Fenced{});
   }
   if (const auto* credentials = std::get_if<wire::Credentials>(&message)) keys_.set(*credentials);
-  if (const auto* stop = std::get_if<wire::Stop>(&message)) post(StopOrdered{stop->cause, stop->grace});
-  if (const auto* peers = std::get_if<wire::PeersDrained>(&message)) post(PeersDrained{peers->staged_models});
+  if (const auto* stop = std::get_if<wire::Stop>(&message))
+    post(StopOrdered{stop->cause, stop->grace});
+  if (const auto* peers = std::get_if<wire::PeersDrained>(&message))
+    post(PeersDrained{peers->staged_models});
   if (std::holds_alternative<wire::MainRuns>(message)) post(MainRuns{});
   if (std::holds_alternative<wire::Goodbye>(message)) post(Dismissed{});
   if (const auto* asked = std::get_if<wire::OpenShell>(&message)) shells_.open(*asked);
@@ -221,7 +225,8 @@ void Agent::end_worker() {
   if (worker_.joinable()) worker_.join();
 }
 
-// Started when the lifecycle knows that the process runs, so that its exit is never reported before its start.
+// Started when the lifecycle knows that the process runs, so that its exit is never reported before
+// its start.
 void Agent::watch_process() {
   meter_ = {};
   looked_at_ = time_.now();  // a process that ends before the first check was not stalled
@@ -297,9 +302,10 @@ ProcessExited Agent::explain_exit(const containers::ContainerExit& exited) {
   const std::string volume = "the volume of " + std::to_string(order_.spec.volume_gib) + " GiB (" +
                              size_member(context_) + ") is full";
   if (volume_full)
-    world_.facts.say(volume + ": what is written beyond it, to " +
-                     (order_.spec.contract == domain::Contract::plain ? "volumes of the job" : "/opt/ml") +
-                     " or over the image, is refused");
+    world_.facts.say(
+        volume + ": what is written beyond it, to " +
+        (order_.spec.contract == domain::Contract::plain ? "volumes of the job" : "/opt/ml") +
+        " or over the image, is refused");
   event.reason = exit_reason({.code = exited.code,
                               .out_of_memory = exited.out_of_memory,
                               .limit = share_in_words(order_),
@@ -345,8 +351,8 @@ void Agent::measure() {
     // The other metrics are reported even if the GPUs cannot be read.
     if (auto asked = world_.gpu_usage()) gpus = std::move(*asked);
   }
-  world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(context_.ml()), gpus,
-                                     world_.clock.now(), world_.clock.monotonic()));
+  world_.facts.points(meter_.measure(*usage, order_.share.memory_bytes, disk_usage(context_.ml()),
+                                     gpus, world_.clock.now(), world_.clock.monotonic()));
 }
 
 }  // namespace trainyard::agent

@@ -1,15 +1,15 @@
-// Runs one host of one attempt, from its order to its last fact: the loop that carries out the decisions of the
-// lifecycle.
+// Runs one host of one attempt, from its order to its last fact: the loop that carries out the
+// decisions of the lifecycle.
 //
-//   events (steps done, process exited, orders, time) --> next() --> actions --> steps, signals, facts
+//   events (steps done, process exited, orders, time) --> next() --> actions
+//   actions --> steps, signals, facts
 //
+// Accesses the outside only through Dependencies, HostLayout and the functions below, so tests run
+// it without root, network or server.
 //
-// Accesses the outside only through Dependencies, HostLayout and the functions below, so tests run it without root, network or
-// server.
-//
-// Threads: run() on one thread; deliver() and fence() from anywhere. It starts a worker for the steps and a
-// watcher for the process, and has joined both when run() returns. Lifetime: the constructor's arguments must
-// outlive it.
+// Threads: run() on one thread; deliver() and fence() from anywhere. It starts a worker for the
+// steps and a watcher for the process, and has joined both when run() returns. Lifetime: the
+// constructor's arguments must outlive it.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,8 @@ namespace trainyard::agent {
 
 class Agent {
  public:
-  // `keys` are those that the world's object store uses; the agent fills them from the server's orders.
+  // `keys` are those that the world's object store uses; the agent fills them from the server's
+  // orders.
   Agent(const wire::Order& order, const HostLayout& place, Dependencies& world, JobKeys& keys,
         bool died_before);
   ~Agent();
@@ -40,7 +41,8 @@ class Agent {
   // Kills everything and ends, as after Refused.
   void fence();
 
-  // Runs until the server has the last fact (true), or has refused the attempt or fence() was called (false).
+  // Runs until the server has the last fact (true), or has refused the attempt or fence() was
+  // called (false).
   bool run();
 
  private:
@@ -67,7 +69,8 @@ class Agent {
   Greeting greeting_;
   StepContext context_;
   HostRun run_;
-  UsageMeter meter_;                                          // confined to the watcher while it runs
+  // confined to the watcher while it runs
+  UsageMeter meter_;
   MetricFiles metric_files_;                                  // confined to the watcher
   std::vector<containers::ProcessMemory> largest_processes_;  // confined to the watcher
   bool left_ = false;

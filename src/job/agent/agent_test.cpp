@@ -45,13 +45,15 @@ class Said final : public Facts {
 
   bool wait_line(const std::string& text) {
     MutexLock lock(mutex_);
-    return changed_.wait_for(
-        lock, 60s, [&]() REQUIRES(mutex_) { return std::ranges::find(lines_, text) != lines_.end(); });
+    return changed_.wait_for(lock, 60s, [&]() REQUIRES(mutex_) {
+      return std::ranges::find(lines_, text) != lines_.end();
+    });
   }
   bool wait_state(HostState state) {
     MutexLock lock(mutex_);
-    return changed_.wait_for(
-        lock, 60s, [&]() REQUIRES(mutex_) { return !states_.empty() && states_.back().state >= state; });
+    return changed_.wait_for(lock, 60s, [&]() REQUIRES(mutex_) {
+      return !states_.empty() && states_.back().state >= state;
+    });
   }
   std::vector<wire::StateFact> states() {
     const MutexLock lock(mutex_);
@@ -139,8 +141,8 @@ class NoEndpoints final : public Endpoints {
   const contract::EndpointConfig& config() const override { return config_; }
 
  private:
-  contract::EndpointConfig config_{"http://169.254.170.2:4566", "", "http://169.254.170.2/v2/credentials/1",
-                                   "t", ""};
+  contract::EndpointConfig config_{"http://169.254.170.2:4566", "",
+                                   "http://169.254.170.2/v2/credentials/1", "t", ""};
 };
 
 class AgentTest : public testing::Test {
@@ -159,23 +161,23 @@ class AgentTest : public testing::Test {
   // Starts the agent with this as the user's process; the server sends Welcome at once.
   void start(Played::Play play) {
     play_ = std::move(play);
-    world_.emplace(
-        Dependencies{*objects_,
-                     [this](const containers::ContainerSpec& spec,
-                            int output) -> Result<std::unique_ptr<containers::Container>> {
-                       spec_ = spec;
-                       return std::unique_ptr<containers::Container>(std::make_unique<Played>(play_, output));
-                     },
-                     [](const std::string&, const std::string&) { return ok(); },
-                     [](const domain::Image&, const std::string&,
-                        const std::function<bool(const std::string&)>& progress) -> Result<ReadyImage> {
-                       EXPECT_TRUE(progress("Downloading the training image: 1 of 2 MiB"));
-                       return not_found("there is no such image");
-                     },
-                     []() -> Result<std::unique_ptr<Endpoints>> {
-                       return std::unique_ptr<Endpoints>(std::make_unique<NoEndpoints>());
-                     },
-                     said_, clock_, random_});
+    world_.emplace(Dependencies{
+        *objects_,
+        [this](const containers::ContainerSpec& spec,
+               int output) -> Result<std::unique_ptr<containers::Container>> {
+          spec_ = spec;
+          return std::unique_ptr<containers::Container>(std::make_unique<Played>(play_, output));
+        },
+        [](const std::string&, const std::string&) { return ok(); },
+        [](const domain::Image&, const std::string&,
+           const std::function<bool(const std::string&)>& progress) -> Result<ReadyImage> {
+          EXPECT_TRUE(progress("Downloading the training image: 1 of 2 MiB"));
+          return not_found("there is no such image");
+        },
+        []() -> Result<std::unique_ptr<Endpoints>> {
+          return std::unique_ptr<Endpoints>(std::make_unique<NoEndpoints>());
+        },
+        said_, clock_, random_});
     agent_.emplace(order_, place_, *world_, keys_, false);
     thread_ = std::thread([this] { agent_->run(); });
     agent_->deliver(wire::Welcome{});
@@ -221,7 +223,8 @@ TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
   order_.spec.metrics = {{"loss", "loss=([0-9.]+)"}};
   start([this](Played::Hands& hands) {
     EXPECT_EQ(*os::read_file(ml("input/data/train/a.csv")), "1,2");
-    EXPECT_EQ(*os::read_file(ml("input/data/train-manifest")), R"([{"prefix":"s3://data/in/"},"a.csv"])");
+    EXPECT_EQ(*os::read_file(ml("input/data/train-manifest")),
+              R"([{"prefix":"s3://data/in/"},"a.csv"])");
     EXPECT_TRUE(os::exists(ml("input/config/resourceconfig.json")));
     hands.print("epoch 1 loss=0.25\n");
     leave("model/w.bin", "weights");
@@ -233,8 +236,9 @@ TEST_F(AgentTest, AJobTrainsAndUploadsItsModel) {
   EXPECT_TRUE(has(kModel));
   EXPECT_FALSE(has(kOutput));
   EXPECT_EQ(said_.lines(), std::vector<std::string>{"epoch 1 loss=0.25"});
-  EXPECT_TRUE(std::ranges::any_of(
-      said_.points(), [](const auto& point) { return point.name == "loss" && point.value == 0.25; }));
+  EXPECT_TRUE(std::ranges::any_of(said_.points(), [](const auto& point) {
+    return point.name == "loss" && point.value == 0.25;
+  }));
   EXPECT_FALSE(os::exists(ml("")));
   EXPECT_EQ(spec_.hostname, "algo-1");
   EXPECT_EQ(spec_.shared_memory_bytes, 512u << 20);
@@ -277,7 +281,8 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLimit) {
     hands.out_of_memory = true;
     return 137;
   });
-  EXPECT_EQ(finish().message, "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
+  EXPECT_EQ(finish().message,
+            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
 }
 
 TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
@@ -286,10 +291,10 @@ TEST_F(AgentTest, OutOfMemoryNamesTheLargestProcess) {
     hands.out_of_memory = true;
     return 137;
   });
-  EXPECT_EQ(
-      finish().message,
-      "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, most was used "
-      "by python3 (512 MiB)");
+  EXPECT_EQ(finish().message,
+            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
+            "most was used "
+            "by python3 (512 MiB)");
 }
 
 TEST_F(AgentTest, ASignalIsDescribedBeforeTheLastLines) {
@@ -298,7 +303,8 @@ TEST_F(AgentTest, ASignalIsDescribedBeforeTheLastLines) {
     return 139;
   });
   const std::string message = finish().message;
-  EXPECT_TRUE(message.starts_with("killed by SIGSEGV (segmentation fault)\nstep 80\nstep 81\n")) << message;
+  EXPECT_TRUE(message.starts_with("killed by SIGSEGV (segmentation fault)\nstep 80\nstep 81\n"))
+      << message;
   EXPECT_TRUE(message.ends_with("\nstep 99")) << message;
 }
 
@@ -374,8 +380,9 @@ TEST_F(AgentTest, TheFirstHostMergesStagedFiles) {
   });
   agent_->deliver(wire::PeersDrained{{"s/algo-2.model.tar", ""}});
   EXPECT_EQ(finish().model_uri, std::string("s3://out/") + kModel);
-  EXPECT_TRUE(said_.wait_line(
-      "trainyard: /opt/ml/model/same of algo-2 was kept as same.algo-2: another host has that name too"));
+  EXPECT_TRUE(
+      said_.wait_line("trainyard: /opt/ml/model/same of algo-2 was kept as same.algo-2: another "
+                      "host has that name too"));
   EXPECT_FALSE(has("s/algo-2.model.tar"));
   EXPECT_FALSE(has(kOutput));
 }
@@ -397,7 +404,8 @@ TEST_F(AgentTest, AMissingOutputBucketIsTheUsersFault) {
   start([](Played::Hands&) { return 0; });
   const auto last = finish();
   EXPECT_EQ(last.fault, domain::Fault::client);
-  EXPECT_TRUE(last.message.starts_with("Artifact upload failed: s3://nowhere/models: ")) << last.message;
+  EXPECT_TRUE(last.message.starts_with("Artifact upload failed: s3://nowhere/models: "))
+      << last.message;
 }
 
 TEST_F(AgentTest, AMissingImageIsTheUsersFault) {
@@ -450,7 +458,8 @@ void replace_by_link(const std::string& directory, const std::string& target) {
 // Every synced directory is a link to the machine's files when the process ends.
 TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
   const os::TemporaryDirectory machine;
-  ASSERT_TRUE(os::write_file(machine.path() + "/1.json", R"({"MetricName": "secret", "Value": 1})"));
+  ASSERT_TRUE(
+      os::write_file(machine.path() + "/1.json", R"({"MetricName": "secret", "Value": 1})"));
   order_.spec.checkpoint = {"s3://out/ckpt", "/opt/ml/checkpoints"};
   start([&](Played::Hands&) {
     for (const char* name :
@@ -461,7 +470,8 @@ TEST_F(AgentTest, NothingIsReadThroughReplacedDirectories) {
   const auto last = finish();
   EXPECT_EQ(last.state, HostState::failed);
   EXPECT_EQ(last.fault, domain::Fault::client);
-  EXPECT_NE(last.message.find("/opt/ml/checkpoints could not be copied to s3://out/ckpt/"), std::string::npos)
+  EXPECT_NE(last.message.find("/opt/ml/checkpoints could not be copied to s3://out/ckpt/"),
+            std::string::npos)
       << last.message;
   EXPECT_NE(last.message.find("leads through a link"), std::string::npos) << last.message;
   std::string keys;
@@ -507,7 +517,8 @@ TEST(UsageMeter, CountsCoresAndShares) {
   using std::chrono::seconds;
   UsageMeter meter;
   EXPECT_EQ(meter.due(), seconds(0));
-  EXPECT_TRUE(meter.measure({seconds(1), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {}, {}, seconds(10)).empty());
+  EXPECT_TRUE(
+      meter.measure({seconds(1), 1 << 20}, 4 << 20, DiskUsage{1, 4}, {}, {}, seconds(10)).empty());
   EXPECT_FALSE(meter.measured());
   EXPECT_EQ(meter.due(), seconds(12));  // soon, so that short jobs have a point
   const auto points = meter.measure({seconds(5), 1 << 20}, 4 << 20, DiskUsage{1, 4},

@@ -1,4 +1,5 @@
-// Loads libarchive when the first archive is read or written (os/shared_library.hpp). Private to this module.
+// Loads libarchive when the first archive is read or written (os/shared_library.hpp). Private to
+// this module.
 //
 // Threads: callable from anywhere.
 #pragma once

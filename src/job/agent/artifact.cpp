@@ -22,7 +22,8 @@ std::optional<std::string> UnionNames::place(const std::string& name, bool is_di
       candidate = moved->second;
     }
     auto found = taken_.find(candidate);
-    const bool shared = found != taken_.end() && found->second == What::directory && what == What::directory;
+    const bool shared =
+        found != taken_.end() && found->second == What::directory && what == What::directory;
     if (shared && last) return {};
     if (found != taken_.end() && !shared) {
       const std::string wanted = candidate;
@@ -58,7 +59,8 @@ Result<void> Artifact::add(TarEntry entry, const std::string& host, const Source
   return tar_.add(entry, content);
 }
 
-Result<void> Artifact::add_tree(const Tree& tree, const std::string& directory, const std::string& host) {
+Result<void> Artifact::add_tree(const Tree& tree, const std::string& directory,
+                                const std::string& host) {
   return tree.walk(directory, [&](const Tree::Entry& found) -> Result<void> {
     TarEntry entry;
     entry.name = found.path;
@@ -77,8 +79,8 @@ Result<void> Artifact::add_tree(const Tree& tree, const std::string& directory, 
     if (S_ISLNK(found.status.st_mode)) {
       entry.type = TarEntry::Type::link;
       entry.link_target = found.link_target;
-      // Frameworks make absolute links to their own files ("latest" -> /opt/ml/model/step-9): treated like relative
-      // ones.
+      // Frameworks make absolute links to their own files ("latest" -> /opt/ml/model/step-9):
+      // treated like relative ones.
       if (entry.link_target.starts_with(place_ + "/")) {
         std::string up;
         for (const char character : entry.name) up += character == '/' ? "../" : "";

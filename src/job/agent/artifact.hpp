@@ -1,9 +1,9 @@
 // Merges the files that all hosts left in /opt/ml/model (or output/data) into one archive.
 //
-// The first host's names stay. A file of a later host with a name in use becomes NAME.algo-k (and the log has a line
-// for it); directories of one name are one directory; a file where another host has a directory, or the reverse, is
-// renamed likewise. Symbolic links that stay inside are kept; pipes, sockets and devices are left out, which the log
-// reports.
+// The first host's names stay. A file of a later host with a name in use becomes NAME.algo-k (and
+// the log has a line for it); directories of one name are one directory; a file where another host
+// has a directory, or the reverse, is renamed likewise. Symbolic links that stay inside are kept;
+// pipes, sockets and devices are left out, which the log reports.
 //
 // Threads: confined to one. Errors: those of tar.hpp.
 #pragma once
@@ -23,14 +23,16 @@ namespace trainyard::agent {
 // Assigns the names in an archive. Pure.
 class UnionNames {
  public:
-  // Returns the name for `host`'s entry; nothing for a directory that already exists. Requires: name is clean
-  // (tar.hpp). Its parents need not be placed before.
-  std::optional<std::string> place(const std::string& name, bool is_directory, const std::string& host);
+  // Returns the name for `host`'s entry; nothing for a directory that already exists. Requires:
+  // name is clean (tar.hpp). Its parents need not be placed before.
+  std::optional<std::string> place(const std::string& name, bool is_directory,
+                                   const std::string& host);
 
  private:
   enum class What { file, directory };
   std::map<std::string, What> taken_;
-  std::map<std::string, std::string> moved_directories_;  // "algo-2:x" -> "x.algo-2", for all entries below
+  // "algo-2:x" -> "x.algo-2", for all entries below
+  std::map<std::string, std::string> moved_directories_;
 };
 
 // Writes lines for the user, at most kSaidMax of them; the rest is counted.

@@ -12,12 +12,13 @@ namespace trainyard::agent {
 namespace {
 
 Source source_of(std::string bytes) {
-  return [bytes = std::move(bytes), at = size_t{0}](std::span<char> buffer) mutable -> Result<size_t> {
-    const size_t size = std::min({buffer.size(), bytes.size() - at, size_t{777}});
-    std::copy_n(bytes.data() + at, size, buffer.data());
-    at += size;
-    return size;
-  };
+  return
+      [bytes = std::move(bytes), at = size_t{0}](std::span<char> buffer) mutable -> Result<size_t> {
+        const size_t size = std::min({buffer.size(), bytes.size() - at, size_t{777}});
+        std::copy_n(bytes.data() + at, size, buffer.data());
+        at += size;
+        return size;
+      };
 }
 
 Sink sink_into(std::string& bytes) {
@@ -79,7 +80,9 @@ class ArtifactTest : public testing::Test {
     ASSERT_TRUE(os::make_directories(path("model/" + name.substr(0, name.find_last_of('/') + 1))));
     ASSERT_TRUE(os::write_file(path("model/" + name), content));
   }
-  Result<void> add_own() { return artifact_->add_tree(*Tree::open(directory_.path()), "model", "algo-1"); }
+  Result<void> add_own() {
+    return artifact_->add_tree(*Tree::open(directory_.path()), "model", "algo-1");
+  }
   std::string finished() {
     EXPECT_TRUE(tar_->finish());
     return contents(bytes_);
@@ -105,8 +108,8 @@ TEST_F(ArtifactTest, TheSameNameTwiceKeepsBoth) {
   file("model.bin", "first");
   file("d/own", "1");
   ASSERT_TRUE(add_own());
-  ASSERT_TRUE(artifact_->add_tar(source_of(tar_of({{"model.bin", "second"}, {"d/", ""}, {"d/other", "2"}})),
-                                 "algo-2"));
+  ASSERT_TRUE(artifact_->add_tar(
+      source_of(tar_of({{"model.bin", "second"}, {"d/", ""}, {"d/other", "2"}})), "algo-2"));
   ASSERT_TRUE(artifact_->add_tar(source_of(tar_of({{"model.bin", "third"}})), "algo-3"));
   EXPECT_EQ(finished(),
             "d/ d/own=1 model.bin=first model.bin.algo-2=second d/other=2 model.bin.algo-3=third");
@@ -118,7 +121,8 @@ TEST_F(ArtifactTest, TheSameNameTwiceKeepsBoth) {
 TEST_F(ArtifactTest, AFileWhereAnotherHasADirectoryIsRenamed) {
   file("x", "file");
   ASSERT_TRUE(add_own());
-  ASSERT_TRUE(artifact_->add_tar(source_of(tar_of({{"x/", ""}, {"x/a", "1"}, {"x/b", "2"}})), "algo-2"));
+  ASSERT_TRUE(
+      artifact_->add_tar(source_of(tar_of({{"x/", ""}, {"x/a", "1"}, {"x/b", "2"}})), "algo-2"));
   ASSERT_TRUE(artifact_->add_tar(source_of(tar_of({{"x.algo-2", "3"}})), "algo-3"));
   EXPECT_EQ(finished(), "x=file x.algo-2/ x.algo-2/a=1 x.algo-2/b=2 x.algo-2.algo-3=3");
 }
@@ -139,7 +143,8 @@ TEST_F(ArtifactTest, LinksStayOnlyInside) {
   ASSERT_EQ(::symlink("../../etc", path("model/up").c_str()), 0);
   ASSERT_EQ(::mkfifo(path("model/pipe").c_str(), 0600), 0);
   ASSERT_TRUE(add_own());
-  EXPECT_EQ(finished(), "latest->step-9 step-9/ step-9/best->../step-9/model.bin step-9/model.bin=m");
+  EXPECT_EQ(finished(),
+            "latest->step-9 step-9/ step-9/best->../step-9/model.bin step-9/model.bin=m");
   EXPECT_EQ(said_.size(), 3u);
 }
 
@@ -157,7 +162,9 @@ TEST_F(ArtifactTest, DevicesAndMountsAreLeftOut) {
   ASSERT_TRUE(os::make_directories(path("machine")));
   ASSERT_TRUE(os::write_file(path("machine/shadow"), "secret"));
   ASSERT_EQ(::mknod(path("model/zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
-  ASSERT_EQ(::mount(path("machine").c_str(), path("model/mounted").c_str(), nullptr, MS_BIND, nullptr), 0);
+  ASSERT_EQ(
+      ::mount(path("machine").c_str(), path("model/mounted").c_str(), nullptr, MS_BIND, nullptr),
+      0);
   ASSERT_TRUE(add_own());
   ASSERT_EQ(::umount2(path("model/mounted").c_str(), MNT_DETACH), 0);
   // Mounts are not visible: the tree shows the job's own files beneath them.

@@ -1,5 +1,5 @@
-// Streams a channel in Pipe mode into its FIFOs; FirstFailure keeps the first error of all channels, on which the
-// agent ends the process.
+// Streams a channel in Pipe mode into its FIFOs; FirstFailure keeps the first error of all
+// channels, on which the agent ends the process.
 //
 // Threads: see data/pipe.hpp; FirstFailure is callable from anywhere.
 // Lifetime: the constructor's arguments must outlive it.
@@ -34,15 +34,17 @@ class FirstFailure {
 
 class ChannelPipe {
  public:
-  // `directory`: of the FIFOs, as this host sees it. `on_failure` receives the errors of data/pipe.hpp.
-  ChannelPipe(objects::Objects& objects, Clock& clock, const std::string& directory, const std::string& name,
-              data::Contents contents, data::Deal deal, data::Form form,
+  // `directory`: of the FIFOs, as this host sees it. `on_failure` receives the errors of
+  // data/pipe.hpp.
+  ChannelPipe(objects::Objects& objects, Clock& clock, const std::string& directory,
+              const std::string& name, data::Contents contents, data::Deal deal, data::Form form,
               std::function<void(Error)> on_failure)
       : contents_(std::move(contents)),
         pipe_(
             directory, name,
             [this, &objects, &clock, deal, form](uint64_t epoch) {
-              return std::make_unique<data::Feed>(objects, clock, form, contents_.epoch(epoch, deal));
+              return std::make_unique<data::Feed>(objects, clock, form,
+                                                  contents_.epoch(epoch, deal));
             },
             std::move(on_failure)) {}
   Result<void> start() { return pipe_.start(); }

@@ -41,7 +41,8 @@ Result<std::string> read_document(objects::Objects& objects, const domain::Chann
   return text;
 }
 
-Result<ChannelObjects> objects_of_manifest(objects::Objects& objects, const domain::Channel& channel) {
+Result<ChannelObjects> objects_of_manifest(objects::Objects& objects,
+                                           const domain::Channel& channel) {
   const auto text = TRY(read_document(objects, channel, data::kManifestBytesMax));
   auto manifest = TRY(data::read_manifest(text).in(channel.s3_uri));
   ChannelObjects found;
@@ -55,7 +56,8 @@ Result<ChannelObjects> objects_of_manifest(objects::Objects& objects, const doma
 
 }  // namespace
 
-std::optional<Slot> slot_of(const domain::Channel& channel, const std::vector<domain::InstanceGroup>& groups,
+std::optional<Slot> slot_of(const domain::Channel& channel,
+                            const std::vector<domain::InstanceGroup>& groups,
                             domain::HostIndex host) {
   Slot slot{0, 0};
   bool among_them = false;
@@ -74,7 +76,8 @@ std::optional<Slot> slot_of(const domain::Channel& channel, const std::vector<do
   return slot;
 }
 
-Result<ChannelObjects> objects_of_listing(const domain::Channel& channel, const objects::Location& prefix,
+Result<ChannelObjects> objects_of_listing(const domain::Channel& channel,
+                                          const objects::Location& prefix,
                                           const std::vector<objects::ObjectInfo>& listed) {
   ChannelObjects found;
   for (const auto& object : listed) {
@@ -84,8 +87,8 @@ Result<ChannelObjects> objects_of_listing(const domain::Channel& channel, const 
     found.all.push_back({prefix.bucket, object.key, std::move(path), object.bytes, object.etag});
   }
   if (found.all.empty()) return not_found("no objects under " + channel.s3_uri);
-  found.prefix_uri =
-      "s3://" + prefix.bucket + "/" + found.all.front().key.substr(0, common_bytes(prefix.key, found.all));
+  found.prefix_uri = "s3://" + prefix.bucket + "/" +
+                     found.all.front().key.substr(0, common_bytes(prefix.key, found.all));
   return found;
 }
 
@@ -100,8 +103,8 @@ Result<ChannelObjects> list_channel(objects::Objects& objects, const domain::Cha
   return objects_of_listing(channel, prefix, *listed);
 }
 
-Result<std::vector<Download>> share_of_channel(const domain::Channel& channel, std::vector<Download> all,
-                                               const Slot& slot) {
+Result<std::vector<Download>> share_of_channel(const domain::Channel& channel,
+                                               std::vector<Download> all, const Slot& slot) {
   TRY(check_paths(all));
   auto order = data::order_of(static_cast<uint32_t>(all.size()), channel.shuffle_seed, 0);
   if (channel.distribution == domain::Distribution::sharded_by_s3_key)

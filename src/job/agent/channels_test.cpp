@@ -13,8 +13,8 @@
 namespace trainyard::agent {
 namespace {
 
-domain::Channel channel_of(std::string uri,
-                           domain::Distribution distribution = domain::Distribution::fully_replicated) {
+domain::Channel channel_of(
+    std::string uri, domain::Distribution distribution = domain::Distribution::fully_replicated) {
   domain::Channel channel;
   channel.name = "train";
   channel.s3_uri = std::move(uri);
@@ -23,8 +23,8 @@ domain::Channel channel_of(std::string uri,
 }
 
 // Returns "a.csv b/c.csv" of a host's share, or the error.
-std::string plan(const std::string& prefix, const std::vector<std::string>& keys, domain::HostIndex host = 0,
-                 uint32_t hosts = 1, std::optional<int64_t> seed = {}) {
+std::string plan(const std::string& prefix, const std::vector<std::string>& keys,
+                 domain::HostIndex host = 0, uint32_t hosts = 1, std::optional<int64_t> seed = {}) {
   std::vector<objects::ObjectInfo> listed(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) listed[i].key = keys[i];
   auto channel = channel_of("s3://b/" + prefix, hosts > 1 ? domain::Distribution::sharded_by_s3_key
@@ -83,7 +83,8 @@ TEST(PlanChannel, AShuffleMakesOtherShards) {
 TEST(SlotOf, CountsTheHostsOfTheChannelsGroups) {
   const std::vector<domain::InstanceGroup> groups = {
       {"a", "ml.m5.large", 2}, {"b", "ml.m5.large", 3}, {"c", "ml.m5.large", 1}};
-  const auto slot = [&](const std::vector<std::string>& names, domain::HostIndex host) -> std::string {
+  const auto slot = [&](const std::vector<std::string>& names,
+                        domain::HostIndex host) -> std::string {
     auto channel = channel_of("s3://b/d");
     channel.groups = names;
     const auto found = slot_of(channel, groups, host);
@@ -126,7 +127,8 @@ TEST_F(DownloadTest, FetchesEveryObject) {
   EXPECT_EQ(done->bytes, 49u * 50 / 2 * 1000);
   EXPECT_EQ(done->prefix_uri, "s3://data/in/");
   for (int i = 0; i < 50; ++i) {
-    const auto path = directory_.path() + "/train/" + std::to_string(i % 5) + "/" + std::to_string(i);
+    const auto path =
+        directory_.path() + "/train/" + std::to_string(i % 5) + "/" + std::to_string(i);
     EXPECT_EQ(os::read_file(path)->size(), static_cast<size_t>(i) * 1000);
   }
 }
@@ -134,7 +136,8 @@ TEST_F(DownloadTest, FetchesEveryObject) {
 TEST_F(DownloadTest, ReportsAMissingBucketAndAnEmptyPrefix) {
   EXPECT_EQ(download(channel_of("s3://nowhere/in")).error().message,
             "bucket nowhere not found (s3://nowhere/in)");
-  EXPECT_EQ(download(channel_of("s3://data/none")).error().message, "no objects under s3://data/none");
+  EXPECT_EQ(download(channel_of("s3://data/none")).error().message,
+            "no objects under s3://data/none");
 }
 
 // The manifest next to the data: prefix and entry make the key, for any prefix.
@@ -170,11 +173,13 @@ TEST_F(DownloadTest, AManifestNamesItsObjects) {
   EXPECT_FALSE(os::exists(directory_.path() + "/train/in/d"));
 
   put("list", R"([{"prefix":"s3://data/deep/"},"../x"])");
-  EXPECT_NE(download(channel).error().message.find("would lead out of its directory"), std::string::npos);
+  EXPECT_NE(download(channel).error().message.find("would lead out of its directory"),
+            std::string::npos);
   put("list", R"([{"prefix":"s3://data/deep/"},"in/none"])");
   EXPECT_EQ(download(channel).error().kind, Kind::not_found);
   put("list", "{}");
-  EXPECT_NE(download(channel).error().message.find("s3://data/list: a manifest must be"), std::string::npos);
+  EXPECT_NE(download(channel).error().message.find("s3://data/list: a manifest must be"),
+            std::string::npos);
   channel.s3_uri = "s3://data/no-list";
   EXPECT_EQ(download(channel).error().message, "object s3://data/no-list not found");
 }
@@ -213,7 +218,8 @@ TEST(CheckDiskSpace, AddsDeclaredLengths) {
   EXPECT_EQ(check({two_gib, two_gib, 1}, four_gib),
             "the disk is too small: s3://b/ has 4.0 GiB, and 4.0 GiB are free");
   for (const uint64_t length : {objects::kObjectBytesMax + 1, uint64_t(INT64_MAX), UINT64_MAX})
-    EXPECT_NE(check({1, length}, UINT64_MAX).find("key 'k' has a declared length of "), std::string::npos)
+    EXPECT_NE(check({1, length}, UINT64_MAX).find("key 'k' has a declared length of "),
+              std::string::npos)
         << length;
   // 2^50 bytes, 2^14 times: a sum that wraps would be 0.
   const std::vector<uint64_t> many(1 << 14, objects::kObjectBytesMax);

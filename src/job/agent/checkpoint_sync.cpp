@@ -33,8 +33,8 @@ Result<Stamp> stamp_of(const os::File& file, const std::string& path) {
   return stamp_of(status);
 }
 
-// Returns whether all bytes read since `before` was taken are one content. A file that was replaced or deleted
-// meanwhile has lost its name, which changes its stamp too, but not its bytes.
+// Returns whether all bytes read since `before` was taken are one content. A file that was replaced
+// or deleted meanwhile has lost its name, which changes its stamp too, but not its bytes.
 Result<bool> is_the_same(const os::File& file, const Stamp& before, const std::string& path) {
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) return from_errno(path);
@@ -43,8 +43,8 @@ Result<bool> is_the_same(const os::File& file, const Stamp& before, const std::s
   return now == before;
 }
 
-// Opens restored files to any user that the image may run as, and sets the times that they have in the store:
-// programs find their newest checkpoint by them.
+// Opens restored files to any user that the image may run as, and sets the times that they have in
+// the store: programs find their newest checkpoint by them.
 Result<Stamp> hand_over(const Tree& tree, const std::string& path, Instant modified) {
   const auto file = TRY(tree.open_file(path));
   // Nanoseconds are not negative, also before 1970.
@@ -96,7 +96,8 @@ Result<void> CheckpointSync::restore(const Interruption& interruption) {
       continue;
     }
     modified[*path] = object.modified;
-    downloads.push_back({settings_.to.bucket, object.key, std::move(*path), object.bytes, object.etag});
+    downloads.push_back(
+        {settings_.to.bucket, object.key, std::move(*path), object.bytes, object.etag});
   }
   // A file in place of a directory was left by a crash during a change: the directory is newer.
   std::erase_if(downloads, [&](const Download& download) {
@@ -105,7 +106,8 @@ Result<void> CheckpointSync::restore(const Interruption& interruption) {
     if (hidden) tell_once(download.path, "there are also files below it");
     return hidden;
   });
-  if (const auto free_bytes = tree.free_bytes()) TRY(check_disk_space(downloads, *free_bytes, uri()));
+  if (const auto free_bytes = tree.free_bytes())
+    TRY(check_disk_space(downloads, *free_bytes, uri()));
   TRY(fetch_all(objects_, downloads, tree, interruption));
   std::set<std::string> directories;
   for (const auto& download : downloads) {
@@ -142,13 +144,14 @@ void CheckpointSync::run() {
         outage = false;
       } else {
         if (!outage)
-          facts_.say(settings_.place + " cannot be copied to " + uri() + ": " + done.error().message +
-                     "; retrying");
+          facts_.say(settings_.place + " cannot be copied to " + uri() + ": " +
+                     done.error().message + "; retrying");
         outage = true;
         interval = std::min(2 * interval, kOutageIntervalMax);
       }
     }
-    const auto rest = std::max<std::chrono::nanoseconds>(interval, kLookShare * (clock_.monotonic() - began));
+    const auto rest =
+        std::max<std::chrono::nanoseconds>(interval, kLookShare * (clock_.monotonic() - began));
     MutexLock lock(mutex_);
     changed_.wait_for(lock, rest, [&]() REQUIRES(mutex_) { return ending_; });
   }
@@ -209,7 +212,8 @@ Look CheckpointSync::look(const Tree& tree) {
     }
     if (is_left_out(entry.path)) return {};
     if (!S_ISREG(entry.status.st_mode)) {
-      tell_once(entry.path, S_ISLNK(entry.status.st_mode) ? "it is a link" : "it is not a regular file");
+      tell_once(entry.path,
+                S_ISLNK(entry.status.st_mode) ? "it is a link" : "it is not a regular file");
     } else if (!is_utf8(entry.path)) {
       tell_once(entry.path, "its name is not UTF-8");
     } else if (settings_.to.key.size() + entry.path.size() > objects::kKeyBytesMax) {
@@ -240,7 +244,8 @@ Result<void> CheckpointSync::upload(const Tree& tree, const std::string& path, c
 }
 
 Result<CheckpointSync::Outcome> CheckpointSync::put(const Tree& tree, const std::string& path,
-                                                    const Stamp& stamp, const Interruption& interruption) {
+                                                    const Stamp& stamp,
+                                                    const Interruption& interruption) {
   const auto opened = tree.open_file(path);
   if (!opened && (opened.error().kind == Kind::not_found || opened.error().kind == Kind::invalid))
     return Outcome::changed;
@@ -253,7 +258,8 @@ Result<CheckpointSync::Outcome> CheckpointSync::put(const Tree& tree, const std:
   std::vector<char> buffer(std::min<uint64_t>(kSyncBufferBytes, stamp.bytes + 1));
   for (uint64_t at = 0;;) {
     TRY(interruption.check());
-    const ssize_t got = ::pread(file.descriptor(), buffer.data(), buffer.size(), static_cast<off_t>(at));
+    const ssize_t got =
+        ::pread(file.descriptor(), buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return from_errno(path);
     if (got == 0) break;
@@ -283,13 +289,14 @@ void CheckpointSync::mark(const Tree& tree, const std::string& path, std::string
   if (!add.empty()) done = tree.touch(path + std::string(add));
   if (done) done = tree.remove(path + std::string(drop));
   if (!done)
-    log(Level::info, "agent", "cannot make a marker file", {{"path", path}, {"error", done.error().message}});
+    log(Level::info, "agent", "cannot make a marker file",
+        {{"path", path}, {"error", done.error().message}});
 }
 
 void CheckpointSync::tell_once(const std::string& path, const std::string& why) {
   if (told_.size() >= kToldPathsMax || !told_.insert(path).second) return;
-  facts_.say(settings_.place + (path.empty() ? "" : "/" + to_utf8(path)) + " is not copied to " + uri() +
-             ": " + why);
+  facts_.say(settings_.place + (path.empty() ? "" : "/" + to_utf8(path)) + " is not copied to " +
+             uri() + ": " + why);
 }
 
 }  // namespace trainyard::agent

@@ -1,19 +1,22 @@
-// Copies a directory that the job writes to the object store while the job runs: /opt/ml/checkpoints and
-// /opt/ml/output/intermediate. One direction only: changes that others make in the store are not copied back.
+// Copies a directory that the job writes to the object store while the job runs:
+// /opt/ml/checkpoints and /opt/ml/output/intermediate. One direction only: changes that others make
+// in the store are not copied back.
 //
 //   restore() --> start() .. scans, uploads, deletes every kLookInterval .. finish()
 //
-// checkpoint_sync_plan decides; this carries it out. An object is visible as a whole or not at all, and a file
-// that changed while it was read is not committed: after a kill at any moment, the store holds only contents that
-// a file really had. Scanning needs no watches and loses no events, and costs at most a tenth of a processor
-// (kLookShare).
+// checkpoint_sync_plan decides; this carries it out. An object is visible as a whole or not at all,
+// and a file that changed while it was read is not committed: after a kill at any moment, the store
+// holds only contents that a file really had. Scanning needs no watches and loses no events, and
+// costs at most a tenth of a processor (kLookShare).
 //
-// The directory is opened again at each scan, beneath a tree that is held since before the job ran: a job may remove
-// it and make it again, but a link or a mount in its place is an error and is not followed.
+// The directory is opened again at each scan, beneath a tree that is held since before the job ran:
+// a job may remove it and make it again, but a link or a mount in its place is an error and is not
+// followed.
 //
-// Threads: one of its own, from start() to finish() or the destructor; the other calls from one thread.
-// Errors: those of the store and of files; while the job runs they are reported in its log once for each outage, and
-// the work is retried.
+// Threads: one of its own, from start() to finish() or the destructor; the other calls from one
+// thread.
+// Errors: those of the store and of files; while the job runs they are reported in its log once for
+// each outage, and the work is retried.
 // Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
@@ -57,13 +60,13 @@ class CheckpointSync {
                  Facts& facts, Clock& clock);
   ~CheckpointSync();  // cancels running transfers
 
-  // Downloads the store's content into the directory, which is made, writable for any user. Keys without a valid file
-  // name are left out, which the log reports. Requires: before start(); the directory is unused. Errors also:
-  // not_found: no such bucket; exhausted: the disk is too small.
+  // Downloads the store's content into the directory, which is made, writable for any user. Keys
+  // without a valid file name are left out, which the log reports. Requires: before start(); the
+  // directory is unused. Errors also: not_found: no such bucket; exhausted: the disk is too small.
   Result<void> restore(const Interruption& interruption);
   void start();
-  // Ends the thread, then copies the remaining differences. Requires: no process writes to the directory any more.
-  // May be called again after an error.
+  // Ends the thread, then copies the remaining differences. Requires: no process writes to the
+  // directory any more. May be called again after an error.
   Result<void> finish(const Interruption& interruption);
 
   const SyncSettings& settings() const { return settings_; }
@@ -81,7 +84,8 @@ class CheckpointSync {
   Result<Outcome> put(const Tree& tree, const std::string& path, const Stamp& stamp,
                       const Interruption& interruption);
   Result<void> remove(const Tree& tree, const std::string& path);
-  void mark(const Tree& tree, const std::string& path, std::string_view add, std::string_view drop) const;
+  void mark(const Tree& tree, const std::string& path, std::string_view add,
+            std::string_view drop) const;
   void tell_once(const std::string& path, const std::string& why);
   bool ending() const;
 

@@ -41,9 +41,10 @@ SyncPlan plan_sync(const Look& before, const Look& now, const std::map<std::stri
       ++plan.waiting;
     }
   }
-  std::sort(plan.upload.begin(), plan.upload.end(), [&](const std::string& a, const std::string& b) {
-    return std::tuple(now.files.at(a).changed, a) < std::tuple(now.files.at(b).changed, b);
-  });
+  std::sort(
+      plan.upload.begin(), plan.upload.end(), [&](const std::string& a, const std::string& b) {
+        return std::tuple(now.files.at(a).changed, a) < std::tuple(now.files.at(b).changed, b);
+      });
   if (!deletions || !now.whole) return plan;
   const std::set<std::string> uploads(plan.upload.begin(), plan.upload.end());
   std::set<std::string> directories;

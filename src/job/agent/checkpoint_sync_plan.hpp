@@ -2,14 +2,17 @@
 // from its previous scan, its present scan and the copied
 // files.
 //
-//   - A file is copied when it is at rest: two consecutive scans found the same stamp, or its last change is newer
-//     than its last write, as after a rename. A file that is being written waits, so half a checkpoint does not
-//     replace a whole one. At the last scan all writers have ended, and every difference is copied.
-//   - Files are copied in the order of their last change: if a program writes the parts first and the file that
-//     names them last, then after any crash the store has only names of parts that are there.
-//   - Files that two scans did not find are deleted in the store: a file that is deleted and written again keeps its
-//     old content there until the new one is complete. Deletions follow the uploads, except where a name is in the
-//     way (a file "a" and a file "a/b" cannot both be restored).
+//   - A file is copied when it is at rest: two consecutive scans found the same stamp, or its last
+//     change is newer than its last write, as after a rename. A file that is being written waits,
+//     so half a checkpoint does not replace a whole one. At the last scan all writers have ended,
+//     and every difference is copied.
+//   - Files are copied in the order of their last change: if a program writes the parts first and
+//     the file that names them last, then after any crash the store has only names of parts that
+//     are there.
+//   - Files that two scans did not find are deleted in the store: a file that is deleted and
+//     written again keeps its old content there until the new one is complete. Deletions follow the
+//     uploads, except where a name is in the way (a file "a" and a file "a/b" cannot both be
+//     restored).
 //
 // Threads: pure.
 #pragma once
@@ -22,9 +25,9 @@
 
 namespace trainyard::agent {
 
-// Names that belong to the platform: next to FILE there is FILE.sagemaker-uploading until it is copied, and
-// FILE.sagemaker-uploaded afterwards. Programs delete old checkpoints by them, and name files that are not to be
-// copied NAME.sagemaker-ignore.
+// Names that belong to the platform: next to FILE there is FILE.sagemaker-uploading until it is
+// copied, and FILE.sagemaker-uploaded afterwards. Programs delete old checkpoints by them, and name
+// files that are not to be copied NAME.sagemaker-ignore.
 inline constexpr std::string_view kUploadingMark = ".sagemaker-uploading";
 inline constexpr std::string_view kUploadedMark = ".sagemaker-uploaded";
 inline constexpr std::string_view kIgnoreMark = ".sagemaker-ignore";
@@ -32,8 +35,8 @@ inline constexpr std::string_view kIgnoreMark = ".sagemaker-ignore";
 // True if the path, or a directory of it, has one of these names.
 bool is_left_out(std::string_view path);
 
-// Distinguishes a file's content from earlier ones, without reading it. Times are nanoseconds since 1970; `changed`
-// is the kernel's own and cannot be set by a program.
+// Distinguishes a file's content from earlier ones, without reading it. Times are nanoseconds since
+// 1970; `changed` is the kernel's own and cannot be set by a program.
 struct Stamp {
   uint64_t inode = 0;
   uint64_t bytes = 0;

@@ -57,8 +57,8 @@ TEST(PlanSync, Table) {
       {"ab1", "ab1", "a1", false, "+ab -a", "beginnings of names are not in the way"},
   };
   for (const auto& each : cases) {
-    const auto plan =
-        plan_sync({files(each.before), true}, {files(each.now), true}, files(each.stored), true, each.last);
+    const auto plan = plan_sync({files(each.before), true}, {files(each.now), true},
+                                files(each.stored), true, each.last);
     EXPECT_EQ(told(plan), each.plan) << each.why;
   }
 }

@@ -51,8 +51,8 @@ class CheckpointSyncTest : public testing::Test {
     settings.to = {"yard", "ckpt/"};
     settings.deletions = deletions;
     settings.marks = marks;
-    return std::make_unique<CheckpointSync>(settings, *Tree::open(directory_.path()), *objects_, keys_,
-                                            heard_, clock_);
+    return std::make_unique<CheckpointSync>(settings, *Tree::open(directory_.path()), *objects_,
+                                            keys_, heard_, clock_);
   }
   std::string path(const std::string& name) const { return directory_.path() + "/here/" + name; }
   void write(const std::string& name, const std::string& content) {
@@ -170,11 +170,13 @@ TEST_F(CheckpointSyncTest, LinksAreNotFollowedAndMarksLeadNowhere) {
   ASSERT_TRUE(one->finish(interruption_));
   EXPECT_EQ(keys(), "ckpt/a ");
   EXPECT_FALSE(os::exists(directory_.path() + "/made"));
-  EXPECT_NE(heard_.said().find("/opt/ml/checkpoints/link is not copied to s3://yard/ckpt/: it is a link"),
-            std::string::npos);
+  EXPECT_NE(
+      heard_.said().find("/opt/ml/checkpoints/link is not copied to s3://yard/ckpt/: it is a link"),
+      std::string::npos);
 }
 
-// Between scans a job replaces the directory, or a parent of it, by anything that leads to the machine's files.
+// Between scans a job replaces the directory, or a parent of it, by anything that leads to the
+// machine's files.
 TEST_F(CheckpointSyncTest, AReplacedDirectoryIsNotFollowed) {
   ASSERT_TRUE(os::make_directories(directory_.path() + "/machine"));
   ASSERT_TRUE(os::write_file(directory_.path() + "/machine/shadow", "secret"));
@@ -193,7 +195,9 @@ TEST_F(CheckpointSyncTest, AReplacedDirectoryIsNotFollowed) {
     ::unlink(here.c_str());
   }
   ASSERT_TRUE(os::make_directories(here));
-  ASSERT_EQ(::mount((directory_.path() + "/machine").c_str(), here.c_str(), nullptr, MS_BIND, nullptr), 0);
+  ASSERT_EQ(
+      ::mount((directory_.path() + "/machine").c_str(), here.c_str(), nullptr, MS_BIND, nullptr),
+      0);
   EXPECT_TRUE(one->finish(interruption_)) << "what is mounted there is not seen";
   ASSERT_EQ(::umount2(here.c_str(), MNT_DETACH), 0);
   EXPECT_EQ(get("ckpt/shadow"), "(none)");
@@ -208,10 +212,12 @@ TEST_F(CheckpointSyncTest, ReportsAReplacedDirectoryWhileTheJobRuns) {
   ASSERT_EQ(::rmdir(path("").c_str()), 0);
   ASSERT_EQ(::symlink("machine", (directory_.path() + "/here").c_str()), 0);
   one->start();
-  EXPECT_TRUE(soon([&] { return heard_.said().find("here: leads through a link") != std::string::npos; }));
+  EXPECT_TRUE(
+      soon([&] { return heard_.said().find("here: leads through a link") != std::string::npos; }));
   ASSERT_EQ(::unlink((directory_.path() + "/here").c_str()), 0);
   write("b", "2");
-  EXPECT_TRUE(soon([&] { return get("ckpt/b") == "2"; })) << "a directory that was made again is meant";
+  EXPECT_TRUE(soon([&] { return get("ckpt/b") == "2"; }))
+      << "a directory that was made again is meant";
   EXPECT_TRUE(one->finish(interruption_));
   EXPECT_EQ(keys(), "ckpt/b ");
 }
@@ -236,9 +242,9 @@ TEST_F(CheckpointSyncTest, DevicesAndMountsAreLeftOut) {
   ASSERT_EQ(::mknod(path("zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
   ASSERT_TRUE(os::write_file(directory_.path() + "/secret", "secret"));
   write("mounted", "2");
-  ASSERT_EQ(
-      ::mount((directory_.path() + "/secret").c_str(), path("mounted").c_str(), nullptr, MS_BIND, nullptr),
-      0);
+  ASSERT_EQ(::mount((directory_.path() + "/secret").c_str(), path("mounted").c_str(), nullptr,
+                    MS_BIND, nullptr),
+            0);
   // The content of a mount over the file is not visible.
   EXPECT_TRUE(one->finish(interruption_));
   ASSERT_EQ(::umount2(path("mounted").c_str(), MNT_DETACH), 0);
@@ -264,7 +270,8 @@ TEST_F(CheckpointSyncTest, ReportsAMissingBucket) {
   settings.place = "/opt/ml/checkpoints";
   settings.to = {"nowhere", "ckpt/"};
   CheckpointSync one(settings, *Tree::open(directory_.path()), *objects_, keys_, heard_, clock_);
-  EXPECT_EQ(one.restore(interruption_).error().message, "bucket nowhere not found (s3://nowhere/ckpt/)");
+  EXPECT_EQ(one.restore(interruption_).error().message,
+            "bucket nowhere not found (s3://nowhere/ckpt/)");
   one.start();
   ASSERT_TRUE(os::write_file(path("x/a"), "1"));
   EXPECT_TRUE(soon([&] { return heard_.said().find("cannot be copied to") != std::string::npos; }));
@@ -296,8 +303,8 @@ TEST(CheckpointSyncTime, AnObjectFromBefore1970IsRestored) {
   SyncSettings settings;
   settings.directory = "here";
   settings.to = {"yard", ""};
-  const auto sync =
-      std::make_unique<CheckpointSync>(settings, *Tree::open(directory.path()), *store, keys, heard, early);
+  const auto sync = std::make_unique<CheckpointSync>(settings, *Tree::open(directory.path()),
+                                                     *store, keys, heard, early);
   const Interruption interruption;
   const auto restored = sync->restore(interruption);
   ASSERT_TRUE(restored) << restored.error().message;

@@ -20,7 +20,8 @@ constexpr Duration kStopGrace = 100ms;
 bool same(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i)
-    difference |= static_cast<unsigned char>(a[i]) ^ (i < b.size() ? static_cast<unsigned char>(b[i]) : 0u);
+    difference |=
+        static_cast<unsigned char>(a[i]) ^ (i < b.size() ? static_cast<unsigned char>(b[i]) : 0u);
   return difference == 0;
 }
 
@@ -34,19 +35,24 @@ Authority authority_of(const std::string& url) {
   if (colon == std::string::npos) return {"http", url};
   Authority found{url.substr(0, colon), url.substr(colon + 3)};
   found.address = found.address.substr(0, found.address.find('/'));
-  if (found.address.find(':') == std::string::npos) found.address += found.scheme == "https" ? ":443" : ":80";
+  if (found.address.find(':') == std::string::npos)
+    found.address += found.scheme == "https" ? ":443" : ":80";
   return found;
 }
 
 class CredentialsHandler final : public net::Handler {
  public:
   CredentialsHandler(const JobKeys& keys, std::string path, std::string token, std::string role_arn)
-      : keys_(keys), path_(std::move(path)), token_(std::move(token)), role_arn_(std::move(role_arn)) {}
+      : keys_(keys),
+        path_(std::move(path)),
+        token_(std::move(token)),
+        role_arn_(std::move(role_arn)) {}
 
   Choice choose(const net::RequestHead&) override { return {net::Intake::buffered, 0}; }
   void handle(net::Request request, std::unique_ptr<net::Responder> responder) override {
-    auto answer = answer_credentials(request.method, request.path(), request.headers.get("authorization"),
-                                     path_, token_, keys_.get(), role_arn_);
+    auto answer =
+        answer_credentials(request.method, request.path(), request.headers.get("authorization"),
+                           path_, token_, keys_.get(), role_arn_);
     net::Response response;
     response.status = answer.status;
     response.headers.add("Content-Type", "application/json");
@@ -80,7 +86,8 @@ class OpenEndpoints final : public Endpoints {
     config_.credentials_url = "http://" + address + path_;
     config_.credentials_token = token_;
 
-    std::vector<std::string> listening = {address + ":" + kCredentialsPort, address + ":" + kApiPort};
+    std::vector<std::string> listening = {address + ":" + kCredentialsPort,
+                                          address + ":" + kApiPort};
     if (!embedded && objects.scheme == "http") {
       listening.push_back(address + ":" + kObjectsPort);
       config_.objects_url = "http://" + listening.back();
@@ -88,10 +95,12 @@ class OpenEndpoints final : public Endpoints {
     auto sockets = TRY(networks::listen_in_namespace(network_namespace, listening)
                            .in("opening the endpoints of the keys, the API and the object store"));
     std::vector<net::LazyListener> listeners;
-    listeners.push_back({std::move(sockets[0]),
-                         [this](os::File listener) { return serve_credentials(std::move(listener)); }});
+    listeners.push_back({std::move(sockets[0]), [this](os::File listener) {
+                           return serve_credentials(std::move(listener));
+                         }});
     listeners.push_back({std::move(sockets[1]), relaying(api_, order.api_address)});
-    if (sockets.size() > 2) listeners.push_back({std::move(sockets[2]), relaying(objects_, objects.address)});
+    if (sockets.size() > 2)
+      listeners.push_back({std::move(sockets[2]), relaying(objects_, objects.address)});
     listeners_ = TRY(net::serve_lazily(std::move(listeners)));
     return {};
   }
@@ -133,8 +142,8 @@ class OpenEndpoints final : public Endpoints {
 }  // namespace
 
 CredentialsAnswer answer_credentials(std::string_view method, std::string_view path,
-                                     std::string_view authorization, const std::string& expected_path,
-                                     const std::string& token,
+                                     std::string_view authorization,
+                                     const std::string& expected_path, const std::string& token,
                                      const std::optional<wire::Credentials>& credentials,
                                      const std::string& role_arn) {
   const auto refuse = [](int status, const char* code, const char* message) {
@@ -153,8 +162,8 @@ CredentialsAnswer answer_credentials(std::string_view method, std::string_view p
 }
 
 Result<std::unique_ptr<Endpoints>> open_endpoints(const wire::Order& order,
-                                                  const std::string& network_namespace, const JobKeys& keys,
-                                                  Random& random) {
+                                                  const std::string& network_namespace,
+                                                  const JobKeys& keys, Random& random) {
   auto endpoints = std::make_unique<OpenEndpoints>(order, keys, random);
   TRY(endpoints->open(order, network_namespace));
   return std::unique_ptr<Endpoints>(std::move(endpoints));

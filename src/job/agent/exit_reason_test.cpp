@@ -9,7 +9,8 @@ namespace {
 
 TEST(ExitReason, OfASignalIsDescribed) {
   EXPECT_EQ(exit_reason({.code = 139}),
-            "killed by SIGSEGV (segmentation fault); the process left no failure file and printed nothing");
+            "killed by SIGSEGV (segmentation fault); the process left no failure file and printed "
+            "nothing");
   EXPECT_EQ(exit_reason({.code = 132, .last_words = "epoch 1\nepoch 2"}),
             "killed by SIGILL (illegal instruction)\nepoch 1\nepoch 2");
   EXPECT_EQ(exit_reason({.code = 137, .last_words = "epoch 1"}), "killed by SIGKILL\nepoch 1");
@@ -24,19 +25,22 @@ TEST(ExitReason, IsTheFailureFileWhereThereIsOne) {
 
 TEST(ExitReason, NamesTheProcessesThatUsedTheMemory) {
   ProcessEnd end{.code = 137, .out_of_memory = true, .limit = "1.0 GiB, 1/8 of ml.m5.large"};
-  EXPECT_EQ(exit_reason(end), "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
+  EXPECT_EQ(exit_reason(end),
+            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit");
   end.largest = {{"python3", 800 << 20}, {"loader", 100 << 20}};
   end.last_words = "epoch 1";
-  EXPECT_EQ(
-      exit_reason(end),
-      "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, most was used "
-      "by python3 (800 MiB), loader (100 MiB)\nepoch 1");
-  end.failure = "ExecuteUserScriptError: epoch 1 (algo-1, rank 2, killed by SIGKILL)\nepoch 0\nepoch 1";
-  EXPECT_EQ(
-      exit_reason(end),
-      "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, most was used "
-      "by python3 (800 MiB), loader (100 MiB); ExecuteUserScriptError: epoch 1 (algo-1, rank 2, killed "
-      "by SIGKILL)\nepoch 0\nepoch 1");
+  EXPECT_EQ(exit_reason(end),
+            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
+            "most was used "
+            "by python3 (800 MiB), loader (100 MiB)\nepoch 1");
+  end.failure =
+      "ExecuteUserScriptError: epoch 1 (algo-1, rank 2, killed by SIGKILL)\nepoch 0\nepoch 1";
+  EXPECT_EQ(exit_reason(end),
+            "OutOfMemory: the memory limit of 1.0 GiB, 1/8 of ml.m5.large was hit; shortly before, "
+            "most was used "
+            "by python3 (800 MiB), loader (100 MiB); ExecuteUserScriptError: epoch 1 (algo-1, rank "
+            "2, killed "
+            "by SIGKILL)\nepoch 0\nepoch 1");
 }
 
 TEST(ExitReason, KeepsTheLastLines) {

@@ -1,5 +1,5 @@
-// Accepts the facts of an agent's parts for the server: states, log lines, metric points. Never waits for the
-// server.
+// Accepts the facts of an agent's parts for the server: states, log lines, metric points. Never
+// waits for the server.
 //
 // Threads: callable from anywhere.
 #pragma once

@@ -27,7 +27,8 @@ struct Piece {
 Result<void> write_at(const os::File& file, std::span<const char> bytes, uint64_t offset,
                       const std::string& path) {
   while (!bytes.empty()) {
-    const ssize_t now = ::pwrite(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t now =
+        ::pwrite(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (now < 0 && errno == EINTR) continue;
     if (now < 0) return from_errno("writing " + path);
     offset += static_cast<uint64_t>(now);
@@ -110,8 +111,8 @@ Result<std::vector<objects::ObjectInfo>> list_all(objects::Objects& objects,
                  std::make_move_iterator(page.objects.end()));
     query.start_after = page.next;
     if (found.size() > kListedObjectsMax) {
-      return exhausted("listing objects: more than the supported " + std::to_string(kListedObjectsMax) +
-                       " objects");
+      return exhausted("listing objects: more than the supported " +
+                       std::to_string(kListedObjectsMax) + " objects");
     }
   } while (!query.start_after.empty());
   return found;

@@ -90,7 +90,8 @@ std::map<std::string, std::string> container_environment(
     unless_requested("NO_PROXY", direct);
   }
   unless_requested("PIP_INDEX_URL", egress_settings.package_index);
-  unless_requested(kMetricFilesVariable, std::string(contract::kBase) + "/" + kMetricFilesDirectory);
+  unless_requested(kMetricFilesVariable,
+                   std::string(contract::kBase) + "/" + kMetricFilesDirectory);
   if (!endpoint.ca_bundle.empty()) {
     for (const char* name : {"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "PIP_CERT"}) {
       unless_requested(name, endpoint.ca_bundle);
@@ -131,8 +132,8 @@ std::string address_in(std::string_view host_table, std::string_view name) {
   return "";
 }
 
-std::string resolver_file(const domain::EgressSettings& egress_settings, std::string_view of_machine,
-                          std::string_view through) {
+std::string resolver_file(const domain::EgressSettings& egress_settings,
+                          std::string_view of_machine, std::string_view through) {
   std::string text;
   for (const auto& server : egress_settings.name_servers) text += "nameserver " + server + "\n";
   if (!text.empty()) return text;

@@ -30,7 +30,8 @@ TEST(JobConfig, TheRequestsEnvironmentOverridesImageAndEgress) {
   order.egress_settings.http_proxy = "http://proxy:3128";
   order.egress_settings.package_index = "http://pip/simple";
   order.spec.environment = {{"PATH", "/mine"}, {"PIP_INDEX_URL", "http://my/simple"}};
-  const auto variables = container_environment(order, {}, {{"PATH", "/image"}, {"HOME", "/home/image"}});
+  const auto variables =
+      container_environment(order, {}, {{"PATH", "/image"}, {"HOME", "/home/image"}});
   EXPECT_EQ(variables.at("PATH"), "/mine");
   EXPECT_EQ(variables.at("HOME"), "/home/image");
   EXPECT_EQ(variables.at("PIP_INDEX_URL"), "http://my/simple");
@@ -52,8 +53,9 @@ TEST(JobConfig, HostsAndResolver) {
   EXPECT_EQ(hosts_file("127.0.0.1 localhost\n"), "127.0.0.1 localhost\n");
   EXPECT_EQ(resolver_file({}, "# c\nnameserver 127.0.0.53\nnameserver 10.0.0.1\nsearch x\n"),
             "nameserver 10.0.0.1\nsearch x\n");
-  EXPECT_EQ(resolver_file({}, "nameserver 127.0.0.53\nnameserver 10.0.0.1\nsearch x\n", "198.18.255.3"),
-            "nameserver 198.18.255.3\nsearch x\n");
+  EXPECT_EQ(
+      resolver_file({}, "nameserver 127.0.0.53\nnameserver 10.0.0.1\nsearch x\n", "198.18.255.3"),
+      "nameserver 198.18.255.3\nsearch x\n");
   domain::EgressSettings egress_settings;
   egress_settings.name_servers = {"9.9.9.9"};
   EXPECT_EQ(resolver_file(egress_settings, "nameserver 10.0.0.1\n"), "nameserver 9.9.9.9\n");

@@ -31,14 +31,16 @@ Result<std::string> path_of_key(const std::string& key, std::string_view rest) {
     path += part;
   }
   if (path.empty()) return invalid("the key " + in_quotes(key) + " has no name for a file");
-  if (path.size() > kPathBytesMax) return invalid("the key " + in_quotes(key) + " is too long for a path");
+  if (path.size() > kPathBytesMax)
+    return invalid("the key " + in_quotes(key) + " is too long for a path");
   return path;
 }
 
 std::string_view below_prefix(const std::string& key, const std::string& prefix) {
   const std::string_view text = key;
   if (prefix.empty() || prefix.ends_with('/')) return text.substr(prefix.size());
-  if (text.size() > prefix.size() && text[prefix.size()] == '/') return text.substr(prefix.size() + 1);
+  if (text.size() > prefix.size() && text[prefix.size()] == '/')
+    return text.substr(prefix.size() + 1);
   const size_t slash = prefix.rfind('/');
   return slash == std::string::npos ? text : text.substr(slash + 1);
 }
@@ -48,8 +50,8 @@ Result<void> check_paths(const std::vector<Download>& downloads) {
   for (const auto& download : downloads) {
     const auto [other, added] = files.emplace(download.path, &download);
     if (!added) {
-      return invalid("the keys " + in_quotes(other->second->key) + " and " + in_quotes(download.key) +
-                     " would be the same file");
+      return invalid("the keys " + in_quotes(other->second->key) + " and " +
+                     in_quotes(download.key) + " would be the same file");
     }
   }
   for (const auto& download : downloads) {

@@ -15,7 +15,8 @@ class JobKeys {
  public:
   void set(wire::Credentials credentials);
   std::optional<wire::Credentials> get() const;
-  // Waits until there are keys that have not expired. Blocks forever: the server may be unavailable for hours.
+  // Waits until there are keys that have not expired. Blocks forever: the server may be unavailable
+  // for hours.
   // Errors: cancelled.
   Result<wire::Credentials> wait(Clock& clock, const Interruption& interruption) const;
   // Returns whether keys with another token arrived within the duration.

@@ -69,8 +69,8 @@ class Deciding {
 
   Result<Decision> on_event(const StepsDone& done) {
     if (!run_.begun) return cannot("steps done before begin");
-    // A stop that came while the host was still being prepared: the process never ran, so nothing is drained or
-    // uploaded.
+    // A stop that came while the host was still being prepared: the process never ran, so nothing
+    // is drained or uploaded.
     if (run_.stage < Stage::run && run_.stop != StopCause::none) return finish(done);
     switch (run_.stage) {
       case Stage::prepare:
@@ -90,7 +90,8 @@ class Deciding {
         if (!run_.start_ordered) return cannot("steps done while waiting for the main host");
         if (run_.process_started) return cannot("a second start of the process");
         run_.process_started = true;
-        act(Report{fact(HostState::running, "Training image download completed. Training in progress.")});
+        act(Report{
+            fact(HostState::running, "Training image download completed. Training in progress.")});
         if (!done.notice.empty()) act(Report{fact(HostState::running, done.notice)});
         if (run_.stop != StopCause::none) act(Terminate{run_.grace});
         return decided();
@@ -141,7 +142,8 @@ class Deciding {
     if (run_.stage != Stage::run || !run_.process_started) return cannot("process exited");
     run_.exit_code = exited.code;
     // After a stop every exit is its consequence.
-    if (exited.code != 0 && run_.stop == StopCause::none) run_.failure = Failure{exited.fault, exited.reason};
+    if (exited.code != 0 && run_.stop == StopCause::none)
+      run_.failure = Failure{exited.fault, exited.reason};
     run_.stage = Stage::drain;
     if (!run_.quiet || run_.failure) report_draining(exited);
     act(Work{Stage::drain});
@@ -154,10 +156,11 @@ class Deciding {
     // The first order's grace counts; that the gang has failed is recorded at any time.
     if (first || order.cause == StopCause::host_failed) run_.stop = order.cause;
     if (first) run_.grace = order.grace;
-    // In drain the process has ended by itself, but its results may have to be dropped; in upload, an ordered upload
-    // may still finish in time.
+    // In drain the process has ended by itself, but its results may have to be dropped; in upload,
+    // an ordered upload may still finish in time.
     const bool ends_it = run_.stage <= Stage::run || !run_.keeps_model();
-    if (ends_it && !run_.upload_ordered && run_.stopped == StopCause::none) run_.stopped = run_.stop;
+    if (ends_it && !run_.upload_ordered && run_.stopped == StopCause::none)
+      run_.stopped = run_.stop;
     if (run_.stage == Stage::run && !run_.start_ordered) return finish({});
     if (before_process()) {
       if (first && run_.begun) act(Interrupt{});
@@ -171,7 +174,8 @@ class Deciding {
   }
 
   Result<Decision> on_event(const GraceOver&) {
-    if (run_.stage == Stage::run && run_.process_started && run_.stop != StopCause::none) act(Kill{});
+    if (run_.stage == Stage::run && run_.process_started && run_.stop != StopCause::none)
+      act(Kill{});
     return decided();
   }
 
@@ -272,6 +276,8 @@ HostRun run_of(const wire::Order& order) {
   return run;
 }
 
-Result<Decision> next(HostRun run, const Event& event) { return Deciding(std::move(run)).on(event); }
+Result<Decision> next(HostRun run, const Event& event) {
+  return Deciding(std::move(run)).on(event);
+}
 
 }  // namespace trainyard::agent

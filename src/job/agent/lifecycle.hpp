@@ -1,10 +1,11 @@
-// Decides what one host of an attempt does next: the pure core of the agent. The agent's loop and the simulated host
-// run the same function; they differ in how they carry out its actions.
+// Decides what one host of an attempt does next: the pure core of the agent. The agent's loop and
+// the simulated host run the same function; they differ in how they carry out its actions.
 //
 //   prepare --> pull --> mount --> run --> drain --> upload --> report --> gone
 //      |          |        |        |        ^          ^          ^
 //      |          |        |        +--exit--+          |          |
-//      |          |        |        |  (a failure of drain goes on to upload, so that output data is kept)
+//      |          |        |        |  (a failure of drain goes on to upload, so that output data
+//                                      is kept)
 //      +----------+--------+--------+---- failed or stopped before the process ran ----+
 //   any --fenced--> gone
 //
@@ -20,11 +21,12 @@
 //   report    undo the steps; wait for the server's Goodbye         finished or failed
 //   gone      nothing: the program ends
 //
-// A quiet host (a plain job of one host: it has no data to fetch and no model to upload, and its API does not show
-// these states) omits the facts in between: downloading, uploading, and draining unless it has failed.
+// A quiet host (a plain job of one host: it has no data to fetch and no model to upload, and its
+// API does not show these states) omits the facts in between: downloading, uploading, and draining
+// unless it has failed.
 //
-// Events of our own steps that cannot occur in a stage are conflicts. A server's message may arrive at any time,
-// twice, or late: it is remembered or ignored, never an error.
+// Events of our own steps that cannot occur in a stage are conflicts. A server's message may arrive
+// at any time, twice, or late: it is remembered or ignored, never an error.
 //
 // Threads: pure. Errors: conflict, naming stage and event.
 #pragma once
@@ -73,10 +75,11 @@ struct HostRun {
   std::string staged_model;
   std::optional<std::vector<std::string>> peers;  // from PeersDrained
 
-  // True if the model is to be uploaded: after an exit with 0 or a stop by user or deadline; not for a failed gang,
-  // nor for an interrupted one, which starts again from its checkpoints.
+  // True if the model is to be uploaded: after an exit with 0 or a stop by user or deadline; not
+  // for a failed gang, nor for an interrupted one, which starts again from its checkpoints.
   bool keeps_model() const {
-    return !failure && stop != domain::StopCause::host_failed && stop != domain::StopCause::interrupted;
+    return !failure && stop != domain::StopCause::host_failed &&
+           stop != domain::StopCause::interrupted;
   }
   bool merges() const { return host == 0 && hosts > 1; }
 };
@@ -98,7 +101,8 @@ struct StepsFailed {  // in any stage with work
 struct ProcessExited {
   int code = 0;                                    // 128+n when ended by signal n
   domain::Fault fault = domain::Fault::algorithm;  // when the code is not 0
-  std::string reason;                              // when the code is not 0: the text of the failure file
+  // when the code is not 0: the text of the failure file
+  std::string reason;
 };
 struct StopOrdered {
   domain::StopCause cause = domain::StopCause::user;
@@ -112,8 +116,8 @@ struct MainRuns {};   // the host that this one follows
 struct Fenced {};     // Refused: another attempt has taken over, or this one has ended
 struct Dismissed {};  // Goodbye: the final fact is applied
 
-using Event = std::variant<Begin, StepsDone, StepsFailed, ProcessExited, StopOrdered, GraceOver, PeersDrained,
-                           MainRuns, Fenced, Dismissed>;
+using Event = std::variant<Begin, StepsDone, StepsFailed, ProcessExited, StopOrdered, GraceOver,
+                           PeersDrained, MainRuns, Fenced, Dismissed>;
 inline constexpr int kEvents = std::variant_size_v<Event>;
 
 // -- actions, to be carried out in order ----------------------------------------------------------
@@ -128,8 +132,9 @@ struct Interrupt {};  // end the running work early; it still answers
 struct Terminate {    // SIGTERM to the process, and GraceOver after `grace` if it has not exited
   Duration grace{};
 };
-struct Kill {};   // SIGKILL to every process of the host
-struct Undo {};   // undo every step, in reverse, even those that never ran; end the running work first
+struct Kill {};  // SIGKILL to every process of the host
+// undo every step, in reverse, even those that never ran; end the running work first
+struct Undo {};
 struct Leave {};  // end the program
 
 using Action = std::variant<Report, Work, Interrupt, Terminate, Kill, Undo, Leave>;

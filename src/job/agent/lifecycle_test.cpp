@@ -68,7 +68,8 @@ TEST(Lifecycle, OneHostWalksAllStages) {
   EXPECT_EQ(story.on(StepsDone{}), "report downloading, work pull");
   EXPECT_EQ(story.on(StepsDone{}), "work mount");
   EXPECT_EQ(story.on(StepsDone{}), "work run");
-  EXPECT_EQ(story.on(StepsDone{.notice = "its share is not enforced"}), "report running, report running");
+  EXPECT_EQ(story.on(StepsDone{.notice = "its share is not enforced"}),
+            "report running, report running");
   EXPECT_EQ(story.on(ProcessExited{}), "report draining, work drain");
   EXPECT_EQ(story.on(StepsDone{}), "report uploading, work upload");
   EXPECT_EQ(story.on(StepsDone{.model_uri = "s3://b/model.tar.gz"}), "report finished, undo");
@@ -95,7 +96,8 @@ TEST(Lifecycle, AQuietHostReportsAFailureAtOnce) {
   Story story;
   story.run.quiet = true;
   story.until_running();
-  EXPECT_EQ(story.on(ProcessExited{7, Fault::algorithm, "it broke"}), "report draining, work drain");
+  EXPECT_EQ(story.on(ProcessExited{7, Fault::algorithm, "it broke"}),
+            "report draining, work drain");
   EXPECT_EQ(story.facts.back().fault, Fault::algorithm);
   EXPECT_EQ(story.on(StepsDone{}), "work upload");
   EXPECT_EQ(story.on(StepsDone{}), "report failed, undo");
@@ -123,7 +125,8 @@ TEST(Lifecycle, AHostThatFollowsStartsItsProcessWhenTheMainHostRuns) {
     EXPECT_EQ(story.on(Begin{}), "report preparing, work prepare");
     EXPECT_EQ(story.on(StepsDone{}), "report downloading, work pull");
     EXPECT_EQ(story.on(StepsDone{}), "work mount");
-    EXPECT_EQ(story.on(StepsDone{}), told_early ? "work run" : "") << "all is ready, but its process";
+    EXPECT_EQ(story.on(StepsDone{}), told_early ? "work run" : "")
+        << "all is ready, but its process";
     EXPECT_EQ(story.on(MainRuns{}), told_early ? "" : "work run");
     EXPECT_EQ(story.on(MainRuns{}), "") << "repeated on each link";
     EXPECT_EQ(story.on(StepsDone{}), "report running");
@@ -225,7 +228,8 @@ TEST(Lifecycle, AnInterruptionKeepsNoModelAndReportsIt) {
   Story story;
   story.until_running();
   EXPECT_EQ(story.on(StopOrdered{StopCause::interrupted, 5s}), "terminate");
-  EXPECT_EQ(story.on(ProcessExited{0, {}, {}}), "report draining, work drain") << "it saved what it had";
+  EXPECT_EQ(story.on(ProcessExited{0, {}, {}}), "report draining, work drain")
+      << "it saved what it had";
   EXPECT_FALSE(story.run.keeps_model());
   EXPECT_EQ(story.facts.back().stopped, StopCause::interrupted);
   EXPECT_EQ(story.on(StepsDone{}), "report uploading, work upload");
@@ -313,13 +317,14 @@ TEST(Lifecycle, ReportsTheFirstFailure) {
   EXPECT_EQ(story.facts.back().message, "first");
 }
 
-// Every event in every stage (and both halves of run and upload): decided, or a conflict, but a server's message
-// is never a conflict; stages never go back; reported states are legal moves of domain; no action follows
-// leaving.
+// Every event in every stage (and both halves of run and upload): decided, or a conflict, but a
+// server's message is never a conflict; stages never go back; reported states are legal moves of
+// domain; no action follows leaving.
 TEST(Lifecycle, AllPairsOfStageAndEvent) {
-  const std::vector<Event> events = {Begin{},       StepsDone{}, StepsFailed{},  ProcessExited{1, {}, {}},
-                                     StopOrdered{}, GraceOver{}, PeersDrained{}, MainRuns{},
-                                     Fenced{},      Dismissed{}};
+  const std::vector<Event> events = {
+      Begin{},       StepsDone{}, StepsFailed{},  ProcessExited{1, {}, {}},
+      StopOrdered{}, GraceOver{}, PeersDrained{}, MainRuns{},
+      Fenced{},      Dismissed{}};
   ASSERT_EQ(events.size(), static_cast<size_t>(kEvents));
   const std::set<size_t> from_server = {4, 5, 6, 7, 8, 9};
   for (int stage = 0; stage < kStages; ++stage) {
@@ -329,9 +334,11 @@ TEST(Lifecycle, AllPairsOfStageAndEvent) {
       run.follows_main = (variant & 4) != 0;
       run.stage = static_cast<Stage>(stage);
       run.begun = run.stage != Stage::prepare || (variant & 1) != 0;
-      run.process_started = run.stage > Stage::run || (run.stage == Stage::run && (variant & 1) != 0);
+      run.process_started =
+          run.stage > Stage::run || (run.stage == Stage::run && (variant & 1) != 0);
       run.start_ordered = run.process_started || !run.follows_main;
-      run.upload_ordered = run.stage > Stage::upload || (run.stage == Stage::upload && (variant & 1) != 0);
+      run.upload_ordered =
+          run.stage > Stage::upload || (run.stage == Stage::upload && (variant & 1) != 0);
       if ((variant & 2) != 0) run.stop = StopCause::user;
       for (size_t i = 0; i < events.size(); ++i) {
         const auto decision = next(run, events[i]);

@@ -13,10 +13,12 @@ size_t line_end(std::string_view bytes) {
   return std::min(bytes.substr(0, end).find('\r'), end);
 }
 
-// Returns the position at which to cut a text of more than bytes_max: before a character that would cross it.
+// Returns the position at which to cut a text of more than bytes_max: before a character that would
+// cross it.
 size_t boundary(std::string_view text, size_t bytes_max) {
   size_t end = bytes_max;
-  while (end > 0 && bytes_max - end < 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  while (end > 0 && bytes_max - end < 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+    --end;
   return bytes_max - end < 4 && end > 0 ? end : bytes_max;
 }
 

@@ -102,7 +102,8 @@ void LogPump::loop() {
     {
       // Of a flood only the end is kept.
       size_t first = lines.size();
-      for (size_t bytes = 0; first > 0 && bytes <= kLastWordsBytesMax;) bytes += lines[--first].size() + 1;
+      for (size_t bytes = 0; first > 0 && bytes <= kLastWordsBytesMax;)
+        bytes += lines[--first].size() + 1;
       const MutexLock lock(mutex_);
       for (; first < lines.size(); ++first) {
         last_lines_.push_back(shorten(lines[first], kLastWordsBytesMax));
@@ -120,8 +121,10 @@ void LogPump::loop() {
     // Waits for bytes, for a stop, or until waiting lines are due.
     const auto due = std::min(batch_due, partial_due);
     const auto wait = std::max(due - clock_.monotonic(), std::chrono::nanoseconds(0));
-    pollfd waited[2] = {{read_end_.descriptor(), POLLIN, 0}, {stop_.read_end.descriptor(), POLLIN, 0}};
-    ::poll(waited, 2, due == kNever ? -1 : static_cast<int>(std::chrono::ceil<Duration>(wait).count()));
+    pollfd waited[2] = {{read_end_.descriptor(), POLLIN, 0},
+                        {stop_.read_end.descriptor(), POLLIN, 0}};
+    ::poll(waited, 2,
+           due == kNever ? -1 : static_cast<int>(std::chrono::ceil<Duration>(wait).count()));
 
     const ssize_t got = ::read(read_end_.descriptor(), buffer.get(), kReadBytesMax);
     if (got > 0) {

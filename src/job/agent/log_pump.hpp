@@ -1,10 +1,11 @@
-// Reads the output of a host's processes, and sends it to the server as lines and metrics, in batches.
+// Reads the output of a host's processes, and sends it to the server as lines and metrics, in
+// batches.
 //
-// The pipe is always read: a process never waits for the server to log, however much it prints (the spool drops the
-// oldest lines when it must). An incomplete line is sent after kPartialLineMax.
+// The pipe is always read: a process never waits for the server to log, however much it prints (the
+// spool drops the oldest lines when it must). An incomplete line is sent after kPartialLineMax.
 //
-// Threads: one of its own; finish() and last_words() from one other. Lifetime: the constructor's arguments must
-// outlive it; destruction ends the reading.
+// Threads: one of its own; finish() and last_words() from one other. Lifetime: the constructor's
+// arguments must outlive it; destruction ends the reading.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@
 
 namespace trainyard::agent {
 
-// A batch is sent when it reaches this size, or its oldest line this age: small enough to watch a job live, large
-// enough that a flood is few messages.
+// A batch is sent when it reaches this size, or its oldest line this age: small enough to watch a
+// job live, large enough that a flood is few messages.
 inline constexpr size_t kBatchBytesMax = 512 << 10;
 // A point is little more than its name (255 bytes); forty regexes may match every line.
 inline constexpr size_t kBatchPointsMax = 10'000;
@@ -42,8 +43,8 @@ class LogPump {
   LogPump(os::File read_end, const MetricMatcher& metrics, Facts& facts, Clock& clock);
   ~LogPump();
 
-  // Waits until every writer has closed the pipe and all was sent, at most so long; later output is not
-  // read.
+  // Waits until every writer has closed the pipe and all was sent, at most so long; later output is
+  // not read.
   void finish(Duration at_most);
   // The last lines, oldest first, at most kLastWordsBytesMax.
   std::string last_words() const;

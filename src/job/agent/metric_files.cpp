@@ -8,7 +8,8 @@ namespace {
 // Returns the bytes from `from` on, at most kMetricBytesOfLookMax.
 std::string read_from(const os::File& file, uint64_t from) {
   std::string bytes(kMetricBytesOfLookMax, '\0');
-  const ssize_t got = ::pread(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(from));
+  const ssize_t got =
+      ::pread(file.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(from));
   bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
   return bytes;
 }
@@ -23,7 +24,8 @@ std::vector<wire::MetricPoint> MetricFiles::look(const Tree& base, Instant now) 
 
 std::vector<wire::MetricPoint> MetricFiles::look_last(const Tree& base, Instant now) {
   std::vector<wire::MetricPoint> points;
-  for (int looks = 0; looks < kMetricLastLooksMax && look_at_all(base, now, true, points); ++looks) {
+  for (int looks = 0; looks < kMetricLastLooksMax && look_at_all(base, now, true, points);
+       ++looks) {
   }
   return points;
 }
@@ -38,7 +40,8 @@ bool MetricFiles::look_at_all(const Tree& base, Instant now, bool last,
       return ok();
     if (read_to.size() >= kMetricFilesMax) return exhausted("more files than are read");
     uint64_t& at = read_to[entry.path];
-    if (const auto before = read_to_.find(entry.path); before != read_to_.end()) at = before->second;
+    if (const auto before = read_to_.find(entry.path); before != read_to_.end())
+      at = before->second;
     const auto size = static_cast<uint64_t>(entry.status.st_size);
     if (size < at) at = 0;  // written again
     if (size == at) return ok();

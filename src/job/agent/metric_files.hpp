@@ -1,13 +1,15 @@
 // Reads metrics that a program writes to files instead of its log: lines of JSON in *.json below
-// /opt/ml/output/metrics/sagemaker, the value of $SAGEMAKER_METRICS_DIRECTORY, where SageMaker's own libraries write
-// one file per process.
+// /opt/ml/output/metrics/sagemaker, the value of $SAGEMAKER_METRICS_DIRECTORY, where SageMaker's
+// own libraries write one file per process.
 //
 //   {"MetricName": "loss", "Value": 0.25, "Timestamp": 1700000000.5, "IterationNumber": 7}
 //
-// Only name and value are required; without a time, or with one that AWS would reject, the time of reading is used.
-// They become points of the job, in addition to those that regexes find in its log.
+// Only name and value are required; without a time, or with one that AWS would reject, the time of
+// reading is used. They become points of the job, in addition to those that regexes find in its
+// log.
 //
-// Threads: MetricFiles is confined to one; parse_metric_line is pure. Errors: none: an invalid line is ignored.
+// Threads: MetricFiles is confined to one; parse_metric_line is pure. Errors: none: an invalid line
+// is ignored.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +31,11 @@ inline constexpr const char* kMetricFilesVariable = "SAGEMAKER_METRICS_DIRECTORY
 inline constexpr size_t kMetricFilesMax = 256;
 // The library's lines are below 200 bytes; CloudWatch's names have at most 255 characters.
 inline constexpr size_t kMetricLineBytesMax = 4096, kMetricNameBytesMax = 255;
-// Of one file in one pass: a program that writes more than a megabyte a second is read with a delay, up to its end.
+// Of one file in one pass: a program that writes more than a megabyte a second is read with a
+// delay, up to its end.
 inline constexpr size_t kMetricBytesOfLookMax = 1 << 20;
-// At the end so many passes over all files: a sparse file has any size, and costs its program nothing.
+// At the end so many passes over all files: a sparse file has any size, and costs its program
+// nothing.
 inline constexpr int kMetricLastLooksMax = 1024;
 // The range of times that CloudWatch accepts.
 inline constexpr Duration kMetricAgeMax = 14 * 24h, kMetricAheadMax = 2h;
@@ -42,13 +46,14 @@ class MetricFiles {
  public:
   // Returns the points of the lines completed since the last call. `base` is the job's /opt/ml.
   std::vector<wire::MetricPoint> look(const Tree& base, Instant now);
-  // Does the same once the program has ended: to the end of every file, incomplete last lines included, or up to
-  // kMetricLastLooksMax passes.
+  // Does the same once the program has ended: to the end of every file, incomplete last lines
+  // included, or up to kMetricLastLooksMax passes.
   std::vector<wire::MetricPoint> look_last(const Tree& base, Instant now);
 
  private:
   // Returns whether there may be more to read.
-  bool look_at_all(const Tree& base, Instant now, bool last, std::vector<wire::MetricPoint>& points);
+  bool look_at_all(const Tree& base, Instant now, bool last,
+                   std::vector<wire::MetricPoint>& points);
   std::map<std::string, uint64_t>
       read_to_;  // by file name: the offset of its next line; kMetricFilesMax at most
 };

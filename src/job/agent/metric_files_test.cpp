@@ -23,8 +23,8 @@ TEST(MetricLine, IsANameAValueAndATime) {
     Duration before = 0ms;  // now
   };
   const std::vector<Row> rows = {
-      {R"({"MetricName": "loss", "Value": 0.25, "Timestamp": 1763631899.5, "IterationNumber": 7})", "loss",
-       0.25, 500ms},
+      {R"({"MetricName": "loss", "Value": 0.25, "Timestamp": 1763631899.5, "IterationNumber": 7})",
+       "loss", 0.25, 500ms},
       {R"({"MetricName": "loss", "Value": 3, "Timestamp": 1763631899, "Step": 7})", "loss", 3, 1s},
       {R"({"MetricName": "loss", "Value": -1e-3})", "loss", -1e-3},
       {R"({"MetricName": "loss", "Value": 1, "Timestamp": 5})", "loss", 1},
@@ -49,7 +49,8 @@ TEST(MetricLine, IsANameAValueAndATime) {
     EXPECT_FALSE(point->of_host);
   }
   EXPECT_FALSE(parse_metric_line(
-      R"({"MetricName": ")" + std::string(kMetricNameBytesMax + 1, 'x') + R"(", "Value": 1})", kNow));
+      R"({"MetricName": ")" + std::string(kMetricNameBytesMax + 1, 'x') + R"(", "Value": 1})",
+      kNow));
   EXPECT_FALSE(parse_metric_line(
       R"({"MetricName": "loss", "Value": 1})" + std::string(kMetricLineBytesMax, ' '), kNow));
 }
@@ -90,7 +91,8 @@ TEST_F(MetricFilesTest, AreReadLineByLineAsTheyGrow) {
   write("8.json", "");
   EXPECT_TRUE(files_.look(base_, kNow).empty());
   write("8.json", line("other", 4) + "\n" + line("other", 5) + "\n");
-  EXPECT_EQ(values(files_.look(base_, kNow)), (Values{4, 5})) << "a file that is shorter was written anew";
+  EXPECT_EQ(values(files_.look(base_, kNow)), (Values{4, 5}))
+      << "a file that is shorter was written anew";
 }
 
 TEST_F(MetricFilesTest, OtherFilesAreIgnored) {
@@ -115,8 +117,8 @@ TEST_F(MetricFilesTest, AreNotReadThroughLinksFifosOrDevices) {
   EXPECT_TRUE(files_.look_last(base_, kNow).empty()) << "the directory is a link";
   ASSERT_TRUE(os::remove_all(directory_.path() + "/output"));
   ASSERT_TRUE(os::make_directories(directory_.path() + "/elsewhere/metrics/sagemaker"));
-  ASSERT_TRUE(
-      os::write_file(directory_.path() + "/elsewhere/metrics/sagemaker/1.json", line("secret", 1) + "\n"));
+  ASSERT_TRUE(os::write_file(directory_.path() + "/elsewhere/metrics/sagemaker/1.json",
+                             line("secret", 1) + "\n"));
   ASSERT_EQ(::symlink("elsewhere", (directory_.path() + "/output").c_str()), 0);
   EXPECT_TRUE(files_.look_last(base_, kNow).empty()) << "a directory above it is a link";
 }

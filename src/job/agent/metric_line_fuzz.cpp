@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto point = agent::parse_metric_line({reinterpret_cast<const char*>(data), size}, now);
   if (!point) return 0;
   CHECK(!point->name.empty() && std::isfinite(point->value), "a metric has a name and a number");
-  CHECK(point->at >= now - agent::kMetricAgeMax - 1s && point->at <= now + agent::kMetricAheadMax + 1s,
+  CHECK(point->at >= now - agent::kMetricAgeMax - 1s &&
+            point->at <= now + agent::kMetricAheadMax + 1s,
         "times are near now");
   return 0;
 }

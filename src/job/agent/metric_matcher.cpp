@@ -34,8 +34,8 @@ std::string with_tabs_escaped(const std::string& line) {
   return escaped;
 }
 
-// The definitions for one form of the line. The set finds in one pass which of them match at all: most lines match
-// none.
+// The definitions for one form of the line. The set finds in one pass which of them match at all:
+// most lines match none.
 class Group {
  public:
   Group() : set_(options(), RE2::UNANCHORED) {}
@@ -96,7 +96,8 @@ class Matcher final : public MetricMatcher {
     return {};
   }
 
-  void match(const std::string& line, Instant at, std::vector<wire::MetricPoint>& points) const override {
+  void match(const std::string& line, Instant at,
+             std::vector<wire::MetricPoint>& points) const override {
     if (!plain_.empty()) plain_.match(line, at, points);
     if (!escaped_.empty()) escaped_.match(with_tabs_escaped(line), at, points);
   }

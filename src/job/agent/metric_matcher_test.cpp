@@ -6,7 +6,8 @@ namespace trainyard::agent {
 namespace {
 
 // Returns "name=value .." of the line's points.
-std::string found(const std::vector<domain::MetricDefinition>& definitions, const std::string& line) {
+std::string found(const std::vector<domain::MetricDefinition>& definitions,
+                  const std::string& line) {
   const auto matcher = make_metric_matcher(definitions);
   if (!matcher) return matcher.error().message;
   std::vector<wire::MetricPoint> points;

@@ -11,7 +11,8 @@ namespace trainyard::agent {
 
 void NextOrder::offer() const {
   if (const auto made = os::write_file(path("idle"), std::to_string(wire::kVersion), 0600); !made)
-    log(Level::warning, "agent", "cannot offer this agent for another job", {{"why", made.error().message}});
+    log(Level::warning, "agent", "cannot offer this agent for another job",
+        {{"why", made.error().message}});
 }
 
 Result<std::optional<std::string>> NextOrder::take(Duration at_most) const {
@@ -19,7 +20,8 @@ Result<std::optional<std::string>> NextOrder::take(Duration at_most) const {
   if (!TRY(os::await_name(directory_, "taken", at_most)) && ::unlink(path("idle").c_str()) == 0)
     return std::optional<std::string>();
   std::string text = TRY(os::read_file(path("next.json")));
-  // The order first: as long as it is there without `taken`, a launcher takes it for one that was not handed over.
+  // The order first: as long as it is there without `taken`, a launcher takes it for one that was
+  // not handed over.
   for (const char* name : {"next.json", "taken"})
     if (::unlink(path(name).c_str()) != 0) return from_errno("taking the next order");
   return std::optional(std::move(text));

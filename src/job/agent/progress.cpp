@@ -4,7 +4,8 @@
 
 namespace trainyard::agent {
 
-ProgressMeter::ProgressMeter(std::string what, std::function<void(const wire::Message&)> say, Clock& clock)
+ProgressMeter::ProgressMeter(std::string what, std::function<void(const wire::Message&)> say,
+                             Clock& clock)
     : what_(std::move(what)), say_(std::move(say)), clock_(clock) {
   tell(false);
 }
@@ -63,7 +64,8 @@ class CountedObjects final : public objects::Objects {
   Result<std::unique_ptr<objects::Reader>> get(Text bucket, Text key,
                                                std::optional<objects::Range> range) override {
     auto reader = TRY(store_.get(bucket, key, range));
-    return std::unique_ptr<objects::Reader>(std::make_unique<CountedReader>(std::move(reader), meter_));
+    return std::unique_ptr<objects::Reader>(
+        std::make_unique<CountedReader>(std::move(reader), meter_));
   }
   Result<ListPage> list(Text bucket, const ListQuery& query) override {
     auto page = store_.list(bucket, query);
@@ -77,21 +79,26 @@ class CountedObjects final : public objects::Objects {
     return store_.create_bucket(bucket, region);
   }
   Result<void> delete_bucket(Text bucket) override { return store_.delete_bucket(bucket); }
-  Result<objects::BucketInfo> head_bucket(Text bucket) override { return store_.head_bucket(bucket); }
+  Result<objects::BucketInfo> head_bucket(Text bucket) override {
+    return store_.head_bucket(bucket);
+  }
   Result<std::vector<objects::BucketInfo>> list_buckets() override { return store_.list_buckets(); }
   Result<ObjectInfo> head(Text bucket, Text key) override { return store_.head(bucket, key); }
-  Result<std::unique_ptr<objects::Writer>> put(Text bucket, Text key, const PutOptions& options) override {
+  Result<std::unique_ptr<objects::Writer>> put(Text bucket, Text key,
+                                               const PutOptions& options) override {
     return store_.put(bucket, key, options);
   }
   Result<void> remove(Text bucket, Text key) override { return store_.remove(bucket, key); }
   Result<std::string> start_upload(Text bucket, Text key, const PutOptions& options) override {
     return store_.start_upload(bucket, key, options);
   }
-  Result<std::unique_ptr<objects::Writer>> put_part(Text bucket, Text key, Text upload, uint32_t part,
+  Result<std::unique_ptr<objects::Writer>> put_part(Text bucket, Text key, Text upload,
+                                                    uint32_t part,
                                                     const PutOptions& options) override {
     return store_.put_part(bucket, key, upload, part, options);
   }
-  Result<ObjectInfo> complete_upload(Text bucket, Text key, Text upload, const std::vector<PartInfo>& parts,
+  Result<ObjectInfo> complete_upload(Text bucket, Text key, Text upload,
+                                     const std::vector<PartInfo>& parts,
                                      const CompleteOptions& options) override {
     return store_.complete_upload(bucket, key, upload, parts, options);
   }
@@ -113,7 +120,8 @@ class CountedObjects final : public objects::Objects {
 
 }  // namespace
 
-std::unique_ptr<objects::Objects> counted(objects::Objects& store, ProgressMeter& meter, bool counts_listed) {
+std::unique_ptr<objects::Objects> counted(objects::Objects& store, ProgressMeter& meter,
+                                          bool counts_listed) {
   return std::make_unique<CountedObjects>(store, meter, counts_listed);
 }
 

@@ -1,4 +1,5 @@
-// Reports bytes that move to or from this host to the server now and then: for display, not for the record.
+// Reports bytes that move to or from this host to the server now and then: for display, not for the
+// record.
 //
 // Threads: callable from anywhere. Lifetime: the constructor's arguments outlive it.
 #pragma once
@@ -36,8 +37,9 @@ class ProgressMeter {
   std::chrono::nanoseconds told_at_ GUARDED_BY(mutex_){};
 };
 
-// Wraps a store: listed bytes are expected, and read bytes have moved. `counts_listed`: everything that is listed
-// will be read.
-std::unique_ptr<objects::Objects> counted(objects::Objects& store, ProgressMeter& meter, bool counts_listed);
+// Wraps a store: listed bytes are expected, and read bytes have moved. `counts_listed`: everything
+// that is listed will be read.
+std::unique_ptr<objects::Objects> counted(objects::Objects& store, ProgressMeter& meter,
+                                          bool counts_listed);
 
 }  // namespace trainyard::agent

@@ -32,8 +32,8 @@ bool same_mounts(const std::vector<containers::Mount>& a, const std::vector<cont
 bool same_container(const containers::ContainerSpec& a, const containers::ContainerSpec& b) {
   return a.directory == b.directory && a.image_root == b.image_root &&
          a.layer_directory == b.layer_directory && same_mounts(a.mounts, b.mounts) &&
-         a.hostname == b.hostname && a.network_namespace == b.network_namespace && a.cpus == b.cpus &&
-         a.memory_bytes == b.memory_bytes && a.pids_max == b.pids_max &&
+         a.hostname == b.hostname && a.network_namespace == b.network_namespace &&
+         a.cpus == b.cpus && a.memory_bytes == b.memory_bytes && a.pids_max == b.pids_max &&
          a.shared_memory_bytes == b.shared_memory_bytes && a.user_id == b.user_id &&
          a.group_id == b.group_id && a.devices == b.devices && a.limits == b.limits &&
          a.read_only_root == b.read_only_root && a.best_effort_isolation == b.best_effort_isolation;
@@ -49,7 +49,8 @@ struct ReusedContainer::State {
   os::PacketSocket init;
   std::atomic<bool> broken = false;  // no further child
 
-  // Reads the init's next report; false: none arrived in time. Errors: cancelled, corrupt; then it is broken.
+  // Reads the init's next report; false: none arrived in time. Errors: cancelled, corrupt; then it
+  // is broken.
   Result<bool> hear(contract::InitReport& answer, Duration at_most) {
     auto packet = init.receive(at_most);
     if (packet && !*packet) return false;
@@ -86,7 +87,8 @@ class ReusedContainer::Child final : public containers::Container {
   }
   void kill_all() override {
     // An init that does not react is killed with the whole container.
-    if (!state_->init.send(contract::encode(contract::SignalChild{9, true}))) state_->container->kill_all();
+    if (!state_->init.send(contract::encode(contract::SignalChild{9, true})))
+      state_->container->kill_all();
   }
 
   Result<std::optional<containers::ContainerExit>> wait(Duration at_most) override {
@@ -111,7 +113,8 @@ class ReusedContainer::Child final : public containers::Container {
 
   std::vector<std::string> withheld() const override { return state_->container->withheld(); }
 
-  // CPU time since the first call. Most children end before it, and it takes as long as starting one.
+  // CPU time since the first call. Most children end before it, and it takes as long as starting
+  // one.
   Result<containers::ContainerUsage> usage() override {
     auto now = TRY(state_->container->usage());
     const MutexLock lock(mutex_);
@@ -143,7 +146,8 @@ void ReusedContainer::end() {
 Result<void> ReusedContainer::make(const containers::ContainerSpec& wanted) {
   end();
   containers::ContainerSpec spec = wanted;
-  spec.arguments = {std::string(contract::kEntryInside), std::string(contract::kContainerInitOption)};
+  spec.arguments = {std::string(contract::kEntryInside),
+                    std::string(contract::kContainerInitOption)};
   spec.environment.clear();
   spec.working_directory = std::string("/");
   containers::Mount entry;
@@ -152,7 +156,8 @@ Result<void> ReusedContainer::make(const containers::ContainerSpec& wanted) {
   spec.mounts.push_back(std::move(entry));
   auto pair = TRY(os::PacketSocket::pair());
   spec.input = pair.second.descriptor();
-  // The init's own output is dropped. Not /dev/null: the runtime gives its streams to the container's user.
+  // The init's own output is dropped. Not /dev/null: the runtime gives its streams to the
+  // container's user.
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
   const os::File unread(ends[0]);
@@ -163,13 +168,13 @@ Result<void> ReusedContainer::make(const containers::ContainerSpec& wanted) {
   return ok();
 }
 
-Result<std::unique_ptr<containers::Container>> ReusedContainer::start(const containers::ContainerSpec& spec,
-                                                                      int output) {
+Result<std::unique_ptr<containers::Container>> ReusedContainer::start(
+    const containers::ContainerSpec& spec, int output) {
   const os::File writing(output);
   if (!usable() || !same_container(*spec_, spec)) TRY(make(spec));
-  TRY(state_->init.send(
-      contract::encode(contract::RunChild{spec.arguments, spec.environment, spec.working_directory}),
-      writing.descriptor()));
+  TRY(state_->init.send(contract::encode(contract::RunChild{spec.arguments, spec.environment,
+                                                            spec.working_directory}),
+                        writing.descriptor()));
   contract::InitReport answer;
   const bool heard = TRY(state_->hear(answer, kAnswerMax));
   if (heard && std::holds_alternative<contract::Started>(answer))

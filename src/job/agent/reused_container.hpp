@@ -1,13 +1,14 @@
-// Keeps a container for one child after another: its first process is entry, as container init, which starts the
-// children, ends what they leave, and empties /tmp and /dev/shm between them (contract/container_init.hpp). They
-// share everything else of the container; docs/decisions/26 lists it.
+// Keeps a container for one child after another: its first process is entry, as container init,
+// which starts the children, ends what they leave, and empties /tmp and /dev/shm between them
+// (contract/container_init.hpp). They share everything else of the container; docs/decisions/26
+// lists it.
 //
-// start() has the signature of containers::start_container: the first call makes the container, later ones start a
-// child in it, as long as their specs differ in arguments, environment and directory only; else a new container is
-// made.
+// start() has the signature of containers::start_container: the first call makes the container,
+// later ones start a child in it, as long as their specs differ in arguments, environment and
+// directory only; else a new container is made.
 //
-// Threads: start() and end() from one at a time, after the last child was destroyed; a child's signal(), kill_all()
-// and usage() from any. Lifetime: outlives the children.
+// Threads: start() and end() from one at a time, after the last child was destroyed; a child's
+// signal(), kill_all() and usage() from any. Lifetime: outlives the children.
 #pragma once
 
 #include <functional>
@@ -21,13 +22,14 @@ namespace trainyard::agent {
 
 class ReusedContainer {
  public:
-  using Start =
-      std::function<Result<std::unique_ptr<containers::Container>>(const containers::ContainerSpec&, int)>;
+  using Start = std::function<Result<std::unique_ptr<containers::Container>>(
+      const containers::ContainerSpec&, int)>;
   // `entry_program`: its path on the machine.
   ReusedContainer(Start start, std::string entry_program);
   ~ReusedContainer();
 
-  Result<std::unique_ptr<containers::Container>> start(const containers::ContainerSpec& spec, int output);
+  Result<std::unique_ptr<containers::Container>> start(const containers::ContainerSpec& spec,
+                                                       int output);
   // The present container; nothing: none.
   const std::optional<containers::ContainerSpec>& spec() const { return spec_; }
   // True if another child can run in it: nothing went wrong.

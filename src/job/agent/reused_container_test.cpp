@@ -24,7 +24,8 @@ struct FakeInit {
 class FakeContainer final : public containers::Container {
  public:
   FakeContainer(FakeInit& script, int input)
-      : thread_([init = os::PacketSocket(os::File(::fcntl(input, F_DUPFD_CLOEXEC, 3))), &script]() mutable {
+      : thread_([init = os::PacketSocket(os::File(::fcntl(input, F_DUPFD_CLOEXEC, 3))),
+                 &script]() mutable {
           os::PacketSocket mine = std::move(init);  // closed when this init ends
           for (;;) {
             const auto packet = mine.receive(60s);
@@ -42,7 +43,9 @@ class FakeContainer final : public containers::Container {
   Result<std::optional<containers::ContainerExit>> wait(Duration) override {
     return std::optional(containers::ContainerExit{137, false, false});
   }
-  Result<containers::ContainerUsage> usage() override { return containers::ContainerUsage{5s, 1 << 20}; }
+  Result<containers::ContainerUsage> usage() override {
+    return containers::ContainerUsage{5s, 1 << 20};
+  }
 
  private:
   std::thread thread_;
@@ -60,17 +63,17 @@ class ReusedContainerTest : public testing::Test {
   static int output() { return ::open("/dev/null", O_WRONLY | O_CLOEXEC); }
 
   FakeInit init_;
-  ReusedContainer container_{
-      [this](const containers::ContainerSpec& spec,
-             int output) -> Result<std::unique_ptr<containers::Container>> {
-        ::close(output);
-        init_.made++;
-        EXPECT_EQ(spec.arguments[1], "--keep");
-        EXPECT_EQ(spec.mounts.back().source, "/entry");
-        EXPECT_TRUE(spec.environment.empty());
-        return std::unique_ptr<containers::Container>(std::make_unique<FakeContainer>(init_, spec.input));
-      },
-      "/entry"};
+  ReusedContainer container_{[this](const containers::ContainerSpec& spec,
+                                    int output) -> Result<std::unique_ptr<containers::Container>> {
+                               ::close(output);
+                               init_.made++;
+                               EXPECT_EQ(spec.arguments[1], "--keep");
+                               EXPECT_EQ(spec.mounts.back().source, "/entry");
+                               EXPECT_TRUE(spec.environment.empty());
+                               return std::unique_ptr<containers::Container>(
+                                   std::make_unique<FakeContainer>(init_, spec.input));
+                             },
+                             "/entry"};
 };
 
 TEST_F(ReusedContainerTest, ServesOneChildAfterAnother) {

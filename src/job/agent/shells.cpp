@@ -29,8 +29,10 @@ struct Shells::Shell {
   Mutex mutex;
   std::deque<wire::ShellFrame> frames
       GUARDED_BY(mutex);  // from the client: at most a window of input, and small ones
-  uint32_t credit GUARDED_BY(mutex) = wire::kShellWindowBytes;  // bytes of output that may still be sent
-  uint32_t input_held GUARDED_BY(mutex) = 0;                    // bytes of input that were not credited yet
+  // bytes of output that may still be sent
+  uint32_t credit GUARDED_BY(mutex) = wire::kShellWindowBytes;
+  // bytes of input that were not credited yet
+  uint32_t input_held GUARDED_BY(mutex) = 0;
 };
 
 Shells::Shells(Start start, Send send, Clock& clock)
@@ -143,9 +145,9 @@ void Shells::run(const std::shared_ptr<Shell>& shell) {
       }
     }
     if (input.empty() && std::exchange(input_ends, false)) (*process)->end_input();
-    auto output =
-        (*process)->read(std::min<size_t>(room, wire::kShellBytesMax),
-                         input.empty() ? kShellLookInterval : kInputInterval, shell->notifier.descriptor());
+    auto output = (*process)->read(std::min<size_t>(room, wire::kShellBytesMax),
+                                   input.empty() ? kShellLookInterval : kInputInterval,
+                                   shell->notifier.descriptor());
     if (!output) break;
     if (!output->empty()) {
       last_bytes = clock_.monotonic();

@@ -1,9 +1,10 @@
-// Runs the shells that users opened on this host: each is a process in the container, its bytes carried to and from
-// the server by frames (wire/shell.hpp), never spooled. They end with the link over which they were opened, with the
-// container, and after kShellIdleMax without a byte.
+// Runs the shells that users opened on this host: each is a process in the container, its bytes
+// carried to and from the server by frames (wire/shell.hpp), never spooled. They end with the link
+// over which they were opened, with the container, and after kShellIdleMax without a byte.
 //
-// Threads: open(), data() and close_all() from the link's thread, and do not block; each shell has a thread of its
-// own. Lifetime: the constructor's arguments outlive it; destruction ends all of them and joins.
+// Threads: open(), data() and close_all() from the link's thread, and do not block; each shell has
+// a thread of its own. Lifetime: the constructor's arguments outlive it; destruction ends all of
+// them and joins.
 #pragma once
 
 #include <functional>
@@ -19,12 +20,14 @@
 
 namespace trainyard::agent {
 
-inline constexpr size_t kShellsMax = 8;        // on one host at once: enough for people
-inline constexpr Duration kShellIdleMax = 4h;  // without a byte in either direction: the user has left
+inline constexpr size_t kShellsMax = 8;  // on one host at once: enough for people
+// without a byte in either direction: the user has left
+inline constexpr Duration kShellIdleMax = 4h;
 
 class Shells {
  public:
-  using Start = std::function<Result<std::unique_ptr<containers::ExecProcess>>(const wire::OpenShell&)>;
+  using Start =
+      std::function<Result<std::unique_ptr<containers::ExecProcess>>(const wire::OpenShell&)>;
   using Send = std::function<void(const wire::Message&)>;
 
   Shells(Start start, Send send, Clock& clock);

@@ -46,8 +46,8 @@ Result<void> write_all(const os::File& file, std::span<const char> bytes, const 
   return {};
 }
 
-Result<void> fill_file(const Tree& directory, const std::string& path, unsigned mode, const Source& content,
-                       const Interruption& interruption) {
+Result<void> fill_file(const Tree& directory, const std::string& path, unsigned mode,
+                       const Source& content, const Interruption& interruption) {
   const auto file = TRY(directory.create_file(path, os::IfThere::truncate, mode | 0600));
   std::vector<char> buffer(kCopyBytes);
   for (;;) {
@@ -69,24 +69,27 @@ std::string folder_of(const std::string& path) {
 Result<void> make_folders(const Tree& directory, const std::string& name) {
   auto made = directory.make(name);
   if (made) return {};
-  if (made.error().kind != Kind::invalid && made.error().kind != Kind::not_found) return made.error();
+  if (made.error().kind != Kind::invalid && made.error().kind != Kind::not_found)
+    return made.error();
   return corrupt("'" + shorten(name, 200) + "' leads through a link or file");
 }
 
 }  // namespace
 
-bool image_has_program(const std::string& root, const std::string& path, const std::string& program) {
+bool image_has_program(const std::string& root, const std::string& path,
+                       const std::string& program) {
   const os::File folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return false;
-  const std::string_view folders = path.empty() ? std::string_view(kUsualPath) : std::string_view(path);
+  const std::string_view folders =
+      path.empty() ? std::string_view(kUsualPath) : std::string_view(path);
   for (const auto part : split(folders, ':')) {
     if (part.empty()) continue;
     struct open_how how {};
     how.flags = O_PATH | O_CLOEXEC;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
     const std::string name = std::string(part) + "/" + program;
-    const os::File file(
-        static_cast<int>(::syscall(SYS_openat2, folder.descriptor(), name.c_str(), &how, sizeof how)));
+    const os::File file(static_cast<int>(
+        ::syscall(SYS_openat2, folder.descriptor(), name.c_str(), &how, sizeof how)));
     struct stat status;
     if (file && ::fstat(file.descriptor(), &status) == 0 && S_ISREG(status.st_mode) &&
         (status.st_mode & 0111) != 0)
@@ -121,7 +124,8 @@ Result<void> unpack_sources(Source bytes, const Tree& directory, const Interrupt
     const auto entry = TRY(reader->next());
     if (!entry) return {};
     if (++files > kSourceFilesMax)
-      return exhausted("unpacking the archive: more than " + std::to_string(kSourceFilesMax) + " files");
+      return exhausted("unpacking the archive: more than " + std::to_string(kSourceFilesMax) +
+                       " files");
     if (entry->type == TarEntry::Type::directory) {
       TRY(make_folders(directory, entry->name));
       continue;
@@ -163,7 +167,8 @@ Result<void> copy_image_code(const std::string& root, const Tree& directory,
 }
 
 std::string gang_secret(const domain::AttemptId& attempt, const std::string& token) {
-  return to_hex(objects::checksum_of("sha256", "trainyard gang secret\n" + attempt.text() + "\n" + token));
+  return to_hex(
+      objects::checksum_of("sha256", "trainyard gang secret\n" + attempt.text() + "\n" + token));
 }
 
 }  // namespace trainyard::agent

@@ -69,13 +69,15 @@ TEST(Sources, SeeProgramsAsTheImageDoes) {
   ASSERT_TRUE(os::make_directories(root + "/usr/bin"));
   ASSERT_TRUE(os::write_file(root + "/usr/bin/train", "#!/bin/sh\n", 0755));
   ASSERT_TRUE(os::write_file(root + "/usr/bin/plain", "", 0644));
-  std::filesystem::create_directory_symlink("/usr/bin", root + "/bin");  // absolute: inside, of the image
+  // absolute: inside, of the image
+  std::filesystem::create_directory_symlink("/usr/bin", root + "/bin");
   std::filesystem::create_symlink("/bin/sh", root + "/usr/bin/outside");
   EXPECT_TRUE(image_has_program(root, "/nowhere:/bin", "train"));
   EXPECT_TRUE(image_has_program(root, "", "train"));
   EXPECT_FALSE(image_has_program(root, "/nowhere", "train"));
   EXPECT_FALSE(image_has_program(root, "/bin", "plain")) << "it cannot be run";
-  EXPECT_FALSE(image_has_program(root, "/bin", "outside")) << "this machine's shell is not the image's";
+  EXPECT_FALSE(image_has_program(root, "/bin", "outside"))
+      << "this machine's shell is not the image's";
   EXPECT_FALSE(image_has_program(root + "/none", "/bin", "train"));
 }
 
@@ -89,12 +91,13 @@ std::string archive_of(const std::vector<std::pair<TarEntry, std::string>>& entr
   for (auto [entry, content] : entries) {
     entry.bytes = content.size();
     size_t at = 0;
-    EXPECT_TRUE((*tar)->add(entry, [&, &content = content](std::span<char> buffer) -> Result<size_t> {
-      const size_t taken = std::min(buffer.size(), content.size() - at);
-      std::copy_n(content.data() + at, taken, buffer.data());
-      at += taken;
-      return taken;
-    }));
+    EXPECT_TRUE(
+        (*tar)->add(entry, [&, &content = content](std::span<char> buffer) -> Result<size_t> {
+          const size_t taken = std::min(buffer.size(), content.size() - at);
+          std::copy_n(content.data() + at, taken, buffer.data());
+          at += taken;
+          return taken;
+        }));
   }
   EXPECT_TRUE((*tar)->finish());
   return bytes;
@@ -126,13 +129,14 @@ TEST(Sources, AreUnpacked) {
   link.name = "latest.py";
   link.type = TarEntry::Type::link;
   link.link_target = "train.py";
-  ASSERT_TRUE(
-      unpack(archive_of({{file("train.py"), "print(1)"}, {file("bin/go.sh", 0755), "#!"}, {link, ""}}),
-             directory.path()));
+  ASSERT_TRUE(unpack(
+      archive_of({{file("train.py"), "print(1)"}, {file("bin/go.sh", 0755), "#!"}, {link, ""}}),
+      directory.path()));
   EXPECT_EQ(*os::read_file(directory.path() + "/train.py"), "print(1)");
   EXPECT_EQ(::access((directory.path() + "/bin/go.sh").c_str(), X_OK), 0);
   EXPECT_EQ(std::filesystem::read_symlink(directory.path() + "/latest.py"), "train.py");
-  EXPECT_FALSE(unpack("this is no archive, and it is long enough to be read as one", directory.path()));
+  EXPECT_FALSE(
+      unpack("this is no archive, and it is long enough to be read as one", directory.path()));
 }
 
 TEST(Sources, NothingIsWrittenThroughALink) {
@@ -142,7 +146,8 @@ TEST(Sources, NothingIsWrittenThroughALink) {
   link.name = "folder";
   link.type = TarEntry::Type::link;
   link.link_target = "real";
-  const auto done = unpack(archive_of({{link, ""}, {file("folder/x"), "1"}}), directory.path() + "/code");
+  const auto done =
+      unpack(archive_of({{link, ""}, {file("folder/x"), "1"}}), directory.path() + "/code");
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().kind, Kind::corrupt);
   EXPECT_FALSE(os::exists(directory.path() + "/code/real/x"));
@@ -210,7 +215,8 @@ TEST(Sources, ChecksDeclaredLengthsOfAnArchive) {
     const auto entry = TRY(reader->next());
     return entry ? entry->bytes : UINT64_MAX;
   };
-  for (const int64_t bytes : {int64_t(0), int64_t(1) << 31, int64_t(1) << 32, int64_t(kTarFileBytesMax)}) {
+  for (const int64_t bytes :
+       {int64_t(0), int64_t(1) << 31, int64_t(1) << 32, int64_t(kTarFileBytesMax)}) {
     const auto read = length(bytes);
     ASSERT_TRUE(read) << bytes << ": " << read.error().message;
     EXPECT_EQ(*read, uint64_t(bytes));

@@ -15,11 +15,13 @@ namespace {
 
 constexpr char kStateFile[] = "state";
 constexpr char kDataFilePrefix[] = "data-";
-// The form of the other files, as a decimal number. Release 0.1.0 wrote none: its spools have the first form.
+// The form of the other files, as a decimal number. Release 0.1.0 wrote none: its spools have the
+// first form.
 constexpr char kVersionFile[] = "version";
 constexpr int64_t kSpoolVersion = 1;
 constexpr size_t kVersionBytesMax = 20;
-// A host has some ten facts, and its state file is never cut: far above what an agent and its successors write.
+// A host has some ten facts, and its state file is never cut: far above what an agent and its
+// successors write.
 constexpr size_t kStateBytesMax = 64 << 20;
 
 uint64_t text_bytes(const std::vector<wire::LogLine>& lines) {
@@ -44,8 +46,13 @@ struct Batch {
 
 class FileSpool final : public Spool {
  public:
-  FileSpool(Files& files, std::string directory, Clock& clock, SpoolReason& why, const SpoolLimits& limits)
-      : files_(files), directory_(std::move(directory)), clock_(clock), why_(why), limits_(limits) {}
+  FileSpool(Files& files, std::string directory, Clock& clock, SpoolReason& why,
+            const SpoolLimits& limits)
+      : files_(files),
+        directory_(std::move(directory)),
+        clock_(clock),
+        why_(why),
+        limits_(limits) {}
 
   Result<void> open() {
     const MutexLock lock(mutex_);
@@ -56,7 +63,8 @@ class FileSpool final : public Spool {
     for (const auto& name : TRY(files_.list_directory(directory_))) {
       if (!name.starts_with(kDataFilePrefix)) continue;
       const auto number = parse_int(name.substr(sizeof kDataFilePrefix - 1));
-      if (number && *number > 0 && *number < UINT32_MAX) numbers.insert(static_cast<uint32_t>(*number));
+      if (number && *number > 0 && *number < UINT32_MAX)
+        numbers.insert(static_cast<uint32_t>(*number));
     }
     for (const uint32_t number : numbers) TRY(read_segment(number));
     return {};
@@ -181,8 +189,9 @@ class FileSpool final : public Spool {
     return ok();
   }
 
-  // A partly written record would hide those behind it from the next agent, so it is cut off, at the latest before the
-  // next record. A missing record would make the server refuse those behind it, so it is written with the next one.
+  // A partly written record would hide those behind it from the next agent, so it is cut off, at
+  // the latest before the next record. A missing record would make the server refuse those behind
+  // it, so it is written with the next one.
   Result<void> write_state(const std::string& record) REQUIRES(mutex_) {
     unwritten_ += record;
     if (state_torn_) TRY(state_file_->truncate(state_bytes_));
@@ -224,7 +233,8 @@ class FileSpool final : public Spool {
     const MutexLock lock(mutex_);
     const auto written = write_data(payload);
     if (!written) {
-      log(Level::warning, "agent", "cannot spool a batch of data", {{"error", written.error().message}});
+      log(Level::warning, "agent", "cannot spool a batch of data",
+          {{"error", written.error().message}});
       note_dropped(batches_.size(), content);
       return;
     }
@@ -232,7 +242,8 @@ class FileSpool final : public Spool {
     batch.content = content;
     batches_.push_back(batch);
     ++segments_[batch.segment].batches;
-    while ((data_bytes_ > limits_.data_bytes_max || batches_.size() > limits_.batches_max) && drop_oldest()) {
+    while ((data_bytes_ > limits_.data_bytes_max || batches_.size() > limits_.batches_max) &&
+           drop_oldest()) {
     }
   }
 
@@ -254,17 +265,20 @@ class FileSpool final : public Spool {
     }
     segment.bytes += record.size();
     data_bytes_ += record.size();
-    return Batch{last_segment_, offset + kSpoolHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
+    return Batch{
+        last_segment_, offset + kSpoolHeaderBytes, static_cast<uint32_t>(payload.size()), 0, {}};
   }
 
   // Drops the oldest segment of which no batch was sent. False when there is none.
   bool drop_oldest() REQUIRES(mutex_) {
     size_t first = 0;
-    while (first < batches_.size() && (batches_[first].number != 0 || batches_[first].segment == 0)) ++first;
+    while (first < batches_.size() && (batches_[first].number != 0 || batches_[first].segment == 0))
+      ++first;
     // A segment with sent batches stays; so does the one being written.
     uint32_t sent_from = 0;
     for (size_t i = 0; i < first; ++i) sent_from = std::max(sent_from, batches_[i].segment);
-    while (first < batches_.size() && (batches_[first].segment <= sent_from || batches_[first].number != 0))
+    while (first < batches_.size() &&
+           (batches_[first].segment <= sent_from || batches_[first].number != 0))
       ++first;
     if (first >= batches_.size() || batches_[first].segment == last_segment_) return false;
     const uint32_t segment = batches_[first].segment;
@@ -296,7 +310,8 @@ class FileSpool final : public Spool {
 
   std::string notice(const Batch& batch) REQUIRES(mutex_) {
     std::string text = "trainyard: " + std::to_string(batch.content.log_bytes) + " bytes of log";
-    if (batch.content.points > 0) text += " and " + std::to_string(batch.content.points) + " metric points";
+    if (batch.content.points > 0)
+      text += " and " + std::to_string(batch.content.points) + " metric points";
     text += " were dropped here " + why_.reason();
     return wire::encode(wire::LogBatch{0, {{clock_.now(), std::move(text)}}});
   }
@@ -306,7 +321,8 @@ class FileSpool final : public Spool {
     const std::string path = segment_path(batch.segment);
     const auto record =
         files_.read_at(path, batch.offset - kSpoolHeaderBytes, kSpoolHeaderBytes + batch.bytes);
-    if (record && read_spool_records(*record).payloads.size() == 1) return record->substr(kSpoolHeaderBytes);
+    if (record && read_spool_records(*record).payloads.size() == 1)
+      return record->substr(kSpoolHeaderBytes);
     log(Level::error, "agent", "cannot read a spooled batch", {{"file", path}});
     return notice(batch);
   }
@@ -334,7 +350,8 @@ class FileSpool final : public Spool {
 
   void remove_segment_when_empty(uint32_t number) REQUIRES(mutex_) {
     const auto segment = segments_.find(number);
-    if (segment == segments_.end() || segment->second.batches > 0 || number == last_segment_) return;
+    if (segment == segments_.end() || segment->second.batches > 0 || number == last_segment_)
+      return;
     data_bytes_ -= segment->second.bytes;
     segments_.erase(segment);
     (void)files_.remove(segment_path(number));

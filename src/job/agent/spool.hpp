@@ -1,22 +1,23 @@
-// Stores the facts of an agent that the server has not yet acknowledged, in files: a server that was unavailable for
-// an hour gets all of them, once, in order. Grammar of the files: docs/formats/spool.md.
+// Stores the facts of an agent that the server has not yet acknowledged, in files: a server that
+// was unavailable for an hour gets all of them, once, in order. Grammar of the files:
+// docs/formats/spool.md.
 //
 // Two tracks, each numbered from 1 without gaps (wire/messages.hpp):
 //
 //   state   every fact is written before it may be sent, and never dropped
-//   data    log lines and metric points. At data_bytes_max the oldest unsent ones are dropped, a segment at a
-//           time; a line in their place reports how many. A batch gets its number when it is first taken, so
-//           dropping leaves no gap.
+//   data    log lines and metric points. At data_bytes_max the oldest unsent ones are dropped, a
+//           segment at a time; a line in their place reports how many. A batch gets its number when
+//           it is first taken, so dropping leaves no gap.
 //
-// Nothing is synced: a power cut that loses facts ends the host as well, so its attempt ends and is tried again;
-// facts that the server acknowledged are in its ledger.
+// Nothing is synced: a power cut that loses facts ends the host as well, so its attempt ends and is
+// tried again; facts that the server acknowledged are in its ledger.
 //
 //
-// The directory of a dead agent is read again: all records that it had spooled completely are there, a torn end is
-// not.
+// The directory of a dead agent is read again: all records that it had spooled completely are
+// there, a torn end is not.
 //
-// Threads: callable from anywhere (one mutex). Errors: those of files. A data batch that cannot be written (full
-// disk) is counted as dropped, not an error: the job continues.
+// Threads: callable from anywhere (one mutex). Errors: those of files. A data batch that cannot be
+// written (full disk) is counted as dropped, not an error: the job continues.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +47,8 @@ class Spool {
  public:
   virtual ~Spool() = default;
 
-  // Numbers the fact and writes it. On error the fact is kept in memory, and sent; it is written with the next one, so
-  // that a success means that all facts so far are in the file.
+  // Numbers the fact and writes it. On error the fact is kept in memory, and sent; it is written
+  // with the next one, so that a success means that all facts so far are in the file.
   virtual Result<void> add_state(wire::StateFact fact) = 0;
   virtual void add_logs(std::vector<wire::LogLine> lines) = 0;
   virtual void add_metrics(std::vector<wire::MetricPoint> points) = 0;
@@ -77,8 +78,8 @@ class SpoolReason {
 Result<std::unique_ptr<Spool>> open_spool(Files& files, const std::string& directory, Clock& clock,
                                           SpoolReason& why, const SpoolLimits& limits = {});
 
-// Returns the records of one file's bytes, up to the first torn or invalid one. Pure; for open_spool and its
-// fuzzer.
+// Returns the records of one file's bytes, up to the first torn or invalid one. Pure; for
+// open_spool and its fuzzer.
 struct SpoolRecords {
   std::vector<std::string_view> payloads;
   size_t whole_bytes = 0;  // the offset of the first torn or invalid one

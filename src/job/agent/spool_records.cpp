@@ -13,7 +13,8 @@ void put_u32(std::string& bytes, uint32_t value) {
 
 uint32_t get_u32(std::string_view bytes) {
   uint32_t value = 0;
-  for (size_t i = 0; i < 4; ++i) value |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
+  for (size_t i = 0; i < 4; ++i)
+    value |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
   return value;
 }
 

@@ -88,12 +88,13 @@ TEST_F(SpoolTest, DataIsResentWithItsNumbers) {
   EXPECT_TRUE(spool->data_empty());
 }
 
-// A partly written fact stood before all later ones, and the next agent found none of them. A missing one left a gap,
-// and the server refused all later ones.
+// A partly written fact stood before all later ones, and the next agent found none of them. A
+// missing one left a gap, and the server refused all later ones.
 TEST_F(SpoolTest, KeepsAllFactsUpToTheLastAcceptedOneOnAFailingDisk) {
   for (const int error_number : {EIO, ENOSPC}) {
     for (uint64_t nth = 1;; ++nth) {
-      const std::string directory = directory_.path() + "/" + std::to_string(error_number * 1000 + int(nth));
+      const std::string directory =
+          directory_.path() + "/" + std::to_string(error_number * 1000 + int(nth));
       NthFileFault faults(nth, error_number);
       os::MachineFiles files(&faults);
       auto spool = open_spool(files, directory, clock_, away_);
@@ -161,8 +162,8 @@ TEST_F(SpoolTest, DropsTheOldestUnsentDataAtTheLimitAndReportsIt) {
     on_disk += os::read_file(directory_.path() + "/" + name)->size();
   }
   EXPECT_LE(on_disk, limits.data_bytes_max + limits.segment_bytes);
-  // The batches in the segment of "first" are there; then the notice; then the newest, to the end, without a
-  // gap.
+  // The batches in the segment of "first" are there; then the notice; then the newest, to the end,
+  // without a gap.
   std::vector<std::string> lines;
   for (std::string line; !(line = take(*spool)).empty();) lines.push_back(line);
   uint64_t dropped = 0, kept = 0;
@@ -198,15 +199,16 @@ TEST_F(SpoolTest, AcknowledgedSegmentsLeaveTheDisk) {
             3u);  // the version, the state file, the segment being written
 }
 
-// An agent may die at any byte of a write: whole records are read again, the rest is not, and writing continues
-// there.
+// An agent may die at any byte of a write: whole records are read again, the rest is not, and
+// writing continues there.
 TEST_F(SpoolTest, ACrashAtAnyByteLosesOnlyTheTornEnd) {
   {
     auto spool = open();
     for (const char* text : {"a", "bb", "ccc"}) ASSERT_TRUE(spool->add_state(fact(text)));
     for (const char* text : {"one", "two"}) add_line(*spool, text);
   }
-  const std::string state_path = directory_.path() + "/state", data_path = directory_.path() + "/data-1";
+  const std::string state_path = directory_.path() + "/state",
+                    data_path = directory_.path() + "/data-1";
   const auto state_bytes = *os::read_file(state_path), data_bytes = *os::read_file(data_path);
   size_t facts_before = 0;
   for (size_t cut = 0; cut <= state_bytes.size(); ++cut) {
@@ -264,7 +266,8 @@ TEST_F(SpoolTest, AFactOfALaterVersionIsSkipped) {
 }
 
 TEST_F(SpoolTest, GoldenBytes) {
-  // u32 length | u32 CRC-32 (IEEE: that of "123456789" is cbf43926) | payload. docs/formats/spool.md.
+  // u32 length | u32 CRC-32 (IEEE: that of "123456789" is cbf43926) | payload.
+  // docs/formats/spool.md.
   EXPECT_EQ(to_hex(spool_record("123456789")),
             "09000000"
             "2639f4cb"

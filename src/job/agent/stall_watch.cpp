@@ -5,7 +5,8 @@ namespace {
 
 std::string in_words(Duration duration) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration).count();
-  return seconds >= 120 ? std::to_string(seconds / 60) + " minutes" : std::to_string(seconds) + " seconds";
+  return seconds >= 120 ? std::to_string(seconds / 60) + " minutes"
+                        : std::to_string(seconds) + " seconds";
 }
 
 }  // namespace
@@ -13,8 +14,8 @@ std::string in_words(Duration duration) {
 std::optional<std::string> StallWatch::look(uint64_t bytes_printed, std::chrono::nanoseconds cpu,
                                             std::chrono::nanoseconds now) {
   const auto elapsed = static_cast<double>((now - looked_at_).count());
-  const bool active =
-      !begun_ || bytes_printed != bytes_ || static_cast<double>((cpu - cpu_).count()) > elapsed * kIdleCores;
+  const bool active = !begun_ || bytes_printed != bytes_ ||
+                      static_cast<double>((cpu - cpu_).count()) > elapsed * kIdleCores;
   begun_ = true;
   bytes_ = bytes_printed;
   cpu_ = cpu;

@@ -23,9 +23,11 @@ class StallWatch {
   // after 0: never.
   explicit StallWatch(Duration after) : after_(after) {}
 
-  Duration interval() const { return after_ > 0ms ? std::min(kStallLookInterval, after_ / 4) : 24h; }
-  // Takes the totals since the start. Returns a message about the stall when it begins, and "" when it is
-  // over.
+  Duration interval() const {
+    return after_ > 0ms ? std::min(kStallLookInterval, after_ / 4) : 24h;
+  }
+  // Takes the totals since the start. Returns a message about the stall when it begins, and "" when
+  // it is over.
   std::optional<std::string> look(uint64_t bytes_printed, std::chrono::nanoseconds cpu,
                                   std::chrono::nanoseconds now);
 

@@ -1,5 +1,5 @@
-// Holds what the steps of one host's run share: the order, the paths of its files, the dependencies, and the results
-// of earlier steps.
+// Holds what the steps of one host's run share: the order, the paths of its files, the
+// dependencies, and the results of earlier steps.
 //
 // Threads: steps run one after another on the agent's worker; members for other threads say so.
 #pragma once
@@ -40,12 +40,14 @@ struct HostLayout {
   std::string host_table;         // file: the names of all hosts, in the form of /etc/hosts
   std::vector<std::string> devices =
       {};  // device files of this machine that are this host's alone, or shared by all
-  // The network under an encrypted one: "GATEWAY/PREFIX" (launch/local/plan.hpp: underlay_words); "" = none.
+  // The network under an encrypted one: "GATEWAY/PREFIX" (launch/local/plan.hpp: underlay_words);
+  // "" = none.
   std::string underlay = {};
 };
 
 inline constexpr const char* kVolumeFile = "volume";
-// Its mount point: its "ml" is the workspace's "ml" as well, its "layer" the writable layer over an image.
+// Its mount point: its "ml" is the workspace's "ml" as well, its "layer" the writable layer over an
+// image.
 inline constexpr const char* kDisk = "disk";
 inline constexpr const char* kLayer = "disk/layer";
 // Empty directories that the job requested: on that disk, if there is one, else next to it.
@@ -72,7 +74,8 @@ struct EgressState {
 // The agent's dependencies on the outside. Tests provide their own.
 struct Dependencies {
   objects::Objects& objects;  // uses keys of JobKeys
-  std::function<Result<std::unique_ptr<containers::Container>>(const containers::ContainerSpec&, int output)>
+  std::function<Result<std::unique_ptr<containers::Container>>(const containers::ContainerSpec&,
+                                                               int output)>
       start_container;
   std::function<Result<void>(const std::string& id, const std::string& directory)> remove_container;
   // `progress` receives descriptions several times a second; false from it ends the work.
@@ -85,16 +88,20 @@ struct Dependencies {
   Random& random;
   // Sends at once, neither numbered nor spooled; dropped when there is no link.
   std::function<void(const wire::Message&)> say_now = nullptr;
-  std::function<Result<std::unique_ptr<containers::ExecProcess>>(const containers::ExecSpec&)> start_exec =
-      nullptr;
-  std::function<Result<std::vector<containers::GpuUsage>>()> gpu_usage = nullptr;  // of this host's GPUs
-  std::string entry_program = {};  // path of trainyard-entry; "" = there is none, and no script mode
-  // Waits for the job's volume, which is being made since the start of the agent, at the workspace's kDisk and "ml",
-  // in its file kVolumeFile; none: writes have no limit.
+  std::function<Result<std::unique_ptr<containers::ExecProcess>>(const containers::ExecSpec&)>
+      start_exec = nullptr;
+  // of this host's GPUs
+  std::function<Result<std::vector<containers::GpuUsage>>()> gpu_usage = nullptr;
+  // path of trainyard-entry; "" = there is none, and no script mode
+  std::string entry_program = {};
+  // Waits for the job's volume, which is being made since the start of the agent, at the
+  // workspace's kDisk and "ml", in its file kVolumeFile; none: writes have no limit.
   std::function<Result<void>()> await_volume = {};
   EgressState egress = {};
-  std::function<Result<std::unique_ptr<networks::Tunnel>>(const networks::TunnelSpec&)> open_tunnel = nullptr;
-  bool keeps_volume = false;  // it belongs to a reused container as well, and is removed with that one
+  std::function<Result<std::unique_ptr<networks::Tunnel>>(const networks::TunnelSpec&)>
+      open_tunnel = nullptr;
+  // it belongs to a reused container as well, and is removed with that one
+  bool keeps_volume = false;
   const containers::GpuMarks* gpu_marks = nullptr;  // nullptr: GPU memory is not cleared
 };
 
@@ -144,20 +151,26 @@ struct StepContext {
   std::optional<Tree> ml_tree = std::nullopt;
   std::vector<std::unique_ptr<CheckpointSync>> syncs = {};  // of directories that the job writes to
   bool volume_limited = false;                              // writes beyond its size fail
-  std::optional<Failure> sync_failure = std::nullopt;       // reported after the upload of artifacts
+  // reported after the upload of artifacts
+  std::optional<Failure> sync_failure = std::nullopt;
 
   std::string path(const std::string& name) const { return place.directory + "/" + name; }
-  std::string ml(const std::string& name = "") const { return path("ml") + (name.empty() ? "" : "/" + name); }
+  std::string ml(const std::string& name = "") const {
+    return path("ml") + (name.empty() ? "" : "/" + name);
+  }
   std::string host_name() const { return domain::host_name(order.host); }
   const domain::ContainerOptions& container_options() const {
     return order.spec.group(order.host).container_options;
   }
-  std::string container_id() const { return order.attempt.text() + "-" + std::to_string(order.host); }
+  std::string container_id() const {
+    return order.attempt.text() + "-" + std::to_string(order.host);
+  }
 };
 
 // Returns the member of the request that limits the host's writes.
 inline const char* size_member(const StepContext& context) {
-  return context.order.spec.contract == domain::Contract::plain ? "ephemeralStorage" : "VolumeSizeInGB";
+  return context.order.spec.contract == domain::Contract::plain ? "ephemeralStorage"
+                                                                : "VolumeSizeInGB";
 }
 
 // Returns the identity with which the job reads and writes shared files.

@@ -100,7 +100,8 @@ Failure named(const StepContext& context, std::string_view name, Failure failure
 
 Result<void> with_store(StepContext& context, const std::string& doing,
                         const std::function<Result<void>()>& work) {
-  // One attempt counts for a quarter at most, even if it, or a suspension of the machine, lasted longer.
+  // One attempt counts for a quarter at most, even if it, or a suspension of the machine, lasted
+  // longer.
   WatchedTime time(context.world.clock, kStoreAwayMax / 4);
   const auto since = time.now();
   bool told = false, keys_renewed = false;
@@ -117,8 +118,8 @@ Result<void> with_store(StepContext& context, const std::string& doing,
     }
     if (kind != Kind::unavailable || time.now() - since > kStoreAwayMax) return done;
     if (!told)
-      context.world.facts.say("the object store is unavailable: " + done.error().message + "; retrying (" +
-                              doing + ")");
+      context.world.facts.say("the object store is unavailable: " + done.error().message +
+                              "; retrying (" + doing + ")");
     told = true;
     Mutex mutex;
     ConditionVariable never;

@@ -66,12 +66,13 @@ Failure failure_of(const Error& error, const std::string& doing);
 // Adds AWS's name of the failure to the messages of plain jobs, for which retry rules search.
 Failure named(const StepContext& context, std::string_view name, Failure failure);
 
-// Retries work that uses the object store while that is unavailable or the keys are being renewed, but not longer
-// than kStoreAwayMax. Errors: those of `work`, cancelled.
+// Retries work that uses the object store while that is unavailable or the keys are being renewed,
+// but not longer than kStoreAwayMax. Errors: those of `work`, cancelled.
 inline constexpr Duration kStoreAwayMax =
     1h;  // an embedded store is unavailable when the server is; jobs survive that
 inline constexpr Duration kStorePause = 500ms;
-inline constexpr Duration kRenewedKeysMax = 10s;  // a server that restarted gives new keys within that
+// a server that restarted gives new keys within that
+inline constexpr Duration kRenewedKeysMax = 10s;
 Result<void> with_store(StepContext& context, const std::string& doing,
                         const std::function<Result<void>()>& work);
 

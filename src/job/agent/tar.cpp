@@ -36,8 +36,8 @@ class Writer final : public TarWriter {
 
   Result<void> open(Compression compression) {
     auto* archive = archive_.get();
-    // GNU's form has names as bytes, in any locale; libarchive's pax writer fails on names that it cannot
-    // translate.
+    // GNU's form has names as bytes, in any locale; libarchive's pax writer fails on names that it
+    // cannot translate.
     libarchive().archive_write_set_format_gnutar(archive);
     if (compression == Compression::gzip) {
       libarchive().archive_write_add_filter_gzip(archive);
@@ -47,7 +47,8 @@ class Writer final : public TarWriter {
     }
     libarchive().archive_write_set_bytes_per_block(archive, static_cast<int>(kBufferBytes));
     libarchive().archive_write_set_bytes_in_last_block(archive, 1);
-    return answer(libarchive().archive_write_open(archive, this, nullptr, &Writer::on_bytes, nullptr));
+    return answer(
+        libarchive().archive_write_open(archive, this, nullptr, &Writer::on_bytes, nullptr));
   }
 
   Result<void> add(const TarEntry& entry, const Source& content) override {
@@ -83,7 +84,9 @@ class Writer final : public TarWriter {
     return answer(libarchive().archive_write_finish_entry(archive_.get()));
   }
 
-  Result<void> finish() override { return answer(libarchive().archive_write_close(archive_.get())); }
+  Result<void> finish() override {
+    return answer(libarchive().archive_write_close(archive_.get()));
+  }
 
  private:
   static la_ssize_t on_bytes(struct archive* archive, void* self, const void* bytes, size_t size) {

@@ -1,10 +1,10 @@
 // Writes and reads tar streams through callbacks: without files on disk in between.
 //
-// Archives to read are hostile: only files, directories and links with names below the archive's root are returned;
-// anything else is corrupt.
+// Archives to read are hostile: only files, directories and links with names below the archive's
+// root are returned; anything else is corrupt.
 //
-// Threads: confined to one. Errors: corrupt (not a tar; a forbidden name or type), those of source and sink, internal
-// (libarchive's message).
+// Threads: confined to one. Errors: corrupt (not a tar; a forbidden name or type), those of source
+// and sink, internal (libarchive's message).
 #pragma once
 
 #include <cstdint>
@@ -53,17 +53,19 @@ Result<std::unique_ptr<TarWriter>> write_tar(Compression compression, Sink sink)
 class TarReader {
  public:
   virtual ~TarReader() = default;
-  virtual Result<std::optional<TarEntry>> next() = 0;       // nothing at the end
-  virtual Result<size_t> read(std::span<char> buffer) = 0;  // of the present entry's content; 0 at its end
+  virtual Result<std::optional<TarEntry>> next() = 0;  // nothing at the end
+  // of the present entry's content; 0 at its end
+  virtual Result<size_t> read(std::span<char> buffer) = 0;
 };
 // With gzip, a plain tar is accepted as well. The root's own entry ("./") is left out.
-Result<std::unique_ptr<TarReader>> read_tar(Source source, Compression compression = Compression::none);
+Result<std::unique_ptr<TarReader>> read_tar(Source source,
+                                            Compression compression = Compression::none);
 
-// Returns "a/b/c" for "a//b/./c". Errors: corrupt, for an absolute name, one with "..", an empty one or one with a
-// NUL.
+// Returns "a/b/c" for "a//b/./c". Errors: corrupt, for an absolute name, one with "..", an empty
+// one or one with a NUL.
 Result<std::string> clean_name(std::string_view name);
-// Returns whether a link at `name` leads to a path below the archive's root: false when it leaves it, is absolute or
-// empty.
+// Returns whether a link at `name` leads to a path below the archive's root: false when it leaves
+// it, is absolute or empty.
 bool link_stays_inside(std::string_view name, std::string_view target);
 
 }  // namespace trainyard::agent

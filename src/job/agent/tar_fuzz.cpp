@@ -1,5 +1,5 @@
-// Reads the staged files of other hosts: a tar from a bucket to which others may write. For any content, the returned
-// names stay below the archive's root.
+// Reads the staged files of other hosts: a tar from a bucket to which others may write. For any
+// content, the returned names stay below the archive's root.
 // decoder: src/job/agent/tar_reader.cpp
 #include <algorithm>
 #include <array>

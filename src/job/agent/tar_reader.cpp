@@ -18,13 +18,16 @@ struct ReadArchiveCloser {
 
 class Reader final : public TarReader {
  public:
-  explicit Reader(Source source) : source_(std::move(source)), archive_(libarchive().archive_read_new()) {}
+  explicit Reader(Source source)
+      : source_(std::move(source)), archive_(libarchive().archive_read_new()) {}
 
   Result<void> open(Compression compression) {
     libarchive().archive_read_support_format_tar(archive_.get());
-    if (compression == Compression::gzip) libarchive().archive_read_support_filter_gzip(archive_.get());
+    if (compression == Compression::gzip)
+      libarchive().archive_read_support_filter_gzip(archive_.get());
     libarchive().archive_read_support_format_empty(archive_.get());
-    return answer(libarchive().archive_read_open(archive_.get(), this, nullptr, &Reader::on_wanted, nullptr));
+    return answer(
+        libarchive().archive_read_open(archive_.get(), this, nullptr, &Reader::on_wanted, nullptr));
   }
 
   Result<std::optional<TarEntry>> next() override {
@@ -61,7 +64,8 @@ class Reader final : public TarReader {
         const char* target = libarchive().archive_entry_symlink(header);
         entry.link_target = target != nullptr ? target : "";
         if (!link_stays_inside(entry.name, entry.link_target)) {
-          return corrupt("'" + shorten(entry.name, 200) + "' is a link that leads out of the archive");
+          return corrupt("'" + shorten(entry.name, 200) +
+                         "' is a link that leads out of the archive");
         }
         break;
       }
@@ -72,7 +76,8 @@ class Reader final : public TarReader {
   }
 
   Result<size_t> read(std::span<char> buffer) override {
-    const la_ssize_t got = libarchive().archive_read_data(archive_.get(), buffer.data(), buffer.size());
+    const la_ssize_t got =
+        libarchive().archive_read_data(archive_.get(), buffer.data(), buffer.size());
     if (got < 0) {
       TRY(answer(ARCHIVE_FATAL));
       return internal("reading a tar");
@@ -128,7 +133,8 @@ Result<std::string> clean_name(std::string_view name) {
   if (name.find('\0') != std::string_view::npos) return corrupt("a name holds a NUL");
   std::string clean;
   for (const auto part : split(name, '/')) {
-    if (part == "..") return corrupt("the name '" + shorten(name, 200) + "' leads out of the archive");
+    if (part == "..")
+      return corrupt("the name '" + shorten(name, 200) + "' leads out of the archive");
     if (part.empty() || part == ".") continue;
     if (!clean.empty()) clean += '/';
     clean += part;
@@ -139,8 +145,8 @@ Result<std::string> clean_name(std::string_view name) {
 
 bool link_stays_inside(std::string_view name, std::string_view target) {
   if (target.empty() || target.starts_with('/')) return false;
-  // Depth of the link's folder, then along its target. Going up through another link could leave the root, so ".." is
-  // allowed only at the start, where the folders are known.
+  // Depth of the link's folder, then along its target. Going up through another link could leave
+  // the root, so ".." is allowed only at the start, where the folders are known.
   int depth = 0;
   for (const auto part : split(name, '/')) depth += part.empty() || part == "." ? 0 : 1;
   --depth;

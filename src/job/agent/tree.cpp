@@ -45,7 +45,8 @@ Result<void> walk_below(const os::File& directory, const std::string& prefix, in
   for (const auto& name : TRY(names_in(directory))) {
     Tree::Entry entry;
     entry.path = prefix + name;
-    if (::fstatat(directory.descriptor(), name.c_str(), &entry.status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (::fstatat(directory.descriptor(), name.c_str(), &entry.status, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;
     if (S_ISLNK(entry.status.st_mode)) entry.link_target = read_link(directory.descriptor(), name);
     const bool is_directory = S_ISDIR(entry.status.st_mode);
     entry.too_deep = is_directory && depth >= kTreeDepthMax;
@@ -72,7 +73,8 @@ Result<void> Tree::walk(const std::string& directory, const Visitor& visitor) co
 
 bool Tree::has_files(const std::string& directory) const {
   const auto walked = walk(directory, [](const Entry& entry) -> Result<void> {
-    if (S_ISREG(entry.status.st_mode) || S_ISLNK(entry.status.st_mode)) return conflict("a file was found");
+    if (S_ISREG(entry.status.st_mode) || S_ISLNK(entry.status.st_mode))
+      return conflict("a file was found");
     return {};
   });
   return !walked;
@@ -86,9 +88,12 @@ Result<Tree> Tree::make(const std::string& directory, unsigned mode) const {
   return Tree(TRY(os::make_directories_beneath(root_, directory, mode)));
 }
 
-Result<os::File> Tree::open_file(const std::string& path) const { return os::open_file_beneath(root_, path); }
+Result<os::File> Tree::open_file(const std::string& path) const {
+  return os::open_file_beneath(root_, path);
+}
 
-Result<os::File> Tree::create_file(const std::string& path, os::IfThere if_there, unsigned mode) const {
+Result<os::File> Tree::create_file(const std::string& path, os::IfThere if_there,
+                                   unsigned mode) const {
   return os::create_file_beneath(root_, path, if_there, mode);
 }
 
@@ -107,13 +112,15 @@ Result<void> Tree::make_link(const std::string& path, const std::string& target)
 
 Result<void> Tree::set_mode(const std::string& directory, unsigned mode) const {
   const auto opened = TRY(os::open_directory_beneath(root_, directory));
-  if (::fchmod(opened.descriptor(), mode) != 0) return from_errno("opening " + directory + " to the job");
+  if (::fchmod(opened.descriptor(), mode) != 0)
+    return from_errno("opening " + directory + " to the job");
   return {};
 }
 
 Result<uint64_t> Tree::free_bytes() const {
   struct statvfs volume {};
-  if (::fstatvfs(root_.descriptor(), &volume) != 0) return from_errno("reading the free space of a disk");
+  if (::fstatvfs(root_.descriptor(), &volume) != 0)
+    return from_errno("reading the free space of a disk");
   return static_cast<uint64_t>(volume.f_bavail) * volume.f_frsize;
 }
 
@@ -136,7 +143,8 @@ Result<void> Tree::remove(const std::string& path) const {
   if (!parent && parent.error().kind == Kind::not_found) return {};
   if (!parent) return parent.error();
   const std::string name = path.substr(path.rfind('/') + 1);
-  if (::unlinkat(parent->descriptor(), name.c_str(), 0) != 0 && errno != ENOENT) return from_errno(path);
+  if (::unlinkat(parent->descriptor(), name.c_str(), 0) != 0 && errno != ENOENT)
+    return from_errno(path);
   return {};
 }
 
@@ -146,8 +154,8 @@ std::string Tree::read_start(const std::string& path, size_t bytes_max) const {
   std::string bytes(bytes_max, '\0');
   size_t have = 0;
   while (have < bytes_max) {
-    const ssize_t got =
-        ::pread(file->descriptor(), bytes.data() + have, bytes_max - have, static_cast<off_t>(have));
+    const ssize_t got = ::pread(file->descriptor(), bytes.data() + have, bytes_max - have,
+                                static_cast<off_t>(have));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     have += static_cast<size_t>(got);

@@ -1,10 +1,10 @@
-// Reads and writes below a directory whose content a job may change, and never leaves it: the job may put links,
-// FIFOs, devices and mounts anywhere, at any time. The directory is held by a descriptor that was opened before the
-// job ran, the root of a mount of its own where this process may make one (os/beneath.hpp describes how paths are
-// resolved).
+// Reads and writes below a directory whose content a job may change, and never leaves it: the job
+// may put links, FIFOs, devices and mounts anywhere, at any time. The directory is held by a
+// descriptor that was opened before the job ran, the root of a mount of its own where this process
+// may make one (os/beneath.hpp describes how paths are resolved).
 //
-// Threads: const calls from any. Errors: those of files; invalid: a path leads through a link or onto another mount,
-// or is not the regular file or directory that the caller requires.
+// Threads: const calls from any. Errors: those of files; invalid: a path leads through a link or
+// onto another mount, or is not the regular file or directory that the caller requires.
 #pragma once
 
 #include <sys/stat.h>
@@ -24,11 +24,11 @@ inline constexpr int kTreeDepthMax = 128;
 
 class Tree {
  public:
-  // Requires: no job can replace `directory` itself or its parents: it is the source of a mount of the job's
-  // container, or no job runs yet.
+  // Requires: no job can replace `directory` itself or its parents: it is the source of a mount of
+  // the job's container, or no job runs yet.
   static Result<Tree> open(const std::string& directory);
-  // Opens a directory of this tree as a tree of its own; "" = the same directory. If the job has replaced it by
-  // another directory, that one is opened.
+  // Opens a directory of this tree as a tree of its own; "" = the same directory. If the job has
+  // replaced it by another directory, that one is opened.
   Result<Tree> below(const std::string& directory) const;
   // Likewise; makes missing directories, with `mode` less the umask.
   Result<Tree> make(const std::string& directory, unsigned mode = 0755) const;
@@ -40,8 +40,9 @@ class Tree {
     std::string link_target;  // of symbolic links
     bool too_deep = false;    // a directory that is not entered
   };
-  // Visits all below `directory` ("" = the root itself), parents before children, names in order. A directory that is
-  // absent, not a directory, or a mount point counts as empty. Stops at its first error.
+  // Visits all below `directory` ("" = the root itself), parents before children, names in order. A
+  // directory that is absent, not a directory, or a mount point counts as empty. Stops at its first
+  // error.
   using Visitor = std::function<Result<void>(const Entry& entry)>;
   Result<void> walk(const std::string& directory, const Visitor& visitor) const;
   bool has_files(const std::string& directory) const;
@@ -49,7 +50,8 @@ class Tree {
   // Opens a regular file, for reading.
   Result<os::File> open_file(const std::string& path) const;
   // Opens a regular file, for writing. Its directory must exist.
-  Result<os::File> create_file(const std::string& path, os::IfThere if_there, unsigned mode = 0644) const;
+  Result<os::File> create_file(const std::string& path, os::IfThere if_there,
+                               unsigned mode = 0644) const;
   // Makes or overwrites a file.
   Result<void> write(const std::string& path, std::string_view bytes) const;
   // Makes a symbolic link in place of what has that name, unless that is a directory.

@@ -13,12 +13,13 @@ namespace {
 
 constexpr const char* kSecret = "of the machine";
 
-// A directory "job" that a job may write, with a file "d/file", and next to it a file that the job must not reach:
-// "machine/d/file".
+// A directory "job" that a job may write, with a file "d/file", and next to it a file that the job
+// must not reach: "machine/d/file".
 class TreeTest : public testing::Test {
  protected:
   TreeTest() {
-    for (const char* name : {"job/d/deep", "machine/d/deep"}) EXPECT_TRUE(os::make_directories(path(name)));
+    for (const char* name : {"job/d/deep", "machine/d/deep"})
+      EXPECT_TRUE(os::make_directories(path(name)));
     EXPECT_TRUE(os::write_file(path("job/d/file"), "of the job"));
     EXPECT_TRUE(os::write_file(path("machine/d/file"), kSecret, 0600));
     EXPECT_TRUE(os::write_file(path("machine/d/deep/file"), kSecret, 0600));
@@ -95,8 +96,8 @@ TEST_F(TreeTest, APathThatLeadsUpIsRefused) {
   EXPECT_EQ(*os::read_file(path("machine/d/file")), kSecret);
 }
 
-// Includes mounts of the same file system, which device numbers do not tell: the tree is a mount of its own, without
-// other mounts in it, and continues with the files beneath them.
+// Includes mounts of the same file system, which device numbers do not tell: the tree is a mount of
+// its own, without other mounts in it, and continues with the files beneath them.
 TEST_F(TreeTest, MountsAreInvisible) {
   const auto expect_own = [&](const char* mounted) {
     EXPECT_NE(tree_->read_start("d/file", 100), kSecret) << mounted;
@@ -104,7 +105,8 @@ TEST_F(TreeTest, MountsAreInvisible) {
     EXPECT_EQ(tree_->read_start("d/file", 100), "own") << mounted;
     EXPECT_EQ(*os::read_file(path("machine/d/file")), kSecret) << mounted;
   };
-  ASSERT_EQ(::mount(path("machine/d").c_str(), path("job/d").c_str(), nullptr, MS_BIND, nullptr), 0);
+  ASSERT_EQ(::mount(path("machine/d").c_str(), path("job/d").c_str(), nullptr, MS_BIND, nullptr),
+            0);
   expect_own("bind mount");
   ASSERT_EQ(::umount2(path("job/d").c_str(), MNT_DETACH), 0);
   ASSERT_EQ(::mount("tmpfs", path("job/d").c_str(), "tmpfs", 0, "size=64k"), 0);
@@ -112,20 +114,23 @@ TEST_F(TreeTest, MountsAreInvisible) {
   expect_own("tmpfs");
   EXPECT_EQ(*os::read_file(path("job/d/file")), kSecret);
   ASSERT_EQ(::umount2(path("job/d").c_str(), MNT_DETACH), 0);
-  ASSERT_EQ(::mount(path("machine/d/file").c_str(), path("job/d/file").c_str(), nullptr, MS_BIND, nullptr),
+  ASSERT_EQ(::mount(path("machine/d/file").c_str(), path("job/d/file").c_str(), nullptr, MS_BIND,
+                    nullptr),
             0);
   expect_own("bind mount of a file");
   ASSERT_EQ(::umount2(path("job/d/file").c_str(), MNT_DETACH), 0);
 }
 
-// None of them is opened: an open FIFO would wait, or wake its other end, and opening a device may have any effect.
+// None of them is opened: an open FIFO would wait, or wake its other end, and opening a device may
+// have any effect.
 TEST_F(TreeTest, OnlyRegularFilesAreOpened) {
   ASSERT_EQ(::mkfifo(path("job/fifo").c_str(), 0666), 0);
   ASSERT_EQ(::mknod(path("job/zero").c_str(), S_IFCHR | 0666, makedev(1, 5)), 0);
   ASSERT_EQ(::mknod(path("job/disk").c_str(), S_IFBLK | 0666, makedev(254, 250)), 0);
   for (const char* name : {"fifo", "zero", "disk", "d"}) {
     EXPECT_EQ(tree_->open_file(name).error().kind, Kind::invalid) << name;
-    EXPECT_EQ(tree_->create_file(name, os::IfThere::keep_content).error().kind, Kind::invalid) << name;
+    EXPECT_EQ(tree_->create_file(name, os::IfThere::keep_content).error().kind, Kind::invalid)
+        << name;
     EXPECT_FALSE(tree_->write(name, "x")) << name;
     EXPECT_EQ(tree_->read_start(name, 10), "") << name;
     EXPECT_TRUE(tree_->touch(name)) << name << ": something is there";
@@ -160,7 +165,8 @@ TEST_F(TreeTest, AHardLinkOfTheJobsOwnIsAFile) {
   EXPECT_EQ(tree_->read_start("last", 100), "of the job");
 }
 
-// link() is refused between two mounts even of one file system: so a job cannot link files that it did not write.
+// link() is refused between two mounts even of one file system: so a job cannot link files that it
+// did not write.
 TEST_F(TreeTest, AHardLinkDoesNotCrossMounts) {
   ASSERT_EQ(::mount(path("job/d").c_str(), path("job/d").c_str(), nullptr, MS_BIND, nullptr), 0);
   EXPECT_EQ(::link(path("machine/d/file").c_str(), path("job/d/stolen").c_str()), -1);

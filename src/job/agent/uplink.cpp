@@ -41,8 +41,9 @@ void Uplink::stop() {
 
 bool Uplink::wait_acknowledged(Duration at_most) {
   MutexLock lock(mutex_);
-  return changed_.wait_for(lock, at_most,
-                           [&]() REQUIRES(mutex_) { return spool_.states_empty() && spool_.data_empty(); });
+  return changed_.wait_for(lock, at_most, [&]() REQUIRES(mutex_) {
+    return spool_.states_empty() && spool_.data_empty();
+  });
 }
 
 void Uplink::state(wire::StateFact fact) {
@@ -98,7 +99,8 @@ void Uplink::loop() {
       link_ = link;
       changed_.notify_all();
     };
-    events.frame = [this, connection](const std::shared_ptr<net::Link>& link, const std::string& frame) {
+    events.frame = [this, connection](const std::shared_ptr<net::Link>& link,
+                                      const std::string& frame) {
       on_frame(connection, link, frame);
     };
     events.closed = [this, connection](const std::shared_ptr<net::Link>&, const Error& why) {
@@ -125,8 +127,8 @@ void Uplink::loop() {
     presence_.connected = false;
     if (was_welcomed) pause = kReconnectPauseMin;
     if (stopping_ || refused_) break;
-    const auto chance =
-        Duration(static_cast<int64_t>(random_.number() % static_cast<uint64_t>(pause.count() / 2 + 1)));
+    const auto chance = Duration(
+        static_cast<int64_t>(random_.number() % static_cast<uint64_t>(pause.count() / 2 + 1)));
     changed_.wait_for(lock, pause + chance, [&]() REQUIRES(mutex_) { return stopping_; });
     pause = std::min(pause * 2, kReconnectPauseMax);
   }
@@ -134,8 +136,9 @@ void Uplink::loop() {
 
 void Uplink::serve() {
   MutexLock lock(mutex_);
-  if (!changed_.wait_for(lock, kWelcomeWaitMax,
-                         [&]() REQUIRES(mutex_) { return stopping_ || refused_ || closed_ || welcomed_; }))
+  if (!changed_.wait_for(lock, kWelcomeWaitMax, [&]() REQUIRES(mutex_) {
+        return stopping_ || refused_ || closed_ || welcomed_;
+      }))
     return;
   news_ = true;
   while (!stopping_ && !refused_ && !closed_) {
@@ -177,7 +180,8 @@ void Uplink::send_what_waits(net::Link& link) {
   }
 }
 
-void Uplink::on_frame(uint64_t connection, const std::shared_ptr<net::Link>& link, const std::string& frame) {
+void Uplink::on_frame(uint64_t connection, const std::shared_ptr<net::Link>& link,
+                      const std::string& frame) {
   auto message = wire::decode(frame);
   if (!message) {
     log(Level::error, "agent", "received an invalid message from the server",
@@ -192,8 +196,9 @@ void Uplink::on_frame(uint64_t connection, const std::shared_ptr<net::Link>& lin
   }
   if (const auto* welcome = std::get_if<wire::Welcome>(&*message);
       welcome && (welcome->version < hello_.oldest || welcome->version > hello_.version))
-    message = wire::Message(wire::Refused{"the server speaks version " + std::to_string(welcome->version) +
-                                          " with agents, and this agent " + wire::versions_text(hello_)});
+    message = wire::Message(
+        wire::Refused{"the server speaks version " + std::to_string(welcome->version) +
+                      " with agents, and this agent " + wire::versions_text(hello_)});
   {
     const MutexLock lock(mutex_);
     if (connection_ != connection) return;

@@ -23,7 +23,9 @@ class Server {
   void open() {
     net::LinkEvents events;
     events.opened = [this](const auto& link) { note([&] { link_ = link; }); };
-    events.frame = [this](const auto& link, const std::string& frame) { hear(link, *wire::decode(frame)); };
+    events.frame = [this](const auto& link, const std::string& frame) {
+      hear(link, *wire::decode(frame));
+    };
     events.closed = [](const auto&, const Error&) {};
     auto listener = net::listen_links(address_, std::move(events));
     ASSERT_TRUE(listener) << listener.error().message;
@@ -66,7 +68,8 @@ class Server {
       if (std::holds_alternative<wire::Hello>(message)) {
         ++hellos;
         if (refuses) return link->send(wire::encode(wire::Refused{"old"}));
-        return link->send(wire::encode(wire::Welcome{state_acknowledged, data_acknowledged, version}));
+        return link->send(
+            wire::encode(wire::Welcome{state_acknowledged, data_acknowledged, version}));
       }
       if (const auto* fact = std::get_if<wire::StateFact>(&message)) {
         if (fact->number == state_acknowledged + 1) states.push_back(++state_acknowledged);
@@ -97,9 +100,11 @@ class UplinkTest : public testing::Test {
   UplinkTest() {
     uplink_ = std::make_unique<Uplink>(
         wire::Hello{wire::kVersion, {7, 1}, 0, "t"}, *spool_, presence_,
-        [this](net::LinkEvents events) { return net::connect_link(address_, std::move(events)); }, clock_,
-        random_,
-        [this](wire::Message message) { server_.note([&] { delivered_.push_back(std::move(message)); }); });
+        [this](net::LinkEvents events) { return net::connect_link(address_, std::move(events)); },
+        clock_, random_,
+        [this](wire::Message message) {
+          server_.note([&] { delivered_.push_back(std::move(message)); });
+        });
     uplink_->start();
   }
   ~UplinkTest() override { uplink_->stop(); }
@@ -116,7 +121,8 @@ class UplinkTest : public testing::Test {
   os::MachineRandom random_;
   Presence presence_;
   os::MachineFiles files_;
-  std::unique_ptr<Spool> spool_ = *open_spool(files_, directory_.path() + "/spool", clock_, presence_);
+  std::unique_ptr<Spool> spool_ =
+      *open_spool(files_, directory_.path() + "/spool", clock_, presence_);
   Server server_{address_};
   std::vector<wire::Message> delivered_;
   std::unique_ptr<Uplink> uplink_;
@@ -128,7 +134,8 @@ TEST_F(UplinkTest, FactsArriveOnceAndInOrder) {
   uplink_->state(fact(HostState::running));
   EXPECT_TRUE(uplink_->wait_acknowledged(60s));
   EXPECT_TRUE(server_.wait([&] {
-    return server_.states == std::vector<uint64_t>{1, 2} && server_.data == std::vector<uint64_t>{1};
+    return server_.states == std::vector<uint64_t>{1, 2} &&
+           server_.data == std::vector<uint64_t>{1};
   }));
 }
 
@@ -176,14 +183,16 @@ TEST_F(UplinkTest, SkipsMessagesOfALaterServer) {
   server_.send(wire::encode(wire::Acknowledge{wire::Track::other, 100}));
   server_.send(wire::encode(wire::Stop{domain::StopCause::user, 5s}) + "a field");
   EXPECT_TRUE(server_.wait([&] {
-    return std::ranges::any_of(
-        delivered_, [](const auto& message) { return std::holds_alternative<wire::Stop>(message); });
+    return std::ranges::any_of(delivered_, [](const auto& message) {
+      return std::holds_alternative<wire::Stop>(message);
+    });
   }));
   uplink_->state(fact(HostState::running));
   ASSERT_TRUE(uplink_->wait_acknowledged(60s));
   server_.note([&] {
     EXPECT_EQ(server_.hellos, 1) << "the link stayed";
-    for (const auto& message : delivered_) EXPECT_FALSE(std::holds_alternative<wire::Unknown>(message));
+    for (const auto& message : delivered_)
+      EXPECT_FALSE(std::holds_alternative<wire::Unknown>(message));
   });
 }
 
@@ -205,7 +214,8 @@ TEST_P(UplinkRefused, IsDeliveredAndEndsReconnecting) {
   bool refused = false;
   Uplink uplink(
       {wire::kVersion, {7, 1}, 0, "t"}, *spool, presence,
-      [&](net::LinkEvents events) { return net::connect_link(address, std::move(events)); }, clock, random,
+      [&](net::LinkEvents events) { return net::connect_link(address, std::move(events)); }, clock,
+      random,
       [&](const wire::Message& message) {
         server.note([&] { refused |= std::holds_alternative<wire::Refused>(message); });
       });

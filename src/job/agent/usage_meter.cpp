@@ -9,16 +9,19 @@ namespace trainyard::agent {
 std::optional<DiskUsage> disk_usage(const std::string& path) {
   struct statvfs volume {};
   if (::statvfs(path.c_str(), &volume) != 0 || volume.f_blocks == 0) return {};
-  return DiskUsage{(volume.f_blocks - volume.f_bfree) * volume.f_frsize, volume.f_blocks * volume.f_frsize};
+  return DiskUsage{(volume.f_blocks - volume.f_bfree) * volume.f_frsize,
+                   volume.f_blocks * volume.f_frsize};
 }
 
 std::vector<wire::MetricPoint> UsageMeter::measure(const containers::ContainerUsage& usage,
                                                    int64_t memory_limit_bytes,
                                                    const std::optional<DiskUsage>& disk,
-                                                   const std::vector<containers::GpuUsage>& gpus, Instant at,
-                                                   std::chrono::nanoseconds monotonic) {
+                                                   const std::vector<containers::GpuUsage>& gpus,
+                                                   Instant at, std::chrono::nanoseconds monotonic) {
   std::vector<wire::MetricPoint> points;
-  const auto add = [&](const char* name, double value) { points.push_back({name, at, value, true}); };
+  const auto add = [&](const char* name, double value) {
+    points.push_back({name, at, value, true});
+  };
   if (!last_at_ || monotonic <= *last_at_) {
     last_at_ = monotonic;
     last_cpu_ = usage.cpu;
@@ -26,7 +29,9 @@ std::vector<wire::MetricPoint> UsageMeter::measure(const containers::ContainerUs
   }
   measured_ = true;
   add("CPUUtilization",
-      100.0 * static_cast<double>(std::max(usage.cpu - *last_cpu_, std::chrono::nanoseconds(0)).count()) /
+      100.0 *
+          static_cast<double>(
+              std::max(usage.cpu - *last_cpu_, std::chrono::nanoseconds(0)).count()) /
           static_cast<double>((monotonic - *last_at_).count()));
   last_at_ = monotonic;
   last_cpu_ = usage.cpu;

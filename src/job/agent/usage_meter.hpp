@@ -1,7 +1,8 @@
 // Measures how much of its share a host uses, as the metrics that SageMaker publishes each minute.
 //
-// CPUUtilization is 0 to 100 for each core (a host with four busy ones shows 400), GPUUtilization and
-// GPUMemoryUtilization are 0 to 100 for each GPU, MemoryUtilization and DiskUtilization are 0 to 100.
+// CPUUtilization is 0 to 100 for each core (a host with four busy ones shows 400), GPUUtilization
+// and GPUMemoryUtilization are 0 to 100 for each GPU, MemoryUtilization and DiskUtilization are 0
+// to 100.
 //
 // Threads: confined to one.
 #pragma once
@@ -37,7 +38,8 @@ class UsageMeter {
   // True if the processor's use was measured at all.
   bool measured() const { return measured_; }
   // Returns the points since the last call. The first call returns none: it starts the counting.
-  std::vector<wire::MetricPoint> measure(const containers::ContainerUsage& usage, int64_t memory_limit_bytes,
+  std::vector<wire::MetricPoint> measure(const containers::ContainerUsage& usage,
+                                         int64_t memory_limit_bytes,
                                          const std::optional<DiskUsage>& disk,
                                          const std::vector<containers::GpuUsage>& gpus, Instant at,
                                          std::chrono::nanoseconds monotonic);

@@ -13,7 +13,8 @@ Result<Contents> Contents::of_lines(std::string text, std::vector<std::string> a
   contents.text_ = std::move(text);
   contents.attribute_names_ = std::move(attribute_names);
   for (const auto line : TRY(split_lines(contents.text_)))
-    contents.lines_.push_back({static_cast<size_t>(line.data() - contents.text_.data()), line.size()});
+    contents.lines_.push_back(
+        {static_cast<size_t>(line.data() - contents.text_.data()), line.size()});
   return contents;
 }
 
@@ -38,7 +39,8 @@ Feed::Source Contents::epoch(uint64_t epoch, const Deal& deal) const {
     size_t next = 0;
     std::vector<Item> items;  // of the present line, the next one last
   };
-  const auto state = std::make_shared<State>();  // shared by the source's copies; the last one frees it
+  // shared by the source's copies; the last one frees it
+  const auto state = std::make_shared<State>();
   state->order = order_of(static_cast<uint32_t>(size()), deal.seed, epoch);
   if (deal.sharded) state->order = share_of(state->order, deal.host, deal.hosts);
   return [this, state]() -> Result<std::optional<Item>> {

@@ -1,7 +1,8 @@
-// Produces the items that a channel streams, epoch by epoch: its objects, or the lines of its augmented manifest.
+// Produces the items that a channel streams, epoch by epoch: its objects, or the lines of its
+// augmented manifest.
 //
-// Threads: immutable once made; one of its sources is confined to one thread at a time. Lifetime: a source must not
-// outlive its Contents.
+// Threads: immutable once made; one of its sources is confined to one thread at a time. Lifetime: a
+// source must not outlive its Contents.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ class Contents {
   // Makes contents from an augmented manifest's text. Errors: invalid.
   static Result<Contents> of_lines(std::string text, std::vector<std::string> attribute_names);
 
-  // Returns the items of one epoch; a line has one for each attribute. Errors of the source: invalid, naming the
-  // line.
+  // Returns the items of one epoch; a line has one for each attribute. Errors of the source:
+  // invalid, naming the line.
   Feed::Source epoch(uint64_t epoch, const Deal& deal) const;
   size_t size() const { return objects_.empty() ? lines_.size() : objects_.size(); }
 

@@ -14,7 +14,8 @@ constexpr size_t kCountingBytes = 256 << 10;
 
 Result<void> check_record(uint64_t bytes) {
   if (bytes <= kRecordBytesMax) return {};
-  return invalid("it has " + human_bytes(bytes) + ", and one RecordIO record holds less than 512 MiB");
+  return invalid("it has " + human_bytes(bytes) +
+                 ", and one RecordIO record holds less than 512 MiB");
 }
 
 std::string name_of(const objects::Location& from) {
@@ -72,8 +73,9 @@ void Feed::work() {
       const MutexLock in_turn(source_mutex_);
       {
         MutexLock lock(mutex_);
-        changed_.wait(lock,
-                      [&]() REQUIRES(mutex_) { return backlogs_.size() < kAheadItems || stop_.ordered(); });
+        changed_.wait(lock, [&]() REQUIRES(mutex_) {
+          return backlogs_.size() < kAheadItems || stop_.ordered();
+        });
         if (exhausted_ || stop_.ordered()) return;
       }
       auto next = source_();
@@ -104,8 +106,9 @@ void Feed::work() {
 
 Result<void> Feed::push(Backlog& backlog, std::vector<char> chunk) {
   MutexLock lock(mutex_);
-  changed_.wait(lock,
-                [&]() REQUIRES(mutex_) { return backlog.chunks.size() < kAheadChunks || stop_.ordered(); });
+  changed_.wait(lock, [&]() REQUIRES(mutex_) {
+    return backlog.chunks.size() < kAheadChunks || stop_.ordered();
+  });
   if (stop_.ordered()) return cancelled("stopped");
   backlog.chunks.push_back(std::move(chunk));
   changed_.notify_all();

@@ -1,11 +1,12 @@
 // Reads one epoch of a channel as bytes, in order, with prefetching.
 //
-// kAheadItems threads take items (texts, or objects of the store) one by one from the caller's source, and read each
-// into a backlog of kAheadChunks chunks; the reader takes the backlogs in order. So many small objects are fetched at
-// once, a large one streams through, and both constants bound the memory (8 MiB per feed).
+// kAheadItems threads take items (texts, or objects of the store) one by one from the caller's
+// source, and read each into a backlog of kAheadChunks chunks; the reader takes the backlogs in
+// order. So many small objects are fetched at once, a large one streams through, and both constants
+// bound the memory (8 MiB per feed).
 //
-// Threads: some of its own, joined by the destructor; next() is confined to one, stop() is not. Errors: that of the
-// first item that could not be read, when it is reached, naming it.
+// Threads: some of its own, joined by the destructor; next() is confined to one, stop() is not.
+// Errors: that of the first item that could not be read, when it is reached, naming it.
 // Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
@@ -60,7 +61,8 @@ class Feed {
 
   void work();
   Result<void> fetch(const Item& item, Backlog& backlog);
-  Result<uint64_t> copy(ByteStream& stream, uint64_t expected, std::vector<char>& chunk, Backlog& backlog);
+  Result<uint64_t> copy(ByteStream& stream, uint64_t expected, std::vector<char>& chunk,
+                        Backlog& backlog);
   Result<void> push(Backlog& backlog, std::vector<char> chunk);
   Result<std::unique_ptr<ByteStream>> open(const objects::Location& from, uint64_t& bytes);
 
@@ -74,7 +76,8 @@ class Feed {
   Mutex mutex_;
   ConditionVariable changed_;
   std::deque<std::shared_ptr<Backlog>> backlogs_
-      GUARDED_BY(mutex_);                      // shared with the thread that fills it, which may free it
+      // shared with the thread that fills it, which may free it
+      GUARDED_BY(mutex_);
   bool exhausted_ GUARDED_BY(mutex_) = false;  // the source has no more
   std::vector<std::thread> threads_ GUARDED_BY(mutex_);
 };

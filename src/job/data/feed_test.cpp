@@ -37,7 +37,8 @@ class FeedTest : public testing::Test {
     return Contents(all);
   }
   // Returns all bytes of an epoch, or the error.
-  std::string bytes(const Contents& contents, Form form = {}, const Deal& deal = {}, uint64_t epoch = 0) {
+  std::string bytes(const Contents& contents, Form form = {}, const Deal& deal = {},
+                    uint64_t epoch = 0) {
     Feed feed(*objects_, clock_, form, contents.epoch(epoch, deal));
     std::string all;
     for (;;) {
@@ -68,7 +69,8 @@ TEST_F(FeedTest, ObjectsOfAnySizeArriveInOrder) {
   std::string expected;
   std::vector<std::string> keys;
   for (int i = 0; i < 40; ++i) {
-    const std::string content(static_cast<size_t>(i % 7) * 300'000, static_cast<char>('a' + i % 26));
+    const std::string content(static_cast<size_t>(i % 7) * 300'000,
+                              static_cast<char>('a' + i % 26));
     put(std::to_string(i), content);
     keys.push_back(std::to_string(i));
     expected += content;
@@ -103,12 +105,14 @@ TEST_F(FeedTest, AugmentedLinesBecomeRecordsInTheOrderOfTheirNames) {
   put("1.jpg", "cat's picture");
   put("2.jpg", "dog's picture");
   const std::string text =
-      "{\"source-ref\":\"s3://data/1.jpg\",\"class\":0,\"note\":\"a\"}\n{\"class\":1,\"source-ref\":\"s3://"
+      "{\"source-ref\":\"s3://data/"
+      "1.jpg\",\"class\":0,\"note\":\"a\"}\n{\"class\":1,\"source-ref\":\"s3://"
       "data/2.jpg\"}\n";
   EXPECT_EQ(records(bytes(*Contents::of_lines(text, {"source-ref", "class"}), {false, true})),
             "cat's picture|0|dog's picture|1|");
   EXPECT_EQ(bytes(*Contents::of_lines(text, {"class"})), "01");
-  EXPECT_EQ(bytes(*Contents::of_lines(text, {"note"})), "the manifest's record 2: it has no attribute note");
+  EXPECT_EQ(bytes(*Contents::of_lines(text, {"note"})),
+            "the manifest's record 2: it has no attribute note");
 }
 
 TEST_F(FeedTest, AnUnreadableItemIsNamedWhenItIsReached) {
@@ -136,7 +140,8 @@ TEST_F(FeedTest, ShufflesEachEpochAgainAndSharesOneOrder) {
   };
   std::string first_host;
   for (uint64_t epoch = 0; epoch < 5; ++epoch) {
-    const auto one = bytes(all, {}, {7, true, 0, 2}, epoch), two = bytes(all, {}, {7, true, 1, 2}, epoch);
+    const auto one = bytes(all, {}, {7, true, 0, 2}, epoch),
+               two = bytes(all, {}, {7, true, 1, 2}, epoch);
     EXPECT_EQ(sorted(one + two), "abcdefghijkl");
     EXPECT_NE(sorted(one), first_host) << "another half than in the epoch before";
     first_host = sorted(one);
@@ -159,8 +164,9 @@ TEST_F(FeedTest, AGzipThatIsTooLongForARecordIsNotReadToItsEnd) {
   std::string member = gzip(std::string(1 << 20, '\0')), many;
   for (int mebibytes = 0; mebibytes < 600; ++mebibytes) many += member;
   put("bomb", many + "this is no gzip");
-  EXPECT_NE(bytes(contents({"bomb"}), {true, true}).find("one RecordIO record holds less than 512 MiB"),
-            std::string::npos);
+  EXPECT_NE(
+      bytes(contents({"bomb"}), {true, true}).find("one RecordIO record holds less than 512 MiB"),
+      std::string::npos);
 }
 
 }  // namespace

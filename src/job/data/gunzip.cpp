@@ -14,7 +14,8 @@ constexpr int kGzipOnly = 16 + MAX_WBITS;
 
 class Gunzip final : public ByteStream {
  public:
-  explicit Gunzip(std::unique_ptr<ByteStream> from) : from_(std::move(from)), buffer_(kBufferBytes) {}
+  explicit Gunzip(std::unique_ptr<ByteStream> from)
+      : from_(std::move(from)), buffer_(kBufferBytes) {}
   ~Gunzip() override { inflateEnd(&state_); }
 
   Result<void> begin() {

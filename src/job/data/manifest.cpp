@@ -14,7 +14,8 @@ Result<Manifest> read_manifest(std::string_view text) {
   if (!document.is_array() || document.empty())
     return invalid("a manifest must be a JSON array: [{\"prefix\": \"s3://...\"}, \"key\", ...]");
   const auto& first = document.front();
-  if (!first.is_object()) return invalid("a manifest's first entry must be {\"prefix\": \"s3://...\"}");
+  if (!first.is_object())
+    return invalid("a manifest's first entry must be {\"prefix\": \"s3://...\"}");
   Manifest manifest;
   manifest.prefix_uri = TRY(string_at(first, "prefix").in("the manifest's first entry"));
   const auto prefix = TRY(objects::parse_s3_uri(manifest.prefix_uri).in("the manifest's prefix"));
@@ -38,8 +39,8 @@ Result<std::vector<std::string_view>> split_lines(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     if (line.size() > kAugmentedLineBytesMax)
-      return invalid("the manifest's line " + std::to_string(lines.size() + 1) + " is longer than " +
-                     human_bytes(kAugmentedLineBytesMax));
+      return invalid("the manifest's line " + std::to_string(lines.size() + 1) +
+                     " is longer than " + human_bytes(kAugmentedLineBytesMax));
     lines.push_back(line);
   }
   if (lines.empty()) return invalid("the manifest has no lines");
@@ -57,10 +58,11 @@ Result<std::vector<Attribute>> read_augmented_line(std::string_view line,
     Attribute attribute;
     attribute.text = found->is_string() ? found->get<std::string>() : dump(*found);
     if (name.ends_with("-ref")) {
-      auto from = TRY(objects::parse_s3_uri(attribute.text).in("attribute " + shorten(to_utf8(name), 300)));
+      auto from =
+          TRY(objects::parse_s3_uri(attribute.text).in("attribute " + shorten(to_utf8(name), 300)));
       if (from.key.empty())
-        return invalid("attribute " + shorten(to_utf8(name), 300) + ": '" + shorten(attribute.text, 300) +
-                       "' names no object");
+        return invalid("attribute " + shorten(to_utf8(name), 300) + ": '" +
+                       shorten(attribute.text, 300) + "' names no object");
       attribute.from = std::move(from);
     }
     attributes.push_back(std::move(attribute));

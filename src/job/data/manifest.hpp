@@ -1,8 +1,10 @@
-// Decodes the documents that name a channel's objects: manifests, and augmented manifests, which have attributes too.
-// Both come from outside.
+// Decodes the documents that name a channel's objects: manifests, and augmented manifests, which
+// have attributes too. Both come from outside.
 //
-//   manifest            [{"prefix": "s3://bucket/some/"}, "a/1.csv", "a/2.csv"]   one JSON document
-//   augmented manifest  {"source-ref": "s3://bucket/1.jpg", "class": "0"}          one JSON object a line
+//   manifest, one JSON document
+//       [{"prefix": "s3://bucket/some/"}, "a/1.csv", "a/2.csv"]
+//   augmented manifest, one JSON object a line
+//       {"source-ref": "s3://bucket/1.jpg", "class": "0"}
 //
 // Threads: pure. Errors: invalid, naming entry, line or attribute.
 #pragma once
@@ -35,8 +37,8 @@ struct Manifest {
 };
 Result<Manifest> read_manifest(std::string_view text);
 
-// One attribute of a line: an object to be fetched (the attribute's name ends in -ref), or the value as text: a
-// string unchanged, anything else as JSON.
+// One attribute of a line: an object to be fetched (the attribute's name ends in -ref), or the
+// value as text: a string unchanged, anything else as JSON.
 struct Attribute {
   std::string text;
   std::optional<objects::Location> from;

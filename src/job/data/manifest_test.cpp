@@ -14,7 +14,8 @@ std::string told(const Result<Manifest>& manifest) {
 }
 
 TEST(Manifest, PrefixAndRestMakeTheKey) {
-  EXPECT_EQ(told(read_manifest(R"([{"prefix":"s3://b/some/"},"a/1","2"])")), "b:some/a/1|a/1 b:some/2|2 ");
+  EXPECT_EQ(told(read_manifest(R"([{"prefix":"s3://b/some/"},"a/1","2"])")),
+            "b:some/a/1|a/1 b:some/2|2 ");
   EXPECT_EQ(told(read_manifest(R"([{"prefix":"s3://b/part-"},"1"])")), "b:part-1|1 ");
   EXPECT_EQ(told(read_manifest(R"([{"prefix":"s3://b"},"k"])")), "b:k|k ");
 }
@@ -48,20 +49,23 @@ std::string told(const Result<std::vector<Attribute>>& attributes) {
 }
 
 TEST(AugmentedManifest, AttributesComeAsNamed) {
-  const char* line = R"({"class":1,"source-ref":"s3://b/1.jpg","name":"cat","box":{"x":[1,2]},"no":null})";
+  const char* line =
+      R"({"class":1,"source-ref":"s3://b/1.jpg","name":"cat","box":{"x":[1,2]},"no":null})";
   EXPECT_EQ(told(read_augmented_line(line, {"source-ref", "class"})), "@b:1.jpg 1 ");
   EXPECT_EQ(told(read_augmented_line(line, {"name", "box", "no"})), "cat {\"x\":[1,2]} null ");
   EXPECT_EQ(told(read_augmented_line(line, {})), "");
   EXPECT_EQ(told(read_augmented_line(line, {"label"})), "it has no attribute label");
   EXPECT_EQ(told(read_augmented_line("[]", {"a"})), "it is not a JSON object");
-  EXPECT_NE(told(read_augmented_line(R"({"a-ref":"b/c"})", {"a-ref"})).find("s3://"), std::string::npos);
+  EXPECT_NE(told(read_augmented_line(R"({"a-ref":"b/c"})", {"a-ref"})).find("s3://"),
+            std::string::npos);
   EXPECT_NE(told(read_augmented_line(R"({"a-ref":"s3://b/"})", {"a-ref"})).find("names no object"),
             std::string::npos);
   EXPECT_NE(told(read_augmented_line("{", {"a"})).find("not JSON"), std::string::npos);
 }
 
 TEST(AugmentedManifest, BlankLinesDoNotCount) {
-  EXPECT_EQ(*split_lines("{\"a\":1}\r\n\n  \n{}"), (std::vector<std::string_view>{"{\"a\":1}", "{}"}));
+  EXPECT_EQ(*split_lines("{\"a\":1}\r\n\n  \n{}"),
+            (std::vector<std::string_view>{"{\"a\":1}", "{}"}));
   EXPECT_EQ(split_lines("\n \n").error().message, "the manifest has no lines");
   EXPECT_FALSE(split_lines(std::string(kAugmentedLineBytesMax + 1, 'x')));
 }

@@ -3,8 +3,8 @@
 namespace trainyard::data {
 
 Result<std::unique_ptr<ObjectStream>> ObjectStream::open(objects::Objects& objects,
-                                                         const objects::Location& from, Clock& clock,
-                                                         Stop& stop) {
+                                                         const objects::Location& from,
+                                                         Clock& clock, Stop& stop) {
   std::unique_ptr<ObjectStream> stream(new ObjectStream(objects, from, clock, stop));
   for (;;) {
     const auto opened = stream->open_at(0);

@@ -1,9 +1,9 @@
-// Reads one object's bytes through outages of the store: when it is unavailable or its keys are being renewed,
-// reading continues at the same byte afterwards, if the object is unchanged.
+// Reads one object's bytes through outages of the store: when it is unavailable or its keys are
+// being renewed, reading continues at the same byte afterwards, if the object is unchanged.
 //
-// Threads: confined to one; a stop may be ordered from anywhere. Errors: those of the store; cancelled: stopped;
-// unavailable: the outage was longer than kAwayMax; conflict: the object was replaced meanwhile; invalid: not gzip;
-// corrupt: the object ended early.
+// Threads: confined to one; a stop may be ordered from anywhere. Errors: those of the store;
+// cancelled: stopped; unavailable: the outage was longer than kAwayMax; conflict: the object was
+// replaced meanwhile; invalid: not gzip; corrupt: the object ended early.
 // Lifetime: the constructor's arguments must outlive it.
 #pragma once
 
@@ -18,9 +18,11 @@
 
 namespace trainyard::data {
 
-inline constexpr Duration kAwayMax = 1h;       // an embedded store is unavailable when the server is
+// an embedded store is unavailable when the server is
+inline constexpr Duration kAwayMax = 1h;
 inline constexpr Duration kAwayPause = 500ms;  // between two attempts
-inline constexpr Duration kNewKeysMax = 10s;   // keys that are refused for longer are not being renewed
+// keys that are refused for longer are not being renewed
+inline constexpr Duration kNewKeysMax = 10s;
 
 class ByteStream {
  public:
@@ -30,8 +32,9 @@ class ByteStream {
 
 class ObjectStream : public ByteStream {
  public:
-  static Result<std::unique_ptr<ObjectStream>> open(objects::Objects& objects, const objects::Location& from,
-                                                    Clock& clock, Stop& stop);
+  static Result<std::unique_ptr<ObjectStream>> open(objects::Objects& objects,
+                                                    const objects::Location& from, Clock& clock,
+                                                    Stop& stop);
   uint64_t bytes() const { return bytes_; }
   Result<size_t> read(std::span<char> buffer) override;
 

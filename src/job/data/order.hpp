@@ -1,7 +1,7 @@
 // Orders a channel's items for an epoch, and selects this host's share.
 //
-// The same seed and epoch give the same order on every host, so that a sharded channel is distributed from one
-// shuffled list: over the epochs every host gets every item.
+// The same seed and epoch give the same order on every host, so that a sharded channel is
+// distributed from one shuffled list: over the epochs every host gets every item.
 //
 // Threads: pure.
 #pragma once

@@ -13,7 +13,8 @@
 namespace trainyard::data {
 namespace {
 
-// A FIFO cannot be polled for its reader, so it is opened repeatedly. Often at first: a reader is about to come.
+// A FIFO cannot be polled for its reader, so it is opened repeatedly. Often at first: a reader is
+// about to come.
 constexpr Duration kAskInterval = 2ms;
 constexpr Duration kAskIntervalLater = 20ms;
 constexpr int kAskedOften = 500;
@@ -73,7 +74,8 @@ Result<Pipe::Sent> Pipe::send_epoch(uint64_t epoch) {
   auto sent = fifo ? send(*fifo, *feed) : Result<Sent>(fifo.error());
   forget();
   if (!sent && sent.error().kind != Kind::cancelled) {
-    // The FIFO stays open until the agent has ended the reader: closing it would look like the end of the epoch.
+    // The FIFO stays open until the agent has ended the reader: closing it would look like the end
+    // of the epoch.
     on_failure_(sent.error());
     while (!stop_.wait(kAwayMax)) {
     }
@@ -92,8 +94,10 @@ Result<os::File> Pipe::wait_for_reader(uint64_t epoch) {
       (void)::fcntl(fifo->descriptor(), F_SETPIPE_SZ, kFifoBytes);  // its present size is enough
       return fifo;
     }
-    if (fifo.error().kind != Kind::not_found) return std::move(fifo).error().in("opening a channel's FIFO");
-    if (stop_.wait(asked < kAskedOften ? kAskInterval : kAskIntervalLater)) return cancelled("stopped");
+    if (fifo.error().kind != Kind::not_found)
+      return std::move(fifo).error().in("opening a channel's FIFO");
+    if (stop_.wait(asked < kAskedOften ? kAskInterval : kAskIntervalLater))
+      return cancelled("stopped");
   }
 }
 
@@ -133,10 +137,13 @@ Result<void> Pipe::make_fifo(uint64_t epoch) {
     return from_errno("making the FIFO " + name);
   // Independent of the umask: the job may run as any user.
   const auto fifo = TRY(os::open_fifo_beneath(directory_, name, os::FifoEnd::reading));
-  if (::fchmod(fifo.descriptor(), 0666) != 0) return from_errno("opening the FIFO " + name + " to the job");
+  if (::fchmod(fifo.descriptor(), 0666) != 0)
+    return from_errno("opening the FIFO " + name + " to the job");
   return {};
 }
 
-void Pipe::remove_fifo(uint64_t epoch) { ::unlinkat(directory_.descriptor(), name_of(epoch).c_str(), 0); }
+void Pipe::remove_fifo(uint64_t epoch) {
+  ::unlinkat(directory_.descriptor(), name_of(epoch).c_str(), 0);
+}
 
 }  // namespace trainyard::data

@@ -1,14 +1,17 @@
-// Serves a channel in Pipe mode: a FIFO for each epoch, CHANNEL_0, CHANNEL_1, .., in a directory that the job sees.
+// Serves a channel in Pipe mode: a FIFO for each epoch, CHANNEL_0, CHANNEL_1, .., in a directory
+// that the job sees.
 //
-//   CHANNEL_e exists --reader opens--> bytes are written --all written, or the reader closes--> CHANNEL_e+1 exists
+//   CHANNEL_e exists --reader opens--> bytes are written --all written, or the reader closes-->
+//   CHANNEL_e+1 exists
 //
-// The next FIFO exists before the reader gets the end of the present one; a reader that closes early may have to
-// retry for a moment. A finished FIFO is removed, so that no program waits for it forever. The job may write to the
-// directory: nothing is written to files that it puts in a FIFO's place.
+// The next FIFO exists before the reader gets the end of the present one; a reader that closes
+// early may have to retry for a moment. A finished FIFO is removed, so that no program waits for it
+// forever. The job may write to the directory: nothing is written to files that it puts in a FIFO's
+// place.
 //
-// Threads: one of its own, from start() to stop(), which never waits for the reader. Errors: at start() those of
-// files; later the first one is passed to `on_failure`, and the reader gets neither bytes nor an end, so that a part
-// is not taken for the whole epoch.
+// Threads: one of its own, from start() to stop(), which never waits for the reader. Errors: at
+// start() those of files; later the first one is passed to `on_failure`, and the reader gets
+// neither bytes nor an end, so that a part is not taken for the whole epoch.
 // Lifetime: the constructor's arguments must outlive it. Requires: the program ignores SIGPIPE.
 #pragma once
 

@@ -58,7 +58,9 @@ class PipeTest : public testing::Test {
       all.append(buffer, static_cast<size_t>(got));
     return all;
   }
-  std::string path(int epoch) const { return directory_.path() + "/train_" + std::to_string(epoch); }
+  std::string path(int epoch) const {
+    return directory_.path() + "/train_" + std::to_string(epoch);
+  }
   std::string failure() {
     const MutexLock lock(mutex_);
     return failure_;
@@ -164,7 +166,8 @@ TEST_F(PipeTest, AReplacedDirectoryIsNotFollowed) {
   EXPECT_TRUE(os::exists(directory_.path() + ".moved/train_1"));
   pipe_->stop();
   EXPECT_EQ(os::list_directory(directory_.path() + ".machine")->size(), 0u);
-  for (const char* made : {"", ".moved", ".machine"}) EXPECT_TRUE(os::remove_all(directory_.path() + made));
+  for (const char* made : {"", ".moved", ".machine"})
+    EXPECT_TRUE(os::remove_all(directory_.path() + made));
 }
 
 TEST_F(PipeTest, StopsWithoutAReaderAndWithASlowOne) {

@@ -27,7 +27,8 @@ uint32_t from_little_endian(std::string_view bytes) {
 std::array<char, kRecordHeadBytes> record_head(uint64_t bytes) {
   CHECK(bytes <= kRecordBytesMax, "one record's length has 29 bits");
   std::array<char, kRecordHeadBytes> head{};
-  const auto magic = little_endian(kRecordMagic), length = little_endian(static_cast<uint32_t>(bytes));
+  const auto magic = little_endian(kRecordMagic),
+             length = little_endian(static_cast<uint32_t>(bytes));
   for (size_t i = 0; i < 4; ++i) {
     head[i] = magic[i];
     head[4 + i] = length[i];

@@ -3,9 +3,10 @@
 //   magic 0xced7230a | flag << 29 | length      two u32, little endian; length < 2^29
 //   payload          | zeros up to a multiple of 4
 //
-// flag 0 is a whole record, 1 2 3 the first, middle and last part of one that was split where its payload contains
-// the magic at a multiple of 4; the magic between two parts is omitted. SageMaker's own readers never join parts, so
-// records are always written whole. Both kinds are read.
+// flag 0 is a whole record, 1 2 3 the first, middle and last part of one that was split where its
+// payload contains the magic at a multiple of 4; the magic between two parts is omitted.
+// SageMaker's own readers never join parts, so records are always written whole. Both kinds are
+// read.
 //
 // Threads: pure; a decoder is confined to one.
 #pragma once
@@ -36,8 +37,8 @@ class RecordDecoder {
   // `record_bytes_max`: longer records are rejected before they use memory.
   explicit RecordDecoder(size_t record_bytes_max) : record_bytes_max_(record_bytes_max) {}
   void push(std::string_view bytes) { buffer_.append(bytes); }
-  // Returns the next whole record; nothing: more bytes are needed. Errors: corrupt; exhausted: the record is too
-  // long.
+  // Returns the next whole record; nothing: more bytes are needed. Errors: corrupt; exhausted: the
+  // record is too long.
   Result<std::optional<std::string>> next();
   // Errors: corrupt: the bytes end within a record.
   Result<void> finish() const;

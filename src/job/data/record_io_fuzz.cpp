@@ -1,4 +1,5 @@
-// Decodes any bytes, in pieces of any size, to the same records; encoded records are decoded unchanged.
+// Decodes any bytes, in pieces of any size, to the same records; encoded records are decoded
+// unchanged.
 // decoder: src/job/data/record_io.cpp
 #include <string>
 #include <string_view>
@@ -30,9 +31,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (records(bytes, 3) != records(bytes, bytes.size() + 1)) __builtin_trap();
   const auto head = record_head(size);
-  const std::string written =
-      std::string(head.data(), head.size()) + std::string(bytes) + std::string(record_padding(size), '\0');
-  if (size <= 1 << 16 && records(written, 5) != std::to_string(size) + ":" + std::string(bytes) + ".")
+  const std::string written = std::string(head.data(), head.size()) + std::string(bytes) +
+                              std::string(record_padding(size), '\0');
+  if (size <= 1 << 16 &&
+      records(written, 5) != std::to_string(size) + ":" + std::string(bytes) + ".")
     __builtin_trap();
   return 0;
 }

@@ -16,11 +16,13 @@ std::string part(uint32_t flag, const std::string& payload) {
 }
 std::string written(const std::string& payload) {
   const auto head = record_head(payload.size());
-  return std::string(head.data(), head.size()) + payload + std::string(record_padding(payload.size()), '\0');
+  return std::string(head.data(), head.size()) + payload +
+         std::string(record_padding(payload.size()), '\0');
 }
 
 // Returns "a|b|" of the records, or the error; pushed in pieces of `step` bytes.
-std::string read(const std::string& bytes, size_t step = 1 << 20, size_t record_bytes_max = 1 << 20) {
+std::string read(const std::string& bytes, size_t step = 1 << 20,
+                 size_t record_bytes_max = 1 << 20) {
   RecordDecoder decoder(record_bytes_max);
   std::string text;
   for (size_t at = 0; at < bytes.size(); at += step) {
@@ -64,14 +66,16 @@ TEST(RecordIO, ReportsInvalidRecords) {
   EXPECT_NE(read(part(5, "x")).find("flag is 5"), std::string::npos);
   EXPECT_NE(read(written("abc").substr(0, 10)).find("end within"), std::string::npos);
   EXPECT_NE(read(part(1, "x")).find("end within"), std::string::npos);
-  EXPECT_NE(read(written(std::string(100, 'x')), 1000, 99).find("longer than 99"), std::string::npos);
+  EXPECT_NE(read(written(std::string(100, 'x')), 1000, 99).find("longer than 99"),
+            std::string::npos);
 }
 
 TEST(RecordIO, ChecksDeclaredLengths) {
   const auto with_length = [](uint32_t length) { return word(kRecordMagic) + word(length); };
   EXPECT_EQ(read(with_length(0)), "|");
   for (const uint32_t length : {100u, 1u << 28, uint32_t(kRecordBytesMax)})
-    EXPECT_NE(read(with_length(length), 1000, 99).find("longer than 99"), std::string::npos) << length;
+    EXPECT_NE(read(with_length(length), 1000, 99).find("longer than 99"), std::string::npos)
+        << length;
   // All 32 bits are set: the flag is unknown, and the length the largest.
   EXPECT_NE(read(with_length(UINT32_MAX), 1000, 99).find("longer than 99"), std::string::npos);
   // Parts of a split record count together, with the magic between them.

@@ -13,7 +13,8 @@ namespace {
 // A longer line is forwarded in pieces.
 constexpr size_t kLineBytesMax = 64 << 10;
 constexpr int kOutput = 1, kErrors = 2;
-// Read of a process that has ended: more than its pipe holds. An orphan may write to that pipe without an end.
+// Read of a process that has ended: more than its pipe holds. An orphan may write to that pipe
+// without an end.
 constexpr size_t kLastBytesMax = 4 << 20;
 
 // Keeps the end of the text.
@@ -92,13 +93,15 @@ void Children::pass_on_output(Child& child, bool to_the_end) {
     bytes += text.size();
     more = to_the_end && !text.empty() && bytes < kLastBytesMax;
     keep_end(child.printed.all, text);
-    if (child.kind.change_line || child.kind.whole_lines) text = whole_lines(child, std::move(text), !open);
+    if (child.kind.change_line || child.kind.whole_lines)
+      text = whole_lines(child, std::move(text), !open);
     write_all(kOutput, text);
     if (!open) child.running.output.close();
   }
 }
 
-// Returns the lines that the text completes, changed if the kind says so; at the end of the output, all of it.
+// Returns the lines that the text completes, changed if the kind says so; at the end of the output,
+// all of it.
 std::string Children::whole_lines(Child& child, std::string text, bool at_the_end) {
   child.partial_line += text;
   std::string lines;
@@ -107,8 +110,10 @@ std::string Children::whole_lines(Child& child, std::string text, bool at_the_en
     begin = child.partial_line.rfind('\n') + 1;  // none: 0
     lines = child.partial_line.substr(0, begin);
   }
-  for (size_t end; (end = child.partial_line.find('\n', begin)) != std::string::npos; begin = end + 1)
-    lines += child.kind.change_line(std::string_view(child.partial_line).substr(begin, end - begin));
+  for (size_t end; (end = child.partial_line.find('\n', begin)) != std::string::npos;
+       begin = end + 1)
+    lines +=
+        child.kind.change_line(std::string_view(child.partial_line).substr(begin, end - begin));
   child.partial_line.erase(0, begin);
   if (child.partial_line.size() > kLineBytesMax || at_the_end) {
     lines += child.partial_line;
@@ -126,8 +131,8 @@ std::vector<Children::Exit> Children::reap() {
     Child& child = found->second;
     pass_on(child, true);
     write_all(kOutput, child.partial_line);
-    exits.push_back(
-        {std::move(child.kind), exit_code_of(status), std::move(child.printed), std::move(child.command)});
+    exits.push_back({std::move(child.kind), exit_code_of(status), std::move(child.printed),
+                     std::move(child.command)});
     children_.erase(found);
   }
   return exits;

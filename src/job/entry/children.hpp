@@ -1,5 +1,5 @@
-// Runs the processes that entry starts on this host: forwards their output as it comes, keeps the end of it, and
-// reports the exit of each once.
+// Runs the processes that entry starts on this host: forwards their output as it comes, keeps the
+// end of it, and reports the exit of each once.
 //
 // Threads: confined to one. Errors: those of processes.hpp.
 #pragma once
@@ -17,7 +17,8 @@
 
 namespace trainyard::entry {
 
-// SIGCHLD, SIGTERM and SIGINT, read from a descriptor. Blocks them: made before any process is started.
+// SIGCHLD, SIGTERM and SIGINT, read from a descriptor. Blocks them: made before any process is
+// started.
 class Signals {
  public:
   Signals();
@@ -56,8 +57,8 @@ class Children {
   void pump();
   // Returns those that have ended since the last call; also reaps orphans that were left to us.
   std::vector<Exit> reap();
-  // Sends SIGTERM to each process, or to its group if kind says so: once to each, since a second one would interrupt
-  // a handler that saves a checkpoint.
+  // Sends SIGTERM to each process, or to its group if kind says so: once to each, since a second
+  // one would interrupt a handler that saves a checkpoint.
   void ask_to_end();
   // Sends SIGKILL to every group.
   void kill();

@@ -61,7 +61,9 @@ TEST_F(ChildrenTest, ReportTheirExitAndLastOutput) {
 }
 
 TEST_F(ChildrenTest, KeepOnlyTheEndOfAFlood) {
-  start("i=0; while [ $i -lt 4000 ]; do echo line $i of many; i=$((i+1)); done >&2; echo end >&2; exit 1");
+  start(
+      "i=0; while [ $i -lt 4000 ]; do echo line $i of many; i=$((i+1)); done >&2; echo end >&2; "
+      "exit 1");
   const auto exit = wait();
   EXPECT_LE(exit.printed.errors.size(), 16u << 10);
   EXPECT_TRUE(exit.printed.errors.ends_with("line 3999 of many\nend\n"));
@@ -98,7 +100,8 @@ TEST_F(ChildrenTest, AreStoppedAloneOrWithTheirGroup) {
   group.signal_group = true;
   // The shell ends when its child has: both must be told.
   start(
-      "trap 'wait; exit 9' TERM; (trap 'echo told > inner; exit' TERM; touch ready; while :; do sleep 0.05; "
+      "trap 'wait; exit 9' TERM; (trap 'echo told > inner; exit' TERM; touch ready; while :; do "
+      "sleep 0.05; "
       "done) "
       "& wait; wait",
       group);

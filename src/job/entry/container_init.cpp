@@ -27,12 +27,14 @@ constexpr int kCannotRun = 127;
 constexpr int kKillRoundsMax = 1000;
 constexpr int kKillPauseMilliseconds = 5;
 
-// Searches the child's program on its own PATH, as a shell would. Returns the given name when it is not found.
+// Searches the child's program on its own PATH, as a shell would. Returns the given name when it is
+// not found.
 std::string program_of(const contract::RunChild& run) {
   const std::string& name = run.arguments[0];
   if (name.find('/') != name.npos) return name;
   const auto path = run.environment.find("PATH");
-  for (const auto directory : split(path == run.environment.end() ? kUsualPath : path->second, ':')) {
+  for (const auto directory :
+       split(path == run.environment.end() ? kUsualPath : path->second, ':')) {
     const std::string found = std::string(directory.empty() ? "." : directory) + "/" + name;
     if (::access(found.c_str(), X_OK) == 0) return found;
   }
@@ -79,7 +81,8 @@ class ContainerInit {
 
   void start(contract::RunChild& run, const os::File& output) {
     if (child_ > 0) return answer(contract::NotStarted{"a child is already running"});
-    if (run.arguments.empty()) return answer(contract::NotStarted{"invalid order: the child has no program"});
+    if (run.arguments.empty())
+      return answer(contract::NotStarted{"invalid order: the child has no program"});
     const std::string program = program_of(run);
     std::vector<std::string> lines;
     for (const auto& [name, value] : run.environment) lines.push_back(name + "=" + value);
@@ -94,8 +97,8 @@ class ContainerInit {
     os::File writing(ends[1]);
     const pid_t child = ::fork();
     if (child == 0)
-      become(program, run.working_directory, arguments.data(), environment.data(), output.descriptor(),
-             ends[1]);
+      become(program, run.working_directory, arguments.data(), environment.data(),
+             output.descriptor(), ends[1]);
     if (child < 0) return answer(contract::NotStarted{std::strerror(errno)});
     writing.close();
     int error_number = 0;
@@ -105,16 +108,16 @@ class ContainerInit {
     if (got == sizeof error_number) {
       (void)::waitpid(child, nullptr, 0);
       // In the runtime's words.
-      return answer(contract::NotStarted{error_number == ENOENT
-                                             ? "executable file `" + run.arguments[0] + "` not found in $PATH"
-                                             : run.arguments[0] + ": " + std::strerror(error_number)});
+      return answer(contract::NotStarted{
+          error_number == ENOENT ? "executable file `" + run.arguments[0] + "` not found in $PATH"
+                                 : run.arguments[0] + ": " + std::strerror(error_number)});
     }
     child_ = child;
     answer(contract::Started{});
   }
 
-  [[noreturn]] static void become(const std::string& program, const std::string& directory, char** arguments,
-                                  char** environment, int output, int failure) {
+  [[noreturn]] static void become(const std::string& program, const std::string& directory,
+                                  char** arguments, char** environment, int output, int failure) {
     ::setsid();
     for (int number = 1; number < NSIG; number++) ::signal(number, SIG_DFL);
     sigset_t none;
@@ -164,7 +167,8 @@ class ContainerInit {
 }  // namespace
 
 int run_container_init(os::PacketSocket agent) {
-  // It kills every visible process: in a namespace of its own those are its children, elsewhere the whole machine.
+  // It kills every visible process: in a namespace of its own those are its children, elsewhere the
+  // whole machine.
   if (::getpid() != 1) {
     std::fputs("trainyard-entry --keep is for the first process of a container\n", stderr);
     return 2;

@@ -1,5 +1,6 @@
-// Runs as the init of a reused container, its first process: starts the children that the agent orders, reports how
-// they ended, and ends whatever they left. When the agent's socket closes, it ends, and the container with it.
+// Runs as the init of a reused container, its first process: starts the children that the agent
+// orders, reports how they ended, and ends whatever they left. When the agent's socket closes, it
+// ends, and the container with it.
 //
 // Threads: one. Errors: none: the agent gets them as reports.
 #pragma once

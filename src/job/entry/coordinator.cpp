@@ -33,7 +33,8 @@ const std::optional<End>& Coordinator::end(Time now) {
   if (end_) return end_;
   if (lost_) {
     if (now >= lost_due_)
-      end_ = End{1, *lost_, "Framework Error: " + *lost_ + " left the distribution without a result"};
+      end_ =
+          End{1, *lost_, "Framework Error: " + *lost_ + " left the distribution without a result"};
   } else if (first_failure_) {
     if (now >= failure_due_) end_ = first_failure_;
   } else if (done_.size() == hosts_.size()) {

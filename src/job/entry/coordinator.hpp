@@ -1,12 +1,12 @@
-// Decides on the leading host when a distribution's hosts start, and how the job ends: it keeps the first error of
-// any host.
+// Decides on the leading host when a distribution's hosts start, and how the job ends: it keeps the
+// first error of any host.
 //
 //   waiting --all joined--> running --all done-------------------------> ended, code 0
 //                              |----one failed, kVerdictDelay passed---> ended, its code and text
 //                              |----one lost, kLostTimeout passed------> ended, code 1
 //
-// The platform decides about a lost host (it may start the job again elsewhere), so the coordinator waits for that,
-// also when the loss makes ranks on other hosts fail.
+// The platform decides about a lost host (it may start the job again elsewhere), so the coordinator
+// waits for that, also when the loss makes ranks on other hosts fail.
 //
 // Threads: confined to one. The caller passes the time.
 #pragma once
@@ -21,7 +21,8 @@
 
 namespace trainyard::entry {
 
-// The effects of one rank's end on others arrive within this: by then it is known whether a host was lost.
+// The effects of one rank's end on others arrive within this: by then it is known whether a host
+// was lost.
 inline constexpr std::chrono::milliseconds kVerdictDelay{300};
 // The platform notices a lost host and ends this one well within this.
 inline constexpr std::chrono::seconds kLostTimeout{60};

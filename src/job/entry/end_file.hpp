@@ -1,5 +1,5 @@
-// Writes the result of a host's run to the file that SageMaker reads: output/success, or output/failure with the
-// reason.
+// Writes the result of a host's run to the file that SageMaker reads: output/success, or
+// output/failure with the reason.
 //
 // The job's processes may have put links, FIFOs or devices there: nothing is written through them.
 //

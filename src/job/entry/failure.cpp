@@ -12,7 +12,8 @@ namespace {
 constexpr std::string_view kTracebackHead = "Traceback (most recent call last):";
 // FailureReason shows a thousand characters: most of them for the exception, then its last frames.
 constexpr size_t kExceptionBytesMax = 600;
-constexpr size_t kLastLineBytesMax = 200;  // of a process that raised none: the lines before it follow
+// of a process that raised none: the lines before it follow
+constexpr size_t kLastLineBytesMax = 200;
 constexpr size_t kDetailBytesMax = 700;
 constexpr size_t kCommandBytesMax = 200;
 
@@ -48,8 +49,8 @@ std::vector<std::string> bare_lines(std::string_view printed) {
   return lines;
 }
 
-// OpenMPI frames its messages with two lines of dashes: returns the last such paragraph, as one line; "" when there
-// is none at the end.
+// OpenMPI frames its messages with two lines of dashes: returns the last such paragraph, as one
+// line; "" when there is none at the end.
 std::string framed_words(std::string_view printed) {
   const auto lines = bare_lines(printed);
   const auto is_frame = [](const std::string& line) {
@@ -135,7 +136,8 @@ std::string last_lines(std::string_view printed, size_t bytes_max) {
 
 std::string describe_failure(std::string_view title, const Failure& failure, bool with_rank,
                              const Printed& printed, std::string_view command) {
-  const std::string where = failure.host + (with_rank ? ", rank " + std::to_string(failure.rank) : "");
+  const std::string where =
+      failure.host + (with_rank ? ", rank " + std::to_string(failure.rank) : "");
   const std::string exception = last_exception(printed.errors);
   std::string what = shorten(exception, kExceptionBytesMax);
   if (what.empty()) what = shorten(framed_words(printed.errors), kExceptionBytesMax);
@@ -149,10 +151,12 @@ std::string describe_failure(std::string_view title, const Failure& failure, boo
   if (!exception.empty()) {
     std::string traceback = last_traceback(printed.errors);
     // Its last frames are nearest to the error.
-    if (traceback.size() > kDetailBytesMax) traceback = "..\n" + last_lines(traceback, kDetailBytesMax);
+    if (traceback.size() > kDetailBytesMax)
+      traceback = "..\n" + last_lines(traceback, kDetailBytesMax);
     return text + "\n" + to_utf8(traceback);
   }
-  const size_t room = contract::kShownBytesMax - std::min(contract::kShownBytesMax, text.size() + 1);
+  const size_t room =
+      contract::kShownBytesMax - std::min(contract::kShownBytesMax, text.size() + 1);
   const std::string details = to_utf8(last_lines(output, room));
   return details.empty() || details == what ? text : text + "\n" + details;
 }

@@ -1,4 +1,5 @@
-// Describes for users why a process failed: the exception of a Python traceback, the signal, the last output.
+// Describes for users why a process failed: the exception of a Python traceback, the signal, the
+// last output.
 //
 // Threads: pure functions.
 #pragma once
@@ -8,14 +9,15 @@
 
 namespace trainyard::entry {
 
-// Bytes kept of a process's standard error, and of all its output: a traceback of the usual depth and the lines after
-// it.
+// Bytes kept of a process's standard error, and of all its output: a traceback of the usual depth
+// and the lines after it.
 inline constexpr size_t kLastWordsBytesMax = 16 << 10;
 
 // The end of what a process printed.
 struct Printed {
   std::string errors;
-  std::string all = {};  // both streams, in the order in which they arrived; "": only errors are known
+  // both streams, in the order in which they arrived; "": only errors are known
+  std::string all = {};
 };
 
 // A process that failed.
@@ -26,17 +28,17 @@ struct Failure {
   std::string text;  // of the failure file
 };
 
-// Returns "ValueError: no such column" of the last traceback in a process's output, "" without one. Prefixes that
-// launchers add to lines are removed.
+// Returns "ValueError: no such column" of the last traceback in a process's output, "" without one.
+// Prefixes that launchers add to lines are removed.
 std::string last_exception(std::string_view printed);
 // Returns the last traceback, complete, with its exception; "" without one.
 std::string last_traceback(std::string_view printed);
 // Returns the last lines, at most contract::kLastLinesMax and so many bytes.
 std::string last_lines(std::string_view printed, size_t bytes_max);
 
-// Returns the failure file's text: the error first, then host and rank, then details; the essential part is in
-// the first kFailureCharactersMax characters. Without an exception, the details are the last lines of the output.
-// `title` is the kind of fault, in AWS's words: "ExecuteUserScriptError".
+// Returns the failure file's text: the error first, then host and rank, then details; the essential
+// part is in the first kFailureCharactersMax characters. Without an exception, the details are the
+// last lines of the output. `title` is the kind of fault, in AWS's words: "ExecuteUserScriptError".
 std::string describe_failure(std::string_view title, const Failure& failure, bool with_rank,
                              const Printed& printed, std::string_view command);
 

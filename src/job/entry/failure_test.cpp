@@ -20,42 +20,47 @@ constexpr const char* kTraceback =
 TEST(Failure, IsTheLastTracebacksException) {
   EXPECT_EQ(last_exception(kTraceback), "ValueError: no such column");
   EXPECT_EQ(last_exception("no such thing\n"), "");
+  EXPECT_EQ(last_exception(
+                std::string(kTraceback) + "\nDuring handling of the above exception, another:\n\n" +
+                "Traceback (most recent call last):\n  File \"x\", line 1\nKeyError: 'b'\n"),
+            "KeyError: 'b'");
   EXPECT_EQ(
-      last_exception(std::string(kTraceback) + "\nDuring handling of the above exception, another:\n\n" +
-                     "Traceback (most recent call last):\n  File \"x\", line 1\nKeyError: 'b'\n"),
-      "KeyError: 'b'");
-  EXPECT_EQ(last_exception("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"x\", line 1\n"
-                           "[rank1]: RuntimeError: boom\n"),
-            "RuntimeError: boom");
-  EXPECT_EQ(last_exception("[1,3]<stderr>:Traceback (most recent call last):\n[1,3]<stderr>:  File \"x\"\n"
-                           "[1,3]<stderr>:OSError: \x1b[31mdisk\x1b[0m\n"),
+      last_exception("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"x\", line 1\n"
+                     "[rank1]: RuntimeError: boom\n"),
+      "RuntimeError: boom");
+  EXPECT_EQ(last_exception(
+                "[1,3]<stderr>:Traceback (most recent call last):\n[1,3]<stderr>:  File \"x\"\n"
+                "[1,3]<stderr>:OSError: \x1b[31mdisk\x1b[0m\n"),
             "OSError: disk");
   // Truncated before its exception: the last complete one counts.
-  EXPECT_EQ(last_exception(std::string(kTraceback) + "Traceback (most recent call last):\n  File \"x\"\n"),
+  EXPECT_EQ(last_exception(std::string(kTraceback) +
+                           "Traceback (most recent call last):\n  File \"x\"\n"),
             "ValueError: no such column");
-  EXPECT_EQ(
-      last_exception(
-          "Traceback (most recent call last):\n  File \"x\"\nValueError: shapes\ndiffer: 3, 4\n\nbye\n"),
-      "ValueError: shapes\ndiffer: 3, 4");
+  EXPECT_EQ(last_exception("Traceback (most recent call last):\n  File \"x\"\nValueError: "
+                           "shapes\ndiffer: 3, 4\n\nbye\n"),
+            "ValueError: shapes\ndiffer: 3, 4");
 }
 
 TEST(Failure, IsDescribed) {
   const Failure raised{"algo-2", 3, 1, ""};
   const auto text =
       describe_failure("ExecuteUserScriptError", raised, true, {kTraceback}, "python3 train.py");
-  EXPECT_TRUE(
-      text.starts_with("ExecuteUserScriptError: ValueError: no such column (algo-2, rank 3, exit code 1)\n"
-                       "Command \"python3 train.py\"\nTraceback (most recent call last):\n"))
+  EXPECT_TRUE(text.starts_with(
+      "ExecuteUserScriptError: ValueError: no such column (algo-2, rank 3, exit code 1)\n"
+      "Command \"python3 train.py\"\nTraceback (most recent call last):\n"))
       << text;
   EXPECT_TRUE(text.ends_with("ValueError: no such column"));
 
-  const auto silent = describe_failure("ExecuteUserScriptError", {"algo-1", 0, 139, ""}, false, {""}, "");
-  EXPECT_EQ(silent,
-            "ExecuteUserScriptError: algo-1, killed by SIGSEGV (segmentation fault); it printed nothing");
+  const auto silent =
+      describe_failure("ExecuteUserScriptError", {"algo-1", 0, 139, ""}, false, {""}, "");
+  EXPECT_EQ(
+      silent,
+      "ExecuteUserScriptError: algo-1, killed by SIGSEGV (segmentation fault); it printed nothing");
   const auto killed =
       describe_failure("ExecuteUserScriptError", {"algo-1", 0, 137, ""}, true, {"step 9\n"}, "");
   EXPECT_EQ(killed, "ExecuteUserScriptError: step 9 (algo-1, rank 0, killed by SIGKILL)");
-  const auto words = describe_failure("ExecuteUserScriptError", {"algo-1", 0, 3, ""}, false, {"a\nb\n"}, "");
+  const auto words =
+      describe_failure("ExecuteUserScriptError", {"algo-1", 0, 3, ""}, false, {"a\nb\n"}, "");
   EXPECT_EQ(words, "ExecuteUserScriptError: b (algo-1, exit code 3)\na\nb");
 }
 
@@ -72,7 +77,8 @@ TEST(Failure, WithoutAnExceptionHasTheLastLines) {
   // Long lines: fewer of them, whole, and all that is said fits.
   printed.all.clear();
   for (int i = 0; i < 30; ++i) printed.all += std::to_string(i) + std::string(200, 'x') + "\n";
-  const auto long_text = describe_failure("ExecuteUserScriptError", {"algo-1", 0, 1, ""}, false, printed, "");
+  const auto long_text =
+      describe_failure("ExecuteUserScriptError", {"algo-1", 0, 1, ""}, false, printed, "");
   EXPECT_LE(long_text.size(), contract::kShownBytesMax);
   EXPECT_TRUE(long_text.ends_with("\n29" + std::string(200, 'x'))) << long_text;
   EXPECT_NE(long_text.find("\n27x"), std::string::npos) << long_text;
@@ -101,9 +107,11 @@ TEST(Failure, FitsTheFailureReason) {
 
 TEST(OutputPrefix, IsSageMakers) {
   const std::vector<std::string> hosts = {"algo-1", "algo-2"};
-  EXPECT_EQ(prefix_for_log("[1,3]<stdout>:loss=1", hosts, 2), "[1,mpirank:3,algo-2]<stdout>:loss=1");
+  EXPECT_EQ(prefix_for_log("[1,3]<stdout>:loss=1", hosts, 2),
+            "[1,mpirank:3,algo-2]<stdout>:loss=1");
   EXPECT_EQ(prefix_for_log("[1,12]<stderr>:x", hosts, 1), "[1,mpirank:12]<stderr>:x");
-  for (const char* other : {"loss=1", "[1,x]<stdout>:", "[12]", "[1,3]<stdin>:x", "", "[,]<stdout>:"})
+  for (const char* other :
+       {"loss=1", "[1,x]<stdout>:", "[12]", "[1,3]<stdin>:x", "", "[,]<stdout>:"})
     EXPECT_EQ(prefix_for_log(other, hosts, 2), other);
 }
 

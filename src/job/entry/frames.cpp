@@ -55,7 +55,8 @@ std::string number_bytes(uint64_t number, int bytes) {
   return text;
 }
 
-std::string seal_of(const std::string& key, char direction, uint64_t place, std::string_view payload) {
+std::string seal_of(const std::string& key, char direction, uint64_t place,
+                    std::string_view payload) {
   std::string sealed(1, direction);
   sealed += number_bytes(place, 8);
   sealed += payload;
@@ -66,11 +67,14 @@ std::string seal_of(const std::string& key, char direction, uint64_t place, std:
 
 std::string encode(const Message& message) { return encode_kind(message, kDescribe); }
 
-Result<Message> decode(std::string_view payload) { return decode_kind<Message>(payload, kNames, kDescribe); }
+Result<Message> decode(std::string_view payload) {
+  return decode_kind<Message>(payload, kNames, kDescribe);
+}
 
-std::string proof_of_host(std::string_view secret, std::string_view challenge_nonce, const Join& join) {
-  return bytes_of(
-      hmac_sha256(secret, "trainyard gang join\n" + std::string(challenge_nonce) + join.nonce + join.host));
+std::string proof_of_host(std::string_view secret, std::string_view challenge_nonce,
+                          const Join& join) {
+  return bytes_of(hmac_sha256(
+      secret, "trainyard gang join\n" + std::string(challenge_nonce) + join.nonce + join.host));
 }
 
 std::string session_key(std::string_view secret, std::string_view challenge_nonce,

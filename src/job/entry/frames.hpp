@@ -1,10 +1,11 @@
 // Encodes the messages between the entries of one gang. Grammar and sizes: docs/formats/gang.md.
 //
-// Every host of a distribution connects to the leading one. Both prove that they know the gang's secret; after that
-// each frame carries a MAC of its bytes, its position in the stream and its direction, so none can be changed,
-// repeated, reordered or reflected.
+// Every host of a distribution connects to the leading one. Both prove that they know the gang's
+// secret; after that each frame carries a MAC of its bytes, its position in the stream and its
+// direction, so none can be changed, repeated, reordered or reflected.
 //
-// The same messages, without MACs, are sent between a launcher's helper processes and the entry of their own host.
+// The same messages, without MACs, are sent between a launcher's helper processes and the entry of
+// their own host.
 //
 // Threads: a Sealer or an Opener is confined to one thread; the rest is pure. Errors: corrupt.
 #pragma once
@@ -69,7 +70,8 @@ using Message = std::variant<Challenge, Join, Go, Done, Failed, End, Run, Ended,
 std::string encode(const Message& message);
 Result<Message> decode(std::string_view payload);
 
-std::string proof_of_host(std::string_view secret, std::string_view challenge_nonce, const Join& join);
+std::string proof_of_host(std::string_view secret, std::string_view challenge_nonce,
+                          const Join& join);
 std::string session_key(std::string_view secret, std::string_view challenge_nonce,
                         std::string_view join_nonce);
 

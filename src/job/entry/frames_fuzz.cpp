@@ -1,5 +1,5 @@
-// Decodes or rejects any bytes of a process in a gang's network; decoded messages encode to the same bytes, and pass
-// a sealed stream unchanged.
+// Decodes or rejects any bytes of a process in a gang's network; decoded messages encode to the
+// same bytes, and pass a sealed stream unchanged.
 // decoder: src/job/entry/frames.cpp
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (int place = 0; place < 2; ++place) opener.add(sealer.seal(*message));
     for (int place = 0; place < 2; ++place) {
       const auto opened = opener.next();
-      CHECK(opened && *opened && encode(**opened) == bytes, "a sealed message is read as it was written");
+      CHECK(opened && *opened && encode(**opened) == bytes,
+            "a sealed message is read as it was written");
     }
     if (const auto* join = std::get_if<Join>(&*message))
       CHECK(proof_of_host("secret", "challenge", *join).size() == 32, "a proof is a digest");

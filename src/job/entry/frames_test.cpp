@@ -50,7 +50,8 @@ TEST(Frames, GoldenBytes) {
 TEST(Frames, TruncatedOrTooLongAreCorrupt) {
   for (const auto& message : all_messages()) {
     const std::string whole = encode(message);
-    for (size_t bytes = 0; bytes < whole.size(); ++bytes) EXPECT_FALSE(decode(whole.substr(0, bytes)));
+    for (size_t bytes = 0; bytes < whole.size(); ++bytes)
+      EXPECT_FALSE(decode(whole.substr(0, bytes)));
     EXPECT_FALSE(decode(whole + "x"));
   }
   EXPECT_FALSE(decode(std::string(1, '\0')));

@@ -24,8 +24,9 @@ std::string value_of(std::string_view text, std::string_view name) {
 }
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   return text;
 }
 
@@ -52,13 +53,14 @@ std::vector<Gpu> find_gpus(const std::string& root) {
   if (!buses) return gpus;
   for (const auto& bus : *buses) {
     const auto told = os::read_file(driver + "/" + bus + "/information", kFileBytesMax);
-    const auto device = told ? parse_int(value_of(*told, "Device Minor")) : Result<int64_t>(told.error());
+    const auto device =
+        told ? parse_int(value_of(*told, "Device Minor")) : Result<int64_t>(told.error());
     const auto gpu = std::find_if(gpus.begin(), gpus.end(),
                                   [&](const Gpu& one) { return device && one.device == *device; });
     if (gpu == gpus.end()) continue;
     gpu->bus = lower(bus);
-    if (const auto near =
-            os::read_file(root + "/sys/bus/pci/devices/" + gpu->bus + "/local_cpulist", kFileBytesMax))
+    if (const auto near = os::read_file(
+            root + "/sys/bus/pci/devices/" + gpu->bus + "/local_cpulist", kFileBytesMax))
       gpu->cpus = parse_cpu_list(*near);
   }
   // GPUs without a known bus keep the order of their numbers, behind the others.

@@ -18,9 +18,11 @@ struct Machine {
     ASSERT_TRUE(os::write_file(whole, text));
   }
   void device(int number) const { file("/dev/nvidia" + std::to_string(number), ""); }
-  void gpu(const std::string& bus, int number, const std::string& sysfs, const std::string& cpus) const {
+  void gpu(const std::string& bus, int number, const std::string& sysfs,
+           const std::string& cpus) const {
     file("/proc/driver/nvidia/gpus/" + bus + "/information",
-         "Model: \t\t NVIDIA H200\nIRQ:   \t\t 120\nDevice Minor: \t " + std::to_string(number) + "\n");
+         "Model: \t\t NVIDIA H200\nIRQ:   \t\t 120\nDevice Minor: \t " + std::to_string(number) +
+             "\n");
     file("/sys/bus/pci/devices/" + sysfs + "/local_cpulist", cpus + "\n");
   }
 };

@@ -85,8 +85,8 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
   const auto report = [&](int code, const Printed& printed, const std::string& line) {
     Failure failure{host, rank, code, ""};
     if (entry)
-      (void)entry->send(
-          Failed{rank, code, describe_failure("ExecuteUserScriptError", failure, true, printed, line)});
+      (void)entry->send(Failed{
+          rank, code, describe_failure("ExecuteUserScriptError", failure, true, printed, line)});
   };
   Children children;
   Children::Kind kind;
@@ -106,7 +106,8 @@ int run_rank(const std::vector<std::string>& arguments, const Variables& variabl
       // Any message or end of the connection means that the rank must end.
       if (!entry->receive()) entry.reset();
       if (entry) {
-        if (const auto message = entry->next(); message && *message && std::holds_alternative<End>(**message))
+        if (const auto message = entry->next();
+            message && *message && std::holds_alternative<End>(**message))
           children.ask_to_end();
       }
     }

@@ -1,5 +1,5 @@
-// Implements the rsh agent, which a launcher starts instead of ssh, and the wrapper around each rank: both are this
-// program again, and report to the entry of their host.
+// Implements the rsh agent, which a launcher starts instead of ssh, and the wrapper around each
+// rank: both are this program again, and report to the entry of their host.
 //
 // Threads: the caller's one. Errors: none; they show in the exit code.
 #pragma once
@@ -11,11 +11,12 @@
 
 namespace trainyard::entry {
 
-// "--start-on HOST WORD..": runs that line on another host of the gang, as ssh would, until it ends there.
+// "--start-on HOST WORD..": runs that line on another host of the gang, as ssh would, until it ends
+// there.
 int start_on(const std::vector<std::string>& arguments);
 
-// "--rank PROGRAM ARGUMENT..": runs a rank, keeps its last output, and reports it when it fails; ends like the
-// rank.
+// "--rank PROGRAM ARGUMENT..": runs a rank, keeps its last output, and reports it when it fails;
+// ends like the rank.
 int run_rank(const std::vector<std::string>& arguments, const Variables& variables);
 
 }  // namespace trainyard::entry

@@ -48,8 +48,8 @@ struct Peer {
 
 class HostRun {
  public:
-  HostRun(const Station& station, const os::File& base, Prepared prepared, Signals& signals, Clock& clock,
-          Random& random)
+  HostRun(const Station& station, const os::File& base, Prepared prepared, Signals& signals,
+          Clock& clock, Random& random)
       : station_(station),
         base_(base),
         settings_(std::move(prepared.settings)),
@@ -62,7 +62,8 @@ class HostRun {
 
   int run() {
     for (const auto& remark : plan_.remarks) say(remark);
-    if (auto ready = open_links(); !ready) return end_with(1, "Framework Error: " + ready.error().message);
+    if (auto ready = open_links(); !ready)
+      return end_with(1, "Framework Error: " + ready.error().message);
     if (leads() && coordinator_.joined(settings_.current_host)) go();
     while (!finished()) {
       wait();
@@ -82,7 +83,8 @@ class HostRun {
   bool finished() {
     if (!end_) return false;
     if (!children_.empty()) return false;
-    // The failed host reports first: it knows whether memory ran out, and the platform keeps the first report.
+    // The failed host reports first: it knows whether memory ran out, and the platform keeps the
+    // first report.
     const bool hold_back = end_->code != 0 && !stopping_ && !end_->host.empty() &&
                            end_->host != settings_.current_host && !alone();
     return !hold_back || now() >= ended_at_ + kFailedHostLead;
@@ -103,7 +105,8 @@ class HostRun {
     if (leads()) {
       listener_ = TRY(listen_for_gang(kGangPort));
       say("waiting for " + std::to_string(plan_.hosts.size() - 1) + " other host" +
-          (plan_.hosts.size() > 2 ? "s" : "") + " to start " + std::string(to_string(plan_.distribution)));
+          (plan_.hosts.size() > 2 ? "s" : "") + " to start " +
+          std::string(to_string(plan_.distribution)));
     } else {
       connect_at_ = now();
     }
@@ -205,10 +208,11 @@ class HostRun {
   }
 
   bool admit(Peer& peer, const Join& join) {
-    const bool right =
-        peer.host.empty() && coordinator_.knows(join.host) && host_named(join.host) == nullptr &&
-        join.host != settings_.current_host && join.nonce.size() == kNonceBytes &&
-        equal_in_constant_time(join.proof, proof_of_host(station_.told.gang_secret, peer.nonce, join));
+    const bool right = peer.host.empty() && coordinator_.knows(join.host) &&
+                       host_named(join.host) == nullptr && join.host != settings_.current_host &&
+                       join.nonce.size() == kNonceBytes &&
+                       equal_in_constant_time(
+                           join.proof, proof_of_host(station_.told.gang_secret, peer.nonce, join));
     if (!right) return false;
     peer.host = join.host;
     peer.link.seal_with(session_key(station_.told.gang_secret, peer.nonce, join.nonce), true);
@@ -218,14 +222,16 @@ class HostRun {
 
   bool take_from_leader(Peer& peer, const Message& message) {
     if (const auto* challenge = std::get_if<Challenge>(&message)) {
-      if (challenge->version != kGangVersion || challenge->nonce.size() != kNonceBytes || !peer.nonce.empty())
+      if (challenge->version != kGangVersion || challenge->nonce.size() != kNonceBytes ||
+          !peer.nonce.empty())
         return false;
       peer.nonce = challenge->nonce;
       Join join{std::string(kNonceBytes, '\0'), settings_.current_host, ""};
       random_.fill(std::as_writable_bytes(std::span(join.nonce)));
       join.proof = proof_of_host(station_.told.gang_secret, challenge->nonce, join);
       send(peer, join);
-      peer.link.seal_with(session_key(station_.told.gang_secret, challenge->nonce, join.nonce), false);
+      peer.link.seal_with(session_key(station_.told.gang_secret, challenge->nonce, join.nonce),
+                          false);
     } else if (std::holds_alternative<Go>(message)) {
       go();
     } else if (const auto* end = std::get_if<End>(&message)) {
@@ -288,8 +294,9 @@ class HostRun {
     kind.whole_lines = plan_.starts.size() > 1;
     if (start.role == Start::Role::launcher) {
       const auto per_host = settings_.framework.find("sagemaker_mpi_num_of_processes_per_host");
-      const auto told = per_host == settings_.framework.end() ? Result<int64_t>(0)
-                                                              : parse_int(argument_text(per_host->second));
+      const auto told = per_host == settings_.framework.end()
+                            ? Result<int64_t>(0)
+                            : parse_int(argument_text(per_host->second));
       const int ranks = told && *told > 0 ? static_cast<int>(*told) : std::max(settings_.gpus, 1);
       kind.change_line = [this, ranks](std::string_view line) {
         return prefix_for_log(line, plan_.hosts, ranks) + "\n";
@@ -358,7 +365,8 @@ class HostRun {
   void stop() {
     if (stopping_) return;
     stopping_ = true;
-    // Ranks under a launcher get the signal one by one: the launcher itself would kill them at once.
+    // Ranks under a launcher get the signal one by one: the launcher itself would kill them at
+    // once.
     bool any_told = false;
     for (auto& peer : peers_) {
       if (!peer.rank_process) continue;
@@ -388,12 +396,12 @@ class HostRun {
     if (!end_ && stopping_ && children_.empty() && running_)
       begin_end(End{own_failure_ ? kTerminatedCode : 0, "", ""});
     if (!end_ && leader_lost_at_ && now() >= *leader_lost_at_ + kLostTimeout)
-      begin_end(own_failure_.value_or(
-          End{1, plan_.hosts.front(),
-              "Framework Error: " + plan_.hosts.front() + " left the distribution without a result"}));
+      begin_end(own_failure_.value_or(End{
+          1, plan_.hosts.front(),
+          "Framework Error: " + plan_.hosts.front() + " left the distribution without a result"}));
     if (!end_ && !running_ && now() >= started_ + kJoinMax)
-      begin_end(
-          End{1, settings_.current_host, "Framework Error: the hosts of the distribution did not all come"});
+      begin_end(End{1, settings_.current_host,
+                    "Framework Error: the hosts of the distribution did not all come"});
     if (!end_ && connect_at_ && now() >= *connect_at_) connect();
     if (end_ && !killed_ && now() >= ended_at_ + kEndGrace) {
       killed_ = true;
@@ -408,7 +416,8 @@ class HostRun {
     if (helpers_) waits.push_back({helpers_.descriptor(), POLLIN, 0});
     for (const auto& peer : peers_)
       waits.push_back({peer.link.descriptor(),
-                       static_cast<short>(peer.link.wants_to_send() ? POLLIN | POLLOUT : POLLIN), 0});
+                       static_cast<short>(peer.link.wants_to_send() ? POLLIN | POLLOUT : POLLIN),
+                       0});
     std::optional<Time> due = leads() ? coordinator_.due() : std::nullopt;
     const auto also = [&](std::optional<Time> time) {
       if (time) due = due ? std::min(*due, *time) : *time;

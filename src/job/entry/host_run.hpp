@@ -1,7 +1,7 @@
 // Runs one host's part of a job in script mode, from its files to the exit code.
 //
-// The first process of the container: it reaps orphans, forwards stop signals to the user's processes, and ends when
-// they have ended, or when the leading host orders it.
+// The first process of the container: it reaps orphans, forwards stop signals to the user's
+// processes, and ends when they have ended, or when the leading host orders it.
 //
 // Threads: the caller's one. Errors: none; an error is the job's failure, written to
 // /opt/ml/output/failure.
@@ -13,9 +13,9 @@
 
 namespace trainyard::entry {
 
-// Hosts start together, but one may download and install for long before it joins the others; the job's own time
-// limit ends it earlier. Like all deadlines of the loop it counts the time that passed while the loop ran
-// (loop_time.hpp).
+// Hosts start together, but one may download and install for long before it joins the others; the
+// job's own time limit ends it earlier. Like all deadlines of the loop it counts the time that
+// passed while the loop ran (loop_time.hpp).
 inline constexpr std::chrono::hours kJoinMax{24};
 inline constexpr Duration kConnectInterval = 200ms;
 // For processes that are stopped once the job's end is known: their results no longer count.

@@ -37,7 +37,8 @@ int run_init(const std::vector<std::string>& arguments) {
   sigset_t all, before;
   ::sigfillset(&all);
   // Faults of our own are not forwarded.
-  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP}) ::sigdelset(&all, number);
+  for (const int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP})
+    ::sigdelset(&all, number);
   ::sigprocmask(SIG_SETMASK, &all, &before);
   const pid_t program = ::fork();
   if (program < 0) {

@@ -19,7 +19,8 @@ class SetClock final : public Clock {
 bool comes(LoopTime& time, SetClock& clock, LoopTime::Time due, Duration at_most) {
   for (const auto end = clock.at + at_most; clock.at < end;) {
     if (time.now() >= due) return true;
-    clock.at += std::min<std::chrono::nanoseconds>(Duration{time.poll_timeout(due)}, end - clock.at);
+    clock.at +=
+        std::min<std::chrono::nanoseconds>(Duration{time.poll_timeout(due)}, end - clock.at);
   }
   return time.now() >= due;
 }
@@ -56,7 +57,8 @@ TEST(LoopTime, SleepsNoLongerThanTheInterval) {
   LoopTime time(clock);
   EXPECT_EQ(time.poll_timeout({}), -1);
   EXPECT_EQ(time.poll_timeout(time.now() + kJoinMax), Duration{kLookInterval}.count());
-  EXPECT_EQ(time.poll_timeout(time.now() + std::chrono::microseconds(1500)), 2) << "not before it is due";
+  EXPECT_EQ(time.poll_timeout(time.now() + std::chrono::microseconds(1500)), 2)
+      << "not before it is due";
   EXPECT_EQ(time.poll_timeout(time.now()), 0);
   EXPECT_EQ(time.poll_timeout(time.now() - 1h), 0);
 }

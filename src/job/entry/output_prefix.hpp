@@ -10,6 +10,7 @@
 namespace trainyard::entry {
 
 // "[1,3]<stdout>:text" -> "[1,mpirank:3,algo-2]<stdout>:text"; other lines unchanged.
-std::string prefix_for_log(std::string_view line, const std::vector<std::string>& hosts, int ranks_of_host);
+std::string prefix_for_log(std::string_view line, const std::vector<std::string>& hosts,
+                           int ranks_of_host);
 
 }  // namespace trainyard::entry

@@ -98,9 +98,14 @@ std::vector<std::string> mpirun_command(const Settings& settings, const Image& i
   const auto custom = settings.framework.find("sagemaker_mpi_custom_mpi_options");
   const auto options =
       custom_options(custom == settings.framework.end() ? "" : argument_text(custom->second));
-  std::vector<std::string> command = {image.mpirun, "--host", hosts, "-np", std::to_string(all_ranks)};
-  const auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
-  const auto parameter = [&](const char* name, const std::string& value) { add({"-mca", name, value}); };
+  std::vector<std::string> command = {image.mpirun, "--host", hosts, "-np",
+                                      std::to_string(all_ranks)};
+  const auto add = [&](std::initializer_list<std::string> words) {
+    command.insert(command.end(), words);
+  };
+  const auto parameter = [&](const char* name, const std::string& value) {
+    add({"-mca", name, value});
+  };
   add({"--allow-run-as-root", "--display-map", "--tag-output"});
   parameter("btl_tcp_if_include", settings.network_interface);
   parameter("oob_tcp_if_include", settings.network_interface);
@@ -128,7 +133,8 @@ std::vector<std::string> mpirun_command(const Settings& settings, const Image& i
   return command;
 }
 
-Result<Plan> plan_mpi(const Settings& settings, const Image& image, const Variables& variables, Plan plan) {
+Result<Plan> plan_mpi(const Settings& settings, const Image& image, const Variables& variables,
+                      Plan plan) {
   if (image.mpirun.empty())
     return invalid("The distribution mpi needs OpenMPI, and this image has no mpirun on its PATH");
   const int ranks = TRY(ranks_of_host(settings));
@@ -146,7 +152,8 @@ Result<Plan> plan_mpi(const Settings& settings, const Image& image, const Variab
 // -- torch
 
 // The variables that torchrun sets for its ranks.
-Variables torch_variables(const Settings& settings, size_t place, int local_rank, int ranks, size_t hosts) {
+Variables torch_variables(const Settings& settings, size_t place, int local_rank, int ranks,
+                          size_t hosts) {
   const auto text = [](auto number) { return std::to_string(number); };
   const size_t rank = place * static_cast<size_t>(ranks) + static_cast<size_t>(local_rank);
   const size_t world = hosts * static_cast<size_t>(ranks);
@@ -175,19 +182,22 @@ Variables data_parallel_variables(const Settings& settings) {
   return {{"SMDATAPARALLEL_USE_HOMOGENEOUS", "1"},
           {"SMDATAPARALLEL_SERVER_ADDR", settings.master()},
           {"SMDATAPARALLEL_SERVER_PORT", kDataParallelPort},
-          {"SAGEMAKER_INSTANCE_TYPE",
-           told != settings.framework.end() ? argument_text(told->second) : settings.current_instance_type}};
+          {"SAGEMAKER_INSTANCE_TYPE", told != settings.framework.end()
+                                          ? argument_text(told->second)
+                                          : settings.current_instance_type}};
 }
 
-Result<Plan> plan_torch(const Settings& settings, const Image& image, const Variables& variables, Plan plan,
-                        bool data_parallel) {
+Result<Plan> plan_torch(const Settings& settings, const Image& image, const Variables& variables,
+                        Plan plan, bool data_parallel) {
   TRY(need_python(image, "The distribution torch_distributed"));
   if (program_kind(settings.program, image.has_setup) != Program::script)
-    return invalid("The distribution torch_distributed runs a Python script, and '" + settings.program +
-                   "' is not one" + (image.has_setup ? " (with a setup.py)" : ""));
+    return invalid("The distribution torch_distributed runs a Python script, and '" +
+                   settings.program + "' is not one" +
+                   (image.has_setup ? " (with a setup.py)" : ""));
   if (data_parallel && image.code_names_smdistributed && !image.smdistributed)
     return invalid(
-        "The script names smdistributed, and neither its image nor this server has that library: use "
+        "The script names smdistributed, and neither its image nor this server has that library: "
+        "use "
         "torch.distributed with the backend nccl or gloo, for which the same ranks are started");
   const int ranks = TRY(ranks_of_host(settings));
   plan.distribution = Distribution::torch;
@@ -199,7 +209,8 @@ Result<Plan> plan_torch(const Settings& settings, const Image& image, const Vari
     start.arguments = program_command(settings, image, false);
     start.variables = torch_variables(settings, place, local_rank, ranks, plan.hosts.size());
     // Without it the threads of all ranks would compete for the same cores.
-    if (ranks > 1 && !variables.contains("OMP_NUM_THREADS")) start.variables["OMP_NUM_THREADS"] = "1";
+    if (ranks > 1 && !variables.contains("OMP_NUM_THREADS"))
+      start.variables["OMP_NUM_THREADS"] = "1";
     if (data_parallel) start.variables.merge(data_parallel_variables(settings));
     Pin pin = pin_of_rank(local_rank, settings.gpu_cpus, variables);
     start.variables.merge(pin.variables);
@@ -213,7 +224,8 @@ Result<Plan> plan_torch(const Settings& settings, const Image& image, const Vari
 
 Json with_port(const std::vector<std::string>& hosts, size_t from, int port) {
   Json addresses = Json::array();
-  for (size_t i = from; i < hosts.size(); ++i) addresses.push_back(hosts[i] + ":" + std::to_string(port));
+  for (size_t i = from; i < hosts.size(); ++i)
+    addresses.push_back(hosts[i] + ":" + std::to_string(port));
   return addresses;
 }
 
@@ -244,11 +256,12 @@ Result<Plan> plan_parameter_server(const Settings& settings, const Image& image,
     plan.starts.push_back(std::move(server));
   } else {
     plan.remarks.push_back(
-        "this image has no TensorFlow, so no parameter server is started; TF_CONFIG is set as if it were");
+        "this image has no TensorFlow, so no parameter server is started; TF_CONFIG is set as if "
+        "it were");
   }
   Start start = started_program(settings, image, place);
-  start.variables["TF_CONFIG"] =
-      place == 0 ? tensorflow_config(cluster, "master", 0) : tensorflow_config(cluster, "worker", place - 1);
+  start.variables["TF_CONFIG"] = place == 0 ? tensorflow_config(cluster, "master", 0)
+                                            : tensorflow_config(cluster, "worker", place - 1);
   plan.starts.push_back(std::move(start));
   return plan;
 }
@@ -265,11 +278,13 @@ Plan plan_mirrored(const Settings& settings, const Image& image, Plan plan) {
 
 Plan plan_alone(const Settings& settings, const Image& image, Plan plan) {
   plan.hosts = {settings.current_host};
-  plan.starts.push_back(started_program(settings, image, place_of(settings.hosts, settings.current_host)));
+  plan.starts.push_back(
+      started_program(settings, image, place_of(settings.hosts, settings.current_host)));
   if (settings.hosts.size() > 1 && settings.distribution_hosts.empty())
-    plan.remarks.push_back("warning: " + std::to_string(settings.hosts.size()) +
-                           " hosts and no distribution: unless the script connects the hosts itself, each "
-                           "trains alone, and one model.tar.gz has the files of all of them");
+    plan.remarks.push_back(
+        "warning: " + std::to_string(settings.hosts.size()) +
+        " hosts and no distribution: unless the script connects the hosts itself, each "
+        "trains alone, and one model.tar.gz has the files of all of them");
   return plan;
 }
 
@@ -291,7 +306,8 @@ Program program_kind(std::string_view program, bool has_setup) {
   return program.ends_with(".py") ? Program::script : Program::command;
 }
 
-std::vector<std::string> program_command(const Settings& settings, const Image& image, bool launched) {
+std::vector<std::string> program_command(const Settings& settings, const Image& image,
+                                         bool launched) {
   const auto arguments = user_arguments(settings.user);
   const Program kind = program_kind(settings.program, image.has_setup);
   std::vector<std::string> command;
@@ -314,7 +330,8 @@ std::vector<std::string> program_command(const Settings& settings, const Image& 
   return command;
 }
 
-Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus, const Variables& variables) {
+Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus,
+                const Variables& variables) {
   Pin pin;
   if (gpu_cpus.empty()) return pin;
   const auto turn = static_cast<size_t>(local_rank);
@@ -341,10 +358,12 @@ Result<Plan> make_plan(const Settings& settings, const Image& image, const Varia
   if (!settings.in_distribution()) return plan_alone(settings, image, std::move(plan));
   plan.hosts = settings.distribution_hosts;
   if (place_of(plan.hosts, settings.current_host) == plan.hosts.size())
-    return invalid("resourceconfig.json: " + settings.current_host + " is not among the hosts of its group");
+    return invalid("resourceconfig.json: " + settings.current_host +
+                   " is not among the hosts of its group");
   if (settings.enabled("sagemaker_parameter_server_enabled") && plan.hosts.size() > 1)
     return plan_parameter_server(settings, image, std::move(plan));
-  if (settings.enabled("sagemaker_mpi_enabled")) return plan_mpi(settings, image, variables, std::move(plan));
+  if (settings.enabled("sagemaker_mpi_enabled"))
+    return plan_mpi(settings, image, variables, std::move(plan));
   if (settings.enabled("sagemaker_pytorch_ddp_enabled") ||
       settings.enabled("sagemaker_torch_distributed_enabled"))
     return plan_torch(settings, image, variables, std::move(plan), false);
@@ -354,7 +373,8 @@ Result<Plan> make_plan(const Settings& settings, const Image& image, const Varia
     return plan_mirrored(settings, image, std::move(plan));
   if (settings.enabled("sagemaker_pytorch_xla_multi_worker_enabled"))
     return invalid(
-        "The distribution pytorchxla needs the SageMaker Training Compiler, which is not supported: use "
+        "The distribution pytorchxla needs the SageMaker Training Compiler, which is not "
+        "supported: use "
         "torch_distributed");
   return plan_alone(settings, image, std::move(plan));
 }

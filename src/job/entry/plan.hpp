@@ -1,5 +1,5 @@
-// Plans the processes that entry starts on each host, with their arguments and variables: one pure function of the
-// job's settings and the image's contents.
+// Plans the processes that entry starts on each host, with their arguments and variables: one pure
+// function of the job's settings and the image's contents.
 //
 //   distribution                 started on the leading host       on every other host of it
 //   none, or another group       the program, alone                the program, alone
@@ -9,7 +9,8 @@
 //   parameter_server             the program, and a server         the program, and a server
 //   multi-worker mirrored        the program                       the program
 //
-// Threads: pure functions. Errors: invalid, with a text for the user: the unsupported setting, and an alternative.
+// Threads: pure functions. Errors: invalid, with a text for the user: the unsupported setting, and
+// an alternative.
 #pragma once
 
 #include <optional>
@@ -50,8 +51,9 @@ struct Start {
 
 struct Plan {
   Distribution distribution = Distribution::none;
-  std::vector<std::string> hosts;  // that start and end together, the leading one first; one: no links
-  std::vector<Start> starts;       // on this host, once all have joined
+  // that start and end together, the leading one first; one: no links
+  std::vector<std::string> hosts;
+  std::vector<Start> starts;  // on this host, once all have joined
   std::vector<std::string> remarks;
 };
 
@@ -62,15 +64,17 @@ Result<Plan> make_plan(const Settings& settings, const Image& image, const Varia
 enum class Program { script, package, command };
 Program program_kind(std::string_view program, bool has_setup);
 // `launched`: by mpirun; then the module mpi4py ends all ranks when one raises.
-std::vector<std::string> program_command(const Settings& settings, const Image& image, bool launched);
-// Pins a rank to the GPU of its local rank, modulo their number: it runs on that GPU's processors, and all ranks
-// count the GPUs alike. With kPinVariable it sees only that GPU. `gpu_cpus`: of each GPU, in the order of their
-// buses.
+std::vector<std::string> program_command(const Settings& settings, const Image& image,
+                                         bool launched);
+// Pins a rank to the GPU of its local rank, modulo their number: it runs on that GPU's processors,
+// and all ranks count the GPUs alike. With kPinVariable it sees only that GPU. `gpu_cpus`: of each
+// GPU, in the order of their buses.
 struct Pin {
   Variables variables;
   std::vector<int> cpus;
 };
-Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus, const Variables& variables);
+Pin pin_of_rank(int local_rank, const std::vector<std::vector<int>>& gpu_cpus,
+                const Variables& variables);
 
 // Variables for job options that neither the contract nor clients define.
 inline constexpr const char* kPinVariable = "TRAINYARD_ONE_GPU_PER_RANK";

@@ -12,7 +12,8 @@ struct Job {
   int hosts = 2, host = 1;
   std::vector<std::vector<int>> gpus = {};  // of each: its processors
   Json hyperparameters = Json::object();
-  Image image = {.python = "/usr/bin/python3", .mpirun = "/usr/bin/mpirun", .entry = "/opt/trainyard/entry"};
+  Image image = {
+      .python = "/usr/bin/python3", .mpirun = "/usr/bin/mpirun", .entry = "/opt/trainyard/entry"};
   Variables variables = {};
   std::string program = "train.py";
 
@@ -89,10 +90,16 @@ TEST(Plan, StartsTorchRanksOnEveryHost) {
   ASSERT_EQ(plan->starts.size(), 2u);
   const auto& last = plan->starts[1];
   EXPECT_EQ(last.rank, 3);
-  const std::map<std::string, std::string> expected = {
-      {"MASTER_ADDR", "algo-1"}, {"MASTER_PORT", "7777"},       {"RANK", "3"},      {"LOCAL_RANK", "1"},
-      {"WORLD_SIZE", "4"},       {"GROUP_RANK", "1"},           {"ROLE_RANK", "3"}, {"LOCAL_WORLD_SIZE", "2"},
-      {"OMP_NUM_THREADS", "1"},  {"TORCHELASTIC_RUN_ID", "job"}};
+  const std::map<std::string, std::string> expected = {{"MASTER_ADDR", "algo-1"},
+                                                       {"MASTER_PORT", "7777"},
+                                                       {"RANK", "3"},
+                                                       {"LOCAL_RANK", "1"},
+                                                       {"WORLD_SIZE", "4"},
+                                                       {"GROUP_RANK", "1"},
+                                                       {"ROLE_RANK", "3"},
+                                                       {"LOCAL_WORLD_SIZE", "2"},
+                                                       {"OMP_NUM_THREADS", "1"},
+                                                       {"TORCHELASTIC_RUN_ID", "job"}};
   for (const auto& [name, value] : expected) EXPECT_EQ(last.variables.at(name), value) << name;
   EXPECT_FALSE(last.variables.contains("CUDA_VISIBLE_DEVICES"));
 }
@@ -110,7 +117,8 @@ TEST(Plan, StartsOneRankPerGpuPinnedByItsLocalRank) {
     EXPECT_EQ(start.rank, 4 + int(local_rank));
     EXPECT_EQ(start.variables.at("LOCAL_RANK"), std::to_string(local_rank));
     EXPECT_EQ(start.cpus, job.gpus[local_rank]) << "its GPU's side of the machine";
-    EXPECT_EQ(start.variables.at("CUDA_DEVICE_ORDER"), "PCI_BUS_ID") << "the number is one GPU for all";
+    EXPECT_EQ(start.variables.at("CUDA_DEVICE_ORDER"), "PCI_BUS_ID")
+        << "the number is one GPU for all";
     EXPECT_FALSE(start.variables.contains("CUDA_VISIBLE_DEVICES")) << "cuda:LOCAL_RANK is there";
   }
   job.variables = {{kPinVariable, "1"}};
@@ -144,10 +152,12 @@ TEST(Plan, PinsARankToAVisibleGpu) {
     if (!row.visible.empty()) {
       EXPECT_EQ(pin.variables.at("CUDA_VISIBLE_DEVICES"), row.visible) << line;
     }
-    EXPECT_EQ(pin.variables.contains("CUDA_DEVICE_ORDER"), !row.variables.contains("CUDA_DEVICE_ORDER"))
+    EXPECT_EQ(pin.variables.contains("CUDA_DEVICE_ORDER"),
+              !row.variables.contains("CUDA_DEVICE_ORDER"))
         << line;
   }
-  EXPECT_TRUE(pin_of_rank(0, {}, {{kPinVariable, "1"}}).variables.empty()) << "a machine without GPUs";
+  EXPECT_TRUE(pin_of_rank(0, {}, {{kPinVariable, "1"}}).variables.empty())
+      << "a machine without GPUs";
 }
 
 TEST(Plan, StartsDataParallelsRanksUnlessTheScriptNeedsItsLibrary) {
@@ -166,7 +176,8 @@ TEST(Plan, StartsDataParallelsRanksUnlessTheScriptNeedsItsLibrary) {
 TEST(Plan, StartsMpirunOnTheLeadingHostOnly) {
   Job job{.hyperparameters = {{"sagemaker_mpi_enabled", "true"},
                               {"sagemaker_mpi_num_of_processes_per_host", "2"},
-                              {"sagemaker_mpi_custom_mpi_options", "\"-verbose --NCCL_DEBUG WARN -x A=1\""},
+                              {"sagemaker_mpi_custom_mpi_options",
+                               "\"-verbose --NCCL_DEBUG WARN -x A=1\""},
                               {"epochs", "3"}},
           .variables = {{"SM_HPS", "{}"},
                         {"SM_CURRENT_HOST", "algo-1"},
@@ -176,14 +187,18 @@ TEST(Plan, StartsMpirunOnTheLeadingHostOnly) {
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->starts.size(), 1u);
   EXPECT_EQ(plan->starts[0].role, Start::Role::launcher);
-  EXPECT_EQ(joined(plan->starts[0].arguments),
-            "/usr/bin/mpirun --host algo-1:2,algo-2:2 -np 4 --allow-run-as-root --display-map --tag-output "
-            "-mca btl_tcp_if_include eth0 -mca oob_tcp_if_include eth0 -mca plm_rsh_no_tree_spawn 1 "
-            "-bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -mca orte_abort_on_non_zero_status 1 "
-            "-mca btl_vader_single_copy_mechanism none -mca plm_rsh_agent /opt/trainyard/entry --start-on "
-            "-mca orte_leave_session_attached 1 -x NCCL_MIN_NRINGS=4 -x NCCL_SOCKET_IFNAME=eth0 "
-            "-x NCCL_DEBUG=WARN -x PATH -x LD_LIBRARY_PATH -verbose -x A=1 -x SM_HPS "
-            "/opt/trainyard/entry --rank /usr/bin/python3 train.py --epochs 3");
+  EXPECT_EQ(
+      joined(plan->starts[0].arguments),
+      "/usr/bin/mpirun --host algo-1:2,algo-2:2 -np 4 --allow-run-as-root --display-map "
+      "--tag-output "
+      "-mca btl_tcp_if_include eth0 -mca oob_tcp_if_include eth0 -mca plm_rsh_no_tree_spawn 1 "
+      "-bind-to none -map-by slot -mca pml ob1 -mca btl ^openib -mca orte_abort_on_non_zero_status "
+      "1 "
+      "-mca btl_vader_single_copy_mechanism none -mca plm_rsh_agent /opt/trainyard/entry "
+      "--start-on "
+      "-mca orte_leave_session_attached 1 -x NCCL_MIN_NRINGS=4 -x NCCL_SOCKET_IFNAME=eth0 "
+      "-x NCCL_DEBUG=WARN -x PATH -x LD_LIBRARY_PATH -verbose -x A=1 -x SM_HPS "
+      "/opt/trainyard/entry --rank /usr/bin/python3 train.py --epochs 3");
   job.host = 2;
   EXPECT_TRUE(job.plan()->starts.empty());
   EXPECT_EQ(job.plan()->hosts.size(), 2u);
@@ -193,13 +208,15 @@ TEST(Plan, StartsMpirunOnTheLeadingHostOnly) {
   job.image.mpi4py = true;
   const auto command = joined(job.plan()->starts[0].arguments);
   EXPECT_NE(command.find("--host algo-1,algo-2 -np 3 "), std::string::npos) << command;
-  EXPECT_NE(command.find("--rank /usr/bin/python3 -m mpi4py train.py"), std::string::npos) << command;
+  EXPECT_NE(command.find("--rank /usr/bin/python3 -m mpi4py train.py"), std::string::npos)
+      << command;
   job.image.mpirun = "";
   EXPECT_FALSE(job.plan());
 }
 
 TEST(Plan, MakesParameterServersConfig) {
-  Job job{.hosts = 3, .host = 3, .hyperparameters = {{"sagemaker_parameter_server_enabled", "true"}}};
+  Job job{
+      .hosts = 3, .host = 3, .hyperparameters = {{"sagemaker_parameter_server_enabled", "true"}}};
   auto plan = job.plan();
   ASSERT_EQ(plan->starts.size(), 1u);
   EXPECT_EQ(plan->remarks.size(), 1u) << "no TensorFlow, no server";
@@ -217,15 +234,18 @@ TEST(Plan, MakesParameterServersConfig) {
   EXPECT_EQ((*parse_json(plan->starts[1].variables.at("TF_CONFIG")))["task"],
             Json({{"index", 0}, {"type", "master"}}));
   job.hosts = 1;
-  EXPECT_FALSE(job.plan()->starts[0].variables.contains("TF_CONFIG")) << "one host needs no servers";
+  EXPECT_FALSE(job.plan()->starts[0].variables.contains("TF_CONFIG"))
+      << "one host needs no servers";
 }
 
 TEST(Plan, MakesMirroredConfig) {
   const auto plan =
-      Job{.host = 2, .hyperparameters = {{"sagemaker_multi_worker_mirrored_strategy_enabled", "true"}}}
+      Job{.host = 2,
+          .hyperparameters = {{"sagemaker_multi_worker_mirrored_strategy_enabled", "true"}}}
           .plan();
-  EXPECT_EQ(*parse_json(plan->starts[0].variables.at("TF_CONFIG")),
-            *parse_json(R"({"cluster":{"worker":["algo-1:8890","algo-2:8890"]},"environment":"cloud",
+  EXPECT_EQ(
+      *parse_json(plan->starts[0].variables.at("TF_CONFIG")),
+      *parse_json(R"({"cluster":{"worker":["algo-1:8890","algo-2:8890"]},"environment":"cloud",
                             "task":{"index":1,"type":"worker"}})"));
 }
 

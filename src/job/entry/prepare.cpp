@@ -45,8 +45,8 @@ Error not_found_in(const std::string& directory, const std::string& program) {
       if (++count <= kNamesToldMax) names += (names.empty() ? "" : ", ") + name;
   }
   if (count > kNamesToldMax) names += ", ..";
-  return invalid("The training entry point '" + program + "' is not in the source directory; " + directory +
-                 (count == 0 ? " is empty" : " holds " + names));
+  return invalid("The training entry point '" + program + "' is not in the source directory; " +
+                 directory + (count == 0 ? " is empty" : " holds " + names));
 }
 
 Result<Found> look_around(const Station& station) {
@@ -57,7 +57,8 @@ Result<Found> look_around(const Station& station) {
   found.resource_config = TRY(os::read_file(config + "resourceconfig.json"));
   found.input_data_config = TRY(os::read_file(config + "inputdataconfig.json"));
   found.variables = station.variables;
-  found.cpus = station.told.cpus > 0 ? static_cast<int>(std::ceil(station.told.cpus)) : count_cpus();
+  found.cpus =
+      station.told.cpus > 0 ? static_cast<int>(std::ceil(station.told.cpus)) : count_cpus();
   for (const auto& gpu : find_gpus()) found.gpus.push_back(gpu.cpus);
   return found;
 }
@@ -71,8 +72,10 @@ Result<void> bring_code(const Settings& settings) {
   if (!std::filesystem::is_directory(settings.module_dir, error)) return {};
   std::filesystem::copy(
       settings.module_dir, code,
-      std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks, error);
-  if (error) return internal("copying " + settings.module_dir + " to " + code + ": " + error.message());
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks,
+      error);
+  if (error)
+    return internal("copying " + settings.module_dir + " to " + code + ": " + error.message());
   return {};
 }
 
@@ -173,15 +176,18 @@ class Preparer {
       return std::string();
     };
     const auto exit = TRY(run({{python, "-c", kAskPython}, variables, "/"}, std::move(kind)));
-    if (exit.code != 0) return invalid(python + " cannot be used: " + last_lines(exit.printed.errors, 400));
+    if (exit.code != 0)
+      return invalid(python + " cannot be used: " + last_lines(exit.printed.errors, 400));
     return read_python_says(answer).in(python);
   }
 
   Result<void> install(const Settings& settings, const std::string& python,
-                       const std::vector<std::string>& arguments, bool package, Variables& variables) {
+                       const std::vector<std::string>& arguments, bool package,
+                       Variables& variables) {
     const std::string code = settings.code_directory();
     if (std::ranges::find(arguments, "--user") != arguments.end()) {
-      // The system's own folders are read-only: packages go next to the sources, which are not uploaded.
+      // The system's own folders are read-only: packages go next to the sources, which are not
+      // uploaded.
       variables["PYTHONUSERBASE"] = code + "/.python";
       variables["PATH"] = code + "/.python/bin:" + variables["PATH"];
     }
@@ -194,8 +200,8 @@ class Preparer {
     if (exit.code == 0) return {};
     Failure failure{settings.current_host, 0, exit.code, ""};
     why_.code = exit.code;
-    why_.failure = describe_failure(package ? "InstallModuleError" : "InstallRequirementsError", failure,
-                                    false, exit.printed, exit.command);
+    why_.failure = describe_failure(package ? "InstallModuleError" : "InstallRequirementsError",
+                                    failure, false, exit.printed, exit.command);
     return invalid("installing packages");
   }
 
@@ -217,7 +223,8 @@ Result<PythonSays> read_python_says(std::string_view json) {
   return says;
 }
 
-std::vector<std::string> install_arguments(const PythonSays& python, bool package, bool requirements) {
+std::vector<std::string> install_arguments(const PythonSays& python, bool package,
+                                           bool requirements) {
   if (!package && !requirements) return {};
   std::vector<std::string> arguments = {"-m", "pip", "install"};
   if (!python.writable) arguments.push_back("--user");

@@ -49,7 +49,9 @@ struct PythonSays {
   bool mpi4py = false, tensorflow = false, smdistributed = false;
 };
 Result<PythonSays> read_python_says(std::string_view json);
-// Returns the arguments of Python that install the source directory's requirements; none: it has none.
-std::vector<std::string> install_arguments(const PythonSays& python, bool package, bool requirements);
+// Returns the arguments of Python that install the source directory's requirements; none: it has
+// none.
+std::vector<std::string> install_arguments(const PythonSays& python, bool package,
+                                           bool requirements);
 
 }  // namespace trainyard::entry

@@ -18,7 +18,8 @@ namespace trainyard::entry {
 namespace {
 
 constexpr size_t kReadBytesMax = 64 << 10;
-// As the agent's pipe. A flood costs fewer wake-ups; where the machine refuses it, the pipe stays as it is.
+// As the agent's pipe. A flood costs fewer wake-ups; where the machine refuses it, the pipe stays
+// as it is.
 constexpr int kPipeBytes = 1 << 20;
 
 struct Pipe {
@@ -49,8 +50,8 @@ class SpawnPlan {
   posix_spawnattr_t attributes;
 };
 
-// Restricts this thread, and so the processes that it starts, to these processors as long as the object lives. No
-// effect if none of them may be used.
+// Restricts this thread, and so the processes that it starts, to these processors as long as the
+// object lives. No effect if none of them may be used.
 class OnCpus {
  public:
   explicit OnCpus(const std::vector<int>& wanted) {
@@ -73,15 +74,18 @@ class OnCpus {
 
 bool is_program(const std::string& path) {
   struct stat status;
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
 }
 
 }  // namespace
 
 std::string find_program(std::string_view name, std::string_view path) {
-  if (name.find('/') != std::string_view::npos) return is_program(std::string(name)) ? std::string(name) : "";
+  if (name.find('/') != std::string_view::npos)
+    return is_program(std::string(name)) ? std::string(name) : "";
   for (const auto folder : split(path, ':')) {
-    const std::string candidate = (folder.empty() ? "." : std::string(folder)) + "/" + std::string(name);
+    const std::string candidate =
+        (folder.empty() ? "." : std::string(folder)) + "/" + std::string(name);
     if (is_program(candidate)) return candidate;
   }
   return "";
@@ -89,9 +93,10 @@ std::string find_program(std::string_view name, std::string_view path) {
 
 Result<Running> start(const Command& command) {
   const auto path = command.variables.find("PATH");
-  const std::string program =
-      find_program(command.arguments[0], path == command.variables.end() ? "/usr/bin:/bin" : path->second);
-  if (program.empty()) return not_found("program '" + command.arguments[0] + "' not found in this image");
+  const std::string program = find_program(
+      command.arguments[0], path == command.variables.end() ? "/usr/bin:/bin" : path->second);
+  if (program.empty())
+    return not_found("program '" + command.arguments[0] + "' not found in this image");
   Running running;
   Pipe output, errors;
   SpawnPlan plan;
@@ -104,34 +109,38 @@ Result<Running> start(const Command& command) {
     errors = TRY(make_pipe());
     ::posix_spawn_file_actions_adddup2(&plan.actions, errors.write_end.descriptor(), 2);
   }
-  ::posix_spawn_file_actions_addclosefrom_np(&plan.actions, 3);  // our own descriptors are not inherited
+  // our own descriptors are not inherited
+  ::posix_spawn_file_actions_addclosefrom_np(&plan.actions, 3);
   ::posix_spawn_file_actions_addchdir_np(&plan.actions, command.directory.c_str());
   sigset_t none, all;
   ::sigemptyset(&none);
   ::sigfillset(&all);
-  ::posix_spawnattr_setflags(&plan.attributes,
-                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  ::posix_spawnattr_setflags(
+      &plan.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   ::posix_spawnattr_setpgroup(&plan.attributes, 0);
   ::posix_spawnattr_setsigmask(&plan.attributes, &none);
   ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
 
   std::vector<char*> arguments, variables;
-  for (const auto& argument : command.arguments) arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const auto& argument : command.arguments)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   std::vector<std::string> lines;
   for (const auto& [name, value] : command.variables) lines.push_back(name + "=" + value);
   for (const auto& line : lines) variables.push_back(const_cast<char*>(line.c_str()));
   variables.push_back(nullptr);
   const OnCpus there(command.cpus);
-  const int failed = ::posix_spawn(&running.process, program.c_str(), &plan.actions, &plan.attributes,
-                                   arguments.data(), variables.data());
+  const int failed = ::posix_spawn(&running.process, program.c_str(), &plan.actions,
+                                   &plan.attributes, arguments.data(), variables.data());
   if (failed != 0) return from_errno("starting " + program, failed);
   running.output = std::move(output.read_end);
   running.errors = std::move(errors.read_end);
   return running;
 }
 
-int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+int exit_code_of(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 bool read_available(const os::File& pipe, std::string& text) {
   char buffer[kReadBytesMax];

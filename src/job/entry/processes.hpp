@@ -1,7 +1,7 @@
 // Starts processes for entry, and reads what it needs of the container's file system.
 //
-// Every process leads its own process group, reads from /dev/null, and inherits nothing but its three
-// streams.
+// Every process leads its own process group, reads from /dev/null, and inherits nothing but its
+// three streams.
 //
 // Threads: callable from anywhere. Errors: not_found (no such program), denied, exhausted.
 #pragma once

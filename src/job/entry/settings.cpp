@@ -20,9 +20,15 @@ constexpr const char* kMasterPort = "7777";
 
 // The SDK's own options. Other names that begin with sagemaker_ are options of the framework.
 constexpr std::array<std::string_view, 9> kOfSdk = {
-    "sagemaker_program",        "sagemaker_submit_directory",    "sagemaker_enable_cloudwatch_metrics",
-    "sagemaker_region",         "sagemaker_container_log_level", "sagemaker_job_name",
-    "default_user_module_name", "_tuning_objective_metric",      "sagemaker_s3_output",
+    "sagemaker_program",
+    "sagemaker_submit_directory",
+    "sagemaker_enable_cloudwatch_metrics",
+    "sagemaker_region",
+    "sagemaker_container_log_level",
+    "sagemaker_job_name",
+    "default_user_module_name",
+    "_tuning_objective_metric",
+    "sagemaker_s3_output",
 };
 
 // Any of them adds the current group to the distribution, if the SDK names no groups.
@@ -41,13 +47,16 @@ std::string text_at(const Json& object, const char* name, const std::string& oth
   return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
 }
 
-Result<std::vector<std::string>> names_at(const Json& object, const char* name, std::string_view file) {
+Result<std::vector<std::string>> names_at(const Json& object, const char* name,
+                                          std::string_view file) {
   std::vector<std::string> names;
   const auto found = object.find(name);
   if (found == object.end()) return names;
-  if (!found->is_array()) return invalid(std::string(file) + ": " + name + " must be an array of names");
+  if (!found->is_array())
+    return invalid(std::string(file) + ": " + name + " must be an array of names");
   for (const auto& each : *found) {
-    if (!each.is_string()) return invalid(std::string(file) + ": " + name + " must be an array of names");
+    if (!each.is_string())
+      return invalid(std::string(file) + ": " + name + " must be an array of names");
     names.push_back(each.get<std::string>());
   }
   return names;
@@ -66,7 +75,8 @@ Result<std::vector<Group>> read_groups(const Json& resource_config) {
   constexpr const char* file = "resourceconfig.json";
   if (!found->is_array()) return invalid("resourceconfig.json: instance_groups must be an array");
   for (const auto& each : *found) {
-    if (!each.is_object()) return invalid("resourceconfig.json: an instance group must be an object");
+    if (!each.is_object())
+      return invalid("resourceconfig.json: an instance group must be an object");
     Group group;
     group.name = TRY(string_at(each, "instance_group_name").in(file));
     group.instance_type = text_at(each, "instance_type", "");
@@ -111,7 +121,8 @@ void find_distribution(Settings& settings) {
     settings.distribution_groups = named->second;
   } else {
     settings.distribution_groups = Json::array();
-    if (std::ranges::any_of(kDistributionFlags, [&](const char* flag) { return settings.enabled(flag); }))
+    if (std::ranges::any_of(kDistributionFlags,
+                            [&](const char* flag) { return settings.enabled(flag); }))
       settings.distribution_groups.push_back(settings.current_group);
   }
   if (settings.groups.empty()) {
@@ -128,8 +139,9 @@ void find_distribution(Settings& settings) {
 }
 
 // Returns the content of SM_TRAINING_ENV: all that the toolkit knows, by its names.
-Json training_environment(const Settings& settings, const Json& group_hosts, const Json& group_names,
-                          const Json& groups_by_name, const Json& channels, const std::string& module_name) {
+Json training_environment(const Settings& settings, const Json& group_hosts,
+                          const Json& group_names, const Json& groups_by_name, const Json& channels,
+                          const std::string& module_name) {
   const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
   const std::string& base = settings.base;
   return {{"additional_framework_parameters", settings.framework},
@@ -231,10 +243,12 @@ Result<Settings> read_settings(const Found& found) {
 
 Result<void> check_program(std::string_view program) {
   const std::string advice =
-      ". Set the hyperparameter sagemaker_program to a path inside the source directory, such as 'train.py' "
+      ". Set the hyperparameter sagemaker_program to a path inside the source directory, such as "
+      "'train.py' "
       "or 'bin/train.sh'";
   if (program.empty()) return invalid("The training entry point has no name" + advice);
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-/";
+  constexpr std::string_view allowed =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-/";
   const std::string which = "The training entry point '" + shorten(program, 120) + "' is invalid: ";
   if (program.find_first_not_of(allowed) != std::string_view::npos)
     return invalid(which + "only letters, digits and . _ + - / are allowed" + advice);
@@ -295,8 +309,8 @@ Variables script_variables(const Settings& settings, const Variables& present) {
       {"num_neurons", 0},
       {"model_dir", base + "/model"},
       {"module_dir", settings.module_dir},
-      {"training_env",
-       training_environment(settings, group_hosts, group_names, groups_by_name, channels, module_name)},
+      {"training_env", training_environment(settings, group_hosts, group_names, groups_by_name,
+                                            channels, module_name)},
       {"user_args", user_arguments(settings.user)},
       {"output_intermediate_dir", base + "/output/intermediate"},
   };

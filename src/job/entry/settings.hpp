@@ -1,4 +1,5 @@
-// Reads the settings of a job in script mode, from its files and variables, as SageMaker's own toolkit does.
+// Reads the settings of a job in script mode, from its files and variables, as SageMaker's own
+// toolkit does.
 //
 // Threads: pure functions. Errors: invalid, with a text for the user.
 #pragma once
@@ -26,7 +27,8 @@ struct Found {
   std::string input_data_config;
   Variables variables;  // the environment that entry was started with
   int cpus = 1;
-  std::vector<std::vector<int>> gpus = {};  // of each: the processors near it, as far as known (gpus.hpp)
+  // of each: the processors near it, as far as known (gpus.hpp)
+  std::vector<std::vector<int>> gpus = {};
 };
 
 struct Group {
@@ -65,8 +67,9 @@ struct Settings {
   const std::string& master() const {
     return distribution_hosts.empty() ? hosts.front() : distribution_hosts.front();
   }
-  bool in_distribution() const;                           // whether the current group takes part
-  bool enabled(const std::string& framework_name) const;  // a flag of framework, with Python's truth value
+  bool in_distribution() const;  // whether the current group takes part
+  // a flag of framework, with Python's truth value
+  bool enabled(const std::string& framework_name) const;
 };
 
 Result<Settings> read_settings(const Found& found);
@@ -74,8 +77,8 @@ Result<Settings> read_settings(const Found& found);
 // Errors: invalid, unless the name is a plain path below the code directory.
 Result<void> check_program(std::string_view program);
 
-// Returns the toolkit's environment variables: SM_*, PYTHONPATH and a few others; added to the present
-// ones.
+// Returns the toolkit's environment variables: SM_*, PYTHONPATH and a few others; added to the
+// present ones.
 Variables script_variables(const Settings& settings, const Variables& present);
 
 // True for variables that differ from host to host: a launcher must not copy them.

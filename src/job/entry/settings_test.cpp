@@ -75,8 +75,9 @@ TEST(Settings, KnowWhichHostsADistributionHas) {
   EXPECT_EQ(hosts({{"sagemaker_torch_distributed_enabled", "true"},
                    {"sagemaker_distribution_instance_groups", "[\"read\", \"work\"]"}}),
             (Names{"algo-1", "algo-2", "algo-3"}));
-  const auto apart = read_settings(found_with(
-      {{"sagemaker_mpi_enabled", "true"}, {"sagemaker_distribution_instance_groups", "[\"read\"]"}}));
+  const auto apart =
+      read_settings(found_with({{"sagemaker_mpi_enabled", "true"},
+                                {"sagemaker_distribution_instance_groups", "[\"read\"]"}}));
   EXPECT_FALSE(apart->in_distribution());
   EXPECT_EQ(apart->master(), "algo-1");
 }
@@ -103,8 +104,8 @@ TEST(Settings, AcceptOnlyProgramsInTheSources) {
 
 TEST(Settings, KeepVariablesOfImageAndJob) {
   const auto settings = read_settings(found_with({{"sagemaker_program", "train.py"}}));
-  const auto variables =
-      script_variables(*settings, {{"PYTHONPATH", "/opt/lib"}, {"NCCL_DEBUG", "INFO"}, {"MASTER_PORT", "1"}});
+  const auto variables = script_variables(
+      *settings, {{"PYTHONPATH", "/opt/lib"}, {"NCCL_DEBUG", "INFO"}, {"MASTER_PORT", "1"}});
   EXPECT_EQ(variables.at("PYTHONPATH"), "/opt/ml/code:/opt/lib");
   EXPECT_FALSE(variables.contains("NCCL_DEBUG"));
   EXPECT_FALSE(variables.contains("MASTER_PORT"));

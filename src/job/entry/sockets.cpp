@@ -89,7 +89,8 @@ Result<os::File> listen_for_gang(uint16_t port) {
   six.sin6_port = htons(port);
   const int off = 0, on = 1;
   Address any;
-  if (socket && ::setsockopt(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0) {
+  if (socket &&
+      ::setsockopt(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) == 0) {
     std::memcpy(&any.bytes, &six, sizeof six);
     any.size = sizeof six;
   } else {
@@ -111,7 +112,8 @@ Result<os::File> begin_connecting(const std::string& address, uint16_t port) {
   const int on = 1;
   ::setsockopt(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  if (::connect(socket.descriptor(), as_socket_address(there), there.size) != 0 && errno != EINPROGRESS)
+  if (::connect(socket.descriptor(), as_socket_address(there), there.size) != 0 &&
+      errno != EINPROGRESS)
     return failed("connecting to " + address);
   return socket;
 }

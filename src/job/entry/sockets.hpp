@@ -1,4 +1,5 @@
-// Opens the sockets between entries: TCP in the gang's network, and a local one for helper processes.
+// Opens the sockets between entries: TCP in the gang's network, and a local one for helper
+// processes.
 //
 // Nothing here blocks but connect_to_entry() and what helper processes do after it.
 //
@@ -17,7 +18,8 @@
 
 namespace trainyard::entry {
 
-// The leading host's port: different from those that the contract names (22, 2222, 2223, 7592, 7777, 8890).
+// The leading host's port: different from those that the contract names (22, 2222, 2223, 7592,
+// 7777, 8890).
 inline constexpr uint16_t kGangPort = 7779;
 // More unsent bytes than a few daemons' command lines mean that the peer does not read.
 inline constexpr size_t kUnsentBytesMax = 4 << 20;

@@ -14,12 +14,14 @@ bool is_whole_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Returns repr(float): the shortest digits that read back the same; an exponent below 1e-4 and from 1e16 on.
+// Returns repr(float): the shortest digits that read back the same; an exponent below 1e-4 and from
+// 1e16 on.
 std::string python_float(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value < 0 ? "-Infinity" : "Infinity";
   char buffer[64];
-  const auto written = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
+  const auto written =
+      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
   std::string_view text(buffer, static_cast<size_t>(written.ptr - buffer));
   std::string sign;
   if (text.starts_with('-')) {
@@ -40,7 +42,8 @@ std::string python_float(double value) {
     if (power.size() < 2) power = "0" + power;
     return sign + mantissa + (exponent < 0 ? "e-" : "e+") + power;
   }
-  if (exponent < 0) return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
+  if (exponent < 0)
+    return sign + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
   const auto whole = static_cast<size_t>(exponent) + 1;
   if (digits.size() <= whole) return sign + digits + std::string(whole - digits.size(), '0') + ".0";
   return sign + digits.substr(0, whole) + "." + digits.substr(whole);
@@ -50,7 +53,8 @@ std::string python_float(double value) {
 std::string python_repr(const Json& value);
 
 std::string python_quoted(const std::string& text) {
-  const char quote = text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? '"' : '\'';
+  const char quote =
+      text.find('\'') != std::string::npos && text.find('"') == std::string::npos ? '"' : '\'';
   std::string quoted(1, quote);
   for (const char c : text) {
     if (c == quote || c == '\\') {
@@ -154,8 +158,8 @@ std::vector<std::string> user_arguments(const Values& values) {
   std::vector<std::string> arguments;
   for (const auto& [name, value] : values) {
     // One character, not one byte.
-    const auto characters =
-        std::ranges::count_if(name, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+    const auto characters = std::ranges::count_if(
+        name, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
     arguments.push_back(name.empty() ? "" : (characters > 1 ? "--" : "-") + name);
     arguments.push_back(argument_text(value));
   }
@@ -165,7 +169,8 @@ std::vector<std::string> user_arguments(const Values& values) {
 std::string shell_word(std::string_view text) {
   constexpr std::string_view plain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
+  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos)
+    return std::string(text);
   std::string word = "'";
   for (const char c : text) {
     if (c == '\'') {

@@ -1,5 +1,5 @@
-// Converts hyperparameters as SageMaker's own toolkit does, which is as Python does: scripts compare
-// texts.
+// Converts hyperparameters as SageMaker's own toolkit does, which is as Python does: scripts
+// compare texts.
 //
 // One difference: NaN, Infinity and whole numbers beyond 64 bits stay texts.
 //

@@ -26,13 +26,17 @@ TEST(Values, AreReadAndWrittenAsPythonDoes) {
       {"", "", ""},
       {"hello world", "hello world", "hello world"},
       {"\"quoted\"", "quoted", "quoted"},
-      {"[1, 2.5, \"it's\", null, true]", "[1, 2.5, \"it's\", None, True]", "[1,2.5,\"it's\",null,true]"},
-      {"{\"b\": 1, \"a\": \"x\", \"c\": null}", "a=x,b=1,c=None", "{\"a\":\"x\",\"b\":1,\"c\":null}"},
+      {"[1, 2.5, \"it's\", null, true]", "[1, 2.5, \"it's\", None, True]",
+       "[1,2.5,\"it's\",null,true]"},
+      {"{\"b\": 1, \"a\": \"x\", \"c\": null}", "a=x,b=1,c=None",
+       "{\"a\":\"x\",\"b\":1,\"c\":null}"},
       {"{\"z\": {\"y\": [1]}}", "z={'y': [1]}", "{\"z\":{\"y\":[1]}}"},
       {"[\"a'b\\\"c\"]", "['a\\'b\"c']", "[\"a'b\\\"c\"]"},
-      {"[\"\\u00e9\\ud83d\\ude00\"]", "['\xC3\xA9\xF0\x9F\x98\x80']", "[\"\\u00e9\\ud83d\\ude00\"]"},
+      {"[\"\\u00e9\\ud83d\\ude00\"]", "['\xC3\xA9\xF0\x9F\x98\x80']",
+       "[\"\\u00e9\\ud83d\\ude00\"]"},
       // Ours: beyond 64 bits a number stays a text.
-      {"123456789012345678901234567890", "123456789012345678901234567890", "123456789012345678901234567890"},
+      {"123456789012345678901234567890", "123456789012345678901234567890",
+       "123456789012345678901234567890"},
   };
   for (const auto& row : kTable) {
     EXPECT_EQ(argument_text(value_of(row.text)), row.argument) << row.text;
@@ -42,8 +46,8 @@ TEST(Values, AreReadAndWrittenAsPythonDoes) {
 
 TEST(Values, BecomeArgumentsInOrder) {
   const Values values = {{"lr", 0.1}, {"b", 2}, {"epochs", 3}, {"\xC3\xA9", "e"}};
-  EXPECT_EQ(user_arguments(values),
-            (std::vector<std::string>{"-b", "2", "--epochs", "3", "--lr", "0.1", "-\xC3\xA9", "e"}));
+  EXPECT_EQ(user_arguments(values), (std::vector<std::string>{"-b", "2", "--epochs", "3", "--lr",
+                                                              "0.1", "-\xC3\xA9", "e"}));
 }
 
 TEST(Values, AreWordsForAShell) {

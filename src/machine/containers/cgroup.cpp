@@ -25,15 +25,16 @@ namespace trainyard::containers {
 namespace {
 
 constexpr std::string_view kParent = "trainyard";
-constexpr std::string_view kOwnLeaf = "/trainyard.server";  // an ordinary user's own processes, under v2
-constexpr int kCpuPeriodMicroseconds = 100'000;             // the kernel's default
+// an ordinary user's own processes, under v2
+constexpr std::string_view kOwnLeaf = "/trainyard.server";
+constexpr int kCpuPeriodMicroseconds = 100'000;  // the kernel's default
 // The kernel's default weight of a process or a group, and its maximum. v1, then v2.
 constexpr double kSharesOfCpu = 1024, kSharesMax = 262'144;
 constexpr double kWeightOfCpu = 100, kWeightMax = 10'000;
-// v1 hierarchies of the server's groups. cpuacct counts; freezer stops forks while processes are killed.
-// 35
-// For reading a group's list of processes; there are never more than pids_max lines.
-constexpr std::string_view kControllers[] = {"cpu", "cpuacct", "memory", "pids", "devices", "freezer"};
+// v1 hierarchies of the server's groups. cpuacct counts; freezer stops forks while processes are
+// killed. 35 For reading a group's list of processes; there are never more than pids_max lines.
+constexpr std::string_view kControllers[] = {"cpu",  "cpuacct", "memory",
+                                             "pids", "devices", "freezer"};
 // Reading a group's list of processes; more than pids_max lines never come.
 constexpr size_t kListBytesMax = 16 << 20;
 // rmdir fails with EBUSY for a moment after the end of the last process.
@@ -102,28 +103,30 @@ Result<void> carry_out(const CgroupStep& step) {
   return ok();
 }
 
-// mknod alone is harmless; then read and write: null, zero, full, random, urandom, tty, console, ptmx,
-// pts.
+// mknod alone is harmless; then read and write: null, zero, full, random, urandom, tty, console,
+// ptmx, pts.
 Result<std::vector<std::string>> device_rules(const std::vector<std::string>& devices) {
   std::vector<std::string> allowed = {"c *:* m",   "b *:* m",   "c 1:3 rwm",  "c 1:5 rwm",
                                       "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm",  "c 5:0 rwm",
                                       "c 5:1 rwm", "c 5:2 rwm", "c 136:* rwm"};
   for (const auto& path : devices) {
     struct stat status;
-    if (::stat(path.c_str(), &status) != 0) return from_errno("reading the status of the device " + path);
+    if (::stat(path.c_str(), &status) != 0)
+      return from_errno("reading the status of the device " + path);
     if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode))
       return invalid("invalid device '" + path + "': not a device file");
     allowed.push_back(std::string(S_ISCHR(status.st_mode) ? "c " : "b ") +
-                      std::to_string(major(status.st_rdev)) + ":" + std::to_string(minor(status.st_rdev)) +
-                      " rwm");
+                      std::to_string(major(status.st_rdev)) + ":" +
+                      std::to_string(minor(status.st_rdev)) + " rwm");
   }
   return allowed;
 }
 
-// When cpus are short, each container weighs as much as its share, and all of the server's together as much as the
-// whole machine; otherwise a hundred of their processes would weigh as much as one other process.
-void weigh(std::vector<CgroupStep>& steps, const std::string& directory, double cpus, double machine_cpus,
-           const char* file, double of_cpu, double most) {
+// When cpus are short, each container weighs as much as its share, and all of the server's together
+// as much as the whole machine; otherwise a hundred of their processes would weigh as much as one
+// other process.
+void weigh(std::vector<CgroupStep>& steps, const std::string& directory, double cpus,
+           double machine_cpus, const char* file, double of_cpu, double most) {
   const auto weight = [&](double count) {
     return std::to_string(std::llround(std::clamp(of_cpu * count, 2.0, most)));
   };
@@ -135,7 +138,8 @@ void weigh(std::vector<CgroupStep>& steps, const std::string& directory, double 
 double cpus_of_machine() { return double(std::max(1l, ::sysconf(_SC_NPROCESSORS_ONLN))); }
 
 bool is_one_of_ours(const CgroupHierarchy& hierarchy) {
-  return hierarchy.unified || std::any_of(std::begin(kControllers), std::end(kControllers), [&](auto wanted) {
+  return hierarchy.unified ||
+         std::any_of(std::begin(kControllers), std::end(kControllers), [&](auto wanted) {
            return std::find(hierarchy.controllers.begin(), hierarchy.controllers.end(), wanted) !=
                   hierarchy.controllers.end();
          });
@@ -145,7 +149,8 @@ std::string directory_in(const CgroupHierarchy& hierarchy, const std::string& na
   return hierarchy.path + hierarchy.base + "/" + std::string(kParent) + "/" + name;
 }
 
-std::string directory_of(const CgroupLayout& layout, std::string_view controller, const std::string& name) {
+std::string directory_of(const CgroupLayout& layout, std::string_view controller,
+                         const std::string& name) {
   const auto* hierarchy = layout.with(controller);
   return hierarchy ? directory_in(*hierarchy, name) : "";
 }
@@ -200,17 +205,19 @@ CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_g
   delegated.mode = layout.mode;
   delegated.hybrid_unified = layout.hybrid_unified;
   for (const auto& hierarchy : layout.hierarchies) {
-    // The device controller is for root of the machine only; an ordinary user cannot open other devices anyway.
+    // The device controller is for root of the machine only; an ordinary user cannot open other
+    // devices anyway.
     if (hierarchy.controllers == std::vector<std::string>{"devices"}) continue;
     for (const auto line : split(own_groups, '\n')) {
       // 4:memory:/user.slice/user-1000.slice; v2: 0::/user.slice/..
       const auto members = split(line, ':');
       if (members.size() < 3) continue;
       const auto names = split(members[1], ',');
-      const bool this_one = hierarchy.unified ? members[1].empty()
-                                              : !hierarchy.controllers.empty() &&
-                                                    std::find(names.begin(), names.end(),
-                                                              hierarchy.controllers[0]) != names.end();
+      const bool this_one =
+          hierarchy.unified
+              ? members[1].empty()
+              : !hierarchy.controllers.empty() &&
+                    std::find(names.begin(), names.end(), hierarchy.controllers[0]) != names.end();
       if (!this_one) continue;
       std::string group(line.substr(members[0].size() + members[1].size() + 2));
       // If only a part of the hierarchy is mounted, paths still begin at the hierarchy's root.
@@ -219,7 +226,8 @@ CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_g
         group.erase(0, hierarchy.root.size());
       }
       if (group == "/") group.clear();
-      if (hierarchy.unified && group.ends_with(kOwnLeaf)) group.resize(group.size() - kOwnLeaf.size());
+      if (hierarchy.unified && group.ends_with(kOwnLeaf))
+        group.resize(group.size() - kOwnLeaf.size());
       if (!writable(hierarchy.path + group)) break;
       delegated.hierarchies.push_back(hierarchy);
       delegated.hierarchies.back().base = group;
@@ -232,7 +240,8 @@ CgroupLayout delegated_layout(const CgroupLayout& layout, std::string_view own_g
 CgroupLayout with_offered(CgroupLayout layout) {
   for (auto& hierarchy : layout.hierarchies) {
     if (!hierarchy.unified) continue;
-    const auto offered = os::read_file(hierarchy.path + hierarchy.base + "/cgroup.controllers", 4096);
+    const auto offered =
+        os::read_file(hierarchy.path + hierarchy.base + "/cgroup.controllers", 4096);
     if (!offered) continue;
     for (const auto name : split(trim(*offered), ' '))
       if (!name.empty()) hierarchy.controllers.emplace_back(name);
@@ -252,8 +261,8 @@ const CgroupLayout& cgroup_layout() {
   if (!in_rootless_sandbox()) return machine_cgroup_layout();
   static const CgroupLayout delegated = [] {
     const auto own = os::read_file("/proc/self/cgroup", 64 << 10);
-    CgroupLayout layout =
-        delegated_layout(machine_cgroup_layout(), own ? *own : "", [](const std::string& directory) {
+    CgroupLayout layout = delegated_layout(
+        machine_cgroup_layout(), own ? *own : "", [](const std::string& directory) {
           return ::access(directory.c_str(), W_OK) == 0 &&
                  ::access((directory + "/cgroup.procs").c_str(), W_OK) == 0;
         });
@@ -270,13 +279,15 @@ void move_to_leaf_cgroup(const std::vector<int>& processes) {
     if (!hierarchy.unified) continue;
     const std::string leaf = hierarchy.path + hierarchy.base + std::string(kOwnLeaf);
     if (!make_directory(leaf)) continue;
-    for (const int process : processes) (void)write_value(leaf + "/cgroup.procs", std::to_string(process));
+    for (const int process : processes)
+      (void)write_value(leaf + "/cgroup.procs", std::to_string(process));
   }
 }
 
 std::string cgroup_name(std::string_view id, std::string_view directory) {
   while (directory.size() > 1 && directory.back() == '/') directory.remove_suffix(1);
-  const uint64_t hash = fnv1a(directory);  // equal in all releases; a collision harms its own user only
+  // equal in all releases; a collision harms its own user only
+  const uint64_t hash = fnv1a(directory);
   char text[9];
   std::snprintf(text, sizeof text, "%08x", unsigned(hash ^ (hash >> 32)));
   return std::string(id) + "." + text;
@@ -289,7 +300,8 @@ Cgroup Cgroup::named(const std::string& name, const CgroupLayout& layout) {
   for (const auto& hierarchy : layout.hierarchies) {
     if (!is_one_of_ours(hierarchy)) continue;
     group.directories_.push_back(directory_in(hierarchy, name));
-    group.entrances_.push_back(group.directories_.back() + (hierarchy.unified ? "/cgroup.procs" : "/tasks"));
+    group.entrances_.push_back(group.directories_.back() +
+                               (hierarchy.unified ? "/cgroup.procs" : "/tasks"));
   }
   return group;
 }
@@ -327,16 +339,20 @@ Result<std::vector<CgroupStep>> plan_cgroup(const CgroupLayout& layout, const st
     }
     steps.push_back({What::make, path});
   }
-  const std::string bytes = std::to_string(limits.memory_bytes), pids = std::to_string(limits.pids_max);
-  const std::string cpu = directory_of(layout, "cpu", name), memory = directory_of(layout, "memory", name);
+  const std::string bytes = std::to_string(limits.memory_bytes),
+                    pids = std::to_string(limits.pids_max);
+  const std::string cpu = directory_of(layout, "cpu", name),
+                    memory = directory_of(layout, "memory", name);
   if (layout.mode == CgroupMode::v2) {
-    if (!cpu.empty()) weigh(steps, cpu, limits.cpus, machine_cpus, "/cpu.weight", kWeightOfCpu, kWeightMax);
+    if (!cpu.empty())
+      weigh(steps, cpu, limits.cpus, machine_cpus, "/cpu.weight", kWeightOfCpu, kWeightMax);
     if (limits.memory_bytes > 0) {
       steps.push_back({What::write, memory + "/memory.max", bytes});
       steps.push_back({What::write_if_there, memory + "/memory.swap.max", "0"});
     }
   } else {
-    if (!cpu.empty()) weigh(steps, cpu, limits.cpus, machine_cpus, "/cpu.shares", kSharesOfCpu, kSharesMax);
+    if (!cpu.empty())
+      weigh(steps, cpu, limits.cpus, machine_cpus, "/cpu.shares", kSharesOfCpu, kSharesMax);
     if (limits.memory_bytes > 0) {
       steps.push_back({What::write, memory + "/memory.limit_in_bytes", bytes});
       steps.push_back({What::write_if_there, memory + "/memory.memsw.limit_in_bytes", bytes});
@@ -347,12 +363,14 @@ Result<std::vector<CgroupStep>> plan_cgroup(const CgroupLayout& layout, const st
   if (layout.mode != CgroupMode::v2 && layout.with("devices")) {
     const std::string devices = directory_of(layout, "devices", name);
     steps.push_back({What::write, devices + "/devices.deny", "a"});
-    for (const auto& rule : device_rules) steps.push_back({What::write, devices + "/devices.allow", rule});
+    for (const auto& rule : device_rules)
+      steps.push_back({What::write, devices + "/devices.allow", rule});
   }
   return steps;
 }
 
-std::vector<CgroupStep> plan_cpu_limit(const CgroupLayout& layout, const std::string& name, double cpus) {
+std::vector<CgroupStep> plan_cpu_limit(const CgroupLayout& layout, const std::string& name,
+                                       double cpus) {
   const std::string path = directory_of(layout, "cpu", name);
   if (cpus <= 0 || path.empty()) return {};
   const std::string quota = std::to_string(std::llround(cpus * kCpuPeriodMicroseconds));
@@ -363,7 +381,8 @@ std::vector<CgroupStep> plan_cpu_limit(const CgroupLayout& layout, const std::st
           {CgroupStep::What::write, path + "/cpu.cfs_quota_us", quota}};
 }
 
-Result<Cgroup> Cgroup::make(const std::string& name, const CgroupLimits& limits, const CgroupLayout& layout) {
+Result<Cgroup> Cgroup::make(const std::string& name, const CgroupLimits& limits,
+                            const CgroupLayout& layout) {
   const auto rules = TRY(device_rules(limits.devices));
   for (const auto& step : TRY(plan_cgroup(layout, name, limits, cpus_of_machine(), rules)))
     TRY(carry_out(step));
@@ -435,7 +454,8 @@ std::optional<int64_t> Cgroup::memory_used() const {
   if (path.empty()) return {};
   const auto all = read_number(path + (unified ? "/memory.current" : "/memory.usage_in_bytes"));
   if (!all) return {};
-  const auto cache = read_member(path + "/memory.stat", unified ? "inactive_file" : "total_inactive_file");
+  const auto cache =
+      read_member(path + "/memory.stat", unified ? "inactive_file" : "total_inactive_file");
   return std::max<int64_t>(0, *all - cache.value_or(0));
 }
 
@@ -448,8 +468,10 @@ Result<void> Cgroup::kill(Duration at_most) const {
     if (unified && write_value(directories_[0] + "/cgroup.kill", "1")) {
       // Kills all of it at once, also processes that are being forked.
     } else {
-      // Frozen first, so that forks cannot outrun the signals; then thawed, since frozen processes cannot die.
-      const bool frozen = !freezer.empty() && bool(write_value(freezer + "/freezer.state", "FROZEN"));
+      // Frozen first, so that forks cannot outrun the signals; then thawed, since frozen processes
+      // cannot die.
+      const bool frozen =
+          !freezer.empty() && bool(write_value(freezer + "/freezer.state", "FROZEN"));
       for (const int process : processes()) ::kill(process, SIGKILL);
       if (frozen) (void)write_value(freezer + "/freezer.state", "THAWED");
     }
@@ -464,7 +486,8 @@ Result<void> Cgroup::remove() const {
   for (const auto& path : directories_) {
     for (int attempt = 0;; attempt++) {
       if (::rmdir(path.c_str()) == 0 || errno == ENOENT) break;
-      if (errno != EBUSY || attempt >= kRemoveTriesMax) return from_errno("removing the cgroup " + path);
+      if (errno != EBUSY || attempt >= kRemoveTriesMax)
+        return from_errno("removing the cgroup " + path);
       std::this_thread::sleep_for(kRemovePause);
     }
     // The parent is removed with its last child.

@@ -11,8 +11,9 @@
 namespace trainyard::containers {
 namespace {
 
-// A tree of cgroup files, recorded: what the kernel's documentation of the interface (cgroup-v2.rst, cgroup-v1/)
-// shows, on a disk. Nothing in it reacts to writes; what would be written is what plans say.
+// A tree of cgroup files, recorded: what the kernel's documentation of the interface
+// (cgroup-v2.rst, cgroup-v1/) shows, on a disk. Nothing in it reacts to writes; what would be
+// written is what plans say.
 using Files = std::map<std::string, std::string>;
 class Tree {
  public:
@@ -55,8 +56,8 @@ TEST(CgroupLayout, ReadsV1HybridAndV2) {
   ASSERT_TRUE(hybrid.with("cpuacct"));
   EXPECT_EQ(hybrid.with("cpuacct")->path, "/sys/fs/cgroup/cpu,cpuacct");
   EXPECT_FALSE(hybrid.with("pids"));
-  const auto v2 =
-      parse_cgroup_layout("30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
+  const auto v2 = parse_cgroup_layout(
+      "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
   EXPECT_EQ(v2.mode, CgroupMode::v2);
   EXPECT_EQ(v2.hybrid_unified, "");
   EXPECT_EQ(parse_cgroup_layout("22 27 0:21 / /proc rw - proc proc rw\n").mode, CgroupMode::none);
@@ -82,7 +83,8 @@ TEST(CgroupLayout, ReadsTheControllersOfAV2Tree) {
 
 // What systemd hands to a user, and what a login without systemd has.
 TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPart) {
-  const std::string v2 = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+  const std::string v2 =
+      "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
   const std::string part = "30 23 0:26 /docker/x /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw\n";
   const std::string v1 =
       "35 31 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
@@ -95,7 +97,11 @@ TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPart) {
     std::vector<std::string> writable;
     std::vector<std::string> expected;  // directories in which ours would be made
   } const cases[] = {
-      {"v2, delegated", v2, "0::" + scope + "\n", {"/sys/fs/cgroup" + scope}, {"/sys/fs/cgroup" + scope}},
+      {"v2, delegated",
+       v2,
+       "0::" + scope + "\n",
+       {"/sys/fs/cgroup" + scope},
+       {"/sys/fs/cgroup" + scope}},
       {"v2, not delegated", v2, "0::/user.slice/user-1000.slice/session-2.scope\n", {}, {}},
       {"v2, moved aside before",
        v2,
@@ -103,7 +109,11 @@ TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPart) {
        {"/sys/fs/cgroup" + scope},
        {"/sys/fs/cgroup" + scope}},
       {"v2, in the root", v2, "0::/\n", {}, {}},
-      {"v2, in the root of a namespace of groups", v2, "0::/\n", {"/sys/fs/cgroup"}, {"/sys/fs/cgroup"}},
+      {"v2, in the root of a namespace of groups",
+       v2,
+       "0::/\n",
+       {"/sys/fs/cgroup"},
+       {"/sys/fs/cgroup"}},
       {"v2, in another's container",
        part,
        "0::/docker/x/init\n",
@@ -128,12 +138,14 @@ TEST(CgroupLayout, AnOrdinaryUserHasTheDelegatedPart) {
       {"nothing known", v1, "", {}, {}},
   };
   for (const auto& each : cases) {
-    const auto delegated =
-        delegated_layout(parse_cgroup_layout(each.mountinfo), each.own, [&](const std::string& directory) {
-          return std::find(each.writable.begin(), each.writable.end(), directory) != each.writable.end();
+    const auto delegated = delegated_layout(
+        parse_cgroup_layout(each.mountinfo), each.own, [&](const std::string& directory) {
+          return std::find(each.writable.begin(), each.writable.end(), directory) !=
+                 each.writable.end();
         });
     std::vector<std::string> found;
-    for (const auto& hierarchy : delegated.hierarchies) found.push_back(hierarchy.path + hierarchy.base);
+    for (const auto& hierarchy : delegated.hierarchies)
+      found.push_back(hierarchy.path + hierarchy.base);
     EXPECT_EQ(found, each.expected) << each.what;
   }
 }
@@ -165,10 +177,11 @@ TEST(CgroupPlan, OfV2) {
 }
 
 TEST(CgroupPlan, OfV2BelowADelegatedGroup) {
-  const Tree tree(
-      {{"user/me/cgroup.controllers", "memory pids\n"}, {"cgroup.controllers", "cpu memory pids\n"}});
-  const auto layout = with_offered(delegated_layout(
-      parse_cgroup_layout(tree.mountinfo_of_v2()), "0::/user/me\n", [](const std::string&) { return true; }));
+  const Tree tree({{"user/me/cgroup.controllers", "memory pids\n"},
+                   {"cgroup.controllers", "cpu memory pids\n"}});
+  const auto layout =
+      with_offered(delegated_layout(parse_cgroup_layout(tree.mountinfo_of_v2()), "0::/user/me\n",
+                                    [](const std::string&) { return true; }));
   const auto refused = plan_cgroup(layout, "x.1", kLimits, 8, {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Kind::denied);
@@ -220,13 +233,14 @@ TEST(CgroupPlan, NamesTheControllerThatIsMissing) {
     CgroupLimits limits;
     const char* missing;  // "" = none
   } const cases[] = {
-      {"cpu memory pids", kLimits, ""},  {"memory pids", kLimits, "'cpu'"}, {"cpu pids", kLimits, "'memory'"},
-      {"cpu memory", kLimits, "'pids'"}, {"", {0, 0, 0, {}}, ""},
+      {"cpu memory pids", kLimits, ""},  {"memory pids", kLimits, "'cpu'"},
+      {"cpu pids", kLimits, "'memory'"}, {"cpu memory", kLimits, "'pids'"},
+      {"", {0, 0, 0, {}}, ""},
   };
   for (const auto& each : cases) {
     const Tree tree(Files{{"cgroup.controllers", each.offered}});
-    const auto steps =
-        plan_cgroup(with_offered(parse_cgroup_layout(tree.mountinfo_of_v2())), "x.1", each.limits, 1, {});
+    const auto steps = plan_cgroup(with_offered(parse_cgroup_layout(tree.mountinfo_of_v2())), "x.1",
+                                   each.limits, 1, {});
     EXPECT_EQ(bool(steps), *each.missing == 0) << each.offered;
     const std::string message = steps ? "" : steps.error().message;
     EXPECT_NE(message.find(each.missing), std::string::npos) << message;
@@ -243,7 +257,8 @@ TEST(CgroupUse, IsReadFromV2) {
         "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\nnr_periods 12\nnr_throttled 3\n"
         "throttled_usec 90000\n"},
        {group + "memory.current", "52428800\n"},
-       {group + "memory.stat", "anon 31457280\nfile 20971520\ninactive_anon 0\ninactive_file 10485760\n"},
+       {group + "memory.stat",
+        "anon 31457280\nfile 20971520\ninactive_anon 0\ninactive_file 10485760\n"},
        {group + "memory.events", "low 0\nhigh 0\nmax 41\noom 1\noom_kill 1\noom_group_kill 0\n"},
        {"trainyard/well.1/memory.events", "low 0\nhigh 0\nmax 3\noom 1\noom_kill 0\n"},
        {"trainyard/well.1/memory.current", "max\n"},
@@ -253,7 +268,8 @@ TEST(CgroupUse, IsReadFromV2) {
   EXPECT_TRUE(full.exists());
   EXPECT_EQ(full.processes(), (std::vector<int>{7, 812, 813}));
   EXPECT_TRUE(full.out_of_memory());
-  EXPECT_EQ(full.cpu_used(), std::optional<std::chrono::nanoseconds>(std::chrono::milliseconds(2500)));
+  EXPECT_EQ(full.cpu_used(),
+            std::optional<std::chrono::nanoseconds>(std::chrono::milliseconds(2500)));
   EXPECT_EQ(full.memory_used(), std::optional<int64_t>(40 << 20))
       << "without the cache that can be given back";
   EXPECT_FALSE(well.out_of_memory()) << "it met the limit, and nobody was killed";
@@ -268,7 +284,8 @@ TEST(CgroupUse, IsReadFromV2) {
 TEST(CgroupUse, IsReadFromV1) {
   const Tree tree(
       {{"memory/trainyard/x.1/memory.usage_in_bytes", "4096000\n"},
-       {"memory/trainyard/x.1/memory.stat", "cache 5\ninactive_file 1\ntotal_inactive_file 96000\n"},
+       {"memory/trainyard/x.1/memory.stat",
+        "cache 5\ninactive_file 1\ntotal_inactive_file 96000\n"},
        {"memory/trainyard/x.1/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"},
        {"memory/trainyard/x.1/cgroup.procs", "5\n"},
        {"cpu/trainyard/x.1/cpuacct.usage", "1234567890\n"},

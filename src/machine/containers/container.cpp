@@ -44,13 +44,13 @@ using Steady = std::chrono::steady_clock;
 
 // The runtime needs some 20 ms; a machine that swaps, or a cold disk, seconds.
 constexpr std::chrono::seconds kStartMax{60};
-// SIGKILL to PID 1 ends its PID namespace at once, unless the kernel is writing a core file or waits for a
-// disk.
+// SIGKILL to PID 1 ends its PID namespace at once, unless the kernel is writing a core file or
+// waits for a disk.
 constexpr Duration kKillMax = 10s;
 constexpr size_t kRuntimeLogBytesMax = 64 << 10;
 
-// A directory of the machine over which each container's mount namespace mounts its stage. Every user may search the
-// directories above it.
+// A directory of the machine over which each container's mount namespace mounts its stage. Every
+// user may search the directories above it.
 std::string stage_path() { return run_directory() + "/stage"; }
 constexpr size_t kMountinfoBytesMax = 16 << 20;
 
@@ -73,8 +73,8 @@ struct Launch {
 };
 
 [[noreturn]] void be_the_child(const Launch& launch) {
-  // Starts a session of its own, so that signals of a terminal do not reach it. Default actions and no blocked
-  // signal, as exec keeps both.
+  // Starts a session of its own, so that signals of a terminal do not reach it. Default actions and
+  // no blocked signal, as exec keeps both.
   ::setsid();
   for (int number = 1; number < NSIG; number++) ::signal(number, SIG_DFL);
   sigset_t none;
@@ -93,16 +93,17 @@ struct Launch {
     }
   }
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
-  if (::dup2(launch.input, 0) >= 0 && ::dup2(launch.output, 1) >= 0 && ::dup2(launch.output, 2) >= 0)
+  if (::dup2(launch.input, 0) >= 0 && ::dup2(launch.output, 1) >= 0 &&
+      ::dup2(launch.output, 2) >= 0)
     ::execve(launch.arguments[0], launch.arguments.data(), launch.environment.data());
   const ChildFailure failure{launch.plan.steps().size(), errno};
   (void)!::write(launch.failure, &failure, sizeof failure);
   ::_exit(127);
 }
 
-// The child shares our memory until it becomes the runtime, and this thread waits for that: copying an agent's page
-// tables takes longer than all that the child does until then, which is system calls only. A separate function, since
-// vfork returns twice.
+// The child shares our memory until it becomes the runtime, and this thread waits for that: copying
+// an agent's page tables takes longer than all that the child does until then, which is system
+// calls only. A separate function, since vfork returns twice.
 [[gnu::noinline]] pid_t start_child(const Launch& launch) {
   const pid_t child = ::vfork();
   if (child == 0) be_the_child(launch);
@@ -126,7 +127,8 @@ Error runtime_error(const std::string& words, int code) {
   if (says("executable file") && says("not found")) return not_found(words);
   if (says("No such file or directory")) return not_found(message);
   if (says("Permission denied") || says("Operation not permitted")) return denied(message);
-  if (says("No space left") || says("Cannot allocate memory") || says("Resource temporarily unavailable"))
+  if (says("No space left") || says("Cannot allocate memory") ||
+      says("Resource temporarily unavailable"))
     return exhausted(message);
   return internal(message);
 }
@@ -161,9 +163,11 @@ class CrunContainer final : public Container {
 
   ~CrunContainer() override {
     kill_all();
-    if (auto killed = cgroup_.kill(kKillMax); !killed) log(Level::warning, "host", killed.error().message);
+    if (auto killed = cgroup_.kill(kKillMax); !killed)
+      log(Level::warning, "host", killed.error().message);
     reap();
-    if (auto removed = cgroup_.remove(); !removed) log(Level::warning, "host", removed.error().message);
+    if (auto removed = cgroup_.remove(); !removed)
+      log(Level::warning, "host", removed.error().message);
     remove_record(cgroup_name_);
     remove_what_we_made(directory_, layer_directory_);
   }
@@ -180,14 +184,17 @@ class CrunContainer final : public Container {
     const auto deadline = Steady::now() + kStartMax;
     for (;;) {
       pollfd news[] = {{process_pipe.descriptor(), POLLIN, 0}, {runtime_.descriptor(), POLLIN, 0}};
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()).count();
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()).count();
       if (left <= 0)
-        return unavailable("waiting for the container runtime: timed out after a minute without a process");
+        return unavailable(
+            "waiting for the container runtime: timed out after a minute without a process");
       if (::poll(news, 2, int(left)) < 0 && errno != EINTR)
         return from_errno("waiting for the container runtime");
       char text[64];
       const ssize_t got = ::read(process_pipe.descriptor(), text, sizeof text);
-      if (const auto number = got > 0 ? parse_int(trim({text, size_t(got)})) : Result<int64_t>(not_found(""));
+      if (const auto number =
+              got > 0 ? parse_int(trim({text, size_t(got)})) : Result<int64_t>(not_found(""));
           number && *number > 0) {
         first_process_ = os::File(int(::syscall(SYS_pidfd_open, pid_t(*number), 0)));
         // The number may belong to another process by now, if the first process has already ended.
@@ -204,20 +211,23 @@ class CrunContainer final : public Container {
   Result<void> signal(int number) override {
     if (!first_process_ ||
         ::syscall(SYS_pidfd_send_signal, first_process_.descriptor(), number, nullptr, 0) != 0) {
-      if (!first_process_ || errno == ESRCH) return not_found("the container's first process has ended");
+      if (!first_process_ || errno == ESRCH)
+        return not_found("the container's first process has ended");
       return from_errno("sending signal " + std::to_string(number));
     }
     return ok();
   }
 
   void kill_all() override {
-    if (first_process_) ::syscall(SYS_pidfd_send_signal, first_process_.descriptor(), SIGKILL, nullptr, 0);
+    if (first_process_)
+      ::syscall(SYS_pidfd_send_signal, first_process_.descriptor(), SIGKILL, nullptr, 0);
   }
 
   Result<std::optional<ContainerExit>> wait(Duration at_most) override {
     const auto deadline = Steady::now() + at_most;
     while (!exit_) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()).count();
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(deadline - Steady::now()).count();
       pollfd ended{runtime_.descriptor(), POLLIN, 0};
       const int ready = ::poll(&ended, 1, int(std::clamp<int64_t>(left, 0, INT_MAX)));
       if (ready < 0 && errno != EINTR) return from_errno("waiting for a container");
@@ -237,7 +247,8 @@ class CrunContainer final : public Container {
     const auto cpu = cgroup_.cpu_used();
     const auto memory = cgroup_.memory_used();
     if ((!cpu || !memory) && in_rootless_sandbox()) return usage_of_own_processes();
-    if (!cpu || !memory) return unavailable("reading a container's usage: this machine does not count it");
+    if (!cpu || !memory)
+      return unavailable("reading a container's usage: this machine does not count it");
     return ContainerUsage{*cpu, *memory};
   }
   std::vector<ProcessMemory> largest_processes(size_t count_max) override {
@@ -259,10 +270,11 @@ class CrunContainer final : public Container {
     if (exit_ || !runtime_) return;
     siginfo_t info = {};
     int waited;
-    do waited = ::waitid(idtype_t(3) /* P_PIDFD */, unsigned(runtime_.descriptor()), &info, WEXITED);
+    do
+      waited = ::waitid(idtype_t(3) /* P_PIDFD */, unsigned(runtime_.descriptor()), &info, WEXITED);
     while (waited != 0 && errno == EINTR);
-    // The runtime itself was killed (by the memory limit, by an operator): its container must not run on
-    // unwatched.
+    // The runtime itself was killed (by the memory limit, by an operator): its container must not
+    // run on unwatched.
     if (waited != 0 || info.si_code != CLD_EXITED) kill_all();
     exit_ = ContainerExit{waited == 0 ? to_exit_code(info) : 255, cgroup_.out_of_memory(),
                           waited != 0 || info.si_code != CLD_EXITED};
@@ -284,7 +296,8 @@ std::string machine_architecture() {
   return ::uname(&name) == 0 ? name.machine : "";
 }
 
-// Copies the whole image as the container's root, if the overlay over an image is refused. Slow, but correct.
+// Copies the whole image as the container's root, if the overlay over an image is refused. Slow,
+// but correct.
 Result<void> copy_image(const std::string& image_root, const std::string& directory) {
   const std::string copy = directory + "/" + kCopyDirectory;
   TRY(os::remove_all(copy));
@@ -292,8 +305,8 @@ Result<void> copy_image(const std::string& image_root, const std::string& direct
   return ok();
 }
 
-// Returns a descriptor that is at its end when it is read. Not /dev/null: the runtime gives the files of its standard
-// streams to the container's root, and /dev/null belongs to all processes.
+// Returns a descriptor that is at its end when it is read. Not /dev/null: the runtime gives the
+// files of its standard streams to the container's root, and /dev/null belongs to all processes.
 Result<os::File> empty_input() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return from_errno("making a pipe");
@@ -317,8 +330,9 @@ struct Forked {
   std::optional<ChildFailure> failure;
 };
 
-Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime, const std::string& directory,
-                            const std::string& id, int given_input, int output) {
+Result<Forked> fork_runtime(ChildPlan plan, const std::string& runtime,
+                            const std::string& directory, const std::string& id, int given_input,
+                            int output) {
   std::vector<std::string> words = {runtime,
                                     "--root",
                                     runtime_root(),
@@ -386,20 +400,25 @@ Result<void> make_stage() {
 }
 
 // With all its limits, or, in a rootless sandbox, with those that were delegated to the user.
-Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec, std::vector<std::string>& withheld) {
+Result<Cgroup> make_cgroup(const std::string& name, ContainerSpec& spec,
+                           std::vector<std::string>& withheld) {
   CgroupLimits limits{spec.cpus, spec.memory_bytes, spec.pids_max, spec.devices};
   if (!in_rootless_sandbox()) return Cgroup::make(name, limits);
   std::string what;
-  const auto give_up = [&](const char* name) { what += (what.empty() ? "" : ", ") + std::string(name); };
+  const auto give_up = [&](const char* name) {
+    what += (what.empty() ? "" : ", ") + std::string(name);
+  };
   if (limits.cpus > 0 && !cgroup_layout().with("cpu")) limits.cpus = 0, give_up("cpus");
-  if (limits.memory_bytes > 0 && !cgroup_layout().with("memory")) limits.memory_bytes = 0, give_up("memory");
+  if (limits.memory_bytes > 0 && !cgroup_layout().with("memory"))
+    limits.memory_bytes = 0, give_up("memory");
   if (limits.pids_max > 0 && !cgroup_layout().with("pids")) {
     limits.pids_max = 0;
     if (!(spec.pids_max_by_user = may_limit_processes_by_user(spec.pids_max))) give_up("processes");
   }
   if (!what.empty())
-    withheld.push_back("this job's share is not enforced (" + what +
-                       "): the server runs as an ordinary user, to whom no cgroup for it was delegated");
+    withheld.push_back(
+        "this job's share is not enforced (" + what +
+        "): the server runs as an ordinary user, to whom no cgroup for it was delegated");
   auto made = Cgroup::make(name, limits);
   if (made) return made;
   // Delegated in name only: under v2, in a group with other processes.
@@ -420,14 +439,15 @@ struct Ids {
   bool shifted() const { return range && range->shifted(); }
 };
 
-// Runs the container without a user namespace, if its spec allows that: as root without any capability
-// (docs/decisions).
+// Runs the container without a user namespace, if its spec allows that: as root without any
+// capability (docs/decisions).
 Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string& why, Ids& ids,
                                     CrunContainer& container) {
   if (!spec.best_effort_isolation)
     return denied(
-        "making a container's user namespace, which keeps its root without rights on this machine: " + why +
-        ". Set isolation = \"best-effort\" in the config to run jobs without one");
+        "making a container's user namespace, which keeps its root without rights on this "
+        "machine: " +
+        why + ". Set isolation = \"best-effort\" in the config to run jobs without one");
   log(Level::warning, "host", "a container gets no user namespace", {{"why", why}});
   container.withhold(
       "isolation is best-effort: this container has no user namespace, and root in it is root of "
@@ -437,7 +457,8 @@ Result<void> give_up_user_namespace(const ContainerSpec& spec, const std::string
   return ok();
 }
 
-// Maps mounts with an identity: its files show the container's first user, all others the overflow user.
+// Maps mounts with an identity: its files show the container's first user, all others the overflow
+// user.
 Result<void> map_identities(const ContainerSpec& spec, Ids& ids) {
   if (!ids.shifted()) return ok();
   std::vector<std::pair<PosixIdentity, int>> known;
@@ -476,15 +497,17 @@ Result<Ids> make_ids(const ContainerSpec& spec, const IdRange& range, CrunContai
 }
 
 // Chooses an alternative after a failed step of the plan. Errors: no alternative is left.
-Result<void> fall_back(const ContainerSpec& spec, const PlanStep& step, const Error& error, int error_number,
-                       RootKind& kind, Ids& ids, CrunContainer& container) {
-  const bool unsupported = error_number == EINVAL || error_number == ENODEV || error_number == EPERM ||
-                           error_number == EOPNOTSUPP || error_number == ENOSYS;
+Result<void> fall_back(const ContainerSpec& spec, const PlanStep& step, const Error& error,
+                       int error_number, RootKind& kind, Ids& ids, CrunContainer& container) {
+  const bool unsupported = error_number == EINVAL || error_number == ENODEV ||
+                           error_number == EPERM || error_number == EOPNOTSUPP ||
+                           error_number == ENOSYS;
   if (unsupported && ids.shifted() && step.what == PlanStep::What::bind_mapped)
-    return give_up_user_namespace(spec, error.message + " (its file system cannot be mapped to other ids)",
-                                  ids, container);
+    return give_up_user_namespace(
+        spec, error.message + " (its file system cannot be mapped to other ids)", ids, container);
   if (!unsupported || kind != RootKind::overlay || !step.of_image) return error;
-  log(Level::warning, "host", "this machine refuses an overlay over an image, which is copied instead",
+  log(Level::warning, "host",
+      "this machine refuses an overlay over an image, which is copied instead",
       {{"image", spec.image_root}});
   kind = RootKind::copy;
   return ok();
@@ -492,7 +515,8 @@ Result<void> fall_back(const ContainerSpec& spec, const PlanStep& step, const Er
 
 }  // namespace
 
-Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, int output_descriptor) {
+Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted,
+                                                   int output_descriptor) {
   os::File output(output_descriptor);
   if (::geteuid() != 0)
     return denied("containers need root, of this machine or of namespaces of the user's own");
@@ -500,14 +524,14 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
   ContainerSpec spec = wanted;
   // In a rootless sandbox nothing is mapped, and mounts below others cannot be separated from them.
   if (!in_rootless_sandbox())
-    spec.mounts =
-        with_mounts_below(wanted.mounts, TRY(os::read_file("/proc/self/mountinfo", kMountinfoBytesMax)));
-  // The view of this machine's system does not change while a container runs; an upgrade shows at the next
-  // start.
+    spec.mounts = with_mounts_below(wanted.mounts,
+                                    TRY(os::read_file("/proc/self/mountinfo", kMountinfoBytesMax)));
+  // The view of this machine's system does not change while a container runs; an upgrade shows at
+  // the next start.
   const auto system = spec.image_root.empty() ? system_entries() : std::vector<SystemEntry>();
   const Stage stage{stage_path()};
-  const Json filter = TRY(
-      make_system_call_filter(TRY(system_call_profile()), machine_architecture(), container_capabilities()));
+  const Json filter = TRY(make_system_call_filter(
+      TRY(system_call_profile()), machine_architecture(), container_capabilities()));
   TRY(check_container(spec, system));
   TRY(os::make_directories(spec.directory, 0700));
   TRY(make_stage());
@@ -539,11 +563,12 @@ Result<std::unique_ptr<Container>> start_container(const ContainerSpec& wanted, 
     const ChildPlan plan = TRY(make_plan(spec, bundle, stage, *cgroup, kind, ids.range,
                                          ids.user_namespace.descriptor(), ids.identity_namespaces));
     const os::File process_pipe = TRY(make_process_pipe(spec.directory));
-    auto forked = TRY(fork_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
+    auto forked =
+        TRY(fork_runtime(plan, runtime, spec.directory, name, spec.input, output.descriptor()));
     if (forked.failure) {
       const auto [step, error_number] = *forked.failure;
-      TRY(fall_back(spec, plan.steps()[step], plan.explain(step, error_number), error_number, kind, ids,
-                    *container));
+      TRY(fall_back(spec, plan.steps()[step], plan.explain(step, error_number), error_number, kind,
+                    ids, *container));
       continue;
     }
     container->runs(forked.process, std::move(forked.ended));
@@ -573,7 +598,8 @@ Result<void> remove_containers_in(const std::string& directory) {
     // For any id: the name's end depends on the directory alone.
     const std::string_view id = std::string_view(name).substr(0, name.rfind('.'));
     for (const auto& candidate : directories)
-      if (cgroup_name(id, candidate) == name) TRY(remove_cgroup(name).in("removing container " + name));
+      if (cgroup_name(id, candidate) == name)
+        TRY(remove_cgroup(name).in("removing container " + name));
   }
   return ok();
 }

@@ -25,7 +25,8 @@ bool came_along(const std::vector<Mount>& mounts, size_t index) {
     const std::string& above = mounts[i].source;
     if (above.empty() || above == "/" || each.source.size() <= above.size()) continue;
     const std::string rest = each.source.substr(above.size());
-    if (rest[0] == '/' && each.source.starts_with(above) && each.destination == mounts[i].destination + rest)
+    if (rest[0] == '/' && each.source.starts_with(above) &&
+        each.destination == mounts[i].destination + rest)
       return true;
   }
   return false;
@@ -33,8 +34,8 @@ bool came_along(const std::vector<Mount>& mounts, size_t index) {
 
 constexpr unsigned kHarmless = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 
-// Attaches a mount of `source`, alone or with the mounts below it, with the attributes, at `target`. 0 or an error
-// number.
+// Attaches a mount of `source`, alone or with the mounts below it, with the attributes, at
+// `target`. 0 or an error number.
 int attach(const char* source, const char* target, uint64_t attributes, int user_namespace,
            bool with_all_below = false) {
   const unsigned deep = with_all_below ? AT_RECURSIVE : 0;
@@ -72,16 +73,18 @@ bool is_machine_memory(dev_t device) {
                                 minor_number == 11 || minor_number == 12);
 }
 
-// A container gets whole devices only: no link, which may lead to any file; no disk, whose blocks are the machine's
-// files; no part of a GPU that others use as well.
+// A container gets whole devices only: no link, which may lead to any file; no disk, whose blocks
+// are the machine's files; no part of a GPU that others use as well.
 Result<void> check_device(const std::string& path) {
   struct stat status;
-  if (::lstat(path.c_str(), &status) != 0) return from_errno("reading the status of the device file " + path);
+  if (::lstat(path.c_str(), &status) != 0)
+    return from_errno("reading the status of the device file " + path);
   if (!S_ISCHR(status.st_mode) || is_machine_memory(status.st_rdev))
     return denied("invalid device file '" + path +
                   "': it must be a character device, not a link, and not memory of the machine");
   if (path.starts_with("/dev/nvidia-caps/"))
-    return denied("invalid device file '" + path + "': part of a GPU; containers get whole GPUs only");
+    return denied("invalid device file '" + path +
+                  "': part of a GPU; containers get whole GPUs only");
   return ok();
 }
 
@@ -107,7 +110,8 @@ int ChildPlan::carry_out(size_t index) const {
       break;
     case What::private_mounts:
       // Slave rather than private: an unmount on the machine then does not fail because of us.
-      well = ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
+      well = ::unshare(CLONE_NEWNS) == 0 &&
+             ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
       break;
     case What::unmount:
       well = ::umount2(first, MNT_DETACH) == 0;
@@ -119,7 +123,8 @@ int ChildPlan::carry_out(size_t index) const {
       well = ::mount("tmpfs", first, "tmpfs", MS_NOSUID | MS_NODEV, second) == 0;
       break;
     case What::mount_sysfs:
-      well = ::mount("sysfs", first, "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, nullptr) == 0;
+      well = ::mount("sysfs", first, "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY,
+                     nullptr) == 0;
       break;
     case What::mount_overlay:
       // nodev: an image may contain device files.
@@ -171,7 +176,8 @@ Error ChildPlan::explain(size_t index, int error_number) const {
                                            "binding "};
   const PlanStep& failed = steps_[index];
   const bool binds = failed.what >= What::bind;
-  return from_errno(kDoing[size_t(failed.what)] + (binds ? failed.second : failed.first), error_number);
+  return from_errno(kDoing[size_t(failed.what)] + (binds ? failed.second : failed.first),
+                    error_number);
 }
 
 namespace {
@@ -193,8 +199,8 @@ void add_system_root(ChildPlan& plan, const Bundle& bundle, const std::string& r
         plan.add({What::make_link, path, step.target});
         break;
       case RootStep::Kind::bind:
-        // Not by the container's ids: its root has the rights of root over its own files only, and files of this
-        // machine that only root may read stay unreadable.
+        // Not by the container's ids: its root has the rights of root over its own files only, and
+        // files of this machine that only root may read stay unreadable.
         plan.add({in_rootless_sandbox() ? What::bind_all : What::bind, path, step.target,
                   MOUNT_ATTR_RDONLY | kHarmless});
         continue;
@@ -211,18 +217,18 @@ void add_overlay(ChildPlan& plan, const ContainerSpec& spec, const Stage& stage,
     plan.add({What::bind_mapped, lower, spec.image_root, MOUNT_ATTR_RDONLY | kHarmless, true});
     plan.add({What::give, layer_directory_of(spec) + "/" + kUpperDirectory});
   }
-  plan.add(
-      {What::mount_overlay, stage.root(),
-       "lowerdir=" + lower + ",upperdir=" + layer_directory_of(spec) + "/" + kUpperDirectory +
-           ",workdir=" + layer_directory_of(spec) + "/" + kWorkDirectory +
-           // The overlay's marks of removed files: in attributes that only root of the machine has, or in others.
-           (in_rootless_sandbox() ? ",userxattr" : ""),
-       0, true});
+  plan.add({What::mount_overlay, stage.root(),
+            "lowerdir=" + lower + ",upperdir=" + layer_directory_of(spec) + "/" + kUpperDirectory +
+                ",workdir=" + layer_directory_of(spec) + "/" + kWorkDirectory +
+                // The overlay's marks of removed files: in attributes that only root of the machine
+                // has, or in others.
+                (in_rootless_sandbox() ? ",userxattr" : ""),
+            0, true});
 }
 
 // Binds a file or directory of the machine into the stage.
-Result<void> stage_one(ChildPlan& plan, const std::string& source, const std::string& target, What what,
-                       unsigned attributes, int mapped_by = -1) {
+Result<void> stage_one(ChildPlan& plan, const std::string& source, const std::string& target,
+                       What what, unsigned attributes, int mapped_by = -1) {
   struct stat status;
   if (::stat(source.c_str(), &status) != 0) return from_errno("reading the status of " + source);
   if (S_ISDIR(status.st_mode))
@@ -233,13 +239,14 @@ Result<void> stage_one(ChildPlan& plan, const std::string& source, const std::st
   return ok();
 }
 
-Result<void> add_mounts(ChildPlan& plan, const ContainerSpec& spec, const Stage& stage, bool shifted,
-                        const std::vector<int>& identity_namespaces) {
+Result<void> add_mounts(ChildPlan& plan, const ContainerSpec& spec, const Stage& stage,
+                        bool shifted, const std::vector<int>& identity_namespaces) {
   for (size_t i = 0; i < spec.mounts.size(); i++) {
     const Mount& each = spec.mounts[i];
     if (each.source.empty()) continue;
-    // A read-only mount works with the overflow user's rights; a writable one needs an owner in the container. An included
-    // mount may be of a FUSE file system and the like, which cannot be mapped.
+    // A read-only mount works with the overflow user's rights; a writable one needs an owner in the
+    // container. An included mount may be of a FUSE file system and the like, which cannot be
+    // mapped.
     const What what = in_rootless_sandbox()                          ? What::bind_all
                       : !shifted                                     ? What::bind
                       : each.read_only || came_along(spec.mounts, i) ? What::bind_mapped_or_not
@@ -250,7 +257,8 @@ Result<void> add_mounts(ChildPlan& plan, const ContainerSpec& spec, const Stage&
   }
   for (size_t i = 0; i < spec.devices.size(); i++) {
     TRY(check_device(spec.devices[i]));
-    TRY(stage_one(plan, spec.devices[i], stage.device(i), What::bind, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+    TRY(stage_one(plan, spec.devices[i], stage.device(i), What::bind,
+                  MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   }
   return ok();
 }
@@ -286,8 +294,8 @@ Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, con
       add_overlay(plan, spec, stage, shifted);
       break;
     case RootKind::copy:
-      plan.add({shifted ? What::bind_mapped : What::bind, root, spec.directory + "/" + kCopyDirectory,
-                kHarmless, true});
+      plan.add({shifted ? What::bind_mapped : What::bind, root,
+                spec.directory + "/" + kCopyDirectory, kHarmless, true});
       break;
   }
   TRY(add_mounts(plan, spec, stage, shifted, identity_namespaces));

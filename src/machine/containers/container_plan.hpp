@@ -1,9 +1,9 @@
-// Plans and carries out the steps between the fork and the runtime's start: cgroups, mount and network
-// namespace, and the stage (oci_bundle.hpp) with the container's root and mounts. The steps are text made
-// before, so that carrying them out needs system calls only.
+// Plans and carries out the steps between the fork and the runtime's start: cgroups, mount and
+// network namespace, and the stage (oci_bundle.hpp) with the container's root and mounts. The steps
+// are text made before, so that carrying them out needs system calls only.
 //
-// Threads: plain values; carry_out() by a process with one thread. Errors: errno; explain() describes
-// them.
+// Threads: plain values; carry_out() by a process with one thread. Errors: errno; explain()
+// describes them.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,8 @@ struct PlanStep {
     make_link,
     give,  // change the owner to the container's root
     bind,
-    bind_all,            // with the mounts below it: mounts from a namespace of more rights stay together
+    // with the mounts below it: mounts from a namespace of more rights stay together
+    bind_all,
     bind_mapped,         // by the container's ids
     bind_mapped_or_not,  // if the file system cannot be mapped, its files show the overflow user
   };
@@ -44,9 +45,10 @@ struct PlanStep {
 
 class ChildPlan {
  public:
-  // `ids`: the new owners of files that change their owner. `user_namespace`: a descriptor that maps them, for
-  // bind_mapped; it must stay open as long as the plan is used.
-  ChildPlan(std::optional<IdRange> ids, int user_namespace) : ids_(ids), user_namespace_(user_namespace) {}
+  // `ids`: the new owners of files that change their owner. `user_namespace`: a descriptor that
+  // maps them, for bind_mapped; it must stay open as long as the plan is used.
+  ChildPlan(std::optional<IdRange> ids, int user_namespace)
+      : ids_(ids), user_namespace_(user_namespace) {}
   void add(PlanStep step) { steps_.push_back(std::move(step)); }
   const std::vector<PlanStep>& steps() const { return steps_; }
   // Carries out one step: 0 or an error number. Requires: the caller has one thread.
@@ -59,13 +61,14 @@ class ChildPlan {
   int user_namespace_;
 };
 
-// True if a mount of the file system at `path` can be mapped to those ids; else errno has the reason. Leaves nothing.
+// True if a mount of the file system at `path` can be mapped to those ids; else errno has the
+// reason. Leaves nothing.
 bool can_map(const std::string& path, int user_namespace);
 
 enum class RootKind { tmpfs, overlay, copy };
 
-// Plans all steps of a container. `identity_namespaces`: for each mount, by index, the user namespace that maps its
-// identity; -1 or no element: the mount has no identity.
+// Plans all steps of a container. `identity_namespaces`: for each mount, by index, the user
+// namespace that maps its identity; -1 or no element: the mount has no identity.
 Result<ChildPlan> make_plan(const ContainerSpec& spec, const Bundle& bundle, const Stage& stage,
                             const Cgroup& cgroup, RootKind kind, std::optional<IdRange> ids,
                             int user_namespace, const std::vector<int>& identity_namespaces);
@@ -75,8 +78,8 @@ inline const std::string& layer_directory_of(const ContainerSpec& spec) {
   return spec.layer_directory.empty() ? spec.directory : spec.layer_directory;
 }
 
-// The directory of the runtime's state, by the names of cgroups. All containers share it: the runtime also keeps the
-// compiled system call filter there, and compiling it takes a millisecond.
+// The directory of the runtime's state, by the names of cgroups. All containers share it: the
+// runtime also keeps the compiled system call filter there, and compiling it takes a millisecond.
 std::string runtime_root();
 
 // Names below layer_directory_of(), and below a container's own directory.

@@ -17,7 +17,8 @@
 namespace trainyard::containers {
 namespace {
 
-// "PID START IDS": the first of its ids. Release 0.1.0 wrote the same. A later form begins with 'v'.
+// "PID START IDS": the first of its ids. Release 0.1.0 wrote the same. A later form begins with
+// 'v'.
 constexpr char kLaterForm = 'v';
 
 std::string record_path(const std::string& name) { return run_directory() + "/containers/" + name; }
@@ -32,7 +33,8 @@ std::optional<ContainerRecord> read_record(const std::string& name) {
   if (!text) return {};
   const auto members = split(*text, ' ');
   if (members.size() < 3) return {};
-  const auto process = parse_int(members[0]), started = parse_int(members[1]), ids = parse_int(members[2]);
+  const auto process = parse_int(members[0]), started = parse_int(members[1]),
+             ids = parse_int(members[2]);
   if (!process || !started) return {};
   return ContainerRecord{{pid_t(*process), uint64_t(*started)}, ids ? uint32_t(*ids) : 0};
 }
@@ -44,7 +46,8 @@ Result<void> write_record(const std::string& name) {
   if (!ours) return internal("reading this process's identity: not found in /proc");
   TRY(os::make_directories(run_directory() + "/containers", 0755));
   return os::write_file(record_path(name),
-                        std::to_string(ours->process) + " " + std::to_string(ours->started) + " ", 0600);
+                        std::to_string(ours->process) + " " + std::to_string(ours->started) + " ",
+                        0600);
 }
 
 Result<void> add_ids(const std::string& name, uint32_t first_id) {
@@ -57,7 +60,8 @@ Result<void> add_ids(const std::string& name, uint32_t first_id) {
 
 bool starter_is_alive(const std::string& name) {
   // Written by a later release, which removes it.
-  if (const auto text = os::read_file(record_path(name), 64 << 10); text && text->starts_with(kLaterForm))
+  if (const auto text = os::read_file(record_path(name), 64 << 10);
+      text && text->starts_with(kLaterForm))
     return true;
   const auto record = read_record(name);
   return record && os::is_alive(record->starter);

@@ -107,7 +107,8 @@ TEST_F(RealContainer, RunsAProgramOfThisMachine) {
 }
 
 TEST_F(RealContainer, SeesOnlyTheAllowList) {
-  EXPECT_EQ(run("ls -d /etc/shadow /etc/ssh /etc/hosts /home/* /root/* /work /var/lib/* /boot 2>/dev/null; "
+  EXPECT_EQ(run("ls -d /etc/shadow /etc/ssh /etc/hosts /home/* /root/* /work /var/lib/* /boot "
+                "2>/dev/null; "
                 "ls /usr/bin/env")
                 .code,
             0);
@@ -116,7 +117,8 @@ TEST_F(RealContainer, SeesOnlyTheAllowList) {
 
 TEST_F(RealContainer, CannotWriteToTheMachine) {
   run("touch /usr/x /usr/bin/x /etc/passwd /etc/ssl/certs/x /sys/x /proc/sys/kernel/core_pattern; "
-      "echo x >/etc/passwd; echo x >/proc/sys/kernel/core_pattern; echo x >/proc/sysrq-trigger; echo ok "
+      "echo x >/etc/passwd; echo x >/proc/sys/kernel/core_pattern; echo x >/proc/sysrq-trigger; "
+      "echo ok "
       ">/etc/environment && cat /etc/environment");
   EXPECT_NE(text_.find("ok\n"), std::string::npos) << text_;
   EXPECT_FALSE(os::exists("/usr/x"));
@@ -129,10 +131,11 @@ TEST_F(RealContainer, MountsWhatItIsGiven) {
   spec_.mounts = {{directory_ + "/ml", "/opt/ml", false},
                   {directory_ + "/hosts", "/etc/hosts"},
                   {"", "/scratch", false, 1 << 20}};
-  EXPECT_EQ(run("echo model >/opt/ml/model.txt && cat /etc/hosts && ! echo x 2>/dev/null >/etc/hosts && "
-                "! head -c 2000000 /dev/zero 2>/dev/null >/scratch/big")
-                .code,
-            0)
+  EXPECT_EQ(
+      run("echo model >/opt/ml/model.txt && cat /etc/hosts && ! echo x 2>/dev/null >/etc/hosts && "
+          "! head -c 2000000 /dev/zero 2>/dev/null >/scratch/big")
+          .code,
+      0)
       << text_;
   EXPECT_EQ(text_, "10.0.0.2 algo-1\n");
   const auto model = os::read_file(directory_ + "/ml/model.txt");
@@ -149,7 +152,8 @@ TEST_F(RealContainer, ReportsAMissingProgram) {
 }
 
 TEST_F(RealContainer, ForwardsSignals) {
-  auto container = start("trap 'echo stopping; exit 7' TERM; echo ready; while :; do sleep 0.01; done");
+  auto container =
+      start("trap 'echo stopping; exit 7' TERM; echo ready; while :; do sleep 0.01; done");
   ASSERT_TRUE(container) << container.error().message;
   char byte;
   ASSERT_EQ(::read(reading_.descriptor(), &byte, 1), 1);
@@ -198,7 +202,8 @@ TEST_F(RealContainer, LimitsCpusOnceItRuns) {
   ASSERT_TRUE(container) << container.error().message;
   const auto* hierarchy = cgroup_layout().with("cpu");
   ASSERT_TRUE(hierarchy);
-  const std::string group = hierarchy->path + "/trainyard/" + cgroup_name(spec_.id, spec_.directory);
+  const std::string group =
+      hierarchy->path + "/trainyard/" + cgroup_name(spec_.id, spec_.directory);
   const auto limit = os::read_file(group + (hierarchy->unified ? "/cpu.max" : "/cpu.cfs_quota_us"));
   ASSERT_TRUE(limit) << limit.error().message;
   EXPECT_TRUE(limit->starts_with("25000")) << *limit;
@@ -233,17 +238,18 @@ TEST_F(RealContainer, PutsAWritableLayerOverAnImage) {
 TEST_F(RealContainer, LetsRootDoWhatPackagesExpect) {
   ASSERT_TRUE(os::make_directories(directory_ + "/ml"));
   spec_.mounts = {{directory_ + "/ml", "/opt/ml", false}};
-  EXPECT_EQ(run("cd /opt/ml && echo x >file && chown 1000:1001 file && stat -c %u:%g file && "
-                "setpriv --reuid=1000 --regid=1001 --clear-groups sh -c 'id -u; echo y >>file; cat' && "
-                "chroot / true && echo A=1 >>/etc/environment && kill -0 $$ && grep -E "
-                "'^(Cap(Prm|Bnd)|NoNewPrivs|Seccomp):' "
-                "/proc/self/status")
-                .code,
-            0)
-      << text_;
   EXPECT_EQ(
-      text_,
-      "1000:1001\n1000\nCapPrm:\t00000000a00405fb\nCapBnd:\t00000000a00405fb\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+      run("cd /opt/ml && echo x >file && chown 1000:1001 file && stat -c %u:%g file && "
+          "setpriv --reuid=1000 --regid=1001 --clear-groups sh -c 'id -u; echo y >>file; cat' && "
+          "chroot / true && echo A=1 >>/etc/environment && kill -0 $$ && grep -E "
+          "'^(Cap(Prm|Bnd)|NoNewPrivs|Seccomp):' "
+          "/proc/self/status")
+          .code,
+      0)
+      << text_;
+  EXPECT_EQ(text_,
+            "1000:1001\n1000\nCapPrm:\t00000000a00405fb\nCapBnd:\t00000000a00405fb\nNoNewPrivs:"
+            "\t1\nSeccomp:\t2\n");
   // Here it is the same user: what is uploaded is read as it is, and nothing has to be given back.
   struct stat status;
   ASSERT_EQ(::stat((directory_ + "/ml/file").c_str(), &status), 0);
@@ -273,13 +279,15 @@ TEST_F(RealContainer, SharesAnImageWithoutChangingIt) {
   ASSERT_TRUE(os::run_or_fail({{"cp", "/bin/busybox", image + "/bin/busybox"}}));
   ASSERT_EQ(::chown((image + "/home/user").c_str(), 1000, 1000), 0);
   spec_.image_root = image;
-  EXPECT_EQ(run("busybox stat -c %u:%g / /bin/sh /home/user; busybox chown 7:7 /bin/busybox /home/user; "
-                "busybox stat -c %u:%g /home/user")
-                .code,
-            0);
+  EXPECT_EQ(
+      run("busybox stat -c %u:%g / /bin/sh /home/user; busybox chown 7:7 /bin/busybox /home/user; "
+          "busybox stat -c %u:%g /home/user")
+          .code,
+      0);
   EXPECT_EQ(text_, "0:0\n0:0\n1000:1000\n7:7\n");
   spec_.user_id = spec_.group_id = 1000;
-  EXPECT_EQ(run("busybox id -u; echo mine >/home/user/file && busybox stat -c %u /home/user/file; ! busybox "
+  EXPECT_EQ(run("busybox id -u; echo mine >/home/user/file && busybox stat -c %u /home/user/file; "
+                "! busybox "
                 "chown 7 "
                 "/home/user/file 2>/dev/null")
                 .code,
@@ -297,7 +305,8 @@ TEST_F(RealContainer, FailsRatherThanRunWithoutAUserNamespace) {
   ASSERT_FALSE(container) << "it runs as root of this machine";
   EXPECT_EQ(container.error().kind, Kind::denied) << container.error().message;
   for (const char* words : {"unmappable", "user namespace", "isolation = \"best-effort\""})
-    EXPECT_NE(container.error().message.find(words), std::string::npos) << container.error().message;
+    EXPECT_NE(container.error().message.find(words), std::string::npos)
+        << container.error().message;
 }
 
 TEST_F(RealContainer, ReportsThatItRunsWithoutAUserNamespaceAtBestEffort) {
@@ -316,7 +325,8 @@ TEST_F(RealContainer, ReportsThatItRunsWithoutAUserNamespaceAtBestEffort) {
 TEST_F(RealContainer, ProgramsCannotProvokeTheLossOfTheUserNamespace) {
   // The runtime's log says "Permission denied" of a program that only root of this machine may run.
   const std::string folder = make_unmappable();
-  ASSERT_TRUE(os::write_file(folder + "/program", "#!/bin/sh\necho ran as root of the machine\n", 0700));
+  ASSERT_TRUE(
+      os::write_file(folder + "/program", "#!/bin/sh\necho ran as root of the machine\n", 0700));
   spec_.mounts = {{folder, "/data", true}};
   spec_.arguments = {"/data/program"};
   for (const bool best_effort : {false, true}) {
@@ -366,7 +376,8 @@ TEST_F(RealContainer, GivesWholeDevicesAndNothingElse) {
   ASSERT_EQ(::symlink("/etc/shadow", (name + "-link").c_str()), 0);
   ASSERT_EQ(::mknod((name + "-disk").c_str(), S_IFBLK | 0600, makedev(7, 250)), 0);
   ASSERT_TRUE(os::write_file(name + "-file", "not a device"));
-  for (const auto& device : {name + "-link", name + "-disk", name + "-file", std::string("/dev/kmsg")}) {
+  for (const auto& device :
+       {name + "-link", name + "-disk", name + "-file", std::string("/dev/kmsg")}) {
     spec_.devices = {device};
     const auto container = start("true");
     EXPECT_FALSE(container) << device;
@@ -410,7 +421,8 @@ TEST_F(RealContainer, IsLeftAloneBySweepsWhileItsStarterLives) {
   EXPECT_FALSE(Cgroup::named(cgroup_name(spec_.id, spec_.directory)).exists());
 }
 
-// What a program tries that wants out: as root inside, with every number of the system call table at hand.
+// What a program tries that wants out: as root inside, with every number of the system call table
+// at hand.
 constexpr const char* kHostile = R"(
 import ctypes, errno, glob, os, platform, resource, socket
 libc = ctypes.CDLL(None, use_errno=True)

@@ -40,7 +40,8 @@ constexpr size_t kConfigBytesMax = 16 << 20;
 // The common prefix of this process's own files.
 constexpr const char* kProcessConfig = ".json";
 constexpr const char* kProcessNumber = ".pid";
-constexpr std::chrono::seconds kConsoleWait{10};  // the runtime takes some 20 ms, unless the machine is busy
+// the runtime takes some 20 ms, unless the machine is busy
+constexpr std::chrono::seconds kConsoleWait{10};
 constexpr int kPollMilliseconds = 20;
 constexpr size_t kWordsBytesMax = 4 << 10;  // of the message of a failed runtime
 constexpr std::chrono::milliseconds kFinishTimeout{
@@ -65,7 +66,8 @@ Result<Ends> make_pipes() {
 struct Child {
   std::vector<std::string> entrances;  // of the container's cgroup
   std::string unmount;                 // a hierarchy that the runtime does not accept
-  std::string hide;                    // likewise, if it cannot be unmounted: hidden with its siblings
+  // likewise, if it cannot be unmounted: hidden with its siblings
+  std::string hide;
   std::vector<char*> arguments;
   std::vector<char*> environment;
   int in = -1, out = -1;
@@ -83,12 +85,14 @@ struct Child {
     if (file < 0 || ::write(file, "0", 1) != 1) ::_exit(126);
   }
   const bool own_mounts = !child.unmount.empty() || !child.hide.empty();
-  if (own_mounts &&
-      (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0))
+  if (own_mounts && (::unshare(CLONE_NEWNS) != 0 ||
+                     ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0))
     ::_exit(126);
   if (!child.unmount.empty() && ::umount2(child.unmount.c_str(), MNT_DETACH) != 0) ::_exit(126);
-  if (!child.hide.empty() && ::mount("tmpfs", child.hide.c_str(), "tmpfs", 0, "size=4k") != 0) ::_exit(126);
-  // The runtime was in it when it started the container, and so recorded no namespace for later processes to join.
+  if (!child.hide.empty() && ::mount("tmpfs", child.hide.c_str(), "tmpfs", 0, "size=4k") != 0)
+    ::_exit(126);
+  // The runtime was in it when it started the container, and so recorded no namespace for later
+  // processes to join.
   if (::setns(child.network, CLONE_NEWNET) != 0) ::_exit(126);
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
   if (::dup2(child.in, 0) < 0 || ::dup2(child.out, 1) < 0 || ::dup2(child.out, 2) < 0) ::_exit(126);
@@ -144,8 +148,8 @@ class RuntimeExec final : public ExecProcess {
 
   int finish() override {
     if (process_ <= 0) return code_;
-    // The process has closed its output or was cancelled: its terminal or pipes are closed, and if it then stays, it
-    // is killed. The runtime ends after it, and is killed if it does not.
+    // The process has closed its output or was cancelled: its terminal or pipes are closed, and if
+    // it then stays, it is killed. The runtime ends after it, and is killed if it does not.
     in_.close();
     out_.close();
     int status = 0;
@@ -164,7 +168,8 @@ class RuntimeExec final : public ExecProcess {
   }
 
  private:
-  // Sends SIGKILL to the process in the container, while it is certainly the child that the runtime waits for.
+  // Sends SIGKILL to the process in the container, while it is certainly the child that the runtime
+  // waits for.
   void kill_inside() const {
     const auto text = os::read_file(files_ + kProcessNumber, 64);
     const auto number = text ? parse_int(trim(*text)) : Result<int64_t>(not_found(""));
@@ -173,7 +178,8 @@ class RuntimeExec final : public ExecProcess {
     const size_t end = identity ? identity->rfind(')') : std::string::npos;
     if (end == std::string::npos) return;
     const auto members = split(std::string_view(*identity).substr(end + 1), ' ');
-    if (members.size() > 2 && members[2] == std::to_string(process_)) ::kill(pid_t(*number), SIGKILL);
+    if (members.size() > 2 && members[2] == std::to_string(process_))
+      ::kill(pid_t(*number), SIGKILL);
   }
 
   pid_t process_;
@@ -183,8 +189,8 @@ class RuntimeExec final : public ExecProcess {
   int code_ = 0;
 };
 
-// The socket on which the runtime sends the terminal that it makes: a short name, since socket paths are
-// limited.
+// The socket on which the runtime sends the terminal that it makes: a short name, since socket
+// paths are limited.
 class Console {
  public:
   static Result<Console> open() {
@@ -201,7 +207,8 @@ class Console {
     console.path_.copy(address.sun_path, sizeof address.sun_path - 1);
     ::unlink(console.path_.c_str());  // left by an earlier process of that number
     if (!console.socket_ ||
-        ::bind(console.socket_.descriptor(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        ::bind(console.socket_.descriptor(), reinterpret_cast<sockaddr*>(&address),
+               sizeof address) != 0 ||
         ::listen(console.socket_.descriptor(), 1) != 0)
       return from_errno("making a console's socket");
     return console;
@@ -219,8 +226,8 @@ class Console {
       pollfd ready{socket_.descriptor(), POLLIN, 0};
       if (::poll(&ready, 1, kPollMilliseconds) > 0) break;
       siginfo_t ended = {};
-      const bool over =
-          ::waitid(P_PID, id_t(runtime), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != 0;
+      const bool over = ::waitid(P_PID, id_t(runtime), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                        ended.si_pid != 0;
       if (over || std::chrono::steady_clock::now() > deadline)
         return unavailable("waiting for a terminal from the container runtime: it sent none");
     }
@@ -237,7 +244,8 @@ class Console {
     if (::recvmsg(connection.descriptor(), &message, MSG_CMSG_CLOEXEC) < 0)
       return from_errno("receiving a terminal");
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header == nullptr || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
+    if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(sizeof(int)))
       return unavailable("receiving a terminal: the container runtime sent no descriptor");
     int descriptor = -1;
     std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
@@ -278,8 +286,10 @@ Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
   Json process_config = config["process"];
   process_config["args"] = spec.arguments;
   process_config["terminal"] = spec.terminal;
-  if (spec.terminal) process_config["consoleSize"] = {{"height", spec.rows}, {"width", spec.columns}};
-  for (const auto& [name, value] : spec.environment) process_config["env"].push_back(name + "=" + value);
+  if (spec.terminal)
+    process_config["consoleSize"] = {{"height", spec.rows}, {"width", spec.columns}};
+  for (const auto& [name, value] : spec.environment)
+    process_config["env"].push_back(name + "=" + value);
   static std::atomic<uint64_t> count{0};
   const std::string files = spec.directory + "/inside-" + std::to_string(++count);
   TRY(os::write_file(files + kProcessConfig, dump(process_config), 0600));
@@ -300,14 +310,16 @@ Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
   const Cgroup cgroup = Cgroup::named(name);
   // Its first process, verified: the process of that number in its cgroup.
   const auto number = parse_int(trim(TRY(os::read_file(spec.directory + "/" + kFirstProcess, 64))));
-  if (!number || !is_of(cgroup, int(*number))) return not_found("container " + spec.id + " is not running");
+  if (!number || !is_of(cgroup, int(*number)))
+    return not_found("container " + spec.id + " is not running");
   const os::File network(
       ::open(("/proc/" + std::to_string(*number) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
   if (!network) return from_errno("opening the network namespace of container " + spec.id);
   Ends ends = TRY(make_pipes());
   Child child;
   child.entrances = cgroup.entrances();
-  if (const std::string& unified = cgroup_layout().hybrid_unified; in_rootless_sandbox() && !unified.empty())
+  if (const std::string& unified = cgroup_layout().hybrid_unified;
+      in_rootless_sandbox() && !unified.empty())
     child.hide = unified.substr(0, unified.rfind('/'));
   else
     child.unmount = unified;
@@ -330,7 +342,8 @@ Result<std::unique_ptr<ExecProcess>> start_exec(const ExecSpec& spec) {
     if (!terminal) {
       std::string words_of_it(kWordsBytesMax, '\0');
       (void)::fcntl(ends.ours_out.descriptor(), F_SETFL, O_NONBLOCK);
-      const ssize_t got = ::read(ends.ours_out.descriptor(), words_of_it.data(), words_of_it.size());
+      const ssize_t got =
+          ::read(ends.ours_out.descriptor(), words_of_it.data(), words_of_it.size());
       words_of_it.resize(size_t(std::max<ssize_t>(0, got)));
       RuntimeExec(process, files, std::move(ends), true).finish();
       const auto said = to_utf8(trim(words_of_it));

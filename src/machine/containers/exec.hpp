@@ -1,10 +1,10 @@
-// Runs an additional process in a running container, through the OCI runtime: with the container's namespaces,
-// limits, rights and environment, and optionally with a terminal of its own.
+// Runs an additional process in a running container, through the OCI runtime: with the container's
+// namespaces, limits, rights and environment, and optionally with a terminal of its own.
 //
 // The process ends with the container, and with its ExecProcess.
 //
-// Threads: confined to one. Errors: not_found (no such container), denied, exhausted; reading: cancelled at the end
-// of its output.
+// Threads: confined to one. Errors: not_found (no such container), denied, exhausted; reading:
+// cancelled at the end of its output.
 #pragma once
 
 #include <map>
@@ -24,7 +24,8 @@ struct ExecSpec {
   std::string directory;  // likewise
   std::vector<std::string> arguments;
   std::map<std::string, std::string> environment;  // added to the container's
-  bool terminal = false;                           // false: stdout and stderr are one unchanged stream
+  // false: stdout and stderr are one unchanged stream
+  bool terminal = false;
   uint32_t columns = 80, rows = 24;
 };
 

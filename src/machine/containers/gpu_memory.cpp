@@ -22,10 +22,13 @@ constexpr std::string_view kGpu = "/dev/nvidia";
 constexpr const char* kDriverLibrary = "libcuda.so.1";
 constexpr int kOutOfMemory = 2;                // CUDA_ERROR_OUT_OF_MEMORY
 constexpr size_t kChunkBytesLeast = 64 << 10;  // the driver's own granularity
-constexpr size_t kLeftBytesMax = 64 << 20;     // free memory that may stay unallocated: gaps between pieces
-constexpr size_t kChunksMax = 1 << 16;         // far more pieces than repeated halving of the size makes
-constexpr Duration kClearMax = 2min;  // a driver starts in seconds, and clears 100 GB at 500 GB/s as fast
-constexpr Duration kHeldMax = 10s;    // killed processes need a while to release their devices
+// free memory that may stay unallocated: gaps between pieces
+constexpr size_t kLeftBytesMax = 64 << 20;
+// far more pieces than repeated halving of the size makes
+constexpr size_t kChunksMax = 1 << 16;
+// a driver starts in seconds, and clears 100 GB at 500 GB/s as fast
+constexpr Duration kClearMax = 2min;
+constexpr Duration kHeldMax = 10s;  // killed processes need a while to release their devices
 constexpr Duration kHeldInterval = 50ms;
 constexpr size_t kMarkBytesMax = 64 << 10;
 constexpr size_t kMapsBytesMax = 64 << 20;  // of a process with many thousands of mappings
@@ -33,7 +36,8 @@ constexpr const char* kUsed = "used";
 constexpr const char* kNotCleared = "not cleared";
 
 Error driver_error(const char* doing, int code) {
-  return unavailable(std::string("the CUDA driver: ") + doing + " failed with error " + std::to_string(code));
+  return unavailable(std::string("the CUDA driver: ") + doing + " failed with error " +
+                     std::to_string(code));
 }
 
 #define TRY_CUDA(doing, call) \
@@ -62,7 +66,8 @@ Result<CudaDriver> load_driver() {
   find(driver.fill, "cuMemsetD8_v2");
   find(driver.synchronize, "cuCtxSynchronize");
   if (!complete)
-    return not_found(std::string(kDriverLibrary) + " does not have all functions of the CUDA driver");
+    return not_found(std::string(kDriverLibrary) +
+                     " does not have all functions of the CUDA driver");
   return driver;
 }
 
@@ -92,7 +97,8 @@ Result<int> find_device(const CudaDriver& driver, const std::string& bus, int nu
 }
 
 // Allocates all free memory, the largest pieces first, and fills each.
-Result<uint64_t> fill_free_memory(const CudaDriver& driver, std::vector<unsigned long long>& taken) {
+Result<uint64_t> fill_free_memory(const CudaDriver& driver,
+                                  std::vector<unsigned long long>& taken) {
   size_t free = 0, total = 0;
   TRY_CUDA("reading the free memory", driver.free_bytes(&free, &total));
   uint64_t cleared = 0;
@@ -127,7 +133,8 @@ std::string bus_of(int number, const std::string& root) {
     if (!told) continue;
     for (const auto line : split(*told, '\n')) {
       const size_t colon = line.find(':');
-      if (colon == std::string_view::npos || trim(line.substr(0, colon)) != "Device Minor") continue;
+      if (colon == std::string_view::npos || trim(line.substr(0, colon)) != "Device Minor")
+        continue;
       const auto minor_number = parse_int(trim(line.substr(colon + 1)));
       if (minor_number && *minor_number == number) return lower(bus);
     }
@@ -199,7 +206,8 @@ std::vector<pid_t> holders_of(const std::string& device) {
     const auto number = parse_int(name);
     const std::string process = "/proc/" + name;
     if (!number || namespace_of(process) == ours) continue;
-    if (has_open(process, status.st_rdev) || has_mapped(process, device)) holders.push_back(pid_t(*number));
+    if (has_open(process, status.st_rdev) || has_mapped(process, device))
+      holders.push_back(pid_t(*number));
   }
   return holders;
 }
@@ -271,7 +279,8 @@ std::vector<UnclearedGpu> uncleared_gpus(const std::string& directory) {
     if (member("state") == kNotCleared)
       all.push_back({member("device"), member("reason"), directory + "/" + name});
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.device < b.device; });
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.device < b.device; });
   return all;
 }
 

@@ -1,13 +1,13 @@
 // Clears the memory of GPUs between jobs, so that a job cannot read what an earlier job left there.
 //
-// A GPU is cleared when no process of a container holds it any more: all free memory is allocated from the CUDA
-// driver's library, in chunks, and overwritten with zeros. A driver may hang, so this happens in a separate process
-// with a deadline. The state of each GPU is kept in files of one directory, "marks": in use by a job, or not cleared.
-// A GPU without a mark holds no data of a job.
+// A GPU is cleared when no process of a container holds it any more: all free memory is allocated
+// from the CUDA driver's library, in chunks, and overwritten with zeros. A driver may hang, so this
+// happens in a separate process with a deadline. The state of each GPU is kept in files of one
+// directory, "marks": in use by a job, or not cleared. A GPU without a mark holds no data of a job.
 //
 // Threads: callable from anywhere; marks of one GPU by one process at a time.
-// Errors: not_found (no CUDA driver on this machine), unavailable (a process holds the GPU, or the driver's error),
-// cancelled (the driver took too long), and those of files.
+// Errors: not_found (no CUDA driver on this machine), unavailable (a process holds the GPU, or the
+// driver's error), cancelled (the driver took too long), and those of files.
 #pragma once
 
 #include <sys/types.h>
@@ -39,11 +39,13 @@ struct CudaDriver {
   int (*synchronize)();
 };
 
-// Writes zeros over all free memory of a GPU and returns the bytes written. `bus`: its PCI address, "0000:3b:00.0";
-// if it is unknown, "", and `number` is the driver's own. Leaves none of it allocated.
+// Writes zeros over all free memory of a GPU and returns the bytes written. `bus`: its PCI address,
+// "0000:3b:00.0"; if it is unknown, "", and `number` is the driver's own. Leaves none of it
+// allocated.
 Result<uint64_t> clear_memory(const CudaDriver& driver, const std::string& bus, int number);
 
-// Does the same for a device file, in this process. `root` is the parent of proc: "" for the machine's own.
+// Does the same for a device file, in this process. `root` is the parent of proc: "" for the
+// machine's own.
 Result<uint64_t> clear_gpu(const std::string& device, const std::string& root = "");
 
 // Processes of containers (of other visible PID namespaces) that have the device open or mapped.
@@ -55,7 +57,8 @@ Result<void> clear_gpu_by(const std::string& program, const std::string& device)
 class GpuMarks {
  public:
   using Clear = std::function<Result<void>(const std::string& device)>;
-  GpuMarks(std::string directory, Clear clear) : directory_(std::move(directory)), clear_(std::move(clear)) {}
+  GpuMarks(std::string directory, Clear clear)
+      : directory_(std::move(directory)), clear_(std::move(clear)) {}
   // Before a job: clears the GPU if the end of an earlier job was not seen, and marks it as used.
   Result<void> claim(const std::string& device) const;
   // After a job: clears the GPU and removes its mark, or marks it as not cleared.

@@ -101,7 +101,8 @@ TEST_F(GpuMemory, IsOverwrittenAndGivenBack) {
 
 TEST_F(GpuMemory, IsOverwrittenBetweenWhatIsInUse) {
   // The driver's own: three pieces that leave holes of other sizes than a power of two.
-  const std::map<size_t, size_t> in_use = {{5 << 20, 1 << 20}, {17 << 20, 3 << 20}, {40 << 20, 64 << 10}};
+  const std::map<size_t, size_t> in_use = {
+      {5 << 20, 1 << 20}, {17 << 20, 3 << 20}, {40 << 20, 64 << 10}};
   gpu_.allocated = in_use;
   const auto cleared = clear_memory(simulated(), "", 1);
   ASSERT_TRUE(cleared) << cleared.error().message;
@@ -138,7 +139,8 @@ TEST_F(GpuMemory, IsThatOfTheGpuThatIsNamed) {
   EXPECT_EQ(clear_memory(simulated(), "0000:99:00.0", 0).error().kind, Kind::not_found);
   EXPECT_EQ(clear_memory(simulated(), "", 2).error().kind, Kind::not_found);
   EXPECT_EQ(clear_gpu("/dev/null").error().kind, Kind::invalid);
-  for (const char* device : {"/dev/nvidia0", "/dev/nvidia15"}) EXPECT_TRUE(is_gpu(device)) << device;
+  for (const char* device : {"/dev/nvidia0", "/dev/nvidia15"})
+    EXPECT_TRUE(is_gpu(device)) << device;
   for (const char* device :
        {"/dev/nvidiactl", "/dev/nvidia", "/dev/nvidia-uvm", "/dev/nvidia-1", "/dev/dri/card0"})
     EXPECT_FALSE(is_gpu(device)) << device;

@@ -29,7 +29,8 @@ Result<std::vector<GpuUsage>> parse_gpu_usage(std::string_view text) {
   for (const auto line : split(text, '\n')) {
     if (trim(line).empty()) continue;
     const auto members = split(line, ',');
-    const auto index = members.size() == 4 ? parse_int(trim(members[0])) : Result<int64_t>(invalid(""));
+    const auto index =
+        members.size() == 4 ? parse_int(trim(members[0])) : Result<int64_t>(invalid(""));
     if (!index) return corrupt("invalid line of nvidia-smi: '" + shorten(to_utf8(line), 100) + "'");
     const auto number = [&](size_t i) {
       const auto value = parse_double(trim(members[i]));

@@ -29,7 +29,9 @@ TEST(GpuUsage, AnythingElseIsCorrupt) {
   EXPECT_TRUE(parse_gpu_usage("")->empty());
 }
 
-TEST(GpuUsage, WithoutGpusRunsNoTool) { EXPECT_TRUE(gpu_usage({"/dev/nvidiactl", "/dev/full"})->empty()); }
+TEST(GpuUsage, WithoutGpusRunsNoTool) {
+  EXPECT_TRUE(gpu_usage({"/dev/nvidiactl", "/dev/full"})->empty());
+}
 
 }  // namespace
 }  // namespace trainyard::containers

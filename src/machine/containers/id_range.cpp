@@ -20,12 +20,14 @@ namespace {
 
 constexpr const char* kClaims = "/run/trainyard/ids";
 
-std::string claim_path(uint32_t number) { return std::string(kClaims) + "/" + std::to_string(number); }
+std::string claim_path(uint32_t number) {
+  return std::string(kClaims) + "/" + std::to_string(number);
+}
 
 Result<void> write_map(pid_t process, const char* file, const IdMap& range) {
   const std::string path = "/proc/" + std::to_string(process) + "/" + file;
-  const std::string text =
-      std::to_string(range.inside) + " " + std::to_string(range.outside) + " " + std::to_string(range.count);
+  const std::string text = std::to_string(range.inside) + " " + std::to_string(range.outside) +
+                           " " + std::to_string(range.count);
   const os::File map(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   // The kernel accepts a whole map in one write, or refuses it.
   if (!map || ::write(map.descriptor(), text.data(), text.size()) != ssize_t(text.size()))
@@ -33,8 +35,9 @@ Result<void> write_map(pid_t process, const char* file, const IdMap& range) {
   return ok();
 }
 
-// Runs as the child, in its namespace: waits until the other side closes its end. It shares our memory, also
-// thread-local memory, so it does nothing that can fail and calls no function that writes there.
+// Runs as the child, in its namespace: waits until the other side closes its end. It shares our
+// memory, also thread-local memory, so it does nothing that can fail and calls no function that
+// writes there.
 int hold_namespace(void* ends) {
   const auto* const stay = static_cast<const int*>(ends);
   // Our own copy of the writing end must not keep the pipe open.
@@ -71,7 +74,8 @@ Result<IdRange> claim_id_range(const std::string& owner, bool (*alive)(const std
     const auto text = os::read_file(map, 64 << 10);
     return text ? parse_own_ids(*text) : OwnIds();
   };
-  static const OwnIds own = read_own("/proc/self/uid_map"), own_groups = read_own("/proc/self/gid_map");
+  static const OwnIds own = read_own("/proc/self/uid_map"),
+                      own_groups = read_own("/proc/self/gid_map");
   if (!own.whole_machine)
     return IdRange{0, std::max<uint32_t>(std::min(own.count, own_groups.count), 1), own.pieces,
                    own_groups.pieces};
@@ -98,7 +102,8 @@ Result<IdRange> claim_id_range(const std::string& owner, bool (*alive)(const std
       ::unlink(path.c_str());
     }
   }
-  return exhausted("claiming ids for a container: all " + std::to_string(kRangesMax) + " ranges are in use");
+  return exhausted("claiming ids for a container: all " + std::to_string(kRangesMax) +
+                   " ranges are in use");
 }
 
 void release_id_range(const std::string& owner, uint32_t first) {
@@ -138,14 +143,16 @@ Result<os::File> make_user_namespace(const IdMap& users, const IdMap& groups) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t child = ::clone(hold_namespace, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, stay);
+  const pid_t child =
+      ::clone(hold_namespace, stack + sizeof stack, CLONE_VM | CLONE_NEWUSER | SIGCHLD, stay);
   const int why = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) return from_errno("making a user namespace", why);
   Result<os::File> held = [&]() -> Result<os::File> {
     TRY(write_map(child, "uid_map", users));
     TRY(write_map(child, "gid_map", groups));
-    os::File file(::open(("/proc/" + std::to_string(child) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+    os::File file(
+        ::open(("/proc/" + std::to_string(child) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) return from_errno("opening a user namespace");
     return file;
   }();

@@ -34,7 +34,8 @@ TEST(OwnIds, AreInPiecesThatNoMapMayCross) {
   EXPECT_EQ(parse_own_ids("0 0 4294967295\n").pieces, Pieces{kIdsOfRange});
   EXPECT_EQ(parse_own_ids("0 1000 1\n").pieces, Pieces{1});
   EXPECT_EQ(parse_own_ids("0 1000 1\n1 100000 65536\n").pieces, (Pieces{1, kIdsOfRange - 1}));
-  EXPECT_EQ(parse_own_ids("0 1000 1\n1 100000 999\n1000 300000 500\n").pieces, (Pieces{1, 999, 500}));
+  EXPECT_EQ(parse_own_ids("0 1000 1\n1 100000 999\n1000 300000 500\n").pieces,
+            (Pieces{1, 999, 500}));
 }
 
 class Claims : public testing::Test {
@@ -59,17 +60,19 @@ TEST_F(Claims, AreApartAndStay) {
   ASSERT_TRUE(again);
   EXPECT_EQ(again->first, first->first);
   release_id_range(second_, first->first);  // is not its own
-  EXPECT_TRUE(os::exists("/run/trainyard/ids/" + std::to_string((first->first - kFirstRange) / kIdsOfRange)));
+  EXPECT_TRUE(os::exists("/run/trainyard/ids/" +
+                         std::to_string((first->first - kFirstRange) / kIdsOfRange)));
   release_id_range(first_, first->first);
   release_id_range(second_, second->first);
-  EXPECT_FALSE(
-      os::exists("/run/trainyard/ids/" + std::to_string((first->first - kFirstRange) / kIdsOfRange)));
+  EXPECT_FALSE(os::exists("/run/trainyard/ids/" +
+                          std::to_string((first->first - kFirstRange) / kIdsOfRange)));
 }
 
 TEST_F(Claims, OfTheDeadAreTakenOver) {
   const auto first = claim_id_range(first_, everybody);
   ASSERT_TRUE(first);
-  const std::string path = "/run/trainyard/ids/" + std::to_string((first->first - kFirstRange) / kIdsOfRange);
+  const std::string path =
+      "/run/trainyard/ids/" + std::to_string((first->first - kFirstRange) / kIdsOfRange);
   ASSERT_TRUE(os::write_file(path, "id_range_test-dead"));
   const auto again = claim_id_range(first_, nobody);
   ASSERT_TRUE(again);
@@ -81,9 +84,9 @@ TEST_F(Claims, UserNamespaceIsHeldByItsDescriptor) {
   const auto held = make_user_namespace(IdRange{kFirstRange, kIdsOfRange});
   ASSERT_TRUE(held) << held.error().message;
   char target[64] = {};
-  ASSERT_GT(
-      ::readlink(("/proc/self/fd/" + std::to_string(held->descriptor())).c_str(), target, sizeof target - 1),
-      0);
+  ASSERT_GT(::readlink(("/proc/self/fd/" + std::to_string(held->descriptor())).c_str(), target,
+                       sizeof target - 1),
+            0);
   EXPECT_TRUE(std::string(target).starts_with("user:[")) << target;
 }
 

@@ -25,8 +25,10 @@
 namespace trainyard::containers {
 namespace {
 
-constexpr Duration kPullMax = 3h;              // fetching and unpacking; beyond it a disk or registry hangs
-constexpr Duration kLookInterval = 200ms;      // for polling a lock's holder and the progress of unpacking
+// fetching and unpacking; beyond it a disk or registry hangs
+constexpr Duration kPullMax = 3h;
+// for polling a lock's holder and the progress of unpacking
+constexpr Duration kLookInterval = 200ms;
 constexpr size_t kAccountsBytesMax = 4 << 20;  // of /etc/passwd, /etc/group
 constexpr unsigned kUnpackersMax = 4;          // layers at a time: more do not make a disk faster
 constexpr int kAssemblyTriesMax = 2;           // a second time, if layers were removed in between
@@ -35,14 +37,20 @@ constexpr int kAssemblyTriesMax = 2;           // a second time, if layers were 
 struct Places {
   std::string images;
 
-  std::string image(const std::string& digest) const { return images + "/sha256-" + digest.substr(7); }
+  std::string image(const std::string& digest) const {
+    return images + "/sha256-" + digest.substr(7);
+  }
   std::string lock(const std::string& digest) const { return image(digest) + ".lock"; }
   std::string used(const std::string& digest) const { return image(digest) + ".used"; }
   std::string work(const std::string& digest) const { return image(digest) + ".unpacking"; }
   std::string blobs() const { return images + "/blobs"; }
-  std::string blob(const std::string& digest) const { return blobs() + "/sha256/" + digest.substr(7); }
+  std::string blob(const std::string& digest) const {
+    return blobs() + "/sha256/" + digest.substr(7);
+  }
   // The last digest of a registry's name: for when the registry is unavailable.
-  std::string name(const std::string& source) const { return images + "/names/" + sha256(source).substr(7); }
+  std::string name(const std::string& source) const {
+    return images + "/names/" + sha256(source).substr(7);
+  }
   std::string layers() const { return images + "/layers"; }
   std::string layer(const std::string& digest) const { return layers() + "/" + digest.substr(7); }
 };
@@ -57,7 +65,8 @@ std::string read_inside(const std::string& root, const char* path) {
   const os::File file(int(::syscall(SYS_openat2, folder.descriptor(), path, &how, sizeof how)));
   struct stat status;
   if (!file || ::fstat(file.descriptor(), &status) != 0 || !S_ISREG(status.st_mode)) return "";
-  auto text = os::read_file("/proc/self/fd/" + std::to_string(file.descriptor()), kAccountsBytesMax);
+  auto text =
+      os::read_file("/proc/self/fd/" + std::to_string(file.descriptor()), kAccountsBytesMax);
   return text ? std::move(*text) : "";
 }
 
@@ -68,7 +77,8 @@ Result<void> sync_file_system(const std::string& path) {
   return ok();
 }
 
-Result<void> rename_durably(const std::string& from, const std::string& to, const std::string& directory) {
+Result<void> rename_durably(const std::string& from, const std::string& to,
+                            const std::string& directory) {
   TRY(sync_file_system(from));
   if (::rename(from.c_str(), to.c_str()) != 0) return from_errno("renaming to " + to);
   return os::sync_directory(directory);
@@ -87,7 +97,8 @@ Json to_json(const UnpackedImage& image, const std::vector<std::string>& layers)
 }
 
 Result<UnpackedImage> load(const std::string& directory) {
-  const Json json = TRY(parse_json(TRY(os::read_file(directory + "/image.json", kImageDocumentBytesMax))));
+  const Json json =
+      TRY(parse_json(TRY(os::read_file(directory + "/image.json", kImageDocumentBytesMax))));
   UnpackedImage image;
   image.root = directory + "/root";
   image.digest = TRY(string_at(json, "digest"));
@@ -105,8 +116,8 @@ Result<UnpackedImage> load(const std::string& directory) {
   return image;
 }
 
-// Returns the image for a user of it. Marks it as used first, checks it second: so trim_images() never removes a
-// checked one.
+// Returns the image for a user of it. Marks it as used first, checks it second: so trim_images()
+// never removes a checked one.
 Result<std::optional<UnpackedImage>> use_if_there(const Places& places, const std::string& digest) {
   static std::atomic<uint64_t> count{0};
   const std::string directory = places.image(digest);
@@ -120,7 +131,8 @@ Result<std::optional<UnpackedImage>> use_if_there(const Places& places, const st
   return std::optional(std::move(image));
 }
 
-// Unpacks layers as they arrive, a few at a time. Threads: unpack() and the queries from one thread.
+// Unpacks layers as they arrive, a few at a time. Threads: unpack() and the queries from one
+// thread.
 class LayerUnpacking {
  public:
   explicit LayerUnpacking(const Places& places) : places_(places) {
@@ -204,7 +216,10 @@ class LayerUnpacking {
 class Pull {
  public:
   Pull(ImageSource source, Places places, std::string digest, const PullWatch& watch)
-      : source_(std::move(source)), places_(std::move(places)), digest_(std::move(digest)), watch_(watch) {}
+      : source_(std::move(source)),
+        places_(std::move(places)),
+        digest_(std::move(digest)),
+        watch_(watch) {}
 
   Result<void> run() {
     const std::string work = places_.work(digest_);
@@ -220,7 +235,8 @@ class Pull {
   Result<void> pull(const std::string& work) {
     const LayoutPlace layout{work + "/layout", places_.blobs()};
     known_ = TRY(layers_of(source_));
-    std::erase_if(known_, [&](const auto& layer) { return os::exists(places_.blob(layer.digest)); });
+    std::erase_if(known_,
+                  [&](const auto& layer) { return os::exists(places_.blob(layer.digest)); });
     for (const auto& layer : known_) bytes_total_ += layer.bytes;
     LayerUnpacking unpacking(places_);
     if (!say(PullProgress::Doing::downloading, 0, bytes_total_))
@@ -244,7 +260,8 @@ class Pull {
     return assemble(image, work);
   }
 
-  // Unpacks layers that are complete while others still arrive. Returns the bytes that have arrived.
+  // Unpacks layers that are complete while others still arrive. Returns the bytes that have
+  // arrived.
   uint64_t take_landed(LayerUnpacking& unpacking) {
     uint64_t bytes = 0;
     for (const auto& layer : known_) {
@@ -294,12 +311,13 @@ Result<os::FileLock> take_image_lock(const std::string& path, const PullWatch& w
     auto lock = os::FileLock::take_within(path, kLookInterval);
     if (lock || lock.error().kind != Kind::conflict || std::chrono::steady_clock::now() >= deadline)
       return lock;
-    if (watch && !watch({PullProgress::Doing::waiting, 0, 0})) return cancelled("pulling the image: stopped");
+    if (watch && !watch({PullProgress::Doing::waiting, 0, 0}))
+      return cancelled("pulling the image: stopped");
   }
 }
 
-// Returns the digest by which a source is stored here. An unavailable registry does not stop hosts that used the
-// image before: the last digest of the name counts then.
+// Returns the digest by which a source is stored here. An unavailable registry does not stop hosts
+// that used the image before: the last digest of the name counts then.
 Result<std::string> find_digest(const Places& places, const ImageSource& source) {
   const std::string remembered = places.name(source.name);
   const auto last = os::read_file(remembered, 256);
@@ -338,7 +356,8 @@ std::string format_progress(const PullProgress& progress) {
 
 Result<UserIds> user_of(const std::string& root, const std::string& user) {
   const std::string of = root.empty() ? "/" : root;
-  const auto ids = TRY(find_user(user, read_inside(of, "etc/passwd"), read_inside(of, "etc/group")));
+  const auto ids =
+      TRY(find_user(user, read_inside(of, "etc/passwd"), read_inside(of, "etc/group")));
   if (ids.user >= kIdsOfRange || ids.group >= kIdsOfRange)
     return invalid("invalid user '" + shorten(user, 60) + "': container ids must be below " +
                    std::to_string(kIdsOfRange));
@@ -349,7 +368,8 @@ Result<UserIds> user_of(const std::string& root, const std::string& user) {
 namespace {
 
 // Called when the paths are known, and how the source is reached.
-Result<UnpackedImage> unpack(const ImageSource& source, const Places& places, const PullWatch& watch) {
+Result<UnpackedImage> unpack(const ImageSource& source, const Places& places,
+                             const PullWatch& watch) {
   const auto digest = find_digest(places, source);
   if (!digest) return digest.error();
   if (auto there = TRY(use_if_there(places, *digest))) return *std::move(there);
@@ -379,7 +399,8 @@ std::string directory_of(const std::string& images, const ImageRights::Login& lo
 Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
                                    const PullWatch& watch, const ImageRights& rights) {
   TRY(check_source(source));
-  const Places places{rights.login ? directory_of(images_directory, *rights.login) : images_directory};
+  const Places places{rights.login ? directory_of(images_directory, *rights.login)
+                                   : images_directory};
   TRY(os::make_directories(places.images, 0700));
   if (rights.login) {
     const auto file = TRY(LoginFile::write(places.images, *rights.login));

@@ -1,21 +1,25 @@
 // Fetches and unpacks container images, once for all containers that use them.
 //
-// A source is "oci:PATH:TAG" (an OCI layout on this machine), "containers-storage:NAME" (podman's and buildah's) or
-// "docker://HOST[:PORT]/NAME:TAG" (a registry; "@sha256:.." instead of the tag pins the digest). skopeo fetches it,
-// with its own configuration of registries and logins (registries.conf, auth.json, certs.d); a registry on a loopback
-// address may use plain HTTP. Everything is stored by content below an images directory, written under a temporary
-// name and then renamed, so it is complete or absent, and hosts that need the same image at once wait for the first:
+// A source is "oci:PATH:TAG" (an OCI layout on this machine), "containers-storage:NAME" (podman's
+// and buildah's) or "docker://HOST[:PORT]/NAME:TAG" (a registry; "@sha256:.." instead of the tag
+// pins the digest). skopeo fetches it, with its own configuration of registries and logins
+// (registries.conf, auth.json, certs.d); a registry on a loopback address may use plain HTTP.
+// Everything is stored by content below an images directory, written under a temporary name and
+// then renamed, so it is complete or absent, and hosts that need the same image at once wait for
+// the first:
 //
 //   IMAGES/sha256-<digest>/root/       the lower layer of containers: never written to
 //   IMAGES/sha256-<digest>/image.json  the image's own config, and its layers
 //   IMAGES/sha256-<digest>.used/       a locked file for each current user
-//   IMAGES/layers/<digest>/            a layer, unpacked (image_layer.hpp): roots are hard links to its files
+//   IMAGES/layers/<digest>/            a layer, unpacked (image_layer.hpp): roots are hard links to
+//                                      its files
 //   IMAGES/blobs/sha256/<digest>       a layer as fetched from its registry: not fetched again
-//   IMAGES/names/                      the last digests of registries' names, for when a registry is unavailable
+//   IMAGES/names/                      the last digests of registries' names, for when a registry
+//                                      is unavailable
 //
-// Threads: callable from anywhere, from several processes at once. Errors: not_found (no such image, no tool),
-// invalid or corrupt (not an image, or its digest differs), unavailable (the registry), exhausted (disk), cancelled
-// (took too long, or the caller stopped it).
+// Threads: callable from anywhere, from several processes at once. Errors: not_found (no such
+// image, no tool), invalid or corrupt (not an image, or its digest differs), unavailable (the
+// registry), exhausted (disk), cancelled (took too long, or the caller stopped it).
 #pragma once
 
 #include <cstdint>
@@ -41,7 +45,8 @@ struct UnpackedImage {
 
 // Progress of a pull. Bytes are those to fetch: compressed, of layers that are not here yet.
 struct PullProgress {
-  enum class Doing { waiting, downloading, unpacking };  // waiting: another host fetches the same image
+  // waiting: another host fetches the same image
+  enum class Doing { waiting, downloading, unpacking };
   Doing doing = Doing::waiting;
   uint64_t bytes = 0;
   uint64_t bytes_total = 0;  // 0 = not known
@@ -57,24 +62,27 @@ struct ImageRights {
   struct Login {
     std::string host, username, password;
   };
-  // The login at the registry; unset: the one that this machine's own files have. Images fetched with a login are
-  // stored in a directory of that login, IMAGES.private/<name>/, of the same form: they serve no other login, not
-  // even layers of the same digest. The password is in no argument and no message.
+  // The login at the registry; unset: the one that this machine's own files have. Images fetched
+  // with a login are stored in a directory of that login, IMAGES.private/<name>/, of the same form:
+  // they serve no other login, not even layers of the same digest. The password is in no argument
+  // and no message.
   std::optional<Login> login = {};
-  // An OCI layout below one of these is opened beneath it: symbolic links on the path or in the layout are not
-  // followed.
+  // An OCI layout below one of these is opened beneath it: symbolic links on the path or in the
+  // layout are not followed.
   std::vector<std::string> oci_directories = {};
 };
 
 Result<UnpackedImage> unpack_image(const std::string& source, const std::string& images_directory,
                                    const PullWatch& watch = {}, const ImageRights& rights = {});
 
-// Looks up a user, "1000", "nobody" or "1000:users", in an unpacked image, or in this machine's own system (root "").
+// Looks up a user, "1000", "nobody" or "1000:users", in an unpacked image, or in this machine's own
+// system (root "").
 // Errors: invalid: no such user, or an id that a container cannot have.
 Result<UserIds> user_of(const std::string& root, const std::string& user);
 
-// Removes unused images, the longest unused first, until the directory and those of logins hold at most `bytes_max`;
-// then unused layers and blobs. Returns the bytes that remain. While an image is being fetched, layers stay.
+// Removes unused images, the longest unused first, until the directory and those of logins hold at
+// most `bytes_max`; then unused layers and blobs. Returns the bytes that remain. While an image is
+// being fetched, layers stay.
 Result<uint64_t> trim_images(const std::string& images_directory, uint64_t bytes_max);
 
 }  // namespace trainyard::containers

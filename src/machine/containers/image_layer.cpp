@@ -37,11 +37,13 @@ std::string_view clean(std::string_view name) {
   return name == "." ? "" : name;
 }
 
-// The program that decompresses the archive, by its first bytes. igzip, if installed, takes half of gzip's time.
+// The program that decompresses the archive, by its first bytes. igzip, if installed, takes half of
+// gzip's time.
 std::string reader_of(const std::string& archive) {
   const os::File file(::open(archive.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4> magic{};
-  const bool read = file && ::read(file.descriptor(), magic.data(), magic.size()) == ssize_t(magic.size());
+  const bool read =
+      file && ::read(file.descriptor(), magic.data(), magic.size()) == ssize_t(magic.size());
   const std::string_view first(magic.data(), read ? magic.size() : 0);
   if (first.starts_with("\x1f\x8b")) return os::on_path("igzip") ? "igzip -dc" : "gzip -dc";
   if (first == "\x28\xb5\x2f\xfd") return "zstd -qdc";
@@ -78,11 +80,13 @@ class LineCount {
   uint64_t lines_ = 0;
 };
 
-Result<void> extract(const std::string& archive, const std::string& directory, const LayerLimits& limits) {
+Result<void> extract(const std::string& archive, const std::string& directory,
+                     const LayerLimits& limits) {
   TRY(os::make_directories(tree_of(directory), 0755));
-  // Some archives lack their end marker, which is zeros, so one is appended. Bytes after an end marker are read all
-  // the same, or the decompressor would fail for a closed pipe; its exit code counts.
-  // Only `limit` bytes of the unpacked archive pass; more are noted in a file, and end the unpacking.
+  // Some archives lack their end marker, which is zeros, so one is appended. Bytes after an end
+  // marker are read all the same, or the decompressor would fail for a closed pipe; its exit code
+  // counts. Only `limit` bytes of the unpacked archive pass; more are noted in a file, and end the
+  // unpacking.
   const std::string script =
       "archive=$1 limit=$2 over=$3; shift 3; { " + reader_of(archive) +
       " \"$archive\" | { head -c \"$limit\"; more=$(head -c 1 | wc -c); "
@@ -114,8 +118,8 @@ Result<void> extract(const std::string& archive, const std::string& directory, c
     return exhausted("unpacking a layer of the image: more than " + human_bytes(limits.bytes_max) +
                      " of data");
   if (!within())
-    return exhausted("unpacking a layer of the image: more than " + std::to_string(limits.entries_max) +
-                     " files");
+    return exhausted("unpacking a layer of the image: more than " +
+                     std::to_string(limits.entries_max) + " files");
   TRY(unpacked);
   // Only the names of directories matter later.
   std::string directories;
@@ -153,7 +157,8 @@ class Laying {
   explicit Laying(std::set<std::string, std::less<>> named) : named_(std::move(named)) {}
 
   // Links the content of `from` over that of `to`; `path` is its path below the root.
-  Result<void> directory(const os::File& from, const os::File& to, const std::string& path, int depth) {
+  Result<void> directory(const os::File& from, const os::File& to, const std::string& path,
+                         int depth) {
     if (depth > kDepthMax)
       return invalid("combining layers: directories nested too deeply: " + shorten(path, 200));
     const auto names = TRY(names_in(from.descriptor()));
@@ -190,7 +195,8 @@ class Laying {
         return failed("linking", path);
       return ok();
     }
-    if (!there && ::mkdirat(to.descriptor(), name.c_str(), 0700) != 0) return failed("making", path);
+    if (!there && ::mkdirat(to.descriptor(), name.c_str(), 0700) != 0)
+      return failed("making", path);
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const os::File inner_from(::openat(from.descriptor(), name.c_str(), kFlags));
     const os::File inner_to(::openat(to.descriptor(), name.c_str(), kFlags));
@@ -201,7 +207,8 @@ class Laying {
   }
 
   // Owner before mode, which a change of owner may clear bits of; times last.
-  static Result<void> take_over(const os::File& directory, const struct stat& like, const std::string& path) {
+  static Result<void> take_over(const os::File& directory, const struct stat& like,
+                                const std::string& path) {
     const timespec times[2] = {like.st_atim, like.st_mtim};
     if ((keeps_owners() && ::fchown(directory.descriptor(), like.st_uid, like.st_gid) != 0) ||
         ::fchmod(directory.descriptor(), like.st_mode & 07777) != 0 ||
@@ -243,8 +250,10 @@ Result<void> lay_over(const std::string& layer_directory, const std::string& roo
   const std::string list = TRY(os::read_file(list_of(layer_directory), kListBytesMax));
   for (const auto line : split(list, '\n')) named.emplace(line);
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  const os::File from(::open(tree_of(layer_directory).c_str(), kFlags)), to(::open(root.c_str(), kFlags));
-  if (!from || !to) return from_errno("opening the layer " + layer_directory + " and the root " + root);
+  const os::File from(::open(tree_of(layer_directory).c_str(), kFlags)),
+      to(::open(root.c_str(), kFlags));
+  if (!from || !to)
+    return from_errno("opening the layer " + layer_directory + " and the root " + root);
   return Laying(std::move(named)).directory(from, to, "", 0);
 }
 

@@ -15,15 +15,16 @@ namespace {
 
 class Layers : public testing::Test {
  protected:
-  // What `script` makes in an empty directory, as a layer's archive; packed by tar's option `packing`.
+  // What `script` makes in an empty directory, as a layer's archive; packed by tar's option
+  // `packing`.
   std::string archive(const std::string& script, const std::string& packing = "--gzip") {
     const std::string name = directory_.path() + "/archive" + std::to_string(++count_);
     EXPECT_TRUE(os::make_directories(name + ".made"));
-    const auto made =
-        os::run_or_fail({{"sh", "-ec", "umask 022\n" + script + "\ntar " + packing + " -cf '" + name + "' ."},
-                         {},
-                         "",
-                         name + ".made"});
+    const auto made = os::run_or_fail(
+        {{"sh", "-ec", "umask 022\n" + script + "\ntar " + packing + " -cf '" + name + "' ."},
+         {},
+         "",
+         name + ".made"});
     EXPECT_TRUE(made) << made.error().message;
     return name;
   }
@@ -87,50 +88,57 @@ TEST_F(Layers, AnImpliedDirectoryHasNoMode) {
   const auto lower = layer("mkdir -m 1777 tmp; mkdir -m 700 mine");
   const std::string way = directory_.path() + "/way";
   ASSERT_TRUE(os::run_or_fail(
-      {{"sh", "-ec", "mkdir -p in/tmp in/mine; echo x > in/tmp/x; tar -C in -cf '" + way + "' tmp/x mine"},
+      {{"sh", "-ec",
+        "mkdir -p in/tmp in/mine; echo x > in/tmp/x; tar -C in -cf '" + way + "' tmp/x mine"},
        {},
        "",
        directory_.path()}));
   ASSERT_TRUE(unpack_layer(way, directory_.path() + "/upper"));
-  EXPECT_EQ(laid({lower, directory_.path() + "/upper"}), "mine d 755\ntmp d 1777\ntmp/x f 644\nx\n");
+  EXPECT_EQ(laid({lower, directory_.path() + "/upper"}),
+            "mine d 755\ntmp d 1777\ntmp/x f 644\nx\n");
 }
 
 TEST_F(Layers, WhiteoutsRemoveWhatLiesBelow) {
   const auto lower = layer(
-      "mkdir -p a/b c d; echo 1 > a/b/one; echo 2 > a/two; echo 3 > c/three; echo 4 > d/four; ln -s / out");
+      "mkdir -p a/b c d; echo 1 > a/b/one; echo 2 > a/two; echo 3 > c/three; echo 4 > d/four; ln "
+      "-s / out");
   const auto upper = layer(
-      "mkdir -p a c; touch a/.wh.b .wh.out .wh.d .wh. .wh... .wh.nothing .wh..wh.plnk; touch c/.wh..wh..opq; "
+      "mkdir -p a c; touch a/.wh.b .wh.out .wh.d .wh. .wh... .wh.nothing .wh..wh.plnk; touch "
+      "c/.wh..wh..opq; "
       "echo new > c/new");
   EXPECT_EQ(laid({lower, upper}), "a d 755\na/two f 644\nc d 755\nc/new f 644\n2\nnew\n");
   EXPECT_EQ(laid({upper, lower}).substr(0, 8), "a d 755\n") << "a layer's own files stay";
 }
 
 TEST_F(Layers, KindsReplaceEachOther) {
-  const auto lower =
-      layer("mkdir was_directory; echo x > was_directory/x; echo y > was_file; ln -s /etc was_link");
-  const auto upper = layer("echo file > was_directory; mkdir was_file was_link; echo z > was_link/z");
+  const auto lower = layer(
+      "mkdir was_directory; echo x > was_directory/x; echo y > was_file; ln -s /etc was_link");
+  const auto upper =
+      layer("echo file > was_directory; mkdir was_file was_link; echo z > was_link/z");
   EXPECT_EQ(laid({lower, upper}),
             "was_directory f 644\nwas_file d 755\nwas_link d 755\nwas_link/z f 644\nfile\nz\n");
 }
 
 TEST_F(Layers, NothingLeavesTheTree) {
-  const std::string outside = directory_.path() + "/outside", hostile = directory_.path() + "/hostile";
+  const std::string outside = directory_.path() + "/outside",
+                    hostile = directory_.path() + "/hostile";
   ASSERT_TRUE(os::make_directories(outside));
   // A link out of the tree and a file through it; then a name with "..".
-  const auto made = os::run_or_fail({{"sh", "-ec",
-                                      "mkdir in in2; ln -s '" + outside +
-                                          "' in/out; mkdir in2/out; echo x > in2/out/x; echo y > y\n"
-                                          "tar -cf '" +
-                                          hostile +
-                                          "' -C in out\n"
-                                          "tar -rf '" +
-                                          hostile +
-                                          "' -C in2 out/x\n"
-                                          "tar -rPf '" +
-                                          hostile + "' --transform 's,^y$,../outside/y,' y"},
-                                     {},
-                                     "",
-                                     directory_.path()});
+  const auto made =
+      os::run_or_fail({{"sh", "-ec",
+                        "mkdir in in2; ln -s '" + outside +
+                            "' in/out; mkdir in2/out; echo x > in2/out/x; echo y > y\n"
+                            "tar -cf '" +
+                            hostile +
+                            "' -C in out\n"
+                            "tar -rf '" +
+                            hostile +
+                            "' -C in2 out/x\n"
+                            "tar -rPf '" +
+                            hostile + "' --transform 's,^y$,../outside/y,' y"},
+                       {},
+                       "",
+                       directory_.path()});
   ASSERT_TRUE(made) << made.error().message;
   (void)unpack_layer(hostile, directory_.path() + "/made");
   EXPECT_EQ(os::list_directory(outside)->size(), 0u);

@@ -34,7 +34,8 @@ std::string machine_architecture() {
   return machine == "x86_64" ? "amd64" : machine == "aarch64" ? "arm64" : machine;
 }
 
-// The paths at which skopeo looks for it (containers-policy.json(5)); without one it refuses every image.
+// The paths at which skopeo looks for it (containers-policy.json(5)); without one it refuses every
+// image.
 bool has_signature_policy() {
   const char* home = ::getenv("HOME");
   return (home && os::exists(std::string(home) + "/.config/containers/policy.json")) ||
@@ -57,8 +58,8 @@ OciPlace split_oci(std::string_view place) {
 // Registries on this machine may speak plain HTTP: their connections do not leave it.
 bool is_loopback(std::string_view source) {
   source.remove_prefix(kRegistry.size());
-  return source.starts_with("127.") || source.starts_with("localhost:") || source.starts_with("localhost/") ||
-         source.starts_with("[::1]");
+  return source.starts_with("127.") || source.starts_with("localhost:") ||
+         source.starts_with("localhost/") || source.starts_with("[::1]");
 }
 
 // Returns the digest that a source is pinned to, "" when it is not.
@@ -72,7 +73,8 @@ Result<void> need_skopeo() {
   return not_found("fetching images: skopeo is not on PATH; install the package skopeo");
 }
 
-// The environment of programs that query registries: no password in arguments, which other processes can read.
+// The environment of programs that query registries: no password in arguments, which other
+// processes can read.
 std::map<std::string, std::string> login_of(const ImageSource& source) {
   if (source.login_file.empty()) return {};
   return {{"REGISTRY_AUTH_FILE", source.login_file}};
@@ -93,7 +95,8 @@ Result<std::string> ask(const ImageSource& from) {
 
 // Reads a document of a layout, checked against its name.
 Result<std::string> read_blob(const std::string& blobs, const std::string& digest) {
-  std::string bytes = TRY(os::read_file(blobs + "/sha256/" + digest.substr(7), kImageDocumentBytesMax));
+  std::string bytes =
+      TRY(os::read_file(blobs + "/sha256/" + digest.substr(7), kImageDocumentBytesMax));
   if (sha256(bytes) != digest)
     return corrupt("reading the image's blob " + digest + ": its content has another digest");
   return bytes;
@@ -106,11 +109,13 @@ struct FoundManifest {
 
 // Follows tag -> (index ->) manifest.
 Result<FoundManifest> find_manifest(const LayoutPlace& layout, std::string_view tag) {
-  const std::string index = TRY(os::read_file(layout.directory + "/index.json", kImageDocumentBytesMax)
-                                    .in("reading the OCI layout " + layout.directory));
+  const std::string index =
+      TRY(os::read_file(layout.directory + "/index.json", kImageDocumentBytesMax)
+              .in("reading the OCI layout " + layout.directory));
   ImageReference at = TRY(find_in_index(index, tag).in("the OCI layout " + layout.directory));
   for (int depth = 0; depth < kIndexDepthMax; depth++) {
-    auto document = TRY(read_manifest(TRY(read_blob(layout.blobs, at.digest)), machine_architecture()));
+    auto document =
+        TRY(read_manifest(TRY(read_blob(layout.blobs, at.digest)), machine_architecture()));
     if (!document.is_index) return FoundManifest{at.digest, std::move(document)};
     at = document.next;
   }
@@ -149,10 +154,12 @@ Result<std::optional<HeldLayout>> hold_layout(const std::string& source,
   for (const auto& directory : directories) {
     const std::string above = directory.ends_with('/') ? directory : directory + "/";
     if (!place.layout.starts_with(above)) continue;
-    os::File layout = TRY(os::open_confined_directory_beneath(directory, place.layout.substr(above.size())));
+    os::File layout =
+        TRY(os::open_confined_directory_beneath(directory, place.layout.substr(above.size())));
     // Reached by this process's descriptor, for programs that it starts.
     std::string reached = std::string(kOci) + "/proc/" + std::to_string(::getpid()) + "/fd/" +
-                          std::to_string(layout.descriptor()) + (place.tag.empty() ? "" : ":" + place.tag);
+                          std::to_string(layout.descriptor()) +
+                          (place.tag.empty() ? "" : ":" + place.tag);
     return std::optional(HeldLayout{std::move(layout), std::move(reached)});
   }
   return std::optional<HeldLayout>();
@@ -162,7 +169,8 @@ Result<void> check_source(const std::string& source) {
   if (!source.starts_with(kOci) && !source.starts_with(kStorage) && !source.starts_with(kRegistry))
     return invalid("'" + shorten(source, 100) +
                    "': it must start with 'oci:', 'containers-storage:' or 'docker://'");
-  if (source.find('\0') != std::string::npos) return invalid("invalid image: its name has a zero byte");
+  if (source.find('\0') != std::string::npos)
+    return invalid("invalid image: its name has a zero byte");
   return ok();
 }
 
@@ -170,7 +178,8 @@ Result<std::string> digest_of(const ImageSource& from) {
   const std::string& source = from.name;
   if (source.starts_with(kOci)) {
     const auto place = split_oci(std::string_view(source).substr(kOci.size()));
-    const std::string index = TRY(os::read_file(place.layout + "/index.json", kImageDocumentBytesMax));
+    const std::string index =
+        TRY(os::read_file(place.layout + "/index.json", kImageDocumentBytesMax));
     return TRY(find_in_index(index, place.tag)).digest;
   }
   if (std::string pinned = pinned_digest(source); !pinned.empty()) return pinned;
@@ -196,17 +205,20 @@ Result<std::vector<ImageReference>> layers_of(const ImageSource& from) {
   return invalid("reading the image: indexes nested too deeply");
 }
 
-Result<void> fetch(const ImageSource& from, const LayoutPlace& to, const std::function<bool()>& watch) {
+Result<void> fetch(const ImageSource& from, const LayoutPlace& to,
+                   const std::function<bool()>& watch) {
   TRY(need_skopeo());
   const std::string& source = from.name;
   TRY(os::make_directories(to.blobs + "/sha256", 0700));
-  // skopeo selects this machine's image of several, and understands Docker's formats. Signatures are checked as the
-  // machine's policy.json requires, and then omitted: a layout cannot hold them.
+  // skopeo selects this machine's image of several, and understands Docker's formats. Signatures
+  // are checked as the machine's policy.json requires, and then omitted: a layout cannot hold them.
   std::vector<std::string> words{"skopeo"};
   if (!has_signature_policy()) words.push_back("--insecure-policy");
-  words.insert(words.end(), {"copy", "--quiet", "--remove-signatures", "--dest-shared-blob-dir=" + to.blobs,
-                             "--dest-oci-accept-uncompressed-layers"});
-  if (source.starts_with(kRegistry) && is_loopback(source)) words.push_back("--src-tls-verify=false");
+  words.insert(words.end(),
+               {"copy", "--quiet", "--remove-signatures", "--dest-shared-blob-dir=" + to.blobs,
+                "--dest-oci-accept-uncompressed-layers"});
+  if (source.starts_with(kRegistry) && is_loopback(source))
+    words.push_back("--src-tls-verify=false");
   words.push_back(source);
   words.push_back("oci:" + to.directory + ":" + std::string(kFetchedTag));
   os::Command command{words, login_of(from), "", "", kFetchMax};
@@ -229,15 +241,17 @@ uint64_t bytes_on_the_way(const LayoutPlace& to) {
 
 Result<DescribedImage> describe(const LayoutPlace& layout) {
   auto found = TRY(find_manifest(layout, kFetchedTag));
-  return DescribedImage{found.digest,
-                        TRY(read_image_config(TRY(read_blob(layout.blobs, found.document.next.digest)))),
-                        std::move(found.document.layers)};
+  return DescribedImage{
+      found.digest,
+      TRY(read_image_config(TRY(read_blob(layout.blobs, found.document.next.digest)))),
+      std::move(found.document.layers)};
 }
 
 Error explained(Error error, const std::string& source) {
   const auto says = [&](std::initializer_list<const char*> parts) {
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](const char* part) { return error.message.find(part) != std::string::npos; });
+    return std::any_of(parts.begin(), parts.end(), [&](const char* part) {
+      return error.message.find(part) != std::string::npos;
+    });
   };
   if (says({"no descriptor found", "does not resolve to an image", "identifier is not an image",
             "manifest unknown", "name unknown", "no image found"}))

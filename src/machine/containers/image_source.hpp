@@ -1,5 +1,5 @@
-// Finds and fetches images, through skopeo and this machine's files: their digests, layers and documents. Private to
-// this module; image.hpp lists the sources and the errors.
+// Finds and fetches images, through skopeo and this machine's files: their digests, layers and
+// documents. Private to this module; image.hpp lists the sources and the errors.
 //
 // Threads: callable from anywhere.
 #pragma once
@@ -23,8 +23,8 @@ inline std::string private_images(const std::string& images_directory) {
   return images_directory + ".private";
 }
 
-// A file in the form of containers-auth.json(5) for the programs that query registries; removed with the object. Its
-// directory is made when absent.
+// A file in the form of containers-auth.json(5) for the programs that query registries; removed
+// with the object. Its directory is made when absent.
 class LoginFile {
  public:
   static Result<LoginFile> write(const std::string& directory, const ImageRights::Login& login);
@@ -44,8 +44,9 @@ struct ImageSource {
   std::string login_file = {};
 };
 
-// The layout of "oci:PATH:TAG" below one of the directories, opened beneath it, and the source that names it while it
-// is open. Nothing, if it lies elsewhere. Errors: invalid: a symbolic link is on the path.
+// The layout of "oci:PATH:TAG" below one of the directories, opened beneath it, and the source that
+// names it while it is open. Nothing, if it lies elsewhere. Errors: invalid: a symbolic link is on
+// the path.
 struct HeldLayout {
   os::File directory;
   std::string source;
@@ -65,13 +66,14 @@ Result<std::string> digest_of(const ImageSource& source);
 // Returns its layers, the lowest first, in the source's form; empty where only fetching tells.
 Result<std::vector<ImageReference>> layers_of(const ImageSource& source);
 
-// An OCI layout with one image, called "image"; its blobs lie in BLOBS/sha256/, where present ones are not fetched
-// again. `watch` as Command::watch.
+// An OCI layout with one image, called "image"; its blobs lie in BLOBS/sha256/, where present ones
+// are not fetched again. `watch` as Command::watch.
 struct LayoutPlace {
   std::string directory;
   std::string blobs;
 };
-Result<void> fetch(const ImageSource& source, const LayoutPlace& to, const std::function<bool()>& watch);
+Result<void> fetch(const ImageSource& source, const LayoutPlace& to,
+                   const std::function<bool()>& watch);
 // Bytes that fetch() has written so far to incomplete blobs.
 uint64_t bytes_on_the_way(const LayoutPlace& to);
 

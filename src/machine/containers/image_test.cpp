@@ -65,7 +65,8 @@ TEST(ImageDocuments, AnIndexOfManifestsIsSearchedByPlatform) {
 
 TEST(ImageDocuments, AManifestNamesItsLayers) {
   const std::string start = R"({"config":{"digest":")" + kDigest + R"("},"layers":)";
-  const auto found = read_manifest(start + R"([{"digest":")" + kDigest + R"(","size":12}]})", "amd64");
+  const auto found =
+      read_manifest(start + R"([{"digest":")" + kDigest + R"(","size":12}]})", "amd64");
   ASSERT_TRUE(found) << found.error().message;
   ASSERT_EQ(found->layers.size(), 1u);
   EXPECT_EQ(found->layers[0].bytes, 12u);
@@ -89,9 +90,9 @@ TEST(ImageDocuments, AConfigIsRead) {
   EXPECT_EQ(config->entrypoint, Words{"/bin/x"});
   EXPECT_EQ(config->working_directory, "/b/c");
   EXPECT_EQ(read_image_config("{}")->working_directory, "/");
-  for (const char* wrong :
-       {"", "[]", R"({"config":1})", R"({"config":{"Env":["=x"]}})", R"({"config":{"Entrypoint":"x"}})",
-        R"({"config":{"Cmd":[1]}})", R"({"config":{"Cmd":["a\u0000"]}})"})
+  for (const char* wrong : {"", "[]", R"({"config":1})", R"({"config":{"Env":["=x"]}})",
+                            R"({"config":{"Entrypoint":"x"}})", R"({"config":{"Cmd":[1]}})",
+                            R"({"config":{"Cmd":["a\u0000"]}})"})
     EXPECT_EQ(read_image_config(wrong).error().kind, Kind::invalid) << wrong;
 }
 
@@ -119,21 +120,23 @@ TEST(ImageDocuments, UsersAreLookedUpInTheImage) {
 class RealImage : public testing::Test {
  protected:
   void SetUp() override {
-    if (::geteuid() != 0 || !os::on_path("umoci") || !os::on_path("skopeo") || !os::on_path("busybox") ||
-        !os::on_path("crun"))
+    if (::geteuid() != 0 || !os::on_path("umoci") || !os::on_path("skopeo") ||
+        !os::on_path("busybox") || !os::on_path("crun"))
       GTEST_SKIP() << "needs root, umoci, skopeo, crun and busybox";
     images_ = directory_.path() + "/images";
     layout_ = directory_.path() + "/layout";
     const std::string image = layout_ + ":v1";
     ASSERT_TRUE(os::make_directories(directory_.path() + "/etc"));
-    ASSERT_TRUE(os::write_file(directory_.path() + "/etc/passwd", "root:x:0:0::/:\nann:x:1234:1234::/:\n"));
+    ASSERT_TRUE(
+        os::write_file(directory_.path() + "/etc/passwd", "root:x:0:0::/:\nann:x:1234:1234::/:\n"));
     for (const Words& words :
          {Words{"umoci", "init", "--layout", layout_}, Words{"umoci", "new", "--image", image},
           Words{"umoci", "insert", "--image", image, "/bin/busybox", "/bin/sh"},
-          Words{"umoci", "insert", "--image", image, directory_.path() + "/etc/passwd", "/etc/passwd"},
-          Words{"umoci", "config", "--image", image, "--config.entrypoint", "/bin/sh", "--config.entrypoint",
-                "-c", "--config.env", "GREETING=hello", "--config.workingdir", "/opt", "--config.user",
-                "ann"}}) {
+          Words{"umoci", "insert", "--image", image, directory_.path() + "/etc/passwd",
+                "/etc/passwd"},
+          Words{"umoci", "config", "--image", image, "--config.entrypoint", "/bin/sh",
+                "--config.entrypoint", "-c", "--config.env", "GREETING=hello",
+                "--config.workingdir", "/opt", "--config.user", "ann"}}) {
       const auto done = os::run_or_fail({words});
       ASSERT_TRUE(done) << done.error().message;
     }
@@ -178,7 +181,8 @@ TEST_F(RealImage, IsUnpackedOnceAndRuns) {
   EXPECT_EQ(again->config.environment, image->config.environment);
   ASSERT_EQ(::stat(again->root.c_str(), &second), 0);
   EXPECT_EQ(first.st_ino, second.st_ino);
-  EXPECT_EQ(run_in(*image, "echo $GREETING $$; pwd; ! echo x 2>/dev/null >/bin/sh"), "hello 1\n/opt\n");
+  EXPECT_EQ(run_in(*image, "echo $GREETING $$; pwd; ! echo x 2>/dev/null >/bin/sh"),
+            "hello 1\n/opt\n");
 }
 
 TEST_F(RealImage, SeveralHostsWaitForTheFirst) {
@@ -195,10 +199,10 @@ TEST_F(RealImage, SeveralHostsWaitForTheFirst) {
 }
 
 TEST_F(RealImage, IsTakenFromContainersStorageToo) {
-  const std::string store = "containers-storage:[vfs@" + directory_.path() + "/store+" + directory_.path() +
-                            "/run]localhost/train:1";
-  const auto copied =
-      os::run_or_fail({{"skopeo", "--insecure-policy", "copy", "--quiet", "oci:" + layout_ + ":v1", store}});
+  const std::string store = "containers-storage:[vfs@" + directory_.path() + "/store+" +
+                            directory_.path() + "/run]localhost/train:1";
+  const auto copied = os::run_or_fail(
+      {{"skopeo", "--insecure-policy", "copy", "--quiet", "oci:" + layout_ + ":v1", store}});
   if (!copied) GTEST_SKIP() << copied.error().message;
   const auto image = unpack_image(store, images_);
   ASSERT_TRUE(image) << image.error().message;
@@ -207,7 +211,8 @@ TEST_F(RealImage, IsTakenFromContainersStorageToo) {
 
 TEST_F(RealImage, ReportsMissingImages) {
   EXPECT_EQ(unpack_image("oci:" + layout_ + ":v2", images_).error().kind, Kind::not_found);
-  EXPECT_EQ(unpack_image("oci:" + directory_.path() + "/nowhere:v1", images_).error().kind, Kind::not_found);
+  EXPECT_EQ(unpack_image("oci:" + directory_.path() + "/nowhere:v1", images_).error().kind,
+            Kind::not_found);
   EXPECT_EQ(unpack_image("containers-storage:localhost/no-such-image-here:1", images_).error().kind,
             Kind::not_found);
   EXPECT_EQ(unpack_image("ftp://example/x", images_).error().kind, Kind::invalid);

@@ -33,14 +33,16 @@ std::vector<std::string> names_in(const std::string& directory) {
 
 class Trimming {
  public:
-  Trimming(std::string images, uint64_t bytes_max) : images_(std::move(images)), bytes_max_(bytes_max) {}
+  Trimming(std::string images, uint64_t bytes_max)
+      : images_(std::move(images)), bytes_max_(bytes_max) {}
 
   Result<uint64_t> run() {
     look();
     if (!somebody_pulls()) {
       TRY(sweep());
       TRY(drop_orphans());
-      // A compressed layer is only of use when its image changes: it is removed before runnable images.
+      // A compressed layer is only of use when its image changes: it is removed before runnable
+      // images.
       TRY(drop_blobs());
     }
     for (const auto& [used_at, name] : oldest_first()) {
@@ -66,7 +68,8 @@ class Trimming {
     }
     for (const auto& name : names_in(images_ + "/layers"))
       if (name.size() == 64) layer_bytes_[name] = layer_bytes(layer(name));
-    for (const auto& name : names_in(images_ + "/blobs/sha256")) blob_bytes_[name] = file_bytes(blob(name));
+    for (const auto& name : names_in(images_ + "/blobs/sha256"))
+      blob_bytes_[name] = file_bytes(blob(name));
   }
 
   std::string layer(const std::string& name) const { return images_ + "/layers/" + name; }
@@ -143,15 +146,17 @@ class Trimming {
     return somebody_pulls() ? ok() : drop_orphans();
   }
 
-  // False: the image is in use. A user marks the image first and checks it second; we remove it first and look for
-  // marks second.
+  // False: the image is in use. A user marks the image first and checks it second; we remove it
+  // first and look for marks second.
   Result<bool> take_away(const std::string& name) const {
     const auto lock = os::FileLock::take(path(name) + ".lock");
     if (!lock || used(name)) return false;
     const std::string removing = path(name) + ".removing";
-    if (::rename(path(name).c_str(), removing.c_str()) != 0) return from_errno("renaming " + path(name));
+    if (::rename(path(name).c_str(), removing.c_str()) != 0)
+      return from_errno("renaming " + path(name));
     if (used(name)) {
-      if (::rename(removing.c_str(), path(name).c_str()) != 0) return from_errno("renaming " + removing);
+      if (::rename(removing.c_str(), path(name).c_str()) != 0)
+        return from_errno("renaming " + removing);
       return false;
     }
     TRY(os::remove_all(removing));

@@ -20,10 +20,12 @@ constexpr uint64_t kTmpfsBytesLeast = 64 << 20;        // a package cache fits
 constexpr uint64_t kTmpfsBytesUnlimited = 1ull << 30;  // where the container has no memory limit
 constexpr uint64_t kDeviceBytes = 64 << 10;            // /dev contains names only
 constexpr uint64_t kTmpfsBytesPerFile =
-    4 << 10;                                 // files of a page and more; a file's own record takes a fourth
-constexpr uint64_t kTmpfsFilesLeast = 1024;  // names of a container's system, devices and mount points
-// The out-of-memory killer must choose a process of the job, not the runtime that waits for it in the same
-// cgroup.
+    // files of a page and more; a file's own record takes a fourth
+    4 << 10;
+// names of a container's system, devices and mount points
+constexpr uint64_t kTmpfsFilesLeast = 1024;
+// The out-of-memory killer must choose a process of the job, not the runtime that waits for it in
+// the same cgroup.
 constexpr int kOutOfMemoryScore = 500;
 // The kernel refuses less than a millisecond of each 100 ms period.
 constexpr double kCpusLeast = 0.01;
@@ -43,7 +45,8 @@ bool lies_below(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
-Json mount(std::string destination, std::string type, std::string source, std::vector<std::string> options) {
+Json mount(std::string destination, std::string type, std::string source,
+           std::vector<std::string> options) {
   return {{"destination", std::move(destination)},
           {"type", std::move(type)},
           {"source", std::move(source)},
@@ -55,8 +58,9 @@ std::string files_limit(uint64_t bytes) {
 }
 
 Json tmpfs(const std::string& destination, uint64_t bytes) {
-  return mount(destination, "tmpfs", "tmpfs",
-               {"nosuid", "nodev", "mode=1777", "size=" + std::to_string(bytes), files_limit(bytes)});
+  return mount(
+      destination, "tmpfs", "tmpfs",
+      {"nosuid", "nodev", "mode=1777", "size=" + std::to_string(bytes), files_limit(bytes)});
 }
 
 std::string in_capitals(std::string text) {
@@ -70,7 +74,8 @@ Json id_mappings(const IdRange& ids, const std::vector<uint32_t>& pieces) {
   uint32_t next = 0;
   for (const uint32_t piece : pieces.empty() ? std::vector<uint32_t>{ids.count} : pieces) {
     const uint32_t count = std::min(piece, ids.count - next);
-    if (count > 0) mappings.push_back({{"containerID", next}, {"hostID", ids.first + next}, {"size", count}});
+    if (count > 0)
+      mappings.push_back({{"containerID", next}, {"hostID", ids.first + next}, {"size", count}});
     next += count;
   }
   return mappings;
@@ -78,7 +83,8 @@ Json id_mappings(const IdRange& ids, const std::vector<uint32_t>& pieces) {
 
 Result<void> check_paths(const ContainerSpec& spec) {
   if (spec.id.empty() ||
-      spec.id.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
+      spec.id.find_first_not_of(
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") !=
           std::string::npos ||
       spec.id[0] == '.')
     return invalid("invalid container id '" + shorten(spec.id, 80) +
@@ -87,7 +93,8 @@ Result<void> check_paths(const ContainerSpec& spec) {
     return invalid("invalid container directory '" + shorten(spec.directory, 200) +
                    "': it must be an absolute path");
   if (!spec.image_root.empty() && !is_clean_absolute(spec.image_root))
-    return invalid("invalid image root '" + shorten(spec.image_root, 200) + "': it must be an absolute path");
+    return invalid("invalid image root '" + shorten(spec.image_root, 200) +
+                   "': it must be an absolute path");
   // The overlay's options are one comma-separated text.
   if (!spec.layer_directory.empty() && !is_clean_absolute(spec.layer_directory))
     return invalid("invalid layer directory '" + shorten(spec.layer_directory, 200) +
@@ -103,19 +110,21 @@ Result<void> check_process(const ContainerSpec& spec) {
     return invalid("a container needs a program to run");
   if (!is_clean_absolute(spec.working_directory))
     return invalid("a container's working directory must be absolute");
-  if (spec.cpus != 0 && spec.cpus < kCpusLeast) return invalid("a container needs at least 0.01 cpus");
+  if (spec.cpus != 0 && spec.cpus < kCpusLeast)
+    return invalid("a container needs at least 0.01 cpus");
   if (spec.memory_bytes != 0 && spec.memory_bytes < kMemoryBytesLeast)
     return invalid("a container needs at least " + human_bytes(kMemoryBytesLeast) + " of memory");
   for (const auto& argument : spec.arguments)
-    if (argument.find('\0') != std::string::npos) return invalid("invalid argument: it contains a zero byte");
+    if (argument.find('\0') != std::string::npos)
+      return invalid("invalid argument: it contains a zero byte");
   for (const auto& [name, value] : spec.environment)
     if (name.empty() || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos ||
         value.find('\0') != std::string::npos)
       return invalid("invalid environment variable (name or value): " + shorten(name, 80));
   for (const auto& limit : spec.limits)
     if (!resource_of(limit.name) || limit.soft > limit.hard)
-      return invalid("invalid limit " + shorten(limit.name, 40) + ": " + std::to_string(limit.soft) +
-                     " and " + std::to_string(limit.hard) + "");
+      return invalid("invalid limit " + shorten(limit.name, 40) + ": " +
+                     std::to_string(limit.soft) + " and " + std::to_string(limit.hard) + "");
   return ok();
 }
 
@@ -133,9 +142,10 @@ Result<void> check_mounts(const ContainerSpec& spec, const std::vector<SystemEnt
   for (const auto& entry : system)
     for (const auto& wanted : spec.mounts)
       if (lies_below(wanted.destination, entry.path))
-        return invalid("invalid mount at " + wanted.destination + " of this machine: " + entry.path +
-                       (entry.kind == SystemEntry::Kind::link ? " is a link of its system"
-                                                              : " is part of its read-only system"));
+        return invalid(
+            "invalid mount at " + wanted.destination + " of this machine: " + entry.path +
+            (entry.kind == SystemEntry::Kind::link ? " is a link of its system"
+                                                   : " is part of its read-only system"));
   return ok();
 }
 
@@ -151,10 +161,10 @@ uint64_t part_of_memory(const ContainerSpec& spec, uint64_t divisor) {
 }  // namespace
 
 const std::vector<std::string>& container_capabilities() {
-  // Over the user namespace's own ids and files only: the rights that programs expect of root (to change owners, to
-  // become another user, as package managers and sshd do), and none that reaches the network, other processes' memory
-  // or the kernel. The network namespace belongs to the machine, so even the right to low ports comes from one of its
-  // settings.
+  // Over the user namespace's own ids and files only: the rights that programs expect of root (to
+  // change owners, to become another user, as package managers and sshd do), and none that reaches
+  // the network, other processes' memory or the kernel. The network namespace belongs to the
+  // machine, so even the right to low ports comes from one of its settings.
   static const std::vector<std::string> names = {
       "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",     "CAP_FSETID",
       "CAP_KILL",    "CAP_SETGID",           "CAP_SETUID",     "CAP_SETPCAP",
@@ -166,17 +176,17 @@ const std::vector<std::string>& system_allow_list() {
   static const std::vector<std::string> list = {
       "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libo32",
       // Names and how to look them up.
-      "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services",
-      "/etc/protocols", "/etc/networks", "/etc/rpc", "/etc/ethertypes",
+      "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf",
+      "/etc/services", "/etc/protocols", "/etc/networks", "/etc/rpc", "/etc/ethertypes",
       // The dynamic linker.
       "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
       // Trust: certificates, never /etc/ssl/private.
       "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/ca-certificates.conf",
       "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/crypto-policies",
       // Time, language, terminal.
-      "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf", "/etc/default/locale",
-      "/etc/inputrc", "/etc/terminfo", "/etc/bash.bashrc", "/etc/bashrc", "/etc/profile", "/etc/profile.d",
-      "/etc/skel",
+      "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/locale.conf",
+      "/etc/default/locale", "/etc/inputrc", "/etc/terminfo", "/etc/bash.bashrc", "/etc/bashrc",
+      "/etc/profile", "/etc/profile.d", "/etc/skel",
       // Descriptions of the system that programs read.
       "/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/mime.types", "/etc/magic",
       "/etc/fonts", "/etc/python3", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13",
@@ -221,7 +231,8 @@ std::vector<RootStep> root_steps(const std::vector<SystemEntry>& system) {
   for (const char* path : {"var/lib", "var/cache", "var/log", "run/lock"}) directory(path, 0755);
   for (const auto& entry : system) {
     const std::string path = entry.path.substr(1);
-    for (size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1))
+    for (size_t slash = path.find('/'); slash != std::string::npos;
+         slash = path.find('/', slash + 1))
       directory(path.substr(0, slash), 0755);
     switch (entry.kind) {
       case SystemEntry::Kind::directory:
@@ -273,12 +284,14 @@ Json mounts_of(const ContainerSpec& spec, const Stage& stage, const std::optiona
   };
   Json mounts = Json::array();
   mounts.push_back(mount("/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}));
-  mounts.push_back(mount(
-      "/dev", "tmpfs", "tmpfs",
-      {"nosuid", "noexec", "mode=755", "size=" + std::to_string(kDeviceBytes), files_limit(kDeviceBytes)}));
+  mounts.push_back(mount("/dev", "tmpfs", "tmpfs",
+                         {"nosuid", "noexec", "mode=755", "size=" + std::to_string(kDeviceBytes),
+                          files_limit(kDeviceBytes)}));
   // A program that opens a terminal changes its group to tty, if the container has such ids.
-  std::vector<std::string> terminals = {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"};
-  if (ids && ids->count > kTerminalGroup) terminals.push_back("gid=" + std::to_string(kTerminalGroup));
+  std::vector<std::string> terminals = {"nosuid", "noexec", "newinstance", "ptmxmode=0666",
+                                        "mode=0620"};
+  if (ids && ids->count > kTerminalGroup)
+    terminals.push_back("gid=" + std::to_string(kTerminalGroup));
   mounts.push_back(mount("/dev/pts", "devpts", "devpts", terminals));
   mounts.push_back(mount("/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}));
   if (!replaced("/dev/shm")) mounts.push_back(tmpfs("/dev/shm", spec.shared_memory_bytes));
@@ -290,10 +303,11 @@ Json mounts_of(const ContainerSpec& spec, const Stage& stage, const std::optiona
   // Staged mounts have their options already.
   for (size_t i = 0; i < spec.mounts.size(); i++) {
     const Mount& each = spec.mounts[i];
-    mounts.push_back(each.source.empty()
-                         ? tmpfs(each.destination, each.tmpfs_bytes ? each.tmpfs_bytes : kTmpfsBytesLeast)
-                         : mount(each.destination, "none", stage.mount(i),
-                                 {ids && !ids->shifted() ? "rbind" : "bind", "rprivate"}));
+    mounts.push_back(
+        each.source.empty()
+            ? tmpfs(each.destination, each.tmpfs_bytes ? each.tmpfs_bytes : kTmpfsBytesLeast)
+            : mount(each.destination, "none", stage.mount(i),
+                    {ids && !ids->shifted() ? "rbind" : "bind", "rprivate"}));
   }
   for (size_t i = 0; i < spec.devices.size(); i++)
     mounts.push_back(mount(spec.devices[i], "none", stage.device(i), {"bind"}));
@@ -311,8 +325,9 @@ Json process_of(const ContainerSpec& spec, bool user_namespace) {
   if (spec.pids_max_by_user)
     limits.push_back({{"type", "RLIMIT_NPROC"}, {"hard", spec.pids_max}, {"soft", spec.pids_max}});
   for (const auto& limit : spec.limits)
-    limits.push_back(
-        {{"type", "RLIMIT_" + in_capitals(limit.name)}, {"hard", limit.hard}, {"soft", limit.soft}});
+    limits.push_back({{"type", "RLIMIT_" + in_capitals(limit.name)},
+                      {"hard", limit.hard},
+                      {"soft", limit.soft}});
   const Json given = user_namespace ? Json(container_capabilities()) : none;
   // Users other than root get none at first, as with other runtimes.
   const Json effective = spec.user_id == 0 ? given : none;
@@ -327,7 +342,8 @@ Json process_of(const ContainerSpec& spec, bool user_namespace) {
             {"inheritable", none},
             {"permitted", effective},
             {"ambient", none}}},
-          // A machine may forbid raising limits, so none is raised unless requested: the container has ours.
+          // A machine may forbid raising limits, so none is raised unless requested: the container
+          // has ours.
           {"rlimits", limits},
           {"noNewPrivileges", true},
           {"oomScoreAdj", kOutOfMemoryScore}};
@@ -380,8 +396,8 @@ Result<void> check_container(const ContainerSpec& spec, const std::vector<System
   return check_mounts(spec, system);
 }
 
-Bundle make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system, const Stage& stage,
-                   const std::optional<IdRange>& ids, const Json& filter) {
+Bundle make_bundle(const ContainerSpec& spec, const std::vector<SystemEntry>& system,
+                   const Stage& stage, const std::optional<IdRange>& ids, const Json& filter) {
   Bundle bundle;
   bundle.root_bytes = part_of_memory(spec, 4);
   if (spec.image_root.empty()) bundle.root = root_steps(system);

@@ -47,11 +47,12 @@ TEST(Bundle, GivesRootRightsOverItsOwnIdsOnly) {
   EXPECT_TRUE(process["capabilities"]["inheritable"].empty());
   for (const char* set : {"bounding", "effective", "permitted"}) {
     const auto names = process["capabilities"][set].get<std::set<std::string>>();
-    for (const char* given : {"CAP_CHOWN", "CAP_SETUID", "CAP_SETGID", "CAP_SYS_CHROOT", "CAP_DAC_OVERRIDE"})
+    for (const char* given :
+         {"CAP_CHOWN", "CAP_SETUID", "CAP_SETGID", "CAP_SYS_CHROOT", "CAP_DAC_OVERRIDE"})
       EXPECT_TRUE(names.contains(given)) << set << given;
     for (const char* kept :
-         {"CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_MKNOD", "CAP_SYS_PTRACE", "CAP_SYS_MODULE",
-          "CAP_SYS_RAWIO", "CAP_SYS_TIME", "CAP_SYS_RESOURCE", "CAP_BPF"})
+         {"CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_MKNOD", "CAP_SYS_PTRACE",
+          "CAP_SYS_MODULE", "CAP_SYS_RAWIO", "CAP_SYS_TIME", "CAP_SYS_RESOURCE", "CAP_BPF"})
       EXPECT_FALSE(names.contains(kept)) << set << kept;
   }
   for (const char* map : {"uidMappings", "gidMappings"})
@@ -67,7 +68,8 @@ TEST(Bundle, MapsIdsInThePiecesThatItsOwnNamespaceHas) {
     std::string text;
     for (const auto& each : bundle->config["linux"][map])
       text += std::to_string(each["containerID"].get<int>()) + "=" +
-              std::to_string(each["hostID"].get<int>()) + "+" + std::to_string(each["size"].get<int>()) + " ";
+              std::to_string(each["hostID"].get<int>()) + "+" +
+              std::to_string(each["size"].get<int>()) + " ";
     return text;
   };
   EXPECT_EQ(told("uidMappings"), "0=0+1 1=1+1000 ");
@@ -116,7 +118,8 @@ TEST(Bundle, MakesTheNamespacesThatAreNotGiven) {
   EXPECT_EQ(made(spec, kIds), (std::set<std::string>{"mount", "uts", "pid", "ipc", "user"}));
   EXPECT_EQ(made(spec, {}), (std::set<std::string>{"mount", "uts", "pid", "ipc"}));
   spec.network_namespace = "";
-  EXPECT_EQ(made(spec, kIds), (std::set<std::string>{"mount", "uts", "pid", "ipc", "user", "network"}));
+  EXPECT_EQ(made(spec, kIds),
+            (std::set<std::string>{"mount", "uts", "pid", "ipc", "user", "network"}));
 }
 
 TEST(Bundle, BindsTheMachinesOwnAndKeepsLinksAsLinks) {
@@ -136,8 +139,9 @@ TEST(Bundle, BindsTheMachinesOwnAndKeepsLinksAsLinks) {
 
 TEST(Bundle, TakesMountsFromTheStageByTheirIndex) {
   auto spec = a_spec();
-  spec.mounts = {
-      {"/data/ml", "/opt/ml", false}, {"", "/scratch", false, 1 << 20}, {"/data/hosts", "/etc/hosts"}};
+  spec.mounts = {{"/data/ml", "/opt/ml", false},
+                 {"", "/scratch", false, 1 << 20},
+                 {"/data/hosts", "/etc/hosts"}};
   spec.devices = {"/dev/nvidia0"};
   const auto bundle = bundle_of(spec, kIds);
   ASSERT_TRUE(bundle);
@@ -176,11 +180,12 @@ TEST(Bundle, LimitsBytesAndFilesInMemory) {
 }
 
 TEST(Mounts, IncludeTheMountsBelow) {
-  const auto all = with_mounts_below({{"/data/ml", "/opt/ml", false}, {"/data/hosts", "/etc/hosts"}},
-                                     "30 1 8:1 / / rw - ext4 /dev/vda rw\n"
-                                     "40 30 0:9 / /data/ml/input/data/train ro - fuse hydrate ro\n"
-                                     "41 30 0:9 / /data/mlx rw - tmpfs t rw\n"
-                                     "42 40 0:9 / /data/ml/input/data/train ro - fuse hydrate ro\n");
+  const auto all =
+      with_mounts_below({{"/data/ml", "/opt/ml", false}, {"/data/hosts", "/etc/hosts"}},
+                        "30 1 8:1 / / rw - ext4 /dev/vda rw\n"
+                        "40 30 0:9 / /data/ml/input/data/train ro - fuse hydrate ro\n"
+                        "41 30 0:9 / /data/mlx rw - tmpfs t rw\n"
+                        "42 40 0:9 / /data/ml/input/data/train ro - fuse hydrate ro\n");
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[1].source, "/data/ml/input/data/train");
   EXPECT_EQ(all[1].destination, "/opt/ml/input/data/train");
@@ -190,8 +195,8 @@ TEST(Mounts, IncludeTheMountsBelow) {
 
 TEST(Bundle, NeverShowsSecrets) {
   for (const auto& path : system_allow_list())
-    for (const char* secret :
-         {"shadow", "ssh", "sudoers", "/etc/hosts", "resolv.conf", "private", "/root", "/home", "/var"})
+    for (const char* secret : {"shadow", "ssh", "sudoers", "/etc/hosts", "resolv.conf", "private",
+                               "/root", "/home", "/var"})
       EXPECT_EQ(path.find(secret), std::string::npos) << path;
 }
 

@@ -21,7 +21,8 @@ Result<Json> parse_document(std::string_view text, const char* what) {
   if (text.size() > kImageDocumentBytesMax)
     return invalid(std::string(what) + " exceeds " + human_bytes(kImageDocumentBytesMax));
   auto json = TRY(parse_json(text).in(what));
-  if (!json.is_object()) return invalid("invalid document: " + std::string(what) + " must be an object");
+  if (!json.is_object())
+    return invalid("invalid document: " + std::string(what) + " must be an object");
   return json;
 }
 
@@ -35,7 +36,8 @@ const Json& member(const Json& object, const char* name) {
 std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
 
 Result<ImageReference> read_reference(const Json& json, const char* what) {
-  if (!json.is_object()) return invalid("invalid document: " + std::string(what) + " must be an object");
+  if (!json.is_object())
+    return invalid("invalid document: " + std::string(what) + " must be an object");
   ImageReference reference{text_of(member(json, "digest")), text_of(member(json, "mediaType"))};
   if (!is_digest(reference.digest))
     return invalid("invalid document: " + std::string(what) + " has no sha256 digest");
@@ -80,20 +82,24 @@ Result<ImageReference> find_in_index(std::string_view index, std::string_view ta
   for (const auto& each : manifests) {
     if (!each.is_object()) continue;
     const Json& annotations = member(each, "annotations");
-    const std::string name = annotations.is_object() ? text_of(member(annotations, kTagAnnotation)) : "";
+    const std::string name =
+        annotations.is_object() ? text_of(member(annotations, kTagAnnotation)) : "";
     if (!tag.empty() && name == tag) return read_reference(each, "the manifest's entry");
     known += (known.empty() ? "" : ", ") + name;
     only = &each;
   }
-  if (tag.empty() && manifests.size() == 1 && only) return read_reference(*only, "the manifest's entry");
-  return not_found("unknown image '" + shorten(tag, 100) + "'; it has: " + shorten(to_utf8(known), 300));
+  if (tag.empty() && manifests.size() == 1 && only)
+    return read_reference(*only, "the manifest's entry");
+  return not_found("unknown image '" + shorten(tag, 100) +
+                   "'; it has: " + shorten(to_utf8(known), 300));
 }
 
 Result<ImageDocument> read_manifest(std::string_view manifest, std::string_view architecture) {
   const Json json = TRY(parse_document(manifest, "the image's manifest"));
   const Json& manifests = member(json, "manifests");
   if (manifests.is_null()) {
-    ImageDocument document{false, TRY(read_reference(member(json, "config"), "the manifest's config"))};
+    ImageDocument document{false,
+                           TRY(read_reference(member(json, "config"), "the manifest's config"))};
     const Json& layers = member(json, "layers");
     if (!layers.is_null() && (!layers.is_array() || layers.size() > kEntriesMax))
       return invalid("invalid image manifest: no list of layers");
@@ -170,7 +176,8 @@ Result<UserIds> find_user(std::string_view user, std::string_view passwd, std::s
   if (const auto entry = look_up(passwd, name, number ? 2 : 0)) {
     const auto user_id = as_id((*entry)[2]), group_id = as_id((*entry)[3]);
     if (!user_id || !group_id)
-      return invalid("invalid /etc/passwd of the image: no numbers for the user '" + shorten(name, 60) + "'");
+      return invalid("invalid /etc/passwd of the image: no numbers for the user '" +
+                     shorten(name, 60) + "'");
     ids = {*user_id, *group_id};
   } else if (number) {
     ids.user = *number;
@@ -184,7 +191,8 @@ Result<UserIds> find_user(std::string_view user, std::string_view passwd, std::s
   } else if (const auto entry = look_up(group, group_name, 0); entry && as_id((*entry)[2])) {
     ids.group = *as_id((*entry)[2]);
   } else {
-    return invalid("unknown group '" + shorten(group_name, 60) + "': not in the image's /etc/group");
+    return invalid("unknown group '" + shorten(group_name, 60) +
+                   "': not in the image's /etc/group");
   }
   return ids;
 }

@@ -1,10 +1,11 @@
-// Decodes the documents of an OCI image: index, manifest, config, and the accounts of its /etc/passwd.
+// Decodes the documents of an OCI image: index, manifest, config, and the accounts of its
+// /etc/passwd.
 //
-// All of them are untrusted until decoded here. Limits: documents of kImageDocumentBytesMax, lists of 4,096 entries;
-// a digest is sha256 and never a path.
+// All of them are untrusted until decoded here. Limits: documents of kImageDocumentBytesMax, lists
+// of 4,096 entries; a digest is sha256 and never a path.
 //
-// Threads: pure functions. Errors: invalid, naming the wrong value; not_found (no such tag, nothing for this
-// machine).
+// Threads: pure functions. Errors: invalid, naming the wrong value; not_found (no such tag, nothing
+// for this machine).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,9 @@ struct ImageConfig {
   std::string user;  // "", "1000", "1000:1000", "name", "name:group"
 };
 
-// Returns the command line by the training contract, which is `docker run IMAGE train`: the request's entrypoint
-// replaces the image's, and its arguments replace "train"; the image's own command is never used.
+// Returns the command line by the training contract, which is `docker run IMAGE train`: the
+// request's entrypoint replaces the image's, and its arguments replace "train"; the image's own
+// command is never used.
 std::vector<std::string> command_line(const std::vector<std::string>& image_entrypoint,
                                       const std::vector<std::string>& entrypoint,
                                       const std::vector<std::string>& arguments);
@@ -42,8 +44,8 @@ struct ImageReference {
 };
 // The manifest (or index of manifests) that an OCI layout's index.json calls `tag`.
 Result<ImageReference> find_in_index(std::string_view index, std::string_view tag);
-// The next document: for an index of manifests, the manifest for Linux on `architecture` ("amd64"); for a manifest,
-// its config and its layers, the lowest first.
+// The next document: for an index of manifests, the manifest for Linux on `architecture` ("amd64");
+// for a manifest, its config and its layers, the lowest first.
 struct ImageDocument {
   bool is_index = false;
   ImageReference next;

@@ -26,22 +26,26 @@ void raise_limits(std::vector<ProcessLimit>& limits, std::vector<std::string>& w
   for (auto& limit : limits) {
     const auto resource = resource_of(limit.name);
     rlimit ours = {};
-    if (!resource || ::getrlimit(__rlimit_resource_t(*resource), &ours) != 0 || ours.rlim_max >= limit.hard)
+    if (!resource || ::getrlimit(__rlimit_resource_t(*resource), &ours) != 0 ||
+        ours.rlim_max >= limit.hard)
       continue;
     const rlimit raised = {ours.rlim_cur, limit.hard};
     if (::setrlimit(__rlimit_resource_t(*resource), &raised) == 0) continue;
-    withheld.push_back("the limit " + limit.name + " is " + std::to_string(ours.rlim_max) + ", not " +
-                       std::to_string(limit.hard) + ": this machine does not let the server raise it");
+    withheld.push_back("the limit " + limit.name + " is " + std::to_string(ours.rlim_max) +
+                       ", not " + std::to_string(limit.hard) +
+                       ": this machine does not let the server raise it");
     limit.hard = ours.rlim_max;
     limit.soft = std::min(limit.soft, limit.hard);
   }
 }
 
-// Before Linux 5.14 all processes of the user count, in any namespace; and a limit above our own cannot be set.
+// Before Linux 5.14 all processes of the user count, in any namespace; and a limit above our own
+// cannot be set.
 bool may_limit_processes_by_user(int64_t pids_max) {
   utsname name;
   int major = 0, minor = 0;
-  if (pids_max <= 0 || ::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2)
+  if (pids_max <= 0 || ::uname(&name) != 0 ||
+      std::sscanf(name.release, "%d.%d", &major, &minor) != 2)
     return false;
   rlimit ours = {};
   return (major > 5 || (major == 5 && minor >= 14)) && ::getrlimit(RLIMIT_NPROC, &ours) == 0 &&

@@ -1,6 +1,7 @@
 // Raises the limits of processes (setrlimit) that containers request.
 //
-// Threads: limits belong to the whole process: a raised limit is raised for all threads. Errors: none.
+// Threads: limits belong to the whole process: a raised limit is raised for all threads. Errors:
+// none.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ namespace trainyard::containers {
 // Returns the number of a resource that setrlimit() limits, by its name in small letters.
 std::optional<int> resource_of(std::string_view name);
 
-// Raises the server's own hard limits, for all that it starts: a runtime with a user namespace of its own may lower
-// limits but not raise them. A limit above the machine's is cut, and `withheld` gets a sentence for each.
+// Raises the server's own hard limits, for all that it starts: a runtime with a user namespace of
+// its own may lower limits but not raise them. A limit above the machine's is cut, and `withheld`
+// gets a sentence for each.
 void raise_limits(std::vector<ProcessLimit>& limits, std::vector<std::string>& withheld);
 
 // True if this machine counts processes by user namespace, and permits limiting them so.

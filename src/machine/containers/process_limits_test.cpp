@@ -16,7 +16,8 @@ TEST(ProcessLimits, HaveNames) {
 TEST(ProcessLimits, AreRaisedAsFarAsTheMachineAllowsAndTheRestIsReported) {
   rlimit before = {};
   ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &before), 0);
-  std::vector<ProcessLimit> limits = {{"memlock", UINT64_MAX, UINT64_MAX}, {"core", 0, 0}, {"none", 1, 1}};
+  std::vector<ProcessLimit> limits = {
+      {"memlock", UINT64_MAX, UINT64_MAX}, {"core", 0, 0}, {"none", 1, 1}};
   std::vector<std::string> withheld;
   raise_limits(limits, withheld);
   rlimit after = {};

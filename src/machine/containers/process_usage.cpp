@@ -18,7 +18,8 @@ namespace {
 constexpr size_t kNameBytesMax = 15;         // the kernel's limit
 constexpr size_t kProcessesReadMax = 4'096;  // as many as a container has by default
 
-// Of proc(5)'s list after the name, from "state", which is the third: utime, stime, cutime, cstime; rss.
+// Of proc(5)'s list after the name, from "state", which is the third: utime, stime, cutime, cstime;
+// rss.
 constexpr size_t kTimes[] = {12, 13, 14, 15}, kPages = 22;
 
 struct Stat {
@@ -49,12 +50,14 @@ long page_bytes() {
 
 }  // namespace
 
-// The other processes of our PID namespace are the container, its runtime, and the few helper programs that we start.
+// The other processes of our PID namespace are the container, its runtime, and the few helper
+// programs that we start.
 Result<ContainerUsage> usage_of_own_processes() {
   static const long ticks = std::max(1l, ::sysconf(_SC_CLK_TCK));
   ContainerUsage usage;
   for (const auto& name : TRY(os::list_directory("/proc"))) {
-    if (name.find_first_not_of("0123456789") != std::string::npos || name == std::to_string(::getpid()))
+    if (name.find_first_not_of("0123456789") != std::string::npos ||
+        name == std::to_string(::getpid()))
       continue;
     const auto stat = stat_of(name);
     if (!stat) continue;

@@ -62,8 +62,8 @@ constexpr std::chrono::seconds kSlirpWell{60};
 constexpr size_t kWordsBytesMax = 4096;
 // The kernel accepts 340 triples; an ordinary user has fewer than these.
 constexpr size_t kGrantsMax = 32;
-// The egress has addresses of its own, of a network reserved for tests (RFC 2544): 2 is its router, 3 its name
-// server.
+// The egress has addresses of its own, of a network reserved for tests (RFC 2544): 2 is its router,
+// 3 its name server.
 constexpr const char* kWayOutNetwork = "198.18.255.0/24";
 constexpr const char* kEgressNameServer = "198.18.255.3";
 constexpr const char* kWayOutLink = "tap0";
@@ -80,7 +80,8 @@ Error refused_namespaces(int error_number) {
   Error error = from_errno("making a user namespace", error_number);
   error.kind = Kind::denied;
   error.message +=
-      "; an ordinary user's jobs run in namespaces, and this machine does not permit this user to make them "
+      "; an ordinary user's jobs run in namespaces, and this machine does not permit this user to "
+      "make them "
       "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
       "kernel.apparmor_restrict_unprivileged_userns)";
   return error;
@@ -103,8 +104,9 @@ std::vector<IdGrant> grants_of(const char* file, uint32_t user) {
   return text ? parse_id_grants(*text, user_name(user), user) : std::vector<IdGrant>();
 }
 
-// Sets the id maps of the user namespace of `process`, a process of ours: all ids that the user was granted, if the
-// machine has the programs for it and permits them (another runtime's container may not); else the user alone.
+// Sets the id maps of the user namespace of `process`, a process of ours: all ids that the user was
+// granted, if the machine has the programs for it and permits them (another runtime's container may
+// not); else the user alone.
 Result<void> map_ids(pid_t process) {
   const uint32_t user = ::geteuid(), group = ::getegid();
   const auto users = grants_of("/etc/subuid", user), groups = grants_of("/etc/subgid", user);
@@ -116,7 +118,8 @@ Result<void> map_ids(pid_t process) {
     auto mapped = os::run_or_fail({of_groups, {}, "", "", kToolMax});
     if (mapped) mapped = os::run_or_fail({of_users, {}, "", "", kToolMax});
     if (mapped) return ok();
-    log(Level::warning, "host", "this user's further ids cannot be used", {{"why", mapped.error().message}});
+    log(Level::warning, "host", "this user's further ids cannot be used",
+        {{"why", mapped.error().message}});
   }
   const std::string folder = "/proc/" + number;
   // The group map comes first; a map that is present stays.
@@ -127,8 +130,8 @@ Result<void> map_ids(pid_t process) {
   return write_once(folder + "/uid_map", "0 " + std::to_string(user) + " 1");
 }
 
-// Environment of every process in the sandbox: programs of images know by the latter three that they are not root of
-// the machine.
+// Environment of every process in the sandbox: programs of images know by the latter three that
+// they are not root of the machine.
 void tell_children(const std::string& directory, uint32_t user, uint32_t group) {
   ::setenv(kVariable, directory.c_str(), 1);
   ::setenv("_CONTAINERS_USERNS_CONFIGURED", "done", 1);
@@ -191,7 +194,8 @@ Result<pid_t> start_slirp(const std::string& network, const std::string& log_fil
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // It changes its root and unmounts the old one, which must not affect ours.
-    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
       ::_exit(126);
     (void)::dup2(null.descriptor(), 0);
     (void)::dup2(log.descriptor(), 1);
@@ -209,7 +213,8 @@ Result<pid_t> start_slirp(const std::string& network, const std::string& log_fil
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   const auto text = os::read_file(log_file, kWordsBytesMax);
-  return internal("slirp4netns fails: " + (text ? to_utf8(shorten(trim(*text), 300)) : "no output"));
+  return internal("slirp4netns fails: " +
+                  (text ? to_utf8(shorten(trim(*text), 300)) : "no output"));
 }
 
 // Returns the process that serves the egress. Errors: the reason why there is none.
@@ -224,8 +229,8 @@ Result<pid_t> start_egress(const std::string& network, const std::string& log_fi
   return start_slirp(network, log_file, {});
 }
 
-// Runs as long as the holder: starts slirp4netns again whenever it has ended. Until it serves again, jobs are told why
-// they have no egress.
+// Runs as long as the holder: starts slirp4netns again whenever it has ended. Until it serves
+// again, jobs are told why they have no egress.
 [[noreturn]] void keep_egress(const std::string& directory, pid_t process) {
   auto pause = kSlirpPause;
   for (;;) {
@@ -239,7 +244,8 @@ Result<pid_t> start_egress(const std::string& network, const std::string& log_fi
                                   : "ended with exit code " + std::to_string(WEXITSTATUS(status));
     log(Level::warning, "host", "slirp4netns, the egress of jobs, has ended and is started again",
         {{"why", ended}, {"after_milliseconds", std::to_string(pause.count())}});
-    (void)os::write_file(directory + kNoEgress, "slirp4netns " + ended + ", and is started again", 0600);
+    (void)os::write_file(directory + kNoEgress, "slirp4netns " + ended + ", and is started again",
+                         0600);
     for (;;) {
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kSlirpPauseMax);
@@ -259,7 +265,8 @@ Result<pid_t> start_egress(const std::string& network, const std::string& log_fi
 Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
   if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
     return from_errno("becoming root of the rootless sandbox");
-  // Mounts and unmounts of the machine propagate into the sandbox, and from it to the namespaces in it.
+  // Mounts and unmounts of the machine propagate into the sandbox, and from it to the namespaces in
+  // it.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
       ::mount(nullptr, "/", nullptr, MS_REC | MS_SHARED, nullptr) != 0)
     return from_errno("making a mount namespace");
@@ -267,22 +274,25 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
   TRY(os::make_directories(run, 0755));
   if (::mount("tmpfs", run.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, kRunOptions) != 0)
     return from_errno("mounting a tmpfs at " + run);
-  if (::mount(nullptr, run.c_str(), nullptr, MS_SHARED, nullptr) != 0) return from_errno("sharing " + run);
+  if (::mount(nullptr, run.c_str(), nullptr, MS_SHARED, nullptr) != 0)
+    return from_errno("sharing " + run);
   TRY(make_network_of_bridges(directory + kNetwork));
   const auto egress = start_egress(directory + kNetwork, directory + kSlirpLog);
   TRY(os::write_file(directory + kNoEgress, egress ? "" : egress.error().message, 0600));
   const auto ours = os::identify(::getpid());
   if (!ours) return internal("starting the namespace holder: it is not in /proc");
   const std::string beside = directory + kHolder + ".new";
-  TRY(os::write_file(beside, std::to_string(ours->process) + " " + std::to_string(ours->started), 0600));
+  TRY(os::write_file(beside, std::to_string(ours->process) + " " + std::to_string(ours->started),
+                     0600));
   if (::rename(beside.c_str(), (directory + kHolder).c_str()) != 0)
     return from_errno("writing " + directory + kHolder);
   return egress ? *egress : 0;
 }
 
-// Runs the holder. Its two messages to its maker end with a zero byte, and are empty on success: the first when its
-// ids may be mapped, the second when it is ready.
-[[noreturn]] void run_holder(const std::string& directory, const os::File& say, const os::File& hear) {
+// Runs the holder. Its two messages to its maker end with a zero byte, and are empty on success:
+// the first when its ids may be mapped, the second when it is ready.
+[[noreturn]] void run_holder(const std::string& directory, const os::File& say,
+                             const os::File& hear) {
   ::setsid();
   (void)::prctl(PR_SET_NAME, "trainyard-keep");
   const auto answer = [&](const std::string& words) {
@@ -303,8 +313,8 @@ Result<pid_t> prepare_rootless_sandbox(const std::string& directory) {
   answer("");
   // Closes all of its maker's descriptors: streams and lock. Its own messages go to its log.
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  const int own_log =
-      ::open((directory + kHolderLog).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+  const int own_log = ::open((directory + kHolderLog).c_str(),
+                             O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
   for (int stream = 0; stream < 3; stream++)
     (void)::dup2(stream == 2 && own_log >= 0 ? own_log : null, stream);
   ::syscall(SYS_close_range, 3u, ~0u, 0u);
@@ -330,7 +340,8 @@ Result<std::string> hear_words(const os::File& from) {
       return unavailable("waiting for the sandbox's namespace holder: timed out");
     const ssize_t got = ::read(from.descriptor(), &byte, 1);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return unavailable("starting the sandbox's namespace holder: it ended without a message");
+    if (got <= 0)
+      return unavailable("starting the sandbox's namespace holder: it ended without a message");
     if (byte == '\0') return words;
     if (words.size() < kWordsBytesMax) words += byte;
   }
@@ -386,7 +397,8 @@ std::optional<os::ProcessIdentity> find_holder(const std::string& directory) {
   return identity;
 }
 
-// Locks the sandbox, shared: while a process holds this lock the holder stays. Held until this process ends.
+// Locks the sandbox, shared: while a process holds this lock the holder stays. Held until this
+// process ends.
 Result<void> hold_lock(const std::string& directory) {
   static os::File held;
   const std::string path = directory + kLock;
@@ -407,13 +419,16 @@ Result<void> enter_namespaces_of(const os::ProcessIdentity& holder) {
   const std::string folder = "/proc/" + std::to_string(holder.process) + "/ns/";
   const os::File users(::open((folder + "user").c_str(), O_RDONLY | O_CLOEXEC));
   const os::File mounts(::open((folder + "mnt").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!users || !mounts) return from_errno("opening the namespaces of the sandbox's namespace holder");
-  if (!os::is_alive(holder)) return unavailable("entering the sandbox: its namespace holder has ended");
+  if (!users || !mounts)
+    return from_errno("opening the namespaces of the sandbox's namespace holder");
+  if (!os::is_alive(holder))
+    return unavailable("entering the sandbox: its namespace holder has ended");
   // A mount namespace is entered at its root.
   char here[PATH_MAX];
   const bool known = ::getcwd(here, sizeof here) != nullptr;
   if (::setns(users.descriptor(), CLONE_NEWUSER) != 0) return from_errno("entering the sandbox");
-  if (::setns(mounts.descriptor(), CLONE_NEWNS) != 0) return from_errno("entering the sandbox's mounts");
+  if (::setns(mounts.descriptor(), CLONE_NEWNS) != 0)
+    return from_errno("entering the sandbox's mounts");
   if (known && ::chdir(here) != 0) return from_errno(std::string("going back to ") + here);
   return ok();
 }
@@ -425,14 +440,17 @@ bool has_machines_ids() {
 
 }  // namespace
 
-std::vector<IdGrant> parse_id_grants(std::string_view text, std::string_view name, uint32_t number) {
+std::vector<IdGrant> parse_id_grants(std::string_view text, std::string_view name,
+                                     uint32_t number) {
   std::vector<IdGrant> grants;
   for (const auto line : split(text, '\n')) {
     const auto members = split(trim(line), ':');
-    if (members.size() != 3 || (members[0] != std::to_string(number) && (name.empty() || members[0] != name)))
+    if (members.size() != 3 ||
+        (members[0] != std::to_string(number) && (name.empty() || members[0] != name)))
       continue;
     const auto first = parse_int(members[1]), count = parse_int(members[2]);
-    if (!first || !count || *first <= 0 || *count <= 0 || *first + *count > int64_t(UINT32_MAX)) continue;
+    if (!first || !count || *first <= 0 || *count <= 0 || *first + *count > int64_t(UINT32_MAX))
+      continue;
     if (grants.size() < kGrantsMax) grants.push_back({uint32_t(*first), uint32_t(*count)});
   }
   return grants;
@@ -457,7 +475,8 @@ Result<void> enter_rootless_sandbox(const std::string& directory) {
   TRY(os::make_directories(directory, 0700));
   TRY(hold_lock(directory));
   auto holder = find_holder(directory);
-  if (!holder) holder = TRY(make_rootless_sandbox(directory).in("making the namespaces of an ordinary user"));
+  if (!holder)
+    holder = TRY(make_rootless_sandbox(directory).in("making the namespaces of an ordinary user"));
   TRY(enter_namespaces_of(*holder));
   tell_children(directory, user, group);
   move_to_leaf_cgroup({holder->process, ::getpid()});
@@ -467,7 +486,8 @@ Result<void> enter_rootless_sandbox(const std::string& directory) {
 Result<void> enter_temporary_rootless_sandbox() {
   const uint32_t user = ::geteuid(), group = ::getegid();
   int go[2], done[2];
-  if (::pipe2(go, O_CLOEXEC) != 0 || ::pipe2(done, O_CLOEXEC) != 0) return from_errno("making a pipe");
+  if (::pipe2(go, O_CLOEXEC) != 0 || ::pipe2(done, O_CLOEXEC) != 0)
+    return from_errno("making a pipe");
   const os::File hear_go(go[0]), hear_done(done[0]), say_done(done[1]);
   os::File say_go(go[1]);
   const pid_t us = ::getpid();
@@ -505,7 +525,8 @@ Result<void> settle_in_rootless_sandbox() {
   const std::string directory = rootless_sandbox_directory();
   if (!in_rootless_sandbox() || directory.empty()) return ok();
   TRY(hold_lock(directory));
-  os::remember_own_identity();  // the identity outside, by which processes of other namespaces know us
+  // the identity outside, by which processes of other namespaces know us
+  os::remember_own_identity();
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     return from_errno("mounting a /proc of our own");
   return ok();
@@ -517,11 +538,11 @@ Result<void> check_ids(uint32_t user, uint32_t group) {
   for (const char* map : {"/proc/self/uid_map", "/proc/self/gid_map"})
     least = std::min(least, parse_own_ids(TRY(os::read_file(map, 64 << 10))).count);
   if (std::max(user, group) < least) return ok();
-  return denied(
-      "the image's user " + std::to_string(user) + ":" + std::to_string(group) + " is not among the " +
-      std::to_string(least) +
-      " ids that this server has: it runs as an ordinary user, which needs the package uidmap and a line "
-      "each in /etc/subuid and /etc/subgid");
+  return denied("the image's user " + std::to_string(user) + ":" + std::to_string(group) +
+                " is not among the " + std::to_string(least) +
+                " ids that this server has: it runs as an ordinary user, which needs the package "
+                "uidmap and a line "
+                "each in /etc/subuid and /etc/subgid");
 }
 
 bool in_rootless_sandbox() {

@@ -1,4 +1,5 @@
-// Kills slirp4netns in the namespaces of an ordinary user. Needs root, to become that user with access to /dev/net/tun.
+// Kills slirp4netns in the namespaces of an ordinary user. Needs root, to become that user with
+// access to /dev/net/tun.
 #include <fcntl.h>
 #include <grp.h>
 #include <gtest/gtest.h>
@@ -52,14 +53,16 @@ std::set<int> slirps(const std::string& directory) {
     const size_t end = text ? text->rfind(')') : std::string::npos;
     if (end == std::string::npos || text->find("(slirp4netns)") == std::string::npos) continue;
     const auto members = split(std::string_view(*text).substr(end + 2), ' ');
-    if (members.size() > 1 && members[0] != "Z" && members[1] == parent) found.insert(std::stoi(name));
+    if (members.size() > 1 && members[0] != "Z" && members[1] == parent)
+      found.insert(std::stoi(name));
   }
   return found;
 }
 
 bool has_egress_link() {
   const os::File network(::open(network_of_bridges().c_str(), O_RDONLY | O_CLOEXEC));
-  return network && ::setns(network.descriptor(), CLONE_NEWNET) == 0 && ::if_nametoindex("tap0") != 0;
+  return network && ::setns(network.descriptor(), CLONE_NEWNET) == 0 &&
+         ::if_nametoindex("tap0") != 0;
 }
 
 Outcome kill_slirp_twice(const std::string& directory) {
@@ -83,11 +86,13 @@ Outcome kill_slirp_twice(const std::string& directory) {
 // Runs as the ordinary user, in a mount namespace whose /dev/net/tun is everybody's.
 Outcome as_ordinary_user(const std::string& directory) {
   const std::string device = directory + "/tun";
-  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       ::mknod(device.c_str(), S_IFCHR | 0666, ::makedev(10, 200)) != 0 ||
       ::chmod(device.c_str(), 0666) != 0 ||
       ::mount(device.c_str(), "/dev/net/tun", nullptr, MS_BIND, nullptr) != 0 ||
-      ::chown(directory.c_str(), kOrdinaryUser, kOrdinaryUser) != 0 || ::setgroups(0, nullptr) != 0 ||
+      ::chown(directory.c_str(), kOrdinaryUser, kOrdinaryUser) != 0 ||
+      ::setgroups(0, nullptr) != 0 ||
       ::setresgid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) != 0 ||
       ::setresuid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) != 0 ||
       ::prctl(PR_SET_DUMPABLE, 1) != 0)  // else /proc/PID of its children is root's

@@ -14,8 +14,9 @@ constexpr size_t kProfileBytesMax = 1 << 20;  // Debian's has 16 KiB
 // Flags of clone() that make a namespace: NEWNS NEWCGROUP NEWUTS NEWIPC NEWUSER NEWPID NEWNET.
 constexpr uint64_t kNamespaceFlags = 0x7E020000;
 constexpr int kEperm = 1, kEnosys = 38;
-// AF_UNIX, AF_INET, AF_INET6, AF_NETLINK (names of interfaces). Other families lead out of the network namespace
-// (AF_VSOCK reaches the hypervisor) or only enlarge the attack surface of the kernel (AF_ALG).
+// AF_UNIX, AF_INET, AF_INET6, AF_NETLINK (names of interfaces). Other families lead out of the
+// network namespace (AF_VSOCK reaches the hypervisor) or only enlarge the attack surface of the
+// kernel (AF_ALG).
 constexpr int kSocketFamilies[] = {1, 2, 10, 16};
 constexpr int kAfAlg = 38, kAfVsock = 40;
 
@@ -23,21 +24,21 @@ constexpr int kAfAlg = 38, kAfVsock = 40;
 const std::set<std::string>& denied_names() {
   static const std::set<std::string> names = {
       // mounts, namespaces
-      "mount", "umount", "umount2", "pivot_root", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount",
-      "fspick", "mount_setattr", "unshare", "setns",
+      "mount", "umount", "umount2", "pivot_root", "move_mount", "open_tree", "fsopen", "fsconfig",
+      "fsmount", "fspick", "mount_setattr", "unshare", "setns",
       // other processes
       "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
       // the kernel
       "bpf", "perf_event_open", "userfaultfd", "lookup_dcookie", "kexec_load", "kexec_file_load",
-      "init_module", "finit_module", "delete_module", "create_module", "get_kernel_syms", "query_module",
-      "io_uring_setup", "io_uring_enter", "io_uring_register",
+      "init_module", "finit_module", "delete_module", "create_module", "get_kernel_syms",
+      "query_module", "io_uring_setup", "io_uring_enter", "io_uring_register",
       // keys
       "keyctl", "add_key", "request_key",
       // the machine
-      "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "settimeofday", "stime",
-      "clock_settime", "clock_settime64", "clock_adjtime", "clock_adjtime64", "adjtimex", "iopl", "ioperm",
-      "modify_ldt", "vm86", "vm86old", "vhangup", "nfsservctl", "uselib", "ustat", "sysfs", "_sysctl",
-      "sethostname", "setdomainname", "move_pages", "migrate_pages",
+      "reboot", "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "syslog", "settimeofday",
+      "stime", "clock_settime", "clock_settime64", "clock_adjtime", "clock_adjtime64", "adjtimex",
+      "iopl", "ioperm", "modify_ldt", "vm86", "vm86old", "vhangup", "nfsservctl", "uselib", "ustat",
+      "sysfs", "_sysctl", "sethostname", "setdomainname", "move_pages", "migrate_pages",
       // files behind the mounts' back
       "open_by_handle_at", "name_to_handle_at", "fanotify_init"};
   return names;
@@ -54,8 +55,8 @@ Json refused(std::vector<std::string> names, int error_number) {
 
 // For calls with that argument.
 Json when(Json rule, unsigned index, uint64_t value, uint64_t value_two, const char* operation) {
-  rule["args"] =
-      Json::array({{{"index", index}, {"value", value}, {"valueTwo", value_two}, {"op", operation}}});
+  rule["args"] = Json::array(
+      {{{"index", index}, {"value", value}, {"valueTwo", value_two}, {"op", operation}}});
   return rule;
 }
 
@@ -78,7 +79,8 @@ Result<std::vector<std::string>> texts_at(const Json& object, const char* name) 
     return invalid("invalid system call profile: " + std::string(name) + " must be a list");
   for (const auto& each : *found) {
     if (!each.is_string())
-      return invalid("invalid system call profile: " + std::string(name) + " must be a list of strings");
+      return invalid("invalid system call profile: " + std::string(name) +
+                     " must be a list of strings");
     texts.push_back(each.get<std::string>());
   }
   return texts;
@@ -115,7 +117,8 @@ void add_own_rules(Json& calls) {
   for (uint64_t flag = 1; flag <= kNamespaceFlags; flag <<= 1)
     if (kNamespaceFlags & flag)
       calls.push_back(when(refused({"clone"}, kEperm), 0, flag, flag, "SCMP_CMP_MASKED_EQ"));
-  // clone3 has its flags in memory, which a filter cannot read; the C library falls back to clone on ENOSYS.
+  // clone3 has its flags in memory, which a filter cannot read; the C library falls back to clone
+  // on ENOSYS.
   calls.push_back(refused({"clone3"}, kEnosys));
   for (const int family : kSocketFamilies)
     calls.push_back(when(allowed({"socket"}), 0, uint64_t(family), 0, "SCMP_CMP_EQ"));
@@ -135,8 +138,8 @@ Result<Json> make_system_call_filter(const Json& profile, std::string_view archi
   if (rules == profile.end() || !rules->is_array())
     return invalid("invalid system call profile: no syscalls");
   Json architectures = Json::array();
-  // Only the native one: a call of another architecture's table ends the process, so it does not bypass the
-  // filter.
+  // Only the native one: a call of another architecture's table ends the process, so it does not
+  // bypass the filter.
   if (architecture == "x86_64") architectures.push_back("SCMP_ARCH_X86_64");
   if (architecture == "aarch64") architectures.push_back("SCMP_ARCH_AARCH64");
   Json calls = Json::array();
@@ -144,11 +147,13 @@ Result<Json> make_system_call_filter(const Json& profile, std::string_view archi
     if (!rule.is_object()) return invalid("invalid system call profile: a rule is not an object");
     if (!TRY(holds(rule, go_architecture(architecture), capabilities))) continue;
     std::vector<std::string> names = TRY(texts_at(rule, "names"));
-    std::erase_if(
-        names, [](const std::string& name) { return denied_names().contains(name) || has_own_rules(name); });
+    std::erase_if(names, [](const std::string& name) {
+      return denied_names().contains(name) || has_own_rules(name);
+    });
     if (names.empty()) continue;
     Json kept{{"names", names}, {"action", TRY(string_at(rule, "action"))}};
-    if (const auto found = rule.find("args"); found != rule.end() && found->is_array() && !found->empty())
+    if (const auto found = rule.find("args");
+        found != rule.end() && found->is_array() && !found->empty())
       kept["args"] = *found;
     if (const auto found = rule.find("errnoRet"); found != rule.end() && found->is_number_integer())
       kept["errnoRet"] = *found;
@@ -169,8 +174,8 @@ Result<Json> system_call_profile() {
           TRY(os::read_file(path, kProfileBytesMax).in("reading the system call profile"));
       return TRY(parse_json(text).in(path));
     }
-    return denied(std::string("starting a container: system call profile not found: ") + kProfileFiles[1] +
-                  ": install the package golang-github-containers-common");
+    return denied(std::string("starting a container: system call profile not found: ") +
+                  kProfileFiles[1] + ": install the package golang-github-containers-common");
   }();
   return profile;
 }

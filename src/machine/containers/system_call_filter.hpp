@@ -1,10 +1,12 @@
-// Makes the filter of system calls that every container has: an allow list. It starts from the default profile of
-// containers-common (seccomp.json, which podman and buildah use as well), adds nothing, and removes calls that jobs
-// do not need: those that mount, inspect other processes, make namespaces, load code into the kernel, store keys,
-// change clocks, open files outside the mounts, or submit calls past this filter (io_uring). A call that the profile
-// does not list, such as those of later kernels, fails with ENOSYS.
+// Makes the filter of system calls that every container has: an allow list. It starts from the
+// default profile of containers-common (seccomp.json, which podman and buildah use as well), adds
+// nothing, and removes calls that jobs do not need: those that mount, inspect other processes, make
+// namespaces, load code into the kernel, store keys, change clocks, open files outside the mounts,
+// or submit calls past this filter (io_uring). A call that the profile does not list, such as those
+// of later kernels, fails with ENOSYS.
 //
-// Threads: callable from anywhere. Errors: invalid (not such a profile), denied (the profile is not installed).
+// Threads: callable from anywhere. Errors: invalid (not such a profile), denied (the profile is not
+// installed).
 #pragma once
 
 #include <string>
@@ -16,8 +18,9 @@
 
 namespace trainyard::containers {
 
-// Makes the filter in the form of the OCI runtime specification, from a profile in the form of containers-common.
-// `architecture`: that of uname ("x86_64"). `capabilities`: those of the container's root ("CAP_CHOWN"). Pure.
+// Makes the filter in the form of the OCI runtime specification, from a profile in the form of
+// containers-common. `architecture`: that of uname ("x86_64"). `capabilities`: those of the
+// container's root ("CAP_CHOWN"). Pure.
 Result<Json> make_system_call_filter(const Json& profile, std::string_view architecture,
                                      const std::vector<std::string>& capabilities);
 

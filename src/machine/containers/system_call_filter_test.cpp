@@ -37,21 +37,24 @@ TEST(SystemCallFilter, RefusesCallsThatTheProfileDoesNotList) {
 }
 
 TEST(SystemCallFilter, RemovesCallsThatJobsDoNotNeed) {
-  const auto filter = make_system_call_filter(profile({allow({"read", "mount", "fsopen", "ptrace", "keyctl",
-                                                              "io_uring_setup", "clone3", "unshare"})}),
-                                              "x86_64", {});
+  const auto filter =
+      make_system_call_filter(profile({allow({"read", "mount", "fsopen", "ptrace", "keyctl",
+                                              "io_uring_setup", "clone3", "unshare"})}),
+                              "x86_64", {});
   ASSERT_TRUE(filter);
   EXPECT_EQ(allowed_names(*filter), (std::set<std::string>{"read", "clone", "socket"}));
 }
 
 TEST(SystemCallFilter, FollowsArchitectureAndCapabilities) {
-  const Json rules = profile(
-      {allow({"arch_prctl"}, {{"arches", {"amd64"}}}), allow({"breakpoint"}, {{"arches", {"arm64"}}}),
-       allow({"chroot"}, {{"caps", {"CAP_SYS_CHROOT"}}}), allow({"vserver"}, {{"caps", {"CAP_SYS_ADMIN"}}}),
-       allow({"nice"}, Json::object(), {{"caps", {"CAP_SYS_CHROOT"}}})});
+  const Json rules = profile({allow({"arch_prctl"}, {{"arches", {"amd64"}}}),
+                              allow({"breakpoint"}, {{"arches", {"arm64"}}}),
+                              allow({"chroot"}, {{"caps", {"CAP_SYS_CHROOT"}}}),
+                              allow({"vserver"}, {{"caps", {"CAP_SYS_ADMIN"}}}),
+                              allow({"nice"}, Json::object(), {{"caps", {"CAP_SYS_CHROOT"}}})});
   const auto filter = make_system_call_filter(rules, "x86_64", {"CAP_SYS_CHROOT"});
   ASSERT_TRUE(filter);
-  EXPECT_EQ(allowed_names(*filter), (std::set<std::string>{"arch_prctl", "chroot", "clone", "socket"}));
+  EXPECT_EQ(allowed_names(*filter),
+            (std::set<std::string>{"arch_prctl", "chroot", "clone", "socket"}));
   EXPECT_EQ((*filter)["architectures"], Json::array({"SCMP_ARCH_X86_64"}));
 }
 
@@ -61,8 +64,8 @@ TEST(SystemCallFilter, RefusesAProfileThatIsNotAnAllowList) {
   EXPECT_FALSE(make_system_call_filter(open, "x86_64", {}));
   EXPECT_FALSE(make_system_call_filter(Json::array(), "x86_64", {}));
   EXPECT_FALSE(make_system_call_filter({{"defaultAction", "SCMP_ACT_ERRNO"}}, "x86_64", {}));
-  EXPECT_FALSE(
-      make_system_call_filter(profile({Json{{"names", 3}, {"action", "SCMP_ACT_ALLOW"}}}), "x86_64", {}));
+  EXPECT_FALSE(make_system_call_filter(profile({Json{{"names", 3}, {"action", "SCMP_ACT_ALLOW"}}}),
+                                       "x86_64", {}));
 }
 
 TEST(SystemCallFilter, DeniesEveryNamespaceFlagOfClone) {

@@ -9,7 +9,8 @@ namespace {
 
 constexpr uint16_t kDomainPort = 53, kHttpPort = 80, kHttpsPort = 443;
 
-// Ranges that are not the internet (RFC 6890): private, shared by carriers, loopback, multicast, reserved.
+// Ranges that are not the internet (RFC 6890): private, shared by carriers, loopback, multicast,
+// reserved.
 constexpr std::string_view kNotTheInternet[] = {
     "0.0.0.0/8",    "10.0.0.0/8",     "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12",
     "192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4", "240.0.0.0/4"};
@@ -38,7 +39,8 @@ std::vector<EgressRule> rules_in_order(const Egress& egress) {
   // A rule behind another of the same network is never evaluated.
   std::vector<EgressRule> asked;
   for (const auto& rule : rules)
-    if (std::none_of(asked.begin(), asked.end(), [&](const auto& one) { return one.subnet == rule.subnet; }))
+    if (std::none_of(asked.begin(), asked.end(),
+                     [&](const auto& one) { return one.subnet == rule.subnet; }))
       asked.push_back(rule);
   return asked;
 }
@@ -47,8 +49,9 @@ std::string egress_text(const Egress& egress, const std::string& per_source) {
   std::string text = "    ip daddr { " + listed(metadata_addresses()) + " } drop\n";
   text += "    ct state established,related accept\n";
   const std::string over = "ct count over " + std::to_string(egress.connections_max);
-  text += per_source.empty() ? "    ct state new " + over + " drop\n"
-                             : "    ct state new add @" + per_source + " { ip saddr " + over + " } drop\n";
+  text += per_source.empty()
+              ? "    ct state new " + over + " drop\n"
+              : "    ct state new add @" + per_source + " { ip saddr " + over + " } drop\n";
   for (const auto& service : egress.services) {
     const std::string to = "    ip daddr " + to_text(service.address);
     const std::string port = " dport " + std::to_string(service.port) + " accept\n";
@@ -69,9 +72,11 @@ Result<Subnet> parse_subnet_or_address(std::string_view text) {
 std::optional<EgressService> service_of_url(std::string_view url) {
   uint16_t port = kHttpPort;
   if (url.starts_with("https://")) port = kHttpsPort;
-  if (const size_t scheme = url.find("://"); scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
+  if (const size_t scheme = url.find("://"); scheme != std::string_view::npos)
+    url.remove_prefix(scheme + 3);
   url = url.substr(0, url.find('/'));
-  if (const size_t user = url.rfind('@'); user != std::string_view::npos) url.remove_prefix(user + 1);
+  if (const size_t user = url.rfind('@'); user != std::string_view::npos)
+    url.remove_prefix(user + 1);
   if (const size_t colon = url.find(':'); colon != std::string_view::npos) {
     const auto number = parse_int(url.substr(colon + 1));
     if (!number || *number < 1 || *number > UINT16_MAX) return {};

@@ -19,8 +19,9 @@ bool reaches(const Egress& egress, const char* text) {
 TEST(Egress, ReachesTheInternetAndNoPrivateRange) {
   for (const char* open : {"1.1.1.1", "52.95.110.1", "172.15.0.1", "172.32.0.1", "192.0.2.2"})
     EXPECT_TRUE(reaches({}, open)) << open;
-  for (const char* closed : {"10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1",
-                             "127.0.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "198.18.0.1"})
+  for (const char* closed :
+       {"10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "127.0.0.1",
+        "0.0.0.0", "224.0.0.1", "255.255.255.255", "198.18.0.1"})
     EXPECT_FALSE(reaches({}, closed)) << closed;
 }
 
@@ -35,7 +36,8 @@ TEST(Egress, TheMachinesOwnNetworksAreRefused) {
 
 TEST(Egress, TheMostSpecificRuleJudges) {
   Egress egress;
-  egress.rules = {allow("10.20.0.0/16"), deny("10.20.3.0/24"), deny("0.0.0.0/0"), allow("52.0.0.0/8")};
+  egress.rules = {allow("10.20.0.0/16"), deny("10.20.3.0/24"), deny("0.0.0.0/0"),
+                  allow("52.0.0.0/8")};
   EXPECT_TRUE(reaches(egress, "10.20.1.1"));
   EXPECT_FALSE(reaches(egress, "10.20.3.1"));
   EXPECT_FALSE(reaches(egress, "10.21.0.1"));
@@ -57,8 +59,9 @@ TEST(Egress, MetadataIsRefusedAndConnectionsAreCountedBeforeAnyRule) {
   EXPECT_LT(at("ct state new ct count over 10 drop"), at("ip daddr 10.0.0.2 udp dport 53 accept"));
   EXPECT_LT(at("ip daddr 10.0.0.3 tcp dport 3128 accept"), at("ip daddr 10.0.0.0/8 drop"));
   EXPECT_EQ(at("ip daddr 10.0.0.3 udp"), std::string::npos);
-  EXPECT_NE(egress_text(egress, "each").find("ct state new add @each { ip saddr ct count over 10 } drop"),
-            std::string::npos);
+  EXPECT_NE(
+      egress_text(egress, "each").find("ct state new add @each { ip saddr ct count over 10 } drop"),
+      std::string::npos);
 }
 
 TEST(Egress, ServicesAreReadFromUrlsAndResolvers) {
@@ -70,8 +73,8 @@ TEST(Egress, ServicesAreReadFromUrlsAndResolvers) {
   EXPECT_EQ(told("http://me:secret@10.0.0.3:3128/"), "10.0.0.3 3128");
   EXPECT_EQ(told("https://10.0.0.3/simple"), "10.0.0.3 443");
   EXPECT_EQ(told("http://10.0.0.3/"), "10.0.0.3 80");
-  for (const char* none :
-       {"", "https://proxy.lan:3128", "http://10.0.0.3:0", "http://10.0.0.3:65536", "http://[::1]:80"})
+  for (const char* none : {"", "https://proxy.lan:3128", "http://10.0.0.3:0",
+                           "http://10.0.0.3:65536", "http://[::1]:80"})
     EXPECT_EQ(told(none), "none") << none;
   const auto servers = name_servers_of(
       "# nameserver 1.2.3.4\nsearch lan\nnameserver 10.0.0.2 \nnameserver 127.0.0.53\n"

@@ -46,10 +46,11 @@ constexpr const char* kConnectionsSet = "connections";
 constexpr int kKernelReplySecondsMax = 10;  // the kernel answers at once
 constexpr size_t kTableNameBytesMax = 256;  // nft's limit
 
-// Begins a network's table, up to the forward chain: this machine accepts replies only, and traffic of other programs
-// passes. `sources`: the number of addresses whose connections are counted; 0: they are not counted separately.
-std::string table_head(const std::string& table, const std::string& ours, const std::string& comment,
-                       uint64_t sources) {
+// Begins a network's table, up to the forward chain: this machine accepts replies only, and traffic
+// of other programs passes. `sources`: the number of addresses whose connections are counted; 0:
+// they are not counted separately.
+std::string table_head(const std::string& table, const std::string& ours,
+                       const std::string& comment, uint64_t sources) {
   std::string text;
   // Added and deleted first, in one transaction: an existing table is replaced.
   text += "add table inet " + table + "\n";
@@ -57,8 +58,8 @@ std::string table_head(const std::string& table, const std::string& ours, const 
   text += "table inet " + table + " {\n";
   text += "  comment \"" + comment_text(comment) + "\"\n";
   if (sources > 0)
-    text += "  set " + std::string(kConnectionsSet) + " {\n    type ipv4_addr; flags dynamic; size " +
-            std::to_string(sources) + ";\n  }\n";
+    text += "  set " + std::string(kConnectionsSet) +
+            " {\n    type ipv4_addr; flags dynamic; size " + std::to_string(sources) + ";\n  }\n";
   text += "  chain input {\n    type filter hook input priority filter; policy accept;\n";
   text += "    iifname != " + ours + " accept\n";
   text += "    ct state established,related accept\n";
@@ -95,7 +96,8 @@ std::string firewall_text(const PrivateNetwork& network) {
     for (const Address address : network.machine_addresses) text += ", " + to_text(address);
     text += " } drop\n";
     text += egress_text(network.egress, "") + "  }\n";
-    text += "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
+    text +=
+        "  chain postrouting {\n    type nat hook postrouting priority srcnat; policy accept;\n";
     text += "    ip saddr " + network.subnet.text() + " oifname != " + ours + " masquerade\n  }\n";
   } else {
     text += "    drop\n  }\n";
@@ -121,12 +123,15 @@ std::string firewall_text(const DirectFirewall& firewall) {
   return text + "}\n";
 }
 
-Result<void> make_firewall(const DirectFirewall& firewall) { return run_nft(firewall_text(firewall)); }
+Result<void> make_firewall(const DirectFirewall& firewall) {
+  return run_nft(firewall_text(firewall));
+}
 
 bool has_firewall_table(const std::string& name) {
   const os::File socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER));
   const timeval limit{kKernelReplySecondsMax, 0};
-  if (!socket || ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+  if (!socket ||
+      ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
       name.size() >= kTableNameBytesMax)
     return false;
   // A header, nfgenmsg, and one attribute: the name.
@@ -155,23 +160,28 @@ bool has_firewall_table(const std::string& name) {
 Result<void> remove_firewall_tables_here(const std::vector<std::string>& names) {
   if (names.empty()) return ok();
   std::string text;
-  for (const auto& name : names) text += "add table inet " + name + "\ndelete table inet " + name + "\n";
+  for (const auto& name : names)
+    text += "add table inet " + name + "\ndelete table inet " + name + "\n";
   return run_nft(text);
 }
 
 Result<bool> let_through_foreign_forwarding() {
-  if (containers::in_rootless_sandbox()) return false;  // other programs' filters are in their own namespace
+  // other programs' filters are in their own namespace
+  if (containers::in_rootless_sandbox()) return false;
   const std::string rules = TRY(foreign_forwarding());
-  if (rules.find("policy drop") == std::string::npos || rules.find(kForeignMark) != std::string::npos)
+  if (rules.find("policy drop") == std::string::npos ||
+      rules.find(kForeignMark) != std::string::npos)
     return false;
   if (rules.find(kUfwChains) != std::string::npos)
     return denied(
         "making a job's network: ufw drops forwarded packets; allow them by "
         "'ufw route allow from POOL', with the pool of [network]");
-  const std::string ours =
-      "\"" + std::string(kBridgePrefix) + "*\" accept comment \"" + std::string(kForeignMark) + "\"\n";
-  // At the end: packets that earlier rules refuse stay refused; only the chain's policy is overruled.
-  TRY(run_nft("add rule ip filter FORWARD iifname " + ours + "add rule ip filter FORWARD oifname " + ours));
+  const std::string ours = "\"" + std::string(kBridgePrefix) + "*\" accept comment \"" +
+                           std::string(kForeignMark) + "\"\n";
+  // At the end: packets that earlier rules refuse stay refused; only the chain's policy is
+  // overruled.
+  TRY(run_nft("add rule ip filter FORWARD iifname " + ours + "add rule ip filter FORWARD oifname " +
+              ours));
   return true;
 }
 
@@ -181,8 +191,10 @@ Result<void> stop_foreign_forwarding() {
   const std::string rules = TRY(foreign_forwarding());
   for (const auto line : split(rules, '\n')) {
     const size_t handle = line.rfind("# handle ");
-    if (line.find(kForeignMark) == std::string_view::npos || handle == std::string_view::npos) continue;
-    text += "delete rule ip filter FORWARD handle " + std::string(trim(line.substr(handle + 9))) + "\n";
+    if (line.find(kForeignMark) == std::string_view::npos || handle == std::string_view::npos)
+      continue;
+    text +=
+        "delete rule ip filter FORWARD handle " + std::string(trim(line.substr(handle + 9))) + "\n";
   }
   if (text.empty()) return ok();
   auto removed = run_nft(text);
@@ -199,7 +211,8 @@ Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) 
   std::vector<std::string> names;
   for (const auto line : split(text, '\n')) {
     const auto words = split(trim(line), ' ');  // table inet NAME
-    if (words.size() == 3 && words[1] == "inet" && words[2].starts_with(prefix)) names.emplace_back(words[2]);
+    if (words.size() == 3 && words[1] == "inet" && words[2].starts_with(prefix))
+      names.emplace_back(words[2]);
   }
   return names;
 }

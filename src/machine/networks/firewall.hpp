@@ -1,5 +1,5 @@
-// Applies the firewall of private networks (network.hpp), and runs code where the bridges are. Private to
-// network.cpp.
+// Applies the firewall of private networks (network.hpp), and runs code where the bridges are.
+// Private to network.cpp.
 //
 // Threads: callable from anywhere. Errors: denied (nft is missing), internal (its message).
 #pragma once
@@ -15,7 +15,8 @@
 
 namespace trainyard::networks {
 
-// Runs `work` in the namespace of the bridges: this one, or that of an ordinary user's rootless sandbox.
+// Runs `work` in the namespace of the bridges: this one, or that of an ordinary user's rootless
+// sandbox.
 template <class T>
 Result<T> among_bridges(const std::function<Result<T>()>& work) {
   const std::string there = containers::network_of_bridges();

@@ -57,8 +57,8 @@ TEST(LazyListeners, AreOpenedOnTheFirstConnection) {
 TEST(LazyListeners, ConnectionsToOneThatCannotBeOpenedAreRefused) {
   Listener listener;
   std::vector<net::LazyListener> doors;
-  doors.push_back(
-      {std::move(listener.file), [](os::File) -> Result<void> { return unavailable("not ready"); }});
+  doors.push_back({std::move(listener.file),
+                   [](os::File) -> Result<void> { return unavailable("not ready"); }});
   const auto waiting = net::serve_lazily(std::move(doors));
   ASSERT_TRUE(waiting);
   EXPECT_EQ(read_to_end(connect_to(listener.port)), "");

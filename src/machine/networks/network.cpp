@@ -71,13 +71,15 @@ class Request {
 
  private:
   void grow(size_t bytes) {
-    CHECK(header()->nlmsg_len + bytes <= sizeof buffer_, "a request has a few attributes of bounded size");
+    CHECK(header()->nlmsg_len + bytes <= sizeof buffer_,
+          "a request has a few attributes of bounded size");
     header()->nlmsg_len += uint32_t(bytes);
   }
   alignas(NLMSG_ALIGNTO) char buffer_[kMessageBytesMax] = {};
 };
 
-// A routing socket. It stays in the network namespace in which it was opened, in whichever thread it is used.
+// A routing socket. It stays in the network namespace in which it was opened, in whichever thread
+// it is used.
 class Netlink {
  public:
   static Result<Netlink> open() {
@@ -88,12 +90,13 @@ class Netlink {
     return Netlink(std::move(socket));
   }
 
-  // Sends a request and calls `each` for each answer, until the end of a dump or an acknowledgement. 0 or an error
-  // number.
+  // Sends a request and calls `each` for each answer, until the end of a dump or an
+  // acknowledgement. 0 or an error number.
   int ask(
       Request& request, const std::function<void(const nlmsghdr&)>& each = [](const nlmsghdr&) {}) {
     request.header()->nlmsg_seq = ++sequence_;
-    if (::send(socket_.descriptor(), request.header(), request.header()->nlmsg_len, 0) < 0) return errno;
+    if (::send(socket_.descriptor(), request.header(), request.header()->nlmsg_len, 0) < 0)
+      return errno;
     alignas(NLMSG_ALIGNTO) char reply[kReplyBytesMax];
     for (;;) {
       const ssize_t got = ::recv(socket_.descriptor(), reply, sizeof reply, 0);
@@ -138,8 +141,8 @@ Error refused(const std::string& doing, int error_number) {
   return error;
 }
 
-// Groups of interfaces in the kernel's sense: those of one network are removed together, since the kernel waits for
-// its readers at each removal. Far above the small numbers that people use.
+// Groups of interfaces in the kernel's sense: those of one network are removed together, since the
+// kernel waits for its readers at each removal. Far above the small numbers that people use.
 uint32_t group_of(const std::string& bridge) {
   uint32_t hash = 0x811c9dc5;  // FNV-1a
   for (const char byte : bridge) hash = (hash ^ uint8_t(byte)) * 0x01000193;
@@ -167,8 +170,8 @@ std::string name_inside(const PrivateNetwork& network) {
   return network.encrypted ? std::string(kUnderlay) : "eth0";
 }
 
-// Makes a pair of interfaces: `name` here, up and attached to the bridge, and `inside` in the namespace. `bridge` 0:
-// attached to none.
+// Makes a pair of interfaces: `name` here, up and attached to the bridge, and `inside` in the
+// namespace. `bridge` 0: attached to none.
 Result<void> make_pair(Netlink& netlink, const std::string& name, const std::string& inside,
                        const std::string& group, unsigned bridge, int namespace_descriptor) {
   Request request(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
@@ -211,7 +214,8 @@ Result<void> add_address(Netlink& netlink, unsigned index, Address address, int 
   header.ifa_scope = RT_SCOPE_UNIVERSE;
   request.put_address(IFA_LOCAL, address);
   request.put_address(IFA_ADDRESS, address);
-  if (const int error = netlink.ask(request)) return refused("adding the address " + to_text(address), error);
+  if (const int error = netlink.ask(request))
+    return refused("adding the address " + to_text(address), error);
   return ok();
 }
 
@@ -224,7 +228,8 @@ Result<void> add_default_route(Netlink& netlink, Address gateway) {
   header.rtm_scope = RT_SCOPE_UNIVERSE;
   header.rtm_type = RTN_UNICAST;
   request.put_address(RTA_GATEWAY, gateway);
-  if (const int error = netlink.ask(request)) return refused("routing through " + to_text(gateway), error);
+  if (const int error = netlink.ask(request))
+    return refused("routing through " + to_text(gateway), error);
   return ok();
 }
 
@@ -258,7 +263,8 @@ Result<void> keep_namespace(const Namespace& made, const std::string& path) {
   return ok();
 }
 
-Result<void> configure_namespace(Namespace& made, const PrivateNetwork& network, const PrivateHost& host) {
+Result<void> configure_namespace(Namespace& made, const PrivateNetwork& network,
+                                 const PrivateHost& host) {
   constexpr unsigned kLoopback = 1;  // in every new namespace
   TRY(set_up(made.netlink, kLoopback, "lo"));
   for (const Address relay : network.relays) TRY(add_address(made.netlink, kLoopback, relay, 32));
@@ -279,7 +285,8 @@ Result<void> forward_packets() {
   if (now && trim(*now) == "1") return ok();
   auto written = os::write_file(kSwitch, "1");
   if (!written)
-    return denied("enabling jobs' egress: net.ipv4.ip_forward=1 cannot be set: " + written.error().message);
+    return denied("enabling jobs' egress: net.ipv4.ip_forward=1 cannot be set: " +
+                  written.error().message);
   return ok();
 }
 
@@ -290,7 +297,8 @@ Result<void> make_direct_link(const PrivateNetwork& network, Namespace& made) {
   TRY(keep_namespace(made, host.namespace_file));
   TRY(make_pair(netlink, host.link, name_inside(network), host.link, 0, made.held.descriptor()));
   (void)os::write_file("/proc/sys/net/ipv6/conf/" + host.link + "/disable_ipv6", "1");
-  TRY(add_address(netlink, TRY(netlink.index_of(host.link)), network.gateway, network.subnet.prefix));
+  TRY(add_address(netlink, TRY(netlink.index_of(host.link)), network.gateway,
+                  network.subnet.prefix));
   return configure_namespace(made, network, host).in("host " + to_text(host.address));
 }
 
@@ -365,7 +373,8 @@ Result<Subnet> parse_subnet(std::string_view text) {
   const Address base = TRY(parse_address(text.substr(0, slash)));
   const int64_t prefix = TRY(parse_int(text.substr(slash + 1)));
   if (prefix < 1 || prefix > 32 || (uint64_t(base) & ((uint64_t(1) << (32 - prefix)) - 1)) != 0)
-    return invalid("invalid network '" + shorten(text, 64) + "': its address has bits beyond its prefix");
+    return invalid("invalid network '" + shorten(text, 64) +
+                   "': its address has bits beyond its prefix");
   return Subnet{base, int(prefix)};
 }
 
@@ -409,7 +418,8 @@ Result<void> remove_links_here(const std::vector<std::string>& names) {
   Netlink netlink = TRY(Netlink::open());
   std::optional<Error> first;
   for (const auto& name : names)
-    if (auto removed = remove_link(netlink, name); !removed && !first) first = std::move(removed).error();
+    if (auto removed = remove_link(netlink, name); !removed && !first)
+      first = std::move(removed).error();
   if (first) return std::move(*first);
   return ok();
 }
@@ -425,7 +435,8 @@ Result<void> remove_here(const std::vector<PrivateNetwork>& networks) {
   for (const auto& network : networks)
     if (!network.table.empty()) tables.push_back(network.table);
   std::thread firewall_thread;
-  if (!tables.empty()) firewall_thread = std::thread([&] { firewall = remove_firewall_tables_here(tables); });
+  if (!tables.empty())
+    firewall_thread = std::thread([&] { firewall = remove_firewall_tables_here(tables); });
   std::vector<std::string> names;
   for (const auto& network : networks) {
     for (const auto& host : network.hosts) {
@@ -503,7 +514,8 @@ Result<void> remove_networks(const std::vector<PrivateNetwork>& networks) {
 Result<std::vector<Subnet>> networks_in_use() {
   auto interfaces = TRY(networks_of_interfaces());
   if (!containers::network_of_bridges().empty())
-    for (const auto& more : TRY(among_bridges<std::vector<AddressInNetwork>>(networks_of_interfaces)))
+    for (const auto& more :
+         TRY(among_bridges<std::vector<AddressInNetwork>>(networks_of_interfaces)))
       interfaces.push_back(more);
   std::vector<Subnet> used;
   for (const auto& each : interfaces) used.push_back(each.network);
@@ -512,15 +524,17 @@ Result<std::vector<Subnet>> networks_in_use() {
 
 std::vector<std::string> links_named(std::string_view prefix) {
   // Not from /sys: it shows the namespace in which it was mounted.
-  const auto found = among_bridges<std::vector<std::string>>([&]() -> Result<std::vector<std::string>> {
-    std::vector<std::string> names;
-    struct if_nameindex* const all = ::if_nameindex();
-    for (auto* each = all; each && each->if_index != 0; each++)
-      if (std::string_view(each->if_name).starts_with(prefix)) names.emplace_back(each->if_name);
-    if (all) ::if_freenameindex(all);
-    std::sort(names.begin(), names.end());
-    return names;
-  });
+  const auto found =
+      among_bridges<std::vector<std::string>>([&]() -> Result<std::vector<std::string>> {
+        std::vector<std::string> names;
+        struct if_nameindex* const all = ::if_nameindex();
+        for (auto* each = all; each && each->if_index != 0; each++)
+          if (std::string_view(each->if_name).starts_with(prefix))
+            names.emplace_back(each->if_name);
+        if (all) ::if_freenameindex(all);
+        std::sort(names.begin(), names.end());
+        return names;
+      });
   return found ? *found : std::vector<std::string>();
 }
 

@@ -58,8 +58,10 @@ Result<void> in_network_namespace(const std::string& network_namespace,
   return result;
 }
 
-Result<os::File> listen_in_namespace(const std::string& network_namespace, const std::string& address) {
-  return std::move(TRY(listen_in_namespace(network_namespace, std::vector<std::string>{address}))[0]);
+Result<os::File> listen_in_namespace(const std::string& network_namespace,
+                                     const std::string& address) {
+  return std::move(
+      TRY(listen_in_namespace(network_namespace, std::vector<std::string>{address}))[0]);
 }
 
 Result<std::vector<os::File>> listen_in_namespace(const std::string& network_namespace,

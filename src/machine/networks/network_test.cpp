@@ -28,8 +28,8 @@ TEST(Subnet, ReadsAndWrites) {
   EXPECT_FALSE(subnet->contains(*parse_address("10.202.0.0")));
   EXPECT_TRUE(subnet->overlaps(*parse_subnet("10.201.3.0/24")));
   EXPECT_TRUE(subnet->overlaps(*parse_subnet("10.0.0.0/8")));
-  for (const char* wrong :
-       {"10.201.0.0", "10.201.0.1/16", "10.201.0/16", "10.201.0.0/33", "10.201.0.0/0", "x/8", "10.0.0.0/-1"})
+  for (const char* wrong : {"10.201.0.0", "10.201.0.1/16", "10.201.0/16", "10.201.0.0/33",
+                            "10.201.0.0/0", "x/8", "10.0.0.0/-1"})
     EXPECT_FALSE(parse_subnet(wrong)) << wrong;
 }
 
@@ -89,7 +89,8 @@ table inet trainyard_0 {
 }
 
 TEST(Firewall, OneTableServesAllNetworksWithoutABridge) {
-  EXPECT_EQ(firewall_text(DirectFirewall{"trainyard_0_one", "tys0", *parse_subnet("10.201.0.0/16"), "a\"b"}),
+  EXPECT_EQ(firewall_text(
+                DirectFirewall{"trainyard_0_one", "tys0", *parse_subnet("10.201.0.0/16"), "a\"b"}),
             R"(add table inet trainyard_0_one
 delete table inet trainyard_0_one
 table inet trainyard_0_one {
@@ -140,7 +141,8 @@ TEST(Firewall, IsolatedNetworksHaveNoEgress) {
   network.isolated = true;
   const std::string text = firewall_text(network);
   EXPECT_EQ(text.find("masquerade"), std::string::npos);
-  EXPECT_NE(text.find("iifname \"ty0\" oifname \"ty0\" accept\n    drop\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("iifname \"ty0\" oifname \"ty0\" accept\n    drop\n"), std::string::npos)
+      << text;
 }
 
 // Works in a network namespace of the test's own, which stands for the machine.
@@ -200,7 +202,8 @@ TEST_F(RealNetwork, HostsReachOnlyEachOther) {
     auto made = make_network(one);
     ASSERT_TRUE(made) << made.error().message;
     std::printf("two hosts: %.1f ms\n",
-                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+                    .count());
     ASSERT_TRUE(make_network(two));
     EXPECT_TRUE(pings(one.hosts[0], one.hosts[1].address));
     EXPECT_TRUE(pings(one.hosts[0], *parse_address("169.254.170.2"))) << "its own relay";
@@ -210,7 +213,8 @@ TEST_F(RealNetwork, HostsReachOnlyEachOther) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_TRUE(remove_network(one));
     std::printf("removed: %.1f ms\n",
-                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+                    .count());
     EXPECT_TRUE(remove_network(one)) << "twice";
     EXPECT_TRUE(remove_network(two));
     EXPECT_TRUE(links_named("ty").empty());
@@ -227,17 +231,17 @@ TEST_F(RealNetwork, HostsReachOnlyEachOther) {
 TEST_F(RealNetwork, ReachesTheOutsideUnlessIsolated) {
   in_a_machine([&] {
     // The outside: another namespace, behind an interface of the machine's.
-    ASSERT_TRUE(
-        os::run_or_fail({{"sh", "-ec",
-                          "touch " + directory_.path() + "/outside; unshare --net=" + directory_.path() +
-                              "/outside true; "
-                              "ip link add out0 type veth peer name out1; ip link set out1 netns " +
-                              directory_.path() +
-                              "/outside; "
-                              "ip addr add 192.0.2.1/24 dev out0; ip link set out0 up; "
-                              "nsenter --net=" +
-                              directory_.path() +
-                              "/outside sh -ec 'ip addr add 192.0.2.2/24 dev out1; ip link set out1 up'"}}));
+    ASSERT_TRUE(os::run_or_fail(
+        {{"sh", "-ec",
+          "touch " + directory_.path() + "/outside; unshare --net=" + directory_.path() +
+              "/outside true; "
+              "ip link add out0 type veth peer name out1; ip link set out1 netns " +
+              directory_.path() +
+              "/outside; "
+              "ip addr add 192.0.2.1/24 dev out0; ip link set out0 up; "
+              "nsenter --net=" +
+              directory_.path() +
+              "/outside sh -ec 'ip addr add 192.0.2.2/24 dev out1; ip link set out1 up'"}}));
     const Address outside = *parse_address("192.0.2.2");
     auto open = network(1, 1), isolated = network(2, 2);
     isolated.isolated = true;
@@ -279,16 +283,18 @@ TEST_F(RealNetwork, PassesAFirewallThatDropsForwardedPackets) {
 
 TEST_F(RealNetwork, LeavesThePolicyOfUfwAsItIs) {
   in_a_machine([&] {
-    ASSERT_TRUE(
-        os::run_or_fail({{"nft", "-f", "-"},
-                         {},
-                         "table ip filter { chain ufw-before-forward { }; chain FORWARD { type filter hook "
-                         "forward priority filter; policy drop; jump ufw-before-forward; }; }\n"}));
-    const std::string before = *os::run_or_fail({{"nft", "list", "chain", "ip", "filter", "FORWARD"}});
+    ASSERT_TRUE(os::run_or_fail(
+        {{"nft", "-f", "-"},
+         {},
+         "table ip filter { chain ufw-before-forward { }; chain FORWARD { type filter hook "
+         "forward priority filter; policy drop; jump ufw-before-forward; }; }\n"}));
+    const std::string before =
+        *os::run_or_fail({{"nft", "list", "chain", "ip", "filter", "FORWARD"}});
     const auto opened = let_through_foreign_forwarding();
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().kind, Kind::denied);
-    EXPECT_NE(opened.error().message.find("ufw route allow"), std::string::npos) << opened.error().message;
+    EXPECT_NE(opened.error().message.find("ufw route allow"), std::string::npos)
+        << opened.error().message;
     EXPECT_EQ(*os::run_or_fail({{"nft", "list", "chain", "ip", "filter", "FORWARD"}}), before);
   });
 }
@@ -304,7 +310,8 @@ TEST_F(RealNetwork, ReachesPrivateNetworksOnlyByRule) {
               "100.100.100.200 via "
               "192.168.77.2; nsenter --net=" +
               directory_.path() +
-              "/outside sh -ec 'ip addr add 192.168.77.2/24 dev out1; ip addr add 100.100.100.200/32 dev "
+              "/outside sh -ec 'ip addr add 192.168.77.2/24 dev out1; ip addr add "
+              "100.100.100.200/32 dev "
               "out1; ip "
               "addr add 192.168.77.3/24 dev out1; ip link set out1 up'"}}));
     auto closed = network(1, 1), opened = network(2, 1);

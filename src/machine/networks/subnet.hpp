@@ -22,7 +22,9 @@ struct Subnet {
   int prefix = 32;  // bits that all its addresses share
   auto operator<=>(const Subnet&) const = default;
   uint64_t size() const { return uint64_t(1) << (32 - prefix); }
-  bool contains(Address address) const { return address >= base && uint64_t(address) - base < size(); }
+  bool contains(Address address) const {
+    return address >= base && uint64_t(address) - base < size();
+  }
   bool overlaps(const Subnet& other) const { return contains(other.base) || other.contains(base); }
   std::string text() const;  // "10.201.0.0/16"
 };

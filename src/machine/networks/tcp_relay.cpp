@@ -111,7 +111,8 @@ class Relay final : public TcpRelay {
     } else {
       co_await pass_on(session->outside, session->inside);
     }
-    // A direction that ended by an error closed its source; the other direction must not wait for it.
+    // A direction that ended by an error closed its source; the other direction must not wait for
+    // it.
     if (!session->inside.is_open() || !session->outside.is_open()) {
       Failure ignored;
       session->inside.close(ignored);
@@ -126,8 +127,8 @@ class Relay final : public TcpRelay {
   }
 
   const std::string host_, port_;
-  // Confined to thread_ once it runs. Sockets are destroyed before their context, which does not resume the
-  // coroutines that it then still holds.
+  // Confined to thread_ once it runs. Sockets are destroyed before their context, which does not
+  // resume the coroutines that it then still holds.
   asio::io_context context_{1};
   std::list<Session> sessions_;
   tcp::acceptor acceptor_;
@@ -141,8 +142,8 @@ Result<std::unique_ptr<TcpRelay>> relay_tcp(os::File listener, const std::string
   const size_t colon = target.rfind(':');
   if (colon == std::string::npos || !parse_int(target.substr(colon + 1)))
     return invalid("invalid relay target '" + target + "': expected HOST:PORT");
-  return std::unique_ptr<TcpRelay>(
-      std::make_unique<Relay>(std::move(listener), target.substr(0, colon), target.substr(colon + 1)));
+  return std::unique_ptr<TcpRelay>(std::make_unique<Relay>(
+      std::move(listener), target.substr(0, colon), target.substr(colon + 1)));
 }
 
 }  // namespace trainyard::networks

@@ -1,10 +1,10 @@
-// Relays TCP connections: each connection to a listening socket is connected to a target, byte by byte, in both
-// directions. With a socket that listens in a job's network namespace, the job reaches one service of this machine
-// and nothing else of it.
+// Relays TCP connections: each connection to a listening socket is connected to a target, byte by
+// byte, in both directions. With a socket that listens in a job's network namespace, the job
+// reaches one service of this machine and nothing else of it.
 //
-// Each direction has one buffer of kRelayBufferBytes; a side that does not read stops reads from the other. The
-// end of one direction is forwarded, the other continues. Connections beyond kRelayConnectionsMax wait until one
-// ends.
+// Each direction has one buffer of kRelayBufferBytes; a side that does not read stops reads from
+// the other. The end of one direction is forwarded, the other continues. Connections beyond
+// kRelayConnectionsMax wait until one ends.
 //
 // Threads: one of its own. Lifetime: destruction closes all connections and joins.
 // Errors: invalid (target). If the target cannot be reached, the connection to the relay is

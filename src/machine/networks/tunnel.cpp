@@ -31,7 +31,8 @@ constexpr const char* kInterface = "eth0";
 constexpr const char* kDirectory = "/run/wireguard";  // the directory of its configuration socket
 constexpr const char* kSocket = "/run/wireguard/eth0.sock";
 constexpr size_t kKeyBytes = 32;
-// It listens some milliseconds after its start; on a busier machine than this allows no job would run either.
+// It listens some milliseconds after its start; on a busier machine than this allows no job would
+// run either.
 constexpr Duration kReadyMax = 30s;
 constexpr auto kReadyPause = std::chrono::milliseconds(5);
 constexpr int kAnswerSecondsMax = 10;
@@ -47,8 +48,8 @@ Result<std::string> public_key(const std::string& of) {
   EVP_PKEY* const key = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, nullptr, bytes, of.size());
   std::string made(kKeyBytes, '\0');
   size_t size = made.size();
-  const bool done =
-      key && EVP_PKEY_get_raw_public_key(key, reinterpret_cast<unsigned char*>(made.data()), &size) == 1;
+  const bool done = key && EVP_PKEY_get_raw_public_key(
+                               key, reinterpret_cast<unsigned char*>(made.data()), &size) == 1;
   EVP_PKEY_free(key);
   if (!done || size != kKeyBytes) return internal("making an X25519 key: OpenSSL failed");
   return made;
@@ -56,7 +57,8 @@ Result<std::string> public_key(const std::string& of) {
 
 Result<void> have_own_run_directory() {
   // Its socket has the interface's name, and every namespace has an eth0.
-  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
       ::mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0700") != 0)
     return from_errno("making a /run for the tunnel");
   return os::make_directories(kDirectory, 0700);
@@ -97,8 +99,8 @@ Result<void> configure(const os::File& socket, const std::string& text) {
     answer.append(part, size_t(got));
   }
   if (answer != "errno=0\n\n")
-    return internal("configuring the tunnel: wireguard-go answered '" + to_utf8(shorten(trim(answer), 100)) +
-                    "'");
+    return internal("configuring the tunnel: wireguard-go answered '" +
+                    to_utf8(shorten(trim(answer), 100)) + "'");
   return ok();
 }
 
@@ -140,7 +142,8 @@ class RunningTunnel final : public Tunnel {
 }  // namespace
 
 std::string why_no_tunnel() {
-  if (!os::on_path(kProgram)) return "wireguard-go is not on PATH: install the package wireguard-go";
+  if (!os::on_path(kProgram))
+    return "wireguard-go is not on PATH: install the package wireguard-go";
   const os::File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC));
   if (!device)
     return "/dev/net/tun cannot be opened (" + std::string(std::strerror(errno)) +
@@ -161,24 +164,29 @@ std::string tunnel_configuration(const TunnelSpec& spec, const TunnelKeys& keys)
                      "\nlisten_port=" + std::to_string(kTunnelPort) + "\nreplace_peers=true\n";
   for (size_t member = 0; member < spec.members.size(); ++member) {
     if (member == spec.own) continue;
-    text += "public_key=" + to_hex(keys.publics[member]) +
-            "\nendpoint=" + to_text(spec.members[member].under) + ":" + std::to_string(kTunnelPort) +
-            "\nreplace_allowed_ips=true\nallowed_ip=" + to_text(spec.members[member].address) + "/32\n";
+    text +=
+        "public_key=" + to_hex(keys.publics[member]) +
+        "\nendpoint=" + to_text(spec.members[member].under) + ":" + std::to_string(kTunnelPort) +
+        "\nreplace_allowed_ips=true\nallowed_ip=" + to_text(spec.members[member].address) + "/32\n";
   }
   return text + "\n";
 }
 
 std::string tunnel_firewall(const TunnelSpec& spec) {
   const std::string port = std::to_string(kTunnelPort);
-  const Subnet under{spec.members[spec.own].under & (~Address(0) << (32 - spec.prefix)), spec.prefix};
-  const auto chain = [&](const std::string& name, const std::string& interface, const std::string& end) {
-    return "  chain " + name + " {\n    type filter hook " + name + " priority filter; policy accept;\n    " +
-           interface + " != \"" + std::string(kUnderlay) + "\" accept\n    ip " + end + " " +
-           to_text(spec.gateway) + " accept\n    ip " + end + " " + under.text() + " udp sport " + port +
-           " udp dport " + port + " accept\n    ip " + end + " { " + under.text() +
+  const Subnet under{spec.members[spec.own].under & (~Address(0) << (32 - spec.prefix)),
+                     spec.prefix};
+  const auto chain = [&](const std::string& name, const std::string& interface,
+                         const std::string& end) {
+    return "  chain " + name + " {\n    type filter hook " + name +
+           " priority filter; policy accept;\n    " + interface + " != \"" +
+           std::string(kUnderlay) + "\" accept\n    ip " + end + " " + to_text(spec.gateway) +
+           " accept\n    ip " + end + " " + under.text() + " udp sport " + port + " udp dport " +
+           port + " accept\n    ip " + end + " { " + under.text() +
            ", 224.0.0.0/4, 255.255.255.255 } drop\n  }\n";
   };
-  return "table inet trainyard_tunnel\ndelete table inet trainyard_tunnel\ntable inet trainyard_tunnel {\n" +
+  return "table inet trainyard_tunnel\ndelete table inet trainyard_tunnel\ntable inet "
+         "trainyard_tunnel {\n" +
          chain("output", "oifname", "daddr") + chain("input", "iifname", "saddr") + "}\n";
 }
 
@@ -191,8 +199,8 @@ Result<std::unique_ptr<Tunnel>> open_tunnel(const TunnelSpec& spec) {
   TRY(in_network_namespace(spec.network_namespace, [&]() -> Result<void> {
         TRY(run_nft(tunnel_firewall(spec)));
         TRY(have_own_run_directory());
-        const pid_t process =
-            TRY(os::start_detached({kProgram, "-f", kInterface}, {{"LOG_LEVEL", "error"}}, spec.log_file));
+        const pid_t process = TRY(os::start_detached({kProgram, "-f", kInterface},
+                                                     {{"LOG_LEVEL", "error"}}, spec.log_file));
         const auto identity = os::identify(process);
         if (!identity) return unavailable(std::string(kProgram) + " ended at once");
         tunnel = std::make_unique<RunningTunnel>(*identity);

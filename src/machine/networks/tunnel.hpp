@@ -1,18 +1,21 @@
-// Opens an encrypted network between the hosts of a gang: all traffic between them travels in datagrams that only
-// members can read or make (WireGuard's protocol: Noise IK, ChaCha20-Poly1305, new keys every two minutes).
+// Opens an encrypted network between the hosts of a gang: all traffic between them travels in
+// datagrams that only members can read or make (WireGuard's protocol: Noise IK, ChaCha20-Poly1305,
+// new keys every two minutes).
 //
 //   namespace
 //   eth0   10.201.0.10/29   the address that programs see: the tunnel, made here
-//   wire0  10.201.0.2/29    carries it, and has the egress; the network made it (network.hpp, `encrypted`)
+//   wire0  10.201.0.2/29    carries it, and has the egress; the network made it (network.hpp,
+//                           `encrypted`)
 //
-// Between hosts wire0 passes only the tunnel's own datagrams, so no traffic bypasses it. A member's keys are derived
-// from the gang's secret, which all members have: nothing is exchanged beforehand.
+// Between hosts wire0 passes only the tunnel's own datagrams, so no traffic bypasses it. A member's
+// keys are derived from the gang's secret, which all members have: nothing is exchanged beforehand.
 //
-// wireguard-go does the work, a process in the namespace that ends with the Tunnel. One that a killed maker left is
-// found by its environment (process_identity.hpp: find_marked), like all programs that an agent starts.
+// wireguard-go does the work, a process in the namespace that ends with the Tunnel. One that a
+// killed maker left is found by its environment (process_identity.hpp: find_marked), like all
+// programs that an agent starts.
 //
-// Threads: confined to one. Errors: denied (wireguard-go or /dev/net/tun is missing; the message says which),
-// unavailable (it does not answer), internal.
+// Threads: confined to one. Errors: denied (wireguard-go or /dev/net/tun is missing; the message
+// says which), unavailable (it does not answer), internal.
 #pragma once
 
 #include <memory>
@@ -50,7 +53,8 @@ Result<std::unique_ptr<Tunnel>> open_tunnel(const TunnelSpec& spec);
 // Returns "" if this machine supports tunnels; else the reason, and how to correct it.
 std::string why_no_tunnel();
 
-inline constexpr uint16_t kTunnelPort = 51820;  // WireGuard's usual one; programs of the job cannot use it
+// WireGuard's usual one; programs of the job cannot use it
+inline constexpr uint16_t kTunnelPort = 51820;
 
 // For tests. Keys are X25519's, 32 bytes each. Pure.
 struct TunnelKeys {

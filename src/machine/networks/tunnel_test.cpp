@@ -32,9 +32,11 @@ TEST(Tunnel, KnowsItsPeersAndNotItself) {
   const auto keys = tunnel_keys(spec.secret, 3, spec.own);
   ASSERT_TRUE(keys);
   const std::string text = tunnel_configuration(spec, *keys);
-  EXPECT_TRUE(text.starts_with("set=1\nprivate_key=" + to_hex(keys->own) + "\nlisten_port=51820\n")) << text;
+  EXPECT_TRUE(text.starts_with("set=1\nprivate_key=" + to_hex(keys->own) + "\nlisten_port=51820\n"))
+      << text;
   EXPECT_TRUE(text.ends_with("\n\n"));
-  EXPECT_NE(text.find("public_key=" + to_hex(keys->publics[0]) + "\nendpoint=10.201.0.2:51820\n"), text.npos)
+  EXPECT_NE(text.find("public_key=" + to_hex(keys->publics[0]) + "\nendpoint=10.201.0.2:51820\n"),
+            text.npos)
       << text;
   EXPECT_NE(text.find("allowed_ip=10.201.0.12/32\n"), text.npos) << text;
   EXPECT_EQ(text.find("allowed_ip=10.201.0.11/32\n"), text.npos) << text;
@@ -47,7 +49,8 @@ TEST(Tunnel, LetsNoTrafficBypassIt) {
                       "    ip daddr { 10.201.0.0/29, 224.0.0.0/4, 255.255.255.255 } drop\n"),
             text.npos)
       << text;
-  EXPECT_NE(text.find("iifname != \"wire0\" accept\n    ip saddr 10.201.0.1 accept\n"), text.npos) << text;
+  EXPECT_NE(text.find("iifname != \"wire0\" accept\n    ip saddr 10.201.0.1 accept\n"), text.npos)
+      << text;
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ std::optional<int64_t> machine_memory() {
   return {};
 }
 
-// Returns our own path below the hierarchy of `controller`: "/" when we are not limited. v2: controller "".
+// Returns our own path below the hierarchy of `controller`: "/" when we are not limited. v2:
+// controller "".
 std::string own_cgroup(std::string_view controller) {
   const auto text = os::read_file("/proc/self/cgroup", 64 << 10);
   if (!text) return "/";
@@ -75,7 +76,8 @@ std::optional<int64_t> own_memory_limit() {
   const char* file = hierarchy->unified ? "/memory.max" : "/memory.limit_in_bytes";
   std::optional<int64_t> least;
   // In another runtime's container our path is invisible; the mounted root is then our own group.
-  for (std::string path = own_cgroup(hierarchy->unified ? "" : "memory");; path.erase(path.rfind('/'))) {
+  for (std::string path = own_cgroup(hierarchy->unified ? "" : "memory");;
+       path.erase(path.rfind('/'))) {
     if (path == "/") path.clear();
     const auto limit = number_in(hierarchy->path + path + file);
     if (limit && (!least || *limit < *least)) least = limit;
@@ -111,21 +113,25 @@ Examination user() {
             "runs as an ordinary user, root of " + std::to_string(ids) +
                 " ids; all jobs of the server share them",
             ""};
-  return {"user", State::limited,
-          "runs as an ordinary user with one id: images whose programs chown or change their user fail, and "
-          "owners of their files are lost",
-          "install the package uidmap, and add a line for the user to /etc/subuid and to /etc/subgid"};
+  return {
+      "user", State::limited,
+      "runs as an ordinary user with one id: images whose programs chown or change their user "
+      "fail, and "
+      "owners of their files are lost",
+      "install the package uidmap, and add a line for the user to /etc/subuid and to /etc/subgid"};
 }
 
-Examination program(const std::string& name, const char* program, const std::vector<std::string>& version,
-                    const char* for_what, const char* package) {
+Examination program(const std::string& name, const char* program,
+                    const std::vector<std::string>& version, const char* for_what,
+                    const char* package) {
   if (!os::on_path(program))
     return {name, State::missing, std::string(program) + " is not on PATH; " + for_what,
             std::string("install the package ") + package};
   const auto said = os::run({version, {}, "", "", kToolMax});
   std::string first;
   if (said)
-    first = std::string(trim(split(trim(said->output.empty() ? said->errors : said->output), '\n')[0]));
+    first =
+        std::string(trim(split(trim(said->output.empty() ? said->errors : said->output), '\n')[0]));
   return {name, State::ok, to_utf8(shorten(first.empty() ? program : first, 100)), ""};
 }
 
@@ -148,12 +154,14 @@ Examination own_processes() {
     return errno == 0;
   });
   if (error == 0) return {"a /proc of its own", State::ok, "can be mounted", ""};
-  return {"a /proc of its own", State::missing, "cannot be mounted" + because(error) + "; no job can run",
+  return {"a /proc of its own", State::missing,
+          "cannot be mounted" + because(error) + "; no job can run",
           "run outside of a container that hides parts of /proc, or as root"};
 }
 
 constexpr const char* kRootWithoutRights =
-    "; root in containers has no rights: images whose programs chown, change their user or bring their own "
+    "; root in containers has no rights: images whose programs chown, change their user or bring "
+    "their own "
     "sshd fail";
 
 Examination user_namespaces() {
@@ -168,17 +176,19 @@ Examination mapped_mounts(const std::string& data_directory) {
   std::string path = data_directory;
   while (!path.empty() && !os::exists(path)) path.erase(path.rfind('/'));
   if (path.empty()) path = "/";
-  const auto user_namespace =
-      containers::make_user_namespace(containers::IdRange{containers::kFirstRange, containers::kIdsOfRange});
+  const auto user_namespace = containers::make_user_namespace(
+      containers::IdRange{containers::kFirstRange, containers::kIdsOfRange});
   if (!user_namespace)
     return {"mapped mounts", State::limited, "not tried: " + user_namespace.error().message, ""};
   const int descriptor = user_namespace->descriptor();
   const int error = try_in_child([&] {
-    return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+    return ::unshare(CLONE_NEWNS) == 0 &&
+           ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
            containers::can_map(path, descriptor);
   });
   if (error == 0)
-    return {"mapped mounts", State::ok, "files at " + path + " can be mapped to a container's ids", ""};
+    return {"mapped mounts", State::ok, "files at " + path + " can be mapped to a container's ids",
+            ""};
   return {"mapped mounts", State::limited,
           "files at " + path + " cannot be mapped" + because(error) + kRootWithoutRights,
           "keep the data directory on ext4, xfs or btrfs, with Linux 5.19 or newer"};
@@ -196,10 +206,12 @@ Examination delegated_cgroups(const std::string& mode) {
   if (cannot.empty()) return {"cgroups", State::ok, mode + "; delegated to this user: " + can, ""};
   return {"cgroups", State::limited,
           mode + "; " + (can.empty() ? "none is" : "only " + can + " is") +
-              " delegated to this user: a job's share of " + cannot + " is not enforced, and its log says so",
+              " delegated to this user: a job's share of " + cannot +
+              " is not enforced, and its log says so",
           layout.mode == containers::CgroupMode::v2
               ? "systemd-run --user --scope -p Delegate=yes trainyard serve; or run as root"
-              : "make a group for the user in each v1 hierarchy and start trainyard in it; or run as root"};
+              : "make a group for the user in each v1 hierarchy and start trainyard in it; or run "
+                "as root"};
 }
 
 Examination cgroups() {
@@ -247,16 +259,20 @@ Examination overlay() {
   const os::TemporaryDirectory directory;
   for (const char* name : {"lower", "upper", "work", "root"})
     if (!os::make_directories(directory.path() + "/" + name))
-      return {"overlayfs", State::limited, "not tried: the temporary directories could not be made", ""};
+      return {"overlayfs", State::limited, "not tried: the temporary directories could not be made",
+              ""};
   const std::string path = directory.path();
   const std::string options =
       "lowerdir=" + path + "/lower,upperdir=" + path + "/upper,workdir=" + path + "/work";
   const int error = try_in_child([&] {
-    return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+    return ::unshare(CLONE_NEWNS) == 0 &&
+           ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
            ::mount("overlay", (path + "/root").c_str(), "overlay", 0,
-                   (options + (containers::in_rootless_sandbox() ? ",userxattr" : "")).c_str()) == 0;
+                   (options + (containers::in_rootless_sandbox() ? ",userxattr" : "")).c_str()) ==
+               0;
   });
-  if (error == 0) return {"overlayfs", State::ok, "a writable layer can be mounted over an image", ""};
+  if (error == 0)
+    return {"overlayfs", State::ok, "a writable layer can be mounted over an image", ""};
   return {"overlayfs", State::limited,
           "refused" + because(error) + "; images are copied for each host instead, which is slow",
           "keep the data directory on ext4 or xfs, with Linux 5.11 or newer, or run as root"};
@@ -266,13 +282,15 @@ Examination firewall() {
   if (!os::on_path("nft"))
     return {"nftables", State::missing, "nft is not on PATH; without it jobs have no network",
             "install the package nftables"};
-  // --check: the kernel only verifies. An ordinary user's check runs in a temporary network namespace.
+  // --check: the kernel only verifies. An ordinary user's check runs in a temporary network
+  // namespace.
   std::vector<std::string> words{"nft", "--check", "-f", "-"};
   if (containers::in_rootless_sandbox()) words.insert(words.begin(), {"unshare", "--net"});
   const auto tried = os::run(
       {words,
        {},
-       "table inet trainyard_doctor { chain c { type nat hook postrouting priority srcnat; masquerade; }; "
+       "table inet trainyard_doctor { chain c { type nat hook postrouting priority srcnat; "
+       "masquerade; }; "
        "chain f { type filter hook forward priority filter; ct state established accept; }; }\n",
        "",
        kToolMax});
@@ -285,11 +303,14 @@ Examination firewall() {
 
 // Examines other programs' chains: a packet that one of them drops is lost, even if ours accept it.
 Examination foreign_forwarding() {
-  const auto chain = os::run({{"nft", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", kToolMax});
-  const bool drops = chain && chain->code == 0 && chain->output.find("policy drop") != std::string::npos;
+  const auto chain =
+      os::run({{"nft", "list", "chain", "ip", "filter", "FORWARD"}, {}, "", "", kToolMax});
+  const bool drops =
+      chain && chain->code == 0 && chain->output.find("policy drop") != std::string::npos;
   if (!drops) return {"other firewalls", State::ok, "none drops forwarded packets", ""};
   return {"other firewalls", State::ok,
-          "the chain FORWARD of 'ip filter' drops by default (Docker and ufw set that up); the server adds "
+          "the chain FORWARD of 'ip filter' drops by default (Docker and ufw set that up); the "
+          "server adds "
           "two rules that let "
           "jobs pass",
           ""};
@@ -310,9 +331,10 @@ Examination forwarding() {
 Examination egress() {
   const char* remedy = "allow this user /dev/net/tun (udev: KERNEL==\"tun\", MODE=\"0666\")";
   if (!os::on_path("slirp4netns"))
-    return {"egress", State::limited,
-            "slirp4netns is not on PATH: jobs reach their own hosts and the API, and nothing outside",
-            "install the package slirp4netns"};
+    return {
+        "egress", State::limited,
+        "slirp4netns is not on PATH: jobs reach their own hosts and the API, and nothing outside",
+        "install the package slirp4netns"};
   const os::File device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC));
   if (device) return {"egress", State::ok, "through slirp4netns", ""};
   return {"egress", State::limited,
@@ -324,7 +346,8 @@ Examination egress() {
 Examination encryption() {
   const std::string missing = networks::why_no_tunnel();
   if (missing.empty())
-    return {"traffic encryption", State::ok, "between the hosts of jobs that request it, by WireGuard", ""};
+    return {"traffic encryption", State::ok,
+            "between the hosts of jobs that request it, by WireGuard", ""};
   return {"traffic encryption", State::limited,
           "jobs with EnableInterContainerTrafficEncryption are rejected", missing};
 }
@@ -332,7 +355,8 @@ Examination encryption() {
 // Makes a bridge and a pair of interfaces, in a temporary network namespace.
 Examination bridges() {
   if (!os::on_path("ip"))
-    return {"bridge, veth", State::limited, "not tried: ip is not on PATH", "install the package iproute2"};
+    return {"bridge, veth", State::limited, "not tried: ip is not on PATH",
+            "install the package iproute2"};
   const auto tried =
       os::run({{"unshare", "--net", "sh", "-c",
                 "ip link add name b0 type bridge && ip link add name v0 type veth peer name v1"},
@@ -341,28 +365,30 @@ Examination bridges() {
                "",
                kToolMax});
   if (tried && tried->code == 0) return {"bridge, veth", State::ok, "can be made", ""};
-  return {
-      "bridge, veth", State::missing,
-      "cannot be made: " + (tried ? shorten(std::string(trim(tried->errors)), 200) : tried.error().message),
-      "run as root, with a kernel that has bridge and veth"};
+  return {"bridge, veth", State::missing,
+          "cannot be made: " +
+              (tried ? shorten(std::string(trim(tried->errors)), 200) : tried.error().message),
+          "run as root, with a kernel that has bridge and veth"};
 }
 
 Examination fuse() {
   const os::File device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
   if (device) return {"FUSE", State::ok, "/dev/fuse can be opened", ""};
-  return {"FUSE", State::limited,
-          "/dev/fuse cannot be opened" + because(errno) + "; FastFile channels are copied as a whole",
-          "modprobe fuse, and allow /dev/fuse"};
+  return {
+      "FUSE", State::limited,
+      "/dev/fuse cannot be opened" + because(errno) + "; FastFile channels are copied as a whole",
+      "modprobe fuse, and allow /dev/fuse"};
 }
 
 Examination volumes() {
   const os::File control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   const int error = errno;
   if (!control)
-    return {"volumes", State::limited,
-            "/dev/loop-control cannot be opened" + because(error) + "; VolumeSizeInGB is not enforced",
-            containers::in_rootless_sandbox() ? "run as root: an ordinary user may not mount disks"
-                                              : "a kernel with loop devices, and allow /dev/loop*"};
+    return {
+        "volumes", State::limited,
+        "/dev/loop-control cannot be opened" + because(error) + "; VolumeSizeInGB is not enforced",
+        containers::in_rootless_sandbox() ? "run as root: an ordinary user may not mount disks"
+                                          : "a kernel with loop devices, and allow /dev/loop*"};
   if (!os::exists("/usr/sbin/mkfs.ext4") && !os::on_path("mkfs.ext4"))
     return {"volumes", State::limited, "mkfs.ext4 is not on PATH; VolumeSizeInGB is not enforced",
             "install the package e2fsprogs"};
@@ -371,7 +397,8 @@ Examination volumes() {
 
 Examination gpus() {
   const MachineCapacity capacity = machine_capacity();
-  if (capacity.gpus == 0) return {"GPUs", State::limited, "no NVIDIA device files: jobs run on CPUs", ""};
+  if (capacity.gpus == 0)
+    return {"GPUs", State::limited, "no NVIDIA device files: jobs run on CPUs", ""};
   return {"GPUs", State::ok, std::to_string(capacity.gpus) + " NVIDIA device files", ""};
 }
 
@@ -379,7 +406,8 @@ Examination disk(const std::string& data_directory) {
   std::string path = data_directory.empty() ? "/" : data_directory;
   struct statvfs status;
   while (::statvfs(path.c_str(), &status) != 0) {
-    if (path.size() <= 1) return {"disk", State::limited, "cannot be examined" + because(errno), ""};
+    if (path.size() <= 1)
+      return {"disk", State::limited, "cannot be examined" + because(errno), ""};
     path = path.substr(0, std::max<size_t>(path.rfind('/'), 1));
     if (path[0] != '/') path = "/";
   }
@@ -400,7 +428,8 @@ std::vector<std::string> gpu_devices() {
     for (const auto& name : *names) {
       if (!name.starts_with("nvidia")) continue;
       const auto rest = std::string_view(name).substr(6);
-      const bool card = !rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos;
+      const bool card =
+          !rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos;
       if (card)
         cards.push_back("/dev/" + name);
       else if (name == "nvidiactl" || name == "nvidia-uvm" || name == "nvidia-uvm-tools" ||
@@ -408,16 +437,18 @@ std::vector<std::string> gpu_devices() {
         shared.push_back("/dev/" + name);
     }
   // "nvidia10" after "nvidia2".
-  std::sort(cards.begin(), cards.end(),
-            [](const auto& a, const auto& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
+  std::sort(cards.begin(), cards.end(), [](const auto& a, const auto& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  });
   cards.insert(cards.end(), shared.begin(), shared.end());
   return cards;
 }
 
 std::vector<std::string> gpu_cards() {
   auto all = gpu_devices();
-  std::erase_if(all,
-                [](const auto& device) { return device.find_first_of("0123456789") == std::string::npos; });
+  std::erase_if(all, [](const auto& device) {
+    return device.find_first_of("0123456789") == std::string::npos;
+  });
   return all;
 }
 
@@ -427,8 +458,9 @@ MachineCapacity machine_capacity() {
   capacity.name = ::uname(&name) == 0 ? name.nodename : "this-machine";
   cpu_set_t set;
   CPU_ZERO(&set);
-  capacity.cpus = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
-                                                                : double(::sysconf(_SC_NPROCESSORS_ONLN));
+  capacity.cpus = ::sched_getaffinity(0, sizeof set, &set) == 0
+                      ? CPU_COUNT(&set)
+                      : double(::sysconf(_SC_NPROCESSORS_ONLN));
   capacity.memory_bytes = machine_memory().value_or(0);
   if (const auto limit = own_memory_limit(); limit && *limit > 0)
     capacity.memory_bytes = std::min(capacity.memory_bytes, *limit);
@@ -439,12 +471,15 @@ MachineCapacity machine_capacity() {
 std::vector<Examination> examine_machine(const std::string& data_directory) {
   std::vector<Examination> findings;
   findings.push_back(user());
-  findings.push_back(program("OCI runtime", "crun", {"crun", "--version"}, "no job can run", "crun"));
   findings.push_back(
-      namespaces("namespaces", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC, "no job can run"));
-  findings.push_back(namespaces("network namespaces", CLONE_NEWNET, "jobs have no network of their own"));
+      program("OCI runtime", "crun", {"crun", "--version"}, "no job can run", "crun"));
+  findings.push_back(namespaces(
+      "namespaces", CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWUTS | CLONE_NEWIPC, "no job can run"));
+  findings.push_back(
+      namespaces("network namespaces", CLONE_NEWNET, "jobs have no network of their own"));
   findings.push_back(user_namespaces());
-  findings.push_back(containers::in_rootless_sandbox() ? own_processes() : mapped_mounts(data_directory));
+  findings.push_back(containers::in_rootless_sandbox() ? own_processes()
+                                                       : mapped_mounts(data_directory));
   findings.push_back(cgroups());
   findings.push_back(overlay());
   findings.push_back(bridges());

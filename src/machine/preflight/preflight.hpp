@@ -33,8 +33,8 @@ struct Examination {
   std::string sentence;  // the finding
   std::string remedy;    // what to install or allow; "" when nothing is needed
 };
-// Examines the machine. Tries what can be tried without leaving a trace. `data_directory`: its disk is
-// examined.
+// Examines the machine. Tries what can be tried without leaving a trace. `data_directory`: its disk
+// is examined.
 std::vector<Examination> examine_machine(const std::string& data_directory);
 
 }  // namespace trainyard::preflight

@@ -23,8 +23,9 @@ TEST(Machine, IsExaminedAndLeftUnchanged) {
   const os::TemporaryDirectory directory;
   std::set<std::string> names;
   for (const auto& finding : examine_machine(directory.path() + "/not/yet/there")) {
-    std::printf("%-20s %d  %s%s%s\n", finding.name.c_str(), int(finding.state), finding.sentence.c_str(),
-                finding.remedy.empty() ? "" : " -> ", finding.remedy.c_str());
+    std::printf("%-20s %d  %s%s%s\n", finding.name.c_str(), int(finding.state),
+                finding.sentence.c_str(), finding.remedy.empty() ? "" : " -> ",
+                finding.remedy.c_str());
     EXPECT_TRUE(names.insert(finding.name).second) << "twice: " << finding.name;
     EXPECT_FALSE(finding.sentence.empty()) << finding.name;
     const bool missing = finding.state == Examination::State::missing;

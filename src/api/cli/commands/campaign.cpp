@@ -1,4 +1,5 @@
-// `trainyard campaign`: runs, follows and shows campaigns, and queries the catalogue from which they are made.
+// `trainyard campaign`: runs, follows and shows campaigns, and queries the catalogue from which
+// they are made.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -25,13 +26,15 @@ Result<Json> ask(World& world, const std::string& operation, const Json& questio
 Result<Json> read_campaign(World& world, const Arguments& arguments, const std::string& path) {
   const std::string text = TRY(os::read_file(path, kFileBytesMax).in("reading the campaign"));
   const std::string file = std::filesystem::path(path).filename().string();
-  Json campaign = trim(text).starts_with('{') ? TRY(parse_json(text)) : TRY(json_of_toml(text, file));
+  Json campaign =
+      trim(text).starts_with('{') ? TRY(parse_json(text)) : TRY(json_of_toml(text, file));
   if (!campaign.is_object()) return invalid("the file must hold one campaign");
   if (const auto name = arguments.value("--name"); !name.empty()) campaign["name"] = name;
   if (!campaign.contains("name")) campaign["name"] = std::filesystem::path(path).stem().string();
   if (const auto job = campaign.find("training_job"); job != campaign.end()) {
     auto submission =
-        TRY(read_submission(dump(*job), {file, "{job.region}", world.clock.now()}, "row").in("training_job"));
+        TRY(read_submission(dump(*job), {file, "{job.region}", world.clock.now()}, "row")
+                .in("training_job"));
     if (!submission.uploads.empty())
       return invalid("training_job: " + submission.uploads.front().path +
                      " lies on this machine: a campaign's channels are s3:// URIs");
@@ -53,7 +56,8 @@ Result<int> finish(World& world, const std::string& name) {
   return exit_code_of_campaign(status);
 }
 
-// Draws the campaign's regions until it ends. If the output cannot be redrawn, a line is printed for each change.
+// Draws the campaign's regions until it ends. If the output cannot be redrawn, a line is printed
+// for each change.
 Result<int> follow(World& world, const std::string& name) {
   world.terminal.watch_interrupts();
   std::map<std::string, std::string> said;
@@ -62,7 +66,8 @@ Result<int> follow(World& world, const std::string& name) {
     return lines == 0 ? std::string() : "\033[" + std::to_string(lines) + "A\r\033[J";
   };
   for (;;) {
-    if (const auto shape = world.terminal.shape(); shape.columns > 0) world.looks.columns = shape.columns;
+    if (const auto shape = world.terminal.shape(); shape.columns > 0)
+      world.looks.columns = shape.columns;
     const Json campaign =
         TRY(ask(world, "DescribeCampaign", {{"CampaignName", name}, {"WithoutRows", true}}));
     const std::string status = campaign.value("Status", "");
@@ -74,13 +79,15 @@ Result<int> follow(World& world, const std::string& name) {
     } else {
       for (const Json& region : campaign.value("Regions", Json::array())) {
         const std::string line = region_line(world.looks, region);
-        if (std::exchange(said[region.value("Region", "")], line) != line) TRY(world.terminal.write(line));
+        if (std::exchange(said[region.value("Region", "")], line) != line)
+          TRY(world.terminal.write(line));
       }
     }
     if (over) return finish(world, name);
     if (world.terminal.wait(kLookInterval, false, -1).interrupted) {
-      world.terminal.write_error("trainyard: " + name + " goes on; `trainyard campaign follow " + name +
-                                 "` follows it again, `trainyard campaign stop " + name + "` ends it\n");
+      world.terminal.write_error("trainyard: " + name + " goes on; `trainyard campaign follow " +
+                                 name + "` follows it again, `trainyard campaign stop " + name +
+                                 "` ends it\n");
       return kExitInterrupted;
     }
   }
@@ -103,7 +110,8 @@ Result<int> run_file(World& world, const Arguments& arguments, const std::string
   const std::string name = campaign.value("CampaignName", "");
   if (arguments.has("--detach") || campaign.value("Standing", false)) {
     TRY(world.terminal.write(name + "\n"));
-    world.terminal.write_error("trainyard: submitted; `trainyard campaign follow " + name + "` follows it\n");
+    world.terminal.write_error("trainyard: submitted; `trainyard campaign follow " + name +
+                               "` follows it\n");
     return 0;
   }
   return follow(world, name);
@@ -156,7 +164,8 @@ Result<int> query(World& world, const Arguments& arguments, const std::string& o
 Result<int> change(World& world, const Arguments&, const std::string& operand) {
   const std::string statement = TRY(statement_of(operand));
   const Json answer = TRY(ask(world, "ChangeCatalogue", {{"Statement", statement}}));
-  TRY(world.terminal.write(std::to_string(answer.value("RowsChanged", int64_t(0))) + " rows changed\n"));
+  TRY(world.terminal.write(std::to_string(answer.value("RowsChanged", int64_t(0))) +
+                           " rows changed\n"));
   return 0;
 }
 

@@ -1,4 +1,5 @@
-// `trainyard jobs`, `describe`, `top` and `cost`: query jobs and print them, once or (`top`, --watch) repeatedly.
+// `trainyard jobs`, `describe`, `top` and `cost`: query jobs and print them, once or (`top`,
+// --watch) repeatedly.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -23,7 +24,8 @@ Result<std::string> status_named(const std::string& typed) {
   for (const auto& name : names)
     if (equals_ignoring_case(name, typed)) return name;
   const std::string near = nearest(typed, names);
-  return invalid("unknown status '" + typed + "'" + (near.empty() ? "" : "; did you mean " + near + "?"));
+  return invalid("unknown status '" + typed + "'" +
+                 (near.empty() ? "" : "; did you mean " + near + "?"));
 }
 
 // Fetches jobs page by page, up to `jobs_max`.
@@ -57,8 +59,10 @@ Result<Json> question_of(World& world, const Arguments& arguments) {
 
 Result<Json> described_by_service(World& world, const JobView& job) {
   if (!job.of_batch())
-    return world.client.call(Service::sagemaker, "DescribeTrainingJob", {{"TrainingJobName", job.name}});
-  const Json answer = TRY(world.client.call(Service::batch, "DescribeJobs", {{"jobs", {job.name}}}));
+    return world.client.call(Service::sagemaker, "DescribeTrainingJob",
+                             {{"TrainingJobName", job.name}});
+  const Json answer =
+      TRY(world.client.call(Service::batch, "DescribeJobs", {{"jobs", {job.name}}}));
   const auto jobs = answer.find("jobs");
   if (jobs == answer.end() || !jobs->is_array() || jobs->empty())
     return not_found("job " + job.name + " no longer exists");
@@ -121,9 +125,9 @@ Result<int> top_command(World& world, const Arguments& arguments) {
 Result<int> cost_command(World& world, const Arguments& arguments) {
   const std::string by = arguments.value("--by", "day");
   const Duration since = TRY(arguments.duration("--since")).value_or(30 * 24h);
-  const Json answer =
-      TRY(world.client.call(Service::trainyard, "GetCostReport",
-                            {{"GroupBy", by}, {"CreationTimeAfter", to_seconds(world.clock.now() - since)}}));
+  const Json answer = TRY(world.client.call(
+      Service::trainyard, "GetCostReport",
+      {{"GroupBy", by}, {"CreationTimeAfter", to_seconds(world.clock.now() - since)}}));
   if (arguments.has("--json")) {
     TRY(world.terminal.write(dump(answer, 2) + "\n"));
     return 0;

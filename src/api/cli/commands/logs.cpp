@@ -14,7 +14,8 @@ Result<int> logs_command(World& world, const Arguments& arguments) {
   LogChoice choice{name, "", {}};
   if (const auto host = arguments.value("--host"); !host.empty())
     choice.host = "algo-" + std::to_string(TRY(host_index(host)) + 1);
-  if (const auto since = TRY(arguments.duration("--since"))) choice.since = world.clock.now() - *since;
+  if (const auto since = TRY(arguments.duration("--since")))
+    choice.since = world.clock.now() - *since;
   const bool follow = arguments.has("--follow");
   if (follow) world.terminal.watch_interrupts();
   LogFollower follower(world.client, choice);
@@ -22,7 +23,9 @@ Result<int> logs_command(World& world, const Arguments& arguments) {
     std::string text;
     for (const LogLine& line : lines) {
       if (arguments.has("--times"))
-        text += paint(world.looks, Paint::dim, to_iso8601(from_milliseconds(line.at_milliseconds))) + " ";
+        text +=
+            paint(world.looks, Paint::dim, to_iso8601(from_milliseconds(line.at_milliseconds))) +
+            " ";
       text += log_line(world.looks, line, follower.widest());
     }
     return world.terminal.write(text);
@@ -34,7 +37,8 @@ Result<int> logs_command(World& world, const Arguments& arguments) {
     if (!follow) return 0;
     if (job.finished()) {
       world.terminal.write_error("trainyard: " + name + " " + job.status +
-                                 (job.failure_reason.empty() ? "" : ": " + job.failure_reason) + "\n");
+                                 (job.failure_reason.empty() ? "" : ": " + job.failure_reason) +
+                                 "\n");
       return exit_code_of(job.status);
     }
     if (world.terminal.wait(kFollowInterval, false, -1).interrupted) {

@@ -34,9 +34,11 @@ Result<int> interrupt_command(World& world, const Arguments& arguments) {
   Json question{{"TrainingJobName", name}};
   if (const auto host = arguments.value("--host"); !host.empty())
     question["HostName"] = "algo-" + std::to_string(TRY(host_index(host)) + 1);
-  if (const auto notice = TRY(arguments.duration("--notice"))) question["NoticeInSeconds"] = *notice / 1s;
+  if (const auto notice = TRY(arguments.duration("--notice")))
+    question["NoticeInSeconds"] = *notice / 1s;
   if (const auto reason = arguments.value("--reason"); !reason.empty()) question["Reason"] = reason;
-  const Json answer = TRY(call_about(world, name, Service::trainyard, "InterruptTrainingJob", question));
+  const Json answer =
+      TRY(call_about(world, name, Service::trainyard, "InterruptTrainingJob", question));
   const std::string message = answer.value("StatusMessage", "");
   TRY(world.terminal.write(name + " is interrupted, and starts again from its checkpoints" +
                            (message.empty() ? "" : ": " + message) + "\n"));

@@ -1,4 +1,5 @@
-// `trainyard submit`: uploads local files, sends the request, and with --follow shows the job until it ends.
+// `trainyard submit`: uploads local files, sends the request, and with --follow shows the job until
+// it ends.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -27,7 +28,8 @@ struct LocalFile {
   int64_t bytes = 0;
 };
 
-// Lists regular files in the order of their names. Follows links, and skips hidden files in directories.
+// Lists regular files in the order of their names. Follows links, and skips hidden files in
+// directories.
 Result<std::vector<LocalFile>> files_of(const Upload& upload) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -41,7 +43,8 @@ Result<std::vector<LocalFile>> files_of(const Upload& upload) {
     return files;
   }
   if (!fs::is_directory(status))
-    return invalid("channel " + upload.channel + ": " + upload.path + " is neither a file nor a directory");
+    return invalid("channel " + upload.channel + ": " + upload.path +
+                   " is neither a file nor a directory");
   for (auto at = fs::recursive_directory_iterator(root, error);
        !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
     if (at->path().filename().string().starts_with('.')) {
@@ -53,11 +56,12 @@ Result<std::vector<LocalFile>> files_of(const Upload& upload) {
     files.push_back({at->path().string(), at->path().lexically_relative(root).generic_string(),
                      int64_t(at->file_size(of_file))});
     if (files.size() > kUploadFilesMax)
-      return exhausted("channel " + upload.channel + " has more than " + std::to_string(kUploadFilesMax) +
-                       " files");
+      return exhausted("channel " + upload.channel + " has more than " +
+                       std::to_string(kUploadFilesMax) + " files");
   }
   if (error) return unavailable("reading " + upload.path + ": " + error.message());
-  if (files.empty()) return invalid("channel " + upload.channel + ": " + upload.path + " holds no files");
+  if (files.empty())
+    return invalid("channel " + upload.channel + ": " + upload.path + " holds no files");
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
   return files;
 }
@@ -101,7 +105,8 @@ Result<void> upload_all(World& world, const std::vector<Upload>& uploads) {
     for (const auto& file : files) mine.total_bytes += file.bytes;
     const auto draw = [&]() -> Result<void> {
       TRY(world.terminal.write(block.show("", progress)));
-      if (world.terminal.wait(0ms, false, -1).interrupted) return cancelled("nothing was submitted");
+      if (world.terminal.wait(0ms, false, -1).interrupted)
+        return cancelled("nothing was submitted");
       return {};
     };
     TRY(draw());
@@ -121,7 +126,8 @@ Result<void> upload_all(World& world, const std::vector<Upload>& uploads) {
 
 std::string headline_of(const JobView& job, Instant now) {
   std::string text = job.name + "  " + job.status;
-  if (!job.secondary_status.empty() && job.secondary_status != job.status) text += " " + job.secondary_status;
+  if (!job.secondary_status.empty() && job.secondary_status != job.status)
+    text += " " + job.secondary_status;
   if (!job.wait_reason.empty()) text += ": " + job.wait_reason;
   // The time is for terminals only: in a file there would be a new line each second.
   if (job.started) text += "  " + duration_text(job.ended.value_or(now) - *job.started);
@@ -139,7 +145,8 @@ Result<int> leave(World& world, const std::string& name) {
   world.terminal.write_error("\nStop the job? [s = stop it, Enter = let it go on without you] ");
   const auto answer = world.terminal.wait(kQuestionWait, true, -1);
   if (!answer.interrupted && trim(answer.input).starts_with("s")) {
-    TRY(call_about(world, name, Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}}));
+    TRY(call_about(world, name, Service::sagemaker, "StopTrainingJob",
+                   {{"TrainingJobName", name}}));
     world.terminal.write_error("trainyard: " + name + " is stopping\n");
     return kExitJobStopped;
   }
@@ -190,8 +197,9 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   const std::string text = TRY(os::read_file(path, kFileBytesMax).in("reading the request"));
   const std::filesystem::path file(path);
   auto submission =
-      TRY(read_submission(text, {file.filename().string(), world.client.settings().region, world.clock.now()},
-                          arguments.value("--name"))
+      TRY(read_submission(
+              text, {file.filename().string(), world.client.settings().region, world.clock.now()},
+              arguments.value("--name"))
               .in(path));
   // Relative paths are relative to the file's directory.
   for (Upload& upload : submission.uploads)
@@ -207,8 +215,8 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   if (!submission.uploads.empty()) {
     world.terminal.watch_interrupts();
     TRY(upload_all(world, submission.uploads));
-  } else if (const auto output =
-                 objects::parse_s3_uri(submission.request["OutputDataConfig"].value("S3OutputPath", ""));
+  } else if (const auto output = objects::parse_s3_uri(
+                 submission.request["OutputDataConfig"].value("S3OutputPath", ""));
              output && !submission.request.contains("InputDataConfig")) {
     // A job without inputs may have a new bucket for its output, which is created here.
     auto store = TRY(world.open_objects());
@@ -217,7 +225,8 @@ Result<int> submit_command(World& world, const Arguments& arguments) {
   TRY(world.client.call(Service::sagemaker, "CreateTrainingJob", submission.request));
   if (!arguments.has("--follow")) {
     TRY(world.terminal.write(name + "\n"));
-    world.terminal.write_error("trainyard: submitted; `trainyard logs -f " + name + "` follows it\n");
+    world.terminal.write_error("trainyard: submitted; `trainyard logs -f " + name +
+                               "` follows it\n");
     return 0;
   }
   return follow(world, name);

@@ -1,5 +1,5 @@
-// Sends requests to a handler without sockets, for tests: signs them, passes them to the handler as the server does, and keeps
-// the responses in memory.
+// Sends requests to a handler without sockets, for tests: signs them, passes them to the handler as
+// the server does, and keeps the responses in memory.
 //
 //   auto reply = *send(*api, signed_request("GET", "/bucket/key", {}, "", "s3", clock.at));
 //   EXPECT_EQ(reply.status, 200);
@@ -67,7 +67,8 @@ class MemoryStream final : public net::Stream {
   }
   // The client sends nothing. The reply's body has what it receives.
   Result<std::unique_ptr<net::Upgraded>> upgrade(std::string_view protocol) override {
-    if (request_.headers.get("upgrade") != protocol) return invalid("the request asks for no upgrade");
+    if (request_.headers.get("upgrade") != protocol)
+      return invalid("the request asks for no upgrade");
     TRY(start(101, {}, {}));
     return std::unique_ptr<net::Upgraded>(new MemoryUpgraded(*this));
   }
@@ -76,7 +77,9 @@ class MemoryStream final : public net::Stream {
   struct MemoryUpgraded final : net::Upgraded {
     explicit MemoryUpgraded(MemoryStream& stream) : stream(stream) {}
     Result<std::string> read(Duration, int) override { return unavailable("the client has left"); }
-    Result<void> write(std::string_view bytes) override { return stream.write({bytes.data(), bytes.size()}); }
+    Result<void> write(std::string_view bytes) override {
+      return stream.write({bytes.data(), bytes.size()});
+    }
     MemoryStream& stream;
   };
 
@@ -96,7 +99,8 @@ struct MemoryResponder final : net::Responder {
 };
 
 // Passes `request` to the handler as the server does.
-inline std::shared_ptr<Reply> send(net::Handler& handler, net::Request request, size_t piece_bytes = 7) {
+inline std::shared_ptr<Reply> send(net::Handler& handler, net::Request request,
+                                   size_t piece_bytes = 7) {
   auto reply = std::make_shared<Reply>();
   if (!request.content_length) request.content_length = request.body.size();
   auto choice = handler.choose(request);
@@ -107,9 +111,11 @@ inline std::shared_ptr<Reply> send(net::Handler& handler, net::Request request, 
       const size_t piece = std::min(piece_bytes, request.body.size() - taken);
       taken += piece;
       const bool whole = taken == request.body.size();
-      next = handler.preface(request, std::string_view(request.body).substr(taken - piece, piece), whole);
+      next = handler.preface(request, std::string_view(request.body).substr(taken - piece, piece),
+                             whole);
       if (!next && whole)
-        next = net::Handler::Choice{.refusal = net::Response{.status = 400, .headers = {}, .body = ""}};
+        next = net::Handler::Choice{.refusal =
+                                        net::Response{.status = 400, .headers = {}, .body = ""}};
       if (next) choice.refusal = std::move(next->refusal);
     }
     choice.intake = net::Intake::streamed;
@@ -131,13 +137,14 @@ struct Signing {
   std::string region = "eu-west-1";
 };
 
-inline net::Request signed_request(std::string method, std::string target, signing::HeaderList headers,
-                                   std::string body, const std::string& service, Instant now,
+inline net::Request signed_request(std::string method, std::string target,
+                                   signing::HeaderList headers, std::string body,
+                                   const std::string& service, Instant now,
                                    const Signing& by = {}) {
   net::Request request;
   headers.emplace_back("Host", "127.0.0.1:4566");
-  for (auto& field :
-       signing::sign(method, target, headers, signing::sha256_hex(body), by.keys, {by.region, service}, now))
+  for (auto& field : signing::sign(method, target, headers, signing::sha256_hex(body), by.keys,
+                                   {by.region, service}, now))
     headers.push_back(std::move(field));
   request.method = std::move(method);
   request.target = std::move(target);

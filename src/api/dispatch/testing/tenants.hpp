@@ -1,4 +1,5 @@
-// Sets up the API with an owner, users, roles and the jobs of two tenants, for tests of what principals may do.
+// Sets up the API with an owner, users, roles and the jobs of two tenants, for tests of what
+// principals may do.
 //
 // Threads: confined to the test's thread.
 #pragma once
@@ -29,7 +30,8 @@ inline std::string trust(const std::string& principal) {
          principal + "}}";
 }
 
-// Has the buckets `data`, `models` and `bob`, and the jobs `mnist-1` (of ana, with the channel data/train/) and `rival`.
+// Has the buckets `data`, `models` and `bob`, and the jobs `mnist-1` (of ana, with the channel
+// data/train/) and `rival`.
 struct TestTenants : TestServer {
   std::shared_ptr<policy::Identities> identities = std::make_shared<policy::Identities>(kAccount);
   in_memory::Signing owner;
@@ -37,11 +39,13 @@ struct TestTenants : TestServer {
   explicit TestTenants(bool open_roles = false) {
     settings.keys.clear();
     settings.identities = [this] { return identities; };
-    settings.find_image = [](const std::string&) -> Result<domain::Image> { return domain::Image{}; };
+    settings.find_image = [](const std::string&) -> Result<domain::Image> {
+      return domain::Image{};
+    };
     settings.regions = {"eu-west-1"};
     settings.open_roles = open_roles;
-    identities->put(
-        policy::AccessKey{.id = "AKIAOWNER", .user = "owner", .secret = "owner-secret", .owner = true});
+    identities->put(policy::AccessKey{
+        .id = "AKIAOWNER", .user = "owner", .secret = "owner-secret", .owner = true});
     open();
     for (const char* bucket : {"data", "models", "bob"})
       EXPECT_EQ(s3("PUT", std::string("/") + bucket).status, 200);
@@ -64,7 +68,8 @@ struct TestTenants : TestServer {
     out.spec.role_arn = kTrainer;
     out.spec.request = Json::object();
     out.spec.output_uri = "s3://models";
-    out.spec.checkpoint = domain::Checkpoint{"s3://models/checkpoints/" + name, "/opt/ml/checkpoints"};
+    out.spec.checkpoint =
+        domain::Checkpoint{"s3://models/checkpoints/" + name, "/opt/ml/checkpoints"};
     domain::Channel channel;
     channel.name = "train";
     channel.s3_data_type = "S3Prefix";
@@ -81,7 +86,8 @@ struct TestTenants : TestServer {
   void add_job(const std::string& name, uint64_t number) { keep(job(name, number)); }
 
   in_memory::Signing keys(const RoleSession& session, Duration lifetime = 1h) {
-    const auto made = issue_keys(settings.temporary_key_secret, session, clock.at, lifetime, random);
+    const auto made =
+        issue_keys(settings.temporary_key_secret, session, clock.at, lifetime, random);
     return {{made.access_key_id, made.secret_access_key, made.session_token}, "eu-west-1"};
   }
   in_memory::Signing keys_of(const std::string& name) {
@@ -100,7 +106,8 @@ struct TestTenants : TestServer {
     made.id = "AIDA" + name;
     made.inline_policies["own"] = document(policy);
     identities->put(made);
-    identities->put(policy::AccessKey{.id = "AKIA" + name, .user = name, .secret = name + "-secret"});
+    identities->put(
+        policy::AccessKey{.id = "AKIA" + name, .user = name, .secret = name + "-secret"});
     return {{"AKIA" + name, name + "-secret", ""}, "eu-west-1"};
   }
   void role(const std::string& name, const std::string& policy, const std::string& principal) {

@@ -1,5 +1,5 @@
-// Runs the API on real logs and metrics in a temporary directory, and on control and objects in memory. Signs requests and
-// passes them to the handler as the server does.
+// Runs the API on real logs and metrics in a temporary directory, and on control and objects in
+// memory. Signs requests and passes them to the handler as the server does.
 //
 //   struct World : TestServer { World() { open(); } };
 //
@@ -39,8 +39,9 @@ struct TestServer {
     request.peer = "192.0.2.7:5000";
     return in_memory::send(*api, std::move(request));
   }
-  in_memory::Reply s3(const std::string& method, const std::string& target, const std::string& body = "",
-                      const in_memory::Signing& by = {}, const signing::HeaderList& headers = {}) {
+  in_memory::Reply s3(const std::string& method, const std::string& target,
+                      const std::string& body = "", const in_memory::Signing& by = {},
+                      const signing::HeaderList& headers = {}) {
     return *send(in_memory::signed_request(method, target, headers, body, "s3", clock.at, by));
   }
   in_memory::Reply json(const std::string& target, const std::string& body,
@@ -57,8 +58,9 @@ struct TestServer {
   }
   in_memory::Reply batch(const std::string& path, const std::string& body,
                          const in_memory::Signing& by = {}) {
-    return *send(in_memory::signed_request("POST", "/v1/" + path, {{"Content-Type", "application/json"}},
-                                           body, "batch", clock.at, by));
+    return *send(in_memory::signed_request("POST", "/v1/" + path,
+                                           {{"Content-Type", "application/json"}}, body, "batch",
+                                           clock.at, by));
   }
 };
 

@@ -36,7 +36,8 @@ class PlainControl final : public control::Control {
   std::vector<int64_t> kept_alive;
   trainyard::batch::Catalog catalog;
   std::shared_ptr<const domain::Records> kept_records = std::make_shared<const domain::Records>();
-  std::map<domain::JobKey, std::vector<trainyard::batch::JobDefinition>> definitions_of;  // newest first
+  // newest first
+  std::map<domain::JobKey, std::vector<trainyard::batch::JobDefinition>> definitions_of;
   bool hold = false;
   std::vector<std::function<void()>> held;
 
@@ -49,7 +50,8 @@ class PlainControl final : public control::Control {
       made.spec = job.spec;
       made.account = "123456789012";
       made.created = made.modified = clock_.now();
-      made.transitions.push_back({domain::Phase::starting, "Starting the training job.", clock_.now(), {}});
+      made.transitions.push_back(
+          {domain::Phase::starting, "Starting the training job.", clock_.now(), {}});
       jobs[job.key] = std::make_shared<const domain::Job>(made);
       tags_of[control::job_arn(made)] = job.tags;
       answer(made);
@@ -75,7 +77,8 @@ class PlainControl final : public control::Control {
     if (found->second->spec.keep_alive_seconds == 0) return answer(conflict("it has no warm pool"));
     answer(*found->second);
   }
-  void withdraw_job(domain::JobKey key, domain::Withdrawn, std::string, control::Answer answer) override {
+  void withdraw_job(domain::JobKey key, domain::Withdrawn, std::string,
+                    control::Answer answer) override {
     stop_job(std::move(key), std::move(answer));
   }
   void change_resource(control::ResourceRequest wish, control::ResourceAnswer answer) override {
@@ -86,7 +89,8 @@ class PlainControl final : public control::Control {
     trainyard::batch::put(catalog, wish.how, *resource);
     if (const auto* definition = std::get_if<trainyard::batch::JobDefinition>(&*resource)) {
       auto& revisions = definitions_of[key];
-      std::erase_if(revisions, [&](const auto& each) { return each.revision == definition->revision; });
+      std::erase_if(revisions,
+                    [&](const auto& each) { return each.revision == definition->revision; });
       revisions.insert(revisions.begin(), *definition);
     }
     answer(*std::move(resource));
@@ -123,14 +127,16 @@ class PlainControl final : public control::Control {
       for (const auto& each : revisions)
         if (key.region == query.region && (query.name.empty() || key.name == query.name) &&
             each.revision == query.revision.value_or(each.revision) &&
-            each.active == query.active.value_or(each.active) && found.size() < query.definitions_max)
+            each.active == query.active.value_or(each.active) &&
+            found.size() < query.definitions_max)
           found.push_back(each);
     return found;
   }
   void set_tags(std::string arn, std::vector<domain::Tag> add, std::vector<std::string> remove_keys,
                 control::TagAnswer answer) override {
     auto& tags = tags_of[arn];
-    for (const auto& key : remove_keys) std::erase_if(tags, [&](const auto& tag) { return tag.key == key; });
+    for (const auto& key : remove_keys)
+      std::erase_if(tags, [&](const auto& tag) { return tag.key == key; });
     for (auto& tag : add) {
       std::erase_if(tags, [&](const auto& other) { return other.key == tag.key; });
       tags.push_back(tag);

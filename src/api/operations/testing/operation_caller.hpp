@@ -1,6 +1,8 @@
 // Calls operations as dispatch does, over real logs and metrics in a temporary directory.
 //
-//   struct World : OperationsWorld { World() { logs::add_operations(table, settings, services); } };
+//   struct World : OperationsWorld {
+//     World() { logs::add_operations(table, settings, services); }
+//   };
 //
 // Threads: confined to the test's thread.
 #pragma once
@@ -25,7 +27,8 @@ struct OperationsWorld {
   std::unique_ptr<objects::Objects> objects = objects::make_memory(clock, random);
   std::unique_ptr<observe::Logs> logs = *observe::open_logs(directory.path() + "/logs", clock);
   std::unique_ptr<observe::Metrics> metrics = *observe::open_metrics(directory.path() + "/metrics");
-  IdentityStore store{control, std::string(32, 'k'), *policy::identities_of("123456789012", {}), random};
+  IdentityStore store{control, std::string(32, 'k'), *policy::identities_of("123456789012", {}),
+                      random};
   Settings settings;
   Services services{.control = control,
                     .logs = *logs,
@@ -35,8 +38,9 @@ struct OperationsWorld {
                     .random = random,
                     .identities = &store};
   OperationTable table;
-  Context context{
-      .principal = {.account = "123456789012", .name = "owner"}, .region = "eu-west-1", .now = clock.at};
+  Context context{.principal = {.account = "123456789012", .name = "owner"},
+                  .region = "eu-west-1",
+                  .now = clock.at};
 
   // `add`: a service's add_operations.
   explicit OperationsWorld(void (&add)(OperationTable&, const Settings&, const Services&)) {

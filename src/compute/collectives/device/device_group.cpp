@@ -14,8 +14,8 @@ namespace {
 using plan::Operation;
 using SteadyClock = std::chrono::steady_clock;
 
-// A kernel of NCCL takes at least ten microseconds: the stream is polled this often before the thread sleeps
-// between polls.
+// A kernel of NCCL takes at least ten microseconds: the stream is polled this often before the
+// thread sleeps between polls.
 constexpr int asks_without_sleep = 1000;
 constexpr auto sleep_between_asks = std::chrono::microseconds(50);
 
@@ -91,7 +91,8 @@ std::vector<Bytes> lay_out(const std::vector<size_t>& counts, size_t elements, s
   size_t begin = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     const size_t size =
-        (counts.empty() ? plan::piece(elements, rank, ranks).size() : counts[size_t(rank)]) * element_bytes;
+        (counts.empty() ? plan::piece(elements, rank, ranks).size() : counts[size_t(rank)]) *
+        element_bytes;
     blocks.push_back({begin, size});
     begin += size;
   }
@@ -108,7 +109,8 @@ std::byte* at(const BufferView& numbers, const Bytes& block) {
 }  // namespace
 
 Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptions options) {
-  // All ranks first report whether they loaded NCCL; otherwise a rank might wait in NCCL for one that has none.
+  // All ranks first report whether they loaded NCCL; otherwise a rank might wait in NCCL for one
+  // that has none.
   const auto loaded = nccl::load(options.nccl, options.cuda);
   const auto said =
       TRY(group.all_gather(loaded ? "" : loaded.error().message).in("joining the ranks over NCCL"));
@@ -121,13 +123,15 @@ Result<std::unique_ptr<DeviceGroup>> DeviceGroup::make(Group& group, DeviceOptio
   if (group.rank() == 0)
     made = device->good(device->nccl_.ncclGetUniqueId(&id), "creating an NCCL identifier");
   // When no ID could be made, all ranks receive zeros, which are not a valid ID.
-  TRY(group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0).in("joining the ranks over NCCL"));
+  TRY(group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0)
+          .in("joining the ranks over NCCL"));
   TRY(made);
   bool none = true;
   for (const char byte : id.bytes) none = none && byte == 0;
   if (none) return unavailable("rank 0 could not create an NCCL identifier");
-  TRY(device->good(device->nccl_.ncclCommInitRank(&device->communicator_, group.size(), id, group.rank()),
-                   "joining the ranks over NCCL"));
+  TRY(device->good(
+      device->nccl_.ncclCommInitRank(&device->communicator_, group.size(), id, group.rank()),
+      "joining the ranks over NCCL"));
   return device;
 }
 
@@ -154,14 +158,16 @@ Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
     if (data_type(type) < 0 || reduction_of(type, call.reducing.reduction) < 0 ||
         (f8 && version < nccl::version_with_f8)) {
       return invalid(in_words(call) + ": NCCL " + std::to_string(version) + " has no " +
-                     std::string(to_string(call.reducing.reduction)) + " of " + std::string(to_string(type)));
+                     std::string(to_string(call.reducing.reduction)) + " of " +
+                     std::string(to_string(type)));
     }
     if (call.reducing.prescale != 1)
       return invalid(in_words(call) + ": values on a GPU are scaled there, before the call");
   }
   auto result = enqueue(call, stream);
   if (result) result = wait(stream);
-  if (result && call.operation == Operation::barrier) return group_.barrier();  // all streams are empty
+  // all streams are empty
+  if (result && call.operation == Operation::barrier) return group_.barrier();
   if (result) return ok();
   return fail(std::move(result).error().in(in_words(call)));
 }
@@ -171,17 +177,17 @@ Result<void> DeviceGroup::enqueue(const Call& call, nccl::Stream stream) {
   const int reduction = reduction_of(call.input.type, call.reducing.reduction);
   switch (call.operation) {
     case Operation::allreduce:
-      return good(nccl_.ncclAllReduce(call.input.data, call.output.data, call.input.count, type, reduction,
-                                      communicator_, stream),
+      return good(nccl_.ncclAllReduce(call.input.data, call.output.data, call.input.count, type,
+                                      reduction, communicator_, stream),
                   "ncclAllReduce");
     case Operation::reduce:
-      return good(nccl_.ncclReduce(call.input.data, call.output.data, call.input.count, type, reduction,
-                                   call.root, communicator_, stream),
+      return good(nccl_.ncclReduce(call.input.data, call.output.data, call.input.count, type,
+                                   reduction, call.root, communicator_, stream),
                   "ncclReduce");
     case Operation::broadcast:
       return good(nccl_.ncclBroadcast(call.output.data, call.output.data,
-                                      call.output.count * bytes_of(call.output.type), data_type(Type::u8),
-                                      call.root, communicator_, stream),
+                                      call.output.count * bytes_of(call.output.type),
+                                      data_type(Type::u8), call.root, communicator_, stream),
                   "ncclBroadcast");
     case Operation::barrier:
       return ok();
@@ -209,12 +215,14 @@ Result<void> DeviceGroup::exchange(const Call& call, nccl::Stream stream) {
     return lay_out(call.counts, elements, element_bytes, ranks);
   };
   const auto send = [&](const void* from, size_t size, int peer) -> Result<void> {
-    return size == 0 ? ok()
-                     : good(nccl_.ncclSend(from, size, bytes, peer, communicator_, stream), "ncclSend");
+    return size == 0
+               ? ok()
+               : good(nccl_.ncclSend(from, size, bytes, peer, communicator_, stream), "ncclSend");
   };
   const auto receive = [&](void* into, size_t size, int peer) -> Result<void> {
-    return size == 0 ? ok()
-                     : good(nccl_.ncclRecv(into, size, bytes, peer, communicator_, stream), "ncclRecv");
+    return size == 0
+               ? ok()
+               : good(nccl_.ncclRecv(into, size, bytes, peer, communicator_, stream), "ncclRecv");
   };
   const size_t mine = call.input.count * element_bytes;
   switch (call.operation) {
@@ -223,10 +231,10 @@ Result<void> DeviceGroup::exchange(const Call& call, nccl::Stream stream) {
       for (int peer = 0; peer < ranks; ++peer) {
         const Bytes& block = blocks[size_t(peer)];
         if (block.size == 0) continue;
-        TRY(good(nccl_.ncclReduce(at(call.input, block), call.output.data, block.size / element_bytes,
-                                  data_type(call.input.type),
-                                  reduction_of(call.input.type, call.reducing.reduction), peer, communicator_,
-                                  stream),
+        TRY(good(nccl_.ncclReduce(at(call.input, block), call.output.data,
+                                  block.size / element_bytes, data_type(call.input.type),
+                                  reduction_of(call.input.type, call.reducing.reduction), peer,
+                                  communicator_, stream),
                  "ncclReduce"));
       }
       return ok();
@@ -237,8 +245,8 @@ Result<void> DeviceGroup::exchange(const Call& call, nccl::Stream stream) {
         const Bytes& block = blocks[size_t(peer)];
         if (block.size == 0) continue;
         std::byte* const place = at(call.output, block);
-        TRY(good(nccl_.ncclBroadcast(peer == rank ? call.input.data : place, place, block.size, bytes, peer,
-                                     communicator_, stream),
+        TRY(good(nccl_.ncclBroadcast(peer == rank ? call.input.data : place, place, block.size,
+                                     bytes, peer, communicator_, stream),
                  "ncclBroadcast"));
       }
       return ok();

@@ -1,17 +1,18 @@
 // A DeviceGroup runs the operations of a Group on GPU memory, through NCCL.
 //
 //   auto device = TRY(DeviceGroup::make(*group));
-//   TRY(device->run(calls::allreduce(numbers), stream));     // numbers.data is in the memory of this rank's GPU
+//   TRY(device->run(calls::allreduce(numbers), stream));  // numbers.data: this rank's GPU memory
 //
-// The ranks exchange NCCL's unique ID through their group. When an operation does not complete, the group
-// determines which rank is lost. NCCL chooses its own order of additions: all ranks get equal sums, but the
-// bits may differ from those of the plans.
+// The ranks exchange NCCL's unique ID through their group. When an operation does not complete, the
+// group determines which rank is lost. NCCL chooses its own order of additions: all ranks get equal
+// sums, but the bits may differ from those of the plans.
 //
-// Threads: confined to one at a time, with the CUDA context of this rank current. Lifetime: the group outlives it.
-// Errors:  unavailable, when a rank has no NCCL (the error names it), has died or hangs; cancelled. After an operation has
-//          failed, the communicator is aborted and every later call returns the same error. invalid, for types and
-//          reductions that NCCL lacks (bitwise reductions, 16-bit integers, averages of integers) and for a prescale:
-//          nothing was enqueued.
+// Threads: confined to one at a time, with the CUDA context of this rank current. Lifetime: the
+// group outlives it.
+// Errors:  unavailable, when a rank has no NCCL (the error names it), has died or hangs; cancelled.
+//          After an operation has failed, the communicator is aborted and every later call returns
+//          the same error. invalid, for types and reductions that NCCL lacks (bitwise reductions,
+//          16-bit integers, averages of integers) and for a prescale: nothing was enqueued.
 // Units:   as in group.hpp.
 #pragma once
 
@@ -43,8 +44,8 @@ class DeviceGroup {
   DeviceGroup(const DeviceGroup&) = delete;
   DeviceGroup& operator=(const DeviceGroup&) = delete;
 
-  // Runs after the work that is already on the stream (a cudaStream_t; null: the default stream). Returns when
-  // the stream is empty.
+  // Runs after the work that is already on the stream (a cudaStream_t; null: the default stream).
+  // Returns when the stream is empty.
   Result<void> run(const Call& call, nccl::Stream stream = nullptr);
 
  private:

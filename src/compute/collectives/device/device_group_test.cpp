@@ -1,5 +1,6 @@
-// Tests the use of NCCL without a GPU: how it is loaded, its calls, and the errors when it is missing or a rank
-// is lost. testing/programs/nccl_in_memory.cpp replaces NCCL, with the same functions and numbers.
+// Tests the use of NCCL without a GPU: how it is loaded, its calls, and the errors when it is
+// missing or a rank is lost. testing/programs/nccl_in_memory.cpp replaces NCCL, with the same
+// functions and numbers.
 #include "collectives/device/device_group.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,8 @@ TEST(Nccl, that_is_missing_or_lacks_a_function_is_said_in_words) {
   const auto without = nccl::load("libno-such-nccl.so.2", NCCL_IN_MEMORY);
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().kind, Kind::unavailable);
-  EXPECT_TRUE(without.error().message.starts_with("this machine has no NCCL: libno-such-nccl.so.2: "))
+  EXPECT_TRUE(
+      without.error().message.starts_with("this machine has no NCCL: libno-such-nccl.so.2: "))
       << without.error().message;
   const auto without_driver = nccl::load(NCCL_IN_MEMORY, "libno-such-driver.so.1");
   ASSERT_FALSE(without_driver);
@@ -83,13 +85,18 @@ TEST(DeviceGroup, every_operation_does_what_the_groups_own_does) {
     compare(6, 6, [&](ConstBufferView in, BufferView out) {
       return calls::allreduce(in, out, {.reduction = Reduction::average});
     });
-    compare(7, own,
-            [&](ConstBufferView in, BufferView out) { return calls::reduce_scatter(in, out, {}, uneven); });
-    compare(6, 2, [&](ConstBufferView in, BufferView out) { return calls::reduce_scatter(in, out); });
-    compare(own, 7, [&](ConstBufferView in, BufferView out) { return calls::all_gather(in, out, uneven); });
+    compare(7, own, [&](ConstBufferView in, BufferView out) {
+      return calls::reduce_scatter(in, out, {}, uneven);
+    });
+    compare(6, 2,
+            [&](ConstBufferView in, BufferView out) { return calls::reduce_scatter(in, out); });
+    compare(own, 7,
+            [&](ConstBufferView in, BufferView out) { return calls::all_gather(in, out, uneven); });
     compare(4, 12, [&](ConstBufferView in, BufferView out) { return calls::all_gather(in, out); });
-    compare(own, 7, [&](ConstBufferView in, BufferView out) { return calls::gather(in, out, 2, uneven); });
-    compare(7, own, [&](ConstBufferView in, BufferView out) { return calls::scatter(in, out, 0, uneven); });
+    compare(own, 7,
+            [&](ConstBufferView in, BufferView out) { return calls::gather(in, out, 2, uneven); });
+    compare(7, own,
+            [&](ConstBufferView in, BufferView out) { return calls::scatter(in, out, 0, uneven); });
     compare(6, 6, [&](ConstBufferView in, BufferView out) { return calls::all_to_all(in, out); });
     compare(6, 6, [&](ConstBufferView in, BufferView out) {
       // Rank r sends (r + p) % 3 + 1 elements to rank p, and receives as many from it.
@@ -125,12 +132,13 @@ TEST(DeviceGroup, what_nccl_does_not_know_is_refused_before_anything_is_sent) {
                 {Type::f8e4m3, {.reduction = Reduction::sum}},  // not in this version
                 {Type::f32, {.prescale = 0.5}}};
     for (const auto& row : rows) {
-      const auto refused = device.run(calls::allreduce(BufferView{memory, 4, row.type}, row.reducing));
+      const auto refused =
+          device.run(calls::allreduce(BufferView{memory, 4, row.type}, row.reducing));
       ASSERT_FALSE(refused);
       EXPECT_EQ(refused.error().kind, Kind::invalid) << refused.error().message;
     }
-    const auto uneven =
-        device.run(calls::allreduce(ConstBufferView(memory, 3, Type::i32), BufferView{memory, 4, Type::i32}));
+    const auto uneven = device.run(
+        calls::allreduce(ConstBufferView(memory, 3, Type::i32), BufferView{memory, 4, Type::i32}));
     EXPECT_EQ(uneven.error().kind, Kind::invalid);
     memory[0] = 1;
     expect_ok(device.run(calls::allreduce(BufferView{memory, 4, Type::i32})));
@@ -150,7 +158,8 @@ TEST(DeviceGroup, a_rank_that_left_is_named_when_an_operation_does_not_end) {
     const auto result = (*device)->run(call);
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().kind, Kind::unavailable);
-    EXPECT_TRUE(result.error().message.starts_with("allreduce of layer1: ")) << result.error().message;
+    EXPECT_TRUE(result.error().message.starts_with("allreduce of layer1: "))
+        << result.error().message;
     EXPECT_NE(result.error().message.find("rank 2 ("), std::string::npos) << result.error().message;
     EXPECT_EQ((*device)->run(call).error().message, result.error().message) << "the last word";
   });
@@ -164,7 +173,8 @@ TEST(DeviceGroup, a_wait_can_be_cancelled) {
     ASSERT_TRUE(device) << device.error().message;
     std::vector<float> values(10, 1.0f);
     if (group.rank() == 0) {
-      EXPECT_EQ((*device)->run(calls::allreduce(numbers(std::span(values)))).error().kind, Kind::cancelled);
+      EXPECT_EQ((*device)->run(calls::allreduce(numbers(std::span(values)))).error().kind,
+                Kind::cancelled);
     }
   });
 }

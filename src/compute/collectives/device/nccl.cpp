@@ -18,7 +18,8 @@ template <class Function>
 Result<void> find(void* handle, const std::string& library, const char* name, Function& function) {
   void* const symbol = ::dlsym(handle, name);
   if (symbol == nullptr)
-    return unavailable(library + " has no " + name + ": NCCL of 2.10 or newer and its driver are needed");
+    return unavailable(library + " has no " + name +
+                       ": NCCL of 2.10 or newer and its driver are needed");
   std::memcpy(&function, &symbol, sizeof symbol);
   return ok();
 }

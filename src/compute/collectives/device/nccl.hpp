@@ -1,4 +1,5 @@
-// Loads NCCL and the CUDA driver at run time, so that builds and programs without a GPU do not need them.
+// Loads NCCL and the CUDA driver at run time, so that builds and programs without a GPU do not need
+// them.
 //
 // Threads: the loaded functions are immutable. Lifetime: the libraries are never unloaded.
 // Errors:  unavailable, naming the missing library or function.
@@ -25,8 +26,8 @@ struct Id {
   char bytes[128];
 };
 
-// The functions of nccl.h and cuda.h that are used, under their own names. All but the last return 0 on
-// success.
+// The functions of nccl.h and cuda.h that are used, under their own names. All but the last return
+// 0 on success.
 struct Functions {
   int (*ncclGetVersion)(int*);
   int (*ncclGetUniqueId)(Id*);
@@ -37,7 +38,8 @@ struct Functions {
   int (*ncclGroupStart)();
   int (*ncclGroupEnd)();
   int (*ncclAllReduce)(const void*, void*, size_t, int type, int reduction, Communicator, Stream);
-  int (*ncclReduce)(const void*, void*, size_t, int type, int reduction, int root, Communicator, Stream);
+  int (*ncclReduce)(const void*, void*, size_t, int type, int reduction, int root, Communicator,
+                    Stream);
   int (*ncclBroadcast)(const void*, void*, size_t, int type, int root, Communicator, Stream);
   int (*ncclSend)(const void*, size_t, int type, int peer, Communicator, Stream);
   int (*ncclRecv)(void*, size_t, int type, int peer, Communicator, Stream);

@@ -5,34 +5,35 @@
 
 // Direct
 //
-//   reduce_scatter  each rank sends every other rank its block; each rank reduces the blocks that it receives, in rank order.
+//   reduce_scatter  each rank sends every other rank its block; each rank reduces the blocks that
+//                   it receives, in rank order.
 //   all_gather      each rank sends its block to all others.
 //   allreduce       both in sequence, chunk by chunk: each chunk has a piece for each rank.
 //   gather, scatter, all_to_all: each block is sent directly to its destination.
 //
-// One rank computes a sum and rounds it once, at its end; the others receive its bits. The order is 0, 1, 2, ..
-// for every element.
+// One rank computes a sum and rounds it once, at its end; the others receive its bits. The order is
+// 0, 1, 2, .. for every element.
 //
-// Chunks overlap: while chunk k is reduced, the inputs of chunk k + 1 are being sent and the results of chunk k - 1 received.
-// The last chunk comes first: the end of the buffer was written last and is still in the caches. The beginning
-// is in the caches when the caller reads it.
+// Chunks overlap: while chunk k is reduced, the inputs of chunk k + 1 are being sent and the
+// results of chunk k - 1 received. The last chunk comes first: the end of the buffer was written
+// last and is still in the caches. The beginning is in the caches when the caller reads it.
 //
-// Where ranks share memory, the rank that reduces a piece writes the sum into the buffers of all ranks
-// (Use::lent): each byte is read once and written once, and nothing is copied. In place, nothing is overwritten
-// too early. A rank writes the piece of another only after the result of that rank has arrived, which was sent
-// after that rank had read the inputs.
+// Where ranks share memory, the rank that reduces a piece writes the sum into the buffers of all
+// ranks (Use::lent): each byte is read once and written once, and nothing is copied. In place,
+// nothing is overwritten too early. A rank writes the piece of another only after the result of
+// that rank has arrived, which was sent after that rank had read the inputs.
 //
-// Costs of an allreduce: two latencies. A rank sends elements + (ranks - 2) * its own piece. That is
-// 2 * (ranks - 1) / ranks * elements when `ranks` divides the elements, as little as the ring. All ranks
-// together send exactly 2 * (ranks - 1) * elements. Each rank sends to all others: between many hosts this
-// means many connections and bursts at one port, which the ring avoids.
+// Costs of an allreduce: two latencies. A rank sends elements + (ranks - 2) * its own piece. That
+// is 2 * (ranks - 1) / ranks * elements when `ranks` divides the elements, as little as the ring.
+// All ranks together send exactly 2 * (ranks - 1) * elements. Each rank sends to all others:
+// between many hosts this means many connections and bursts at one port, which the ring avoids.
 namespace trainyard::collectives::plan::direct {
 namespace {
 
 // Returns the piece of a rank in a chunk of an allreduce.
 Range piece_of_chunk(const Plan& plan, size_t index, int rank) {
-  const Range whole =
-      chunk({0, plan.elements}, plan.chunk_elements, chunks(plan.elements, plan.chunk_elements) - 1 - index);
+  const Range whole = chunk({0, plan.elements}, plan.chunk_elements,
+                            chunks(plan.elements, plan.chunk_elements) - 1 - index);
   const Range part = piece(whole.size(), rank, plan.ranks);
   return {whole.begin + part.begin, whole.begin + part.end};
 }
@@ -43,8 +44,9 @@ size_t chunks_of(const Plan& plan) {
 }
 
 Range part_of(const Plan& plan, size_t index, int rank) {
-  return plan.operation == Operation::allreduce ? piece_of_chunk(plan, index, rank)
-                                                : chunk(block_of(plan, rank), plan.chunk_elements, index);
+  return plan.operation == Operation::allreduce
+             ? piece_of_chunk(plan, index, rank)
+             : chunk(block_of(plan, rank), plan.chunk_elements, index);
 }
 
 void send_inputs(const Plan& plan, size_t index, Steps& steps) {
@@ -89,9 +91,10 @@ size_t rounds(const Plan& plan) {
 }
 
 void add_round(const Plan& plan, size_t round, Steps& steps) {
-  const size_t all = plan.operation == Operation::allreduce || plan.operation == Operation::reduce_scatter
-                         ? chunks_of(plan)
-                         : 0;
+  const size_t all =
+      plan.operation == Operation::allreduce || plan.operation == Operation::reduce_scatter
+          ? chunks_of(plan)
+          : 0;
   switch (plan.operation) {
     case Operation::allreduce:
       if (round == 0) send_inputs(plan, 0, steps);
@@ -141,7 +144,8 @@ Cost cost(const Plan& plan) {
   const size_t others = size_t(plan.ranks - 1);
   const size_t largest = largest_block(plan);
   size_t smallest = largest;
-  for (int rank = 0; rank < plan.ranks; ++rank) smallest = std::min(smallest, block_of(plan, rank).size());
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    smallest = std::min(smallest, block_of(plan, rank).size());
   switch (plan.operation) {
     case Operation::allreduce: {
       // The longer pieces of each chunk belong to the first ranks, so rank 0 has most of the work.
@@ -164,7 +168,8 @@ Cost cost(const Plan& plan) {
       const size_t sent = plan.elements - plan.blocks[size_t(plan.root)].size();
       return {1, sent, sent, 0};
     }
-    default:  // all_to_all: blocks are those of this rank, so the sum over all ranks is unknown here
+    // all_to_all: blocks are those of this rank, so the sum over all ranks is unknown here
+    default:
       return {1, plan.elements - plan.blocks[size_t(plan.rank)].size(), 0, 0};
   }
 }

@@ -5,23 +5,26 @@
 
 // Recursive halving and doubling
 //
-// Let `paired` be the largest power of two that is not above ranks, and `left_over` the number of other ranks.
-// Among the ranks below 2 * left_over, each odd one first sends everything to the even one before it, which
-// adds it to its own values. That leaves `paired` ranks, which are renumbered (seat_of).
+// Let `paired` be the largest power of two that is not above ranks, and `left_over` the number of
+// other ranks. Among the ranks below 2 * left_over, each odd one first sends everything to the even
+// one before it, which adds it to its own values. That leaves `paired` ranks, which are renumbered
+// (seat_of).
 //
-// Halving: in the iteration of bit b = 1, 2, 4, .. a rank and the one whose number differs in that bit hold
-// sums of the same range. The rank without the bit keeps the lower half, the other the upper half. Each sends
-// the half that it does not keep, and adds what it receives to the half that it keeps. After log2(paired)
-// iterations every such rank holds a finished piece. Doubling: the same pairs exchange what they hold, in
-// reverse order. At the end the even ranks send the result to the odd ones.
+// Halving: in the iteration of bit b = 1, 2, 4, .. a rank and the one whose number differs in that
+// bit hold sums of the same range. The rank without the bit keeps the lower half, the other the
+// upper half. Each sends the half that it does not keep, and adds what it receives to the half that
+// it keeps. After log2(paired) iterations every such rank holds a finished piece. Doubling: the
+// same pairs exchange what they hold, in reverse order. At the end the even ranks send the result
+// to the odd ones.
 //
-// Most bytes are sent in the first iteration, between neighbours, which are the most likely to share a host.
+// Most bytes are sent in the first iteration, between neighbours, which are the most likely to
+// share a host.
 //
-// Costs: 2 * log2(paired) latencies, and two more when ranks are left over. Such a rank sends
-// 2 * (paired - 1) / paired * elements when `paired` divides them; the even rank of a pair with a left-over one
-// sends all elements once more. All ranks together send exactly 2 * (ranks - 1) * elements. That is as few
-// bytes as the ring, with far fewer latencies; but half of all bytes are sent at once, which does not overlap
-// with adding them.
+// Costs: 2 * log2(paired) latencies, and two more when ranks are left over. Such a rank sends 2 *
+// (paired - 1) / paired * elements when `paired` divides them; the even rank of a pair with a
+// left-over one sends all elements once more. All ranks together send exactly 2 * (ranks - 1) *
+// elements. That is as few bytes as the ring, with far fewer latencies; but half of all bytes are
+// sent at once, which does not overlap with adding them.
 namespace trainyard::collectives::plan::halving_doubling {
 namespace {
 
@@ -132,8 +135,8 @@ Cost cost(const Plan& plan) {
   for (int rank = 0; rank < plan.ranks; ++rank) {
     const int seat = all.seat_of(rank);
     if (seat < 0) continue;
-    // While halving, a rank sends all that it does not hold at the end; while doubling, it sends its current
-    // range.
+    // While halving, a rank sends all that it does not hold at the end; while doubling, it sends
+    // its current range.
     const size_t kept = held(plan, seat, all.bits).size();
     size_t own = plan.elements - kept;
     size_t added = 0;
@@ -149,8 +152,8 @@ Cost cost(const Plan& plan) {
     reduced = std::max(reduced, added);
   }
   return {2 * size_t(all.bits) + (all.left_over > 0 ? 2 : 0),
-          std::max(sent, all.left_over > 0 ? plan.elements : 0), 2 * size_t(plan.ranks - 1) * plan.elements,
-          reduced};
+          std::max(sent, all.left_over > 0 ? plan.elements : 0),
+          2 * size_t(plan.ranks - 1) * plan.elements, reduced};
 }
 
 }  // namespace trainyard::collectives::plan::halving_doubling

@@ -6,16 +6,16 @@
 
 // Hierarchical allreduce
 //
-// The ranks of each host reduce-scatter: afterwards local rank l holds the host's sum of piece l. Then, for
-// every l at the same time, the local ranks l of all hosts allreduce piece l: all ranks of a host use the
-// network together. Finally each host gathers the pieces.
+// The ranks of each host reduce-scatter: afterwards local rank l holds the host's sum of piece l.
+// Then, for every l at the same time, the local ranks l of all hosts allreduce piece l: all ranks
+// of a host use the network together. Finally each host gathers the pieces.
 //
-// Hosts with different numbers of ranks have no common l. Then the first rank of each host reduces the values
-// of its host (one shot), these ranks allreduce everything, and each broadcasts the result to its host (one
-// shot).
+// Hosts with different numbers of ranks have no common l. Then the first rank of each host reduces
+// the values of its host (one shot), these ranks allreduce everything, and each broadcasts the
+// result to its host (one shot).
 //
-// Costs, for L ranks on each of N hosts: the network of a host carries 2 * (N - 1) / N * elements in each
-// direction, whatever L is; the memory within the host carries the rest.
+// Costs, for L ranks on each of N hosts: the network of a host carries 2 * (N - 1) / N * elements
+// in each direction, whatever L is; the memory within the host carries the rest.
 namespace trainyard::collectives::plan {
 namespace {
 
@@ -90,12 +90,13 @@ std::vector<Stage> hierarchical(int rank, std::span<const int> hosts, size_t ele
     stages.push_back({plan, std::move(team), begin, std::move(blocks)});
   };
   if (!all.alike) {
-    Plan up =
-        plan_for(Operation::reduce, Algorithm::one_shot, place, local.size(), elements, local_chunk_elements);
+    Plan up = plan_for(Operation::reduce, Algorithm::one_shot, place, local.size(), elements,
+                       local_chunk_elements);
     up.finishes = all.ranks.size() == 1;
     add(up, local, 0, {});
     if (place == 0) {
-      add(plan_for(Operation::allreduce, between, host, all.ranks.size(), elements, between_chunk_elements),
+      add(plan_for(Operation::allreduce, between, host, all.ranks.size(), elements,
+                   between_chunk_elements),
           all.at_place(0), 0, {});
     }
     add(plan_for(Operation::broadcast, Algorithm::one_shot, place, local.size(), elements,
@@ -103,13 +104,15 @@ std::vector<Stage> hierarchical(int rank, std::span<const int> hosts, size_t ele
         local, 0, {});
   } else {
     std::vector<Range> blocks;
-    for (size_t l = 0; l < local.size(); ++l) blocks.push_back(piece(elements, int(l), int(local.size())));
+    for (size_t l = 0; l < local.size(); ++l)
+      blocks.push_back(piece(elements, int(l), int(local.size())));
     const Range own = blocks[place];
-    Plan scatter = plan_for(Operation::reduce_scatter, Algorithm::direct, place, local.size(), elements,
-                            local_chunk_elements);
+    Plan scatter = plan_for(Operation::reduce_scatter, Algorithm::direct, place, local.size(),
+                            elements, local_chunk_elements);
     scatter.finishes = all.ranks.size() == 1;
     add(scatter, local, 0, blocks);
-    add(plan_for(Operation::allreduce, between, host, all.ranks.size(), own.size(), between_chunk_elements),
+    add(plan_for(Operation::allreduce, between, host, all.ranks.size(), own.size(),
+                 between_chunk_elements),
         all.at_place(place), own.begin, {});
     add(plan_for(Operation::all_gather, Algorithm::direct, place, local.size(), elements,
                  local_chunk_elements),
@@ -134,7 +137,8 @@ Expression hierarchical_expression(std::span<const int> hosts, size_t elements, 
   }
   Expression sum;
   if (all.ranks.size() > 1) {
-    sum = expression(plan_for(Operation::allreduce, between, 0, all.ranks.size(), size, 0), element - begin);
+    sum = expression(plan_for(Operation::allreduce, between, 0, all.ranks.size(), size, 0),
+                     element - begin);
   }
   put_hosts(sum, all);
   return sum;

@@ -4,17 +4,18 @@
 
 // One shot
 //
-//   allreduce   each rank sends everything to all others; then each rank reduces the values of all ranks in rank order.
+//   allreduce   each rank sends everything to all others; then each rank reduces the values of all
+//               ranks in rank order.
 //   reduce      each rank sends everything to the root, which reduces them in rank order.
 //   broadcast   the root sends everything to all others.
 //   barrier     each rank sends a byte to all others.
 //
-// All ranks of an allreduce do the same additions in the same order, so they get the same bits. A sum is
-// rounded only at its end, so 16-bit values are rounded once.
+// All ranks of an allreduce do the same additions in the same order, so they get the same bits. A
+// sum is rounded only at its end, so 16-bit values are rounded once.
 //
-// Costs: one latency, whatever the number of ranks; ranks - 1 times the elements, sent by each rank (allreduce)
-// or by all ranks together (reduce, broadcast). Where a latency costs more than the bytes, nothing is faster.
-// Where ranks share memory, sending to all ranks is one write.
+// Costs: one latency, whatever the number of ranks; ranks - 1 times the elements, sent by each rank
+// (allreduce) or by all ranks together (reduce, broadcast). Where a latency costs more than the
+// bytes, nothing is faster. Where ranks share memory, sending to all ranks is one write.
 namespace trainyard::collectives::plan::one_shot {
 
 size_t rounds(const Plan& plan) {
@@ -44,7 +45,8 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   for (int peer = 0; peer < plan.ranks; ++peer) {
     if (peer != plan.rank) add_receive(steps, peer, part);
   }
-  // When input and output are the same buffer, values that others still read must not be overwritten.
+  // When input and output are the same buffer, values that others still read must not be
+  // overwritten.
   const bool guarded = plan.operation == Operation::allreduce;
   add_reduction(steps, part, plan.ranks - 1, plan.rank, plan.finishes, true, guarded);
 }
@@ -59,7 +61,8 @@ Cost cost(const Plan& plan) {
     case Operation::reduce:
       return {1, plan.elements, others * plan.elements, others * plan.elements};
     default:
-      return {1, others * plan.elements, others * size_t(plan.ranks) * plan.elements, others * plan.elements};
+      return {1, others * plan.elements, others * size_t(plan.ranks) * plan.elements,
+              others * plan.elements};
   }
 }
 

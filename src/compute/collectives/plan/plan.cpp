@@ -40,8 +40,12 @@ void check(const Plan& plan) {
 
 std::string_view to_string(Operation operation) { return operation_names.text(operation); }
 std::string_view to_string(Algorithm algorithm) { return algorithm_names.text(algorithm); }
-std::optional<Operation> operation_named(std::string_view name) { return operation_names.find(name); }
-std::optional<Algorithm> algorithm_named(std::string_view name) { return algorithm_names.find(name); }
+std::optional<Operation> operation_named(std::string_view name) {
+  return operation_names.find(name);
+}
+std::optional<Algorithm> algorithm_named(std::string_view name) {
+  return algorithm_names.find(name);
+}
 
 Range piece(size_t elements, int part, int parts) {
   CHECK(parts > 0 && part >= 0 && part < parts, "a piece is one of its parts");
@@ -61,7 +65,8 @@ Range block_of(const Plan& plan, int rank) {
 
 size_t largest_block(const Plan& plan) {
   size_t largest = 0;
-  for (int rank = 0; rank < plan.ranks; ++rank) largest = std::max(largest, block_of(plan, rank).size());
+  for (int rank = 0; rank < plan.ranks; ++rank)
+    largest = std::max(largest, block_of(plan, rank).size());
   return largest;
 }
 
@@ -77,19 +82,22 @@ Range chunk(Range range, size_t chunk_elements, size_t index) {
 }
 
 void add_send(Steps& steps, int peer, Range range, Use use, bool from_input) {
-  if (range.size() > 0) steps.push_back({Action::send, from_input, false, false, use, 0, peer, range});
+  if (range.size() > 0)
+    steps.push_back({Action::send, from_input, false, false, use, 0, peer, range});
 }
 void add_receive(Steps& steps, int peer, Range range) {
-  if (range.size() > 0) steps.push_back({Action::receive, false, false, false, Use::reduced, 0, peer, range});
+  if (range.size() > 0)
+    steps.push_back({Action::receive, false, false, false, Use::reduced, 0, peer, range});
 }
 void add_take(Steps& steps, int peer, Range range) {
-  if (range.size() > 0) steps.push_back({Action::take, false, false, false, Use::taken, 0, peer, range});
-}
-void add_reduction(Steps& steps, Range range, int operands, int before_ours, bool last, bool from_input,
-                   bool guarded) {
   if (range.size() > 0)
-    steps.push_back(
-        {Action::reduce, from_input, last, guarded, Use::taken, uint16_t(operands), before_ours, range});
+    steps.push_back({Action::take, false, false, false, Use::taken, 0, peer, range});
+}
+void add_reduction(Steps& steps, Range range, int operands, int before_ours, bool last,
+                   bool from_input, bool guarded) {
+  if (range.size() > 0)
+    steps.push_back({Action::reduce, from_input, last, guarded, Use::taken, uint16_t(operands),
+                     before_ours, range});
 }
 
 uint64_t message_number(const Plan& plan, const Step& step) {
@@ -119,7 +127,8 @@ bool exists(Operation operation, Algorithm algorithm) {
 }
 
 bool reads_input(Operation operation, Algorithm algorithm) {
-  if (operation == Operation::gather || operation == Operation::scatter || operation == Operation::all_to_all)
+  if (operation == Operation::gather || operation == Operation::scatter ||
+      operation == Operation::all_to_all)
     return true;
   if (operation == Operation::reduce) return algorithm == Algorithm::one_shot;
   return (operation == Operation::allreduce || operation == Operation::reduce_scatter) &&

@@ -1,8 +1,9 @@
 // A Plan determines the steps of one rank in a collective operation before any byte moves.
 //
-// Every rank computes its own steps from the same few numbers, without communication. A plan is a value of those numbers;
-// its steps are computed one round at a time, when they are needed. A plan does no I/O: only run.cpp turns steps into I/O,
-// and a test executes the steps of all ranks on one thread.
+// Every rank computes its own steps from the same few numbers, without communication. A plan is a
+// value of those numbers; its steps are computed one round at a time, when they are needed. A plan
+// does no I/O: only run.cpp turns steps into I/O, and a test executes the steps of all ranks on one
+// thread.
 //
 // Threads: pure functions. Lifetime: `blocks` outlives the plan.
 // Errors: none; requirements are checked.
@@ -43,7 +44,8 @@ enum class Algorithm : uint8_t {
   ring,              // pieces travel around the ring
   halving_doubling,  // pairs halve the range that they reduce, then double the range that they hold
   tree,              // binomial tree up, and down again
-  hierarchical       // within the hosts, then between them, then within: several plans, see hierarchical()
+  // within the hosts, then between them, then within: several plans, see hierarchical()
+  hierarchical
 };
 
 std::string_view to_string(Operation operation);
@@ -64,21 +66,28 @@ inline constexpr int everyone = -1;
 enum class Use : uint8_t {
   taken,    // it takes the elements unchanged
   reduced,  // it reduces them with others
-  lent      // it reduces them, and may write the result over them, since the sender takes that result
+  // it reduces them, and may write the result over them, since the sender takes that result
+  lent
 };
 
-// Sends never wait for each other; a reduction waits for its operands. At the end of a round all of its messages have
-// arrived, while its sends may still be in progress. Ranges are never empty: both sides omit empty messages.
+// Sends never wait for each other; a reduction waits for its operands. At the end of a round all of
+// its messages have arrived, while its sends may still be in progress. Ranges are never empty: both
+// sides omit empty messages.
 struct Step {
   Action action = Action::send;
   bool from_input =
-      false;  // sends and reductions: reads the own values from the input of the caller, else from the output
+      // sends and reductions: reads the own values from the input of the caller, else from the
+      // output
+      false;
   bool last = false;  // the last reduction of this range, which divides an average
   bool guarded =
-      false;  // reducing step: earlier sends may still read `range`; it is written when they are done
+      // reducing step: earlier sends may still read `range`; it is written when they are done
+      false;
   Use use = Use::taken;  // send
   uint16_t operands =
-      0;  // reducing step: the number of received values; they are reduced in the order of their receives,
+      // reducing step: the number of received values; they are reduced in the order of their
+      // receives,
+      0;
   int peer = everyone;  // and the own value comes after the first `peer` of them
   Range range;
 };
@@ -92,12 +101,13 @@ struct Plan {
   int ranks = 1;
   size_t elements = 0;  // of the whole buffer
   int root = 0;         // broadcast, reduce, gather, scatter
-  // Messages have at most this many elements, so that one is reduced while the next is sent. 0: no limit.
+  // Messages have at most this many elements, so that one is reduced while the next is sent. 0: no
+  // limit.
   size_t chunk_elements = 0;
   // False in the first stage of a hierarchical reduction, which does not divide averages.
   bool finishes = true;
-  // reduce_scatter, all_gather, gather, scatter: the block of each rank, by rank; in order, without gaps.
-  // all_to_all: the block for each rank. Blocks may differ in size and be empty.
+  // reduce_scatter, all_gather, gather, scatter: the block of each rank, by rank; in order, without
+  // gaps. all_to_all: the block for each rank. Blocks may differ in size and be empty.
   std::span<const Range> blocks;
   // all_to_all: the block from each rank.
   std::span<const Range> received_blocks;
@@ -108,21 +118,23 @@ size_t rounds(const Plan& plan);
 // Adds the steps of a round. Requires: round < rounds(plan).
 void add_round(const Plan& plan, size_t round, Steps& steps);
 
-// Returns a number that identifies a message among those of its operation between the same two ranks: its elements, and
-// whether they are reduced or taken. Both ends compute it from their own step, so a plan that sends in another order than it
-// receives fails at its first message, and never gives a wrong sum. Requires: not the reducing step.
+// Returns a number that identifies a message among those of its operation between the same two
+// ranks: its elements, and whether they are reduced or taken. Both ends compute it from their own
+// step, so a plan that sends in another order than it receives fails at its first message, and
+// never gives a wrong sum. Requires: not the reducing step.
 uint64_t message_number(const Plan& plan, const Step& step);
 
 // Returns true when the algorithm implements the operation.
 bool exists(Operation operation, Algorithm algorithm);
-// Returns true when the first steps of the plan read the input of the caller. Otherwise the input must be copied into the
-// output before.
+// Returns true when the first steps of the plan read the input of the caller. Otherwise the input
+// must be copied into the output before.
 bool reads_input(Operation operation, Algorithm algorithm);
 
 // Returns piece `part` of `parts` pieces of `elements`; sizes differ by at most one.
 Range piece(size_t elements, int part, int parts);
 
-// One plan of a hierarchical operation: its ranks are indexes in `team`, its ranges count from `begin`.
+// One plan of a hierarchical operation: its ranks are indexes in `team`, its ranges count from
+// `begin`.
 struct Stage {
   Plan plan;
   std::vector<int> team;       // ranks of the members in the whole group
@@ -130,20 +142,21 @@ struct Stage {
   std::vector<Range> storage;  // the memory of plan.blocks
 };
 
-// Returns the stages of a hierarchical allreduce. hosts[r] is the host of rank r: any number that ranks on one host share.
+// Returns the stages of a hierarchical allreduce. hosts[r] is the host of rank r: any number that
+// ranks on one host share.
 std::vector<Stage> hierarchical(int rank, std::span<const int> hosts, size_t elements,
                                 size_t local_chunk_elements, Algorithm between,
                                 size_t between_chunk_elements);
 
-// The order in which the values of one element are reduced: its parts from left to right, rounded once at the end. A leaf is
-// the value of one rank.
+// The order in which the values of one element are reduced: its parts from left to right, rounded
+// once at the end. A leaf is the value of one rank.
 struct Expression {
   int rank = 0;
   std::vector<Expression> parts;
 };
 
-// Returns the order that a reduction (allreduce, reduce_scatter, reduce) guarantees for `element`: a function of plan, number
-// of ranks and element only. plan.rank is ignored.
+// Returns the order that a reduction (allreduce, reduce_scatter, reduce) guarantees for `element`:
+// a function of plan, number of ranks and element only. plan.rank is ignored.
 Expression expression(const Plan& plan, size_t element);
 Expression hierarchical_expression(std::span<const int> hosts, size_t elements, Algorithm between,
                                    size_t element);

@@ -1,5 +1,5 @@
-// Tests every plan, with all ranks stepped in one thread: results equal the reference bit for bit, no rank gets
-// stuck, and the costs are those of the plan's comment.
+// Tests every plan, with all ranks stepped in one thread: results equal the reference bit for bit,
+// no rank gets stuck, and the costs are those of the plan's comment.
 #include "collectives/plan/plan.hpp"
 
 #include <gtest/gtest.h>
@@ -44,16 +44,18 @@ std::vector<Bytes> after(Circle& circle, const Case& one, Type type, Reduction r
   return outputs;
 }
 
-void expect_reduced(Circle& circle, const Case& one, Type type, Reduction reduction, size_t elements,
-                    const std::vector<plan::Expression>& expressions, bool in_place) {
+void expect_reduced(Circle& circle, const Case& one, Type type, Reduction reduction,
+                    size_t elements, const std::vector<plan::Expression>& expressions,
+                    bool in_place) {
   const int ranks = circle.size();
   const auto blocks = uneven_blocks(ranks, elements);
   const auto inputs = awkward_inputs(type, ranks, elements);
   const Bytes expected =
-      ranks == 1
-          ? inputs[0]
-          : reference::reduced(type, reduction, inputs, [&](size_t element) { return expressions[element]; });
-  const auto outputs = after(circle, one, type, reduction, inputs, elements, in_place || ranks == 1, blocks);
+      ranks == 1 ? inputs[0] : reference::reduced(type, reduction, inputs, [&](size_t element) {
+        return expressions[element];
+      });
+  const auto outputs =
+      after(circle, one, type, reduction, inputs, elements, in_place || ranks == 1, blocks);
   const int root = plan_of(one, 0, ranks, elements, blocks).root;
   for (int rank = 0; rank < ranks; ++rank) {
     if (one.operation == Operation::reduce && rank != root) continue;
@@ -86,7 +88,8 @@ TEST(Plans, every_type_and_reduction_equals_the_reference_bit_for_bit) {
       for (int type = 0; type < types_count; ++type) {
         for (int reduction = 0; reduction < reductions_count; ++reduction) {
           if (!exists(Type(type), Reduction(reduction))) continue;
-          expect_reduced(circle, one, Type(type), Reduction(reduction), elements, expressions, true);
+          expect_reduced(circle, one, Type(type), Reduction(reduction), elements, expressions,
+                         true);
           if (HasFatalFailure()) return;
         }
       }
@@ -117,15 +120,16 @@ TEST(Plans, the_order_of_additions_matters_to_these_inputs) {
   const auto ring = expressions_of({Operation::allreduce, Algorithm::ring, 0}, 5, 101);
   const auto tree = expressions_of({Operation::allreduce, Algorithm::tree, 0}, 5, 101);
   const auto by = [&](const auto& expressions) {
-    return reference::reduced(Type::f32, Reduction::sum, inputs, [&](size_t i) { return expressions[i]; });
+    return reference::reduced(Type::f32, Reduction::sum, inputs,
+                              [&](size_t i) { return expressions[i]; });
   };
   EXPECT_NE(by(ring), by(tree));
 }
 
 // -- hierarchical
 
-void expect_hierarchical(Circle& circle, const std::vector<int>& hosts, size_t elements, Algorithm between,
-                         std::span<const std::pair<Type, Reduction>> kinds) {
+void expect_hierarchical(Circle& circle, const std::vector<int>& hosts, size_t elements,
+                         Algorithm between, std::span<const std::pair<Type, Reduction>> kinds) {
   const int ranks = int(hosts.size());
   std::vector<plan::Expression> expressions;
   for (size_t element = 0; element < elements; ++element)
@@ -135,16 +139,16 @@ void expect_hierarchical(Circle& circle, const std::vector<int>& hosts, size_t e
     stages.push_back(plan::hierarchical(rank, hosts, elements, 9, between, 4));
   for (const auto& [type, reduction] : kinds) {
     const auto inputs = awkward_inputs(type, ranks, elements);
-    const Bytes expected =
-        reference::reduced(type, reduction, inputs, [&](size_t element) { return expressions[element]; });
+    const Bytes expected = reference::reduced(type, reduction, inputs,
+                                              [&](size_t element) { return expressions[element]; });
     std::vector<Bytes> outputs = inputs;
     circle.run([&, type = type, reduction = reduction](int rank) {
       std::vector<Circle::Part> parts;
       for (const plan::Stage& stage : stages[size_t(rank)]) {
         std::byte* begin = outputs[size_t(rank)].data() + stage.begin * bytes_of(type);
-        parts.push_back(
-            {stage.plan, stage.team,
-             Buffers{begin, 0, begin, 0, type, reduction, reduction == Reduction::average ? ranks : 0}});
+        parts.push_back({stage.plan, stage.team,
+                         Buffers{begin, 0, begin, 0, type, reduction,
+                                 reduction == Reduction::average ? ranks : 0}});
       }
       return parts;
     });
@@ -163,7 +167,8 @@ TEST(Hierarchical, every_type_and_reduction_equals_the_reference_bit_for_bit) {
   std::vector<std::pair<Type, Reduction>> kinds;
   for (int type = 0; type < types_count; ++type) {
     for (int reduction = 0; reduction < reductions_count; ++reduction) {
-      if (exists(Type(type), Reduction(reduction))) kinds.emplace_back(Type(type), Reduction(reduction));
+      if (exists(Type(type), Reduction(reduction)))
+        kinds.emplace_back(Type(type), Reduction(reduction));
     }
   }
   for (int ranks = 1; ranks <= ranks_max; ++ranks) {
@@ -197,7 +202,8 @@ TEST(Hierarchical, equals_the_reference_on_any_placement) {
   for (const auto& hosts : placements) {
     Circle circle(int(hosts.size()));
     for (const size_t elements : {0, 1, 5, 64, 101}) {
-      for (const Algorithm between : {Algorithm::ring, Algorithm::halving_doubling, Algorithm::direct}) {
+      for (const Algorithm between :
+           {Algorithm::ring, Algorithm::halving_doubling, Algorithm::direct}) {
         expect_hierarchical(circle, hosts, elements, between, some_kinds);
         if (HasFatalFailure()) return;
       }
@@ -218,11 +224,13 @@ TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
         for (int rank = 0; rank < ranks; ++rank) {
           for (const auto& stage : plan::hierarchical(rank, host_of, elements, 7, between, 60)) {
             Steps steps;
-            for (size_t round = 0; round < rounds(stage.plan); ++round) add_round(stage.plan, round, steps);
+            for (size_t round = 0; round < rounds(stage.plan); ++round)
+              add_round(stage.plan, round, steps);
             for (const plan::Step& step : steps) {
               for (size_t member = 0; member < stage.team.size(); ++member) {
                 const int peer = stage.team[member];
-                if (step.action == plan::Action::reduce || host_of[size_t(peer)] == host_of[size_t(rank)])
+                if (step.action == plan::Action::reduce ||
+                    host_of[size_t(peer)] == host_of[size_t(rank)])
                   continue;
                 if (step.peer != plan::everyone && step.peer != int(member)) continue;
                 const bool sends = step.action == plan::Action::send;
@@ -232,7 +240,8 @@ TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
           }
         }
         const size_t by_formula = 2 * size_t(hosts - 1) * elements / size_t(hosts);
-        EXPECT_EQ(sent, std::vector<size_t>(size_t(hosts), by_formula)) << hosts << " hosts of " << local;
+        EXPECT_EQ(sent, std::vector<size_t>(size_t(hosts), by_formula))
+            << hosts << " hosts of " << local;
         EXPECT_EQ(received, sent) << hosts << " hosts of " << local;
       }
     }
@@ -253,22 +262,29 @@ TEST(Plans, blocks_and_roots_reach_whom_they_should) {
         std::vector<Bytes> inputs(size_t(ranks), Bytes(elements, std::byte(0xee)));
         std::vector<Bytes> outputs = inputs;
         const auto put_own = [&](Bytes& bytes, Range own) {
-          std::copy_n(whole.begin() + ptrdiff_t(own.begin), own.size(), bytes.begin() + ptrdiff_t(own.begin));
+          std::copy_n(whole.begin() + ptrdiff_t(own.begin), own.size(),
+                      bytes.begin() + ptrdiff_t(own.begin));
         };
         for (int rank = 0; rank < ranks; ++rank) {
           const auto index = size_t(rank);
           if (one.operation == Operation::all_gather) put_own(outputs[index], blocks[index]);
           if (one.operation == Operation::broadcast && rank == plan.root) outputs[index] = whole;
           if (one.operation == Operation::gather) put_own(inputs[index], blocks[index]);
-          if (one.operation == Operation::gather && rank == plan.root) put_own(outputs[index], blocks[index]);
+          if (one.operation == Operation::gather && rank == plan.root)
+            put_own(outputs[index], blocks[index]);
           if (one.operation == Operation::scatter && rank == plan.root) {
             inputs[index] = whole;
             put_own(outputs[index], blocks[index]);
           }
         }
         circle.run([&](int rank) -> std::vector<Circle::Part> {
-          const Buffers buffers{
-              inputs[size_t(rank)].data(), 0, outputs[size_t(rank)].data(), 0, Type::u8, Reduction::sum, 0};
+          const Buffers buffers{inputs[size_t(rank)].data(),
+                                0,
+                                outputs[size_t(rank)].data(),
+                                0,
+                                Type::u8,
+                                Reduction::sum,
+                                0};
           return {{plan_of(one, rank, ranks, elements, blocks), {}, buffers}};
         });
         for (int rank = 0; rank < ranks; ++rank) {
@@ -278,7 +294,8 @@ TEST(Plans, blocks_and_roots_reach_whom_they_should) {
             std::fill(expected.begin(), expected.end(), std::byte(0xee));
             put_own(expected, blocks[size_t(rank)]);
           }
-          ASSERT_EQ(outputs[size_t(rank)], expected) << name_of(one, ranks, elements) << ", rank " << rank;
+          ASSERT_EQ(outputs[size_t(rank)], expected)
+              << name_of(one, ranks, elements) << ", rank " << rank;
         }
       }
     }
@@ -290,7 +307,8 @@ TEST(Plans, all_to_all_brings_everyone_what_is_meant_for_it) {
     Circle circle(ranks);
     // Rank a sends (a + 2 b) % 5 elements to rank b, each with the value a * 16 + b.
     const auto size = [](int from, int to) { return size_t((from + 2 * to) % 5); };
-    std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)), received(static_cast<size_t>(ranks));
+    std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)),
+        received(static_cast<size_t>(ranks));
     std::vector<Bytes> inputs(static_cast<size_t>(ranks)), outputs(static_cast<size_t>(ranks)),
         expected(static_cast<size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
@@ -298,21 +316,25 @@ TEST(Plans, all_to_all_brings_everyone_what_is_meant_for_it) {
       for (int peer = 0; peer < ranks; ++peer) {
         sent[index].push_back({inputs[index].size(), inputs[index].size() + size(rank, peer)});
         inputs[index].insert(inputs[index].end(), size(rank, peer), std::byte(rank * 16 + peer));
-        received[index].push_back({expected[index].size(), expected[index].size() + size(peer, rank)});
-        expected[index].insert(expected[index].end(), size(peer, rank), std::byte(peer * 16 + rank));
+        received[index].push_back(
+            {expected[index].size(), expected[index].size() + size(peer, rank)});
+        expected[index].insert(expected[index].end(), size(peer, rank),
+                               std::byte(peer * 16 + rank));
       }
       outputs[index] = Bytes(expected[index].size());
-      std::copy_n(
-          expected[index].begin() + ptrdiff_t(received[index][index].begin), size(rank, rank),
-          outputs[index].begin() + ptrdiff_t(received[index][index].begin));  // our own: the caller's copy
+      std::copy_n(expected[index].begin() + ptrdiff_t(received[index][index].begin),
+                  size(rank, rank),
+                  // our own: the caller's copy
+                  outputs[index].begin() + ptrdiff_t(received[index][index].begin));
     }
     circle.run([&](int rank) -> std::vector<Circle::Part> {
       const auto index = size_t(rank);
-      Plan plan =
-          plan_of({Operation::all_to_all, Algorithm::direct, 0}, rank, ranks, inputs[index].size(), {});
+      Plan plan = plan_of({Operation::all_to_all, Algorithm::direct, 0}, rank, ranks,
+                          inputs[index].size(), {});
       plan.blocks = sent[index];
       plan.received_blocks = received[index];
-      const Buffers buffers{inputs[index].data(), 0, outputs[index].data(), 0, Type::u8, Reduction::sum, 0};
+      const Buffers buffers{inputs[index].data(), 0, outputs[index].data(), 0, Type::u8,
+                            Reduction::sum,       0};
       return {{plan, {}, buffers}};
     });
     EXPECT_EQ(outputs, expected) << ranks << " ranks";
@@ -331,8 +353,8 @@ TEST(Barrier, nobody_is_done_before_all_came) {
         const auto index = size_t(rank);
         runs.push_back(std::make_unique<collectives::Run>(
             plan_of({Operation::barrier, algorithm, 0}, rank, ranks, 0, {}), std::span<const int>(),
-            Tag{1, 1}, Buffers{bytes[index].data(), 0, bytes[index].data(), 0, Type::u8}, workspaces[index],
-            *transports[index]));
+            Tag{1, 1}, Buffers{bytes[index].data(), 0, bytes[index].data(), 0, Type::u8},
+            workspaces[index], *transports[index]));
       }
       const auto turn = [&](bool all) {
         int done = 0;
@@ -358,7 +380,8 @@ TEST(Barrier, nobody_is_done_before_all_came) {
 
 // -- messages
 
-TEST(Messages, of_one_operation_between_two_ranks_are_told_apart_and_come_in_the_order_of_their_sends) {
+TEST(Messages,
+     of_one_operation_between_two_ranks_are_told_apart_and_come_in_the_order_of_their_sends) {
   for (const Case& one : all_cases()) {
     for (int ranks = 2; ranks <= ranks_max; ++ranks) {
       const size_t elements = size_t(ranks) * 3 + 5;
@@ -400,16 +423,18 @@ struct Counted {
   size_t latencies = 0;
 };
 
-// Follows the steps of all ranks and counts. A message arrives one latency after it was sent. A rank sends when
-// all messages of its earlier steps have arrived.
+// Follows the steps of all ranks and counts. A message arrives one latency after it was sent. A
+// rank sends when all messages of its earlier steps have arrived.
 Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
   std::vector<std::vector<plan::Step>> steps(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     const Plan plan = plan_of_rank(rank);
-    for (size_t round = 0; round < rounds(plan); ++round) add_round(plan, round, steps[size_t(rank)]);
+    for (size_t round = 0; round < rounds(plan); ++round)
+      add_round(plan, round, steps[size_t(rank)]);
   }
   Counted counted{std::vector<size_t>(size_t(ranks)), std::vector<size_t>(size_t(ranks)), 0};
-  std::map<std::pair<int, int>, std::deque<size_t>> arrivals;  // by (from, to): arrival of each message
+  // by (from, to): arrival of each message
+  std::map<std::pair<int, int>, std::deque<size_t>> arrivals;
   std::vector<size_t> position(size_t(ranks), 0), now(size_t(ranks), 0);
   for (bool moved = true; moved;) {
     moved = false;
@@ -436,7 +461,8 @@ Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
       counted.latencies = std::max(counted.latencies, now[index]);
     }
   }
-  for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(position[size_t(rank)], steps[size_t(rank)].size());
+  for (int rank = 0; rank < ranks; ++rank)
+    EXPECT_EQ(position[size_t(rank)], steps[size_t(rank)].size());
   return counted;
 }
 
@@ -444,7 +470,8 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
   for (const Case& one : all_cases()) {
     for (int ranks = 1; ranks <= ranks_max; ++ranks) {
       for (const size_t elements : {size_t(1), size_t(101), size_t(720 * ranks)}) {
-        if (one.chunk_elements > 0 && elements > 101) continue;  // thousands of chunks test nothing more
+        // thousands of chunks test nothing more
+        if (one.chunk_elements > 0 && elements > 101) continue;
         const auto blocks = uneven_blocks(ranks, elements);
         const auto plan = [&](int rank) { return plan_of(one, rank, ranks, elements, blocks); };
         const Counted counted = count(plan, ranks);
@@ -454,8 +481,8 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
         EXPECT_EQ(cost.elements_sent_by_all, all) << name_of(one, ranks, elements);
         EXPECT_EQ(cost.elements_sent, *std::max_element(counted.sent.begin(), counted.sent.end()))
             << name_of(one, ranks, elements);
-        EXPECT_EQ(cost.elements_reduced,
-                  *std::max_element(counted.elements_reduced.begin(), counted.elements_reduced.end()))
+        EXPECT_EQ(cost.elements_reduced, *std::max_element(counted.elements_reduced.begin(),
+                                                           counted.elements_reduced.end()))
             << name_of(one, ranks, elements);
         // When nothing is empty or split into chunks, the latencies are exact.
         if (one.chunk_elements == 0 && elements >= size_t(ranks) && !has_blocks(one.operation)) {
@@ -469,7 +496,8 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
 TEST(Costs, an_exchange_of_blocks_sends_each_once) {
   for (int ranks = 2; ranks <= ranks_max; ++ranks) {
     // Rank a sends (a + 2 b) % 5 elements to rank b.
-    std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)), received(static_cast<size_t>(ranks));
+    std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)),
+        received(static_cast<size_t>(ranks));
     const auto add = [](std::vector<Range>& blocks, int from, int to) {
       const size_t begin = blocks.empty() ? 0 : blocks.back().end;
       blocks.push_back({begin, begin + size_t((from + 2 * to) % 5)});
@@ -482,7 +510,8 @@ TEST(Costs, an_exchange_of_blocks_sends_each_once) {
     }
     const auto plan = [&](int rank) {
       const auto& own = sent[size_t(rank)];
-      Plan one = plan_of({Operation::all_to_all, Algorithm::direct, 0}, rank, ranks, own.back().end, {});
+      Plan one =
+          plan_of({Operation::all_to_all, Algorithm::direct, 0}, rank, ranks, own.back().end, {});
       one.blocks = own;
       one.received_blocks = received[size_t(rank)];
       return one;

@@ -4,30 +4,32 @@
 
 // Ring
 //
-// The ranks form a ring; each sends to the next and receives from the previous one. The data is cut into as many pieces as
-// there are ranks, and all pieces travel around the ring at once.
+// The ranks form a ring; each sends to the next and receives from the previous one. The data is cut
+// into as many pieces as there are ranks, and all pieces travel around the ring at once.
 //
 // allreduce, first pass (reduce): in iteration t, rank sends piece (rank - t) and receives piece
-// (rank - t - 1), to which it adds its own values. Piece p starts at rank p, so its sum is ((x[p] + x[p+1]) + x[p+2]) + ..
-// around the ring: the order of additions depends only on ranks, elements and the position of the element.
-// After ranks - 1 iterations rank holds the finished piece (rank + 1). Second pass (gather): in iteration t,
-// rank sends the finished piece (rank + 1 - t) and takes piece (rank - t). All ranks then hold the same bytes,
-// since each sum was computed only once.
+// (rank - t - 1), to which it adds its own values. Piece p starts at rank p, so its sum is ((x[p] +
+// x[p+1]) + x[p+2]) + .. around the ring: the order of additions depends only on ranks, elements
+// and the position of the element. After ranks - 1 iterations rank holds the finished piece (rank +
+// 1). Second pass (gather): in iteration t, rank sends the finished piece (rank + 1 - t) and takes
+// piece (rank - t). All ranks then hold the same bytes, since each sum was computed only once.
 //
-// reduce_scatter is the first pass, with every piece starting one rank later so that it ends at its own rank:
-// piece p starts at rank p + 1. all_gather is the second pass, in which each rank first sends its own block.
+// reduce_scatter is the first pass, with every piece starting one rank later so that it ends at its
+// own rank: piece p starts at rank p + 1. all_gather is the second pass, in which each rank first
+// sends its own block.
 //
-// A piece may be split into chunks: an iteration then has a round for each chunk. A round sends the next chunk
-// before it waits for its own, so the wire carries one chunk while another is added. A round sends the chunk of
-// the round that is `ahead` rounds later. Its values are complete by then, since a chunk depends only on the
-// same chunk of the previous iteration.
+// A piece may be split into chunks: an iteration then has a round for each chunk. A round sends the
+// next chunk before it waits for its own, so the wire carries one chunk while another is added. A
+// round sends the chunk of the round that is `ahead` rounds later. Its values are complete by then,
+// since a chunk depends only on the same chunk of the previous iteration.
 //
-// Costs of an allreduce: 2 * (ranks - 1) latencies. A rank sends every piece twice, except for two pieces that
-// it sends once: 2 * (ranks - 1) / ranks * elements when `ranks` divides them (no algorithm sends less without
-// help from the network). All ranks together send exactly 2 * (ranks - 1) * elements, whatever the sizes of the
-// pieces. A rank adds every piece but one. reduce_scatter and all_gather cost half: (ranks - 1) latencies; a
-// rank sends all blocks but its own (reduce_scatter) or but that of the next rank (all_gather). Small messages
-// pay for the latencies: the ring is slow for them.
+// Costs of an allreduce: 2 * (ranks - 1) latencies. A rank sends every piece twice, except for two
+// pieces that it sends once: 2 * (ranks - 1) / ranks * elements when `ranks` divides them (no
+// algorithm sends less without help from the network). All ranks together send exactly 2 * (ranks -
+// 1) * elements, whatever the sizes of the pieces. A rank adds every piece but one. reduce_scatter
+// and all_gather cost half: (ranks - 1) latencies; a rank sends all blocks but its own
+// (reduce_scatter) or but that of the next rank (all_gather). Small messages pay for the latencies:
+// the ring is slow for them.
 namespace trainyard::collectives::plan::ring {
 namespace {
 

@@ -4,24 +4,24 @@
 
 // Binomial tree
 //
-// Relative to the root, rank is at distance (rank - root) around the circle. In the iteration of a broadcast
-// with span s = 1, 2, 4, .. every rank at a distance below s already has the data and sends it to the rank at
-// its distance + s. So a rank receives once, in the iteration of the highest bit of its distance, and sends in
-// all later ones. A reduce is the reverse: a rank adds the sums of its children to its own values, those of the
-// largest span first, and sends the sum to its parent. An allreduce is a reduce to rank 0 and a broadcast from
-// it.
+// Relative to the root, rank is at distance (rank - root) around the circle. In the iteration of a
+// broadcast with span s = 1, 2, 4, .. every rank at a distance below s already has the data and
+// sends it to the rank at its distance + s. So a rank receives once, in the iteration of the
+// highest bit of its distance, and sends in all later ones. A reduce is the reverse: a rank adds
+// the sums of its children to its own values, those of the largest span first, and sends the sum to
+// its parent. An allreduce is a reduce to rank 0 and a broadcast from it.
 //
 // Chunks follow each other through the tree: a rank is done with a chunk once it has forwarded it.
 //
-// A barrier is a dissemination: in the iteration with span s each rank sends a byte to the rank s after it and
-// receives one from the rank s before it. After all iterations each rank has heard, through others, from all
-// ranks.
+// A barrier is a dissemination: in the iteration with span s each rank sends a byte to the rank s
+// after it and receives one from the rank s before it. After all iterations each rank has heard,
+// through others, from all ranks.
 //
-// Costs: levels = log2(ranks) rounded up. depth = log2(ranks) rounded down, the most one bits that the distance
-// of a rank can have. depth latencies (twice as many for an allreduce; levels for a barrier). A rank sends the
-// data at most levels times; all ranks together send it ranks - 1 times (twice as often for an allreduce).
-// There are few latencies, but each message carries all data: the tree suits small messages, and operations
-// with a root.
+// Costs: levels = log2(ranks) rounded up. depth = log2(ranks) rounded down, the most one bits that
+// the distance of a rank can have. depth latencies (twice as many for an allreduce; levels for a
+// barrier). A rank sends the data at most levels times; all ranks together send it ranks - 1 times
+// (twice as often for an allreduce). There are few latencies, but each message carries all data:
+// the tree suits small messages, and operations with a root.
 namespace trainyard::collectives::plan::tree {
 namespace {
 
@@ -110,8 +110,11 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
     return add_take(steps, around(plan.rank - span, plan.ranks), {1, 2});
   }
   const size_t all = chunks(plan.elements, plan.chunk_elements);
-  const auto part = [&](size_t index) { return chunk({0, plan.elements}, plan.chunk_elements, index); };
-  if (plan.operation == Operation::allreduce && round < all) return add_reduce(plan, part(round), steps);
+  const auto part = [&](size_t index) {
+    return chunk({0, plan.elements}, plan.chunk_elements, index);
+  };
+  if (plan.operation == Operation::allreduce && round < all)
+    return add_reduce(plan, part(round), steps);
   if (plan.operation == Operation::allreduce) round -= all;
   if (plan.operation == Operation::reduce) return add_reduce(plan, part(round), steps);
   // A chunk that arrives in one round is forwarded in the next, while its successor arrives.

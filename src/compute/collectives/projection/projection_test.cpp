@@ -36,7 +36,8 @@ TEST(Replay, OfARingIsTheTextbooksFormula) {
     const size_t bytes = size_t(ranks) * 4096 * 100;
     const auto cluster = network_of(ranks, 50e-6, gigabit);
     const double formula = 2.0 * (ranks - 1) * (50e-6 + double(bytes) / ranks / gigabit);
-    EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::ring), bytes, cluster), formula, formula * 1e-9)
+    EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::ring), bytes, cluster), formula,
+                formula * 1e-9)
         << ranks;
   }
 }
@@ -45,7 +46,8 @@ TEST(Replay, OfHalvingAndDoublingIsTheTextbooksFormula) {
   for (const int ranks : {2, 4, 8, 16}) {
     const size_t bytes = size_t(ranks) * 4096 * 100;
     const auto cluster = network_of(ranks, 50e-6, gigabit);
-    const double formula = 2 * std::log2(ranks) * 50e-6 + 2.0 * (ranks - 1) / ranks * double(bytes) / gigabit;
+    const double formula =
+        2 * std::log2(ranks) * 50e-6 + 2.0 * (ranks - 1) / ranks * double(bytes) / gigabit;
     EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::halving_doubling), bytes, cluster), formula,
                 formula * 1e-9)
         << ranks;
@@ -57,7 +59,8 @@ TEST(Replay, OfDirectSendsAsLittleAsTheRing) {
     const size_t bytes = size_t(ranks) * 4096 * 100;
     const auto cluster = network_of(ranks, 50e-6, gigabit);
     const double formula = 2 * 50e-6 + 2.0 * (ranks - 1) / ranks * double(bytes) / gigabit;
-    EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::direct), bytes, cluster), formula, formula * 1e-9)
+    EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::direct), bytes, cluster), formula,
+                formula * 1e-9)
         << ranks;
   }
 }
@@ -79,8 +82,8 @@ TEST(Replay, ReducesBehindTheWireWhenPiecesAreCut) {
 TEST(Replay, LetsBurstsThrough) {
   auto cluster = network_of(2, 1e-3, gigabit);
   cluster.burst_bytes = 128 << 10;
-  // Each operation sends one burst in each direction, twice. While a message was in transit, the link recovered
-  // all but a little of its burst. Operations in sequence wait for that little.
+  // Each operation sends one burst in each direction, twice. While a message was in transit, the
+  // link recovered all but a little of its burst. Operations in sequence wait for that little.
   const double wire_of_one = (128 << 10) / gigabit;
   const double seconds = allreduce_seconds(choice_of(Algorithm::ring), 256 << 10, cluster);
   EXPECT_GT(seconds, 2e-3);
@@ -96,16 +99,17 @@ TEST(Replay, SharesAHostsWayOutBetweenItsRanks) {
   cluster.local = {0, 0};
   const size_t bytes = 16 << 20;
   const double wire = double(bytes) / gigabit;
-  EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::hierarchical), bytes, cluster), wire, wire * 0.001)
+  EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::hierarchical), bytes, cluster), wire,
+              wire * 0.001)
       << "2 (hosts-1)/hosts of the bytes, however many ranks a host has";
   EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::direct), bytes, cluster), 8 * wire, 0.1 * wire)
       << "each of 8 ranks sends a sixteenth to each of 8, twice";
 }
 
 TEST(Replay, SharesAHostsWayInBetweenThoseWhoSend) {
-  // Rank 1 of three ranks is left over. It sends everything to rank 0 while rank 2 sends half to rank 0: one
-  // and a half in all. Then rank 0 and rank 2 exchange the halves, one direction after the other, and rank 1
-  // receives everything.
+  // Rank 1 of three ranks is left over. It sends everything to rank 0 while rank 2 sends half to
+  // rank 0: one and a half in all. Then rank 0 and rank 2 exchange the halves, one direction after
+  // the other, and rank 1 receives everything.
   const size_t bytes = 16 << 20;
   const double wire = double(bytes) / gigabit;
   const double seconds =
@@ -130,8 +134,9 @@ TEST(Replay, EndsForEveryPlanAndNumberOfRanks) {
     for (const int local : {1, 3, 8}) {
       Cluster cluster;
       cluster.hosts = hosts_of(ranks, local);
-      for (const auto algorithm : {Algorithm::one_shot, Algorithm::direct, Algorithm::ring,
-                                   Algorithm::halving_doubling, Algorithm::tree, Algorithm::hierarchical}) {
+      for (const auto algorithm :
+           {Algorithm::one_shot, Algorithm::direct, Algorithm::ring, Algorithm::halving_doubling,
+            Algorithm::tree, Algorithm::hierarchical}) {
         const double seconds = allreduce_seconds(choice_of(algorithm, 4096), 100'000, cluster);
         EXPECT_EQ(seconds > 0, ranks > 1) << ranks << " " << to_string(algorithm);
         EXPECT_EQ(seconds, allreduce_seconds(choice_of(algorithm, 4096), 100'000, cluster))
@@ -153,8 +158,8 @@ TEST(Steps, HideWhatFitsBehindTheBackwardPass) {
   Workload workload{"two layers", {{1e6, 1}, {1e6, 1}}, 0.3, 4};
   const auto cluster = network_of(2, 0, 1e9);
   const auto ring = [](size_t) { return choice_of(Algorithm::ring); };
-  // A layer has 4 MB, which take 4 ms at 1 GB/s. The first operation overlaps with 0.1 s of the backward pass
-  // of the second layer, the last with nothing.
+  // A layer has 4 MB, which take 4 ms at 1 GB/s. The first operation overlaps with 0.1 s of the
+  // backward pass of the second layer, the last with nothing.
   const auto times = step(workload, cluster, {4e6, 0, 0}, ring);
   EXPECT_NEAR(times.exposed, 0.004, 1e-6);
   EXPECT_NEAR(times.efficiency(), 0.3 / 0.304, 1e-6);

@@ -11,12 +11,13 @@ namespace {
 using plan::Action;
 
 constexpr size_t element_bytes = 4;  // gradients are float32
-// A message on a shared incoming link is split into parts of at least part_bytes_min, and at most parts_max
-// parts.
+// A message on a shared incoming link is split into parts of at least part_bytes_min, and at most
+// parts_max parts.
 constexpr size_t part_bytes_min = 64 << 10;
 constexpr size_t parts_max = 16;
 
-// The messages of one rank, in order: their arrival times, and the number of messages that were requested.
+// The messages of one rank, in order: their arrival times, and the number of messages that were
+// requested.
 struct Arrivals {
   int from = 0;
   size_t first = 0;  // number of the message of times[0]
@@ -55,12 +56,13 @@ struct Rank {
   bool waits = false;
 };
 
-// One direction of a host's link, as a token bucket: `free` is the time at which it would be idle if it passed
-// no bursts.
+// One direction of a host's link, as a token bucket: `free` is the time at which it would be idle
+// if it passed no bursts.
 struct Way {
   double free = 0;
 
-  // Returns when the first and the last byte of a message pass, if the message begins to arrive at `now`.
+  // Returns when the first and the last byte of a message pass, if the message begins to arrive at
+  // `now`.
   std::pair<double, double> pass(double now, double wire, double burst) {
     const double first = std::max(now, free - burst);
     free = std::max(free, now) + wire;
@@ -89,17 +91,19 @@ class Replay {
     const auto ranks = cluster.hosts.size();
     CHECK(choice.operation == plan::Operation::allreduce, "only allreduce is projected");
     const size_t elements = (bytes + element_bytes - 1) / element_bytes;
-    std::vector<int> local(size_t(*std::max_element(cluster.hosts.begin(), cluster.hosts.end())) + 1);
+    std::vector<int> local(size_t(*std::max_element(cluster.hosts.begin(), cluster.hosts.end())) +
+                           1);
     for (const int host : cluster.hosts) ++local[size_t(host)];
     hosts_.resize(local.size());
     for (size_t host = 0; host < local.size(); ++host)
-      hosts_[host].processors_free.resize(size_t(cluster.processors > 0 ? cluster.processors : local[host]));
+      hosts_[host].processors_free.resize(
+          size_t(cluster.processors > 0 ? cluster.processors : local[host]));
     ranks_.resize(ranks);
     for (size_t rank = 0; rank < ranks; ++rank) {
       if (choice.algorithm == plan::Algorithm::hierarchical) {
-        ranks_[rank].stages =
-            plan::hierarchical(int(rank), cluster.hosts, elements, choice.chunk_bytes / element_bytes,
-                               choice.between, choice.between_chunk_bytes / element_bytes);
+        ranks_[rank].stages = plan::hierarchical(int(rank), cluster.hosts, elements,
+                                                 choice.chunk_bytes / element_bytes, choice.between,
+                                                 choice.between_chunk_bytes / element_bytes);
         for (auto& stage : ranks_[rank].stages) stage.plan.blocks = stage.storage;
       } else {
         plan::Stage stage;
@@ -114,7 +118,8 @@ class Replay {
     }
   }
 
-  // Returns the time of one more operation. Earlier operations may have used up the bursts of the links.
+  // Returns the time of one more operation. Earlier operations may have used up the bursts of the
+  // links.
   double seconds() {
     const double began = end_;
     for (size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -209,7 +214,8 @@ class Replay {
         for (size_t k = 0; k < step.operands; ++k)
           if (!arrived(rank, rank.kept[k])) return false;
         rank.kept.erase(rank.kept.begin(), rank.kept.begin() + step.operands);
-        occupy_processor(index, rank, double(bytes) * step.operands * cluster_.reduce_seconds_per_byte);
+        occupy_processor(index, rank,
+                         double(bytes) * step.operands * cluster_.reduce_seconds_per_byte);
         return true;
     }
     return true;
@@ -226,8 +232,8 @@ class Replay {
     }
     const plan::Plan& plan = rank.stages[rank.stage].plan;
     bool copied = false;  // a message to all ranks of a host is written once
-    // The kernel would interleave these messages. Here they follow each other, and each rank begins with
-    // another peer.
+    // The kernel would interleave these messages. Here they follow each other, and each rank begins
+    // with another peer.
     for (int k = 1; k < plan.ranks; ++k) {
       const int member = (plan.rank + k) % plan.ranks;
       const int to = rank_of(rank, member);
@@ -244,7 +250,8 @@ class Replay {
   }
 
   void deliver(int from, Rank& sender, int to, size_t bytes) {
-    if (host_of(from) == host_of(to)) return arrive(from, to, sender.now + cluster_.local.latency_seconds);
+    if (host_of(from) == host_of(to))
+      return arrive(from, to, sender.now + cluster_.local.latency_seconds);
     sender.now += cluster_.message_seconds;
     const size_t parts = std::clamp(bytes / part_bytes_min, size_t{1}, parts_max);
     const double wire = double(bytes) * cluster_.between.seconds_per_byte / double(parts);
@@ -262,7 +269,8 @@ class Replay {
     }
   }
 
-  // Parts of messages from several hosts interleave on the incoming link in the order of their arrival.
+  // Parts of messages from several hosts interleave on the incoming link in the order of their
+  // arrival.
   void land(size_t index, double now) {
     const Flight flight = flights_[index];
     free_flights_.push_back(index);
@@ -282,10 +290,12 @@ class Replay {
     }
   }
 
-  Waited ask(Rank& rank, int from, size_t bytes) { return {from, arrivals_from(rank, from).asked++, bytes}; }
+  Waited ask(Rank& rank, int from, size_t bytes) {
+    return {from, arrivals_from(rank, from).asked++, bytes};
+  }
 
-  // Advances the rank to the arrival of the message; returns false when the message has not arrived, and the
-  // rank waits.
+  // Advances the rank to the arrival of the message; returns false when the message has not
+  // arrived, and the rank waits.
   bool arrived(Rank& rank, const Waited& waited) {
     Arrivals& arrivals = arrivals_from(rank, waited.from);
     const double* time = arrivals.find(waited.number);
@@ -315,7 +325,8 @@ class Replay {
     *first = rank.now;
   }
 
-  // Events of the same time run in the order in which they were added, so the result is deterministic.
+  // Events of the same time run in the order in which they were added, so the result is
+  // deterministic.
   struct Due {
     double time = 0;
     uint64_t number = 0;

@@ -19,7 +19,8 @@ double quantile_of_normal(double p) {
   return low;
 }
 
-void add_convolution(std::vector<Layer>& layers, double in, double out, double kernel, double side) {
+void add_convolution(std::vector<Layer>& layers, double in, double out, double kernel,
+                     double side) {
   const double parameters = in * out * kernel * kernel;
   layers.push_back({parameters, 2 * parameters * side * side});
 }
@@ -82,13 +83,15 @@ Workload vgg16() {
 Workload bert_large() {
   constexpr double width = 1024, tokens = 128, vocabulary = 30522, positions = 512;
   Workload workload{"BERT-large", {}};
-  workload.layers.push_back({(vocabulary + positions + 2) * width, 0});  // tables: no multiplications
+  // tables: no multiplications
+  workload.layers.push_back({(vocabulary + positions + 2) * width, 0});
   for (int layer = 0; layer < 24; ++layer) {
     for (int k = 0; k < 4; ++k) add_dense(workload.layers, width, width, tokens);
     add_dense(workload.layers, width, 4 * width, tokens);
     add_dense(workload.layers, 4 * width, width, tokens);
   }
-  // The scores over the vocabulary reuse the parameters of the table, so only their arithmetic counts.
+  // The scores over the vocabulary reuse the parameters of the table, so only their arithmetic
+  // counts.
   workload.layers.push_back({0, 2 * width * vocabulary * tokens});
   return workload;
 }
@@ -101,11 +104,13 @@ Workload mask_rcnn() {
     add_convolution(workload.layers, double(256 << level), 256, 1, here);
     add_convolution(workload.layers, 256, 256, 3, here);
   }
-  add_convolution(workload.layers, 256, 256, 3, side / 3.5);  // head of the proposals, on all levels
+  // head of the proposals, on all levels
+  add_convolution(workload.layers, 256, 256, 3, side / 3.5);
   add_dense(workload.layers, 256 * 7 * 7, 1024, regions);
   add_dense(workload.layers, 1024, 1024, regions);
   add_dense(workload.layers, 1024, 5 * 81, regions);
-  for (int k = 0; k < 4; ++k) add_convolution(workload.layers, 256, 256, 3, 14 * std::sqrt(regions / 4));
+  for (int k = 0; k < 4; ++k)
+    add_convolution(workload.layers, 256, 256, 3, 14 * std::sqrt(regions / 4));
   add_convolution(workload.layers, 256, 256, 2, 28 * std::sqrt(regions / 4));
   return workload;
 }

@@ -1,10 +1,11 @@
-// Projects a step of synchronous data-parallel training on a cluster: forward, backward with overlapping reductions of
-// gradient buckets, update; and the time lost to communication and to the slowest rank.
+// Projects a step of synchronous data-parallel training on a cluster: forward, backward with
+// overlapping reductions of gradient buckets, update; and the time lost to communication and to the
+// slowest rank.
 //
-// A workload is a list of layers. The backward pass produces the gradients of the last layer first. Buckets are
-// filled in that order and reduced one after the other, each as soon as its last gradient is ready; replay.hpp
-// computes the time of a bucket. Every rank waits for the slowest one, whose compute time is the largest of
-// `ranks` draws from a normal distribution.
+// A workload is a list of layers. The backward pass produces the gradients of the last layer first.
+// Buckets are filled in that order and reduced one after the other, each as soon as its last
+// gradient is ready; replay.hpp computes the time of a bucket. Every rank waits for the slowest
+// one, whose compute time is the largest of `ranks` draws from a normal distribution.
 //
 // Threads: pure functions. Errors: none. Units: seconds, bytes, FLOP.
 #pragma once
@@ -30,7 +31,8 @@ struct Workload {
   double parameters() const;
 };
 
-// Public architectures, layer by layer, as their papers define them. The caller sets compute_seconds.
+// Public architectures, layer by layer, as their papers define them. The caller sets
+// compute_seconds.
 Workload resnet(int depth);  // 50 or 101: He et al. 2015, without the biases of batch norm
 Workload vgg16();            // Simonyan and Zisserman 2014
 Workload bert_large();       // Devlin et al. 2018
@@ -58,8 +60,8 @@ using Chooser = std::function<Choice(size_t bytes)>;
 StepTimes step(const Workload& workload, const Cluster& cluster, const Overlap& overlap,
                const Chooser& chooser);
 
-// Returns the expected largest of n draws from a normal distribution, in standard deviations above the mean
-// (Blom 1958).
+// Returns the expected largest of n draws from a normal distribution, in standard deviations above
+// the mean (Blom 1958).
 double largest_of(int n);
 
 }  // namespace trainyard::collectives::projection

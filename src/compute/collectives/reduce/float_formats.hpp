@@ -1,11 +1,11 @@
-// Converts 16-bit and 8-bit floats, as IEEE 754 and OCP OFP8 define them, from and to float32. Rounds to
-// nearest, ties to even.
+// Converts 16-bit and 8-bit floats, as IEEE 754 and OCP OFP8 define them, from and to float32.
+// Rounds to nearest, ties to even.
 //
-// The results equal those of the processors' own conversions (F16C for f16) bit for bit, including NaN and
-// subnormal numbers. So machines with and without these instructions compute the same sums.
+// The results equal those of the processors' own conversions (F16C for f16) bit for bit, including
+// NaN and subnormal numbers. So machines with and without these instructions compute the same sums.
 //
-// All functions are static, so that each file has its own copies, compiled for its processor (kernels.hpp
-// explains why).
+// All functions are static, so that each file has its own copies, compiled for its processor
+// (kernels.hpp explains why).
 //
 // Threads: pure functions.
 #pragma once
@@ -26,9 +26,9 @@ static inline float float_of(uint32_t bits) {
   return value;
 }
 
-// Rounds a finite float32 to a format with `Exponent` and `Mantissa` bits, as if the exponent had no upper
-// limit. A result above the largest number of the format therefore compares greater than the bits of that
-// number.
+// Rounds a finite float32 to a format with `Exponent` and `Mantissa` bits, as if the exponent had
+// no upper limit. A result above the largest number of the format therefore compares greater than
+// the bits of that number.
 template <int Exponent, int Mantissa>
 static inline uint32_t rounded(uint32_t magnitude) {
   constexpr int bias = (1 << (Exponent - 1)) - 1;
@@ -42,7 +42,8 @@ static inline uint32_t rounded(uint32_t magnitude) {
   const uint32_t rest = mantissa & ((1u << shift) - 1);
   const uint32_t half = 1u << (shift - 1);
   const uint32_t up = rest > half || (rest == half && (kept & 1) != 0) ? 1 : 0;
-  // The implicit bit is part of `kept` and adds one to the exponent; a carry out of the mantissa adds another.
+  // The implicit bit is part of `kept` and adds one to the exponent; a carry out of the mantissa
+  // adds another.
   return (exponent > 0 ? uint32_t(exponent - 1) << Mantissa : 0) + kept + up;
 }
 

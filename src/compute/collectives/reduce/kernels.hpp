@@ -1,8 +1,10 @@
-// Implements the loops of reduce.hpp. They are compiled once for each kind of processor. Private to reduce/.
+// Implements the loops of reduce.hpp. They are compiled once for each kind of processor. Private to
+// reduce/.
 //
-// Everything here is in an unnamed namespace and calls nothing of the standard library. Otherwise the linker
-// might keep a copy of a shared function that was compiled for a newer processor, and use it everywhere. Each
-// file that includes this one defines its own `Halves`, which converts f16 to float32 and back.
+// Everything here is in an unnamed namespace and calls nothing of the standard library. Otherwise
+// the linker might keep a copy of a shared function that was compiled for a newer processor, and
+// use it everywhere. Each file that includes this one defines its own `Halves`, which converts f16
+// to float32 and back.
 //
 // Threads: pure functions.
 #pragma once
@@ -16,11 +18,11 @@
 namespace trainyard::collectives {
 namespace {
 
-using KernelReduce = void (*)(std::byte* out, const std::byte* const* operands, size_t count, size_t elements,
-                              int divisor);
+using KernelReduce = void (*)(std::byte* out, const std::byte* const* operands, size_t count,
+                              size_t elements, int divisor);
 
-// Small enough that a block of float32 values stays in the first-level cache, large enough to amortise the
-// loops around it.
+// Small enough that a block of float32 values stays in the first-level cache, large enough to
+// amortise the loops around it.
 inline constexpr size_t block_elements = 512;
 
 // -- combining two values
@@ -97,13 +99,14 @@ Integer divided(Integer value, int divisor) {
 }
 
 template <class Number, class Combine, bool divides>
-void reduce_same(std::byte* out_bytes, const std::byte* const* operands, size_t count, size_t elements,
-                 int divisor) {
+void reduce_same(std::byte* out_bytes, const std::byte* const* operands, size_t count,
+                 size_t elements, int divisor) {
   auto* out = reinterpret_cast<Number*>(out_bytes);
   const auto* first = reinterpret_cast<const Number*>(operands[0]);
   if (count == 2) {
     const auto* second = reinterpret_cast<const Number*>(operands[1]);
-    // Each element is read before it is written, at the same index, so `out` may be one of the operands.
+    // Each element is read before it is written, at the same index, so `out` may be one of the
+    // operands.
 #pragma GCC ivdep
     for (size_t i = 0; i < elements; ++i) {
       const Number value = Combine::of(first[i], second[i]);
@@ -119,15 +122,16 @@ void reduce_same(std::byte* out_bytes, const std::byte* const* operands, size_t 
       const auto* other = reinterpret_cast<const Number*>(operands[k]) + begin;
       for (size_t i = 0; i < size; ++i) sums[i] = Combine::of(sums[i], other[i]);
     }
-    for (size_t i = 0; i < size; ++i) out[begin + i] = divides ? divided(sums[i], divisor) : sums[i];
+    for (size_t i = 0; i < size; ++i)
+      out[begin + i] = divides ? divided(sums[i], divisor) : sums[i];
   }
 }
 
 // -- types that are combined as float32
 
 template <class Format, class Combine, bool divides>
-void reduce_wide(std::byte* out_bytes, const std::byte* const* operands, size_t count, size_t elements,
-                 int divisor) {
+void reduce_wide(std::byte* out_bytes, const std::byte* const* operands, size_t count,
+                 size_t elements, int divisor) {
   using Narrow = typename Format::Narrow;
   auto* out = reinterpret_cast<Narrow*>(out_bytes);
   if constexpr (Format::one_by_one) {
@@ -277,7 +281,8 @@ KernelReduce kernel_for(Type type, Reduction reduction) {
       return integers_by<uint8_t, uint32_t>(reduction);
     default:
       if (reduction == Reduction::bits_xor) return reduce_same<uint8_t, Xor, false>;
-      return reduction == Reduction::sum || reduction == Reduction::maximum || reduction == Reduction::bits_or
+      return reduction == Reduction::sum || reduction == Reduction::maximum ||
+                     reduction == Reduction::bits_or
                  ? reduce_same<uint8_t, Or, false>
                  : reduce_same<uint8_t, And, false>;
   }

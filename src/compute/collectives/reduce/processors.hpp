@@ -1,5 +1,5 @@
-// Declares the functions that are compiled for each kind of processor: the loops of kernels.hpp, and a pause
-// for spin loops.
+// Declares the functions that are compiled for each kind of processor: the loops of kernels.hpp,
+// and a pause for spin loops.
 //
 // Threads: pure functions. A function may be called only where the processor supports it.
 #pragma once

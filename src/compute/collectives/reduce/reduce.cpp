@@ -66,12 +66,13 @@ static_assert(kEnumerators<Reduction> == reductions_count);
 std::string_view to_string(Type type) { return type_names.text(type); }
 std::string_view to_string(Reduction reduction) { return reduction_names.text(reduction); }
 
-void reduce_values(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
-                   size_t elements, int divisor) {
+void reduce_values(Type type, Reduction reduction, std::byte* out,
+                   std::span<const std::byte* const> operands, size_t elements, int divisor) {
   static const auto best = runnable_kernels().back().reduce_values;
   CHECK(!operands.empty(), "something is combined");
   CHECK(exists(type, reduction), "there is such a reduction of this type");
-  if (divisor == 0 && reduction == Reduction::average) reduction = Reduction::sum;  // a later step divides
+  // a later step divides
+  if (divisor == 0 && reduction == Reduction::average) reduction = Reduction::sum;
   best(type, reduction, out, operands.data(), operands.size(), elements, divisor);
 }
 

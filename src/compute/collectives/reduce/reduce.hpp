@@ -1,7 +1,8 @@
 // Combines the ranks' values of a range, element by element.
 //
-// A result depends only on the operands and their order, not on the processor: the vectorised kernels give the
-// same bits as the plain ones. (The result of a reduction of several NaN is an unspecified NaN.)
+// A result depends only on the operands and their order, not on the processor: the vectorised
+// kernels give the same bits as the plain ones. (The result of a reduction of several NaN is an
+// unspecified NaN.)
 //
 // Threads: pure functions. Errors: none.
 #pragma once
@@ -15,16 +16,17 @@
 
 namespace trainyard::collectives {
 
-// out[i] = ((operands[0][i] with operands[1][i]) with operands[2][i]) .., rounded to the type once, at the end.
-// If divisor > 0, the result is divided by it before it is rounded (the last step of an average).
-// Requires: at least one operand; each holds `elements` values; out may be one of the operands, else it
-// overlaps none of them.
-void reduce_values(Type type, Reduction reduction, std::byte* out, std::span<const std::byte* const> operands,
-                   size_t elements, int divisor = 0);
+// out[i] = ((operands[0][i] with operands[1][i]) with operands[2][i]) .., rounded to the type once,
+// at the end. If divisor > 0, the result is divided by it before it is rounded (the last step of an
+// average).
+// Requires: at least one operand; each holds `elements` values; out may be one of the operands,
+// else it overlaps none of them.
+void reduce_values(Type type, Reduction reduction, std::byte* out,
+                   std::span<const std::byte* const> operands, size_t elements, int divisor = 0);
 
-// data[i] *= factor. Floats of 32 bits and fewer are multiplied as float32, by the factor rounded to float32.
-// Integers are multiplied as doubles and truncated towards zero. A product outside of 64 bits becomes the
-// nearest number inside, and one outside of the type wraps.
+// data[i] *= factor. Floats of 32 bits and fewer are multiplied as float32, by the factor rounded
+// to float32. Integers are multiplied as doubles and truncated towards zero. A product outside of
+// 64 bits becomes the nearest number inside, and one outside of the type wraps.
 void scale(Type type, std::byte* data, size_t elements, double factor);
 
 // Convert f16 or bf16 to float32 and back, rounding to nearest, ties to even.
@@ -32,12 +34,13 @@ void scale(Type type, std::byte* data, size_t elements, double factor);
 void widen(Type type, const std::byte* narrow, float* wide, size_t elements);
 void narrow(Type type, const float* wide, std::byte* narrow, size_t elements);
 
-// A set of kernels for one kind of processor. runnable_kernels() returns those that this processor can run, the
-// plain ones first; reduce_values() uses the last.
+// A set of kernels for one kind of processor. runnable_kernels() returns those that this processor
+// can run, the plain ones first; reduce_values() uses the last.
 struct Kernels {
   std::string_view name;
-  void (*reduce_values)(Type type, Reduction reduction, std::byte* out, const std::byte* const* operands,
-                        size_t operands_count, size_t elements, int divisor);
+  void (*reduce_values)(Type type, Reduction reduction, std::byte* out,
+                        const std::byte* const* operands, size_t operands_count, size_t elements,
+                        int divisor);
   void (*widen)(Type type, const std::byte* narrow, float* wide, size_t elements);
   void (*narrow)(Type type, const float* wide, std::byte* narrow, size_t elements);
 };

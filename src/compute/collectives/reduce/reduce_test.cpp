@@ -1,5 +1,5 @@
-// Compares every kernel that this machine can run with the reference, and the float formats with plain
-// arithmetic.
+// Compares every kernel that this machine can run with the reference, and the float formats with
+// plain arithmetic.
 #include "collectives/reduce/reduce.hpp"
 
 #include <gtest/gtest.h>
@@ -27,17 +27,21 @@ TEST(Kernels, all_cast_alike) {
   for (const Kernels& kernels : runnable_kernels()) {
     for (const Type type : {Type::f16, Type::bf16}) {
       std::vector<uint16_t> narrow(floats.size());
-      kernels.narrow(type, floats.data(), reinterpret_cast<std::byte*>(narrow.data()), floats.size());
+      kernels.narrow(type, floats.data(), reinterpret_cast<std::byte*>(narrow.data()),
+                     floats.size());
       for (size_t i = 0; i < floats.size(); ++i)
-        ASSERT_EQ(narrow[i], type == Type::f16 ? formats::to_f16(floats[i]) : formats::to_bf16(floats[i]))
+        ASSERT_EQ(narrow[i],
+                  type == Type::f16 ? formats::to_f16(floats[i]) : formats::to_bf16(floats[i]))
             << floats[i];
       std::vector<uint16_t> all(65536);
       std::vector<float> wide(all.size());
       for (size_t i = 0; i < all.size(); ++i) all[i] = uint16_t(i);
       kernels.widen(type, reinterpret_cast<const std::byte*>(all.data()), wide.data(), all.size());
       for (size_t i = 0; i < all.size(); ++i) {
-        const float expected = type == Type::f16 ? formats::from_f16(all[i]) : formats::from_bf16(all[i]);
-        ASSERT_EQ(formats::bits_of(wide[i]), formats::bits_of(expected)) << kernels.name << " " << i;
+        const float expected =
+            type == Type::f16 ? formats::from_f16(all[i]) : formats::from_bf16(all[i]);
+        ASSERT_EQ(formats::bits_of(wide[i]), formats::bits_of(expected))
+            << kernels.name << " " << i;
       }
     }
   }
@@ -57,14 +61,14 @@ TEST(Kernels, all_give_the_bits_of_the_reference) {
                                                      [&](size_t) { return expression; });
             const int divisor = Reduction(reduction) == Reduction::average ? operands : 0;
             Bytes out(expected.size());
-            kernels.reduce_values(Type(type), Reduction(reduction), out.data(), pointers(inputs).data(),
-                                  size_t(operands), elements, divisor);
-            ASSERT_EQ(out, expected) << kernels.name << " " << to_string(Type(type)) << " "
-                                     << to_string(Reduction(reduction)) << " of " << operands << " x "
-                                     << elements;
+            kernels.reduce_values(Type(type), Reduction(reduction), out.data(),
+                                  pointers(inputs).data(), size_t(operands), elements, divisor);
+            ASSERT_EQ(out, expected)
+                << kernels.name << " " << to_string(Type(type)) << " "
+                << to_string(Reduction(reduction)) << " of " << operands << " x " << elements;
             // In place: out is the second operand.
-            kernels.reduce_values(Type(type), Reduction(reduction), inputs[1].data(), pointers(inputs).data(),
-                                  size_t(operands), elements, divisor);
+            kernels.reduce_values(Type(type), Reduction(reduction), inputs[1].data(),
+                                  pointers(inputs).data(), size_t(operands), elements, divisor);
             ASSERT_EQ(inputs[1], expected) << kernels.name << " in place";
           }
         }
@@ -78,7 +82,8 @@ void put_float(Type type, Bytes& bytes, size_t i, float value) {
   if (type == Type::f32) return testing::put_number(bytes, i, value);
   if (type == Type::f16) return testing::put_number(bytes, i, formats::to_f16(value));
   if (type == Type::bf16) return testing::put_number(bytes, i, formats::to_bf16(value));
-  testing::put_number(bytes, i, type == Type::f8e4m3 ? formats::to_f8e4m3(value) : formats::to_f8e5m2(value));
+  testing::put_number(bytes, i,
+                      type == Type::f8e4m3 ? formats::to_f8e4m3(value) : formats::to_f8e5m2(value));
 }
 
 TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no_number) {
@@ -86,8 +91,10 @@ TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no
   constexpr size_t kinds = std::size(values);
   constexpr size_t operands = 3;
   constexpr size_t elements =
-      kinds * kinds * kinds;  // all combinations of three values, at every position in a vector register
-  for (const Type type : {Type::f64, Type::f32, Type::f16, Type::bf16, Type::f8e4m3, Type::f8e5m2}) {
+      // all combinations of three values, at every position in a vector register
+      kinds * kinds * kinds;
+  for (const Type type :
+       {Type::f64, Type::f32, Type::f16, Type::bf16, Type::f8e4m3, Type::f8e5m2}) {
     std::vector<Bytes> inputs(operands, Bytes(elements * bytes_of(type)));
     for (size_t i = 0; i < elements; ++i) {
       size_t rest = i;
@@ -105,9 +112,10 @@ TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no
           const auto expected =
               reference::reduced(type, reduction, given, [&](size_t) { return expression; });
           Bytes out(expected.size());
-          kernels.reduce_values(type, reduction, out.data(), pointers(given).data(), count, elements, 0);
-          ASSERT_EQ(out, expected) << kernels.name << " " << to_string(type) << " " << to_string(reduction)
-                                   << " of " << count;
+          kernels.reduce_values(type, reduction, out.data(), pointers(given).data(), count,
+                                elements, 0);
+          ASSERT_EQ(out, expected) << kernels.name << " " << to_string(type) << " "
+                                   << to_string(reduction) << " of " << count;
           if (count > 2) continue;
           // The guarantee of types.hpp.
           const auto is_any = [&](const Bytes& value, float a, float b) {
@@ -135,15 +143,16 @@ TEST(Kernels, minimum_and_maximum_keep_the_first_of_equals_and_beside_what_is_no
 }
 
 TEST(Kernels, every_f16_and_bf16_survives_beside_zero) {
-  // A reduction with -0 keeps every value but quiets a signalling NaN, as the conversions of the processors do.
+  // A reduction with -0 keeps every value but quiets a signalling NaN, as the conversions of the
+  // processors do.
   for (const Kernels& kernels : runnable_kernels()) {
     for (const Type type : {Type::f16, Type::bf16}) {
       std::vector<uint16_t> all(65536), zeros(65536, 0x8000), out(65536);
       for (size_t i = 0; i < all.size(); ++i) all[i] = uint16_t(i);
       const std::byte* operands[] = {reinterpret_cast<const std::byte*>(all.data()),
                                      reinterpret_cast<const std::byte*>(zeros.data())};
-      kernels.reduce_values(type, Reduction::sum, reinterpret_cast<std::byte*>(out.data()), operands, 2,
-                            all.size(), 0);
+      kernels.reduce_values(type, Reduction::sum, reinterpret_cast<std::byte*>(out.data()),
+                            operands, 2, all.size(), 0);
       const uint16_t infinity = type == Type::f16 ? 0x7c00 : 0x7f80;
       const uint16_t quiet = type == Type::f16 ? 0x200 : 0x40;
       for (size_t i = 0; i < all.size(); ++i) {
@@ -167,15 +176,16 @@ TEST(Kernels, rounding_to_f16_is_the_same_everywhere) {
     std::vector<uint16_t> out(a.size());
     const std::byte* operands[] = {reinterpret_cast<const std::byte*>(a.data()),
                                    reinterpret_cast<const std::byte*>(b.data())};
-    kernels.reduce_values(Type::f16, Reduction::product, reinterpret_cast<std::byte*>(out.data()), operands,
-                          2, a.size(), 0);
+    kernels.reduce_values(Type::f16, Reduction::product, reinterpret_cast<std::byte*>(out.data()),
+                          operands, 2, a.size(), 0);
     for (uint16_t& bits : out) bits = is_nan(bits) ? 0x7e00 : bits;  // all NaN count as equal
     if (expected.empty()) expected = out;
     ASSERT_EQ(out, expected) << kernels.name;
   }
 }
 
-// Checks numbers around every number of a format: each is rounded to the nearest, and to the even one on a tie.
+// Checks numbers around every number of a format: each is rounded to the nearest, and to the even
+// one on a tie.
 template <class Narrow>
 void expect_nearest(float (*widen)(Narrow), Narrow (*narrow)(float), unsigned finite) {
   for (unsigned bits = 0; bits < finite; ++bits) {
@@ -236,7 +246,8 @@ TEST(Scale, floats_are_multiplied_in_float32_by_a_factor_of_float32) {
     const auto value = float(number);
     const float product = value * float(factor);
     ASSERT_EQ(scaled<float>(Type::f32, {value}, factor)[0], product) << number;
-    ASSERT_EQ(scaled<uint16_t>(Type::f16, {formats::to_f16(value)}, factor)[0], formats::to_f16(product))
+    ASSERT_EQ(scaled<uint16_t>(Type::f16, {formats::to_f16(value)}, factor)[0],
+              formats::to_f16(product))
         << number;
     const float brain = formats::from_bf16(formats::to_bf16(value));
     ASSERT_EQ(scaled<uint16_t>(Type::bf16, {formats::to_bf16(value)}, factor)[0],

@@ -28,8 +28,8 @@ struct Case {
 
 inline std::string name_of(const Case& one, int ranks, size_t elements) {
   return std::string(to_string(one.operation)) + " " + std::string(to_string(one.algorithm)) +
-         ", chunks of " + std::to_string(one.chunk_elements) + ", " + std::to_string(ranks) + " ranks, " +
-         std::to_string(elements) + " elements";
+         ", chunks of " + std::to_string(one.chunk_elements) + ", " + std::to_string(ranks) +
+         " ranks, " + std::to_string(elements) + " elements";
 }
 
 inline const Case reductions_of_all[] = {
@@ -72,7 +72,8 @@ inline std::vector<Range> uneven_blocks(int ranks, size_t elements) {
   size_t left = elements;
   for (int rank = 0; rank < ranks; ++rank) {
     const size_t size =
-        rank + 1 == ranks ? left : std::min(left, size_t(rank * rank % 4) * elements / size_t(2 * ranks));
+        rank + 1 == ranks ? left
+                          : std::min(left, size_t(rank * rank % 4) * elements / size_t(2 * ranks));
     blocks.push_back({begin, begin + size});
     begin += size;
     left -= size;
@@ -85,7 +86,8 @@ inline bool has_blocks(Operation operation) {
          operation == Operation::gather || operation == Operation::scatter;
 }
 
-inline Plan plan_of(const Case& one, int rank, int ranks, size_t elements, std::span<const Range> blocks) {
+inline Plan plan_of(const Case& one, int rank, int ranks, size_t elements,
+                    std::span<const Range> blocks) {
   Plan plan;
   plan.operation = one.operation;
   plan.algorithm = one.algorithm;

@@ -34,8 +34,9 @@ inline Bytes awkward_values(Type type, size_t elements, uint64_t seed) {
   for (size_t i = 0; i < elements; ++i) {
     // Magnitudes that differ widely, but whose sums and products fit the type.
     const int span = type == Type::f64 || type == Type::f32 || type == Type::bf16 ? 20 : 3;
-    const float value = (float(random.below(2000001)) / 1000000.0f - 1.0f) *
-                        formats::float_of(uint32_t(127 - span + int(random.below(uint64_t(2 * span)))) << 23);
+    const float value =
+        (float(random.below(2000001)) / 1000000.0f - 1.0f) *
+        formats::float_of(uint32_t(127 - span + int(random.below(uint64_t(2 * span)))) << 23);
     switch (type) {
       case Type::f64:
         put_number(bytes, i, double(value) * 1.000000000123);
@@ -79,8 +80,8 @@ class Circle {
 
   int size() const { return int(transports_.size()); }
 
-  // Executes the plans of every rank one after the other, all ranks concurrently. Many iterations without
-  // progress of any rank are a deadlock.
+  // Executes the plans of every rank one after the other, all ranks concurrently. Many iterations
+  // without progress of any rank are a deadlock.
   struct Part {
     plan::Plan plan;
     std::vector<int> team;
@@ -101,8 +102,8 @@ class Circle {
         if (position[rank] == parts[rank].size()) continue;
         const Part& part = parts[rank][position[rank]];
         if (!runs[rank]) {
-          runs[rank] = std::make_unique<Run>(part.plan, part.team, tag, part.buffers, workspaces_[rank],
-                                             *transports_[rank]);
+          runs[rank] = std::make_unique<Run>(part.plan, part.team, tag, part.buffers,
+                                             workspaces_[rank], *transports_[rank]);
         }
         auto advanced = runs[rank]->advance();
         ASSERT_TRUE(advanced) << advanced.error().message;

@@ -62,12 +62,15 @@ inline void over_owned(Way way, int ranks, const std::function<void(std::unique_
   for (auto& thread : threads) thread.join();
 }
 
-inline void over(Way way, int ranks, const std::function<void(Group&)>& play, const std::string& plans = "") {
+inline void over(Way way, int ranks, const std::function<void(Group&)>& play,
+                 const std::string& plans = "") {
   over_owned(
       way, ranks, [&](std::unique_ptr<Group> group) { play(*group); }, plans);
 }
 
-inline void over_tcp(int ranks, const std::function<void(Group&)>& play) { over(Way::tcp, ranks, play); }
+inline void over_tcp(int ranks, const std::function<void(Group&)>& play) {
+  over(Way::tcp, ranks, play);
+}
 
 inline void in_memory_owned(int ranks, const std::function<void(std::unique_ptr<Group>)>& play) {
   auto groups = join_in_memory(ranks);

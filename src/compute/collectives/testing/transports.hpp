@@ -22,12 +22,16 @@ class Around : public Transport {
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     impl_->send(peers, tag, bytes);
   }
-  void lend(int peer, Tag tag, std::span<std::byte> bytes) override { impl_->lend(peer, tag, bytes); }
+  void lend(int peer, Tag tag, std::span<std::byte> bytes) override {
+    impl_->lend(peer, tag, bytes);
+  }
   void announce(int peer, Tag tag, std::span<const std::byte> bytes) override {
     impl_->announce(peer, tag, bytes);
   }
   void take(int peer, Tag tag, std::span<std::byte> into) override { impl_->take(peer, tag, into); }
-  void receive(int peer, Tag tag, std::span<std::byte> room) override { impl_->receive(peer, tag, room); }
+  void receive(int peer, Tag tag, std::span<std::byte> room) override {
+    impl_->receive(peer, tag, room);
+  }
   const std::byte* arrived(int peer) override { return impl_->arrived(peer); }
   std::byte* lent(int peer) override { return impl_->lent(peer); }
   void release(int peer) override { impl_->release(peer); }
@@ -40,7 +44,8 @@ class Around : public Transport {
   RegisteredMemory* registered() override { return impl_->registered(); }
   Result<std::string> offer() override { return impl_->offer(); }
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                          const std::vector<std::string>& offers, uint64_t key) override {
+                                          const std::vector<std::string>& offers,
+                                          uint64_t key) override {
     return impl_->meet(members, offers, key);
   }
   void abandon(std::string_view why) override { impl_->abandon(why); }
@@ -49,7 +54,8 @@ class Around : public Transport {
   const std::unique_ptr<Transport> impl_;
 };
 
-// Reports the hosts that the test chooses, so that a hierarchical plan finds several on one machine.
+// Reports the hosts that the test chooses, so that a hierarchical plan finds several on one
+// machine.
 class Placed final : public Around {
  public:
   Placed(std::unique_ptr<Transport> inside, std::vector<int> hosts)
@@ -60,9 +66,9 @@ class Placed final : public Around {
   const std::vector<int> hosts_;
 };
 
-// Simulates the death of its rank. The rank lives while `lives` returns true, which is called before each step
-// of a plan: before each message is sent or expected, and for each message that a reduction releases. A dead
-// rank does nothing more, and advance() reports it.
+// Simulates the death of its rank. The rank lives while `lives` returns true, which is called
+// before each step of a plan: before each message is sent or expected, and for each message that a
+// reduction releases. A dead rank does nothing more, and advance() reports it.
 class Mortal final : public Around {
  public:
   Mortal(std::unique_ptr<Transport> inside, std::function<bool()> lives)

@@ -1,6 +1,7 @@
-// Decodes any text as the address that a member offers. The text is rejected, or the decoded address encodes to
-// an equal one.
-// decoder: src/compute/collectives/transport/tcp/place.cpp src/compute/collectives/transport/shm/segment_address.cpp
+// Decodes any text as the address that a member offers. The text is rejected, or the decoded
+// address encodes to an equal one.
+// decoder: src/compute/collectives/transport/tcp/place.cpp
+// src/compute/collectives/transport/shm/segment_address.cpp
 #include <cstddef>
 #include <cstdint>
 
@@ -13,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto place = decode_place(text)) {
     const auto again = decode_place(encode_place(*place));
-    CHECK(again && again->host == place->host && again->port == place->port, "a place is told as it is");
+    CHECK(again && again->host == place->host && again->port == place->port,
+          "a place is told as it is");
   }
   if (const auto address = decode_address(text)) {
     CHECK(address->process > 0 && address->descriptor >= 0, "an address can be one");

@@ -21,7 +21,8 @@ int Timeout::guilty(std::span<const int> waited_for, Time now) const {
   for (const int peer : waited_for) {
     if (!word_of(peer)) return peer;
   }
-  // All of them wait. One of them names a rank other than this one, unless all ranks wait for each other.
+  // All of them wait. One of them names a rank other than this one, unless all ranks wait for each
+  // other.
   for (const int peer : waited_for) {
     if (word_of(peer)->guilty != rank_) return word_of(peer)->guilty;
   }
@@ -36,6 +37,8 @@ std::optional<int> Timeout::word(std::span<const int> waited_for, Time now) {
   return name;
 }
 
-bool Timeout::is_over(Time now) const { return now - moved_at_ >= limit_ + steps_until_blame * step(); }
+bool Timeout::is_over(Time now) const {
+  return now - moved_at_ >= limit_ + steps_until_blame * step();
+}
 
 }  // namespace trainyard::collectives

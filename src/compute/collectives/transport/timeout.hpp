@@ -1,10 +1,12 @@
-// A Timeout decides how long a rank waits for others, and which rank it blames when nothing arrives.
+// A Timeout decides how long a rank waits for others, and which rank it blames when nothing
+// arrives.
 //
-// The rank that this one waits for may itself be waiting for a third. Only the rank at the end of the chain,
-// which does not wait, is stuck. So a rank that waits without progress repeatedly reports this to the others,
-// and names the rank that it would blame; it reports again at once when that name changes. A rank that sends no
-// reports does not wait in this group: it is stuck, stopped, or late. A rank that began to wait before the
-// limit has reported it when this rank blames a peer.
+// The rank that this one waits for may itself be waiting for a third. Only the rank at the end of
+// the chain, which does not wait, is stuck. So a rank that waits without progress repeatedly
+// reports this to the others, and names the rank that it would blame; it reports again at once when
+// that name changes. A rank that sends no reports does not wait in this group: it is stuck,
+// stopped, or late. A rank that began to wait before the limit has reported it when this rank
+// blames a peer.
 //
 //   0          a step        2 steps ..                          the limit   + 2 steps
 //   it waits   it reports    again, and when the name changes                it blames
@@ -38,8 +40,8 @@ class Timeout {
   // Records the report of `peer`, which waits and would blame `guilty`. Requires: both are ranks.
   void heard(int peer, int guilty, Time now);
 
-  // Returns the rank that is at fault, as far as this rank knows, when `waited_for` make no progress. Returns
-  // this rank when `waited_for` is empty.
+  // Returns the rank that is at fault, as far as this rank knows, when `waited_for` make no
+  // progress. Returns this rank when `waited_for` is empty.
   int guilty(std::span<const int> waited_for, Time now) const;
   // Returns the rank to name to the others when a report is due.
   std::optional<int> word(std::span<const int> waited_for, Time now);
@@ -50,7 +52,8 @@ class Timeout {
     int guilty = 0;
     Time at;
   };
-  static constexpr int steps_in_limit = 20;  // few reports, but one even for a wait that begins late
+  // few reports, but one even for a wait that begins late
+  static constexpr int steps_in_limit = 20;
   static constexpr int steps_until_blame =
       2;  // beyond the limit: time for the reports of ranks that began to wait within it
   static constexpr int steps_heard =

@@ -10,8 +10,8 @@ namespace {
 constexpr Duration limit = 1000ms;
 constexpr Duration tick = 10ms;
 
-// Simulates ranks that wait for each other and receive reports a tick later. Returns which rank each one
-// blames, and when.
+// Simulates ranks that wait for each other and receive reports a tick later. Returns which rank
+// each one blames, and when.
 struct Blame {
   int guilty;
   Duration at;

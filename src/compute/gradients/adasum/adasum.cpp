@@ -30,8 +30,8 @@ Range half_of(Range range, bool upper) {
   return upper ? Range{middle, range.end} : Range{range.begin, middle};
 }
 
-// Returns the range that a rank holds after the pairs at `distance`: every bit of the rank up to there chose a
-// half.
+// Returns the range that a rank holds after the pairs at `distance`: every bit of the rank up to
+// there chose a half.
 Range range_after(int rank, int distance, size_t elements) {
   Range range{0, elements};
   for (int each = 1; each <= distance; each *= 2) range = half_of(range, (rank & each) != 0);
@@ -47,8 +47,8 @@ struct Work {
   std::string name;
   size_t element_bytes = bytes_of(type);
 
-  // Sends the range `mine` to the peer and receives `theirs`. A rank without a peer (negative) only takes part
-  // in the call.
+  // Sends the range `mine` to the peer and receives `theirs`. A rank without a peer (negative) only
+  // takes part in the call.
   Result<void> exchange(int peer, Range mine, Range theirs) {
     std::vector<size_t> counts(size_t(group.size())), received_counts(size_t(group.size()));
     if (peer >= 0) {
@@ -57,26 +57,28 @@ struct Work {
     }
     collectives::Call call = collectives::calls::all_to_all(
         {values + mine.begin * element_bytes, peer < 0 ? 0 : mine.size(), type},
-        {received, peer < 0 ? 0 : theirs.size(), type}, std::move(counts), std::move(received_counts));
+        {received, peer < 0 ? 0 : theirs.size(), type}, std::move(counts),
+        std::move(received_counts));
     call.reducing.name = name;
     return group.run(call);
   }
 
-  // Computes the dot products of this rank's values and the received values over `range`. `ours_is_a`: this
-  // rank's values are `a`.
+  // Computes the dot products of this rank's values and the received values over `range`.
+  // `ours_is_a`: this rank's values are `a`.
   void dots_over(Range range, bool ours_is_a, std::vector<Dots>& dots) const {
     over_tensors(tensors, range, [&](size_t tensor, Range part) {
       const std::byte* ours = values + part.begin * element_bytes;
       const std::byte* theirs = received + (part.begin - range.begin) * element_bytes;
-      dots[tensor] =
-          ours_is_a ? dots_of(type, ours, theirs, part.size()) : dots_of(type, theirs, ours, part.size());
+      dots[tensor] = ours_is_a ? dots_of(type, ours, theirs, part.size())
+                               : dots_of(type, theirs, ours, part.size());
     });
   }
   void combine_over(Range range, bool ours_is_a, const std::vector<Dots>& dots) const {
     over_tensors(tensors, range, [&](size_t tensor, Range part) {
       std::byte* ours = values + part.begin * element_bytes;
       const std::byte* theirs = received + (part.begin - range.begin) * element_bytes;
-      combine(type, dots[tensor], ours_is_a ? ours : theirs, ours_is_a ? theirs : ours, ours, part.size());
+      combine(type, dots[tensor], ours_is_a ? ours : theirs, ours_is_a ? theirs : ours, ours,
+              part.size());
     });
   }
 };
@@ -92,10 +94,11 @@ std::span<std::byte> AdasumWorkspace::bytes(size_t size) {
 }
 
 Result<void> adasum(collectives::Group& group, collectives::BufferView values,
-                    std::span<const size_t> tensors, AdasumWorkspace& workspace, std::string_view name) {
+                    std::span<const size_t> tensors, AdasumWorkspace& workspace,
+                    std::string_view name) {
   const collectives::Type type = values.type;
-  if (type != collectives::Type::f64 && type != collectives::Type::f32 && type != collectives::Type::f16 &&
-      type != collectives::Type::bf16)
+  if (type != collectives::Type::f64 && type != collectives::Type::f32 &&
+      type != collectives::Type::f16 && type != collectives::Type::bf16)
     return invalid("unsupported type for adasum: " + std::string(to_string(type)));
   if (std::accumulate(tensors.begin(), tensors.end(), size_t{0}) != values.count)
     return invalid("the tensors' elements do not add up to the buffer");

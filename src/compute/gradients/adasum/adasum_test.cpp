@@ -1,4 +1,5 @@
-// Compares the adaptive sum with its reference, bit for bit, and checks its guarantees about directions.
+// Compares the adaptive sum with its reference, bit for bit, and checks its guarantees about
+// directions.
 #include "gradients/adasum/adasum.hpp"
 
 #include <gtest/gtest.h>
@@ -18,8 +19,8 @@ using collectives::testing::in_memory;
 TEST(Adasum, equals_the_reference_bit_for_bit) {
   const std::vector<std::vector<size_t>> cuts{{}, {0}, {1}, {5}, {3, 0, 7, 1}, {257, 1, 100}};
   for (int ranks = 1; ranks <= 9; ++ranks) {
-    for (const collectives::Type type :
-         {collectives::Type::f64, collectives::Type::f32, collectives::Type::f16, collectives::Type::bf16}) {
+    for (const collectives::Type type : {collectives::Type::f64, collectives::Type::f32,
+                                         collectives::Type::f16, collectives::Type::bf16}) {
       in_memory(ranks, [&](collectives::Group& group) {
         AdasumWorkspace workspace;
         for (const auto& tensors : cuts) {
@@ -69,7 +70,8 @@ TEST(Adasum, the_length_lies_between_the_averages_and_the_sums) {
     std::vector<float> values;
     for (int i = 0; i < 1000; ++i) values.push_back(1.0f + float(random.below(1000)) / 1000.0f);
     auto sum = values, average = values;
-    expect_ok(adasum(group, collectives::numbers(std::span(values)), std::vector<size_t>{1000}, workspace));
+    expect_ok(adasum(group, collectives::numbers(std::span(values)), std::vector<size_t>{1000},
+                     workspace));
     expect_ok(group.allreduce(sum));
     expect_ok(group.allreduce(average, collectives::Reduction::average));
     const auto length = [](const std::vector<float>& vector) {
@@ -86,11 +88,14 @@ TEST(Adasum, zeros_change_nothing_and_integers_are_refused) {
   in_memory(2, [&](collectives::Group& group) {
     AdasumWorkspace workspace;
     std::vector<float> values(10, group.rank() == 0 ? 0.0f : 1.5f);
-    expect_ok(adasum(group, collectives::numbers(std::span(values)), std::vector<size_t>{10}, workspace));
+    expect_ok(
+        adasum(group, collectives::numbers(std::span(values)), std::vector<size_t>{10}, workspace));
     EXPECT_EQ(values, std::vector<float>(10, 1.5f));
     std::vector<int32_t> integers(2);
-    EXPECT_FALSE(adasum(group, collectives::numbers(std::span(integers)), std::vector<size_t>{2}, workspace));
-    EXPECT_FALSE(adasum(group, collectives::numbers(std::span(values)), std::vector<size_t>{9}, workspace));
+    EXPECT_FALSE(adasum(group, collectives::numbers(std::span(integers)), std::vector<size_t>{2},
+                        workspace));
+    EXPECT_FALSE(
+        adasum(group, collectives::numbers(std::span(values)), std::vector<size_t>{9}, workspace));
   });
 }
 

@@ -87,8 +87,8 @@ Dots dots_of(collectives::Type type, const std::byte* a, const std::byte* b, siz
   }
 }
 
-void combine(collectives::Type type, const Dots& dots, const std::byte* a, const std::byte* b, std::byte* out,
-             size_t elements) {
+void combine(collectives::Type type, const Dots& dots, const std::byte* a, const std::byte* b,
+             std::byte* out, size_t elements) {
   const double of_a = share(dots.ab, dots.aa);
   const double of_b = share(dots.ab, dots.bb);
   switch (type) {

@@ -1,4 +1,5 @@
-// Computes the adaptive sum over the values of all ranks at once, element by element, in the order that adasum.hpp defines.
+// Computes the adaptive sum over the values of all ranks at once, element by element, in the order
+// that adasum.hpp defines.
 #include <bit>
 #include <cstring>
 
@@ -43,8 +44,8 @@ struct Piece {
   size_t end;
 };
 
-// Returns how a block of `ranks` ranks divides the elements, by rank. The lowest bit of a rank selects a half
-// first.
+// Returns how a block of `ranks` ranks divides the elements, by rank. The lowest bit of a rank
+// selects a half first.
 std::vector<Piece> pieces(size_t ranks, size_t elements) {
   std::vector<Piece> all;
   for (size_t rank = 0; rank < ranks; ++rank) {
@@ -73,8 +74,8 @@ double dot(const Vector& a, const Vector& b, size_t tensor_begin, size_t tensor_
   return sum;
 }
 
-Vector combined(collectives::Type type, const Vector& a, const Vector& b, std::span<const size_t> tensors,
-                const std::vector<Piece>& cut) {
+Vector combined(collectives::Type type, const Vector& a, const Vector& b,
+                std::span<const size_t> tensors, const std::vector<Piece>& cut) {
   Vector out(a.size());
   size_t begin = 0;
   for (const size_t size : tensors) {
@@ -82,7 +83,8 @@ Vector combined(collectives::Type type, const Vector& a, const Vector& b, std::s
     const double ab = dot(a, b, begin, end, cut), aa = dot(a, a, begin, end, cut),
                  bb = dot(b, b, begin, end, cut);
     for (size_t i = begin; i < end; ++i) {
-      out[i] = rounded(type, (aa > 0 ? 1 - ab / aa / 2 : 1) * a[i] + (bb > 0 ? 1 - ab / bb / 2 : 1) * b[i]);
+      out[i] = rounded(
+          type, (aa > 0 ? 1 - ab / aa / 2 : 1) * a[i] + (bb > 0 ? 1 - ab / bb / 2 : 1) * b[i]);
     }
     begin = end;
   }
@@ -91,7 +93,8 @@ Vector combined(collectives::Type type, const Vector& a, const Vector& b, std::s
 
 }  // namespace
 
-std::vector<std::byte> adasum(collectives::Type type, const std::vector<std::vector<std::byte>>& inputs,
+std::vector<std::byte> adasum(collectives::Type type,
+                              const std::vector<std::vector<std::byte>>& inputs,
                               std::span<const size_t> tensors) {
   CHECK(!inputs.empty(), "at least one rank");
   const size_t elements = inputs.front().size() / bytes_of(type);

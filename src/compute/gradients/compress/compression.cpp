@@ -19,7 +19,8 @@ std::string_view to_string(Compression::Kind kind) { return compressions.text(ki
 
 std::string to_string(const Compression& compression) {
   std::string text(to_string(compression.kind));
-  if (compression.kind == Compression::Kind::low_rank) text += " of " + std::to_string(compression.rank);
+  if (compression.kind == Compression::Kind::low_rank)
+    text += " of " + std::to_string(compression.rank);
   return text;
 }
 

@@ -14,7 +14,9 @@ struct Compression {
     none,
     f16,   // added as f16: half of f32's bytes, a range of 65504
     bf16,  // added as bf16: half of f32's bytes and all of its range, 8 bits of precision
-    int8,  // a quarter of f32's bytes, and a scale for each block; errors are added in the next step (int8.hpp)
+    // a quarter of f32's bytes, and a scale for each block; errors are added in the next step
+    // (int8.hpp)
+    int8,
     low_rank,  // the product of two thin matrices; errors are added in the next step (low_rank.hpp)
   };
   Kind kind = Kind::none;

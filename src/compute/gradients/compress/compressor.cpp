@@ -70,8 +70,9 @@ std::span<const float> Compressor::owed_of_sum(const std::string& key) const {
   return found->second.owed_of_sum;
 }
 
-Result<void> Compressor::allreduce(std::span<const CompressedTensor> tensors, Compression compression,
-                                   collectives::Reduction reduction, std::string_view name) {
+Result<void> Compressor::allreduce(std::span<const CompressedTensor> tensors,
+                                   Compression compression, collectives::Reduction reduction,
+                                   std::string_view name) {
   if (reduction != collectives::Reduction::sum && reduction != collectives::Reduction::average)
     return invalid("compression needs a sum or an average");
   switch (compression.kind) {
@@ -149,10 +150,11 @@ Result<void> Compressor::by_int8(std::span<const CompressedTensor> tensors, Comp
   // The pieces that all ranks send to this one, added in the order of the ranks.
   std::byte* incoming = incoming_.bytes(std::max(bytes, own_bytes * size_t(ranks)));
   const std::vector<size_t> received(size_t(ranks), own_bytes);
-  TRY(group_.run(named(collectives::calls::all_to_all(
-                           {outgoing, bytes, collectives::Type::u8},
-                           {incoming, own_bytes * size_t(ranks), collectives::Type::u8}, counts, received),
-                       name)));
+  TRY(group_.run(named(
+      collectives::calls::all_to_all({outgoing, bytes, collectives::Type::u8},
+                                     {incoming, own_bytes * size_t(ranks), collectives::Type::u8},
+                                     counts, received),
+      name)));
   size_t offset = 0;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const size_t elements = piece_of(tensors[i], rank, ranks).size();
@@ -166,9 +168,10 @@ Result<void> Compressor::by_int8(std::span<const CompressedTensor> tensors, Comp
     offset += int8_bytes(elements);
   }
 
-  TRY(group_.run(named(collectives::calls::all_gather({outgoing, own_bytes, collectives::Type::u8},
-                                                      {incoming, bytes, collectives::Type::u8}, counts),
-                       name)));
+  TRY(group_.run(
+      named(collectives::calls::all_gather({outgoing, own_bytes, collectives::Type::u8},
+                                           {incoming, bytes, collectives::Type::u8}, counts),
+            name)));
   const std::byte* from = incoming;
   for (int peer = 0; peer < ranks; ++peer) {
     for (const auto& tensor : tensors) {
@@ -183,10 +186,13 @@ Result<void> Compressor::by_int8(std::span<const CompressedTensor> tensors, Comp
   return ok();
 }
 
-Result<void> Compressor::by_low_rank(std::span<const CompressedTensor> tensors, Compression compression,
-                                     collectives::Reduction reduction, std::string_view name) {
+Result<void> Compressor::by_low_rank(std::span<const CompressedTensor> tensors,
+                                     Compression compression, collectives::Reduction reduction,
+                                     std::string_view name) {
   const size_t rank = compression.rank;
-  const auto thin = [&](const CompressedTensor& tensor) { return low_rank_saves(tensor.shape, rank); };
+  const auto thin = [&](const CompressedTensor& tensor) {
+    return low_rank_saves(tensor.shape, rank);
+  };
   // Vectors are not compressed; they are sent behind the P of the matrices.
   size_t first_elements = 0, second_elements = 0;
   for (const auto& tensor : tensors) {
@@ -209,8 +215,8 @@ Result<void> Compressor::by_low_rank(std::span<const CompressedTensor> tensors, 
     }
   }
   const collectives::ReduceOptions averaging{collectives::Reduction::average, 1, std::string(name)};
-  TRY(group_.run(
-      collectives::calls::allreduce(collectives::numbers(std::span(first, first_elements)), averaging)));
+  TRY(group_.run(collectives::calls::allreduce(
+      collectives::numbers(std::span(first, first_elements)), averaging)));
 
   auto* second = reinterpret_cast<float*>(incoming_.bytes(second_elements * sizeof(float)));
   at = first;
@@ -231,8 +237,8 @@ Result<void> Compressor::by_low_rank(std::span<const CompressedTensor> tensors, 
     q += tensor.shape.columns * rank;
   }
   if (second_elements > 0)
-    TRY(group_.run(
-        collectives::calls::allreduce(collectives::numbers(std::span(second, second_elements)), averaging)));
+    TRY(group_.run(collectives::calls::allreduce(
+        collectives::numbers(std::span(second, second_elements)), averaging)));
 
   const double summing = reduction == collectives::Reduction::sum ? double(group_.size()) : 1;
   at = first;

@@ -3,16 +3,20 @@
 //   Compressor compressor(group);
 //   TRY(compressor.allreduce(tensors, {.kind = Compression::Kind::int8}, Reduction::average));
 //
-// All ranks get the same bits. The rounding errors of int8 and low_rank are stored by the key of the tensor and added in
-// the next step; a tensor whose shape has changed starts without errors. A rank sends, for S elements in all and n ranks:
+// All ranks get the same bits. The rounding errors of int8 and low_rank are stored by the key of
+// the tensor and added in the next step; a tensor whose shape has changed starts without errors. A
+// rank sends, for S elements in all and n ranks:
 //
 //   f16, bf16   the bytes of an allreduce of S elements of that type
-//   int8        the pieces of the other ranks, to those ranks, and its own piece of the sum, to all: int8_bytes() of each
-//               of these pieces, and the bytes of an all_gather of int8_bytes() of its own piece. Each tensor is split
-//               separately, at blocks, so its bits do not depend on the tensors that are sent with it.
-//   low_rank    two allreduces of f32: r * (all rows) + vectors elements, and r * (all columns) elements
+//   int8        the pieces of the other ranks, to those ranks, and its own piece of the sum, to
+//               all: int8_bytes() of each of these pieces, and the bytes of an all_gather of
+//               int8_bytes() of its own piece. Each tensor is split separately, at blocks, so its
+//               bits do not depend on the tensors that are sent with it.
+//   low_rank    two allreduces of f32: r * (all rows) + vectors elements, and r * (all columns)
+//               elements
 //
-// Threads: one call at a time. Errors: those of the group; invalid. Lifetime: the group outlives it.
+// Threads: one call at a time. Errors: those of the group; invalid. Lifetime: the group outlives
+// it.
 #pragma once
 
 #include <cstddef>
@@ -41,13 +45,14 @@ struct CompressedTensor {
 
 class Compressor {
  public:
-  explicit Compressor(collectives::Group& group) : group_(group), outgoing_(group), incoming_(group) {}
+  explicit Compressor(collectives::Group& group)
+      : group_(group), outgoing_(group), incoming_(group) {}
 
   // All ranks pass the same keys and shapes in the same order. Reductions: sum and average.
   Result<void> allreduce(std::span<const CompressedTensor> tensors, Compression compression,
                          collectives::Reduction reduction, std::string_view name = {});
-  // Returns the rounding errors of a tensor on this rank, element by element, which the next step adds. Empty
-  // when none are stored.
+  // Returns the rounding errors of a tensor on this rank, element by element, which the next step
+  // adds. Empty when none are stored.
   std::span<const float> owed(const std::string& key) const;
   // Returns the rounding errors of this rank's piece of the sum (int8 only).
   std::span<const float> owed_of_sum(const std::string& key) const;

@@ -1,5 +1,5 @@
-// Tests compressed sums: they are equal on all ranks, have the documented sizes, and errors are added in later
-// steps.
+// Tests compressed sums: they are equal on all ranks, have the documented sizes, and errors are
+// added in later steps.
 #include "gradients/compress/compressor.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,8 @@ using Kind = Compression::Kind;
 std::vector<float> random_values(size_t count, uint64_t seed, float largest = 1) {
   SeededRandom random(seed);
   std::vector<float> values;
-  for (size_t i = 0; i < count; ++i) values.push_back((float(random.below(2000001)) / 1e6f - 1) * largest);
+  for (size_t i = 0; i < count; ++i)
+    values.push_back((float(random.below(2000001)) / 1e6f - 1) * largest);
   return values;
 }
 
@@ -88,40 +89,45 @@ TEST(LowRank, columns_become_orthonormal_and_dependent_ones_zero) {
   for (size_t a = 0; a < rank; ++a) {
     for (size_t b = 0; b < rank; ++b) {
       double dot = 0;
-      for (size_t row = 0; row < rows; ++row) dot += double(p[row * rank + a]) * double(p[row * rank + b]);
+      for (size_t row = 0; row < rows; ++row)
+        dot += double(p[row * rank + a]) * double(p[row * rank + b]);
       EXPECT_NEAR(dot, a == b && a != 3 ? 1 : 0, 1e-6) << a << " and " << b;
     }
   }
 }
 
-// Compares the bits of all ranks after one step of each kind with tensors of awkward sizes, and their distance
-// from exact sums.
+// Compares the bits of all ranks after one step of each kind with tensors of awkward sizes, and
+// their distance from exact sums.
 TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
   struct Case {
     Compression compression;
     double tolerance;  // of the largest sum; low_rank guarantees nothing for one step
   };
-  for (const Case& one : {Case{{Kind::f16}, 0x1p-8}, Case{{Kind::bf16}, 0x1p-5}, Case{{Kind::int8}, 0.02},
-                          Case{{Kind::low_rank, 3}, 100}}) {
+  for (const Case& one : {Case{{Kind::f16}, 0x1p-8}, Case{{Kind::bf16}, 0x1p-5},
+                          Case{{Kind::int8}, 0.02}, Case{{Kind::low_rank, 3}, 100}}) {
     for (const int ranks : {1, 2, 3, 5}) {
       Mutex mutex;
       std::vector<std::vector<float>> results;
       in_memory(ranks, [&](collectives::Group& group) {
         Compressor compressor(group);
         const auto seed = uint64_t(group.rank());
-        std::vector<std::vector<float>> tensors{
-            random_values(1, seed), random_values(24 * 31, seed + 10), random_values(777, seed + 20), {}};
+        std::vector<std::vector<float>> tensors{random_values(1, seed),
+                                                random_values(24 * 31, seed + 10),
+                                                random_values(777, seed + 20),
+                                                {}};
         for (const collectives::Reduction reduction :
              {collectives::Reduction::sum, collectives::Reduction::average}) {
           auto values = tensors;
-          std::vector<CompressedTensor> parts{in_place("a", values[0]), in_place("b", values[1], {24, 31}),
+          std::vector<CompressedTensor> parts{in_place("a", values[0]),
+                                              in_place("b", values[1], {24, 31}),
                                               in_place("c", values[2]), in_place("d", values[3])};
           expect_ok(compressor.allreduce(parts, one.compression, reduction));
           for (size_t i = 0; i < tensors.size(); ++i) {
             auto expected = tensors[i];
             expect_ok(group.allreduce(expected, reduction));
             for (size_t k = 0; k < expected.size(); ++k)
-              EXPECT_NEAR(values[i][k], expected[k], one.tolerance * ranks) << to_string(one.compression);
+              EXPECT_NEAR(values[i][k], expected[k], one.tolerance * ranks)
+                  << to_string(one.compression);
           }
           const MutexLock lock(mutex);
           for (auto& each : values) results.push_back(each);
@@ -135,8 +141,8 @@ TEST(Compressor, all_ranks_get_the_same_bits_near_the_sums) {
   }
 }
 
-// An error is at most 1/254 of the block maximum, which itself includes the previous error. So for gradients of
-// at most G it never exceeds G/253.
+// An error is at most 1/254 of the block maximum, which itself includes the previous error. So for
+// gradients of at most G it never exceeds G/253.
 TEST(Compressor, what_int8_owes_stays_bounded_and_comes_later) {
   constexpr int ranks = 3;
   constexpr size_t elements = 700;
@@ -159,29 +165,31 @@ TEST(Compressor, what_int8_owes_stays_bounded_and_comes_later) {
       for (const float owed : compressor.owed_of_sum("w"))
         EXPECT_LE(std::fabs(owed), 1.001f * ranks * (1 + 1.0f / 253) / 253);
     }
-    // The missing part at the end equals the stored errors: at most those of one step, whatever the number of
-    // steps.
+    // The missing part at the end equals the stored errors: at most those of one step, whatever the
+    // number of steps.
     for (size_t i = 0; i < elements; ++i)
       EXPECT_NEAR(got[i], given[i], 2.0 * ranks / 253 + 1e-4 * steps / 200);
   });
 }
 
-// A matrix of rank k is found within a few steps; any other matrix arrives completely in the end. The gradients
-// of the ranks are independent here, and the same in all 1000 steps. Without the exact rows, parts that cancel
-// out in the average would add up 1000 times. They add up over row_interval x rows steps at most.
+// A matrix of rank k is found within a few steps; any other matrix arrives completely in the end.
+// The gradients of the ranks are independent here, and the same in all 1000 steps. Without the
+// exact rows, parts that cancel out in the average would add up 1000 times. They add up over
+// row_interval x rows steps at most.
 TEST(Compressor, low_rank_finds_the_matrix_and_owes_no_more_than_a_few_steps) {
   constexpr Matrix shape{30, 20};
   constexpr size_t rank = 2;
   in_memory(2, [&](collectives::Group& group) {
     Compressor compressor(group);
-    const auto left = random_values(shape.rows * rank, 5), right = random_values(shape.columns * rank, 6);
+    const auto left = random_values(shape.rows * rank, 5),
+               right = random_values(shape.columns * rank, 6);
     std::vector<float> thin(shape.elements());
     product(left.data(), right.data(), shape, rank, thin.data());
     std::vector<float> values;
     for (int step = 0; step < 6; ++step) {
       values = thin;
-      expect_ok(compressor.allreduce(std::vector{in_place("thin", values, shape)}, {Kind::low_rank, rank},
-                                     collectives::Reduction::average));
+      expect_ok(compressor.allreduce(std::vector{in_place("thin", values, shape)},
+                                     {Kind::low_rank, rank}, collectives::Reduction::average));
     }
     EXPECT_LT(length_of(minus(values, thin)), 1e-3 * length_of(thin));
 
@@ -194,13 +202,15 @@ TEST(Compressor, low_rank_finds_the_matrix_and_owes_no_more_than_a_few_steps) {
     const double turn = double(row_interval * shape.rows);
     for (int step = 1; step <= steps; ++step) {
       values = full;
-      expect_ok(compressor.allreduce(std::vector{in_place("full", values, shape)}, {Kind::low_rank, rank},
-                                     collectives::Reduction::average));
+      expect_ok(compressor.allreduce(std::vector{in_place("full", values, shape)},
+                                     {Kind::low_rank, rank}, collectives::Reduction::average));
       for (size_t i = 0; i < got.size(); ++i) got[i] += double(values[i]);
-      EXPECT_LT(length_of(compressor.owed("full")), turn * length_of(full)) << "after " << step << " steps";
+      EXPECT_LT(length_of(compressor.owed("full")), turn * length_of(full))
+          << "after " << step << " steps";
     }
     std::vector<float> missing;
-    for (size_t i = 0; i < got.size(); ++i) missing.push_back(float(double(average[i]) * steps - got[i]));
+    for (size_t i = 0; i < got.size(); ++i)
+      missing.push_back(float(double(average[i]) * steps - got[i]));
     EXPECT_LT(length_of(missing), few * length_of(average) * 2) << "of the average little is owed";
   });
 }
@@ -237,10 +247,11 @@ TEST(Compressor, the_bytes_are_those_of_the_formula) {
       std::vector<std::thread> threads;
       for (size_t rank = 0; rank < size_t(ranks); ++rank) {
         threads.emplace_back([&, rank] {
-          groups[rank] =
-              std::move(*collectives::Group::make(std::move(transports[rank]), {.deterministic = true}));
+          groups[rank] = std::move(
+              *collectives::Group::make(std::move(transports[rank]), {.deterministic = true}));
           Compressor compressor(*groups[rank]);
-          auto matrix = random_values(shape.elements(), rank), vector = random_values(vector_elements, rank);
+          auto matrix = random_values(shape.elements(), rank),
+               vector = random_values(vector_elements, rank);
           const std::vector tensors{in_place("matrix", matrix, shape), in_place("vector", vector)};
           expect_ok(compressor.allreduce(tensors, compression, collectives::Reduction::sum));
         });
@@ -314,7 +325,8 @@ double train(const std::optional<Compression>& compression, int ranks, int steps
         for (size_t i = 0; i < features; ++i) {
           for (size_t k = 0; k < classes; ++k)
             gradient[i * classes + k] +=
-                float((scores[k] / total - (k == label ? 1 : 0)) / samples) * inputs[sample * features + i];
+                float((scores[k] / total - (k == label ? 1 : 0)) / samples) *
+                inputs[sample * features + i];
         }
       }
       for (size_t i = 0; i < gradient.size(); ++i) gradient[i] += 0.01f * weights[i];
@@ -333,11 +345,11 @@ double train(const std::optional<Compression>& compression, int ranks, int steps
   return loss;
 }
 
-// With error feedback the weights equal those of exact descent, except for the stored errors times the rate: an
-// offset that does not add up. The loss is flat near where descent ends (its gradient has a length of some
-// 1e-2), so it may differ by about rate x error x 1e-2. The error of int8 is 1/254 of a gradient, that of
-// low_rank with 2 of 10 directions a few gradients: both far below a hundredth of the loss. Without feedback
-// low_rank would never see the other directions.
+// With error feedback the weights equal those of exact descent, except for the stored errors times
+// the rate: an offset that does not add up. The loss is flat near where descent ends (its gradient
+// has a length of some 1e-2), so it may differ by about rate x error x 1e-2. The error of int8 is
+// 1/254 of a gradient, that of low_rank with 2 of 10 directions a few gradients: both far below a
+// hundredth of the loss. Without feedback low_rank would never see the other directions.
 TEST(Compressor, training_comes_to_where_it_comes_without_compression) {
   constexpr int ranks = 3, steps = 150;
   const double exact = train({}, ranks, steps);

@@ -18,7 +18,8 @@ constexpr float rounder = 12582912.0f;  // 1.5 * 2^23
 // Decodes the bytes block by block: calls apply(value index, value).
 template <class Apply>
 void over_values(const std::byte* bytes, size_t elements, const Apply& apply) {
-  const auto* __restrict numbers = reinterpret_cast<const int8_t*>(bytes + 4 * int8_blocks(elements));
+  const auto* __restrict numbers =
+      reinterpret_cast<const int8_t*>(bytes + 4 * int8_blocks(elements));
   for (size_t begin = 0, block = 0; begin < elements; begin += int8_block_elements, ++block) {
     const size_t end = std::min(elements, begin + int8_block_elements);
     float scale;

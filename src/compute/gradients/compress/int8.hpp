@@ -1,11 +1,14 @@
-// Encodes float32 as bytes with a scale for each block: a quarter of the bytes, and a bounded error.
+// Encodes float32 as bytes with a scale for each block: a quarter of the bytes, and a bounded
+// error.
 //
-//   a block of int8_block_elements: scale = largest magnitude / 127; each value becomes the nearest multiple of it
+//   a block of int8_block_elements: scale = largest magnitude / 127; each value becomes the nearest
+//     multiple of it
 //   in memory: the scales of the blocks as f32, then a signed byte for each value
 //
-// The error of a value is at most half a scale. Error feedback stores it and adds it to the value of the next
-// step, so values are delayed but not lost. The errors do not grow, since each is at most 1/254 of the largest
-// value of its block. A block with a NaN or an infinite value becomes NaN, and stores no error.
+// The error of a value is at most half a scale. Error feedback stores it and adds it to the value
+// of the next step, so values are delayed but not lost. The errors do not grow, since each is at
+// most 1/254 of the largest value of its block. A block with a NaN or an infinite value becomes
+// NaN, and stores no error.
 //
 // Threads: pure functions. Errors: none.
 #pragma once

@@ -16,7 +16,8 @@ constexpr double independence_min = 1e-6;
 
 double dot(const float* p, size_t rows, size_t rank, size_t left, size_t right) {
   double sum = 0;
-  for (size_t row = 0; row < rows; ++row) sum += double(p[row * rank + left]) * double(p[row * rank + right]);
+  for (size_t row = 0; row < rows; ++row)
+    sum += double(p[row * rank + left]) * double(p[row * rank + right]);
   return sum;
 }
 
@@ -49,7 +50,8 @@ void over_product(const float* p, const float* q, Matrix shape, size_t rank, con
     for (size_t k = 0; k < rank; ++k) {
       const float weight = p[i * rank + k];
       const float* values = across.data() + k * shape.columns;
-      for (size_t column = 0; column < shape.columns; ++column) row[column] += weight * values[column];
+      for (size_t column = 0; column < shape.columns; ++column)
+        row[column] += weight * values[column];
     }
     apply(i * shape.columns, std::span<const float>(row));
   }

@@ -30,7 +30,8 @@ bool fusible(const Signature& a, const Signature& b) {
 uint64_t bytes_of(const Agreement& agreement) {
   const Signature& signature = agreement.signature;
   if (signature.operation == Operation::all_gather) {
-    const uint64_t rows = std::accumulate(agreement.rows.begin(), agreement.rows.end(), uint64_t{0});
+    const uint64_t rows =
+        std::accumulate(agreement.rows.begin(), agreement.rows.end(), uint64_t{0});
     return rows * signature.row_elements() * collectives::bytes_of(signature.type);
   }
   return signature.elements() * collectives::bytes_of(signature.type);
@@ -49,7 +50,8 @@ std::vector<Batch> batches_of(std::vector<Agreement> ready, const Fusing& fusing
     const Signature signature = ready[first].signature;
     uint64_t bytes = bytes_of(ready[first]);
     batch.parts.push_back(std::move(ready[first]));
-    if (bytes > fusing.tensor_bytes_max || (fusing.groups_only && signature.group.empty())) continue;
+    if (bytes > fusing.tensor_bytes_max || (fusing.groups_only && signature.group.empty()))
+      continue;
     for (size_t next = first + 1; next < ready.size() && bytes < fusion_bytes; ++next) {
       if (taken[next] || !fusible(signature, ready[next].signature)) continue;
       if (fusing.groups_only && ready[next].signature.group != signature.group) continue;

@@ -26,7 +26,8 @@ struct Fusing {
   bool groups_only = false;  // fuses only the members of one group
 };
 
-// Orders by descending priority, then by arrival. A tensor that is fused with an earlier one moves up to it.
+// Orders by descending priority, then by arrival. A tensor that is fused with an earlier one moves
+// up to it.
 std::vector<Batch> batches_of(std::vector<Agreement> ready, const Fusing& fusing);
 
 }  // namespace trainyard::gradients

@@ -14,11 +14,13 @@ namespace {
 
 using collectives::bytes_of;
 
-// The fusion buffer is registered, so ranks on one host read it in place. With large chunks, one being reduced
-// while another is read, the ranks wait for each other a few times. With the smaller chunks of the table they
-// would wait a hundred times, each time until training on the same cores lets the other ranks run.
+// The fusion buffer is registered, so ranks on one host read it in place. With large chunks, one
+// being reduced while another is read, the ranks wait for each other a few times. With the smaller
+// chunks of the table they would wait a hundred times, each time until training on the same cores
+// lets the other ranks run.
 constexpr size_t chunks_of_buffer = 4;
-constexpr size_t chunk_bytes_min = size_t{1} << 20;  // below this the chunks of the table are as large
+// below this the chunks of the table are as large
+constexpr size_t chunk_bytes_min = size_t{1} << 20;
 // A message lists at most this many tensors.
 constexpr size_t names_max = 3;
 
@@ -26,7 +28,8 @@ std::string names_of(std::span<const Carrier::Part> parts) {
   std::string text;
   for (size_t i = 0; i < parts.size() && i < names_max; ++i)
     text.append(i == 0 ? "" : ", ").append(parts[i].agreement->signature.name);
-  if (parts.size() > names_max) text += " and " + std::to_string(parts.size() - names_max) + " more";
+  if (parts.size() > names_max)
+    text += " and " + std::to_string(parts.size() - names_max) + " more";
   return text;
 }
 
@@ -36,7 +39,8 @@ void copy_bytes(void* to, const void* from, size_t bytes) {
 
 const Signature& signature_of(const Carrier::Part& part) { return part.agreement->signature; }
 
-// Returns the output of a part: the given buffer, or one allocated now that its size is known. Null: no output.
+// Returns the output of a part: the given buffer, or one allocated now that its size is known.
+// Null: no output.
 std::byte* output_of(Carrier::Part& part, size_t elements, Outcome outcome) {
   if (!part.request) return nullptr;
   const Request& request = *part.request;
@@ -44,13 +48,14 @@ std::byte* output_of(Carrier::Part& part, size_t elements, Outcome outcome) {
   if (!memory && request.allocate) {
     memory = request.allocate(elements, outcome);
     if (!memory && elements > 0) {
-      part.result =
-          exhausted("no memory for the " + std::to_string(elements) + " elements of " + request.name);
+      part.result = exhausted("no memory for the " + std::to_string(elements) + " elements of " +
+                              request.name);
       return nullptr;
     }
   } else if (request.output.count != elements && !(request.allocate && elements == 0)) {
-    part.result = invalid("the output of " + request.name + " holds " + std::to_string(request.output.count) +
-                          " elements where " + std::to_string(elements) + " are needed");
+    part.result =
+        invalid("the output of " + request.name + " holds " + std::to_string(request.output.count) +
+                " elements where " + std::to_string(elements) + " are needed");
     return nullptr;
   }
   part.result = std::move(outcome);
@@ -63,18 +68,22 @@ size_t total(const std::vector<size_t>& counts) {
 
 }  // namespace
 
-Carrier::Carrier(collectives::Group& world, const std::function<void(const Event&)>& on_event, Now now)
+Carrier::Carrier(collectives::Group& world, const std::function<void(const Event&)>& on_event,
+                 Now now)
     : on_event_(on_event), now_(std::move(now)), rank_(world.rank()) {
   shared_.emplace(0, std::make_unique<Shared>(&world));
 }
 
-std::chrono::nanoseconds Carrier::begin() const { return on_event_ ? now_() : std::chrono::nanoseconds{}; }
+std::chrono::nanoseconds Carrier::begin() const {
+  return on_event_ ? now_() : std::chrono::nanoseconds{};
+}
 
 void Carrier::event(Phase phase, std::span<Part> parts, std::chrono::nanoseconds begin) {
   if (!on_event_) return;
   const auto end = now_();
   for (const Part& part : parts) {
-    if (part.request) on_event_({phase, signature_of(part).operation, signature_of(part).name, begin, end});
+    if (part.request)
+      on_event_({phase, signature_of(part).operation, signature_of(part).name, begin, end});
   }
 }
 
@@ -127,8 +136,8 @@ Result<void> Carrier::allreduce(Shared& shared, std::span<Part> parts) {
     const Request& request = *parts[0].request;
     TRY(run(shared, parts, collectives::calls::allreduce(request.input, request.output, reducing)));
     if (first.postscale != 1)
-      collectives::scale(first.type, static_cast<std::byte*>(request.output.data), request.output.count,
-                         first.postscale);
+      collectives::scale(first.type, static_cast<std::byte*>(request.output.data),
+                         request.output.count, first.postscale);
     parts[0].result = Outcome{};
     return ok();
   }
@@ -136,7 +145,8 @@ Result<void> Carrier::allreduce(Shared& shared, std::span<Part> parts) {
   collectives::Call call = collectives::calls::allreduce(
       collectives::BufferView{staged.bytes, staged.elements, first.type}, reducing);
   if (shared.on_one_host)
-    call.chunk_bytes = std::max(chunk_bytes_min, staged.elements * bytes_of(first.type) / chunks_of_buffer);
+    call.chunk_bytes =
+        std::max(chunk_bytes_min, staged.elements * bytes_of(first.type) / chunks_of_buffer);
   TRY(run(shared, parts, std::move(call)));
   copy_out(staged, parts);
   return ok();
@@ -209,9 +219,10 @@ Result<void> Carrier::adasum(Shared& shared, std::span<Part> parts) {
   for (const Part& part : parts) counts.push_back(signature_of(part).elements());
   const Staged staged = copy_in(shared, parts);
   const auto began = begin();
-  if (first.prescale != 1) collectives::scale(first.type, staged.bytes, staged.elements, first.prescale);
-  TRY(gradients::adasum(*shared.group, {staged.bytes, staged.elements, first.type}, counts, adasum_workspace_,
-                        names_of(parts)));
+  if (first.prescale != 1)
+    collectives::scale(first.type, staged.bytes, staged.elements, first.prescale);
+  TRY(gradients::adasum(*shared.group, {staged.bytes, staged.elements, first.type}, counts,
+                        adasum_workspace_, names_of(parts)));
   event(Phase::communicate, parts, began);
   copy_out(staged, parts);
   return ok();
@@ -224,7 +235,8 @@ Result<void> Carrier::broadcast(Shared& shared, std::span<Part> parts) {
   };
   int root = first.root;
   if (!shared.ranks.empty())
-    root = int(std::lower_bound(shared.ranks.begin(), shared.ranks.end(), root) - shared.ranks.begin());
+    root = int(std::lower_bound(shared.ranks.begin(), shared.ranks.end(), root) -
+               shared.ranks.begin());
   const bool is_root = first.root == rank_;
   const auto source_of = [](const Request& request) {
     return request.input.data ? request.input.data : request.output.data;
@@ -233,8 +245,8 @@ Result<void> Carrier::broadcast(Shared& shared, std::span<Part> parts) {
     const Request& request = *parts[0].request;
     if (is_root) copy_bytes(request.output.data, source_of(request), bytes_in(parts[0]));
     TRY(run(shared, parts,
-            collectives::calls::broadcast({request.output.data, bytes_in(parts[0]), collectives::Type::u8},
-                                          root)));
+            collectives::calls::broadcast(
+                {request.output.data, bytes_in(parts[0]), collectives::Type::u8}, root)));
     parts[0].result = Outcome{};
     return ok();
   }
@@ -270,19 +282,22 @@ Result<void> Carrier::all_gather(Shared& shared, std::span<Part> parts, size_t m
   std::vector<size_t> counts(members);  // bytes
   for (Part& part : parts) {
     const auto& rows = part.agreement->rows;
-    for (size_t member = 0; member < members; ++member) counts[member] += rows[member] * row_bytes(part);
+    for (size_t member = 0; member < members; ++member)
+      counts[member] += rows[member] * row_bytes(part);
     const uint64_t all_rows = std::accumulate(rows.begin(), rows.end(), uint64_t{0});
-    outputs.push_back(output_of(part, all_rows * signature_of(part).row_elements(), {rows, -1, -1}));
+    outputs.push_back(
+        output_of(part, all_rows * signature_of(part).row_elements(), {rows, -1, -1}));
   }
   const size_t bytes = total(counts);
   if (parts.size() == 1 && outputs[0]) {
-    return run(
-        shared, parts,
-        collectives::calls::all_gather({parts[0].request->input.data, counts[me], collectives::Type::u8},
-                                       {outputs[0], bytes, collectives::Type::u8}, counts));
+    return run(shared, parts,
+               collectives::calls::all_gather(
+                   {parts[0].request->input.data, counts[me], collectives::Type::u8},
+                   {outputs[0], bytes, collectives::Type::u8}, counts));
   }
   std::byte* all = shared.buffer.bytes(bytes);
-  std::byte* mine = all + std::accumulate(counts.begin(), counts.begin() + ptrdiff_t(me), size_t{0});
+  std::byte* mine =
+      all + std::accumulate(counts.begin(), counts.begin() + ptrdiff_t(me), size_t{0});
   auto began = begin();
   std::byte* at = mine;
   for (const Part& part : parts) {
@@ -309,12 +324,14 @@ Result<void> Carrier::all_gather(Shared& shared, std::span<Part> parts, size_t m
   return ok();
 }
 
-Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size_t members, size_t me) {
+Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size_t members,
+                                     size_t me) {
   const Signature& first = signature_of(parts.front());
   const size_t element_bytes = bytes_of(first.type);
   // The rows of a tensor are divided as evenly as possible; the first members get one more.
   const auto piece = [&](const Part& part, size_t member) {
-    const auto rows = collectives::plan::piece(signature_of(part).rows(), int(member), int(members));
+    const auto rows =
+        collectives::plan::piece(signature_of(part).rows(), int(member), int(members));
     const size_t row = signature_of(part).row_elements();
     return collectives::plan::Range{rows.begin * row, rows.end * row};
   };
@@ -324,7 +341,8 @@ Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size
     std::vector<uint64_t> rows;
     for (size_t member = 0; member < members; ++member) {
       counts[member] += piece(part, member).size();
-      rows.push_back(collectives::plan::piece(signature_of(part).rows(), int(member), int(members)).size());
+      rows.push_back(
+          collectives::plan::piece(signature_of(part).rows(), int(member), int(members)).size());
     }
     outputs.push_back(output_of(part, piece(part, me).size(), {std::move(rows), -1, -1}));
   }
@@ -333,9 +351,10 @@ Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size
   const size_t elements = total(counts);
   if (parts.size() == 1 && outputs[0]) {
     TRY(run(shared, parts,
-            collectives::calls::reduce_scatter(parts[0].request->input, {outputs[0], counts[me], first.type},
-                                               reducing, counts)));
-    if (first.postscale != 1) collectives::scale(first.type, outputs[0], counts[me], first.postscale);
+            collectives::calls::reduce_scatter(
+                parts[0].request->input, {outputs[0], counts[me], first.type}, reducing, counts)));
+    if (first.postscale != 1)
+      collectives::scale(first.type, outputs[0], counts[me], first.postscale);
     return ok();
   }
   std::byte* all = shared.buffer.bytes((elements + counts[me]) * element_bytes);
@@ -347,8 +366,10 @@ Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size
       const collectives::plan::Range range = piece(part, member);
       const size_t size = range.size() * element_bytes;
       if (part.request) {
-        copy_bytes(at, static_cast<const std::byte*>(part.request->input.data) + range.begin * element_bytes,
-                   size);
+        copy_bytes(
+            at,
+            static_cast<const std::byte*>(part.request->input.data) + range.begin * element_bytes,
+            size);
       } else {
         std::memset(at, 0, size);
       }
@@ -357,8 +378,8 @@ Result<void> Carrier::reduce_scatter(Shared& shared, std::span<Part> parts, size
   }
   event(Phase::copy_in, parts, began);
   TRY(run(shared, parts,
-          collectives::calls::reduce_scatter({all, elements, first.type}, {mine, counts[me], first.type},
-                                             reducing, counts)));
+          collectives::calls::reduce_scatter({all, elements, first.type},
+                                             {mine, counts[me], first.type}, reducing, counts)));
   began = begin();
   if (first.postscale != 1) collectives::scale(first.type, mine, counts[me], first.postscale);
   const std::byte* from = mine;
@@ -386,9 +407,10 @@ Result<void> Carrier::all_to_all(Shared& shared, Part& part, size_t members, siz
   std::byte* output = output_of(part, elements, std::move(outcome));
   // A rank without memory for the output still takes part, since the others would wait for it.
   if (!output) output = shared.buffer.bytes(elements * bytes_of(signature.type));
-  return run(shared, {&part, 1},
-             collectives::calls::all_to_all({part.request->input.data, total(counts), signature.type},
-                                            {output, elements, signature.type}, counts, received_counts));
+  return run(
+      shared, {&part, 1},
+      collectives::calls::all_to_all({part.request->input.data, total(counts), signature.type},
+                                     {output, elements, signature.type}, counts, received_counts));
 }
 
 Result<void> Carrier::change_sets(Part& part) {

@@ -1,9 +1,9 @@
-// Carries out agreements: copies tensors into the fusion buffer, runs one collective operation, copies the
-// results out. Private to fusion/.
+// Carries out agreements: copies tensors into the fusion buffer, runs one collective operation,
+// copies the results out. Private to fusion/.
 //
 // Threads: confined to one at a time.
-// Errors:  of the group, naming the tensors; the carrier cannot be used afterwards. An error of this rank alone (no memory
-//          for an output) is in the result of its part.
+// Errors:  of the group, naming the tensors; the carrier cannot be used afterwards. An error of
+//          this rank alone (no memory for an output) is in the result of its part.
 #pragma once
 
 #include <algorithm>
@@ -83,7 +83,8 @@ class Carrier {
   const std::function<void(const Event&)>& on_event_;
   const Now now_;
   const int rank_;
-  std::map<int, std::unique_ptr<Shared>> shared_;  // by set; the sets of which this rank is a member
+  // by set; the sets of which this rank is a member
+  std::map<int, std::unique_ptr<Shared>> shared_;
   int next_set_ = 1;
   AdasumWorkspace adasum_workspace_;
 };

@@ -10,7 +10,10 @@ namespace {
 std::string listed(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < ranks.size(); ++i)
-    text.append(i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ").append(std::to_string(ranks[i]));
+    text.append(i == 0                  ? ""
+                : i + 1 == ranks.size() ? " and "
+                                        : ", ")
+        .append(std::to_string(ranks[i]));
   return text;
 }
 
@@ -31,11 +34,14 @@ constexpr Field fields[] = {
     {"type", [](const Signature& s) { return std::string(collectives::to_string(s.type)); }},
     {"shape",
      [](const Signature& s) {
-       const bool by_rows = s.operation == Operation::all_gather || s.operation == Operation::all_to_all;
+       const bool by_rows =
+           s.operation == Operation::all_gather || s.operation == Operation::all_to_all;
        if (!by_rows || s.shape.empty()) return listed(s.shape);
-       return "[*" + (s.shape.size() == 1 ? "]" : ", " + listed(std::span(s.shape).subspan(1)).substr(1));
+       return "[*" +
+              (s.shape.size() == 1 ? "]" : ", " + listed(std::span(s.shape).subspan(1)).substr(1));
      }},
-    {"reduction", [](const Signature& s) { return std::string(collectives::to_string(s.reduction)); }},
+    {"reduction",
+     [](const Signature& s) { return std::string(collectives::to_string(s.reduction)); }},
     {"prescale", [](const Signature& s) { return std::to_string(s.prescale); }},
     {"postscale", [](const Signature& s) { return std::to_string(s.postscale); }},
     {"root", [](const Signature& s) { return std::to_string(s.root); }},
@@ -43,15 +49,19 @@ constexpr Field fields[] = {
     {"group", [](const Signature& s) { return s.group.empty() ? "none" : "'" + s.group + "'"; }},
     {"group's size", [](const Signature& s) { return std::to_string(s.group_members); }},
     {"ranks",
-     [](const Signature& s) { return s.operation == Operation::add_set ? listed(s.splits) : std::string(); }},
+     [](const Signature& s) {
+       return s.operation == Operation::add_set ? listed(s.splits) : std::string();
+     }},
 };
 
 Result<void> check_reduction(const Signature& signature) {
   if (!collectives::exists(signature.type, signature.reduction)) {
-    return invalid("unsupported reduction: " + std::string(collectives::to_string(signature.reduction)) +
-                   " of " + std::string(collectives::to_string(signature.type)));
+    return invalid(
+        "unsupported reduction: " + std::string(collectives::to_string(signature.reduction)) +
+        " of " + std::string(collectives::to_string(signature.type)));
   }
-  if (signature.compression.kind != Compression::Kind::none && signature.type != collectives::Type::f32)
+  if (signature.compression.kind != Compression::Kind::none &&
+      signature.type != collectives::Type::f32)
     return invalid("compression needs tensors of type f32");
   if (signature.compression.kind != Compression::Kind::none &&
       (signature.operation != Operation::allreduce ||
@@ -60,7 +70,8 @@ Result<void> check_reduction(const Signature& signature) {
     return invalid("compression needs a sum or an average");
   if (signature.compression.kind == Compression::Kind::low_rank &&
       (signature.compression.rank == 0 || signature.compression.rank > Compression::rank_max))
-    return invalid("invalid rank of low-rank compression: use 1 to " + std::to_string(Compression::rank_max));
+    return invalid("invalid rank of low-rank compression: use 1 to " +
+                   std::to_string(Compression::rank_max));
   return ok();
 }
 
@@ -70,7 +81,9 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
   const auto set = sets.find(signature.set);
   if (set == sets.end()) return invalid("unknown process set " + std::to_string(signature.set));
   const auto& members = set->second;
-  const auto is_member = [&](int each) { return std::binary_search(members.begin(), members.end(), each); };
+  const auto is_member = [&](int each) {
+    return std::binary_search(members.begin(), members.end(), each);
+  };
   if (!is_member(rank)) {
     return invalid("rank " + std::to_string(rank) + " does not belong to process set " +
                    std::to_string(signature.set));
@@ -99,14 +112,16 @@ Result<void> check(const Signature& signature, const Sets& sets, int rank) {
       return check_reduction(signature);
     case Operation::adasum:
       if (signature.type > collectives::Type::bf16)
-        return invalid("unsupported type for adasum: " + std::string(collectives::to_string(signature.type)));
+        return invalid("unsupported type for adasum: " +
+                       std::string(collectives::to_string(signature.type)));
       return ok();
     case Operation::add_set: {
       const auto& ranks = signature.splits;
       const bool ascending =
           std::adjacent_find(ranks.begin(), ranks.end(), std::greater_equal<>()) == ranks.end();
       if (ranks.empty() || !ascending || ranks.back() >= sets.at(0).size())
-        return invalid("invalid process set: name at least one rank, each once, in ascending order");
+        return invalid(
+            "invalid process set: name at least one rank, each once, in ascending order");
       return ok();
     }
     case Operation::remove_set:
@@ -150,7 +165,8 @@ std::string Coordinator::difference(const Row& row) const {
   std::string text;
   for (const Field& field : fields) {
     std::map<std::string, std::vector<int>> ranks_by_value;
-    for (const auto& [rank, signature] : row.asks) ranks_by_value[field.value(signature)].push_back(rank);
+    for (const auto& [rank, signature] : row.asks)
+      ranks_by_value[field.value(signature)].push_back(rank);
     if (ranks_by_value.size() == 1) continue;
     text.append(text.empty() ? "" : "; ").append(field.name).append(" is ");
     bool first = true;
@@ -185,7 +201,8 @@ Agreement Coordinator::agreed(const Row& row, const std::vector<int>& members) c
     if (operation == Operation::all_gather) {
       agreement.rows.push_back(ask->second.rows());
     } else if (operation == Operation::all_to_all) {
-      agreement.rows.insert(agreement.rows.end(), ask->second.splits.begin(), ask->second.splits.end());
+      agreement.rows.insert(agreement.rows.end(), ask->second.splits.begin(),
+                            ask->second.splits.end());
     }
   }
   agreement.keep = !any_joined && operation < Operation::join;
@@ -199,8 +216,8 @@ void Coordinator::fail(const std::string& key, std::string fault, Answer& answer
   rows_.erase(key);
 }
 
-// A rank requests all tensors of a group at once. So when one of them is complete, every rank has requested all that it
-// knows, and a tensor that is not complete now never will be.
+// A rank requests all tensors of a group at once. So when one of them is complete, every rank has
+// requested all that it knows, and a tensor that is not complete now never will be.
 void Coordinator::settle_group(const Row& row, const Sets& sets, Answer& answer) {
   const Signature first = row.asks.begin()->second;
   const auto& members = sets.at(first.set);
@@ -267,8 +284,9 @@ void Coordinator::call_the_roll(std::span<const Report> reports, const Sets& set
   for (const auto& entry : seen) {
     const std::string& key = entry.first;
     const Seen& each = entry.second;
-    const auto settled = std::any_of(answer.ready.begin(), answer.ready.end(),
-                                     [&](const Agreement& ready) { return key_of(ready.signature) == key; });
+    const auto settled =
+        std::any_of(answer.ready.begin(), answer.ready.end(),
+                    [&](const Agreement& ready) { return key_of(ready.signature) == key; });
     const size_t slash = key.find('/');
     const auto set = sets.find(std::atoi(key.c_str()));
     if (settled || set == sets.end() || slash == std::string::npos) continue;
@@ -279,14 +297,14 @@ void Coordinator::call_the_roll(std::span<const Report> reports, const Sets& set
       if (!has_joined && !std::binary_search(each.ranks.begin(), each.ranks.end(), member))
         absent.push_back(member);
     }
-    const bool fails =
-        limits_.stall_fail_after > 0ms && each.milliseconds >= uint64_t(limits_.stall_fail_after.count());
-    const bool reported =
-        limits_.stall_report_after > 0ms && each.milliseconds >= uint64_t(limits_.stall_report_after.count());
+    const bool fails = limits_.stall_fail_after > 0ms &&
+                       each.milliseconds >= uint64_t(limits_.stall_fail_after.count());
+    const bool reported = limits_.stall_report_after > 0ms &&
+                          each.milliseconds >= uint64_t(limits_.stall_report_after.count());
     if (!fails && !reported) continue;
-    const std::string words =
-        std::string(absent.empty() ? "waits for the rest of its group" : "waits for " + listed(absent)) +
-        " since " + std::to_string(each.milliseconds / 1000) + " s";
+    const std::string words = std::string(absent.empty() ? "waits for the rest of its group"
+                                                         : "waits for " + listed(absent)) +
+                              " since " + std::to_string(each.milliseconds / 1000) + " s";
     answer.stalls.append(answer.stalls.empty() ? "" : "\n")
         .append(key.substr(slash + 1) + " " + words + "; " + listed(each.ranks) + " submitted it");
     if (!fails) continue;
@@ -313,8 +331,8 @@ Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& 
       const auto asked = check(ask, sets, rank);
       const std::string key = key_of(ask);
       if (!asked || (rows_.contains(key) && rows_.at(key).asks.contains(rank))) {
-        return corrupt("rank " + std::to_string(rank) + " sent an invalid request, " + name_of(ask) +
-                       (asked ? ", twice" : ": " + asked.error().message));
+        return corrupt("rank " + std::to_string(rank) + " sent an invalid request, " +
+                       name_of(ask) + (asked ? ", twice" : ": " + asked.error().message));
       }
       if (ask.operation == Operation::join) {
         Joined& joined = joined_[ask.set];
@@ -349,12 +367,14 @@ Result<Answer> Coordinator::answer(std::span<const Report> reports, const Sets& 
     }
   }
   call_the_roll(reports, sets, answer);
-  // Removes requests of a set that is removed. The ranks fail their requests when they receive this answer.
+  // Removes requests of a set that is removed. The ranks fail their requests when they receive this
+  // answer.
   for (const Agreement& ready : answer.ready) {
     if (ready.signature.operation != Operation::remove_set || !ready.fault.empty()) continue;
     joined_.erase(ready.signature.root);
-    std::erase_if(
-        rows_, [&](const auto& row) { return row.second.asks.begin()->second.set == ready.signature.root; });
+    std::erase_if(rows_, [&](const auto& row) {
+      return row.second.asks.begin()->second.set == ready.signature.root;
+    });
   }
   return answer;
 }

@@ -1,8 +1,8 @@
-// A Coordinator is the part of rank 0 in the negotiation: it collects the requests of the ranks, and answers which tensors
-// all of them reduce.
+// A Coordinator is the part of rank 0 in the negotiation: it collects the requests of the ranks,
+// and answers which tensors all of them reduce.
 //
-// Pure: reports in, an answer out. Earlier agreements are in the response cache, which is equal on all ranks; the coordinator
-// holds the tensors that only some ranks have requested yet.
+// Pure: reports in, an answer out. Earlier agreements are in the response cache, which is equal on
+// all ranks; the coordinator holds the tensors that only some ranks have requested yet.
 //
 // Threads: confined to one at a time. Errors: corrupt, naming the rank whose report is invalid.
 #pragma once
@@ -22,12 +22,13 @@ namespace trainyard::gradients {
 // The members of each set, in ascending order; set 0 contains all ranks.
 using Sets = std::map<int, std::vector<int>>;
 
-// Rejects a request that is invalid on any rank: an unknown set, a root outside of it, splits that do not add up.
+// Rejects a request that is invalid on any rank: an unknown set, a root outside of it, splits that
+// do not add up.
 Result<void> check(const Signature& signature, const Sets& sets, int rank);
 
-// Returns true when a tensor can be reduced while some ranks have joined and contribute zeros. An operation
-// that moves rows would lack the rows of those ranks, so its result would have another shape or meaning: it
-// fails, as in Horovod.
+// Returns true when a tensor can be reduced while some ranks have joined and contribute zeros. An
+// operation that moves rows would lack the rows of those ranks, so its result would have another
+// shape or meaning: it fails, as in Horovod.
 bool goes_with_joined(const Signature& signature);
 
 class Coordinator {
@@ -38,7 +39,8 @@ class Coordinator {
   };
   Coordinator(int ranks, Limits limits) : ranks_(ranks), limits_(limits) {}
 
-  Result<Answer> answer(std::span<const Report> reports, const Sets& sets, const ResponseCache& cache);
+  Result<Answer> answer(std::span<const Report> reports, const Sets& sets,
+                        const ResponseCache& cache);
 
  private:
   struct Row {

@@ -1,5 +1,5 @@
-// Decodes any bytes as a report and an answer of a negotiation. Decoded messages encode to the same bytes, and a coordinator
-// handles every decoded report.
+// Decodes any bytes as a report and an answer of a negotiation. Decoded messages encode to the same
+// bytes, and a coordinator handles every decoded report.
 // decoder: src/compute/gradients/fusion/messages.cpp
 #include "base/check.hpp"
 #include "gradients/fusion/negotiation.hpp"

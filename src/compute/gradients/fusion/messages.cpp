@@ -20,7 +20,8 @@ void numbers(Side& side, const char* field, List& values) {
   side.list(field, values, sizeof(uint64_t), [&](auto& value) { side(field, value); });
 }
 
-// Rejects shapes whose number of elements is above elements_max; later code multiplies without checks.
+// Rejects shapes whose number of elements is above elements_max; later code multiplies without
+// checks.
 void check_shape(FieldReader& reader, Signature& signature) {
   uint64_t elements = 1;
   for (const uint64_t dimension : signature.shape) {
@@ -38,7 +39,8 @@ void signature_fields(Side& side, S& signature) {
   side("name", signature.name);
   side.choice("operation", signature.operation, Operation(operations_count - 1));
   side.choice("type", signature.type, collectives::Type(collectives::types_count - 1));
-  side.choice("reduction", signature.reduction, collectives::Reduction(collectives::reductions_count - 1));
+  side.choice("reduction", signature.reduction,
+              collectives::Reduction(collectives::reductions_count - 1));
   side("prescale", signature.prescale);
   side("postscale", signature.postscale);
   side("root", signature.root);
@@ -73,7 +75,8 @@ void fields(Side& side, M& m) {
       side("waiting.milliseconds", waiting.milliseconds);
     });
   } else {
-    side.list("ready", m.ready, agreement_bytes_min, [&](auto& each) { agreement_fields(side, each); });
+    side.list("ready", m.ready, agreement_bytes_min,
+              [&](auto& each) { agreement_fields(side, each); });
     side.list("forgotten", m.forgotten, 4, [&](auto& key) { side("forgotten", key); });
     side.list("leaving", m.leaving, 4, [&](auto& rank) { side("leaving", rank); });
     side.optional("settings", m.settings, [&](auto& settings) {

@@ -61,7 +61,8 @@ TEST(Messages, a_report_has_these_bytes) {
 }
 
 TEST(Messages, an_answer_has_these_bytes) {
-  const Answer answer{{{signature(), {6}, true, -1, "no", true}}, {"0/a"}, {1}, Settings{1 << 20, 500}, "s"};
+  const Answer answer{
+      {{signature(), {6}, true, -1, "no", true}}, {"0/a"}, {1}, Settings{1 << 20, 500}, "s"};
   const std::string bytes = encode(answer);
   EXPECT_EQ(hex(bytes),
             "54594632"

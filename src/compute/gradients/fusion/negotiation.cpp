@@ -21,18 +21,19 @@ bool same(Signature a, const Signature& b) {
   return a == b;
 }
 
-// Returns true when the agreement fits the request of this rank. The sizes that rank 0 sends must be those of
-// this rank's memory.
+// Returns true when the agreement fits the request of this rank. The sizes that rank 0 sends must
+// be those of this rank's memory.
 bool fits(const Agreement& agreement, const Signature& own, size_t me, size_t members) {
   Signature agreed = agreement.signature;
   const bool gathers = agreed.operation == Operation::all_gather;
   const bool exchanges = agreed.operation == Operation::all_to_all;
-  if ((gathers || exchanges) && !agreed.shape.empty() && !own.shape.empty()) agreed.shape[0] = own.shape[0];
+  if ((gathers || exchanges) && !agreed.shape.empty() && !own.shape.empty())
+    agreed.shape[0] = own.shape[0];
   if (exchanges) agreed.splits = own.splits;
   if (!same(std::move(agreed), own)) return false;
   if (gathers) return agreement.rows[me] == own.rows();
-  return !exchanges ||
-         std::equal(own.splits.begin(), own.splits.end(), agreement.rows.begin() + ptrdiff_t(me * members));
+  return !exchanges || std::equal(own.splits.begin(), own.splits.end(),
+                                  agreement.rows.begin() + ptrdiff_t(me * members));
 }
 
 }  // namespace
@@ -48,7 +49,8 @@ Negotiation::Negotiation(int rank, int ranks, Limits limits)
 
 bool Negotiation::is_member(int set) const {
   const auto found = sets_.find(set);
-  return found != sets_.end() && std::binary_search(found->second.begin(), found->second.end(), rank_);
+  return found != sets_.end() &&
+         std::binary_search(found->second.begin(), found->second.end(), rank_);
 }
 
 bool Negotiation::matches(const Pending& pending) const {
@@ -56,7 +58,8 @@ bool Negotiation::matches(const Pending& pending) const {
   return entry && entry->own && same(*entry->own, pending.signature);
 }
 
-// Chooses the path of a tensor, or of all tensors of a group: all of them are reported to rank 0, or none.
+// Chooses the path of a tensor, or of all tensors of a group: all of them are reported to rank 0,
+// or none.
 void Negotiation::route(const std::vector<std::string>& keys) {
   const bool known = std::all_of(keys.begin(), keys.end(), [&](const std::string& key) {
     const auto found = pending_.find(key);
@@ -70,8 +73,8 @@ void Negotiation::route(const std::vector<std::string>& keys) {
   }
 }
 
-// A group is reported to rank 0 as a whole. So all of its tensors are reported when one of them is not known
-// any more.
+// A group is reported to rank 0 as a whole. So all of its tensors are reported when one of them is
+// not known any more.
 void Negotiation::forgotten(const std::string& key) {
   const auto found = pending_.find(key);
   if (found == pending_.end() || found->second.state != State::known) return;
@@ -92,12 +95,14 @@ Result<void> Negotiation::submit(Signature signature, Duration now) {
     joining_.emplace(signature.set, State::fresh);
     return ok();
   }
-  if (joining_.contains(signature.set)) return invalid("this rank has joined, so it cannot submit tensors");
+  if (joining_.contains(signature.set))
+    return invalid("this rank has joined, so it cannot submit tensors");
   const std::string key = key_of(signature);
   const std::string group = signature.group;
   const std::string group_key = key_of(signature.set, group);
   const uint32_t group_members = signature.group_members;
-  if (pending_.contains(key)) return conflict("a tensor of this name was submitted already and is not done");
+  if (pending_.contains(key))
+    return conflict("a tensor of this name was submitted already and is not done");
   pending_.emplace(key, Pending{std::move(signature), now, State::held, orders_++});
   if (group.empty()) {
     route({key});
@@ -119,11 +124,12 @@ bool Negotiation::wants_roll_call(Duration now) const {
   const Duration since = now - last_roll_call_;
   return (stalls.stall_report_after > 0ms && age >= stalls.stall_report_after &&
           since >= stalls.stall_report_after) ||
-         (stalls.stall_fail_after > 0ms && age >= stalls.stall_fail_after && since >= roll_call_interval);
+         (stalls.stall_fail_after > 0ms && age >= stalls.stall_fail_after &&
+          since >= roll_call_interval);
 }
 
-// Sets the bits of a rank that has submitted nothing: tensors of other ranks' sets, and of sets that it has
-// joined.
+// Sets the bits of a rank that has submitted nothing: tensors of other ranks' sets, and of sets
+// that it has joined.
 void Negotiation::lay_base() {
   base_.assign(words_for(cache_.positions()), ~uint64_t{0});
   base_[0] = flags_max;
@@ -138,8 +144,8 @@ void Negotiation::lay_base() {
   base_is_old_ = false;
 }
 
-// Training steps repeat themselves, so most cycles find the base unchanged and cost only as much as the
-// outstanding tensors.
+// Training steps repeat themselves, so most cycles find the base unchanged and cost only as much as
+// the outstanding tensors.
 std::vector<uint64_t> Negotiation::bits(Duration now) {
   if (base_is_old_) lay_base();
   auto words = base_;
@@ -159,7 +165,8 @@ std::vector<uint64_t> Negotiation::bits(Duration now) {
 }
 
 Result<bool> Negotiation::hear_bits(std::span<const uint64_t> all, Duration now) {
-  if (all.size() != words_for(cache_.positions())) return corrupt("the response caches of the ranks differ");
+  if (all.size() != words_for(cache_.positions()))
+    return corrupt("the response caches of the ranks differ");
   // Plans tensors first and evicts later, so that positions do not change while they are read.
   for (size_t position = 0; position < cache_.positions(); ++position) {
     const auto* entry = cache_.at(position);
@@ -181,7 +188,8 @@ Report Negotiation::report(Duration now) {
   for (auto& [key, pending] : pending_) {
     if (pending.state == State::fresh) fresh.push_back(&pending);
     if (roll_call_)
-      report.waiting.push_back({key, uint64_t(std::max<int64_t>((now - pending.since).count(), 0))});
+      report.waiting.push_back(
+          {key, uint64_t(std::max<int64_t>((now - pending.since).count(), 0))});
   }
   std::sort(fresh.begin(), fresh.end(),
             [](const Pending* a, const Pending* b) { return a->order < b->order; });
@@ -212,8 +220,8 @@ std::optional<Signature> Negotiation::take_pending(const std::string& key) {
   if (found == pending_.end()) return {};
   std::optional<Signature> signature = std::move(found->second.signature);
   if (found->second.state == State::held) {
-    // The tensor fails before its group is complete. The rest of the group waits until the name is submitted
-    // again.
+    // The tensor fails before its group is complete. The rest of the group waits until the name is
+    // submitted again.
     auto& keys = held_[key_of(signature->set, signature->group)];
     std::erase(keys, key);
   }
@@ -242,18 +250,22 @@ Result<void> Negotiation::apply(const Agreement& agreement) {
   const size_t rows = signature.operation == Operation::all_gather   ? members
                       : signature.operation == Operation::all_to_all ? members * members
                                                                      : 0;
-  if (agreement.rows.size() != rows) return corrupt("the answer lacks a number of rows for each rank");
+  if (agreement.rows.size() != rows)
+    return corrupt("the answer lacks a number of rows for each rank");
   for (const uint64_t count : agreement.rows) {
     if (count > elements_max / std::max<uint64_t>(signature.row_elements(), 1))
       return corrupt("the answer has too many rows");
   }
   auto own = take_pending(key);
-  const auto me = std::lower_bound(set->second.begin(), set->second.end(), rank_) - set->second.begin();
+  const auto me =
+      std::lower_bound(set->second.begin(), set->second.end(), rank_) - set->second.begin();
   if (own && !fits(agreement, *own, size_t(me), members))
     return corrupt("the answer does not match this rank's request, " + name_of(signature));
-  const bool has_joined = joining_.contains(signature.set) && joining_.at(signature.set) != State::fresh;
+  const bool has_joined =
+      joining_.contains(signature.set) && joining_.at(signature.set) != State::fresh;
   if (!own && is_member(signature.set) && !has_joined)
-    return corrupt("the answer names a tensor that this rank did not submit, " + name_of(signature));
+    return corrupt("the answer names a tensor that this rank did not submit, " +
+                   name_of(signature));
   if (agreement.keep) forgotten(cache_.put(agreement, std::move(own)));
   if (signature.operation == Operation::add_set) {
     auto& ranks = sets_[next_set_++];
@@ -305,8 +317,9 @@ Result<void> Negotiation::hear_answer(const Answer& answer) {
 }
 
 Plan Negotiation::take_plan() {
-  plan_.batches = batches_of(std::exchange(ready_, {}),
-                             {limits_.settings.fusion_bytes, limits_.tensor_bytes_max, limits_.reproducible});
+  plan_.batches =
+      batches_of(std::exchange(ready_, {}),
+                 {limits_.settings.fusion_bytes, limits_.tensor_bytes_max, limits_.reproducible});
   return std::exchange(plan_, {});
 }
 

@@ -1,4 +1,5 @@
-// Determines which tensors all ranks have submitted: the part of one rank, as a state machine without I/O.
+// Determines which tensors all ranks have submitted: the part of one rank, as a state machine
+// without I/O.
 //
 //   a cycle     bits() -> AND over all ranks -> hear_bits()
 //               if that returns true: report() -> rank 0 -> answer() -> all ranks -> hear_answer()
@@ -10,12 +11,14 @@
 //                          v                    v  |
 //                        fresh --reported-->  asked --answered-->  planned, or failed
 //
-// held: other tensors of its group were not submitted on this rank yet. known: it is in the response cache, so
-// a bit reports it. fresh: it must be reported to rank 0. Every rank goes through the same plans: only bits and
-// answers change its cache and its sets, and all ranks receive the same bits and answers.
+// held: other tensors of its group were not submitted on this rank yet. known: it is in the
+// response cache, so a bit reports it. fresh: it must be reported to rank 0. Every rank goes
+// through the same plans: only bits and answers change its cache and its sets, and all ranks
+// receive the same bits and answers.
 //
 // Threads: confined to one at a time.
-// Errors:  of submit: invalid, conflict. Of answer and the hear functions: corrupt, when data of a peer is invalid.
+// Errors:  of submit: invalid, conflict. Of answer and the hear functions: corrupt, when data of a
+//          peer is invalid.
 // Units:   `now` counts from an arbitrary zero, and never decreases.
 #pragma once
 
@@ -67,8 +70,8 @@ class Negotiation {
   void change(Settings settings) { new_settings_ = settings; }
   bool idle() const { return pending_.empty() && !leaving_; }
 
-  // Returns a word of flags, and a bit for each position of the cache: set unless this rank still has to submit
-  // the tensor.
+  // Returns a word of flags, and a bit for each position of the cache: set unless this rank still
+  // has to submit the tensor.
   std::vector<uint64_t> bits(Duration now);
   // Returns true when rank 0 must answer in this cycle. `all`: the AND of the bits() of all ranks.
   Result<bool> hear_bits(std::span<const uint64_t> all, Duration now);
@@ -80,7 +83,8 @@ class Negotiation {
   Plan take_plan();
 
   static constexpr uint64_t nothing_to_say = 1;  // flag: this rank needs no answer of rank 0
-  static constexpr uint64_t no_roll_call = 2;    // flag: no tensor has waited for too long on this rank
+  // flag: no tensor has waited for too long on this rank
+  static constexpr uint64_t no_roll_call = 2;
   static constexpr uint64_t flags_max = 3;
   static constexpr uint32_t cycle_microseconds_max = 1'000'000;  // no step may wait longer
 

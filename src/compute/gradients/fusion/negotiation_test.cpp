@@ -1,5 +1,5 @@
-// Tests the negotiation of all ranks, stepped in one thread: transition tables, and random orders of
-// submission.
+// Tests the negotiation of all ranks, stepped in one thread: transition tables, and random orders
+// of submission.
 #include "gradients/fusion/negotiation.hpp"
 
 #include <gtest/gtest.h>
@@ -146,19 +146,25 @@ TEST(Negotiation, every_difference_has_its_words) {
   const Case cases[] = {
       {[](Signature& s) { s.operation = Operation::barrier; },
        "operation is allreduce on rank 0, barrier on ranks 1 and 2"},
-      {[](Signature& s) { s.type = collectives::Type::f64; }, "type is f32 on rank 0, f64 on ranks 1 and 2"},
+      {[](Signature& s) { s.type = collectives::Type::f64; },
+       "type is f32 on rank 0, f64 on ranks 1 and 2"},
       {[](Signature& s) {
          s.shape = {2, 2};
        },
        "shape is [2, 2] on ranks 1 and 2, [4] on rank 0"},
       {[](Signature& s) { s.reduction = collectives::Reduction::maximum; },
        "reduction is maximum on ranks 1 and 2, sum on rank 0"},
-      {[](Signature& s) { s.prescale = 0.5; }, "prescale is 0.500000 on ranks 1 and 2, 1.000000 on rank 0"},
-      {[](Signature& s) { s.postscale = 2; }, "postscale is 1.000000 on rank 0, 2.000000 on ranks 1 and 2"},
+      {[](Signature& s) { s.prescale = 0.5; },
+       "prescale is 0.500000 on ranks 1 and 2, 1.000000 on rank 0"},
+      {[](Signature& s) { s.postscale = 2; },
+       "postscale is 1.000000 on rank 0, 2.000000 on ranks 1 and 2"},
       {[](Signature& s) { s.compression.kind = Compression::Kind::bf16; },
        "compression is bf16 on ranks 1 and 2, none on rank 0"},
-      {[](Signature& s) { s.reduction = collectives::Reduction::average, s.type = collectives::Type::f64; },
-       "type is f32 on rank 0, f64 on ranks 1 and 2; reduction is average on ranks 1 and 2, sum on rank 0"},
+      {[](Signature& s) {
+         s.reduction = collectives::Reduction::average, s.type = collectives::Type::f64;
+       },
+       "type is f32 on rank 0, f64 on ranks 1 and 2; reduction is average on ranks 1 and 2, sum on "
+       "rank 0"},
   };
   for (const Case& one : cases) {
     Ranks ranks(3);
@@ -230,11 +236,13 @@ TEST(Negotiation, only_alike_tensors_are_fused) {
   add([](Signature& s) { s.operation = Operation::broadcast, s.type = collectives::Type::i64; });
   EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20}).size(), ready.size() - 1);
   // 16 bytes, and 32 of i64, are above the limit for copying.
-  EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .tensor_bytes_max = 15}).size(), ready.size());
+  EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .tensor_bytes_max = 15}).size(),
+            ready.size());
   // Fuses only groups, for reproducible runs.
   EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .groups_only = true}).size(), ready.size());
   for (Agreement& one : ready) one.signature.group = "g";
-  EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .groups_only = true}).size(), ready.size() - 1);
+  EXPECT_EQ(batches_of(ready, {.fusion_bytes = 1 << 20, .groups_only = true}).size(),
+            ready.size() - 1);
 }
 
 TEST(Negotiation, stalls_are_named_with_the_ranks_and_fail_in_time) {
@@ -246,7 +254,8 @@ TEST(Negotiation, stalls_are_named_with_the_ranks_and_fail_in_time) {
   ASSERT_TRUE(ranks[1].submit(tensor("new"), 2s));
   EXPECT_EQ(ranks.cycle(30s).stalls, "");
   EXPECT_EQ(ranks.cycle(60s).stalls, "");
-  EXPECT_EQ(ranks.cycle(61s).stalls, "known waits for ranks 1 and 3 since 60 s; ranks 0 and 2 submitted it");
+  EXPECT_EQ(ranks.cycle(61s).stalls,
+            "known waits for ranks 1 and 3 since 60 s; ranks 0 and 2 submitted it");
   EXPECT_EQ(ranks.cycle(62s).stalls, "") << "it was said just now";
   EXPECT_EQ(ranks.cycle(121s).stalls,
             "known waits for ranks 1 and 3 since 120 s; ranks 0 and 2 submitted it\n"
@@ -327,13 +336,14 @@ TEST(Negotiation, a_full_cache_forgets_what_was_used_least_recently) {
   EXPECT_FALSE(asks("a"));
 }
 
-// Every rank submits the same tensors in its own order and at its own pace, in steps that overlap. Shapes
-// change from time to time, caches overflow, some tensors differ on one rank, and some are members of groups or
-// sets.
+// Every rank submits the same tensors in its own order and at its own pace, in steps that overlap.
+// Shapes change from time to time, caches overflow, some tensors differ on one rank, and some are
+// members of groups or sets.
 struct World {
   World(int ranks, uint64_t seed)
       : random(seed),
-        ranks(ranks, {.settings = {.fusion_bytes = 200}, .cache_entries_max = random.below(3) * 6}) {}
+        ranks(ranks,
+              {.settings = {.fusion_bytes = 200}, .cache_entries_max = random.below(3) * 6}) {}
 
   SeededRandom random;
   Ranks ranks;
@@ -358,7 +368,8 @@ std::vector<Wish> wishes_of_a_step(World& world, int step) {
     wish.signature.root = ranks / 2;
     wish.signature.priority = int(world.random.below(3));
     if (i == 0 || i == 7 || i == 1) wish.signature = in_group(wish.signature, "g", 3);
-    if (ranks > 1 && world.random.chance(20)) wish.odd_rank = int(world.random.below(uint64_t(ranks)));
+    if (ranks > 1 && world.random.chance(20))
+      wish.odd_rank = int(world.random.below(uint64_t(ranks)));
     wishes.push_back(std::move(wish));
   }
   if (world.ranks[0].sets().size() > 1) {
@@ -392,7 +403,8 @@ void play_random_orders(int ranks_count, uint64_t seed) {
         const auto& members = ranks[0].sets().at(wishes[i].signature.set);
         if (std::find(members.begin(), members.end(), rank) != members.end()) order.push_back(i);
       }
-      for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[world.random.below(i)]);
+      for (size_t i = order.size(); i > 1; --i)
+        std::swap(order[i - 1], order[world.random.below(i)]);
       orders.push_back(std::move(order));
     }
     std::map<std::string, int> waits_for;  // by key: members that did not submit it
@@ -429,8 +441,9 @@ void play_random_orders(int ranks_count, uint64_t seed) {
         const std::string key = key_of(outcome.signature);
         EXPECT_TRUE(done.insert(key).second) << key << " a second time";
         EXPECT_EQ(waits_for[key], 0) << key << " before all had it";
-        const auto wish = std::find_if(wishes.begin(), wishes.end(),
-                                       [&](const Wish& each) { return key_of(each.signature) == key; });
+        const auto wish = std::find_if(wishes.begin(), wishes.end(), [&](const Wish& each) {
+          return key_of(each.signature) == key;
+        });
         ASSERT_NE(wish, wishes.end());
         const bool grouped = !wish->signature.group.empty();
         EXPECT_EQ(!outcome.fault.empty(), grouped ? group_is_odd : wish->odd_rank >= 0)

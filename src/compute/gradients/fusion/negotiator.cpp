@@ -21,11 +21,11 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// While a thread waits for a handle, the pause between cycles is this part of the cycle: other tensors may follow soon, but
-// a full pause would only delay.
+// While a thread waits for a handle, the pause between cycles is this part of the cycle: other
+// tensors may follow soon, but a full pause would only delay.
 constexpr int waited_for_divisor = 8;
-// Copying this much in and out at 10 GB/s takes as long as a call: some 20 us in shared memory, some 200 us
-// between hosts.
+// Copying this much in and out at 10 GB/s takes as long as a call: some 20 us in shared memory,
+// some 200 us between hosts.
 constexpr uint64_t fused_bytes_max_on_one_host = uint64_t{128} << 10;
 constexpr uint64_t fused_bytes_max_between_hosts = uint64_t{1} << 20;
 // Limits the report of a rank and the answer of rank 0: a hundred thousand tensors.
@@ -44,7 +44,8 @@ struct Common {
 
 std::string ranks_text(const std::vector<uint32_t>& ranks) {
   std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? " " : ", ") + std::to_string(ranks[i]);
+  for (size_t i = 0; i < ranks.size(); ++i)
+    text += (i == 0 ? " " : ", ") + std::to_string(ranks[i]);
   return text;
 }
 
@@ -92,7 +93,8 @@ Result<Outcome> Handle::wait() {
     state_->notifier->changed.notify_all();
     {
       MutexLock lock(state_->mutex);
-      state_->finished.wait(lock, [&]() REQUIRES(state_->mutex) { return state_->result.has_value(); });
+      state_->finished.wait(lock,
+                            [&]() REQUIRES(state_->mutex) { return state_->result.has_value(); });
     }
     const MutexLock lock(state_->notifier->mutex);
     --state_->notifier->waiting;
@@ -210,7 +212,8 @@ class Negotiator::Impl {
   void finish(Work& work, Result<Outcome> result) {
     {
       const MutexLock lock(notifier_->mutex);
-      if (outstanding_.erase(work.number) > 0 && has_name(work)) names_.erase(key_of(work.signature));
+      if (outstanding_.erase(work.number) > 0 && has_name(work))
+        names_.erase(key_of(work.signature));
     }
     if (work.request.on_done) work.request.on_done(result);
     work.state->finish(std::move(result));
@@ -244,7 +247,8 @@ class Negotiator::Impl {
   Counters counters_ GUARDED_BY(notifier_->mutex);
   uint64_t submissions_ GUARDED_BY(notifier_->mutex) = 0;
   std::map<uint64_t, std::string> outstanding_ GUARDED_BY(notifier_->mutex);  // names by number
-  std::set<std::string> names_ GUARDED_BY(notifier_->mutex);  // keys of outstanding requests, except joins
+  // keys of outstanding requests, except joins
+  std::set<std::string> names_ GUARDED_BY(notifier_->mutex);
 
   // Confined to the background thread.
   Carrier carrier_;
@@ -278,11 +282,13 @@ Result<void> Negotiator::Impl::describe(Work& work) const {
   if (!has_numbers) return ok();
   if (signature.shape.empty() && numbers.count != 1) signature.shape = {numbers.count};
   if (signature.elements() != numbers.count)
-    return invalid("the shape does not match the buffer's " + std::to_string(numbers.count) + " elements");
+    return invalid("the shape does not match the buffer's " + std::to_string(numbers.count) +
+                   " elements");
   const bool same_size =
       request.operation == Operation::allreduce || request.operation == Operation::adasum ||
       (request.operation == Operation::broadcast && request.input.data && request.output.data);
-  if (same_size && (request.output.count != request.input.count || request.output.type != request.input.type))
+  if (same_size &&
+      (request.output.count != request.input.count || request.output.type != request.input.type))
     return invalid("the input and the output differ in size or type");
   if (request.operation == Operation::all_to_all && signature.splits.empty()) {
     const auto members = members_of(request.set);
@@ -298,7 +304,8 @@ Result<void> Negotiator::Impl::take_names(const std::vector<Work>& works) {
     const Signature& signature = works[taken].signature;
     if (!has_name(works[taken]) || names_.insert(key_of(signature)).second) continue;
     while (taken-- > 0) names_.erase(key_of(works[taken].signature));
-    return conflict(name_of(signature) + ": a tensor of this name was submitted already and is not done");
+    return conflict(name_of(signature) +
+                    ": a tensor of this name was submitted already and is not done");
   }
   return ok();
 }
@@ -309,10 +316,12 @@ void Negotiator::Impl::pause() {
   const bool alone = sets_.size() == 1;
   if (negotiation_.idle() && !has_news()) {
     const nanoseconds idle = alone ? std::max<nanoseconds>(options_.idle_cycle, cycle) : cycle;
-    notifier_->changed.wait_for(lock, idle, [&]() REQUIRES(notifier_->mutex) { return has_news(); });
+    notifier_->changed.wait_for(lock, idle,
+                                [&]() REQUIRES(notifier_->mutex) { return has_news(); });
   }
   while (!stopping_ && !notifier_->hurry) {
-    const auto until = began_ + cycle_began_ + (notifier_->waiting > 0 ? cycle / waited_for_divisor : cycle);
+    const auto until =
+        began_ + cycle_began_ + (notifier_->waiting > 0 ? cycle / waited_for_divisor : cycle);
     if (std::chrono::steady_clock::now() >= until) break;
     notifier_->changed.wait_until(lock, until);
   }
@@ -346,7 +355,8 @@ Result<std::vector<uint64_t>> Negotiator::Impl::and_over_all(std::vector<uint64_
   return words;
 }
 
-// Reports an error that the group does not know of; otherwise the other ranks would wait for this one.
+// Reports an error that the group does not know of; otherwise the other ranks would wait for this
+// one.
 Result<void> Negotiator::Impl::ours_to_blame(Result<void> result) {
   if (!result) group_->abandon(result.error().message);
   return result;
@@ -357,19 +367,22 @@ Result<void> Negotiator::Impl::ask_rank_0() {
   const auto ranks = size_t(group_->size());
   std::vector<uint64_t> lengths(ranks);
   const uint64_t length = mine.size();
-  TRY(group_->all_gather(std::as_bytes(std::span(&length, 1)), std::as_writable_bytes(std::span(lengths))));
+  TRY(group_->all_gather(std::as_bytes(std::span(&length, 1)),
+                         std::as_writable_bytes(std::span(lengths))));
   std::vector<size_t> counts;
   for (size_t rank = 0; rank < ranks; ++rank) {
     if (lengths[rank] > message_bytes_max)
-      return ours_to_blame(exhausted("rank " + std::to_string(rank) + " submitted too many tensors at once"));
+      return ours_to_blame(
+          exhausted("rank " + std::to_string(rank) + " submitted too many tensors at once"));
     counts.push_back(lengths[rank]);
   }
   std::string all(std::accumulate(counts.begin(), counts.end(), size_t{0}), '\0');
   const bool answers = group_->rank() == 0;
   TRY(group_->run(collectives::calls::gather(
       collectives::numbers(std::as_bytes(std::span(mine))),
-      answers ? collectives::numbers(std::as_writable_bytes(std::span(all))) : collectives::BufferView{}, 0,
-      counts)));
+      answers ? collectives::numbers(std::as_writable_bytes(std::span(all)))
+              : collectives::BufferView{},
+      0, counts)));
   std::string answer;
   if (answers) {
     std::vector<Report> reports;
@@ -377,7 +390,8 @@ Result<void> Negotiator::Impl::ask_rank_0() {
     for (size_t rank = 0; rank < ranks; ++rank) {
       auto report = decode_report(std::string_view(all).substr(begin, counts[rank]));
       if (!report) {
-        return ours_to_blame(std::move(report).error().in("the request of rank " + std::to_string(rank)));
+        return ours_to_blame(
+            std::move(report).error().in("the request of rank " + std::to_string(rank)));
       }
       reports.push_back(std::move(*report));
       begin += counts[rank];
@@ -413,14 +427,15 @@ Result<void> Negotiator::Impl::carry_out(Plan& plan) {
       if (agreement.signature.operation == Operation::join) {
         if (const auto found = joins_.find(agreement.signature.set); found != joins_.end())
           work = &found->second;
-      } else if (const auto found = works_.find(key_of(agreement.signature)); found != works_.end()) {
+      } else if (const auto found = works_.find(key_of(agreement.signature));
+                 found != works_.end()) {
         work = &found->second;
       }
       works.push_back(work);
       parts.push_back({&agreement, work ? &work->request : nullptr, {}});
       if (work && options_.on_event) {
-        options_.on_event({Phase::negotiate, work->signature.operation, work->signature.name, work->submitted,
-                           since_began()});
+        options_.on_event({Phase::negotiate, work->signature.operation, work->signature.name,
+                           work->submitted, since_began()});
       }
     }
     TRY(carrier_.carry_out(parts));
@@ -522,11 +537,14 @@ Result<std::unique_ptr<Negotiator>> Negotiator::start(std::unique_ptr<collective
   if (common.fused_tensor_bytes_max == 0) {
     const auto& hosts = group->hosts();
     const bool on_one_host = std::count(hosts.begin(), hosts.end(), hosts[0]) == group->size();
-    common.fused_tensor_bytes_max = on_one_host ? fused_bytes_max_on_one_host : fused_bytes_max_between_hosts;
+    common.fused_tensor_bytes_max =
+        on_one_host ? fused_bytes_max_on_one_host : fused_bytes_max_between_hosts;
   }
-  TRY(group->broadcast(std::as_writable_bytes(std::span(&common, 1)), 0).in("starting the negotiation"));
+  TRY(group->broadcast(std::as_writable_bytes(std::span(&common, 1)), 0)
+          .in("starting the negotiation"));
   if (common.cycle_microseconds > Negotiation::cycle_microseconds_max)
-    return invalid("a cycle must be at most " + std::to_string(Negotiation::cycle_microseconds_max) + " us");
+    return invalid("a cycle must be at most " +
+                   std::to_string(Negotiation::cycle_microseconds_max) + " us");
   Negotiation::Limits limits;
   limits.settings = {common.fusion_bytes, uint32_t(common.cycle_microseconds)};
   limits.cache_entries_max = common.cache_entries_max;

@@ -36,15 +36,16 @@ TEST(JoinedRanks, take_part_in_sums_with_zeros) {
     if (negotiator.rank() == 0) {
       EXPECT_TRUE(negotiator.join().wait());
     } else {
-      Handle handle = negotiator.submit(summing("extreme", values, collectives::Reduction::minimum));
+      Handle handle =
+          negotiator.submit(summing("extreme", values, collectives::Reduction::minimum));
       expect_failed(handle, "rank 0 has joined");
       EXPECT_TRUE(negotiator.join().wait());
     }
   });
 }
 
-// Tensors that are cached, and new ones: where a rank has joined they fail on the others, and the negotiation
-// continues.
+// Tensors that are cached, and new ones: where a rank has joined they fail on the others, and the
+// negotiation continues.
 TEST(JoinedRanks, move_no_rows_and_the_others_go_on) {
   constexpr int ranks = 3;
   negotiating(ranks, [](Negotiator& negotiator) {

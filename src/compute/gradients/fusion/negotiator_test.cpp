@@ -63,15 +63,20 @@ TEST(Negotiator, several_threads_submit_at_once) {
       for (int thread = 0; thread < threads_count; ++thread) {
         threads.emplace_back([&, thread] {
           for (int step = 0; step < steps; ++step) {
-            std::vector<std::vector<float>> values(tensors, std::vector<float>(3000, float(step + thread)));
+            std::vector<std::vector<float>> values(tensors,
+                                                   std::vector<float>(3000, float(step + thread)));
             std::vector<Handle> handles;
             for (size_t i = 0; i < tensors; ++i) {
-              Request request = summing(std::to_string(thread) + " " + std::to_string(i), values[i]);
-              request.on_done = [&told](const Result<Outcome>& outcome) { told += outcome ? 1 : 0; };
+              Request request =
+                  summing(std::to_string(thread) + " " + std::to_string(i), values[i]);
+              request.on_done = [&told](const Result<Outcome>& outcome) {
+                told += outcome ? 1 : 0;
+              };
               handles.push_back((*negotiator)->submit(std::move(request)));
             }
             for (Handle& handle : handles) expect_done(handle);
-            EXPECT_EQ(values, std::vector(tensors, std::vector<float>(3000, float(ranks * (step + thread)))));
+            EXPECT_EQ(values, std::vector(tensors, std::vector<float>(
+                                                       3000, float(ranks * (step + thread)))));
           }
         });
       }
@@ -91,7 +96,8 @@ TEST(Negotiator, large_tensors_are_fused_in_memory_that_all_see) {
         std::vector<float> first(elements), second(elements + 1);
         for (size_t i = 0; i < elements; ++i)
           first[i] = second[i] = float(i % 1000) + float((*negotiator)->rank());
-        auto handles = (*negotiator)->submit_together({summing("first", first), summing("second", second)});
+        auto handles =
+            (*negotiator)->submit_together({summing("first", first), summing("second", second)});
         for (Handle& handle : handles) expect_done(handle);
         for (size_t i = 0; i < elements; ++i) {
           ASSERT_EQ(first[i], 3 * float(i % 1000) + 3) << i;
@@ -144,9 +150,10 @@ TEST(Negotiator, every_operation) {
         };
         for (size_t peer = 0; peer < members; ++peer) exchange.splits.push_back(peer);
 
-        std::vector<Handle> handles{negotiator.submit(gather), negotiator.submit(broadcast),
-                                    negotiator.submit(scatter), negotiator.submit(exchange),
-                                    negotiator.submit({.name = "barrier", .operation = Operation::barrier})};
+        std::vector<Handle> handles{
+            negotiator.submit(gather), negotiator.submit(broadcast), negotiator.submit(scatter),
+            negotiator.submit(exchange),
+            negotiator.submit({.name = "barrier", .operation = Operation::barrier})};
         for (Handle& handle : handles) expect_done(handle);
 
         std::vector<int32_t> all;
@@ -156,7 +163,8 @@ TEST(Negotiator, every_operation) {
         EXPECT_EQ(parameters, std::vector<double>(5, 3.5));
         EXPECT_EQ(own, std::vector<float>(own.size(), float(ranks)));
         std::vector<int64_t> expected;
-        for (int peer = 0; peer < ranks; ++peer) expected.insert(expected.end(), size_t(rank), peer);
+        for (int peer = 0; peer < ranks; ++peer)
+          expected.insert(expected.end(), size_t(rank), peer);
         EXPECT_EQ(theirs, expected);
       }
     });
@@ -168,8 +176,9 @@ TEST(Negotiator, unlike_requests_of_one_name_fail_with_what_differs) {
     std::vector<float> values(negotiator.rank() == 1 ? 7 : 6, 1.0f), fine(3, 1.0f);
     Handle wrong = negotiator.submit(summing("layer1.weight", values));
     Handle right = negotiator.submit(summing("layer2.weight", fine));
-    expect_failed(wrong,
-                  "layer1.weight: the ranks do not agree: shape is [6] on ranks 0 and 2, [7] on rank 1");
+    expect_failed(
+        wrong,
+        "layer1.weight: the ranks do not agree: shape is [6] on ranks 0 and 2, [7] on rank 1");
     expect_done(right);
     EXPECT_EQ(fine, std::vector<float>(3, 3.0f));
     // The name can be submitted again. A shape that changes on all ranks is a new tensor.
@@ -190,7 +199,8 @@ TEST(Negotiator, a_name_is_under_way_once) {
   negotiating(2, [](Negotiator& negotiator) {
     std::vector<float> first(4, 1.0f), second(4, 1.0f);
     if (negotiator.rank() == 1) {
-      // The other rank submits both requests first; otherwise the second name would be a new one each time.
+      // The other rank submits both requests first; otherwise the second name would be a new one
+      // each time.
       EXPECT_TRUE(negotiator.submit({.name = "go", .operation = Operation::barrier}).wait());
     }
     Handle one = negotiator.submit(summing("twice", first));
@@ -198,10 +208,11 @@ TEST(Negotiator, a_name_is_under_way_once) {
       Handle two = negotiator.submit(summing("twice", second));
       EXPECT_TRUE(two.refused() && two.done()) << "before any other rank hears of it";
       expect_failed(two, "twice: a tensor of this name was submitted already");
-      // When a group contains a name twice, or an outstanding name, none of it is submitted and no name is
-      // taken.
+      // When a group contains a name twice, or an outstanding name, none of it is submitted and no
+      // name is taken.
       for (const char* name : {"other", "twice"}) {
-        for (Handle& each : negotiator.submit_together({summing("other", second), summing(name, second)})) {
+        for (Handle& each :
+             negotiator.submit_together({summing("other", second), summing(name, second)})) {
           EXPECT_TRUE(each.refused());
           expect_failed(each, std::string(name) + ": a tensor of this name");
         }
@@ -234,8 +245,9 @@ TEST(Negotiator, what_cannot_be_fails_at_once) {
     request.output = collectives::numbers(std::span(others));
     handle = negotiator.submit(request);
     expect_failed(handle, "differ in size");
-    request.output = request.input.data ? collectives::BufferView{values.data(), 4, collectives::Type::f32}
-                                        : collectives::BufferView{};
+    request.output = request.input.data
+                         ? collectives::BufferView{values.data(), 4, collectives::Type::f32}
+                         : collectives::BufferView{};
     EXPECT_TRUE(handle.refused());
     request.set = 4;
     handle = negotiator.submit(request);
@@ -262,7 +274,8 @@ TEST(Negotiator, a_group_is_carried_out_when_all_of_it_is_there) {
     }
     // One member that differs fails all.
     std::vector<float> first(4), second(negotiator.rank() == 0 ? 2 : 3);
-    auto handles = negotiator.submit_together({summing("member 0", first), summing("member 1", second)});
+    auto handles =
+        negotiator.submit_together({summing("member 0", first), summing("member 1", second)});
     for (Handle& handle : handles)
       expect_failed(handle, "group 'member 0': member 1: the ranks do not agree");
     // So does a member that another rank does not know.
@@ -288,7 +301,8 @@ TEST(Negotiator, sets_of_ranks_work_by_themselves) {
       broadcast.output = collectives::numbers(std::span(root));
       broadcast.root = 2 + rank % 2;
       broadcast.set = mine;
-      std::vector<Handle> handles{negotiator.submit(request), negotiator.submit(summing("values", all)),
+      std::vector<Handle> handles{negotiator.submit(request),
+                                  negotiator.submit(summing("values", all)),
                                   negotiator.submit(broadcast)};
       for (Handle& handle : handles) expect_done(handle);
       EXPECT_EQ(values, std::vector<float>(10, rank % 2 == 1 ? 4.0f : 2.0f));
@@ -324,10 +338,12 @@ TEST(Negotiator, a_tensor_that_some_ranks_do_not_submit_is_reported_and_fails) {
           const auto outcome = handle.wait();
           ASSERT_FALSE(outcome);
           EXPECT_EQ(outcome.error().kind, Kind::unavailable);
-          EXPECT_NE(outcome.error().message.find("layer1.weight: waits for rank 1"), std::string::npos)
+          EXPECT_NE(outcome.error().message.find("layer1.weight: waits for rank 1"),
+                    std::string::npos)
               << outcome.error().message;
         }
-        // Nothing else fails. Rank 1 waits until the others have given up, or its barrier would stall too.
+        // Nothing else fails. Rank 1 waits until the others have given up, or its barrier would
+        // stall too.
         ++given_up;
         for (int i = 0; i < 3000 && given_up < 3; ++i) std::this_thread::sleep_for(10ms);
         EXPECT_TRUE(negotiator.submit({.name = "barrier", .operation = Operation::barrier}).wait());
@@ -367,7 +383,8 @@ TEST(Negotiator, adaptive_sums_are_fused_but_combined_each_by_itself) {
   });
 }
 
-// The killed rank is a process, so that it dies between two cycles or within one, without a message.
+// The killed rank is a process, so that it dies between two cycles or within one, without a
+// message.
 TEST(Negotiator, a_killed_rank_fails_all_that_is_outstanding_with_its_name_and_the_tensors) {
   constexpr int ranks = 3;
   constexpr int victim = 1;
@@ -401,8 +418,10 @@ TEST(Negotiator, a_killed_rank_fails_all_that_is_outstanding_with_its_name_and_t
           const auto outcome = handles[name == std::string("layer2.weight") ? 1 : 2].wait();
           ASSERT_FALSE(outcome);
           EXPECT_EQ(outcome.error().kind, Kind::unavailable);
-          EXPECT_NE(outcome.error().message.find(name), std::string::npos) << outcome.error().message;
-          EXPECT_NE(outcome.error().message.find("rank 1"), std::string::npos) << outcome.error().message;
+          EXPECT_NE(outcome.error().message.find(name), std::string::npos)
+              << outcome.error().message;
+          EXPECT_NE(outcome.error().message.find("rank 1"), std::string::npos)
+              << outcome.error().message;
         }
         (void)handles[0].wait();  // may succeed, if the others finish it before they notice the end
         Handle late = (*negotiator)->submit(summing("late", second));
@@ -424,7 +443,8 @@ TEST(Negotiator, compressed_sums_are_those_of_the_narrow_type) {
       std::vector<Handle> handles;
       std::vector<Request> requests;
       for (auto* each : {&values, &other}) {
-        Request request = summing("t" + std::to_string(each->size()), *each, collectives::Reduction::average);
+        Request request =
+            summing("t" + std::to_string(each->size()), *each, collectives::Reduction::average);
         request.compression.kind = kind;
         requests.push_back(request);
       }
@@ -447,7 +467,8 @@ TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
         std::vector<float> matrix(96), vector(33, float(step));
         for (size_t i = 0; i < matrix.size(); ++i)
           matrix[i] = float((i * 7 + size_t(step)) % 11) - 5 + float(negotiator.rank());
-        for (size_t i = 0; i < matrix.size(); ++i) given[i] += double(matrix[i]) - negotiator.rank() + 1;
+        for (size_t i = 0; i < matrix.size(); ++i)
+          given[i] += double(matrix[i]) - negotiator.rank() + 1;
         Request first = summing("matrix", matrix, collectives::Reduction::average),
                 second = summing("vector", vector);
         first.shape = {12, 8};
@@ -455,10 +476,11 @@ TEST(Negotiator, compressed_tensors_owe_by_name_whatever_they_travel_with) {
         std::vector<Handle> handles{negotiator.submit(first), negotiator.submit(second)};
         for (Handle& handle : handles) expect_done(handle);
         for (size_t i = 0; i < matrix.size(); ++i) got[i] += double(matrix[i]);
-        for (const float value : vector) EXPECT_NEAR(value, 3.0f * float(step), 0.05f * float(step) + 0.1f);
+        for (const float value : vector)
+          EXPECT_NEAR(value, 3.0f * float(step), 0.05f * float(step) + 0.1f);
       }
-      // The error of int8 is a 127th of a value of 6; low_rank sends 2 of the 8 directions of the matrix at a
-      // time.
+      // The error of int8 is a 127th of a value of 6; low_rank sends 2 of the 8 directions of the
+      // matrix at a time.
       const double owed = compression.kind == Compression::Kind::int8 ? 0.1 : 6.0 * 8;
       for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], given[i], owed);
     });
@@ -477,7 +499,8 @@ TEST(Negotiator, a_tensors_way_can_be_watched) {
       1,
       [](Negotiator& negotiator) {
         std::vector<float> first(3), second(4);
-        auto handles = negotiator.submit_together({summing("first", first), summing("second", second)});
+        auto handles =
+            negotiator.submit_together({summing("first", first), summing("second", second)});
         for (Handle& handle : handles) expect_done(handle);
       },
       options);
@@ -507,7 +530,8 @@ TEST(Negotiator, settings_that_are_tried_reach_all_ranks) {
         constexpr int steps_max = 100'000;
         std::vector<float> values(1000, 1.0f);
         for (int step = 0; step < steps_max; ++step) {
-          Handle handle = negotiator.submit(summing("values", values, collectives::Reduction::average));
+          Handle handle =
+              negotiator.submit(summing("values", values, collectives::Reduction::average));
           expect_done(handle);
           float changed = negotiator.settings() == first ? 0 : 1;
           ASSERT_TRUE(negotiator

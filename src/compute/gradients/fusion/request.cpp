@@ -34,6 +34,8 @@ std::string name_of(const Signature& signature) {
   return std::string(to_string(signature.operation)) + " of " + signature.name;
 }
 
-std::string key_of(int set, std::string_view name) { return std::to_string(set).append("/").append(name); }
+std::string key_of(int set, std::string_view name) {
+  return std::to_string(set).append("/").append(name);
+}
 
 }  // namespace trainyard::gradients

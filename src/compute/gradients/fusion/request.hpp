@@ -1,4 +1,5 @@
-// Defines the types of fusion/: the requests of a rank, which have names, and the agreements of all ranks on them.
+// Defines the types of fusion/: the requests of a rank, which have names, and the agreements of all
+// ranks on them.
 //
 // Threads: plain values.
 #pragma once
@@ -29,7 +30,8 @@ enum class Operation : uint8_t {
 inline constexpr int operations_count = 10;
 std::string_view to_string(Operation operation);
 
-inline constexpr uint64_t elements_max = uint64_t{1} << 48;  // of a tensor: more than any memory holds
+// of a tensor: more than any memory holds
+inline constexpr uint64_t elements_max = uint64_t{1} << 48;
 
 // The part of a request that the ranks compare: everything but its memory.
 struct Signature {
@@ -45,7 +47,8 @@ struct Signature {
   int set = 0;
   std::string group;
   uint32_t group_members = 0;
-  // The first dimension is the number of rows, the unit of all_gather, all_to_all and reduce_scatter.
+  // The first dimension is the number of rows, the unit of all_gather, all_to_all and
+  // reduce_scatter.
   std::vector<uint64_t> shape;
   std::vector<uint64_t> splits;  // all_to_all: rows for each member; add_set: the ranks
 
@@ -59,13 +62,16 @@ struct Signature {
 std::string name_of(const Signature& signature);
 // Returns the key that identifies a tensor: names are unique within a set.
 std::string key_of(int set, std::string_view name);
-inline std::string key_of(const Signature& signature) { return key_of(signature.set, signature.name); }
+inline std::string key_of(const Signature& signature) {
+  return key_of(signature.set, signature.name);
+}
 
 // The operation that all ranks carry out, or the reason why none does.
 struct Agreement {
   Signature signature;  // of one of the requesting ranks
   std::vector<uint64_t>
-      rows;  // all_gather: by member; all_to_all: rows from member 0 to each member, then from member 1 ..
+      // all_gather: by member; all_to_all: rows from member 0 to each member, then from member 1 ..
+      rows;
   bool keep = false;  // in the response cache
   int last = -1;      // join: the rank that joined last
   std::string fault;  // not empty: the operation fails with this message

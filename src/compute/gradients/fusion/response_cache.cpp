@@ -23,9 +23,9 @@ std::string ResponseCache::put(Agreement agreement, std::optional<Signature> own
   auto found = positions_.find(key);
   if (found == positions_.end()) {
     if (positions_.size() == entries_max_) {
-      const auto oldest = std::min_element(positions_.begin(), positions_.end(), [&](auto& a, auto& b) {
-        return entries_[a.second]->used < entries_[b.second]->used;
-      });
+      const auto oldest = std::min_element(
+          positions_.begin(), positions_.end(),
+          [&](auto& a, auto& b) { return entries_[a.second]->used < entries_[b.second]->used; });
       gone = oldest->first;
       forget(gone);
     }

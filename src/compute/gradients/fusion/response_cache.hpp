@@ -1,7 +1,9 @@
-// A ResponseCache holds earlier agreements of the ranks, each tensor at a fixed position, so that one bit stands for it.
+// A ResponseCache holds earlier agreements of the ranks, each tensor at a fixed position, so that
+// one bit stands for it.
 //
-// Every rank holds the same entries at the same positions, since they change only by messages that all ranks receive. A full
-// cache evicts the least recently used entry, by the order in which tensors were reduced.
+// Every rank holds the same entries at the same positions, since they change only by messages that
+// all ranks receive. A full cache evicts the least recently used entry, by the order in which
+// tensors were reduced.
 //
 // Threads: confined to one at a time. Errors: none.
 #pragma once
@@ -20,7 +22,8 @@ class ResponseCache {
  public:
   struct Entry {
     Agreement agreement;
-    std::optional<Signature> own;  // as this rank requested it; none when it is not a member of the set
+    // as this rank requested it; none when it is not a member of the set
+    std::optional<Signature> own;
     uint64_t used = 0;
   };
 
@@ -28,7 +31,9 @@ class ResponseCache {
 
   // Returns the end of the positions, some of which may be empty.
   size_t positions() const { return entries_.size(); }
-  const Entry* at(size_t position) const { return entries_[position] ? &*entries_[position] : nullptr; }
+  const Entry* at(size_t position) const {
+    return entries_[position] ? &*entries_[position] : nullptr;
+  }
   std::optional<size_t> position_of(const std::string& key) const;
   const Entry* find(const std::string& key) const;
   void touch(size_t position) { entries_[position]->used = ++uses_; }

@@ -6,8 +6,10 @@
 namespace trainyard::gradients {
 namespace {
 
-constexpr int fusion_points = std::countr_zero(Tuner::fusion_bytes_max / Tuner::fusion_bytes_min) + 1;
-constexpr int cycle_points = std::bit_width(Tuner::cycle_microseconds_max / Tuner::cycle_microseconds_min);
+constexpr int fusion_points =
+    std::countr_zero(Tuner::fusion_bytes_max / Tuner::fusion_bytes_min) + 1;
+constexpr int cycle_points =
+    std::bit_width(Tuner::cycle_microseconds_max / Tuner::cycle_microseconds_min);
 
 int nearest(uint64_t value, uint64_t smallest, int points) {
   const uint64_t times = std::max<uint64_t>(value / smallest, 1);
@@ -50,7 +52,8 @@ std::optional<Settings> Tuner::sample(uint64_t bytes, std::chrono::nanoseconds t
   tried_points_.push_back(at_);
   windows_.clear();
   settling_ = true;
-  if (tried_.back().bytes_per_second > tried_[best_].bytes_per_second * better_by) best_ = tried_.size() - 1;
+  if (tried_.back().bytes_per_second > tried_[best_].bytes_per_second * better_by)
+    best_ = tried_.size() - 1;
   return next();
 }
 

@@ -1,11 +1,12 @@
 // Finds the fusion size and the cycle time with the highest throughput in bytes per second.
 //
-// Pure: measurements in, the next settings out. It first tries a few random settings that are far from each
-// other. Then it moves from the best of them in smaller and smaller steps along both axes. The score of a
-// setting is the median of several windows, so that one disturbance does not decide; a better setting must be
-// better by more than noise.
+// Pure: measurements in, the next settings out. It first tries a few random settings that are far
+// from each other. Then it moves from the best of them in smaller and smaller steps along both
+// axes. The score of a setting is the median of several windows, so that one disturbance does not
+// decide; a better setting must be better by more than noise.
 //
-//   TRIES: drawn_max random settings --> steps of a factor of 8, 4, 2 around the best --> done: keeps the best
+//   tries: drawn_max random settings --> steps of a factor of 8, 4, 2 around the best
+//          --> done: keeps the best
 //
 // Threads: confined to one at a time. Errors: none. Equal samples and seeds give equal settings.
 #pragma once
@@ -24,7 +25,8 @@ class Tuner {
  public:
   Tuner(Settings first, uint64_t seed);
 
-  // Adds what was carried out since the last call. Returns the settings to use from now on, when they change.
+  // Adds what was carried out since the last call. Returns the settings to use from now on, when
+  // they change.
   std::optional<Settings> sample(uint64_t bytes, std::chrono::nanoseconds time);
 
   bool done() const { return done_; }
@@ -42,7 +44,8 @@ class Tuner {
   static constexpr uint32_t cycle_microseconds_max = 32'000;  // as long as a step of a small model
   // Long enough for some training steps, short enough that tuning ends within a minute.
   static constexpr std::chrono::milliseconds window{250};
-  static constexpr int windows_per_setting = 5;  // after one more window in which caches and buffers settle
+  // after one more window in which caches and buffers settle
+  static constexpr int windows_per_setting = 5;
   static constexpr int drawn_max = 4;
   static constexpr int tries_max = 30;
   static constexpr double better_by = 1.02;  // medians of one setting differ by less

@@ -12,7 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 using Rate = std::function<double(const Settings&)>;
 
-// Returns the settings that the tuner chooses for a machine with this rate, with noise of a percent.
+// Returns the settings that the tuner chooses for a machine with this rate, with noise of a
+// percent.
 Settings tune(const Rate& rate, uint64_t seed, Settings first = {}, int* tries = nullptr) {
   Tuner tuner(first, seed);
   SeededRandom noise(seed + 1);
@@ -32,7 +33,8 @@ Settings tune(const Rate& rate, uint64_t seed, Settings first = {}, int* tries =
 double best_of(const Rate& rate) {
   double best = 0;
   for (uint64_t fusion = Tuner::fusion_bytes_min; fusion <= Tuner::fusion_bytes_max; fusion *= 2) {
-    for (uint32_t cycle = Tuner::cycle_microseconds_min; cycle <= Tuner::cycle_microseconds_max; cycle *= 2)
+    for (uint32_t cycle = Tuner::cycle_microseconds_min; cycle <= Tuner::cycle_microseconds_max;
+         cycle *= 2)
       best = std::max(best, rate({fusion, cycle}));
   }
   return best;
@@ -56,8 +58,8 @@ TEST(Tuner, comes_near_the_best_wherever_it_lies) {
           const Settings settings = tune(rate, seed);
           // At most one power of two off on one axis, where the rate depends on it strongly.
           EXPECT_GT(rate(settings), best_of(rate) * (steepness < 0.1 ? 0.93 : 0.8))
-              << fusion_mib << " MiB, " << cycle_ms << " ms, seed " << seed << ": " << settings.fusion_bytes
-              << ", " << settings.cycle_microseconds;
+              << fusion_mib << " MiB, " << cycle_ms << " ms, seed " << seed << ": "
+              << settings.fusion_bytes << ", " << settings.cycle_microseconds;
         }
       }
     }
@@ -69,10 +71,11 @@ TEST(Tuner, weighs_latency_against_waiting) {
   const Rate rate = [](const Settings& settings) {
     const double gradients = 100e6, seconds_per_byte = 1e-9, latency = 2e-3;
     const double messages = std::max(1.0, gradients / double(settings.fusion_bytes));
-    return gradients /
-           (gradients * seconds_per_byte + messages * latency + 8 * settings.cycle_microseconds * 1e-6);
+    return gradients / (gradients * seconds_per_byte + messages * latency +
+                        8 * settings.cycle_microseconds * 1e-6);
   };
-  for (uint64_t seed = 1; seed <= 10; ++seed) EXPECT_GT(rate(tune(rate, seed)), 0.9 * best_of(rate));
+  for (uint64_t seed = 1; seed <= 10; ++seed)
+    EXPECT_GT(rate(tune(rate, seed)), 0.9 * best_of(rate));
 }
 
 TEST(Tuner, keeps_what_it_has_where_nothing_matters_and_is_the_same_for_equal_seeds) {

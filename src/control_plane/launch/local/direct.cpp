@@ -33,7 +33,8 @@ void DirectGate::found(size_t networks) {
 Result<void> DirectGate::leave(size_t networks) {
   const MutexLock lock(mutex_);
   CHECK(networks <= networks_, "who leaves has entered");
-  const auto removed = networks == networks_ ? system_.remove_firewall_tables({firewall_.table}) : ok();
+  const auto removed =
+      networks == networks_ ? system_.remove_firewall_tables({firewall_.table}) : ok();
   networks_ -= networks;
   return removed;
 }

@@ -1,7 +1,7 @@
 // Manages the firewall of gangs without a bridge: it exists while any of them does.
 //
-// Threads: callable from anywhere. Errors: a firewall that cannot be made is logged once, and gangs then get
-// bridges.
+// Threads: callable from anywhere. Errors: a firewall that cannot be made is logged once, and gangs
+// then get bridges.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ class DirectGate {
   DirectGate(LocalSystem& system, networks::DirectFirewall firewall)
       : system_(system), firewall_(std::move(firewall)) {}
 
-  // Counts one more network, and makes the firewall with those rules if needed. False: it cannot be made;
-  // nothing is counted.
+  // Counts one more network, and makes the firewall with those rules if needed. False: it cannot be
+  // made; nothing is counted.
   bool enter(const networks::Egress& egress);
   // Counts networks of a former server.
   void found(size_t networks);

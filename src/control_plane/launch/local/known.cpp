@@ -17,18 +17,19 @@ constexpr size_t kRecordBytesMax = 4 << 20;  // a thousand hosts take a tenth of
 constexpr int kKillPassesMax = 20;
 constexpr const char* kAgentFile = "agent.json";
 constexpr const char* kLeftFile = "left";
-// agent/next_order.hpp describes these files, except the record of the next attempt, which is the launcher's.
+// agent/next_order.hpp describes these files, except the record of the next attempt, which is the
+// launcher's.
 constexpr const char* kNextRecordFile = "launch.next.json";
 constexpr const char* kIdleFile = "idle";
 constexpr const char* kNextFile = "next.json";
 constexpr const char* kTakenFile = "taken";
-// The least version of an idle agent that gets an order. Agents of release 0.1.0, which report none, would
-// ignore the confinement in an order.
+// The least version of an idle agent that gets an order. Agents of release 0.1.0, which report
+// none, would ignore the confinement in an order.
 constexpr int64_t kIdleVersionMin = 2;
 constexpr size_t kIdleBytesMax = 20;
 
-// Written under another name and renamed: a reader sees it whole. Not synced: after a power cut no agent is
-// left.
+// Written under another name and renamed: a reader sees it whole. Not synced: after a power cut no
+// agent is left.
 Result<void> write_whole(Files& files, const std::string& path, const std::string& text) {
   const std::string beside = path + ".new";
   TRY(files.write(beside, text, 0600));
@@ -73,11 +74,12 @@ Result<void> kill_marked(os::Processes& processes, const std::string& attempt_di
     }
     if (!found) return ok();
   }
-  return unavailable("processes of " + attempt_directory + " start others faster than they are killed");
+  return unavailable("processes of " + attempt_directory +
+                     " start others faster than they are killed");
 }
 
-// True if all its agents have ended after they had undone everything: then nothing runs, and nothing is
-// mounted.
+// True if all its agents have ended after they had undone everything: then nothing runs, and
+// nothing is mounted.
 bool left_in_order(const LocalParts& parts, const KnownAttempt& known) {
   for (size_t i = 0; i < known.agents.size(); i++)
     if (!known.agents[i].started || parts.processes.is_alive(known.agents[i].identity) ||
@@ -99,10 +101,10 @@ bool waits_for_orders(Files& files, const std::string& directory) {
   return version && *version >= kIdleVersionMin;
 }
 
-// Completes or undoes a host reuse in which a former server was killed. Order, record, agent: then the record
-// is put in its place. So the next record without the order, or next to `taken`, belongs to an agent that was
-// taken; the order without `taken` to one that was not. The agent removes the order before `taken`, so
-// `taken` is looked for first.
+// Completes or undoes a host reuse in which a former server was killed. Order, record, agent: then
+// the record is put in its place. So the next record without the order, or next to `taken`, belongs
+// to an agent that was taken; the order without `taken` to one that was not. The agent removes the
+// order before `taken`, so `taken` is looked for first.
 Result<void> settle_handing_over(Files& files, const std::string& attempt_directory,
                                  const std::string& host_directory) {
   const std::string next_record = host_directory + "/" + kNextRecordFile;
@@ -154,7 +156,8 @@ Result<void> write_agent(const LocalParts& parts, const std::string& host_direct
 }
 
 Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& attempt_directory) {
-  if (const auto settled = settle_handing_over(parts.files, attempt_directory, attempt_directory + "/0");
+  if (const auto settled =
+          settle_handing_over(parts.files, attempt_directory, attempt_directory + "/0");
       !settled)
     return unavailable(settled.error().message);
   auto record = TRY(read_record(parts.files, attempt_directory));
@@ -185,17 +188,20 @@ Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& at
   return known;
 }
 
-std::set<domain::HostIndex> running_hosts(const LocalParts& parts, const std::string& attempt_directory) {
+std::set<domain::HostIndex> running_hosts(const LocalParts& parts,
+                                          const std::string& attempt_directory) {
   const std::string start = attempt_directory + "/";
   std::set<domain::HostIndex> hosts;
   for (const auto& [identity, value] : parts.processes.find_marked(kHostVariable))
     if (value.starts_with(start))
-      if (const auto host = parse_int(value.substr(start.size()))) hosts.insert(domain::HostIndex(*host));
+      if (const auto host = parse_int(value.substr(start.size())))
+        hosts.insert(domain::HostIndex(*host));
   return hosts;
 }
 
-Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known, const domain::AttemptId& attempt,
-                       const std::string& token, const std::string& order) {
+Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known,
+                       const domain::AttemptId& attempt, const std::string& token,
+                       const std::string& order) {
   const std::string directory = known.host(0);
   if (!waits_for_orders(parts.files, directory)) return false;
   Record next = known.record;
@@ -208,7 +214,8 @@ Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known, const domai
     known.record = std::move(next);
     // The agent has the order in any case; the next server puts the record in its place.
     if (const auto put = parts.files.rename(next_record, known.directory + "/" + kRecordFile); !put)
-      log(Level::error, "launch", "writing down who was handed an agent", {{"why", put.error().message}});
+      log(Level::error, "launch", "writing down who was handed an agent",
+          {{"why", put.error().message}});
     return true;
   }
   TRY(parts.files.remove_all(next_record));
@@ -219,7 +226,8 @@ Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known, const domai
 bool Marked::may_run(const std::string& attempt_directory, uint64_t before) {
   if (looks_ <= before) {
     values_.clear();
-    for (auto& [identity, value] : processes_.find_marked(kAttemptVariable)) values_.insert(std::move(value));
+    for (auto& [identity, value] : processes_.find_marked(kAttemptVariable))
+      values_.insert(std::move(value));
     looks_++;
   }
   return values_.contains(attempt_directory);
@@ -237,7 +245,8 @@ Result<void> remove_from_machine(const LocalParts& parts, const std::string& att
     TRY(kill_marked(parts.processes, attempt_directory));
   if (const auto names = parts.files.list_directory(attempt_directory))
     for (const auto& name : *names)
-      if (name != kRecordFile) TRY(parts.system.remove_containers_in(attempt_directory + "/" + name));
+      if (name != kRecordFile)
+        TRY(parts.system.remove_containers_in(attempt_directory + "/" + name));
   return parts.system.unmount_below(attempt_directory);
 }
 

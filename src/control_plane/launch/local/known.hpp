@@ -1,8 +1,8 @@
-// Tracks the attempts of this machine's launcher by the files in their directories (local.hpp has the list),
-// and removes an attempt from the machine. Private to this folder.
+// Tracks the attempts of this machine's launcher by the files in their directories (local.hpp has
+// the list), and removes an attempt from the machine. Private to this folder.
 //
-// Threads: confined to the launcher's, or plain functions. Errors: those of files; unavailable (a killed
-// process stays).
+// Threads: confined to the launcher's, or plain functions. Errors: those of files; unavailable (a
+// killed process stays).
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,8 @@ Result<Places> places_of(const std::string& data_directory, const std::string& r
 // The known state of one host's agent.
 struct KnownAgent {
   bool started = false, ended = false;
-  os::ProcessIdentity identity;      // invalid for one that was started and about which nothing is known
+  // invalid for one that was started and about which nothing is known
+  os::ProcessIdentity identity;
   std::function<bool()> watch = {};  // from the first query on
   // An agent that has ended does not live again.
   bool is_alive(os::Processes& processes);
@@ -50,9 +51,9 @@ struct KnownAttempt {
   std::string directory;
   Record record;
   std::vector<KnownAgent> agents = {};
-  // The namespace of a network without a bridge, which no file keeps: its agent has it too, and alone after
-  // the server's end. Shared with the reaper that removes the network. Nothing: it was started by a former
-  // server, or has files.
+  // The namespace of a network without a bridge, which no file keeps: its agent has it too, and
+  // alone after the server's end. Shared with the reaper that removes the network. Nothing: it was
+  // started by a former server, or has files.
   std::shared_ptr<os::File> held = {};
   // The number of looks at marked processes after which all agents were seen to have ended.
   std::optional<uint64_t> gone_since = {};
@@ -66,22 +67,26 @@ Result<void> write_record(const LocalParts& parts, const std::string& attempt_di
                           const Record& record);
 Result<void> write_agent(const LocalParts& parts, const std::string& host_directory,
                          const os::ProcessIdentity& identity);
-// Reads what a former server left: the record, and each host's agent. An agent that was started in the
-// instant before that server died is not recorded; it is found by its mark. An unfinished host reuse is
-// completed where the agent was taken, and undone otherwise. Errors: not_found (no record), invalid (a torn
-// one), conflict (one of a later release), unavailable (what is there cannot be read: try again).
+// Reads what a former server left: the record, and each host's agent. An agent that was started in
+// the instant before that server died is not recorded; it is found by its mark. An unfinished host
+// reuse is completed where the agent was taken, and undone otherwise. Errors: not_found (no
+// record), invalid (a torn one), conflict (one of a later release), unavailable (what is there
+// cannot be read: try again).
 Result<KnownAttempt> load_attempt(const LocalParts& parts, const std::string& attempt_directory);
 
 // The hosts of which a process runs, by its mark.
-std::set<domain::HostIndex> running_hosts(const LocalParts& parts, const std::string& attempt_directory);
+std::set<domain::HostIndex> running_hosts(const LocalParts& parts,
+                                          const std::string& attempt_directory);
 
-// Passes the order to the gang's one agent, which has ended its job. False: it does not wait for an order, or
-// belongs to a release that would not obey all of it, and nothing has changed. Requires: one host.
-Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known, const domain::AttemptId& attempt,
-                       const std::string& token, const std::string& order);
+// Passes the order to the gang's one agent, which has ended its job. False: it does not wait for an
+// order, or belongs to a release that would not obey all of it, and nothing has changed. Requires:
+// one host.
+Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known,
+                       const domain::AttemptId& attempt, const std::string& token,
+                       const std::string& order);
 
-// Looks for processes with our marks in all of /proc, which takes some milliseconds: one look serves for all
-// attempts whose agents had ended before it. Only a marked process starts another.
+// Looks for processes with our marks in all of /proc, which takes some milliseconds: one look
+// serves for all attempts whose agents had ended before it. Only a marked process starts another.
 class Marked {
  public:
   explicit Marked(os::Processes& processes) : processes_(processes) {}
@@ -96,8 +101,8 @@ class Marked {
   std::set<std::string> values_;
 };
 
-// Removes everything on the machine that is not in the attempt's directory, except its network. `known`:
-// nullptr, or the attempt.
+// Removes everything on the machine that is not in the attempt's directory, except its network.
+// `known`: nullptr, or the attempt.
 Result<void> remove_from_machine(const LocalParts& parts, const std::string& attempt_directory,
                                  const KnownAttempt* known, Marked* marked = nullptr);
 // Removes the attempt's directory, the record last: until then a later server knows what to remove.

@@ -28,7 +28,8 @@ std::string with_shared_devices(const std::vector<std::string>& cards) {
   if (std::any_of(cards.begin(), cards.end(),
                   [](const auto& card) { return card.starts_with("/dev/nvidia"); }))
     for (const auto& device : preflight::gpu_devices())
-      if (const auto all = preflight::gpu_cards(); std::find(all.begin(), all.end(), device) == all.end())
+      if (const auto all = preflight::gpu_cards();
+          std::find(all.begin(), all.end(), device) == all.end())
         text += "," + device;
   return text;
 }
@@ -44,8 +45,8 @@ class LocalLauncher final : public SteppedLauncher {
         next_address_(pool.base),
         gate_(parts.system, direct_firewall(places_.mark, pool)),
         reaper_(
-            clock, [this](const auto& networks) { return parts_.system.remove_networks(networks); }, {},
-            parts.own_threads),
+            clock, [this](const auto& networks) { return parts_.system.remove_networks(networks); },
+            {}, parts.own_threads),
         direct_reaper_(
             clock, [this](const auto& networks) { return parts_.system.remove_networks(networks); },
             kDirectPace, parts.own_threads) {}
@@ -53,11 +54,13 @@ class LocalLauncher final : public SteppedLauncher {
   // Loads what a former server left.
   Result<void> load() {
     TRY(parts_.files.make_directories(places_.attempts(), 0700));
-    std::map<std::string, std::optional<KnownAttempt>> ended;  // by directory; nothing: without a record
+    // by directory; nothing: without a record
+    std::map<std::string, std::optional<KnownAttempt>> ended;
     for (const auto& name : TRY(parts_.files.list_directory(places_.attempts()))) {
       const std::string directory = places_.attempts() + "/" + name;
       if (!domain::parse_attempt_id(name)) {
-        log(Level::warning, "launch", "not an attempt's directory, left alone", {{"path", directory}});
+        log(Level::warning, "launch", "not an attempt's directory, left alone",
+            {{"path", directory}});
         continue;
       }
       auto known = load_attempt(parts_, directory);
@@ -69,18 +72,20 @@ class LocalLauncher final : public SteppedLauncher {
       if (!known && known.error().kind == Kind::conflict)
         return std::move(known).error().in(directory + "/" + kRecordFile);
       const std::string why = known ? "no agent of it was started" : known.error().message;
-      if (!known && known.error().kind == Kind::unavailable && !running_hosts(parts_, directory).empty()) {
+      if (!known && known.error().kind == Kind::unavailable &&
+          !running_hosts(parts_, directory).empty()) {
         log(Level::error, "launch", "an attempt that runs cannot be read, and is read again later",
             {{"attempt", name}, {"why", why}});
         unreadable_.insert(directory);
         gate_.found(1);  // it may have no bridge
         continue;
       }
-      // Its record is missing or torn: before it was written nothing had been made, and if it was lost
-      // later, what it named is found by name below. Or none of its agents is known: it was interrupted
-      // while it was made, which ensure() does again from nothing, or while it was removed, which is not
-      // requested again.
-      log(Level::info, "launch", "an attempt that was cut off while it was made or removed is removed",
+      // Its record is missing or torn: before it was written nothing had been made, and if it was
+      // lost later, what it named is found by name below. Or none of its agents is known: it was
+      // interrupted while it was made, which ensure() does again from nothing, or while it was
+      // removed, which is not requested again.
+      log(Level::info, "launch",
+          "an attempt that was cut off while it was made or removed is removed",
           {{"attempt", name}, {"why", why}});
       ended[directory] = known ? std::optional(*std::move(known)) : std::nullopt;
     }
@@ -91,7 +96,8 @@ class LocalLauncher final : public SteppedLauncher {
   std::vector<Machine> machines() override {
     auto all = all_machines();
     const auto uncleared = uncleared_gpus();
-    return uncleared.empty() ? all : without_gpus(std::move(all), preflight::gpu_cards(), uncleared);
+    return uncleared.empty() ? all
+                             : without_gpus(std::move(all), preflight::gpu_cards(), uncleared);
   }
 
   Result<void> ensure(const Gang& gang) override {
@@ -102,7 +108,8 @@ class LocalLauncher final : public SteppedLauncher {
       if (known.record.token != gang.token)
         return conflict("attempt " + gang.attempt.text() + " was started with another token");
       if (known.agents.size() != gang.members.size())
-        return conflict("attempt " + gang.attempt.text() + " was started with another number of hosts");
+        return conflict("attempt " + gang.attempt.text() +
+                        " was started with another number of hosts");
       if (known.complete()) return ok();
       if (known.any_started()) return start_agents(gang, known);
       // Nothing runs yet, and it is unknown how much of its network exists.
@@ -112,7 +119,8 @@ class LocalLauncher final : public SteppedLauncher {
     if (is_removing(places_.attempt(gang.attempt))) drain();
     auto started = start(gang);
     if (!started && started.error().kind == Kind::exhausted && !waiting().empty()) {
-      // Addresses that will be free in a moment. Agents that could not be ended must not be forgotten.
+      // Addresses that will be free in a moment. Agents that could not be ended must not be
+      // forgotten.
       if (remove(gang.attempt)) {
         drain();
         started = start(gang);
@@ -122,7 +130,8 @@ class LocalLauncher final : public SteppedLauncher {
     const auto removed = remove(gang.attempt);
     drain();
     // Until its network is gone, the record says what to remove.
-    if (const std::string directory = places_.attempt(gang.attempt); removed && !is_removing(directory))
+    if (const std::string directory = places_.attempt(gang.attempt);
+        removed && !is_removing(directory))
       remove_rest(directory);
     if (!removed)
       log(Level::error, "launch", "removing what could not be started: " + removed.error().message,
@@ -140,8 +149,8 @@ class LocalLauncher final : public SteppedLauncher {
       bool any_alive = false;
       for (size_t i = 0; i < known.agents.size(); i++) {
         if (!known.agents[i].started) continue;
-        agents.push_back(
-            {id, known.record.token, domain::HostIndex(i), known.agents[i].is_alive(parts_.processes)});
+        agents.push_back({id, known.record.token, domain::HostIndex(i),
+                          known.agents[i].is_alive(parts_.processes)});
         any_alive |= agents.back().alive;
       }
       if (!any_alive && known.complete() && !known.gone_since) known.gone_since = marked_.looks();
@@ -155,7 +164,8 @@ class LocalLauncher final : public SteppedLauncher {
         attempts_.contains(gang.attempt))
       return false;
     if (!found->second.agents[0].is_alive(parts_.processes)) return false;
-    if (!TRY(launch::hand_over(parts_, found->second, gang.attempt, gang.token, gang.members[0].order)))
+    if (!TRY(launch::hand_over(parts_, found->second, gang.attempt, gang.token,
+                               gang.members[0].order)))
       return false;
     auto moved = attempts_.extract(found);
     moved.key() = gang.attempt;
@@ -166,7 +176,8 @@ class LocalLauncher final : public SteppedLauncher {
   Result<void> remove(domain::AttemptId attempt) override {
     TRY(check_readable(attempt));
     const auto found = attempts_.find(attempt);
-    if (found == attempts_.end()) return ok();  // what is not known is not there, or waits for the reaper
+    // what is not known is not there, or waits for the reaper
+    if (found == attempts_.end()) return ok();
     const std::string directory = found->second.directory;
     TRY(remove_from_machine(parts_, directory, &found->second, &marked_)
             .in("removing attempt " + attempt.text()));
@@ -183,7 +194,8 @@ class LocalLauncher final : public SteppedLauncher {
 
   ~LocalLauncher() override {
     drain();
-    if (attempts_.empty() && unreadable_.empty()) (void)parts_.files.remove_all(places_.namespaces());
+    if (attempts_.empty() && unreadable_.empty())
+      (void)parts_.files.remove_all(places_.namespaces());
   }
 
  private:
@@ -199,15 +211,17 @@ class LocalLauncher final : public SteppedLauncher {
   // Removes an attempt of a former server, of which nothing runs.
   Result<void> remove_ended(const std::string& directory, KnownAttempt* known) {
     TRY(remove_from_machine(parts_, directory, known));
-    const bool others = known && std::ranges::any_of(attempts_, [&](const auto& other) {
-                          return other.second.record.network.subnet.overlaps(known->record.network.subnet);
-                        });
+    const bool others =
+        known && std::ranges::any_of(attempts_, [&](const auto& other) {
+          return other.second.record.network.subnet.overlaps(known->record.network.subnet);
+        });
     if (known && !others && unreadable_.empty()) {
       if (known->record.network.direct()) gate_.found(1);
       give_to_reaper(*known);
       return ok();
     }
-    // The network is unknown, or may belong to another attempt by now; otherwise remove_strays() finds it.
+    // The network is unknown, or may belong to another attempt by now; otherwise remove_strays()
+    // finds it.
     remove_rest(directory);
     return ok();
   }
@@ -227,9 +241,10 @@ class LocalLauncher final : public SteppedLauncher {
       return ok();
     });
   }
-  // Has the network removed, and then the directory. The addresses stay taken until the record is gone,
-  // which would otherwise make a later server remove the network that has them next. The namespace goes
-  // with the others of its round: the kernel takes as long for all of them as for one.
+  // Has the network removed, and then the directory. The addresses stay taken until the record is
+  // gone, which would otherwise make a later server remove the network that has them next. The
+  // namespace goes with the others of its round: the kernel takes as long for all of them as for
+  // one.
   void give_to_reaper(const KnownAttempt& known) {
     {
       const MutexLock lock(removing_mutex_);
@@ -252,7 +267,8 @@ class LocalLauncher final : public SteppedLauncher {
   }
   void leave_gate() {
     if (const auto left = gate_.leave(1); !left)
-      log(Level::warning, "launch", "removing the firewall of gangs of one host: " + left.error().message);
+      log(Level::warning, "launch",
+          "removing the firewall of gangs of one host: " + left.error().message);
   }
 
   static domain::AttemptId attempt_of(const std::string& directory) {
@@ -263,7 +279,8 @@ class LocalLauncher final : public SteppedLauncher {
     return unavailable("the record of attempt " + attempt.text() +
                        " cannot be read, and is read again later");
   }
-  // Reads again what could not be read when the server started, and then removes what else a crash left.
+  // Reads again what could not be read when the server started, and then removes what else a crash
+  // left.
   void read_again() {
     if (unreadable_.empty() && !strays_remain_) return;
     for (const std::string& directory : std::set(unreadable_)) {
@@ -273,8 +290,10 @@ class LocalLauncher final : public SteppedLauncher {
       if (known && known->any_started()) {
         log(Level::info, "launch", "an attempt can be read again", {{"path", directory}});
         adopt(*std::move(known));
-      } else if (const auto removed = remove_ended(directory, known ? &*known : nullptr); !removed) {
-        log(Level::error, "launch", "removing what is left of an attempt: " + removed.error().message);
+      } else if (const auto removed = remove_ended(directory, known ? &*known : nullptr);
+                 !removed) {
+        log(Level::error, "launch",
+            "removing what is left of an attempt: " + removed.error().message);
         continue;
       }
       unreadable_.erase(directory);
@@ -309,9 +328,11 @@ class LocalLauncher final : public SteppedLauncher {
   }
   // Assigns GPUs of its machine to each member.
   Result<std::vector<std::vector<std::string>>> gpus_for(const Gang& gang) {
-    if (!unreadable_.empty() &&
-        std::ranges::any_of(gang.members, [](const Member& member) { return member.share.gpus > 0; }))
-      return unavailable("which GPUs are assigned is unknown until all records of attempts can be read");
+    if (!unreadable_.empty() && std::ranges::any_of(gang.members, [](const Member& member) {
+          return member.share.gpus > 0;
+        }))
+      return unavailable(
+          "which GPUs are assigned is unknown until all records of attempts can be read");
     std::vector<GpuRequest> requests;
     const auto offered = all_machines();
     for (const auto& member : gang.members) {
@@ -339,16 +360,18 @@ class LocalLauncher final : public SteppedLauncher {
     const NetworkReaper::Start start(reaper_), direct_start(direct_reaper_);
     const std::string directory = places_.attempt(gang.attempt);
     // Its late removal would take what is made now.
-    if (is_removing(directory)) return unavailable("what its former start left cannot be removed yet");
+    if (is_removing(directory))
+      return unavailable("what its former start left cannot be removed yet");
     TRY(parts_.files.make_directories(directory, 0700));
     KnownAttempt known{directory, {}};
     {
-      // Until the bridge has its address, other servers cannot see that the subnet is taken; and until the
-      // owner is recorded, a sweep would remove it as an orphan.
+      // Until the bridge has its address, other servers cannot see that the subnet is taken; and
+      // until the owner is recorded, a sweep would remove it as an orphan.
       TRY(parts_.files.make_directories(places_.run_directory, 0755));
       const auto lock = TRY(parts_.system.lock_networks(places_.run_directory));
       TRY(parts_.files.make_directories(places_.namespaces(), 0700));
-      if (const std::string owner = places_.namespaces() + "/" + kOwnerFile; !parts_.files.exists(owner))
+      if (const std::string owner = places_.namespaces() + "/" + kOwnerFile;
+          !parts_.files.exists(owner))
         TRY(parts_.files.write(owner, places_.data, 0600));
       auto taken = TRY(parts_.system.networks_in_use());
       auto egress = with_own_networks(present_egress(), taken, pool_);
@@ -368,8 +391,10 @@ class LocalLauncher final : public SteppedLauncher {
                              {*networks::parse_address(kRelayAddress)}};
       auto gpus = TRY(gpus_for(gang));
       const auto* of_role = rules_of_role(settings_.egress_of_roles, gang.role_arn);
-      request.direct = gang.members.size() == 1 && !gang.network_isolation && !of_role && gate_.enter(egress);
-      known.record = {gang.attempt, gang.token, plan_network(request, pool_, subnet), std::move(gpus)};
+      request.direct =
+          gang.members.size() == 1 && !gang.network_isolation && !of_role && gate_.enter(egress);
+      known.record = {gang.attempt, gang.token, plan_network(request, pool_, subnet),
+                      std::move(gpus)};
       if (of_role) egress.rules.insert(egress.rules.begin(), of_role->begin(), of_role->end());
       known.record.network.egress = std::move(egress);
       known.agents.resize(gang.members.size());
@@ -436,13 +461,17 @@ class LocalLauncher final : public SteppedLauncher {
   const Places places_;
   const networks::Subnet pool_;
   networks::Address
-      next_address_;  // subnets are used in rotation: late packets for an old gang do not reach a new one
+      // subnets are used in rotation: late packets for an old gang do not reach a new one
+      next_address_;
   std::map<domain::AttemptId, KnownAttempt> attempts_;
-  std::set<std::string> unreadable_;  // directories of attempts that run, and whose record cannot be read
-  bool strays_remain_ = false;        // of a crash: they could not be removed after the last record was read
+  // directories of attempts that run, and whose record cannot be read
+  std::set<std::string> unreadable_;
+  // of a crash: they could not be removed after the last record was read
+  bool strays_remain_ = false;
   Marked marked_{parts_.processes};
   mutable Mutex removing_mutex_;
-  std::set<std::string> removing_ GUARDED_BY(removing_mutex_);  // directories that the reapers will remove
+  // directories that the reapers will remove
+  std::set<std::string> removing_ GUARDED_BY(removing_mutex_);
   DirectGate gate_;
   NetworkReaper reaper_, direct_reaper_;
 };
@@ -451,8 +480,8 @@ Result<void> LocalLauncher::remove_strays() {
   if (!unreadable_.empty()) return ok();  // their names are unknown
   InUse used;
   for (const auto& [id, known] : attempts_) used.add(known.record.network, gate_.firewall());
-  for (const auto& what :
-       TRY(remove_unused(parts_, places_.run_directory, places_.mark, used).in("removing what a crash left")))
+  for (const auto& what : TRY(remove_unused(parts_, places_.run_directory, places_.mark, used)
+                                  .in("removing what a crash left")))
     log(Level::warning, "launch", "removed what a crash left", {{"what", what}});
   if (attempts_.empty()) (void)parts_.files.remove_all(places_.namespaces());
   return ok();
@@ -464,13 +493,15 @@ Result<int64_t> gang_hosts_max(const std::string& network_pool, bool encrypted) 
   return gang_hosts_max(TRY(networks::parse_subnet(network_pool).in("network_pool")), encrypted);
 }
 
-Result<std::unique_ptr<SteppedLauncher>> make_local_over(const LocalSettings& settings, Clock& clock,
-                                                         const LocalParts& parts) {
-  const networks::Subnet pool = TRY(networks::parse_subnet(settings.network_pool).in("network_pool"));
+Result<std::unique_ptr<SteppedLauncher>> make_local_over(const LocalSettings& settings,
+                                                         Clock& clock, const LocalParts& parts) {
+  const networks::Subnet pool =
+      TRY(networks::parse_subnet(settings.network_pool).in("network_pool"));
   if (pool.prefix < 8) return invalid("network_pool " + pool.text() + " is larger than a /8");
   TRY(parts.files.make_directories(settings.data_directory, 0700));
   auto launcher = std::make_unique<LocalLauncher>(
-      settings, TRY(places_of(settings.data_directory, settings.run_directory, parts)), pool, clock, parts);
+      settings, TRY(places_of(settings.data_directory, settings.run_directory, parts)), pool, clock,
+      parts);
   TRY(launcher->load().in("finding what runs"));
   return std::unique_ptr<SteppedLauncher>(std::move(launcher));
 }
@@ -483,12 +514,14 @@ Result<std::unique_ptr<Launcher>> make_local(const LocalSettings& settings, Cloc
     if (opened && *opened)
       log(Level::info, "launch",
           "another firewall drops what is forwarded; two rules in ip filter FORWARD let jobs pass");
-    if (!opened) log(Level::warning, "launch", "jobs may not reach the outside: " + opened.error().message);
+    if (!opened)
+      log(Level::warning, "launch", "jobs may not reach the outside: " + opened.error().message);
   }
   return std::unique_ptr<Launcher>(std::move(launcher));
 }
 
-Result<std::vector<std::string>> sweep(const std::string& data_directory, const std::string& run_directory) {
+Result<std::vector<std::string>> sweep(const std::string& data_directory,
+                                       const std::string& run_directory) {
   return sweep_over(data_directory, run_directory, machine_parts());
 }
 

@@ -29,15 +29,19 @@ class FailingFiles final : public Files {
   }
   Result<void> remove(const std::string& path) override { return files_.remove(path); }
   Result<void> remove_all(const std::string& path) override {
-    if (!irremovable.empty() && path.ends_with(irremovable)) return from_errno("removing " + path, EIO);
+    if (!irremovable.empty() && path.ends_with(irremovable))
+      return from_errno("removing " + path, EIO);
     return files_.remove_all(path);
   }
   Result<void> make_directories(const std::string& path, unsigned mode) override {
     return files_.make_directories(path, mode);
   }
-  Result<void> sync_directory(const std::string& path) override { return files_.sync_directory(path); }
+  Result<void> sync_directory(const std::string& path) override {
+    return files_.sync_directory(path);
+  }
   Result<std::string> read(const std::string& path, size_t bytes_max) override {
-    if (!unreadable.empty() && path.ends_with(unreadable)) return from_errno("reading " + path, EIO);
+    if (!unreadable.empty() && path.ends_with(unreadable))
+      return from_errno("reading " + path, EIO);
     return files_.read(path, bytes_max);
   }
   Result<std::string> read_at(const std::string& path, uint64_t offset, size_t bytes) override {
@@ -222,8 +226,8 @@ TEST_F(LocalFaults, ARecordThatWasLeftBehindDoesNotTakeTheNetworkOfAnotherGang) 
     ASSERT_TRUE(files_.make_directories(attempt_path(1), 0700));
     ASSERT_TRUE(files_.write(attempt_path(1) + "/launch.json", record, 0600));
     if (swept) {
-      ASSERT_TRUE(
-          sweep_over(settings_.data_directory, settings_.run_directory, {files_, machine_, machine_, false}));
+      ASSERT_TRUE(sweep_over(settings_.data_directory, settings_.run_directory,
+                             {files_, machine_, machine_, false}));
     } else {
       launcher = server();
       EXPECT_EQ(alive(*launcher), 2u);
@@ -241,8 +245,8 @@ TEST_F(LocalFaults, AnUnreadableRecordLeavesItsAgentsAlone) {
     ASSERT_TRUE(launcher->ensure(gang(1, hosts)));
     kill(launcher);
     files_.unreadable = "launch.json";
-    ASSERT_TRUE(
-        sweep_over(settings_.data_directory, settings_.run_directory, {files_, machine_, machine_, false}));
+    ASSERT_TRUE(sweep_over(settings_.data_directory, settings_.run_directory,
+                           {files_, machine_, machine_, false}));
     launcher = server();
     ASSERT_TRUE(launcher);
     EXPECT_EQ(machine_.running(), hosts);
@@ -254,7 +258,8 @@ TEST_F(LocalFaults, AnUnreadableRecordLeavesItsAgentsAlone) {
     EXPECT_EQ(launcher->remove({1, 1}).error().kind, Kind::unavailable);
     auto with_gpu = gang(2, 1);
     with_gpu.members[0].share.gpus = 1;
-    EXPECT_EQ(launcher->ensure(with_gpu).error().kind, Kind::unavailable) << "who has which is unknown";
+    EXPECT_EQ(launcher->ensure(with_gpu).error().kind, Kind::unavailable)
+        << "who has which is unknown";
     EXPECT_EQ(machine_.running(), hosts);
     files_.unreadable = "";
     ASSERT_EQ(launcher->list().size(), hosts);

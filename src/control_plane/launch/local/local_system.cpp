@@ -11,7 +11,8 @@
 namespace trainyard::launch {
 namespace {
 
-// Two servers of one machine choose networks one after the other; each holds the lock for some 20 ms.
+// Two servers of one machine choose networks one after the other; each holds the lock for some 20
+// ms.
 constexpr Duration kLockWaitMax = 10s;
 constexpr const char* kResolverFile = "/etc/resolv.conf";
 constexpr size_t kResolverBytesMax = 64 << 10;  // some lines
@@ -28,7 +29,9 @@ class MachineSystem final : public LocalSystem {
     auto lock = TRY(os::FileLock::take_within(run_directory + "/lock", kLockWaitMax));
     return std::shared_ptr<void>(std::make_shared<os::FileLock>(std::move(lock)));
   }
-  Result<std::vector<networks::Subnet>> networks_in_use() override { return networks::networks_in_use(); }
+  Result<std::vector<networks::Subnet>> networks_in_use() override {
+    return networks::networks_in_use();
+  }
   Result<std::vector<os::File>> make_network(const networks::PrivateNetwork& network) override {
     return networks::make_network(network);
   }
@@ -49,7 +52,9 @@ class MachineSystem final : public LocalSystem {
   Result<void> make_firewall(const networks::DirectFirewall& firewall) override {
     return networks::make_firewall(firewall);
   }
-  bool has_firewall_table(const std::string& name) override { return networks::has_firewall_table(name); }
+  bool has_firewall_table(const std::string& name) override {
+    return networks::has_firewall_table(name);
+  }
   Result<std::vector<std::string>> firewall_tables_named(std::string_view prefix) override {
     return networks::firewall_tables_named(prefix);
   }
@@ -59,7 +64,8 @@ class MachineSystem final : public LocalSystem {
   Result<void> stop_foreign_forwarding() override { return networks::stop_foreign_forwarding(); }
   std::vector<networks::EgressService> name_servers() override {
     std::string text = "nameserver " + containers::rootless_sandbox_name_server() + "\n";
-    if (const auto of_machine = os::read_file(kResolverFile, kResolverBytesMax)) text += *of_machine;
+    if (const auto of_machine = os::read_file(kResolverFile, kResolverBytesMax))
+      text += *of_machine;
     return networks::name_servers_of(text);
   }
 
@@ -67,8 +73,12 @@ class MachineSystem final : public LocalSystem {
   Result<void> remove_containers_in(const std::string& directory) override {
     return containers::remove_containers_in(directory);
   }
-  Result<std::vector<std::string>> sweep_containers() override { return containers::sweep_containers(); }
-  Result<void> unmount_below(const std::string& directory) override { return os::unmount_below(directory); }
+  Result<std::vector<std::string>> sweep_containers() override {
+    return containers::sweep_containers();
+  }
+  Result<void> unmount_below(const std::string& directory) override {
+    return os::unmount_below(directory);
+  }
 };
 
 }  // namespace

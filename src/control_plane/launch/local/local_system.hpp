@@ -1,7 +1,9 @@
-// LocalSystem is what the local launcher changes on its machine besides files and processes: networks, firewalls,
-// containers, mounts. An interface, so that tests and sim/ can fail or end the launcher between any two steps.
+// LocalSystem is what the local launcher changes on its machine besides files and processes:
+// networks, firewalls, containers, mounts. An interface, so that tests and sim/ can fail or end the
+// launcher between any two steps.
 //
-// Threads: callable from anywhere. Errors: as the functions of networks, containers and os that have the same names.
+// Threads: callable from anywhere. Errors: as the functions of networks, containers and os that
+// have the same names.
 #pragma once
 
 #include <memory>
@@ -24,7 +26,8 @@ class LocalSystem {
   // The path with all links resolved.
   virtual Result<std::string> resolve(const std::string& path) = 0;
 
-  // Waits for the servers of this machine that are choosing a network. Held until the result is destroyed.
+  // Waits for the servers of this machine that are choosing a network. Held until the result is
+  // destroyed.
   virtual Result<std::shared_ptr<void>> lock_networks(const std::string& run_directory) = 0;
   virtual Result<std::vector<networks::Subnet>> networks_in_use() = 0;
   virtual Result<std::vector<os::File>> make_network(const networks::PrivateNetwork& network) = 0;
@@ -54,7 +57,8 @@ struct LocalParts {
   Files& files;
   os::Processes& processes;
   LocalSystem& system;
-  // Networks are removed on threads of the launcher's own; false: in work() of stepped_launcher.hpp.
+  // Networks are removed on threads of the launcher's own; false: in work() of
+  // stepped_launcher.hpp.
   bool own_threads = true;
 };
 

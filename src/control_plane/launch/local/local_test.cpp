@@ -38,7 +38,8 @@ class ProcessesBelow final : public os::MachineProcesses {
   explicit ProcessesBelow(std::string directory) : directory_(std::move(directory)) {}
   std::vector<os::MarkedProcess> find_marked(const std::string& variable) override {
     auto found = MachineProcesses::find_marked(variable);
-    std::erase_if(found, [&](const auto& each) { return !each.value.starts_with(directory_ + "/"); });
+    std::erase_if(found,
+                  [&](const auto& each) { return !each.value.starts_with(directory_ + "/"); });
     return found;
   }
 
@@ -91,7 +92,8 @@ class LocalLauncher : public testing::Test {
     Gang gang;
     gang.attempt = {job, 1};
     gang.token = "token" + std::to_string(job);
-    for (size_t i = 0; i < hosts; i++) gang.members.push_back({{"box", {}}, "order " + std::to_string(i)});
+    for (size_t i = 0; i < hosts; i++)
+      gang.members.push_back({{"box", {}}, "order " + std::to_string(i)});
     return gang;
   }
   // Kills them with all processes that they start meanwhile.
@@ -168,8 +170,8 @@ TEST_F(LocalLauncher, StartsAGangOnceAndRemovesItWhole) {
     EXPECT_EQ(launcher->list()[1].host, 1u);
     EXPECT_EQ(launcher->list()[1].token, "token1");
     const std::string called = await_file(attempt_path(1) + "/1/called");
-    EXPECT_NE(called.find("--order " + attempt_path(1) + "/1/order.json --directory " + attempt_path(1) +
-                          "/1 --network-namespace "),
+    EXPECT_NE(called.find("--order " + attempt_path(1) + "/1/order.json --directory " +
+                          attempt_path(1) + "/1 --network-namespace "),
               std::string::npos)
         << called;
     EXPECT_NE(called.find(" --address 10.201.0.3 --host-table "), std::string::npos) << called;
@@ -180,9 +182,10 @@ TEST_F(LocalLauncher, StartsAGangOnceAndRemovesItWhole) {
               "127.0.0.1 localhost\n10.201.0.2 algo-1\n10.201.0.3 algo-2\n");
     const auto end = std::chrono::steady_clock::now();
     ASSERT_TRUE(launcher->remove({1, 1}));
-    std::printf("ensure %.1f ms, remove %.1f ms\n",
-                std::chrono::duration<double, std::milli>(middle - begin).count(),
-                std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - end).count());
+    std::printf(
+        "ensure %.1f ms, remove %.1f ms\n",
+        std::chrono::duration<double, std::milli>(middle - begin).count(),
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - end).count());
     ASSERT_TRUE(launcher->remove({1, 1})) << "again";
     EXPECT_TRUE(launcher->list().empty());
     expect_nothing_left();
@@ -299,7 +302,8 @@ TEST_F(LocalLauncher, AHandingOverThatWasCutOffIsCompletedOrUndone) {
       auto launcher = server();
       ASSERT_TRUE(launcher);
       EXPECT_EQ(os::exists(host + "/taken"), left.taken) << "the agent's to remove";
-      EXPECT_EQ(os::exists(host + "/idle"), left.idle) << "nobody is taken by a server that comes back";
+      EXPECT_EQ(os::exists(host + "/idle"), left.idle)
+          << "nobody is taken by a server that comes back";
       EXPECT_EQ(os::exists(host + "/next.json"), left.order && left.handed);
       EXPECT_FALSE(os::exists(host + "/launch.next.json"));
       const domain::AttemptId expected{left.handed ? 2u : 1u, 1};
@@ -330,7 +334,8 @@ TEST_F(LocalLauncher, AnAgentThatDiedStaysDead) {
   });
 }
 
-// Simulates a launcher that is killed after each of its steps, by the files that it had written by then.
+// Simulates a launcher that is killed after each of its steps, by the files that it had written by
+// then.
 TEST_F(LocalLauncher, CompletesAStartThatWasInterrupted) {
   in_a_machine([&] {
     ASSERT_TRUE(server()->ensure(gang(1, 2)));
@@ -512,7 +517,9 @@ TEST_F(LocalLauncher, OffersThisMachineUnlessTold) {
   ASSERT_EQ(launcher->machines().size(), 1u);
   EXPECT_GE(launcher->machines()[0].cpus, 1);
   EXPECT_GT(launcher->machines()[0].memory_bytes, 0);
-  settings_.machines = [] { return std::vector<Machine>{{"a", 8, 1 << 30, 0}, {"b", 4, 1 << 30, 1}}; };
+  settings_.machines = [] {
+    return std::vector<Machine>{{"a", 8, 1 << 30, 0}, {"b", 4, 1 << 30, 1}};
+  };
   EXPECT_EQ(server()->machines().size(), 2u);
 }
 

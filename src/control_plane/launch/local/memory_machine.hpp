@@ -39,7 +39,9 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
 
   // Called before and after each change. An error of `before` is what the
   // change fails with; both may throw.
-  std::function<Result<void>(const std::string& step)> before = [](const std::string&) { return ok(); };
+  std::function<Result<void>(const std::string& step)> before = [](const std::string&) {
+    return ok();
+  };
   std::function<void(const std::string& step)> after = [](const std::string&) {};
   // A program was started; returns the query for whether it still runs.
   std::function<std::function<bool()>(const os::DetachedProgram&)> started;
@@ -52,7 +54,8 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
   const std::map<std::string, std::string>& links() const { return links_; }  // names to comments
   const std::map<std::string, std::string>& tables() const { return tables_; }
   size_t running() const {
-    return size_t(std::ranges::count_if(processes_, [](const auto& each) { return each.second.is_alive(); }));
+    return size_t(
+        std::ranges::count_if(processes_, [](const auto& each) { return each.second.is_alive(); }));
   }
   // Simulates the end of the machine, after which nothing runs.
   void lose_power() {
@@ -64,7 +67,9 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
 
   // -- LocalSystem
   Result<std::string> resolve(const std::string& path) override { return path; }
-  Result<std::shared_ptr<void>> lock_networks(const std::string&) override { return std::shared_ptr<void>(); }
+  Result<std::shared_ptr<void>> lock_networks(const std::string&) override {
+    return std::shared_ptr<void>();
+  }
   Result<std::vector<networks::Subnet>> networks_in_use() override {
     std::vector<networks::Subnet> used;
     for (const auto& [link, subnet] : subnets_) used.push_back(subnet);
@@ -99,7 +104,9 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
     after("remove networks");
     return ok();
   }
-  std::vector<std::string> links_named(std::string_view prefix) override { return named(links_, prefix); }
+  std::vector<std::string> links_named(std::string_view prefix) override {
+    return named(links_, prefix);
+  }
   Result<void> remove_links(const std::vector<std::string>& names) override {
     TRY(before("remove links"));
     for (const auto& name : names) remove_link(name);
@@ -128,7 +135,9 @@ class MemoryMachine final : public LocalSystem, public os::Processes {
   std::vector<networks::EgressService> name_servers() override { return {}; }
   bool in_rootless_sandbox() override { return false; }
   Result<void> remove_containers_in(const std::string&) override { return ok(); }
-  Result<std::vector<std::string>> sweep_containers() override { return std::vector<std::string>(); }
+  Result<std::vector<std::string>> sweep_containers() override {
+    return std::vector<std::string>();
+  }
   Result<void> unmount_below(const std::string&) override { return ok(); }
 
   // -- Processes

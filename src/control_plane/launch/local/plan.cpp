@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kRecordVersion = 1;
 constexpr uint64_t kReservedAddresses = 3;  // the network's own, the bridge's, the broadcast
-constexpr int kSmallestPrefix = 28;  // 13 hosts: small enough for 4,096 gangs in a /16, large enough for most
+// 13 hosts: small enough for 4,096 gangs in a /16, large enough for most
+constexpr int kSmallestPrefix = 28;
 
 std::string hex(uint64_t number, int digits) {
   std::string text;
@@ -28,20 +29,23 @@ std::string server_mark(std::string_view data_directory) {
 }
 
 Result<networks::Subnet> choose_subnet(const networks::Subnet& pool, size_t hosts,
-                                       const std::vector<networks::Subnet>& taken, networks::Address start,
-                                       bool encrypted) {
-  const uint64_t size = std::max(std::bit_ceil(uint64_t(hosts) + kReservedAddresses) * (encrypted ? 2 : 1),
-                                 uint64_t(1) << (32 - kSmallestPrefix));
+                                       const std::vector<networks::Subnet>& taken,
+                                       networks::Address start, bool encrypted) {
+  const uint64_t size =
+      std::max(std::bit_ceil(uint64_t(hosts) + kReservedAddresses) * (encrypted ? 2 : 1),
+               uint64_t(1) << (32 - kSmallestPrefix));
   if (size > pool.size())
-    return exhausted("a gang of " + std::to_string(hosts) + " hosts does not fit into the network pool " +
-                     pool.text());
+    return exhausted("a gang of " + std::to_string(hosts) +
+                     " hosts does not fit into the network pool " + pool.text());
   const uint64_t blocks = pool.size() / size;
   const uint64_t first = pool.contains(start) ? (start - pool.base + size - 1) / size : 0;
   const int prefix = 32 - std::countr_zero(size);
   for (uint64_t i = 0; i < blocks; i++) {
-    const networks::Subnet candidate{networks::Address(pool.base + (first + i) % blocks * size), prefix};
-    const bool free = std::none_of(taken.begin(), taken.end(),
-                                   [&](const networks::Subnet& used) { return used.overlaps(candidate); });
+    const networks::Subnet candidate{networks::Address(pool.base + (first + i) % blocks * size),
+                                     prefix};
+    const bool free = std::none_of(taken.begin(), taken.end(), [&](const networks::Subnet& used) {
+      return used.overlaps(candidate);
+    });
     if (free) return candidate;
   }
   return exhausted("the network pool " + pool.text() + " has no free subnet for a gang of " +
@@ -54,19 +58,22 @@ int64_t gang_hosts_max(const networks::Subnet& pool, bool encrypted) {
 }
 
 networks::DirectFirewall direct_firewall(const std::string& mark, const networks::Subnet& pool) {
-  return {std::string(networks::kTablePrefix) + mark + "_one", std::string(networks::kDirectPrefix) + mark,
-          pool, "trainyard: gangs of one host"};
+  return {std::string(networks::kTablePrefix) + mark + "_one",
+          std::string(networks::kDirectPrefix) + mark, pool, "trainyard: gangs of one host"};
 }
 
-networks::Egress with_own_networks(networks::Egress egress, const std::vector<networks::Subnet>& in_use,
+networks::Egress with_own_networks(networks::Egress egress,
+                                   const std::vector<networks::Subnet>& in_use,
                                    const networks::Subnet& pool) {
   for (const auto& network : in_use)
-    if (!network.overlaps(pool) && network.base >> 24 != 127) egress.own_networks.push_back(network);
+    if (!network.overlaps(pool) && network.base >> 24 != 127)
+      egress.own_networks.push_back(network);
   return egress;
 }
 
 const std::vector<networks::EgressRule>* rules_of_role(
-    const std::map<std::string, std::vector<networks::EgressRule>>& of_roles, const std::string& role_arn) {
+    const std::map<std::string, std::vector<networks::EgressRule>>& of_roles,
+    const std::string& role_arn) {
   auto found = of_roles.find(role_arn);
   if (found == of_roles.end()) found = of_roles.find(role_arn.substr(role_arn.rfind('/') + 1));
   return found == of_roles.end() || role_arn.empty() ? nullptr : &found->second;
@@ -74,7 +81,8 @@ const std::vector<networks::EgressRule>* rules_of_role(
 
 networks::PrivateNetwork plan_network(const NetworkRequest& request, const networks::Subnet& pool,
                                       const networks::Subnet& subnet) {
-  const uint64_t half = request.encrypted ? subnet.size() / 2 : 0;  // hosts' own addresses are behind it
+  // hosts' own addresses are behind it
+  const uint64_t half = request.encrypted ? subnet.size() / 2 : 0;
   CHECK(request.hosts + kReservedAddresses <= subnet.size() - half,
         "choose_subnet reserves an address for each host");
   CHECK(!request.direct || (request.hosts == 1 && !request.isolated), "others need a bridge");
@@ -95,8 +103,9 @@ networks::PrivateNetwork plan_network(const NetworkRequest& request, const netwo
   for (size_t i = 0; i < request.hosts; i++) {
     const networks::Address made = network.gateway + 1 + networks::Address(i);
     network.hosts.push_back(
-        {request.direct ? std::string(networks::kDirectPrefix) + request.mark + place
-                        : std::string(networks::kLinkPrefix) + request.mark + hex(made - pool.base, digits),
+        {request.direct
+             ? std::string(networks::kDirectPrefix) + request.mark + place
+             : std::string(networks::kLinkPrefix) + request.mark + hex(made - pool.base, digits),
          request.direct
              ? ""
              : request.namespace_directory + "/" + request.attempt.text() + "-" + std::to_string(i),
@@ -112,8 +121,8 @@ std::string underlay_words(const networks::PrivateNetwork& network) {
 std::string host_table(const networks::PrivateNetwork& network) {
   std::string text = "127.0.0.1 localhost\n";
   for (size_t i = 0; i < network.hosts.size(); i++)
-    text +=
-        networks::to_text(network.hosts[i].address) + " " + domain::host_name(domain::HostIndex(i)) + "\n";
+    text += networks::to_text(network.hosts[i].address) + " " +
+            domain::host_name(domain::HostIndex(i)) + "\n";
   return text;
 }
 
@@ -125,16 +134,18 @@ Result<std::vector<std::vector<std::string>>> choose_gpus(const std::vector<GpuR
     const auto& [devices, wanted] = requests[i];
     if (devices.empty()) continue;
     for (const auto& device : devices)
-      if (int64_t(chosen[i].size()) < wanted && given.insert(device).second) chosen[i].push_back(device);
+      if (int64_t(chosen[i].size()) < wanted && given.insert(device).second)
+        chosen[i].push_back(device);
     if (int64_t(chosen[i].size()) < wanted)
-      return exhausted(domain::host_name(domain::HostIndex(i)) + " requests " + std::to_string(wanted) +
-                       " GPUs, and " + std::to_string(chosen[i].size()) + " of this machine's " +
-                       std::to_string(devices.size()) + " are free");
+      return exhausted(domain::host_name(domain::HostIndex(i)) + " requests " +
+                       std::to_string(wanted) + " GPUs, and " + std::to_string(chosen[i].size()) +
+                       " of this machine's " + std::to_string(devices.size()) + " are free");
   }
   return chosen;
 }
 
-std::vector<Machine> without_gpus(std::vector<Machine> machines, const std::vector<std::string>& cards,
+std::vector<Machine> without_gpus(std::vector<Machine> machines,
+                                  const std::vector<std::string>& cards,
                                   const std::set<std::string>& uncleared) {
   const auto is_uncleared = [&](const std::string& device) { return uncleared.contains(device); };
   for (auto& machine : machines) {

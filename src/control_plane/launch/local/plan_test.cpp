@@ -21,11 +21,15 @@ TEST(ChooseSubnet, TakesTheFirstFreeOneThatIsLargeEnough) {
 
 TEST(ChooseSubnet, GoesOnAfterTheLastAndComesAround) {
   const auto pool = subnet("10.201.0.0/24");
-  EXPECT_EQ(choose_subnet(pool, 1, {}, *networks::parse_address("10.201.0.32"))->text(), "10.201.0.32/28");
-  EXPECT_EQ(choose_subnet(pool, 30, {}, *networks::parse_address("10.201.0.32"))->text(), "10.201.0.64/26");
-  EXPECT_EQ(choose_subnet(pool, 1, {}, *networks::parse_address("10.201.1.0"))->text(), "10.201.0.0/28");
+  EXPECT_EQ(choose_subnet(pool, 1, {}, *networks::parse_address("10.201.0.32"))->text(),
+            "10.201.0.32/28");
+  EXPECT_EQ(choose_subnet(pool, 30, {}, *networks::parse_address("10.201.0.32"))->text(),
+            "10.201.0.64/26");
+  EXPECT_EQ(choose_subnet(pool, 1, {}, *networks::parse_address("10.201.1.0"))->text(),
+            "10.201.0.0/28");
   EXPECT_EQ(
-      choose_subnet(pool, 1, {subnet("10.201.0.240/28")}, *networks::parse_address("10.201.0.240"))->text(),
+      choose_subnet(pool, 1, {subnet("10.201.0.240/28")}, *networks::parse_address("10.201.0.240"))
+          ->text(),
       "10.201.0.0/28");
 }
 
@@ -108,8 +112,9 @@ TEST(ServerMark, TellsDataDirectoriesApart) {
 }
 
 TEST(Record, ComesBackAsItWas) {
-  Record record{
-      {17, 1}, "secret", plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"))};
+  Record record{{17, 1},
+                "secret",
+                plan_network(a_request(), subnet("10.201.0.0/16"), subnet("10.201.1.16/28"))};
   record.network.isolated = true;
   const auto back = record_from_json(to_json(record));
   ASSERT_TRUE(back) << back.error().message;
@@ -137,7 +142,8 @@ TEST(Record, OneOfALaterReleaseIsRefusedWhateverElseItSays) {
   };
   EXPECT_EQ(of_version(2).kind, Kind::conflict);
   EXPECT_EQ(of_version(2).message,
-            "the attempt was started by a later release: its record is of version 2, and this server reads "
+            "the attempt was started by a later release: its record is of version 2, and this "
+            "server reads "
             "up to 1");
   EXPECT_EQ(of_version(0).kind, Kind::invalid);
   EXPECT_EQ(of_version(INT64_MIN).kind, Kind::invalid);
@@ -171,7 +177,8 @@ TEST(WithoutGpus, LeavesOutWhatCouldNotBeCleared) {
 }
 
 TEST(ChooseGpus, GivesWholeOnesAndNoneTwice) {
-  const std::vector<std::string> all = {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2", "/dev/nvidia3"};
+  const std::vector<std::string> all = {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia2",
+                                        "/dev/nvidia3"};
   struct Case {
     const char* what;
     std::vector<GpuRequest> requests;

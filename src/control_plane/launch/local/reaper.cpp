@@ -85,11 +85,13 @@ std::chrono::nanoseconds NetworkReaper::due() const {
   if (in_haste()) return std::chrono::nanoseconds::min();
   if (items_.size() >= pace_.waiting_max || (pace_.one_by_one && starts_ == 0 && one_may_go_))
     return not_before_;
-  const auto oldest = std::min_element(items_.begin(), items_.end(), [](const auto& a, const auto& b) {
-                        return a.since < b.since;
-                      })->since;
+  const auto oldest =
+      std::min_element(items_.begin(), items_.end(), [](const auto& a, const auto& b) {
+        return a.since < b.since;
+      })->since;
   const std::chrono::nanoseconds latest = oldest + pace_.delay_max;
-  const std::chrono::nanoseconds quiet = starts_ > 0 ? latest : std::max(oldest, last_start_) + pace_.quiet;
+  const std::chrono::nanoseconds quiet =
+      starts_ > 0 ? latest : std::max(oldest, last_start_) + pace_.quiet;
   return std::max(std::min(quiet, latest), not_before_);
 }
 
@@ -135,7 +137,8 @@ bool NetworkReaper::round() {
     const auto finished = items[i].then ? items[i].then() : ok();
     done[i] = bool(finished);
     if (!finished)
-      log(Level::error, "launch", "removing what is left of an attempt: " + finished.error().message);
+      log(Level::error, "launch",
+          "removing what is left of an attempt: " + finished.error().message);
   }
   mutex_.lock();
   // What failed goes to the end, where it does not hold up the others.

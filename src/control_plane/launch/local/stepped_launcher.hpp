@@ -1,5 +1,5 @@
-// SteppedLauncher is the launcher of this machine over given files, processes and networks: what make_local() makes
-// over those of the machine, and tests and sim/ over their own.
+// SteppedLauncher is the launcher of this machine over given files, processes and networks: what
+// make_local() makes over those of the machine, and tests and sim/ over their own.
 //
 // Threads and errors: as the launcher's.
 #pragma once
@@ -22,10 +22,11 @@ class SteppedLauncher : public Launcher {
   virtual void work() = 0;
 };
 
-Result<std::unique_ptr<SteppedLauncher>> make_local_over(const LocalSettings& settings, Clock& clock,
-                                                         const LocalParts& parts);
+Result<std::unique_ptr<SteppedLauncher>> make_local_over(const LocalSettings& settings,
+                                                         Clock& clock, const LocalParts& parts);
 // sweep() of local.hpp.
 Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
-                                            const std::string& run_directory, const LocalParts& parts);
+                                            const std::string& run_directory,
+                                            const LocalParts& parts);
 
 }  // namespace trainyard::launch

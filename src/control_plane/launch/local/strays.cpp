@@ -15,14 +15,17 @@ bool is_mark(std::string_view text) {
 }
 
 // Marks of all servers that left something on this machine.
-Result<std::set<std::string>> marks_in_sight(const LocalParts& parts, const std::string& run_directory) {
+Result<std::set<std::string>> marks_in_sight(const LocalParts& parts,
+                                             const std::string& run_directory) {
   std::set<std::string> marks;
   if (const auto names = parts.files.list_directory(run_directory))
     for (const auto& name : *names)
       if (is_mark(name)) marks.insert(name);
-  for (const auto prefix : {networks::kLinkPrefix, networks::kBridgePrefix, networks::kDirectPrefix})
+  for (const auto prefix :
+       {networks::kLinkPrefix, networks::kBridgePrefix, networks::kDirectPrefix})
     for (const auto& name : parts.system.links_named(prefix))
-      if (name.size() > prefix.size() + 6 && is_mark(std::string_view(name).substr(prefix.size(), 6)))
+      if (name.size() > prefix.size() + 6 &&
+          is_mark(std::string_view(name).substr(prefix.size(), 6)))
         marks.insert(name.substr(prefix.size(), 6));
   if (parts.system.has_firewall())
     for (const auto& name : TRY(parts.system.firewall_tables_named(networks::kTablePrefix))) {
@@ -48,7 +51,8 @@ void InUse::add(const networks::PrivateNetwork& network, const networks::DirectF
   }
 }
 
-Result<std::vector<std::string>> remove_unused(const LocalParts& parts, const std::string& run_directory,
+Result<std::vector<std::string>> remove_unused(const LocalParts& parts,
+                                               const std::string& run_directory,
                                                const std::string& mark, const InUse& used) {
   std::vector<std::string> said;
   const std::string folder = run_directory + "/" + mark;
@@ -60,7 +64,8 @@ Result<std::vector<std::string>> remove_unused(const LocalParts& parts, const st
       said.push_back("network namespace " + path);
     }
   std::vector<std::string> links;
-  for (const auto prefix : {networks::kLinkPrefix, networks::kBridgePrefix, networks::kDirectPrefix})
+  for (const auto prefix :
+       {networks::kLinkPrefix, networks::kBridgePrefix, networks::kDirectPrefix})
     for (const auto& name : parts.system.links_named(std::string(prefix) + mark))
       if (!used.links.contains(name)) links.push_back(name);
   TRY(parts.system.remove_links(links));
@@ -98,7 +103,8 @@ Result<std::vector<std::string>> sweep_own(const Places& places, const LocalPart
       continue;
     }
     // Its agents are left alone, with everything whose owner is therefore unknown.
-    if (!known && known.error().kind == Kind::unavailable && !running_hosts(parts, directory).empty()) {
+    if (!known && known.error().kind == Kind::unavailable &&
+        !running_hosts(parts, directory).empty()) {
       all_known = false;
       continue;
     }
@@ -108,7 +114,8 @@ Result<std::vector<std::string>> sweep_own(const Places& places, const LocalPart
   if (!all_known) return std::vector<std::string>();
   // A record that was left behind may name what belongs to a living gang by now.
   std::erase_if(ended, [&](const auto& network) {
-    return std::ranges::any_of(subnets, [&](const auto& used) { return used.overlaps(network.subnet); });
+    return std::ranges::any_of(subnets,
+                               [&](const auto& used) { return used.overlaps(network.subnet); });
   });
   if (!ended.empty()) TRY(parts.system.remove_networks(ended));
   return remove_unused(parts, places.run_directory, places.mark, used);
@@ -117,7 +124,8 @@ Result<std::vector<std::string>> sweep_own(const Places& places, const LocalPart
 }  // namespace
 
 Result<std::vector<std::string>> sweep_over(const std::string& data_directory,
-                                            const std::string& run_directory, const LocalParts& parts) {
+                                            const std::string& run_directory,
+                                            const LocalParts& parts) {
   std::vector<std::string> said;
   std::string own_mark;
   // One server sweeps at a time, and no gang of another server is being made.

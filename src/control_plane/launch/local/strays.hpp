@@ -1,5 +1,5 @@
-// Finds and removes what bears a server's mark on this machine and belongs to no attempt of it: interfaces,
-// firewall tables, namespaces. Private to this folder.
+// Finds and removes what bears a server's mark on this machine and belongs to no attempt of it:
+// interfaces, firewall tables, namespaces. Private to this folder.
 //
 // Threads: plain functions. Errors: those of networks and files.
 #pragma once
@@ -22,8 +22,10 @@ struct InUse {
   void add(const networks::PrivateNetwork& network, const networks::DirectFirewall& firewall);
 };
 
-// Removes links, tables and namespaces that bear `mark` and are not in use. Returns what was removed.
-Result<std::vector<std::string>> remove_unused(const LocalParts& parts, const std::string& run_directory,
+// Removes links, tables and namespaces that bear `mark` and are not in use. Returns what was
+// removed.
+Result<std::vector<std::string>> remove_unused(const LocalParts& parts,
+                                               const std::string& run_directory,
                                                const std::string& mark, const InUse& used);
 
 }  // namespace trainyard::launch

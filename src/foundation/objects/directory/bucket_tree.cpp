@@ -24,11 +24,14 @@ Result<os::File> open_directory_file(const std::string& path) {
 
 }  // namespace
 
-std::string BucketTree::path_of_key(const std::string& key) const { return keys_path() + "/" + path_of(key); }
+std::string BucketTree::path_of_key(const std::string& key) const {
+  return keys_path() + "/" + path_of(key);
+}
 
 Result<void> BucketTree::make_parents(const std::string& path) {
   const size_t root = keys_path().size();
-  for (size_t slash = path.find('/', root + 1); slash != path.npos; slash = path.find('/', slash + 1)) {
+  for (size_t slash = path.find('/', root + 1); slash != path.npos;
+       slash = path.find('/', slash + 1)) {
     const std::string directory = path.substr(0, slash);
     if (const int failed = disk_.fault(FileStep::make_directory, directory))
       return from_errno("making " + directory, failed);
@@ -42,8 +45,8 @@ Result<void> BucketTree::make_parents(const std::string& path) {
   return ok();
 }
 
-// The directories to sync so that the entry `path` is durable: its own, and the parents of directories on the path
-// that are not durable themselves.
+// The directories to sync so that the entry `path` is durable: its own, and the parents of
+// directories on the path that are not durable themselves.
 Result<std::vector<BucketTree::ToSync>> BucketTree::open_to_sync(const std::string& path) {
   std::vector<ToSync> all;
   const std::string root = keys_path();
@@ -75,7 +78,8 @@ Result<void> BucketTree::sync(std::vector<ToSync> directories) {
   return ok();
 }
 
-Result<os::File> BucketTree::install(const std::string& file, const std::string& key, bool only_if_absent) {
+Result<os::File> BucketTree::install(const std::string& file, const std::string& key,
+                                     bool only_if_absent) {
   const std::string path = path_of_key(key);
   std::vector<ToSync> directories;
   os::File before;
@@ -108,7 +112,8 @@ Result<os::File> BucketTree::remove(const std::string& key) {
     if (!before && errno == ENOENT) return before;
     TRY(disk_.remove(entry));
     names_.changed(parent_of(entry));
-    // Empty directories are removed too, so that a tree never holds more of them than its keys need.
+    // Empty directories are removed too, so that a tree never holds more of them than its keys
+    // need.
     while (parent_of(entry) != root && rmdir(parent_of(entry).c_str()) == 0) {
       entry = parent_of(entry);
       unsynced_.erase(entry);

@@ -1,10 +1,10 @@
 // Stores one bucket on disk: its key tree, and the changes to it that must be atomic and durable.
 //
-// Names change under the bucket's mutex (a few system calls, no waiting for the disk); the affected directories are
-// synced after it is released, so puts sync in parallel.
+// Names change under the bucket's mutex (a few system calls, no waiting for the disk); the affected
+// directories are synced after it is released, so puts sync in parallel.
 //
-// Threads: callable from anywhere. Shared by the table of buckets and by operations in the bucket; the last one frees
-// it.
+// Threads: callable from anywhere. Shared by the table of buckets and by operations in the bucket;
+// the last one frees it.
 #pragma once
 
 #include <map>
@@ -34,8 +34,8 @@ class BucketTree {
   std::string path_of_key(const std::string& key) const;
   NamesCache& names() { return names_; }
 
-  // Moves a finished, synced file to the key's path. Returns when that is durable, with the replaced file, opened;
-  // none if there was none.
+  // Moves a finished, synced file to the key's path. Returns when that is durable, with the
+  // replaced file, opened; none if there was none.
   Result<os::File> install(const std::string& file, const std::string& key, bool only_if_absent);
   // Removes a key; harmless when absent. Returns when that is durable, with the removed file.
   Result<os::File> remove(const std::string& key);
@@ -43,7 +43,8 @@ class BucketTree {
   Result<void> retire(const std::string& path);
 
  private:
-  // A directory that was opened to be synced, and the new ones whose entries the sync makes durable.
+  // A directory that was opened to be synced, and the new ones whose entries the sync makes
+  // durable.
   struct ToSync {
     std::string path;
     os::File directory;
@@ -59,9 +60,9 @@ class BucketTree {
   NamesCache names_;
   Mutex mu_;
   bool retired_ GUARDED_BY(mu_) = false;
-  // Directories whose own entry may not be durable yet, with the number of puts that will sync it. A put below such a
-  // directory must sync the entry too, whichever put made it. After a failed sync a directory stays here forever, for
-  // the next put to try.
+  // Directories whose own entry may not be durable yet, with the number of puts that will sync it.
+  // A put below such a directory must sync the entry too, whichever put made it. After a failed
+  // sync a directory stays here forever, for the next put to try.
   std::map<std::string, int> unsynced_ GUARDED_BY(mu_);
 };
 

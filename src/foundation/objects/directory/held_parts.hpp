@@ -1,4 +1,5 @@
-// Keeps the parts of an object on the disk while a reader reads them, also when the object is replaced or removed.
+// Keeps the parts of an object on the disk while a reader reads them, also when the object is
+// replaced or removed.
 //
 // Threads: callable from anywhere. Lifetime: outlives the results of hold().
 #pragma once
@@ -14,8 +15,10 @@ namespace trainyard::objects {
 
 class HeldParts {
  public:
-  // `discard` removes a directory of parts; it is called on the thread that drops it or that releases it last.
-  explicit HeldParts(std::function<void(const std::string& path)> discard) : discard_(std::move(discard)) {}
+  // `discard` removes a directory of parts; it is called on the thread that drops it or that
+  // releases it last.
+  explicit HeldParts(std::function<void(const std::string& path)> discard)
+      : discard_(std::move(discard)) {}
 
   // The directory stays until this and all copies of it are destroyed.
   using Hold = std::shared_ptr<void>;

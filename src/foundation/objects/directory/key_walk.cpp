@@ -12,7 +12,8 @@ Result<void> KeyWalk::descend(std::string path, std::string beginning) {
   return ok();
 }
 
-Result<std::optional<std::string>> KeyWalk::at_or_after(const std::string& bound, const RollsUp& rolls_up) {
+Result<std::optional<std::string>> KeyWalk::at_or_after(const std::string& bound,
+                                                        const RollsUp& rolls_up) {
   if (levels_.empty()) TRY(descend(root_, ""));
   // Ascends out of directories whose keys are all less than the bound.
   while (levels_.size() > 1 && levels_.back().beginning < bound &&
@@ -20,8 +21,9 @@ Result<std::optional<std::string>> KeyWalk::at_or_after(const std::string& bound
     levels_.pop_back();
   for (;;) {
     Level& level = levels_.back();
-    const std::string_view rest =
-        bound.starts_with(level.beginning) ? std::string_view(bound).substr(level.beginning.size()) : "";
+    const std::string_view rest = bound.starts_with(level.beginning)
+                                      ? std::string_view(bound).substr(level.beginning.size())
+                                      : "";
     level.at = std::max(level.at, level.names->position(rest));
     if (level.at == level.names->size()) {
       if (levels_.size() == 1) return std::optional<std::string>();

@@ -20,8 +20,11 @@ class KeyWalk final : public Cursor {
   KeyWalk(std::string root, NamesCache& names, Describe describe)
       : root_(std::move(root)), names_(names), describe_(std::move(describe)) {}
 
-  Result<std::optional<std::string>> at_or_after(const std::string& bound, const RollsUp& rolls_up) override;
-  Result<std::optional<ObjectInfo>> describe(const std::string& key) override { return describe_(key); }
+  Result<std::optional<std::string>> at_or_after(const std::string& bound,
+                                                 const RollsUp& rolls_up) override;
+  Result<std::optional<ObjectInfo>> describe(const std::string& key) override {
+    return describe_(key);
+  }
 
  private:
   // A directory on the present path.

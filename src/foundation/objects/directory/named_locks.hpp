@@ -1,5 +1,5 @@
-// Provides a mutex for each name, while it is held or waited for: a long join of one upload's parts blocks requests
-// for that upload alone.
+// Provides a mutex for each name, while it is held or waited for: a long join of one upload's parts
+// blocks requests for that upload alone.
 //
 // Threads: callable from anywhere. Lifetime: outlives the results of hold().
 #pragma once

@@ -11,8 +11,8 @@
 namespace trainyard::objects {
 namespace {
 
-// Calls `each` with every name of ours in the directory until it returns false. A missing directory has no
-// names.
+// Calls `each` with every name of ours in the directory until it returns false. A missing directory
+// has no names.
 template <class Each>
 Result<void> for_each_name(const std::string& path, Each each) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
@@ -25,7 +25,8 @@ Result<void> for_each_name(const std::string& path, Each each) {
     const dirent* const entry = readdir(directory.get());
     if (!entry) break;
     const char kind = entry->d_name[0];
-    if ((kind == 'o' || kind == 'd' || kind == 'c') && !each(std::string_view(entry->d_name))) return ok();
+    if ((kind == 'o' || kind == 'd' || kind == 'c') && !each(std::string_view(entry->d_name)))
+      return ok();
   }
   if (errno != 0) return from_errno("listing " + path);
   return ok();
@@ -120,9 +121,10 @@ Result<bool> holds_object(const std::string& path) {
     if (!found) inner.emplace_back(name);
     return !found;
   }));
-  // Removing an object removes the directories that become empty, so the first of them nearly always holds
-  // one.
-  for (size_t i = 0; !found && i < inner.size(); ++i) found = TRY(holds_object(path + "/" + inner[i]));
+  // Removing an object removes the directories that become empty, so the first of them nearly
+  // always holds one.
+  for (size_t i = 0; !found && i < inner.size(); ++i)
+    found = TRY(holds_object(path + "/" + inner[i]));
   return found;
 }
 

@@ -1,9 +1,9 @@
 // Sorts the names of one directory of the key tree like keys, and caches large directories.
 //
-// A page of a listing needs the names after some key. A directory cannot be read in order, so all of
-// it is read and sorted: some 100 ms for a hundred thousand names, which a listing by pages would
-// spend on each page. So large directories stay in this cache until they change or others need the
-// memory.
+// A page of a listing needs the names after some key. A directory cannot be read in order, so all
+// of it is read and sorted: some 100 ms for a hundred thousand names, which a listing by pages
+// would spend on each page. So large directories stay in this cache until they change or others
+// need the memory.
 //
 // Threads: Names is immutable; NamesCache is callable from anywhere.
 #pragma once
@@ -37,8 +37,10 @@ class Names {
 
 class NamesCache {
  public:
-  static constexpr size_t kNamesWorthCachingMin = 1'000;  // one page; smaller ones are read in a millisecond
-  static constexpr size_t kMemoryBytesMax = 8 << 20;      // some 200,000 names; the idle server stays small
+  // one page; smaller ones are read in a millisecond
+  static constexpr size_t kNamesWorthCachingMin = 1'000;
+  // some 200,000 names; the idle server stays small
+  static constexpr size_t kMemoryBytesMax = 8 << 20;
 
   // Returns the names in the directory; none when it does not exist (any more).
   Result<std::shared_ptr<const Names>> read(const std::string& path);

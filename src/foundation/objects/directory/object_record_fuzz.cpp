@@ -29,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t bytes = 0;
   for (size_t at = 0; at + 28 <= size; at += 28)
     for (size_t i = 0; i < 8; ++i) bytes += uint64_t(data[at + 4 + i]) << (8 * i);
-  const auto parts = decode_part_list(std::string(end) + std::string(sum.rbegin(), sum.rend()), bytes);
+  const auto parts =
+      decode_part_list(std::string(end) + std::string(sum.rbegin(), sum.rend()), bytes);
   if (parts && encode_part_list(*parts).substr(0, size) != end) __builtin_trap();
   // Decodes the same from a file, which is read from its end.
   static const int file = memfd_create("record", 0);

@@ -1,4 +1,5 @@
-// Encodes and decodes the body of an object that is a list of parts: the files of its upload, in order.
+// Encodes and decodes the body of an object that is a list of parts: the files of its upload, in
+// order.
 // Grammar: docs/formats/objects.md.
 //
 // Threads: pure. Errors: corrupt.
@@ -19,7 +20,8 @@ struct PartEntry {
   std::string etag;  // hex MD5
 };
 
-// Limit of one part: more than S3's 5 GiB, and little enough that the sum of 10,000 fits in 64 bits.
+// Limit of one part: more than S3's 5 GiB, and little enough that the sum of 10,000 fits in 64
+// bits.
 inline constexpr uint64_t kPartEntryBytesMax = uint64_t(1) << 48;
 
 // Returns the length of a list of so many parts.

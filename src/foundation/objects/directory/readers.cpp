@@ -11,7 +11,8 @@
 namespace trainyard::objects {
 namespace {
 
-Result<size_t> read_at(const os::File& file, std::span<char> buffer, uint64_t at, const std::string& key) {
+Result<size_t> read_at(const os::File& file, std::span<char> buffer, uint64_t at,
+                       const std::string& key) {
   for (;;) {
     const ssize_t read = pread(file.descriptor(), buffer.data(), buffer.size(), off_t(at));
     if (read < 0 && errno == EINTR) continue;
@@ -21,12 +22,17 @@ Result<size_t> read_at(const os::File& file, std::span<char> buffer, uint64_t at
   }
 }
 
-bool is_whole(const Range& range, uint64_t bytes) { return range.first == 0 && range.last + 1 == bytes; }
+bool is_whole(const Range& range, uint64_t bytes) {
+  return range.first == 0 && range.last + 1 == bytes;
+}
 
 class FileReader final : public Reader {
  public:
   FileReader(Opened opened, Range range)
-      : file_(std::move(opened.file)), info_(std::move(opened.record.info)), range_(range), at_(range.first) {
+      : file_(std::move(opened.file)),
+        info_(std::move(opened.record.info)),
+        range_(range),
+        at_(range.first) {
     if (is_whole(range, info_.bytes)) verifier_.emplace(info_);
   }
   const ObjectInfo& info() const override { return info_; }
@@ -67,8 +73,9 @@ class PartsReader final : public Reader {
     const uint64_t left = range_.last + 1 - at_;
     if (left == 0) return size_t(0);
     if (!reader_) TRY(open_part());
-    const size_t bytes = TRY(reader_->read(buffer.first(std::min<uint64_t>(buffer.size(), left)))
-                                 .in("part " + std::to_string(parts_[part_].number) + " of " + info_.key));
+    const size_t bytes =
+        TRY(reader_->read(buffer.first(std::min<uint64_t>(buffer.size(), left)))
+                .in("part " + std::to_string(parts_[part_].number) + " of " + info_.key));
     at_ += bytes;
     if (at_ == begin_ + parts_[part_].bytes) {
       reader_.reset();
@@ -134,7 +141,8 @@ Result<std::unique_ptr<Reader>> read_parts_of(Opened opened, PartsPlace place, R
   std::string list(part_list_bytes(opened.record.parts), '\0');
   for (size_t done = 0; done < list.size();)
     done += TRY(read_at(opened.file, std::span(list).subspan(done), done, opened.record.info.key));
-  auto parts = TRY(decode_part_list(list, opened.record.info.bytes).in("reading " + opened.record.info.key));
+  auto parts =
+      TRY(decode_part_list(list, opened.record.info.bytes).in("reading " + opened.record.info.key));
   return std::unique_ptr<Reader>(
       new PartsReader(std::move(opened.record.info), std::move(parts), std::move(place), range));
 }

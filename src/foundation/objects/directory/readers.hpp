@@ -1,5 +1,5 @@
-// Reads objects from files: one file, or the parts that it lists. A read of the whole is verified: the last bytes are
-// returned only after all of them matched the object's checksum.
+// Reads objects from files: one file, or the parts that it lists. A read of the whole is verified:
+// the last bytes are returned only after all of them matched the object's checksum.
 //
 // Threads: confined to one. Errors: corrupt (too short, or another checksum), and those of files.
 #pragma once

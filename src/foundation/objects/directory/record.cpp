@@ -69,8 +69,8 @@ Result<Record> parse(std::string_view text, uint64_t object_bytes) {
 Result<std::string> read_end(int descriptor, uint64_t file_bytes, size_t bytes) {
   std::string end(std::min<uint64_t>(bytes, file_bytes), '\0');
   for (size_t done = 0; done < end.size();) {
-    const ssize_t read =
-        pread(descriptor, end.data() + done, end.size() - done, off_t(file_bytes - end.size() + done));
+    const ssize_t read = pread(descriptor, end.data() + done, end.size() - done,
+                               off_t(file_bytes - end.size() + done));
     if (read < 0 && errno == EINTR) continue;
     if (read < 0) return from_errno("reading");
     if (read == 0) return corrupt("it ended early");

@@ -1,4 +1,5 @@
-// Encodes the record (JSON) behind an object's bytes in its file, and the tail by which it is found.
+// Encodes the record (JSON) behind an object's bytes in its file, and the tail by which it is
+// found.
 // Grammar: docs/formats/objects.md.
 //
 // Threads: pure but for read_record. Errors: corrupt.

@@ -14,7 +14,9 @@ std::string upload_path(const BucketTree& tree, const std::string& id) {
   return tree.uploads_path() + "/" + id;
 }
 
-std::string parts_of(const BucketTree& tree, const std::string& id) { return tree.parts_path() + "/" + id; }
+std::string parts_of(const BucketTree& tree, const std::string& id) {
+  return tree.parts_path() + "/" + id;
+}
 
 Result<Opened> open_object(const BucketTree& tree, const std::string& key) {
   auto opened = open_recorded(tree.path_of_key(key));
@@ -45,7 +47,8 @@ Result<UploadFile> read_upload(const BucketTree& tree, const std::string& id) {
   upload->info.upload_id = id;
   return upload;
 }
-Result<UploadFile> read_upload(const BucketTree& tree, const std::string& key, const std::string& id) {
+Result<UploadFile> read_upload(const BucketTree& tree, const std::string& key,
+                               const std::string& id) {
   auto upload = TRY(read_upload(tree, id));
   if (upload.info.key != key) return no_upload(id);
   return upload;
@@ -58,7 +61,8 @@ Result<std::map<uint32_t, PartInfo>> read_parts(const std::string& directory) {
     const auto number = parse_int(name);
     if (!number || *number < 1 || *number > kPartsMax) continue;
     auto opened = open_recorded(directory + "/" + name);
-    if (!opened && opened.error().kind == Kind::not_found) continue;  // the upload ended in the meantime
+    // the upload ended in the meantime
+    if (!opened && opened.error().kind == Kind::not_found) continue;
     if (!opened && opened.error().kind == Kind::corrupt) {
       log(Level::error, "objects", "cannot read a part; it counts as not uploaded",
           {{"why", opened.error().message}});
@@ -66,7 +70,8 @@ Result<std::map<uint32_t, PartInfo>> read_parts(const std::string& directory) {
     }
     const Opened found = TRY(std::move(opened));
     const ObjectInfo& info = found.record.info;
-    parts[uint32_t(*number)] = {uint32_t(*number), info.etag, info.bytes, info.modified, info.checksums};
+    parts[uint32_t(*number)] = {uint32_t(*number), info.etag, info.bytes, info.modified,
+                                info.checksums};
   }
   return parts;
 }
@@ -95,7 +100,8 @@ Result<void> count_stored(BucketTree& tree, StorageUse& use) {
     const auto upload = read_upload(tree, id);
     if (!upload || belongs_to_object(tree, upload->info.key, id)) continue;
     const auto parts = TRY(read_parts(upload_path(tree, id)));
-    for (const auto& [number, part] : parts) use.add(bucket, upload->options.owner, {part.bytes, 0});
+    for (const auto& [number, part] : parts)
+      use.add(bucket, upload->options.owner, {part.bytes, 0});
   }
   return ok();
 }

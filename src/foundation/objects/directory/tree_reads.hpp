@@ -1,6 +1,7 @@
 // Reads a bucket's tree: objects, uploads and parts from their files, and the sum of all.
 //
-// Threads: callable from anywhere; files may change meanwhile. Errors: not_found, corrupt, and those of files.
+// Threads: callable from anywhere; files may change meanwhile. Errors: not_found, corrupt, and
+// those of files.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +23,21 @@ std::string upload_path(const BucketTree& tree, const std::string& id);
 std::string parts_of(const BucketTree& tree, const std::string& id);
 
 Result<Opened> open_object(const BucketTree& tree, const std::string& key);
-// The entry of a listing for an unreadable object: so that it is visible, and a get reports the error.
+// The entry of a listing for an unreadable object: so that it is visible, and a get reports the
+// error.
 ObjectInfo describe_broken(const BucketTree& tree, const std::string& key, const Error& why);
 
 // Checks the id, which comes from outside.
 Result<UploadFile> read_upload(const BucketTree& tree, const std::string& id);
 // Checks also that the upload is for the key.
-Result<UploadFile> read_upload(const BucketTree& tree, const std::string& key, const std::string& id);
+Result<UploadFile> read_upload(const BucketTree& tree, const std::string& key,
+                               const std::string& id);
 Result<std::map<uint32_t, PartInfo>> read_parts(const std::string& directory);
 // True if the object of that key is the list of this upload's parts.
 bool belongs_to_object(const BucketTree& tree, const std::string& key, const std::string& id);
 
-// Adds all objects, and the parts of running uploads. An unreadable file counts with its length, without an owner.
+// Adds all objects, and the parts of running uploads. An unreadable file counts with its length,
+// without an owner.
 Result<void> count_stored(BucketTree& tree, StorageUse& use);
 
 }  // namespace trainyard::objects

@@ -1,4 +1,5 @@
-// Encodes the file `upload` of a multipart upload: its key, its start, and the options of its object.
+// Encodes the file `upload` of a multipart upload: its key, its start, and the options of its
+// object.
 // Grammar: docs/formats/objects.md.
 //
 // Threads: pure. Errors: corrupt.

@@ -15,8 +15,8 @@ namespace trainyard::objects {
 
 class Verifier {
  public:
-  // For an object, or a part, whose bytes arrive from the first to the last. One that an early version joined may
-  // have no checksum of the whole: then nothing is compared.
+  // For an object, or a part, whose bytes arrive from the first to the last. One that an early
+  // version joined may have no checksum of the whole: then nothing is compared.
   explicit Verifier(const ObjectInfo& info);
   void add(std::span<const char> bytes) {
     if (sum_) sum_->add(bytes);

@@ -1,6 +1,7 @@
 // Writes an object's or a part's file, whole or not at all.
 //
-// Threads: confined to one. Errors: those of files, and of checksum.hpp. Lifetime: the disk outlives both.
+// Threads: confined to one. Errors: those of files, and of checksum.hpp. Lifetime: the disk
+// outlives both.
 #pragma once
 
 #include <fcntl.h>
@@ -55,8 +56,9 @@ class FileWriter final : public Writer {
  public:
   using Install = std::function<Result<void>(const std::string& file)>;
 
-  FileWriter(Clock& clock, std::string key, PutOptions options, ContentCheck check, TemporaryFile file,
-             Install install, CheckDiskSpace check_disk_space, StorageUse::Charge charge)
+  FileWriter(Clock& clock, std::string key, PutOptions options, ContentCheck check,
+             TemporaryFile file, Install install, CheckDiskSpace check_disk_space,
+             StorageUse::Charge charge)
       : clock_(clock),
         key_(std::move(key)),
         options_(std::move(options)),

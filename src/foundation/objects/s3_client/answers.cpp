@@ -79,22 +79,26 @@ Refusal refusal_of(const HttpAnswer& answer, const std::string& doing) {
 }
 
 std::string without_quotes(std::string etag) {
-  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') return etag.substr(1, etag.size() - 2);
+  if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"')
+    return etag.substr(1, etag.size() - 2);
   return etag;
 }
 
-Result<uint64_t> number_of(const std::string& text, const char* what, uint64_t least, uint64_t most) {
+Result<uint64_t> number_of(const std::string& text, const char* what, uint64_t least,
+                           uint64_t most) {
   const auto number = parse_int(text);
   if (!number || *number < 0)
     return corrupt(std::string("invalid ") + what + " in the endpoint's answer: '" +
                    shorten(to_utf8(text), 40) + "'");
   if (uint64_t(*number) < least || uint64_t(*number) > most)
-    return corrupt(std::string("invalid ") + what + " in the endpoint's answer: " + text + " is not within " +
-                   std::to_string(least) + " to " + std::to_string(most));
+    return corrupt(std::string("invalid ") + what + " in the endpoint's answer: " + text +
+                   " is not within " + std::to_string(least) + " to " + std::to_string(most));
   return uint64_t(*number);
 }
 
-Result<uint64_t> length_of(const std::string& text) { return number_of(text, "length", 0, kObjectBytesMax); }
+Result<uint64_t> length_of(const std::string& text) {
+  return number_of(text, "length", 0, kObjectBytesMax);
+}
 
 Result<uint32_t> part_number_of(const std::string& text) {
   return uint32_t(TRY(number_of(text, "part number", 1, kPartsMax)));
@@ -102,7 +106,8 @@ Result<uint32_t> part_number_of(const std::string& text) {
 
 Result<Instant> instant_of(const std::string& text) {
   auto instant = parse_iso8601(text);
-  if (!instant) return corrupt("invalid time in the endpoint's answer: '" + shorten(to_utf8(text), 40) + "'");
+  if (!instant)
+    return corrupt("invalid time in the endpoint's answer: '" + shorten(to_utf8(text), 40) + "'");
   return instant;
 }
 
@@ -114,15 +119,15 @@ Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key) 
   const auto modified = parse_http_date(head.get("last-modified"));
   if (modified) info.modified = *modified;
   const std::string range = head.get("content-range");  // "bytes 0-9/1234"
-  info.bytes =
-      TRY(length_of(range.empty() ? head.get("content-length") : range.substr(range.rfind('/') + 1)));
+  info.bytes = TRY(
+      length_of(range.empty() ? head.get("content-length") : range.substr(range.rfind('/') + 1)));
   for (const auto& [name, value] : head.headers) {
     constexpr std::string_view kMetadata = "x-amz-meta-", kChecksum = "x-amz-checksum-";
     if (name.starts_with(kMetadata)) info.metadata[name.substr(kMetadata.size())] = value;
     if (name.starts_with(kChecksum) && name != "x-amz-checksum-type")
       info.checksums[name.substr(kChecksum.size())] = value;
-    for (const char* kept :
-         {"cache-control", "content-disposition", "content-encoding", "content-language", "expires"})
+    for (const char* kept : {"cache-control", "content-disposition", "content-encoding",
+                             "content-language", "expires"})
       if (name == kept) info.headers[name] = value;
   }
   return info;

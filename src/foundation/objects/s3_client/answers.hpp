@@ -1,5 +1,5 @@
-// Interprets an S3 endpoint's answers: which errors can be retried, their Kind, and the properties of an object in a
-// head.
+// Interprets an S3 endpoint's answers: which errors can be retried, their Kind, and the properties
+// of an object in a head.
 //
 // Threads: pure.
 #pragma once
@@ -25,8 +25,10 @@ Refusal refusal_of(const HttpAnswer& answer, const std::string& doing);
 // Decodes the headers of a get or head. Errors: corrupt.
 Result<ObjectInfo> object_info_of(const HttpHead& head, const std::string& key);
 
-// Decodes a whole number within least .. most, in S3's form. Errors: corrupt, naming the value by `what`.
-Result<uint64_t> number_of(const std::string& text, const char* what, uint64_t least, uint64_t most);
+// Decodes a whole number within least .. most, in S3's form. Errors: corrupt, naming the value by
+// `what`.
+Result<uint64_t> number_of(const std::string& text, const char* what, uint64_t least,
+                           uint64_t most);
 // Decodes the length of an object or a part: 0 .. kObjectBytesMax. Errors: corrupt.
 Result<uint64_t> length_of(const std::string& text);
 // 1 .. kPartsMax. Errors: corrupt.

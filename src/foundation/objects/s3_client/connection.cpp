@@ -51,7 +51,8 @@ const Library& curl() {
 }
 
 void initialise_curl() {
-  static const CURLcode code = curl().curl_global_init(CURL_GLOBAL_DEFAULT);  // once, by the first thread
+  // once, by the first thread
+  static const CURLcode code = curl().curl_global_init(CURL_GLOBAL_DEFAULT);
   CHECK(code == CURLE_OK, "libcurl can be initialised");
 }
 
@@ -115,7 +116,8 @@ size_t Connection::on_upload(char* bytes, size_t, size_t count, void* self) {
 // libcurl sends a body again when a reused connection turns out to be closed.
 int Connection::on_seek(void* self, curl_off_t offset, int origin) {
   Connection& us = *static_cast<Connection*>(self);
-  if (origin != SEEK_SET || offset < 0 || size_t(offset) > us.body_.size()) return CURL_SEEKFUNC_FAIL;
+  if (origin != SEEK_SET || offset < 0 || size_t(offset) > us.body_.size())
+    return CURL_SEEKFUNC_FAIL;
   us.body_left_ = us.body_.substr(size_t(offset));
   return CURL_SEEKFUNC_OK;
 }
@@ -133,11 +135,13 @@ Result<HttpHead> Connection::start(const HttpRequest& request) {
   curl().curl_easy_reset(easy_);
   for (const auto& [name, value] : request.headers)
     // In libcurl's lists "name:" removes a header; "name;" sends one without a value.
-    header_lines_ =
-        curl().curl_slist_append(header_lines_, (value.empty() ? name + ";" : name + ": " + value).c_str());
+    header_lines_ = curl().curl_slist_append(
+        header_lines_, (value.empty() ? name + ";" : name + ": " + value).c_str());
   // Without "100 Continue": bodies are parts at most, and sent again when refused.
   header_lines_ = curl().curl_slist_append(header_lines_, "Expect:");
-  const auto set = [this](auto option, auto value) { curl().curl_easy_setopt(easy_, option, value); };
+  const auto set = [this](auto option, auto value) {
+    curl().curl_easy_setopt(easy_, option, value);
+  };
   set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_HTTPHEADER, header_lines_);
   set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
@@ -188,7 +192,8 @@ Result<void> Connection::step() {
     if (head_bytes_ > kHeadBytesMax)
       return exhausted("the answer's head is larger than " + human_bytes(kHeadBytesMax));
     const std::string words = words_[0] ? words_ : curl().curl_easy_strerror(outcome_);
-    if (outcome_ == CURLE_URL_MALFORMAT || outcome_ == CURLE_UNSUPPORTED_PROTOCOL) return invalid(words);
+    if (outcome_ == CURLE_URL_MALFORMAT || outcome_ == CURLE_UNSUPPORTED_PROTOCOL)
+      return invalid(words);
     if (outcome_ == CURLE_SSL_CACERT_BADFILE)
       return invalid("reading the CA bundle " + settings_.ca_bundle + ": " + words);
     if (outcome_ == CURLE_PEER_FAILED_VERIFICATION) return denied(words);
@@ -204,7 +209,8 @@ Result<size_t> Connection::read(std::span<char> buffer) {
   while (buffer_at_ == buffer_.size()) {
     if (paused_) {
       paused_ = false;
-      curl().curl_easy_pause(easy_, CURLPAUSE_CONT);  // passes on the bytes it held back, through on_body
+      // passes on the bytes it held back, through on_body
+      curl().curl_easy_pause(easy_, CURLPAUSE_CONT);
       continue;
     }
     if (ended_) return size_t(0);

@@ -1,11 +1,11 @@
 // Sends HTTP requests to the endpoint over one connection, through libcurl. Knows nothing of S3.
 //
-// A request's body is in memory (a part at most); an answer's body is read in pieces, and unread bytes wait in a
-// buffer of kBufferBytes, then on the wire.
+// A request's body is in memory (a part at most); an answer's body is read in pieces, and unread
+// bytes wait in a buffer of kBufferBytes, then on the wire.
 //
 // Threads: confined to one at a time.
-// Errors: unavailable (no connection, broken off, too slow), invalid (URL), exhausted (an answer past its
-// limit).
+// Errors: unavailable (no connection, broken off, too slow), invalid (URL), exhausted (an answer
+// past its limit).
 #pragma once
 
 #include <curl/curl.h>
@@ -56,7 +56,8 @@ class Connection {
   static constexpr size_t kBufferBytes = 512 << 10;  // a few round trips of 10 Gbit/s
   static constexpr size_t kHeadBytesMax = 64 << 10;
   static constexpr size_t kAnswerBytesMax = 32
-                                            << 20;  // of read_rest(): a page of 10,000 parts has some 4 MiB
+                                            // of read_rest(): a page of 10,000 parts has some 4 MiB
+                                            << 20;
 
   explicit Connection(const ConnectionSettings& settings);
   ~Connection();

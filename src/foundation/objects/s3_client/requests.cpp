@@ -37,8 +37,10 @@ Result<HttpAnswer> Client::attempts(Connection& connection, const S3Request& wha
       return std::move(refusal.error);
     }
     log(Level::debug, "objects", "retrying", {{"why", refusal.error.message}});
-    // Between half and all of the pause, so that clients that failed together do not retry together.
-    const auto part = Duration(clock_.monotonic().count() % std::max<int64_t>(1, pause.count() / 2));
+    // Between half and all of the pause, so that clients that failed together do not retry
+    // together.
+    const auto part =
+        Duration(clock_.monotonic().count() % std::max<int64_t>(1, pause.count() / 2));
     connection.wait(pause - part);
     pause = std::min(pause * 2, settings_.pause_max);
   }
@@ -53,7 +55,8 @@ Result<HttpAnswer> Client::send(const S3Request& what) {
 Result<XmlElement> Client::send_for_xml(const S3Request& what) {
   const HttpAnswer answer = TRY(send(what));
   auto xml = parse_xml(answer.body);
-  if (!xml) return corrupt(what.words() + ": invalid answer of the endpoint: " + xml.error().message);
+  if (!xml)
+    return corrupt(what.words() + ": invalid answer of the endpoint: " + xml.error().message);
   return xml;
 }
 
@@ -88,8 +91,9 @@ HttpRequest Client::request_of(const S3Request& what, const std::string& target)
   request.headers.emplace_back("Host", authority_);
   const signing::Keys keys = settings_.keys ? settings_.keys() : signing::Keys{};
   if (keys.access_key_id.empty()) return request;
-  const auto added = signing::sign(what.method, target, request.headers, signing::sha256_hex(what.body), keys,
-                                   {settings_.region, "s3"}, clock_.now());
+  const auto added =
+      signing::sign(what.method, target, request.headers, signing::sha256_hex(what.body), keys,
+                    {settings_.region, "s3"}, clock_.now());
   for (const auto& header : added) request.headers.push_back(header);
   return request;
 }
@@ -103,8 +107,8 @@ Client::Loan Client::borrow() {
       return Loan(connection.release(), Return{this});
     }
   }
-  const ConnectionSettings of_connection{settings_.ca_bundle, settings_.proxy, settings_.connect_limit,
-                                         settings_.idle_limit};
+  const ConnectionSettings of_connection{settings_.ca_bundle, settings_.proxy,
+                                         settings_.connect_limit, settings_.idle_limit};
   return Loan(new Connection(of_connection), Return{this});
 }
 

@@ -1,8 +1,9 @@
-// Sends signed requests to an S3 endpoint, over connections that are reused. Temporary failures are retried.
+// Sends signed requests to an S3 endpoint, over connections that are reused. Temporary failures are
+// retried.
 //
 // Threads: Client is called from many; an Opened is confined to one at a time.
-// Errors: the endpoint's refusal, with a description of the request; unavailable after attempts_max; corrupt when an
-// answer cannot be decoded.
+// Errors: the endpoint's refusal, with a description of the request; unavailable after
+// attempts_max; corrupt when an answer cannot be decoded.
 #pragma once
 
 #include <memory>

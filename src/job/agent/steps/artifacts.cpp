@@ -1,9 +1,9 @@
-// Uploads a job's results: model.tar.gz (or, uncompressed, the files below model/) and output.tar.gz, merged from all
-// hosts.
+// Uploads a job's results: model.tar.gz (or, uncompressed, the files below model/) and
+// output.tar.gz, merged from all hosts.
 //
-// Hosts after the first stage their files as plain tars next to the output; the first host merges them with its own
-// and removes them. A model that is not kept is not merged: when the job failed, each host uploads its own output
-// data (the first host's as output.tar.gz), and no model.
+// Hosts after the first stage their files as plain tars next to the output; the first host merges
+// them with its own and removes them. A model that is not kept is not merged: when the job failed,
+// each host uploads its own output data (the first host's as output.tar.gz), and no model.
 #include "agent/artifact.hpp"
 
 #include <algorithm>
@@ -45,13 +45,15 @@ class LooseFiles final : public TarWriter {
   Result<void> add(const TarEntry& entry, const Source& content) override {
     if (entry.type == TarEntry::Type::directory) return {};
     if (entry.type == TarEntry::Type::link) {
-      job_log_.say(std::string(kModelPlace) + "/" + entry.name +
-                   " was left out: it is a link, and without an archive there is nothing to keep one in");
+      job_log_.say(
+          std::string(kModelPlace) + "/" + entry.name +
+          " was left out: it is a link, and without an archive there is nothing to keep one in");
       return {};
     }
     objects::PutOptions options;
     options.bytes = entry.bytes;
-    const auto writer = TRY(context_.world.objects.put(below_.bucket, below_.key + entry.name, options));
+    const auto writer =
+        TRY(context_.world.objects.put(below_.bucket, below_.key + entry.name, options));
     for (uint64_t left = entry.bytes; left > 0;) {
       const auto wanted = std::span(buffer_).first(std::min<uint64_t>(left, buffer_.size()));
       size_t got = TRY(content(wanted));
@@ -90,7 +92,8 @@ Result<void> put_files(StepContext& context, const objects::Location& to,
 Result<void> put_archive(StepContext& context, const objects::Location& to, Compression compression,
                          const char* place, const std::function<Result<void>(Artifact&)>& fill) {
   objects::PutOptions options;
-  options.content_type = compression == Compression::gzip ? "application/x-gzip" : "application/x-tar";
+  options.content_type =
+      compression == Compression::gzip ? "application/x-gzip" : "application/x-tar";
   const auto writer = TRY(context.world.objects.put(to.bucket, to.key, options));
   ProgressMeter progress("upload " + to.key.substr(to.key.rfind('/') + 1), context.world.say_now,
                          context.world.clock);
@@ -130,7 +133,8 @@ void remove_staged(StepContext& context, const std::string& bucket, const std::s
   }
 }
 
-Result<void> put_own_output(StepContext& context, const Tree& tree, const objects::Location& output) {
+Result<void> put_own_output(StepContext& context, const Tree& tree,
+                            const objects::Location& output) {
   if (!tree.has_files(kOutputDirectory)) return {};
   const std::string name =
       context.order.host == 0 ? "output.tar.gz" : "output-" + context.host_name() + ".tar.gz";
@@ -146,13 +150,14 @@ Result<void> put_own_output(StepContext& context, const Tree& tree, const object
 Result<void> put_union(StepContext& context, const Tree& tree, const objects::Location& output) {
   const auto staged = context.run.peers.value_or(std::vector<std::string>{});
   const auto fill = [&](const char* directory, bool of_model) {
-    return [&context, &tree, &output, &staged, directory, of_model](Artifact& artifact) -> Result<void> {
+    return [&context, &tree, &output, &staged, directory,
+            of_model](Artifact& artifact) -> Result<void> {
       TRY(artifact.add_tree(tree, directory, context.host_name()));
       for (size_t i = 0; i < staged.size(); ++i) {
         if (staged[i].empty()) continue;
         const std::string host = domain::host_name(static_cast<domain::HostIndex>(i + 1));
-        TRY(add_staged(context, output.bucket, of_model ? staged[i] : output_key_of(staged[i]), host,
-                       artifact));
+        TRY(add_staged(context, output.bucket, of_model ? staged[i] : output_key_of(staged[i]),
+                       host, artifact));
       }
       return {};
     };
@@ -168,8 +173,8 @@ Result<void> put_union(StepContext& context, const Tree& tree, const objects::Lo
 
   bool any_output = tree.has_files(kOutputDirectory);
   for (const auto& key : staged) {
-    any_output =
-        any_output || (!key.empty() && context.world.objects.head(output.bucket, output_key_of(key)));
+    any_output = any_output ||
+                 (!key.empty() && context.world.objects.head(output.bucket, output_key_of(key)));
   }
   if (any_output) {
     const objects::Location data{output.bucket, output.key + "output.tar.gz"};
@@ -185,13 +190,15 @@ Result<void> put_staged(StepContext& context, const Tree& tree, const objects::L
   if (!has_output && !tree.has_files(kModelDirectory)) return {};
   const std::string model_key = output.key + "staged/" + context.order.attempt.text() + "/" +
                                 context.host_name() + std::string(kModelTar);
-  TRY(put_archive(
-      context, {output.bucket, model_key}, Compression::none, kModelPlace,
-      [&](Artifact& artifact) { return artifact.add_tree(tree, kModelDirectory, context.host_name()); }));
+  TRY(put_archive(context, {output.bucket, model_key}, Compression::none, kModelPlace,
+                  [&](Artifact& artifact) {
+                    return artifact.add_tree(tree, kModelDirectory, context.host_name());
+                  }));
   if (has_output) {
-    TRY(put_archive(
-        context, {output.bucket, output_key_of(model_key)}, Compression::none, kOutputPlace,
-        [&](Artifact& artifact) { return artifact.add_tree(tree, kOutputDirectory, context.host_name()); }));
+    TRY(put_archive(context, {output.bucket, output_key_of(model_key)}, Compression::none,
+                    kOutputPlace, [&](Artifact& artifact) {
+                      return artifact.add_tree(tree, kOutputDirectory, context.host_name());
+                    }));
   }
   context.done.staged_model = model_key;
   return {};
@@ -201,16 +208,20 @@ Result<void> put_staged(StepContext& context, const Tree& tree, const objects::L
 void say_what_was_replaced(StepContext& context) {
   for (const auto& [directory, place] :
        {std::pair(kModelDirectory, kModelPlace), {kOutputDirectory, kOutputPlace}})
-    if (const auto below = context.ml_tree->below(directory); !below && below.error().kind == Kind::invalid)
+    if (const auto below = context.ml_tree->below(directory);
+        !below && below.error().kind == Kind::invalid)
       context.world.facts.say(std::string(place) + " is not kept: " + below.error().message);
 }
 
 std::optional<Failure> upload(
-    StepContext& context, const std::function<Result<void>(const Tree&, const objects::Location&)>& work) {
+    StepContext& context,
+    const std::function<Result<void>(const Tree&, const objects::Location&)>& work) {
   say_what_was_replaced(context);
-  auto done = with_store(context, "artifacts",
-                         [&]() -> Result<void> { return work(*context.ml_tree, output_location(context)); });
-  if (!done) return failure_of(done.error(), "Artifact upload failed: " + context.order.spec.output_uri);
+  auto done = with_store(context, "artifacts", [&]() -> Result<void> {
+    return work(*context.ml_tree, output_location(context));
+  });
+  if (!done)
+    return failure_of(done.error(), "Artifact upload failed: " + context.order.spec.output_uri);
   return {};
 }
 

@@ -1,6 +1,6 @@
-// Provides input channels: directories of shared file systems, mounted at /opt/ml/input/data/<channel>; objects
-// copied to /opt/ml/input/data/<channel>/, with a manifest next to it; or streamed through FIFOs
-// /opt/ml/input/data/<channel>_<epoch>.
+// Provides input channels: directories of shared file systems, mounted at
+// /opt/ml/input/data/<channel>; objects copied to /opt/ml/input/data/<channel>/, with a manifest
+// next to it; or streamed through FIFOs /opt/ml/input/data/<channel>_<epoch>.
 #include "agent/channels.hpp"
 
 #include "agent/progress.hpp"
@@ -18,14 +18,15 @@ Result<void> copy_channel(StepContext& context, const domain::Channel& channel, 
   const std::string place = std::string(kInput) + "/" + channel.name;
   ProgressMeter progress("channel " + channel.name, context.world.say_now, context.world.clock);
   // A listing does not tell a host's share of a sharded channel, or of one with a manifest.
-  const bool listed_is_read =
-      channel.distribution == domain::Distribution::fully_replicated && channel.s3_data_type == "S3Prefix";
+  const bool listed_is_read = channel.distribution == domain::Distribution::fully_replicated &&
+                              channel.s3_data_type == "S3Prefix";
   const auto store = counted(context.world.objects, progress, listed_is_read);
   TRY(with_store(context, "channel " + channel.name, [&]() -> Result<void> {
     const auto directory = TRY(context.ml_tree->make(place));
-    const auto downloaded = TRY(download_channel(*store, channel, slot, directory, context.interruption));
-    return context.ml_tree->write(place + "-manifest",
-                                  contract::channel_manifest(downloaded.prefix_uri, downloaded.keys));
+    const auto downloaded =
+        TRY(download_channel(*store, channel, slot, directory, context.interruption));
+    return context.ml_tree->write(
+        place + "-manifest", contract::channel_manifest(downloaded.prefix_uri, downloaded.keys));
   }));
   progress.finish();
   return {};
@@ -42,9 +43,11 @@ Result<void> prepare_pipe(StepContext& context, const domain::Channel& channel, 
   const bool sharded = channel.distribution == domain::Distribution::sharded_by_s3_key;
   const data::Form form{channel.compression == "Gzip", channel.record_wrapper == "RecordIO"};
   context.pipes.push_back(std::make_unique<ChannelPipe>(
-      context.world.objects, context.world.clock, context.ml(kInput), channel.name, std::move(*contents),
-      data::Deal{channel.shuffle_seed, sharded, slot.host, slot.hosts}, form,
-      [&context, doing](const Error& error) { context.input_failure.tell(failure_of(error, doing)); }));
+      context.world.objects, context.world.clock, context.ml(kInput), channel.name,
+      std::move(*contents), data::Deal{channel.shuffle_seed, sharded, slot.host, slot.hosts}, form,
+      [&context, doing](const Error& error) {
+        context.input_failure.tell(failure_of(error, doing));
+      }));
   return {};
 }
 
@@ -52,7 +55,8 @@ Result<void> prepare_pipe(StepContext& context, const domain::Channel& channel, 
 Result<void> mount_channel(StepContext& context, const domain::Channel& channel) {
   const auto& source = *channel.file_system;
   const auto root = context.order.file_systems.find(source.id);
-  if (root == context.order.file_systems.end()) return not_found("file system " + source.id + " not found");
+  if (root == context.order.file_systems.end())
+    return not_found("file system " + source.id + " not found");
   containers::Mount mount;
   mount.source = context.path(kFileSystems + ("/" + channel.name));
   mount.destination = std::string(contract::kBase) + "/" + kInput + "/" + channel.name;

@@ -1,5 +1,5 @@
-// Syncs directories to the object store while the job runs: checkpoints, which are restored when the job is started
-// again, and intermediate output.
+// Syncs directories to the object store while the job runs: checkpoints, which are restored when
+// the job is started again, and intermediate output.
 #include "agent/checkpoint_sync.hpp"
 
 #include "agent/steps.hpp"
@@ -13,14 +13,17 @@ namespace {
 
 constexpr const char* kIntermediate = "output/intermediate";
 
-constexpr const char* kBeside = "checkpoints";  // those outside of /opt/ml: mounted at the requested path
+// those outside of /opt/ml: mounted at the requested path
+constexpr const char* kBeside = "checkpoints";
 
 std::unique_ptr<CheckpointSync> make_sync(StepContext& context, SyncSettings settings, Tree base) {
-  return std::make_unique<CheckpointSync>(std::move(settings), std::move(base), context.world.objects,
-                                          context.keys, context.world.facts, context.world.clock);
+  return std::make_unique<CheckpointSync>(std::move(settings), std::move(base),
+                                          context.world.objects, context.keys, context.world.facts,
+                                          context.world.clock);
 }
 
-// Makes the directory of checkpoints at `path_inside` of the container, and its mount if it needs one.
+// Makes the directory of checkpoints at `path_inside` of the container, and its mount if it needs
+// one.
 Result<std::unique_ptr<CheckpointSync>> make_checkpoint_sync(StepContext& context,
                                                              const std::string& path_inside,
                                                              const objects::Location& to) {
@@ -50,9 +53,11 @@ void remove_unfinished_uploads(StepContext& context, const objects::Location& be
   for (const auto& upload : *uploads) {
     // This attempt's other hosts may upload already.
     if (upload.started >= context.order.created) continue;
-    if (auto aborted = context.world.objects.abort_upload(below.bucket, upload.key, upload.upload_id);
+    if (auto aborted =
+            context.world.objects.abort_upload(below.bucket, upload.key, upload.upload_id);
         !aborted)
-      log(Level::info, "agent", "cannot abort an unfinished upload", {{"error", aborted.error().message}});
+      log(Level::info, "agent", "cannot abort an unfinished upload",
+          {{"error", aborted.error().message}});
   }
 }
 
@@ -93,15 +98,16 @@ std::optional<Failure> start_syncs(StepContext& context) {
   return {};
 }
 
-// The last sync, before the host reports that it has drained: so a following attempt finds everything. Files that
-// cannot be copied fail the job, but not before its artifacts are uploaded.
+// The last sync, before the host reports that it has drained: so a following attempt finds
+// everything. Files that cannot be copied fail the job, but not before its artifacts are uploaded.
 std::optional<Failure> finish_syncs(StepContext& context) {
   for (auto& sync : context.syncs) {
-    auto finished = with_store(context, sync->settings().place,
-                               [&]() -> Result<void> { return sync->finish(context.interruption); });
+    auto finished = with_store(context, sync->settings().place, [&]() -> Result<void> {
+      return sync->finish(context.interruption);
+    });
     if (!finished && !context.sync_failure)
-      context.sync_failure =
-          failure_of(finished.error(), sync->settings().place + " could not be copied to " + sync->uri());
+      context.sync_failure = failure_of(
+          finished.error(), sync->settings().place + " could not be copied to " + sync->uri());
   }
   return {};
 }

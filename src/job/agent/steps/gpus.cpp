@@ -1,20 +1,21 @@
-// Clears the memory of the host's GPUs: data of an earlier job before the process starts, and this job's data after
-// its end.
+// Clears the memory of the host's GPUs: data of an earlier job before the process starts, and this
+// job's data after its end.
 #include "agent/steps.hpp"
 #include "base/log.hpp"
 
 namespace trainyard::agent {
 namespace {
 
-// The job no longer holds them. A GPU that cannot be cleared is not assigned to another job: the launcher and
-// `doctor` read its mark.
+// The job no longer holds them. A GPU that cannot be cleared is not assigned to another job: the
+// launcher and `doctor` read its mark.
 void clear_claimed(StepContext& context) {
   for (const auto& device : context.claimed_gpus)
     if (auto cleared = context.world.gpu_marks->release(device); !cleared) {
       log(Level::warning, "agent", "cannot clear a GPU",
           {{"device", device}, {"why", cleared.error().message}});
-      context.world.facts.say("the memory of " + device +
-                              " could not be cleared, so no other job gets it: " + cleared.error().message);
+      context.world.facts.say(
+          "the memory of " + device +
+          " could not be cleared, so no other job gets it: " + cleared.error().message);
     }
   context.claimed_gpus.clear();
 }
@@ -27,9 +28,9 @@ std::optional<Failure> claim_gpus(StepContext& context) {
     if (!containers::is_gpu(device)) continue;
     // The job gets other GPUs: this one is left out from now on.
     if (auto claimed = context.world.gpu_marks->claim(device); !claimed)
-      return Failure{
-          domain::Fault::lost,
-          "data of another job in the memory of a GPU could not be cleared: " + claimed.error().message};
+      return Failure{domain::Fault::lost,
+                     "data of another job in the memory of a GPU could not be cleared: " +
+                         claimed.error().message};
     context.claimed_gpus.push_back(device);
   }
   return {};

@@ -1,4 +1,5 @@
-// Prepares the image: a runtime is this machine's own system and needs nothing; others are unpacked.
+// Prepares the image: a runtime is this machine's own system and needs nothing; others are
+// unpacked.
 #include "containers/image.hpp"
 #include "agent/steps.hpp"
 #include "contract/plain_container.hpp"
@@ -18,20 +19,22 @@ std::optional<Failure> ready_image(StepContext& context) {
   } else {
     std::string said;
     auto next_word = context.world.clock.monotonic();
-    auto unpacked = context.world.unpack_image(image, context.path("image"), [&](const std::string& words) {
-      if (words != said && context.world.clock.monotonic() >= next_word) {
-        said = words;
-        next_word = context.world.clock.monotonic() + kProgressInterval;
-        wire::StateFact fact;
-        fact.state = domain::HostState::downloading;
-        fact.message = words;
-        context.world.facts.state(std::move(fact));
-      }
-      return !context.interruption.ordered();
-    });
+    auto unpacked =
+        context.world.unpack_image(image, context.path("image"), [&](const std::string& words) {
+          if (words != said && context.world.clock.monotonic() >= next_word) {
+            said = words;
+            next_word = context.world.clock.monotonic() + kProgressInterval;
+            wire::StateFact fact;
+            fact.state = domain::HostState::downloading;
+            fact.message = words;
+            context.world.facts.state(std::move(fact));
+          }
+          return !context.interruption.ordered();
+        });
     if (!unpacked)
       return named(context, contract::kCannotPull,
-                   failure_of(unpacked.error(), "The image " + context.order.spec.image + " cannot be used"));
+                   failure_of(unpacked.error(),
+                              "The image " + context.order.spec.image + " cannot be used"));
     context.image = std::move(*unpacked);
   }
   if (const std::string& user = context.container_options().user; !user.empty()) {

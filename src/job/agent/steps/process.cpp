@@ -14,11 +14,12 @@ namespace trainyard::agent {
 namespace {
 
 constexpr const char* kCaInside = "/etc/trainyard-ca.pem";
-// Limit of processes and threads, by the size of the instance: loaders and BLAS start some dozen per cpu; a fork bomb
-// is stopped long before the machine's own limit (32,768 or more).
+// Limit of processes and threads, by the size of the instance: loaders and BLAS start some dozen
+// per cpu; a fork bomb is stopped long before the machine's own limit (32,768 or more).
 constexpr double kProcessesPerCpu = 1024;
 constexpr long long kProcessesLeast = 4096, kProcessesMost = 65536;
-// After the end of the last process the pipe holds at most its capacity; reading that takes no longer.
+// After the end of the last process the pipe holds at most its capacity; reading that takes no
+// longer.
 constexpr Duration kDrainLogMax = 10s;
 
 containers::Mount bound(std::string source, std::string destination, bool read_only) {
@@ -44,14 +45,16 @@ void fit(const StepContext& context, containers::ContainerSpec& spec) {
   for (const auto& limit : container_options.limits)
     spec.limits.push_back({limit.name, limit.soft, limit.hard});
   for (const auto& device : container_options.devices)
-    if (std::ranges::find(spec.devices, device) == spec.devices.end()) spec.devices.push_back(device);
+    if (std::ranges::find(spec.devices, device) == spec.devices.end())
+      spec.devices.push_back(device);
   if (container_options.shared_memory_bytes)
     spec.shared_memory_bytes = uint64_t(*container_options.shared_memory_bytes);
   spec.read_only_root = container_options.read_only_root;
   if (!container_options.init) return;
   spec.arguments.insert(spec.arguments.begin(),
                         {std::string(contract::kEntryInside), std::string(contract::kEntryInit)});
-  spec.mounts.push_back(bound(context.world.entry_program, std::string(contract::kEntryInside), true));
+  spec.mounts.push_back(
+      bound(context.world.entry_program, std::string(contract::kEntryInside), true));
 }
 
 containers::ContainerSpec container_spec(StepContext& context) {
@@ -72,26 +75,29 @@ containers::ContainerSpec container_spec(StepContext& context) {
     spec.mounts.push_back(bound(order.egress_settings.ca_bundle, kCaInside, true));
     endpoint.ca_bundle = kCaInside;
   }
-  spec.arguments =
-      order.spec.contract == domain::Contract::plain
-          ? plain_command(context)
-          : containers::command_line(context.image.entrypoint, order.spec.entrypoint, order.spec.arguments);
+  spec.arguments = order.spec.contract == domain::Contract::plain
+                       ? plain_command(context)
+                       : containers::command_line(context.image.entrypoint, order.spec.entrypoint,
+                                                  order.spec.arguments);
   if (context.runs_script) {
     // Replaces the image's `train`, which it does not have.
-    spec.arguments =
-        containers::command_line(context.image.entrypoint, {}, {std::string(contract::kEntryInside)});
-    spec.mounts.push_back(bound(context.world.entry_program, std::string(contract::kEntryInside), true));
+    spec.arguments = containers::command_line(context.image.entrypoint, {},
+                                              {std::string(contract::kEntryInside)});
+    spec.mounts.push_back(
+        bound(context.world.entry_program, std::string(contract::kEntryInside), true));
     spec.mounts.push_back(bound(context.path("entry"), std::string(contract::kEntryFolder), false));
   }
-  spec.environment = container_environment(order, endpoint, context.image.environment, context.variables);
+  spec.environment =
+      container_environment(order, endpoint, context.image.environment, context.variables);
   spec.working_directory = context.image.working_directory;
   spec.hostname = context.host_name();
   spec.network_namespace = context.place.network_namespace;
   spec.cpus = order.share.cpus;
   spec.memory_bytes = order.share.memory_bytes;
-  spec.pids_max =
-      std::clamp(std::llround(order.share.cpus * kProcessesPerCpu), kProcessesLeast, kProcessesMost);
-  // Half of its memory, as machines have by default: PyTorch's loaders die of bus errors in the usual 64 MiB.
+  spec.pids_max = std::clamp(std::llround(order.share.cpus * kProcessesPerCpu), kProcessesLeast,
+                             kProcessesMost);
+  // Half of its memory, as machines have by default: PyTorch's loaders die of bus errors in the
+  // usual 64 MiB.
   if (order.share.memory_bytes > 0)
     spec.shared_memory_bytes = static_cast<uint64_t>(order.share.memory_bytes) / 2;
   // Its ephemeralStorage; the volume of other jobs is /opt/ml.
@@ -110,7 +116,8 @@ void say_what_is_withheld(StepContext& context) {
   if (context.world.await_volume && !context.volume_limited)
     context.done.notice = std::string(size_member(context)) + " is not enforced";
   auto sentences = context.container->withheld();
-  if (const auto& why = context.world.egress.missing; !why.empty() && !context.order.spec.network_isolation)
+  if (const auto& why = context.world.egress.missing;
+      !why.empty() && !context.order.spec.network_isolation)
     sentences.push_back("this job reaches its own hosts and the API, and nothing outside: " + why);
   for (const auto& sentence : sentences) {
     context.world.facts.say(sentence);
@@ -126,18 +133,20 @@ std::optional<Failure> start_process(StepContext& context) {
   context.metrics = std::move(*metrics);
   auto pipe = make_pipe();
   if (!pipe) return failure_of(pipe.error(), "starting the process");
-  context.pump = std::make_unique<LogPump>(std::move(pipe->read_end), *context.metrics, context.world.facts,
-                                           context.world.clock);
+  context.pump = std::make_unique<LogPump>(std::move(pipe->read_end), *context.metrics,
+                                           context.world.facts, context.world.clock);
   if (context.container_options().init && context.world.entry_program.empty())
     return Failure{domain::Fault::internal,
                    "starting script mode: trainyard-entry not found next to the agent"};
   const auto spec = container_spec(context);
   if (spec.arguments.empty() || (context.container_options().init && spec.arguments.size() == 2))
-    return named(context, contract::kCannotStart,
-                 {domain::Fault::client,
-                  "The container cannot be started: neither the job nor its image names a command"});
+    return named(
+        context, contract::kCannotStart,
+        {domain::Fault::client,
+         "The container cannot be started: neither the job nor its image names a command"});
   // The image's own user owns /opt/ml, as far as it is this host's own copy.
-  if (context.order.spec.contract == domain::Contract::training && (spec.user_id != 0 || spec.group_id != 0))
+  if (context.order.spec.contract == domain::Contract::training &&
+      (spec.user_id != 0 || spec.group_id != 0))
     if (auto given = os::give_tree(context.ml(), spec.user_id, spec.group_id); !given)
       return failure_of(given.error(), "changing the owner of /opt/ml to the image's user");
   auto container = context.world.start_container(spec, pipe->write_end.release());
@@ -153,8 +162,10 @@ std::optional<Failure> start_process(StepContext& context) {
 }
 
 std::optional<Failure> drain_log(StepContext& context) {
-  context.container
-      .reset();  // ends what the first process left behind, and with it the last writers of the pipe
+  context
+      .container
+      // ends what the first process left behind, and with it the last writers of the pipe
+      .reset();
   context.pump->finish(kDrainLogMax);
   return {};
 }

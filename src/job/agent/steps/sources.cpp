@@ -65,8 +65,9 @@ std::optional<Failure> fetch_sources(StepContext& context) {
   }
   const auto path = context.image.environment.find("PATH");
   const bool has_train =
-      of_image && image_has_program(context.image.root,
-                                    path == context.image.environment.end() ? "" : path->second, "train");
+      of_image &&
+      image_has_program(context.image.root,
+                        path == context.image.environment.end() ? "" : path->second, "train");
   context.runs_script = runs_script(order.spec, order.image, context.image, has_train);
   if (!context.runs_script) return {};
   if (context.world.entry_program.empty())
@@ -84,7 +85,8 @@ std::optional<Failure> fetch_sources(StepContext& context) {
       return failure_of(done.error(), doing);
     }
   }
-  if (auto told = write_told(context); !told) return failure_of(told.error(), "preparing script mode");
+  if (auto told = write_told(context); !told)
+    return failure_of(told.error(), "preparing script mode");
   return {};
 }
 

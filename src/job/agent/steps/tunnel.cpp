@@ -23,8 +23,8 @@ Result<std::unique_ptr<networks::Tunnel>> open_it(StepContext& context) {
   spec.secret = context.order.token;
   const size_t slash = std::min(place.underlay.find('/'), place.underlay.size());
   spec.gateway = TRY(networks::parse_address(place.underlay.substr(0, slash)));
-  spec.prefix = int(
-      TRY(parse_int(std::string_view(place.underlay).substr(std::min(slash + 1, place.underlay.size())))));
+  spec.prefix = int(TRY(parse_int(
+      std::string_view(place.underlay).substr(std::min(slash + 1, place.underlay.size())))));
   if (spec.prefix < 1 || spec.prefix > 32)
     return invalid("invalid --underlay " + place.underlay + ": expected GATEWAY/PREFIX");
   const auto half = networks::Address(uint64_t(1) << (32 - spec.prefix));

@@ -1,4 +1,5 @@
-// Provides directories that a Batch job requests: shared ones of the config, and empty ones of this host's own.
+// Provides directories that a Batch job requests: shared ones of the config, and empty ones of this
+// host's own.
 #include <sys/stat.h>
 
 #include "agent/steps.hpp"

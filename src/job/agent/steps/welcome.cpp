@@ -1,5 +1,5 @@
-// Waits for the server's confirmation that this attempt is the present one: two attempts of a job never run at
-// once.
+// Waits for the server's confirmation that this attempt is the present one: two attempts of a job
+// never run at once.
 #include "agent/steps.hpp"
 
 namespace trainyard::agent {

@@ -16,7 +16,8 @@ void remove_directories(StepContext& context, std::initializer_list<const char*>
   }
   for (const char* name : names) {
     if (auto removed = os::remove_all(context.path(name)); !removed) {
-      log(Level::warning, "agent", "cannot remove a directory", {{"error", removed.error().message}});
+      log(Level::warning, "agent", "cannot remove a directory",
+          {{"error", removed.error().message}});
     }
   }
 }
@@ -38,8 +39,8 @@ std::optional<Failure> make_workspace(StepContext& context) {
   return {};
 }
 
-// Limits VolumeSizeInGB, or a Batch job's ephemeralStorage. If the machine cannot limit it, the job's log says so.
-// The mount at "ml" stays from now on.
+// Limits VolumeSizeInGB, or a Batch job's ephemeralStorage. If the machine cannot limit it, the
+// job's log says so. The mount at "ml" stays from now on.
 std::optional<Failure> await_volume(StepContext& context) {
   if (context.world.await_volume) {
     const auto made = context.world.await_volume();
@@ -57,23 +58,26 @@ std::optional<Failure> await_volume(StepContext& context) {
 void remove_workspace(StepContext& context) {
   context.ml_tree.reset();  // else the volume stays busy
   if (context.world.await_volume) (void)context.world.await_volume();
-  // Before anything is removed: files of a mount are not ours to remove. A Batch job has only the requested mounts,
-  // and listing a machine's mounts takes time.
+  // Before anything is removed: files of a mount are not ours to remove. A Batch job has only the
+  // requested mounts, and listing a machine's mounts takes time.
   if (os::exists(context.path(kFileSystems)))
     if (auto unmounted = os::unmount_below(context.path(kFileSystems)); !unmounted) {
-      log(Level::warning, "agent", "cannot unmount a file system", {{"error", unmounted.error().message}});
+      log(Level::warning, "agent", "cannot unmount a file system",
+          {{"error", unmounted.error().message}});
     }
   if (context.order.spec.contract == domain::Contract::training)
     if (auto unmounted = os::unmount_below(context.ml()); !unmounted) {
-      log(Level::warning, "agent", "cannot unmount the volume", {{"error", unmounted.error().message}});
+      log(Level::warning, "agent", "cannot unmount the volume",
+          {{"error", unmounted.error().message}});
     }
   if (!context.world.await_volume || context.world.keeps_volume)
-    return remove_directories(context, {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
+    return remove_directories(context,
+                              {"ml", "etc", "image", "checkpoints", "entry", kFileSystems});
   if (auto removed = os::remove_volume(context.path(kDisk), context.path(kVolumeFile)); !removed) {
     log(Level::warning, "agent", "cannot remove the volume", {{"error", removed.error().message}});
   }
-  remove_directories(context,
-                     {"ml", kDisk, "etc", "image", "checkpoints", "entry", kVolumesBeside, kFileSystems});
+  remove_directories(
+      context, {"ml", kDisk, "etc", "image", "checkpoints", "entry", kVolumesBeside, kFileSystems});
 }
 
 }  // namespace trainyard::agent

@@ -12,7 +12,8 @@ struct F16cHalves {
   static void widen(const uint16_t* from, float* to, size_t size) {
     size_t i = 0;
     for (; i + 8 <= size; i += 8) {
-      _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+      _mm256_storeu_ps(
+          to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
     }
     for (; i < size; ++i) to[i] = formats::from_f16(from[i]);
   }

@@ -12,8 +12,9 @@ struct WideHalves {
   static void widen(const uint16_t* from, float* to, size_t size) {
     size_t i = 0;
     for (; i + 16 <= size; i += 16) {
-      _mm512_storeu_ps(to + i, _mm512_maskz_cvtph_ps(
-                                   0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i))));
+      _mm512_storeu_ps(to + i,
+                       _mm512_maskz_cvtph_ps(
+                           0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i))));
     }
     for (; i < size; ++i) to[i] = formats::from_f16(from[i]);
   }

@@ -7,8 +7,8 @@ namespace trainyard::collectives {
 
 namespace {
 
-// clang 14 does not know this name in __builtin_cpu_supports. Support for avx2 implies that the system saves the
-// wide registers.
+// clang 14 does not know this name in __builtin_cpu_supports. Support for avx2 implies that the
+// system saves the wide registers.
 bool converts_halves() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;

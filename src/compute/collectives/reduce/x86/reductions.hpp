@@ -1,4 +1,5 @@
-// Declares the loops of kernels.hpp for x86 processors with AVX2 and F16C, and for those with AVX-512.
+// Declares the loops of kernels.hpp for x86 processors with AVX2 and F16C, and for those with
+// AVX-512.
 //
 // Threads: pure functions. Each may be called only where the processor can run it.
 #pragma once

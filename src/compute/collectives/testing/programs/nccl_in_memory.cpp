@@ -1,6 +1,7 @@
-// Implements the functions of NCCL and of the CUDA driver that DeviceGroup uses, over ordinary memory. Ranks
-// are threads of one process, and each thread has one stream. As on a GPU, a call only enqueues an operation.
-// The operation ends when the data of all ranks that it needs has arrived, which cuStreamQuery detects.
+// Implements the functions of NCCL and of the CUDA driver that DeviceGroup uses, over ordinary
+// memory. Ranks are threads of one process, and each thread has one stream. As on a GPU, a call
+// only enqueues an operation. The operation ends when the data of all ranks that it needs has
+// arrived, which cuStreamQuery detects.
 //
 // Threads: each communicator is confined to one; the state that they share is guarded by its mutex.
 #include <algorithm>
@@ -103,8 +104,8 @@ struct ncclComm {
 
 namespace {
 
-// Contributes the bytes of this rank to the next operation. Calls `end` when all ranks have contributed, or
-// rank `from` has.
+// Contributes the bytes of this rank to the next operation. Calls `end` when all ranks have
+// contributed, or rank `from` has.
 void bring(ncclComm* comm, Bytes bytes, bool ours, int from,
            std::function<void(const std::map<int, Bytes>&)> end) {
   const uint64_t operation = comm->operations++;
@@ -124,7 +125,9 @@ void bring(ncclComm* comm, Bytes bytes, bool ours, int from,
 }  // namespace
 
 PUBLIC int ncclGetVersion(int* version) { return *version = 22000, 0; }
-PUBLIC const char* ncclGetErrorString(int answer) { return answer == 4 ? "invalid argument" : "unknown"; }
+PUBLIC const char* ncclGetErrorString(int answer) {
+  return answer == 4 ? "invalid argument" : "unknown";
+}
 PUBLIC int ncclGetUniqueId(Id* id) {
   const uint64_t identity = ++identities;
   std::memcpy(id->bytes, &identity, sizeof identity);
@@ -149,8 +152,8 @@ PUBLIC int ncclCommGetAsyncError(ncclComm*, int* state) { return *state = 0, 0; 
 PUBLIC int ncclGroupStart() { return 0; }
 PUBLIC int ncclGroupEnd() { return 0; }
 
-PUBLIC int ncclAllReduce(const void* from, void* into, size_t count, int type, int reduction, ncclComm* comm,
-                         void*) {
+PUBLIC int ncclAllReduce(const void* from, void* into, size_t count, int type, int reduction,
+                         ncclComm* comm, void*) {
   if (type < 0 || type > 11 || reduction < 0 || reduction > 4) return invalid_argument;
   bring(comm, copy(from, count * size_of(type)), true, -1,
         [=](const auto& brought) { reduce(brought, into, count, type, reduction); });
@@ -165,12 +168,14 @@ PUBLIC int ncclReduce(const void* from, void* into, size_t count, int type, int 
         });
   return 0;
 }
-PUBLIC int ncclBroadcast(const void* from, void* into, size_t count, int type, int root, ncclComm* comm,
-                         void*) {
+PUBLIC int ncclBroadcast(const void* from, void* into, size_t count, int type, int root,
+                         ncclComm* comm, void*) {
   if (type < 0 || type > 11) return invalid_argument;
   const bool ours = comm->rank == root;
   bring(comm, ours ? copy(from, count * size_of(type)) : Bytes(), ours, root,
-        [=](const auto& brought) { std::memcpy(into, brought.at(root).data(), count * size_of(type)); });
+        [=](const auto& brought) {
+          std::memcpy(into, brought.at(root).data(), count * size_of(type));
+        });
   return 0;
 }
 PUBLIC int ncclSend(const void* from, size_t count, int type, int peer, ncclComm* comm, void*) {
@@ -183,7 +188,8 @@ PUBLIC int ncclRecv(void* into, size_t count, int type, int peer, ncclComm* comm
     const std::scoped_lock lock(comm->meeting->mutex);
     auto& letters = comm->meeting->mailbox[{peer, comm->rank}];
     if (letters.empty()) return false;
-    std::memcpy(into, letters.front().data(), std::min(letters.front().size(), count * size_of(type)));
+    std::memcpy(into, letters.front().data(),
+                std::min(letters.front().size(), count * size_of(type)));
     letters.pop_front();
     return true;
   });

@@ -31,8 +31,10 @@ struct Table {
   std::vector<size_t> unread GUARDED_BY(mutex);                 // by sender
   std::vector<bool> left GUARDED_BY(mutex);                     // by rank
   std::optional<Error> ended
-      GUARDED_BY(mutex);                   // the permanent error of the group, which names the rank at fault
-  uint64_t changes GUARDED_BY(mutex) = 0;  // lets wait() detect changes that happened before it began
+      // the permanent error of the group, which names the rank at fault
+      GUARDED_BY(mutex);
+  // lets wait() detect changes that happened before it began
+  uint64_t changes GUARDED_BY(mutex) = 0;
   std::map<std::pair<uint64_t, std::vector<int>>, std::shared_ptr<Table>> among GUARDED_BY(mutex);
 };
 
@@ -56,8 +58,8 @@ class Seat final : public MemoryTransport {
 
   std::vector<int> hosts() const override { return std::vector<int>(size_t(size_), 0); }
   Result<std::string> offer() override { return std::string("here"); }
-  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members, const std::vector<std::string>&,
-                                          uint64_t key) override {
+  Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
+                                          const std::vector<std::string>&, uint64_t key) override {
     const MutexLock lock(table_->mutex);
     auto& table = table_->among[{key, members}];
     if (!table) table = std::make_shared<Table>(int(members.size()));
@@ -71,7 +73,8 @@ class Seat final : public MemoryTransport {
     end(unavailable("rank " + std::to_string(rank_) + ": " + std::string(why)));
   }
 
-  // After the group has failed, nothing is sent or received: earlier messages may never be released.
+  // After the group has failed, nothing is sent or received: earlier messages may never be
+  // released.
   void send(std::span<const int> peers, Tag tag, std::span<const std::byte> bytes) override {
     if (failed_) return;
     const MutexLock lock(table_->mutex);
@@ -102,7 +105,9 @@ class Seat final : public MemoryTransport {
     order_.push_back(peer);
   }
 
-  const std::byte* arrived(int peer) override { return failed_ ? nullptr : kept_[size_t(peer)].bytes; }
+  const std::byte* arrived(int peer) override {
+    return failed_ ? nullptr : kept_[size_t(peer)].bytes;
+  }
   std::byte* lent(int peer) override { return kept_[size_t(peer)].lent; }
 
   void release(int peer) override {
@@ -162,8 +167,8 @@ class Seat final : public MemoryTransport {
   // Delivers the messages that can be delivered.
   Result<void> move() REQUIRES(table_->mutex) {
     seen_ = table_->changes;
-    // A plan receives from a peer before it takes from it in the same round. A kept message blocks the queue
-    // until it is released.
+    // A plan receives from a peer before it takes from it in the same round. A kept message blocks
+    // the queue until it is released.
     for (const int peer : order_) {
       Kept& kept = kept_[size_t(peer)];
       if (kept.bytes != nullptr) continue;
@@ -185,14 +190,16 @@ class Seat final : public MemoryTransport {
       }
       TRY(compare(*each));
       const Message& message = queue(each->peer, rank_).front();
-      if (!message.announced) std::copy(message.bytes.begin(), message.bytes.end(), each->bytes.begin());
+      if (!message.announced)
+        std::copy(message.bytes.begin(), message.bytes.end(), each->bytes.begin());
       pop(each->peer);
       change();
       each = taken_.erase(each);
     }
     // A rank that has left will not read what this rank sent to it.
     for (int peer = 0; table_->unread[size_t(rank_)] > 0 && peer < size_; ++peer) {
-      if (table_->left[size_t(peer)] && !queue(rank_, peer).empty()) return unavailable(left_message(peer));
+      if (table_->left[size_t(peer)] && !queue(rank_, peer).empty())
+        return unavailable(left_message(peer));
     }
     return ok();
   }
@@ -223,8 +230,9 @@ class Seat final : public MemoryTransport {
   Result<void> compare(const Expected& expected) REQUIRES(table_->mutex) {
     const Message& message = queue(expected.peer, rank_).front();
     if (message.tag == expected.tag && message.bytes.size() == expected.bytes.size()) return ok();
-    return conflict("rank " + std::to_string(expected.peer) + " is in another operation than rank " +
-                    std::to_string(rank_) + ": all ranks must call the same operations in the same order");
+    return conflict("rank " + std::to_string(expected.peer) +
+                    " is in another operation than rank " + std::to_string(rank_) +
+                    ": all ranks must call the same operations in the same order");
   }
 
   const std::shared_ptr<Table> table_;  // shared by all ranks of the group; the last one frees it
@@ -245,7 +253,8 @@ std::vector<std::unique_ptr<MemoryTransport>> connect_in_memory(int size) {
   CHECK(size > 0, "a group has a rank");
   auto table = std::make_shared<Table>(size);
   std::vector<std::unique_ptr<MemoryTransport>> seats;
-  for (int rank = 0; rank < size; ++rank) seats.push_back(std::make_unique<Seat>(table, rank, size));
+  for (int rank = 0; rank < size; ++rank)
+    seats.push_back(std::make_unique<Seat>(table, rank, size));
   return seats;
 }
 

@@ -21,7 +21,8 @@ Result<std::span<std::byte>> RegisteredMemory::keep(const Make& make) {
     ++count_;
     return std::span(piece.memory.begin(), piece.memory.bytes());
   }
-  return exhausted("a process can register at most " + std::to_string(regions_max - 1) + " pieces of memory");
+  return exhausted("a process can register at most " + std::to_string(regions_max - 1) +
+                   " pieces of memory");
 }
 
 Result<std::span<std::byte>> RegisteredMemory::allocate(size_t bytes) {
@@ -44,20 +45,24 @@ void RegisteredMemory::free(std::byte* begin) {
 
 Result<std::unique_ptr<AdoptedMemory>> RegisteredMemory::adopt(std::span<std::byte> memory) {
   const auto page_bytes = uintptr_t(::sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(memory.data()) + page_bytes - 1) / page_bytes * page_bytes;
-  const auto end = (reinterpret_cast<uintptr_t>(memory.data()) + memory.size()) / page_bytes * page_bytes;
-  if (memory.empty() || end <= begin) return invalid("the memory to register contains no whole page");
+  const auto begin =
+      (reinterpret_cast<uintptr_t>(memory.data()) + page_bytes - 1) / page_bytes * page_bytes;
+  const auto end =
+      (reinterpret_cast<uintptr_t>(memory.data()) + memory.size()) / page_bytes * page_bytes;
+  if (memory.empty() || end <= begin)
+    return invalid("the memory to register contains no whole page");
   const std::span pages(reinterpret_cast<std::byte*>(begin), end - begin);
   const auto kept = TRY(keep([&] { return SharedMemory::make_at("trainyard-adopted", pages); }));
   return std::make_unique<AdoptedMemory>(shared_from_this(), kept);
 }
 
-AdoptedMemory::AdoptedMemory(std::shared_ptr<RegisteredMemory> registered, std::span<std::byte> pages)
+AdoptedMemory::AdoptedMemory(std::shared_ptr<RegisteredMemory> registered,
+                             std::span<std::byte> pages)
     : registered_(std::move(registered)), pages_(pages), process_(::getpid()) {}
 
 AdoptedMemory::~AdoptedMemory() {
-  // A child of fork() has private pages already, and a thread that does not exist in the child may hold its
-  // lock.
+  // A child of fork() has private pages already, and a thread that does not exist in the child may
+  // hold its lock.
   if (::getpid() == process_) registered_->free(pages_.data());
 }
 

@@ -1,12 +1,13 @@
-// RegisteredMemory is memory that local ranks read and write directly: allocated for this purpose, or
-// registered in place.
+// RegisteredMemory is memory that local ranks read and write directly: allocated for this purpose,
+// or registered in place.
 //
-// Registration in place (adopt) replaces the pages by those of a memfd with the same content: pointers stay
-// valid, and a peer can map the pages. So the buffers of a framework are reduced without a copy, and without
-// changes to the framework.
+// Registration in place (adopt) replaces the pages by those of a memfd with the same content:
+// pointers stay valid, and a peer can map the pages. So the buffers of a framework are reduced
+// without a copy, and without changes to the framework.
 //
-// Threads: call from anywhere. Lifetime: shared by the groups of a process, so that one registration serves them all, and by
-//          the holders of adopted memory; the last one frees it.
+// Threads: call from anywhere. Lifetime: shared by the groups of a process, so that one
+//          registration serves them all, and by the holders of adopted memory; the last one frees
+//          it.
 // Errors:  exhausted, when regions_max are in use; unavailable, where memory cannot be shared.
 #pragma once
 
@@ -27,7 +28,8 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
  public:
   Result<std::span<std::byte>> allocate(size_t bytes);
   void free(std::byte* begin);
-  // Adopts the whole pages of `memory`. Requires: a shared_ptr owns this; no thread writes to the memory meanwhile.
+  // Adopts the whole pages of `memory`. Requires: a shared_ptr owns this; no thread writes to the
+  // memory meanwhile.
   Result<std::unique_ptr<AdoptedMemory>> adopt(std::span<std::byte> memory);
 
   struct Place {

@@ -1,5 +1,5 @@
-// Tests existing memory that local ranks map: it keeps its content, sums over it are equal, and it becomes
-// private again.
+// Tests existing memory that local ranks map: it keeps its content, sums over it are equal, and it
+// becomes private again.
 #include "collectives/transport/shm/registered_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,8 @@ using namespace testing;
 // A buffer as an allocator returns it, with whole pages inside.
 struct Buffer {
   explicit Buffer(size_t bytes, size_t beyond = 64)
-      : room(static_cast<std::byte*>(std::malloc(bytes + beyond))), bytes(room.get() + beyond, bytes) {
+      : room(static_cast<std::byte*>(std::malloc(bytes + beyond))),
+        bytes(room.get() + beyond, bytes) {
     for (size_t i = 0; i < bytes; ++i) this->bytes[i] = std::byte(i * 7 % 251);
   }
   bool is_as_filled() const {
@@ -111,8 +112,8 @@ TEST(AdoptedMemory, has_limits) {
   EXPECT_TRUE(registered->adopt(more.bytes));
 }
 
-// Some ranks have registered their buffers, and others have not. Reduces in and out of place, and with memory
-// freed in between.
+// Some ranks have registered their buffers, and others have not. Reduces in and out of place, and
+// with memory freed in between.
 TEST(AdoptedMemory, sums_like_any_other) {
   for (const char* plans : {"", "allreduce=direct:0-", "allreduce=ring:0-"}) {
     over(
@@ -120,9 +121,10 @@ TEST(AdoptedMemory, sums_like_any_other) {
         [](Group& group) {
           for (const size_t elements : {size_t(3'000), size_t(300'001)}) {
             const auto inputs = awkward_inputs(Type::i32, group.size(), elements);
-            const Bytes expected = reference::reduced(Type::i32, Reduction::sum, inputs, [](size_t) {
-              return plan::Expression{0, {{0, {}}, {1, {}}, {2, {}}}};
-            });
+            const Bytes expected =
+                reference::reduced(Type::i32, Reduction::sum, inputs, [](size_t) {
+                  return plan::Expression{0, {{0, {}}, {1, {}}, {2, {}}}};
+                });
             for (int round = 0; round < 4; ++round) {
               Buffer buffer(elements * 4, 16 + size_t(round) * 256);
               std::unique_ptr<AdoptedMemory> adopted;
@@ -136,7 +138,8 @@ TEST(AdoptedMemory, sums_like_any_other) {
                 std::copy(mine.begin(), mine.end(), buffer.bytes.begin());
                 const BufferView values{buffer.bytes.data(), elements, Type::i32};
                 Bytes apart(again == 0 ? 0 : mine.size());
-                const BufferView output = again == 0 ? values : BufferView{apart.data(), elements, Type::i32};
+                const BufferView output =
+                    again == 0 ? values : BufferView{apart.data(), elements, Type::i32};
                 expect_ok(group.run(calls::allreduce(values, output)));
                 EXPECT_EQ(std::memcmp(expected.data(), output.data, expected.size()), 0)
                     << elements << " elements, round " << round;

@@ -48,13 +48,13 @@ Mutex adopted_mutex;  // held while the process forks
 std::vector<Adopted> adopted GUARDED_BY(adopted_mutex);
 std::once_flag adopted_fork_handlers;
 
-// Runs in a child of fork(), which would otherwise share the pages of its parent. Makes writes of the child
-// private. The child still sees changes to pages that it has not written: copying all pages would make every
-// fork() as expensive as the memory is large.
+// Runs in a child of fork(), which would otherwise share the pages of its parent. Makes writes of
+// the child private. The child still sees changes to pages that it has not written: copying all
+// pages would make every fork() as expensive as the memory is large.
 void keep_adopted_private() REQUIRES(adopted_mutex) {
   for (const Adopted& each : adopted) {
-    (void)::mmap(each.pages.data(), each.pages.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-                 each.descriptor, 0);
+    (void)::mmap(each.pages.data(), each.pages.size(), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_FIXED, each.descriptor, 0);
   }
 }
 
@@ -84,8 +84,8 @@ Result<SharedMemory> SharedMemory::make_at(const char* name, std::span<std::byte
   SharedMemory memory;
   memory.descriptor_ = TRY(make_memfd(name, pages.size()));
   for (size_t written = 0; written < pages.size();) {
-    const ssize_t more =
-        ::pwrite(memory.descriptor_, pages.data() + written, pages.size() - written, off_t(written));
+    const ssize_t more = ::pwrite(memory.descriptor_, pages.data() + written,
+                                  pages.size() - written, off_t(written));
     if (more < 0 && errno == EINTR) continue;
     if (more <= 0) return from_errno("copying into shared memory");
     written += size_t(more);
@@ -101,8 +101,8 @@ Result<SharedMemory> SharedMemory::make_at(const char* name, std::span<std::byte
                              adopted_mutex.unlock();
                            });
   });
-  if (::mmap(pages.data(), pages.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
-             memory.descriptor_, 0) == MAP_FAILED)
+  if (::mmap(pages.data(), pages.size(), PROT_READ | PROT_WRITE,
+             MAP_SHARED | MAP_FIXED | MAP_POPULATE, memory.descriptor_, 0) == MAP_FAILED)
     return from_errno("mapping " + std::to_string(pages.size()) + " bytes");
   memory.pages_ = pages;
   adopted.push_back({pages, memory.descriptor_});
@@ -127,14 +127,14 @@ void SharedMemory::end() {
   if (!pages_.empty()) {
     const MutexLock lock(adopted_mutex);
     std::erase_if(adopted, [&](const Adopted& each) { return each.descriptor == descriptor_; });
-    // Moves a private copy under the pages. When there is no memory for the copy, the pages stay shared: they
-    // remain valid, but a peer may still have them mapped.
+    // Moves a private copy under the pages. When there is no memory for the copy, the pages stay
+    // shared: they remain valid, but a peer may still have them mapped.
     void* const copy =
         ::mmap(nullptr, pages_.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy != MAP_FAILED) {
       std::memcpy(copy, pages_.data(), pages_.size());
-      if (::mremap(copy, pages_.size(), pages_.size(), MREMAP_MAYMOVE | MREMAP_FIXED, pages_.data()) ==
-          MAP_FAILED)
+      if (::mremap(copy, pages_.size(), pages_.size(), MREMAP_MAYMOVE | MREMAP_FIXED,
+                   pages_.data()) == MAP_FAILED)
         ::munmap(copy, pages_.size());
     }
     pages_ = {};
@@ -147,7 +147,8 @@ Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes) {
   std::snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)process, descriptor);
   const int opened = ::open(path, O_RDWR | O_CLOEXEC);
   if (opened < 0) return from_errno(path);
-  // Never maps beyond the end of the file, where an access would raise SIGBUS, and never maps special files.
+  // Never maps beyond the end of the file, where an access would raise SIGBUS, and never maps
+  // special files.
   struct stat status {};
   Result<Mapping> mapping = unavailable("it is not the announced shared memory");
   if (::fstat(opened, &status) == 0 && S_ISREG(status.st_mode) && uint64_t(status.st_size) >= bytes)
@@ -156,7 +157,8 @@ Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes) {
   return mapping;
 }
 
-ProcessWatch::ProcessWatch(int64_t process) : descriptor_(int(::syscall(SYS_pidfd_open, process, 0))) {}
+ProcessWatch::ProcessWatch(int64_t process)
+    : descriptor_(int(::syscall(SYS_pidfd_open, process, 0))) {}
 ProcessWatch::ProcessWatch(ProcessWatch&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)) {}
 ProcessWatch& ProcessWatch::operator=(ProcessWatch&& other) noexcept {
@@ -176,8 +178,10 @@ bool ProcessWatch::ended() const {
 CoreSet usable_cores() {
   CoreSet cores{};
   static_assert(sizeof cores == sizeof(cpu_set_t));
-  // When the set cannot be read (more cores than fit), one core is assumed: then waits yield sooner.
-  if (::sched_getaffinity(0, sizeof cores, reinterpret_cast<cpu_set_t*>(cores.data())) != 0) cores = {1};
+  // When the set cannot be read (more cores than fit), one core is assumed: then waits yield
+  // sooner.
+  if (::sched_getaffinity(0, sizeof cores, reinterpret_cast<cpu_set_t*>(cores.data())) != 0)
+    cores = {1};
   return cores;
 }
 
@@ -199,8 +203,8 @@ void sleep_on(std::atomic<uint32_t>& word, uint32_t milliseconds) {
 }
 
 void wake(Header& header) {
-  // A full fence must separate the preceding writes from the check whether the owner sleeps. The owner first
-  // announces that it sleeps, and then checks for messages.
+  // A full fence must separate the preceding writes from the check whether the owner sleeps. The
+  // owner first announces that it sleeps, and then checks for messages.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (header.asleep.load(std::memory_order_relaxed) == 0) return;
   if (header.asleep.exchange(0) == 1)

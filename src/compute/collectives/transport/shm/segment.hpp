@@ -1,16 +1,19 @@
 // Creates, finds and lays out the memory that ranks on one machine share.
 //
-// The segment of a rank is a memfd: it has no name that could be left behind, and is freed with its last user.
-// Other ranks open it as /proc/PID/fd/N, which works for processes of the same user in the same PID namespace.
-// A peer is local when attaching to its segment succeeds and the segment contains the random number that the
-// peer sent over the network. Host names, addresses and the environment are not considered.
+// The segment of a rank is a memfd: it has no name that could be left behind, and is freed with its
+// last user. Other ranks open it as /proc/PID/fd/N, which works for processes of the same user in
+// the same PID namespace. A peer is local when attaching to its segment succeeds and the segment
+// contains the random number that the peer sent over the network. Host names, addresses and the
+// environment are not considered.
 //
 //   segment of rank s = Header | for each rank t: Lane s -> t | outbox
 //
-// All data about messages s -> t is in the segment of s; t writes only `consumed`, which has its own cache
-// line. The bytes of a message are in the outbox of s, or in a region that s registered (Group::allocate).
+// All data about messages s -> t is in the segment of s; t writes only `consumed`, which has its
+// own cache line. The bytes of a message are in the outbox of s, or in a region that s registered
+// (Group::allocate).
 //
-// Threads: plain functions; the comments at the atomics name the writers. Errors: unavailable, where memory cannot be shared.
+// Threads: plain functions; the comments at the atomics name the writers. Errors: unavailable,
+// where memory cannot be shared.
 #pragma once
 
 #include <array>
@@ -24,8 +27,10 @@
 
 namespace trainyard::collectives {
 
-inline constexpr size_t lane_entries = 16;               // messages in flight from one rank to another
-inline constexpr size_t outbox_bytes = size_t{4} << 20;  // in flight from one rank; further messages wait
+// messages in flight from one rank to another
+inline constexpr size_t lane_entries = 16;
+// in flight from one rank; further messages wait
+inline constexpr size_t outbox_bytes = size_t{4} << 20;
 inline constexpr size_t fragment_bytes_max = outbox_bytes / 4;  // longer messages are sent in parts
 inline constexpr size_t regions_max = 64;                       // registered regions of one rank
 inline constexpr uint32_t region_in_place = ~uint32_t{0};
@@ -37,7 +42,8 @@ struct alignas(64) Entry {
   uint64_t label;
   uint64_t message_bytes;  // of all parts
   uint64_t part_bytes;
-  uint32_t region;  // 0: the outbox; region_in_place: no bytes, the sender wrote them where they are taken
+  // 0: the outbox; region_in_place: no bytes, the sender wrote them where they are taken
+  uint32_t region;
   uint32_t region_generation;
   uint64_t offset;
   uint32_t lent;  // 1: the receiver may overwrite the bytes with its result
@@ -46,7 +52,8 @@ struct alignas(64) Entry {
 struct alignas(64) Lane {
   Entry entries[lane_entries];
   alignas(
-      64) std::atomic<uint64_t> consumed;  // entries that the receiver is done with; written by the receiver
+      // entries that the receiver is done with; written by the receiver
+      64) std::atomic<uint64_t> consumed;
 };
 
 // A registered region, as a peer needs it to map the memory.
@@ -68,11 +75,12 @@ struct alignas(64) Header {
   uint64_t ranks;
   CoreSet cores;
   std::atomic<uint32_t> left;  // 1 when its owner is done and needs no other rank
-  // Changes with each report of the owner that it waits (timeout.hpp). The lower half is the rank that it would
-  // blame.
+  // Changes with each report of the owner that it waits (timeout.hpp). The lower half is the rank
+  // that it would blame.
   std::atomic<uint64_t> word;
-  alignas(64) std::atomic<uint32_t> asleep;  // a futex: 1 while its owner sleeps; its senders set it to 0
-  alignas(64) Region regions[regions_max];   // index 0 is not used
+  // a futex: 1 while its owner sleeps; its senders set it to 0
+  alignas(64) std::atomic<uint32_t> asleep;
+  alignas(64) Region regions[regions_max];  // index 0 is not used
 };
 
 // Owns a memory mapping, which the destructor unmaps.
@@ -96,10 +104,10 @@ class Mapping {
 class SharedMemory {
  public:
   static Result<SharedMemory> make(const char* name, size_t bytes);
-  // Replaces existing pages by shared ones with the same content. The destructor makes the pages private again
-  // and keeps their content. A child of fork() never writes to the pages of the parent; but until it has
-  // written to a page itself, it sees what the parent and its peers write to that page. Requires: whole pages,
-  // to which no thread writes meanwhile.
+  // Replaces existing pages by shared ones with the same content. The destructor makes the pages
+  // private again and keeps their content. A child of fork() never writes to the pages of the
+  // parent; but until it has written to a page itself, it sees what the parent and its peers write
+  // to that page. Requires: whole pages, to which no thread writes meanwhile.
   static Result<SharedMemory> make_at(const char* name, std::span<std::byte> pages);
   SharedMemory() = default;
   SharedMemory(SharedMemory&& other) noexcept;
@@ -117,14 +125,17 @@ class SharedMemory {
   std::span<std::byte> pages_;  // empty after make()
 };
 
-// Maps the memory behind a descriptor of a process, which may be this one. Errors: unavailable, when it is not
-// a file of that size; else the error of open(), such as not_found after the process has ended.
+// Maps the memory behind a descriptor of a process, which may be this one. Errors: unavailable,
+// when it is not a file of that size; else the error of open(), such as not_found after the process
+// has ended.
 Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes);
 
 // A view of the segment of a rank, mapped by its owner or by a peer.
 struct Segment {
   static constexpr uint64_t magic = 0x3347455352545954;  // "TYTRSEG3"
-  static size_t bytes_for(int ranks) { return sizeof(Header) + size_t(ranks) * sizeof(Lane) + outbox_bytes; }
+  static size_t bytes_for(int ranks) {
+    return sizeof(Header) + size_t(ranks) * sizeof(Lane) + outbox_bytes;
+  }
 
   std::byte* begin = nullptr;
   int ranks = 0;
@@ -134,7 +145,8 @@ struct Segment {
   std::byte* outbox() const { return begin + sizeof(Header) + size_t(ranks) * sizeof(Lane); }
 };
 
-// Detects that a process has ended, by a pidfd. Where the kernel refuses one, ended() is always false.
+// Detects that a process has ended, by a pidfd. Where the kernel refuses one, ended() is always
+// false.
 class ProcessWatch {
  public:
   ProcessWatch() = default;
@@ -150,7 +162,8 @@ class ProcessWatch {
 
 // Sleeps while `word` is 1, at most this long. May return earlier.
 void sleep_on(std::atomic<uint32_t>& word, uint32_t milliseconds);
-// Wakes the owner of the segment if it sleeps. The owner then sees everything that was written before the call.
+// Wakes the owner of the segment if it sleeps. The owner then sees everything that was written
+// before the call.
 void wake(Header& header);
 
 }  // namespace trainyard::collectives

@@ -7,8 +7,9 @@ namespace trainyard::collectives {
 
 std::string encode(const SegmentAddress& address) {
   char text[128];
-  std::snprintf(text, sizeof text, "%lld %d %llx %llx", (long long)address.process, address.descriptor,
-                (unsigned long long)address.nonce[0], (unsigned long long)address.nonce[1]);
+  std::snprintf(text, sizeof text, "%lld %d %llx %llx", (long long)address.process,
+                address.descriptor, (unsigned long long)address.nonce[0],
+                (unsigned long long)address.nonce[1]);
   return text;
 }
 

@@ -1,5 +1,5 @@
-// A SegmentAddress tells other ranks where the segment of a rank is, and how to verify that they opened the
-// right one.
+// A SegmentAddress tells other ranks where the segment of a rank is, and how to verify that they
+// opened the right one.
 //
 // Threads: pure functions. Errors: corrupt, when a text cannot be an address.
 #pragma once

@@ -15,26 +15,28 @@
 namespace trainyard::collectives {
 namespace {
 
-// Copying a message of this size costs less than waiting until the receivers have read it in registered memory.
+// Copying a message of this size costs less than waiting until the receivers have read it in
+// registered memory.
 constexpr size_t eager_bytes_max = 4096;
-// Some ten microseconds, which a peer needs for a small message. Even when there are enough cores for all
-// ranks, the peer may be waiting for this core: a yield then lets it run at once, and costs almost nothing when
-// no process waits.
+// Some ten microseconds, which a peer needs for a small message. Even when there are enough cores
+// for all ranks, the peer may be waiting for this core: a yield then lets it run at once, and costs
+// almost nothing when no process waits.
 constexpr int spins_with_own_core_max = 200;
 constexpr int spins_with_shared_core_max = 2;
 constexpr int spins_between_yields_max = 10;
 constexpr int yields_max = 500;
-// When many processes share this core, a yield takes as long as all their time slices; sleeping until a wakeup
-// is then better.
+// When many processes share this core, a yield takes as long as all their time slices; sleeping
+// until a wakeup is then better.
 constexpr Duration yielding_max = 5ms;
-constexpr uint32_t sleep_max_ms = 10;  // then peers are checked, so a dead one is noticed within this time
+// then peers are checked, so a dead one is noticed within this time
+constexpr uint32_t sleep_max_ms = 10;
 constexpr size_t address_bytes = 128;
 constexpr Tag meeting_tag{~uint64_t{0}, 1};
 
 size_t to_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Gathers the texts of all ranks, by rank; all texts have the same length. Each round doubles the distance to
-// the peers and the number of texts that are known, so only neighbours communicate.
+// Gathers the texts of all ranks, by rank; all texts have the same length. Each round doubles the
+// distance to the peers and the number of texts that are known, so only neighbours communicate.
 Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& mine) {
   const size_t bytes = mine.size();
   const auto ranks = size_t(tcp.size());
@@ -63,14 +65,16 @@ Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& m
 
 // -- connecting
 
-Result<std::unique_ptr<Transport>> ShmTransport::make(std::unique_ptr<TcpTransport> tcp,
-                                                      std::shared_ptr<RegisteredMemory> registered) {
+Result<std::unique_ptr<Transport>> ShmTransport::make(
+    std::unique_ptr<TcpTransport> tcp, std::shared_ptr<RegisteredMemory> registered) {
   std::unique_ptr<ShmTransport> transport(new ShmTransport(std::move(tcp), std::move(registered)));
-  if (transport->size() > 1) TRY(transport->attach().in("sharing memory with the ranks on this machine"));
+  if (transport->size() > 1)
+    TRY(transport->attach().in("sharing memory with the ranks on this machine"));
   return std::unique_ptr<Transport>(std::move(transport));
 }
 
-ShmTransport::ShmTransport(std::unique_ptr<TcpTransport> tcp, std::shared_ptr<RegisteredMemory> registered)
+ShmTransport::ShmTransport(std::unique_ptr<TcpTransport> tcp,
+                           std::shared_ptr<RegisteredMemory> registered)
     : tcp_(std::move(tcp)), registered_(std::move(registered)), peers_(size_t(tcp_->size())) {
   for (int rank = 0; rank < size(); ++rank) hosts_.push_back(rank);
 }
@@ -90,8 +94,9 @@ Result<void> ShmTransport::attach() {
   if (auto memory = SharedMemory::make("trainyard-ranks", Segment::bytes_for(size()))) {
     memory_ = *std::move(memory);
     own_ = {memory_.begin(), size()};
-    CHECK(::getrandom(address.nonce.data(), sizeof address.nonce, 0) == ssize_t(sizeof address.nonce),
-          "the kernel returns 16 random bytes");
+    CHECK(
+        ::getrandom(address.nonce.data(), sizeof address.nonce, 0) == ssize_t(sizeof address.nonce),
+        "the kernel returns 16 random bytes");
     address.process = ::getpid();
     address.descriptor = memory_.descriptor();
     own_.header().nonce = address.nonce;
@@ -112,7 +117,8 @@ Result<void> ShmTransport::attach() {
     auto mapping = map_of(theirs->process, theirs->descriptor, Segment::bytes_for(size()));
     if (!mapping) continue;
     peer.segment = {mapping->begin(), size()};
-    if (peer.segment.header().magic != Segment::magic || peer.segment.header().nonce != theirs->nonce)
+    if (peer.segment.header().magic != Segment::magic ||
+        peer.segment.header().nonce != theirs->nonce)
       continue;
     peer.mapping = *std::move(mapping);
     peer.process = theirs->process;
@@ -151,7 +157,8 @@ Result<void> ShmTransport::attach() {
 }
 
 Result<std::unique_ptr<Transport>> ShmTransport::meet(const std::vector<int>& members,
-                                                      const std::vector<std::string>& offers, uint64_t key) {
+                                                      const std::vector<std::string>& offers,
+                                                      uint64_t key) {
   return make(TRY(tcp_->meet_over_tcp(members, offers, key)), registered_);
 }
 
@@ -196,7 +203,8 @@ bool ShmTransport::lane_has_room(int peer) const {
 }
 
 std::byte* ShmTransport::room_in_outbox(size_t bytes) {
-  if (blocks_.empty()) outbox_begin_ = outbox_end_ = 0;  // reuses the same lines, which are in the cache
+  // reuses the same lines, which are in the cache
+  if (blocks_.empty()) outbox_begin_ = outbox_end_ = 0;
   const bool wrapped = outbox_end_ < outbox_begin_;
   size_t begin = outbox_end_;
   if (wrapped) {
@@ -267,7 +275,8 @@ bool ShmTransport::put(Outgoing& message) {
       region.bytes = place.region_bytes;
       region.generation.store(place.generation, std::memory_order_release);
       for (const int peer : message.peers) {
-        put_entry(peer, message, message.bytes.size(), place.region, place.generation, place.offset);
+        put_entry(peer, message, message.bytes.size(), place.region, place.generation,
+                  place.offset);
         references_.push_back({peer, peers_[size_t(peer)].put});
       }
       for (const int peer : message.peers) wake(peers_[size_t(peer)].segment.header());
@@ -370,7 +379,8 @@ Result<const std::byte*> ShmTransport::bytes_of_entry(Peer& peer, const Entry& e
         TRY(map_of(peer.process, region.descriptor, region.bytes).in("mapping registered memory"));
     mapped.generation = entry.region_generation;
   }
-  if (entry.offset > mapped.mapping.bytes() || entry.part_bytes > mapped.mapping.bytes() - entry.offset)
+  if (entry.offset > mapped.mapping.bytes() ||
+      entry.part_bytes > mapped.mapping.bytes() - entry.offset)
     return corrupt("a message outside its region");
   return mapped.mapping.begin() + entry.offset;
 }
@@ -381,12 +391,14 @@ Result<void> ShmTransport::pull(int peer) {
     const Entry& entry = from.segment.lane(rank()).entries[from.consumed % lane_entries];
     if (entry.sequence.load(std::memory_order_acquire) != from.consumed + 1) return ok();
     Expected& expected = from.expected.front();
-    if (Tag{entry.operation, entry.label} != expected.tag || entry.message_bytes != expected.bytes.size()) {
+    if (Tag{entry.operation, entry.label} != expected.tag ||
+        entry.message_bytes != expected.bytes.size()) {
       return tcp_->fail(tcp_->other_operation(peer, entry.operation, entry.message_bytes,
                                               expected.tag.operation, expected.bytes.size()),
                         peer);
     }
-    if (entry.region == region_in_place && !expected.kept && entry.part_bytes == expected.bytes.size()) {
+    if (entry.region == region_in_place && !expected.kept &&
+        entry.part_bytes == expected.bytes.size()) {
       spins_ = 0;
       consume(from);
       --takes_open_;
@@ -430,8 +442,8 @@ Result<void> ShmTransport::advance() {
     outgoing_.pop_front();
     spins_ = 0;
   }
-  // Lets news() report each read message only once; otherwise wait() would return at once and never check
-  // whether peers are alive.
+  // Lets news() report each read message only once; otherwise wait() would return at once and never
+  // check whether peers are alive.
   if (!outgoing_.empty()) reclaim();
   drop_references();
   for (size_t i = 0; i < waiting_.size();) {
@@ -497,8 +509,8 @@ Result<void> ShmTransport::wait() {
     ++spins_;
     tcp_->progressed();  // the timeout begins when a wait becomes long
   }
-  // First announces that this rank sleeps, then checks again: a sender first writes its message, then checks
-  // whether the rank sleeps.
+  // First announces that this rank sleeps, then checks again: a sender first writes its message,
+  // then checks whether the rank sleeps.
   std::atomic<uint32_t>& asleep = own_.header().asleep;
   asleep.store(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -524,7 +536,8 @@ Result<void> ShmTransport::check_peers() {
   TRY(tcp_->check_cancelled());
   std::vector<int> waited_for = waiting_;
   if (!outgoing_.empty())
-    waited_for.insert(waited_for.end(), outgoing_.front().peers.begin(), outgoing_.front().peers.end());
+    waited_for.insert(waited_for.end(), outgoing_.front().peers.begin(),
+                      outgoing_.front().peers.end());
   for (const Reader& reader : references_) {
     if (!was_read(reader)) waited_for.push_back(reader.peer);
   }
@@ -532,7 +545,8 @@ Result<void> ShmTransport::check_peers() {
   for (const int peer : waited_for) {
     if (has_left(peer) && !news())
       return tcp_->fail(
-          unavailable(tcp_->name(peer) + " is lost: it has left the group, but is still needed"), peer);
+          unavailable(tcp_->name(peer) + " is lost: it has left the group, but is still needed"),
+          peer);
   }
   hear_words();
   const std::vector<int> remote = tcp_->waited_for();
@@ -554,7 +568,8 @@ void ShmTransport::hear_words() {
     if (!peer.local) continue;
     const uint64_t word = peer.segment.header().word.load(std::memory_order_relaxed);
     const auto named = uint32_t(word);
-    if (std::exchange(peer.word, word) != word && named < uint32_t(size())) tcp_->heard(rank, int(named));
+    if (std::exchange(peer.word, word) != word && named < uint32_t(size()))
+      tcp_->heard(rank, int(named));
   }
 }
 

@@ -1,13 +1,14 @@
-// Connects ranks on one machine through shared memory, and all others over TCP: one transport over both.
+// Connects ranks on one machine through shared memory, and all others over TCP: one transport over
+// both.
 //
-// The bytes of a message are copied once into the outbox of the sender, and all receivers read them there.
-// Bytes in registered memory are not copied at all; the sender's all_sent() then waits until every receiver has
-// read them. After lend(), the receiver writes its result over them.
+// The bytes of a message are copied once into the outbox of the sender, and all receivers read them
+// there. Bytes in registered memory are not copied at all; the sender's all_sent() then waits until
+// every receiver has read them. After lend(), the receiver writes its result over them.
 //
-// A waiting rank first spins, since a message between two cores takes a fraction of a microsecond. Then it
-// yields its core, which the peer may need when there are more ranks than cores. Then it sleeps on a futex. TCP
-// connections exist between local neighbours as well: they carry failure messages, and close when a process
-// dies.
+// A waiting rank first spins, since a message between two cores takes a fraction of a microsecond.
+// Then it yields its core, which the peer may need when there are more ranks than cores. Then it
+// sleeps on a futex. TCP connections exist between local neighbours as well: they carry failure
+// messages, and close when a process dies.
 //
 // Threads: confined to one thread at a time; allocate() and free() from anywhere.
 #pragma once
@@ -24,8 +25,8 @@ namespace trainyard::collectives {
 
 class ShmTransport final : public Transport {
  public:
-  // Determines over `tcp` which ranks share memory; all ranks call it at the same time. A rank that cannot
-  // share memory uses TCP for all its peers.
+  // Determines over `tcp` which ranks share memory; all ranks call it at the same time. A rank that
+  // cannot share memory uses TCP for all its peers.
   static Result<std::unique_ptr<Transport>> make(std::unique_ptr<TcpTransport> tcp,
                                                  std::shared_ptr<RegisteredMemory> registered);
   ~ShmTransport() override;
@@ -49,7 +50,8 @@ class ShmTransport final : public Transport {
   void abandon(std::string_view why) override { tcp_->abandon(why); }
   Result<std::string> offer() override { return tcp_->offer(); }
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                          const std::vector<std::string>& offers, uint64_t key) override;
+                                          const std::vector<std::string>& offers,
+                                          uint64_t key) override;
   RegisteredMemory* registered() override { return registered_.get(); }
 
  private:
@@ -72,8 +74,8 @@ class ShmTransport final : public Transport {
     const std::byte* arrived = nullptr;
     std::byte* lent = nullptr;     // `arrived`, when a result may be written there
     bool arrived_in_lane = false;  // release() frees an entry
-    // True when memory that the peer registered can no longer be mapped. Either the peer has ended, or it has
-    // failed and freed the memory. TCP or `watch` reports which of the two.
+    // True when memory that the peer registered can no longer be mapped. Either the peer has ended,
+    // or it has failed and freed the memory. TCP or `watch` reports which of the two.
     bool unreachable = false;
     struct Mapped {
       uint32_t generation = 0;
@@ -90,7 +92,8 @@ class ShmTransport final : public Transport {
     size_t put = 0;  // of bytes
     Manner manner = Manner::read;
   };
-  // A peer that reads a block of the outbox, or registered memory, until it has consumed the entry `sequence`.
+  // A peer that reads a block of the outbox, or registered memory, until it has consumed the entry
+  // `sequence`.
   struct Reader {
     int peer;
     uint64_t sequence;
@@ -111,8 +114,8 @@ class ShmTransport final : public Transport {
   bool oldest_block_was_read() const;
   void reclaim();
   void drop_references() const;
-  void put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region, uint32_t generation,
-                 uint64_t offset);
+  void put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region,
+                 uint32_t generation, uint64_t offset);
   bool lane_has_room(int peer) const;
   // Receives what has arrived from one peer.
   Result<void> pull(int peer);
@@ -124,8 +127,8 @@ class ShmTransport final : public Transport {
   // Fails when the process of a local peer has ended and its rank has not left.
   Result<void> check_processes();
   Result<void> check_peers();
-  // Publish to the local ranks, and read from them, the reports that a rank waits. TCP carries them between
-  // connected ranks.
+  // Publish to the local ranks, and read from them, the reports that a rank waits. TCP carries them
+  // between connected ranks.
   void pass_on_word();
   void hear_words();
   bool has_left(int peer) const;

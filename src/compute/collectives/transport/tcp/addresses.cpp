@@ -30,7 +30,8 @@ std::vector<std::string> hosts_of(const Endpoint& endpoint) {
   size_t begin = 0;
   for (size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
     comma = endpoint.host.find(',', begin);
-    hosts.push_back(endpoint.host.substr(begin, comma == std::string::npos ? comma : comma - begin));
+    hosts.push_back(
+        endpoint.host.substr(begin, comma == std::string::npos ? comma : comma - begin));
   }
   return hosts;
 }
@@ -52,7 +53,8 @@ Result<std::vector<Address>> resolve(const Endpoint& endpoint) {
 
 std::string text_of(const Endpoint& endpoint) {
   const bool bracketed = endpoint.host.find(':') != std::string::npos;
-  return (bracketed ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+  return (bracketed ? "[" + endpoint.host + "]" : endpoint.host) + ":" +
+         std::to_string(endpoint.port);
 }
 
 Result<Address> place_to_listen(const Endpoint& endpoint) {

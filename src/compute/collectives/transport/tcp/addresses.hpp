@@ -1,7 +1,7 @@
 // Resolves the names and addresses of ranks, IPv4 and IPv6.
 //
-// Threads: plain functions; resolving a name may block. Errors: unavailable while a name cannot be resolved
-// (yet).
+// Threads: plain functions; resolving a name may block. Errors: unavailable while a name cannot be
+// resolved (yet).
 #pragma once
 
 #include <sys/socket.h>
@@ -23,12 +23,13 @@ struct Address {
 
 // Splits the `host` of an endpoint, which may name several hosts separated by commas.
 std::vector<std::string> hosts_of(const Endpoint& endpoint);
-// Returns the first address of each host. Leaves out hosts that cannot be resolved now; fails when none can.
+// Returns the first address of each host. Leaves out hosts that cannot be resolved now; fails when
+// none can.
 Result<std::vector<Address>> resolve(const Endpoint& endpoint);
 // Formats an endpoint for messages: HOST:PORT, or [HOST]:PORT.
 std::string text_of(const Endpoint& endpoint);
-// Returns the address at which to listen: that of the endpoint, or all addresses of the machine when the
-// endpoint names several hosts.
+// Returns the address at which to listen: that of the endpoint, or all addresses of the machine
+// when the endpoint names several hosts.
 Result<Address> place_to_listen(const Endpoint& endpoint);
 
 }  // namespace trainyard::collectives

@@ -1,5 +1,5 @@
-// Decodes any bytes as a stream of frames, as a peer or an unauthenticated client may send them. Decoded frames encode to
-// the same bytes.
+// Decodes any bytes as a stream of frames, as a peer or an unauthenticated client may send them.
+// Decoded frames encode to the same bytes.
 // decoder: src/compute/collectives/transport/tcp/frame.cpp
 #include <algorithm>
 #include <cstring>
@@ -32,9 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
               "a proof encodes as it came");
     } else if (header->kind == FrameKind::failed) {
       if (const auto failed = decode_failed(payload)) {
-        CHECK(
-            decode_failed(std::string_view(encode(*failed)).substr(frame_header_bytes))->rank == failed->rank,
-            "the blame is passed on unchanged");
+        CHECK(decode_failed(std::string_view(encode(*failed)).substr(frame_header_bytes))->rank ==
+                  failed->rank,
+              "the blame is passed on unchanged");
       }
     }
     stream.remove_prefix(std::min<uint64_t>(stream.size(), frame_header_bytes + payload.size()));

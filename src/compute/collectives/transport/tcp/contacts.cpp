@@ -18,11 +18,13 @@ namespace {
 
 constexpr Duration connect_retry_first = 2ms;  // enough for ranks that start together
 constexpr Duration connect_retry_max = 50ms;   // the longest delay after a host comes up late
-constexpr Duration connect_attempt_max = 3s;   // then resolves the name again: the address may have changed
+// then resolves the name again: the address may have changed
+constexpr Duration connect_attempt_max = 3s;
 constexpr Duration address_attempt_max =
     1s;  // where there are more addresses: longer than the way round the earth
 constexpr Duration unauthenticated_hello_max = 10s;  // then an unauthenticated peer is disconnected
-constexpr size_t unauthenticated_max = 256;          // connections without a proof yet; further ones wait
+// connections without a proof yet; further ones wait
+constexpr size_t unauthenticated_max = 256;
 
 void tune(int descriptor) {
   const auto set = [descriptor](int level, int name, int value) {
@@ -39,7 +41,8 @@ void tune(int descriptor) {
 }
 
 bool send_whole(Wire& wire, std::string_view bytes) {
-  // A hello is far smaller than the buffer of an empty socket: it is sent at once, or the connection is broken.
+  // A hello is far smaller than the buffer of an empty socket: it is sent at once, or the
+  // connection is broken.
   return wire.send(bytes.data(), bytes.size()) == ssize_t(bytes.size());
 }
 
@@ -105,7 +108,8 @@ std::string Contacts::last_failure(int peer) const {
 
 void Contacts::add_events(std::vector<pollfd>& events) const {
   for (const Contact& contact : contacts_) {
-    const bool writes = (contact.ours && !contact.connected) || contact.wire.greeting_wants_to_write();
+    const bool writes =
+        (contact.ours && !contact.connected) || contact.wire.greeting_wants_to_write();
     events.push_back({contact.wire.descriptor(), short(writes ? POLLOUT : POLLIN), 0});
   }
   if (listener_ && unauthenticated() < unauthenticated_max)
@@ -116,14 +120,16 @@ Duration Contacts::sleep_max() const {
   Duration at_most = TcpOptions::cancel_check_interval;
   for (const Attempt& attempt : attempts_) {
     if (attempt.under_way) continue;
-    at_most = std::min(at_most,
-                       std::max(Duration(1), std::chrono::ceil<Duration>(attempt.next - SteadyClock::now())));
+    at_most = std::min(
+        at_most,
+        std::max(Duration(1), std::chrono::ceil<Duration>(attempt.next - SteadyClock::now())));
   }
   return at_most;
 }
 
 size_t Contacts::unauthenticated() const {
-  return size_t(std::count_if(contacts_.begin(), contacts_.end(), [](const Contact& c) { return !c.ours; }));
+  return size_t(
+      std::count_if(contacts_.begin(), contacts_.end(), [](const Contact& c) { return !c.ours; }));
 }
 
 std::optional<Contacts::PeerError> Contacts::begin_attempts() {
@@ -147,8 +153,8 @@ std::optional<Contacts::PeerError> Contacts::begin_attempts() {
     contact.socket = attempt.socket;
     contact.ours = true;
     contact.probe = attempt.probe;
-    contact.until =
-        SteadyClock::now() + (attempt.last_failures.size() > 1 ? address_attempt_max : connect_attempt_max);
+    contact.until = SteadyClock::now() +
+                    (attempt.last_failures.size() > 1 ? address_attempt_max : connect_attempt_max);
     contacts_.push_back(std::move(contact));
   }
   return peer_error;
@@ -165,7 +171,8 @@ Socket Contacts::begin_connecting(Attempt& attempt) {
   const Address& address = (*addresses)[index];
   Socket socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket) tune(socket.descriptor());
-  if (socket && (::connect(socket.descriptor(), address.get(), address.length) == 0 || errno == EINPROGRESS))
+  if (socket &&
+      (::connect(socket.descriptor(), address.get(), address.length) == 0 || errno == EINPROGRESS))
     return socket;
   attempt.last_failures[index] = std::strerror(errno);
   return Socket();
@@ -174,7 +181,8 @@ Socket Contacts::begin_connecting(Attempt& attempt) {
 void Contacts::accept_all() {
   // Accepts all pending connections: 64 ranks may connect at the same time.
   while (listener_ && unauthenticated() < unauthenticated_max) {
-    Socket socket(::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Socket socket(
+        ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
     tune(socket.descriptor());
     Contact contact;
@@ -186,7 +194,8 @@ void Contacts::accept_all() {
   }
 }
 
-// A contact that has proved its membership becomes a link. A failed contact is closed. The others stay.
+// A contact that has proved its membership becomes a link. A failed contact is closed. The others
+// stay.
 std::optional<Contacts::PeerError> Contacts::advance(std::vector<Proved>& proved) {
   std::optional<PeerError> peer_error = begin_attempts();
   accept_all();
@@ -196,22 +205,23 @@ std::optional<Contacts::PeerError> Contacts::advance(std::vector<Proved>& proved
     if (heard && *heard) {
       if (contact.ours) {
         std::erase_if(attempts_, [&](const Attempt& each) {
-          return each.peer == contact.peer && each.socket == contact.socket && each.probe == contact.probe;
+          return each.peer == contact.peer && each.socket == contact.socket &&
+                 each.probe == contact.probe;
         });
       }
       if (!contact.probe) proved.push_back({contact.peer, contact.socket, std::move(contact.wire)});
       continue;
     }
-    // A computing rank may be slow to answer. Before all ranks have joined, the address may have moved to
-    // another host.
+    // A computing rank may be slow to answer. Before all ranks have joined, the address may have
+    // moved to another host.
     const bool may_be_slow = contact.ours && contact.connected && all_have_come_;
     if (heard && (may_be_slow || SteadyClock::now() < contact.until)) {
       still.push_back(std::move(contact));
       continue;
     }
     if (!contact.ours) continue;  // an unauthenticated peer, or a rank that will connect again
-    auto found = failed(
-        contact, heard ? unavailable("it is reachable, but does not answer") : std::move(heard).error());
+    auto found = failed(contact, heard ? unavailable("it is reachable, but does not answer")
+                                       : std::move(heard).error());
     if (found && !peer_error) peer_error = std::move(found);
   }
   contacts_.insert(contacts_.end(), std::make_move_iterator(still.begin()),
@@ -221,13 +231,15 @@ std::optional<Contacts::PeerError> Contacts::advance(std::vector<Proved>& proved
 
 std::optional<Contacts::PeerError> Contacts::failed(const Contact& contact, Error error) {
   const auto attempt = std::find_if(attempts_.begin(), attempts_.end(), [&](const Attempt& each) {
-    return each.peer == contact.peer && each.socket == contact.socket && each.probe == contact.probe;
+    return each.peer == contact.peer && each.socket == contact.socket &&
+           each.probe == contact.probe;
   });
   CHECK(attempt != attempts_.end(), "an attempt lasts until its connection does");
   attempt->under_way = false;
   auto& failures = attempt->last_failures;
   failures[(attempt->tries - 1) % failures.size()] = error.message;
-  // One of several addresses may be that of another host here. With a single address, the peer itself is wrong.
+  // One of several addresses may be that of another host here. With a single address, the peer
+  // itself is wrong.
   if (error.kind != Kind::unavailable && failures.size() == 1)
     return PeerError{contact.peer, std::move(error)};
   return peer_error_of(*attempt);
@@ -235,14 +247,15 @@ std::optional<Contacts::PeerError> Contacts::failed(const Contact& contact, Erro
 
 std::optional<Contacts::PeerError> Contacts::peer_error_of(const Attempt& attempt) const {
   const auto& failures = attempt.last_failures;
-  const bool all_refused = std::all_of(failures.begin(), failures.end(), [](const std::string& each) {
-    return each == std::strerror(ECONNREFUSED);
-  });
+  const bool all_refused =
+      std::all_of(failures.begin(), failures.end(),
+                  [](const std::string& each) { return each == std::strerror(ECONNREFUSED); });
   if (!all_refused || !all_have_come_) return std::nullopt;
   return PeerError{attempt.peer, unavailable("its address no longer accepts connections")};
 }
 
-// Returns true when the peer has proved its membership. Errors: unavailable, when another attempt may help.
+// Returns true when the peer has proved its membership. Errors: unavailable, when another attempt
+// may help.
 Result<bool> Contacts::hear(Contact& contact) {
   if (!contact.connected && !TRY(finish_connecting(contact))) return false;
   if (contact.probe) return true;
@@ -264,7 +277,8 @@ Result<bool> Contacts::hear(Contact& contact) {
   const auto payload = TRY(contact.reader.read(contact.wire, FrameKind::proof));
   if (!payload) return false;
   const Digest proof = TRY(decode_proof(*payload));
-  if (equal_in_constant_time(proof, prove(options_.shared_value, *contact.hello, contact.our_hello)))
+  if (equal_in_constant_time(proof,
+                             prove(options_.shared_value, *contact.hello, contact.our_hello)))
     return true;
   return conflict("it belongs to another job: it does not know this group's secret");
 }
@@ -301,7 +315,8 @@ Result<void> Contacts::answer_hello(Contact& contact) {
       return conflict("it is not a rank of this group");
     contact.peer = int(said.rank);
   } else if (int(said.ranks) != ranks || int(said.rank) != contact.peer) {
-    return conflict("it is rank " + std::to_string(said.rank) + " of " + std::to_string(said.ranks));
+    return conflict("it is rank " + std::to_string(said.rank) + " of " +
+                    std::to_string(said.ranks));
   }
   if (int(said.sockets) != options_.sockets_per_peer)
     return conflict("it has " + std::to_string(said.sockets) + " sockets for each peer, where " +

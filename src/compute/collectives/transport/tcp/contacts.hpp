@@ -1,15 +1,16 @@
-// Contacts establishes connections: it connects, listens, and verifies that a peer is a member, before a
-// connection becomes part of a link.
+// Contacts establishes connections: it connects, listens, and verifies that a peer is a member,
+// before a connection becomes part of a link.
 //
-// The later of two ranks connects, and the earlier one listens. On each connection, inside TLS when the group
-// is encrypted, both sides send a hello and then a proof that they know the secret of the group. The side that
-// connected sends first. So an unauthenticated peer learns only that a port is used by a rank, and costs at
-// most its descriptor for unauthenticated_hello_max.
+// The later of two ranks connects, and the earlier one listens. On each connection, inside TLS when
+// the group is encrypted, both sides send a hello and then a proof that they know the secret of the
+// group. The side that connected sends first. So an unauthenticated peer learns only that a port is
+// used by a rank, and costs at most its descriptor for unauthenticated_hello_max.
 //
 // A rank may have several addresses (hosts on different networks): they are tried in sequence.
 //
 // Threads: confined to one. Nothing here blocks.
-// Errors:  of a peer, with its rank: unavailable (the peer is lost), conflict (it is in another job or group).
+// Errors:  of a peer, with its rank: unavailable (the peer is lost), conflict (it is in another job
+//          or group).
 #pragma once
 
 #include <poll.h>
@@ -38,15 +39,17 @@ class Contacts {
     Error error;
   };
 
-  // Lifetime: options outlive this. `key` is null when the group is not encrypted; `listener` may be empty when
-  // no rank connects to this one.
+  // Lifetime: options outlive this. `key` is null when the group is not encrypted; `listener` may
+  // be empty when no rank connects to this one.
   Contacts(const TcpOptions& options, std::shared_ptr<const TlsKey> key, Socket listener);
 
-  // Requests a connection. A rank connects only to earlier ranks, and otherwise waits until the peer connects.
+  // Requests a connection. A rank connects only to earlier ranks, and otherwise waits until the
+  // peer connects.
   void want(int peer, int socket);
   // From now on a peer that refuses a connection counts as lost, since all ranks have joined.
   void all_have_come() { all_have_come_ = true; }
-  // Checks whether a later rank, for which this one waits, still listens; advance() reports the result.
+  // Checks whether a later rank, for which this one waits, still listens; advance() reports the
+  // result.
   void probe(int peer);
 
   // Returns true while a connection is being established or waits for its next attempt.
@@ -54,7 +57,8 @@ class Contacts {
   void add_events(std::vector<pollfd>& events) const;
   // Returns how long poll may sleep before an attempt is due.
   Duration sleep_max() const;
-  // Makes progress on all connections without blocking. Appends those that are established to `proved`.
+  // Makes progress on all connections without blocking. Appends those that are established to
+  // `proved`.
   std::optional<PeerError> advance(std::vector<Proved>& proved);
 
   // Describes why there is no connection to a peer yet.
@@ -67,7 +71,8 @@ class Contacts {
   // Reads one control frame, which may arrive in parts.
   class FrameReader {
    public:
-    // Returns the payload of the next frame; empty until it is complete. Never reads a byte beyond the frame.
+    // Returns the payload of the next frame; empty until it is complete. Never reads a byte beyond
+    // the frame.
     Result<std::optional<std::string>> read(Wire& wire, FrameKind kind);
 
    private:

@@ -18,7 +18,8 @@ void put(std::byte* place, Number number) {
 template <class Number>
 Number get(const std::byte* place) {
   Number number = 0;
-  for (size_t i = 0; i < sizeof(Number); ++i) number = Number(number | Number(uint8_t(place[i])) << (8 * i));
+  for (size_t i = 0; i < sizeof(Number); ++i)
+    number = Number(number | Number(uint8_t(place[i])) << (8 * i));
   return number;
 }
 
@@ -60,14 +61,16 @@ Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes>
   if (bytes[5] != std::byte{} || bytes[6] != std::byte{} || bytes[7] != std::byte{}) {
     return corrupt("a frame's reserved bytes are not zero");
   }
-  const FrameHeader header{
-      FrameKind(kind), {get<uint64_t>(&bytes[8]), get<uint64_t>(&bytes[16])}, get<uint64_t>(&bytes[24])};
+  const FrameHeader header{FrameKind(kind),
+                           {get<uint64_t>(&bytes[8]), get<uint64_t>(&bytes[16])},
+                           get<uint64_t>(&bytes[24])};
   if (header.kind == FrameKind::data) return header;
   const bool names_a_rank = header.kind == FrameKind::waiting;
   if (header.tag != Tag{names_a_rank ? header.tag.operation : 0, 0})
     return corrupt("a control frame names an operation");
   if (header.length > control_payload_bytes_max) {
-    return corrupt("a frame of " + std::to_string(header.length) + " bytes, too long for a control frame");
+    return corrupt("a frame of " + std::to_string(header.length) +
+                   " bytes, too long for a control frame");
   }
   if (header.kind == FrameKind::goodbye && header.length != 0)
     return corrupt("a goodbye frame with a payload");

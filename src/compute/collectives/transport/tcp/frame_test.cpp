@@ -50,8 +50,8 @@ TEST(Frame, decodes_what_it_encodes) {
   EXPECT_EQ(header->tag, (Tag{~uint64_t{0}, 1}));
   EXPECT_EQ(header->length, uint64_t{1} << 40);
 
-  const auto hello =
-      decode_hello(std::string_view(encode(Hello{4, 9, {1, 2, 3}, 1, 2})).substr(frame_header_bytes));
+  const auto hello = decode_hello(
+      std::string_view(encode(Hello{4, 9, {1, 2, 3}, 1, 2})).substr(frame_header_bytes));
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->rank, 4u);
   EXPECT_EQ(hello->ranks, 9u);
@@ -59,8 +59,8 @@ TEST(Frame, decodes_what_it_encodes) {
   EXPECT_EQ(hello->sockets, 2u);
   EXPECT_EQ(hello->nonce, (Nonce{1, 2, 3}));
 
-  const auto failed =
-      decode_failed(std::string_view(encode(Failed{4, std::string(5000, 'x')})).substr(frame_header_bytes));
+  const auto failed = decode_failed(
+      std::string_view(encode(Failed{4, std::string(5000, 'x')})).substr(frame_header_bytes));
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->rank, 4u);
   EXPECT_LE(failed->why.size(), control_payload_bytes_max);

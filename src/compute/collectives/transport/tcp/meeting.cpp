@@ -19,7 +19,8 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr size_t place_bytes = 96;               // an address of 46 characters or a short name, and a port
+// an address of 46 characters or a short name, and a port
+constexpr size_t place_bytes = 96;
 constexpr Duration folder_look_interval = 20ms;  // the longest delay that polling adds to a start
 constexpr Tag asking{~uint64_t{1}, 1};
 constexpr Tag telling{~uint64_t{1}, 2};
@@ -51,7 +52,8 @@ Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options)
   TcpOptions star = options;
   star.endpoints.assign(size_t(ranks), Endpoint{});
   star.endpoints[0] = place;
-  star.shared_value = "meeting " + star.shared_value.substr(0, TcpOptions::shared_value_bytes_max - 8);
+  star.shared_value =
+      "meeting " + star.shared_value.substr(0, TcpOptions::shared_value_bytes_max - 8);
   const auto transport = TRY(connect_star(std::move(star)));
   const bool first = options.rank == 0;
   const std::string host = first ? place.host : TRY(own_address(transport->socket_to(0)));
@@ -81,7 +83,8 @@ Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options)
     TRY(finish(*transport));
   }
   for (int rank = 0; rank < ranks; ++rank)
-    met.endpoints.push_back(TRY(decode_place(all.substr(size_t(rank) * place_bytes, place_bytes).c_str())));
+    met.endpoints.push_back(
+        TRY(decode_place(all.substr(size_t(rank) * place_bytes, place_bytes).c_str())));
   return met;
 }
 
@@ -112,8 +115,8 @@ Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& opti
       if (options.cancelled && options.cancelled())
         return cancelled("cancelled while waiting for other ranks");
       if (SteadyClock::now() >= deadline) {
-        return unavailable("rank " + std::to_string(rank) + " wrote no file in " + folder + " within " +
-                           std::to_string(options.join_deadline.count()) + " ms");
+        return unavailable("rank " + std::to_string(rank) + " wrote no file in " + folder +
+                           " within " + std::to_string(options.join_deadline.count()) + " ms");
       }
       (void)::poll(nullptr, 0, int(folder_look_interval.count()));
     }

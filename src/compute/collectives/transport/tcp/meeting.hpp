@@ -17,12 +17,13 @@ struct Met {
   Socket listener;                  // at the endpoint of this rank
 };
 
-// Rank 0 listens at `place`. The others connect to it, prove their membership and send their endpoints. Rank 0
-// sends all endpoints to every rank. Uses the rank, the secret, the deadline and the cancellation of `options`.
+// Rank 0 listens at `place`. The others connect to it, prove their membership and send their
+// endpoints. Rank 0 sends all endpoints to every rank. Uses the rank, the secret, the deadline and
+// the cancellation of `options`.
 Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options);
 
-// Each rank writes a file with its host name and port into a folder that all ranks see. The folder must be used
-// by this run only: files of another run would be taken for those of this one.
+// Each rank writes a file with its host name and port into a folder that all ranks see. The folder
+// must be used by this run only: files of another run would be taken for those of this one.
 Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& options);
 
 // Completes join_over_tcp for a rank that already listens.

@@ -10,7 +10,8 @@ std::string encode_place(const Endpoint& endpoint) {
 
 Result<Endpoint> decode_place(std::string_view text) {
   const size_t space = text.rfind(' ');
-  if (space == std::string_view::npos || space == 0) return corrupt("invalid rank address: no space");
+  if (space == std::string_view::npos || space == 0)
+    return corrupt("invalid rank address: no space");
   const auto port = parse_int(text.substr(space + 1));
   if (!port || *port <= 0 || *port > 65535) return corrupt("invalid rank address: no port");
   return Endpoint{std::string(text.substr(0, space)), uint16_t(*port)};

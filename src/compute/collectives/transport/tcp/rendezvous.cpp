@@ -1,8 +1,8 @@
-// Implements the rendezvous of ranks. Each rank listens at its own endpoint and connects to some of the ranks
-// before it, all at once, in one loop over poll (contacts.hpp): those that are a power of two away, around the
-// circle. Rings, trees and halving need these connections, and through them a failure message reaches every
-// rank in a few steps. 64 ranks need eleven connections each instead of 63. All other connections are made when
-// the first message needs them.
+// Implements the rendezvous of ranks. Each rank listens at its own endpoint and connects to some of
+// the ranks before it, all at once, in one loop over poll (contacts.hpp): those that are a power of
+// two away, around the circle. Rings, trees and halving need these connections, and through them a
+// failure message reaches every rank in a few steps. 64 ranks need eleven connections each instead
+// of 63. All other connections are made when the first message needs them.
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -44,9 +44,10 @@ class Rendezvous {
       if (late()) return missing_ranks();
       if (auto came = look(); !came) return std::move(came).error();
     }
-    auto transport =
-        std::make_unique<TcpTransport>(std::move(options_), std::move(contacts_), std::move(wires_));
-    if (!star_) TRY(transport->await_all(std::chrono::ceil<Duration>(deadline_ - SteadyClock::now())));
+    auto transport = std::make_unique<TcpTransport>(std::move(options_), std::move(contacts_),
+                                                    std::move(wires_));
+    if (!star_)
+      TRY(transport->await_all(std::chrono::ceil<Duration>(deadline_ - SteadyClock::now())));
     return transport;
   }
 
@@ -56,7 +57,8 @@ class Rendezvous {
   bool late() const { return SteadyClock::now() >= deadline_; }
   std::string name_of(int peer) const {
     const Endpoint& endpoint = options_->endpoints[size_t(peer)];
-    return "rank " + std::to_string(peer) + (endpoint.host.empty() ? "" : " (" + text_of(endpoint) + ")");
+    return "rank " + std::to_string(peer) +
+           (endpoint.host.empty() ? "" : " (" + text_of(endpoint) + ")");
   }
   bool wanted(int peer) const {
     if (peer == options_->rank) return false;
@@ -108,8 +110,9 @@ class Rendezvous {
         return cancelled("cancelled while waiting for other ranks");
       const auto left = std::chrono::ceil<Duration>(until - SteadyClock::now());
       if (left <= 0ms) return ok();
-      const int ready = ::poll(events.data(), events.size(),
-                               int(std::min(left, Duration(TcpOptions::cancel_check_interval)).count()));
+      const int ready =
+          ::poll(events.data(), events.size(),
+                 int(std::min(left, Duration(TcpOptions::cancel_check_interval)).count()));
       if (ready < 0 && errno != EINTR) return from_errno("poll");
       if (ready > 0) return ok();
     }
@@ -117,7 +120,8 @@ class Rendezvous {
 
   Result<void> listen() {
     for (;;) {
-      // The name of this host may not be resolvable yet, or its address not configured: waits for both.
+      // The name of this host may not be resolvable yet, or its address not configured: waits for
+      // both.
       auto listener = listen_at(own(), ranks());
       if (listener) {
         listener_ = *std::move(listener);
@@ -154,10 +158,12 @@ Result<Socket> listen_at(const Endpoint& endpoint, int backlog) {
   const int on = 1;
   const int off = 0;
   if (address.family() == AF_INET6 && hosts_of(endpoint).size() > 1)
-    (void)::setsockopt(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);  // both versions
+    // both versions
+    (void)::setsockopt(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   (void)::setsockopt(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.descriptor(), address.get(), address.length) != 0) {
-    if (errno == EADDRNOTAVAIL) return unavailable("the address does not belong to this host (yet)");
+    if (errno == EADDRNOTAVAIL)
+      return unavailable("the address does not belong to this host (yet)");
     return from_errno("bind");
   }
   if (::listen(socket.descriptor(), std::max(backlog, 16)) != 0) return from_errno("listen");
@@ -185,7 +191,8 @@ Result<void> check(const TcpOptions& options) {
     return invalid("the shared value is too long");
   if (options.sockets_per_peer < 1 || options.sockets_per_peer > TcpOptions::sockets_per_peer_max)
     return invalid("sockets_per_peer is " + std::to_string(options.sockets_per_peer) +
-                   ", but must be between 1 and " + std::to_string(TcpOptions::sockets_per_peer_max));
+                   ", but must be between 1 and " +
+                   std::to_string(TcpOptions::sockets_per_peer_max));
   return ok();
 }
 

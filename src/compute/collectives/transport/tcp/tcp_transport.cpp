@@ -24,13 +24,14 @@ std::string describe(int error_number) { return std::generic_category().message(
 // About the time of a reply over loopback, in polls of a microsecond each.
 constexpr int idle_looks_without_yielding = 30;
 constexpr int idle_looks_max = 200;
-// When many processes share this core, a yield takes as long as all their time slices; sleeping until a wakeup
-// is then better.
+// When many processes share this core, a yield takes as long as all their time slices; sleeping
+// until a wakeup is then better.
 constexpr Duration yielding_max = 5ms;
 
 // A smaller part is not worth a system call.
 constexpr size_t part_bytes_min = size_t{64} << 10;
-// The time after which a rank that is not connected is probed: a hundred times the longest round trip.
+// The time after which a rank that is not connected is probed: a hundred times the longest round
+// trip.
 constexpr Duration ask_after_interval = 1s;
 // The operation number of await_all().
 constexpr uint64_t meeting_operation = ~uint64_t{2};
@@ -61,14 +62,15 @@ TcpTransport::~TcpTransport() {
   const HeaderBytes goodbye = encode(FrameHeader{});
   for (Link& link : links_) {
     for (Stream& stream : link.streams) {
-      // Unread reports of peers that waited would turn the close into a reset, which may overtake the data of
-      // this rank.
+      // Unread reports of peers that waited would turn the close into a reset, which may overtake
+      // the data of this rank.
       std::byte unread[4096];
       for (int reads = 0; reads < unread_reads_max && stream.wire && !stream.closed; ++reads) {
         if (stream.wire.receive(unread) <= 0) break;
       }
       // Best effort: a peer that does not receive it sees the connection close.
-      if (stream.wire && stream.outgoing.empty()) (void)stream.wire.send(goodbye.data(), goodbye.size());
+      if (stream.wire && stream.outgoing.empty())
+        (void)stream.wire.send(goodbye.data(), goodbye.size());
     }
   }
 }
@@ -95,8 +97,8 @@ void TcpTransport::hear_out() {
 }
 
 Result<void> TcpTransport::await_all(Duration at_most) {
-  // Each round doubles the distance to the peers, so that after the last round every rank has heard from all
-  // ranks.
+  // Each round doubles the distance to the peers, so that after the last round every rank has heard
+  // from all ranks.
   timeout_.set_limit(std::max(at_most, Duration(1)));
   progressed();
   std::byte told{};
@@ -233,8 +235,8 @@ std::optional<TcpTransport::Fault> TcpTransport::move(int peer) {
 Result<void> TcpTransport::advance() {
   if (failure_) return *failure_;
   if (contacts_due_ || contacts_->busy()) TRY(meet_contacts());
-  // Checks every link before it blames a rank: when several peers are gone, one of them may have reported the
-  // first failure.
+  // Checks every link before it blames a rank: when several peers are gone, one of them may have
+  // reported the first failure.
   std::vector<Fault> faults;
   std::sort(busy_.begin(), busy_.end());
   busy_.erase(std::unique(busy_.begin(), busy_.end()), busy_.end());
@@ -243,7 +245,8 @@ Result<void> TcpTransport::advance() {
     const int peer = busy_[i];
     if (auto fault = move(peer)) faults.push_back(*std::move(fault));
     const auto& streams = links_[size_t(peer)].streams;
-    if (!std::all_of(streams.begin(), streams.end(), [](const Stream& each) { return each.idle(); }))
+    if (!std::all_of(streams.begin(), streams.end(),
+                     [](const Stream& each) { return each.idle(); }))
       busy_[still++] = peer;
   }
   busy_.resize(still);
@@ -252,7 +255,8 @@ Result<void> TcpTransport::advance() {
 }
 
 Error TcpTransport::blame(std::vector<Fault> faults) {
-  const auto told = std::find_if(faults.begin(), faults.end(), [](const Fault& fault) { return fault.told; });
+  const auto told =
+      std::find_if(faults.begin(), faults.end(), [](const Fault& fault) { return fault.told; });
   if (told != faults.end()) return fail(told->error, told->rank);
   Error error = faults[0].error;
   for (size_t i = 1; i < faults.size(); ++i) error.message += "; " + faults[i].error.message;
@@ -272,7 +276,8 @@ void TcpTransport::finish_expected(Link& link, Stream& stream) {
 std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) {
   stream.readable = false;
   while (!stream.closed && !stream.holds_unwanted_data()) {
-    // The next bytes are part of the header, of the payload of a control frame, or of the caller's buffer.
+    // The next bytes are part of the header, of the payload of a control frame, or of the caller's
+    // buffer.
     char text[control_payload_bytes_max];
     std::span<std::byte> into;
     if (!stream.frame) {
@@ -328,7 +333,8 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
 
 std::optional<TcpTransport::Fault> TcpTransport::compare(int peer, const Stream& stream) const {
   const Expected& expected = stream.expected.front();
-  if (stream.frame->tag == expected.tag && stream.frame->length == expected.bytes.size()) return std::nullopt;
+  if (stream.frame->tag == expected.tag && stream.frame->length == expected.bytes.size())
+    return std::nullopt;
   return Fault{peer,
                other_operation(peer, stream.frame->tag.operation, stream.frame->length,
                                expected.tag.operation, expected.bytes.size()),
@@ -338,8 +344,9 @@ std::optional<TcpTransport::Fault> TcpTransport::compare(int peer, const Stream&
 Error TcpTransport::other_operation(int peer, uint64_t theirs, uint64_t their_bytes, uint64_t ours,
                                     uint64_t our_bytes) const {
   return conflict(name(peer) + " is in its operation " + std::to_string(theirs) + " with " +
-                  std::to_string(their_bytes) + " bytes, while " + name(rank()) + " is in operation " +
-                  std::to_string(ours) + " and waits for " + std::to_string(our_bytes) +
+                  std::to_string(their_bytes) + " bytes, while " + name(rank()) +
+                  " is in operation " + std::to_string(ours) + " and waits for " +
+                  std::to_string(our_bytes) +
                   (theirs == ours && their_bytes == our_bytes ? " of another kind or root" : "") +
                   ": all ranks must call the same operations in the same order");
 }
@@ -359,12 +366,14 @@ std::optional<TcpTransport::Fault> TcpTransport::control_frame(int peer, Stream&
     heard(peer, int(tag.operation));
     return std::nullopt;
   }
-  if (kind == FrameKind::hello) return Fault{peer, corrupt(name(peer) + ": a second hello frame"), false};
+  if (kind == FrameKind::hello)
+    return Fault{peer, corrupt(name(peer) + ": a second hello frame"), false};
   auto failed = decode_failed(payload);
   if (!failed) return Fault{peer, std::move(failed).error().in(name(peer)), false};
   if (failed->rank >= uint32_t(size()))
     return Fault{peer, corrupt(name(peer) + " reports an invalid rank"), false};
-  return Fault{int(failed->rank), unavailable(failed->why + " (reported by " + name(peer) + ")"), true};
+  return Fault{int(failed->rank), unavailable(failed->why + " (reported by " + name(peer) + ")"),
+               true};
 }
 
 std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) {
@@ -380,7 +389,8 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
     if (frame.sent < frame_header_bytes) {
       parts[count++] = {frame.header.data() + frame.sent, frame_header_bytes - frame.sent};
     }
-    const size_t payload_sent = frame.sent > frame_header_bytes ? frame.sent - frame_header_bytes : 0;
+    const size_t payload_sent =
+        frame.sent > frame_header_bytes ? frame.sent - frame_header_bytes : 0;
     parts[count++] = {const_cast<std::byte*>(frame.payload.data()) + payload_sent,
                       frame.payload.size() - payload_sent};
     const ssize_t sent = stream.wire.send(std::span(parts, size_t(count)));
@@ -409,8 +419,8 @@ TcpTransport::Fault TcpTransport::gone(int peer, std::string why) const {
 }
 
 Result<void> TcpTransport::wait() {
-  // A message between two cores needs a few microseconds, and waking a process many more. So this polls for a
-  // while before it sleeps, but yields the core to the rank that it may be waiting for.
+  // A message between two cores needs a few microseconds, and waking a process many more. So this
+  // polls for a while before it sleeps, but yields the core to the rank that it may be waiting for.
   if (idle_looks_ < idle_looks_max) {
     if (++idle_looks_ == idle_looks_without_yielding) yields_since_ = SteadyClock::now();
     if (idle_looks_ > idle_looks_without_yielding) {
@@ -419,7 +429,8 @@ Result<void> TcpTransport::wait() {
     }
     return look(0ms);
   }
-  const Duration at_most = contacts_->busy() ? contacts_->sleep_max() : TcpOptions::cancel_check_interval;
+  const Duration at_most =
+      contacts_->busy() ? contacts_->sleep_max() : TcpOptions::cancel_check_interval;
   TRY(look(std::min(at_most, timeout_.step())));
   TRY(check_cancelled());
   const std::vector<int> peers = waited_for();
@@ -471,13 +482,13 @@ Result<std::string> TcpTransport::offer() {
 }
 
 Result<std::unique_ptr<Transport>> TcpTransport::meet(const std::vector<int>& members,
-                                                      const std::vector<std::string>& offers, uint64_t key) {
+                                                      const std::vector<std::string>& offers,
+                                                      uint64_t key) {
   return std::unique_ptr<Transport>(TRY(meet_over_tcp(members, offers, key)));
 }
 
-Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(const std::vector<int>& members,
-                                                                  const std::vector<std::string>& offers,
-                                                                  uint64_t key) {
+Result<std::unique_ptr<TcpTransport>> TcpTransport::meet_over_tcp(
+    const std::vector<int>& members, const std::vector<std::string>& offers, uint64_t key) {
   TcpOptions options = *options_;
   options.endpoints.clear();
   for (size_t i = 0; i < members.size(); ++i) {
@@ -562,7 +573,8 @@ Error TcpTransport::fail(Error error, int guilty) {
   for (Link& link : links_) {
     link.arrived = nullptr;
     for (Stream& stream : link.streams) {
-      // No frame can be sent in the middle of a data frame; then closing the connection must suffice.
+      // No frame can be sent in the middle of a data frame; then closing the connection must
+      // suffice.
       if (stream.wire && (stream.outgoing.empty() || stream.outgoing.front().sent == 0))
         (void)stream.wire.send(last_words.data(), last_words.size());
       if (stream.wire) stream.wire.end();

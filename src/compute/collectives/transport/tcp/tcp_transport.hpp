@@ -1,15 +1,16 @@
-// Connects ranks on different hosts over TCP. Neighbours (are_neighbours) are connected from the start, others
-// when the first message between them is due. Large messages are split among TcpOptions::sockets_per_peer
-// sockets. A small message is sent at once, with its header, in one system call, without a handshake; it waits
-// in the kernel of the receiver.
+// Connects ranks on different hosts over TCP. Neighbours (are_neighbours) are connected from the
+// start, others when the first message between them is due. Large messages are split among
+// TcpOptions::sockets_per_peer sockets. A small message is sent at once, with its header, in one
+// system call, without a handshake; it waits in the kernel of the receiver.
 //
-// How failures propagate. When a process dies, the kernel closes its connections, and every neighbour that
-// waits for it notices at once. When a machine vanishes, it stops answering keepalive probes
-// (TcpOptions::dead_peer_max). A rank that fails tells all connected ranks which rank was at fault before it
-// closes its connections, and they tell theirs, so all ranks blame the first failure. A rank gives up on a peer
-// that is alive but stuck after TcpOptions::silence_max. A waiting rank tells all connected ranks that it
-// waits, so the rank that is named is one that does not wait (timeout.hpp). A rank that waits long for a peer
-// to which it is not connected probes repeatedly whether that peer still listens.
+// How failures propagate. When a process dies, the kernel closes its connections, and every
+// neighbour that waits for it notices at once. When a machine vanishes, it stops answering
+// keepalive probes (TcpOptions::dead_peer_max). A rank that fails tells all connected ranks which
+// rank was at fault before it closes its connections, and they tell theirs, so all ranks blame the
+// first failure. A rank gives up on a peer that is alive but stuck after TcpOptions::silence_max. A
+// waiting rank tells all connected ranks that it waits, so the rank that is named is one that does
+// not wait (timeout.hpp). A rank that waits long for a peer to which it is not connected probes
+// repeatedly whether that peer still listens.
 //
 // Threads: confined to one thread at a time.
 #pragma once
@@ -33,8 +34,8 @@ namespace trainyard::collectives {
 
 class TcpTransport final : public Transport {
  public:
-  // Requires: wires[k], if not empty, is connected to rank k, and both sides have proved their membership.
-  // `contacts` refers to `options`.
+  // Requires: wires[k], if not empty, is connected to rank k, and both sides have proved their
+  // membership. `contacts` refers to `options`.
   TcpTransport(std::unique_ptr<TcpOptions> options, std::unique_ptr<Contacts> contacts,
                std::vector<Wire> wires);
   ~TcpTransport() override;
@@ -55,7 +56,8 @@ class TcpTransport final : public Transport {
   std::vector<int> hosts() const override;
   Result<std::string> offer() override;
   Result<std::unique_ptr<Transport>> meet(const std::vector<int>& members,
-                                          const std::vector<std::string>& offers, uint64_t key) override;
+                                          const std::vector<std::string>& offers,
+                                          uint64_t key) override;
 
   // Returns when all ranks have called it. Afterwards an unreachable rank counts as lost.
   Result<void> await_all(Duration at_most);
@@ -69,13 +71,15 @@ class TcpTransport final : public Transport {
   Error fail(Error error, int guilty);
   std::string name(int rank) const;
   const Socket& socket_to(int rank) const { return links_[size_t(rank)].streams[0].wire.socket(); }
-  // Fails when nothing came from the ranks in `waited_for` for too long. Reports meanwhile that this rank
-  // waits.
+  // Fails when nothing came from the ranks in `waited_for` for too long. Reports meanwhile that
+  // this rank waits.
   Result<void> check_timeout(std::span<const int> waited_for);
   // Returns the peers from which this rank expects something, or to which it still has to send.
   std::vector<int> waited_for() const;
   // Records that `peer` waits and would blame `guilty`. Requires: both are ranks.
-  void heard(int peer, int guilty) { timeout_.heard(peer, guilty, std::chrono::steady_clock::now()); }
+  void heard(int peer, int guilty) {
+    timeout_.heard(peer, guilty, std::chrono::steady_clock::now());
+  }
   // The number of reports that this rank waits, and the rank that the last one named.
   uint32_t words_told() const { return words_told_; }
   int named() const { return named_; }
@@ -87,7 +91,8 @@ class TcpTransport final : public Transport {
   Error other_operation(int peer, uint64_t theirs, uint64_t their_bytes, uint64_t ours,
                         uint64_t our_bytes) const;
   Result<std::unique_ptr<TcpTransport>> meet_over_tcp(const std::vector<int>& members,
-                                                      const std::vector<std::string>& offers, uint64_t key);
+                                                      const std::vector<std::string>& offers,
+                                                      uint64_t key);
   void progressed() { timeout_.moved(std::chrono::steady_clock::now()); }
 
  private:
@@ -103,7 +108,8 @@ class TcpTransport final : public Transport {
     bool kept = false;
     size_t received = 0;
   };
-  // One connection. Messages and parts of messages on it are in the order of their sends and receives.
+  // One connection. Messages and parts of messages on it are in the order of their sends and
+  // receives.
   struct Stream {
     Wire wire;  // empty until the connection is made
     std::deque<Outgoing> outgoing;
@@ -116,10 +122,15 @@ class TcpTransport final : public Transport {
     bool used = false;                 // a byte was sent or received
     bool left = false;                 // the peer sent a goodbye
     bool closed = false;
-    // A report that this rank waits is queued only when nothing else is, so it can only be the first.
-    bool owes() const { return outgoing.size() > (!outgoing.empty() && outgoing.front().is_word ? 1 : 0); }
+    // A report that this rank waits is queued only when nothing else is, so it can only be the
+    // first.
+    bool owes() const {
+      return outgoing.size() > (!outgoing.empty() && outgoing.front().is_word ? 1 : 0);
+    }
     bool idle() const { return !readable && !owes() && expected.empty(); }
-    bool holds_unwanted_data() const { return frame && frame->kind == FrameKind::data && expected.empty(); }
+    bool holds_unwanted_data() const {
+      return frame && frame->kind == FrameKind::data && expected.empty();
+    }
   };
   struct Link {
     std::vector<Stream> streams;
@@ -133,8 +144,8 @@ class TcpTransport final : public Transport {
     bool told;  // a peer reported it, and knew the first cause
   };
 
-  // Returns the number of parts of a message, one for each socket from the first on. Both sides compute the
-  // same.
+  // Returns the number of parts of a message, one for each socket from the first on. Both sides
+  // compute the same.
   size_t parts_of(size_t bytes) const;
   // Requests the connection if it is not made yet.
   void need(int peer, size_t socket);
@@ -142,7 +153,8 @@ class TcpTransport final : public Transport {
   // Takes over connections that were made, and blames peers that are lost.
   Result<void> meet_contacts();
   std::optional<Fault> move(int peer);
-  // Send or receive as much as possible without blocking. Return what is wrong with that peer, if anything.
+  // Send or receive as much as possible without blocking. Return what is wrong with that peer, if
+  // anything.
   std::optional<Fault> pull(int peer, Stream& stream);
   std::optional<Fault> push(int peer, Stream& stream);
   std::optional<Fault> control_frame(int peer, Stream& stream);
@@ -154,8 +166,8 @@ class TcpTransport final : public Transport {
   void tell(int guilty);
   Fault gone(int peer, std::string why) const;
   Error blame(std::vector<Fault> faults);
-  // Reads what the others still send, until they have closed or farewell_max is over. Closing a connection with
-  // unread bytes resets it, and the reset may overtake the failure message.
+  // Reads what the others still send, until they have closed or farewell_max is over. Closing a
+  // connection with unread bytes resets it, and the reset may overtake the failure message.
   void hear_out();
   static constexpr Duration farewell_max =
       500ms;  // for peers in the middle of a step; a computing one reads later
@@ -177,17 +189,19 @@ class TcpTransport final : public Transport {
   bool all_have_come_ = false;
 };
 
-// Returns true for ranks that are connected from the start: a power of two apart, around the circle.
+// Returns true for ranks that are connected from the start: a power of two apart, around the
+// circle.
 bool are_neighbours(int a, int b, int ranks);
 
-// Connects to the other ranks; see join_over_tcp. `listener`, if not empty, already listens at the endpoint of
-// this rank.
+// Connects to the other ranks; see join_over_tcp. `listener`, if not empty, already listens at the
+// endpoint of this rank.
 Result<std::unique_ptr<TcpTransport>> connect_tcp(TcpOptions options, Socket listener = {});
 
 // The same, but rank 0 alone is connected to all others, so that its endpoint suffices.
 Result<std::unique_ptr<TcpTransport>> connect_star(TcpOptions options);
 
-// Port 0 chooses a free port. Errors: unavailable while the name or the address does not exist (yet).
+// Port 0 chooses a free port. Errors: unavailable while the name or the address does not exist
+// (yet).
 Result<Socket> listen_at(const Endpoint& endpoint, int backlog);
 Result<uint16_t> port_of(const Socket& listener);
 

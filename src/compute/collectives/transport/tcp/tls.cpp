@@ -61,8 +61,8 @@ struct Library {
   void* (*SSL_CTX_get_ex_data)(const Context*, int);
   void (*SSL_CTX_set_psk_client_callback)(Context*, unsigned (*)(Ssl*, const char*, char*, unsigned,
                                                                  unsigned char*, unsigned));
-  void (*SSL_CTX_set_psk_server_callback)(Context*,
-                                          unsigned (*)(Ssl*, const char*, unsigned char*, unsigned));
+  void (*SSL_CTX_set_psk_server_callback)(Context*, unsigned (*)(Ssl*, const char*, unsigned char*,
+                                                                 unsigned));
   Ssl* (*SSL_new)(Context*);
   void (*SSL_free)(Ssl*);
   Context* (*SSL_get_SSL_CTX)(const Ssl*);
@@ -102,14 +102,16 @@ int descriptor_of(Bio* bio) { return int(reinterpret_cast<intptr_t>(library->BIO
 int write_to_socket(Bio* bio, const char* bytes, int size) {
   library->BIO_clear_flags(bio, bio_retry_flags);
   const ssize_t sent = ::send(descriptor_of(bio), bytes, size_t(size), MSG_NOSIGNAL);
-  if (sent < 0 && (would_block(errno) || errno == EINTR)) library->BIO_set_flags(bio, bio_retry_write);
+  if (sent < 0 && (would_block(errno) || errno == EINTR))
+    library->BIO_set_flags(bio, bio_retry_write);
   return int(sent);
 }
 
 int read_from_socket(Bio* bio, char* bytes, int size) {
   library->BIO_clear_flags(bio, bio_retry_flags);
   const ssize_t got = ::recv(descriptor_of(bio), bytes, size_t(size), 0);
-  if (got < 0 && (would_block(errno) || errno == EINTR)) library->BIO_set_flags(bio, bio_retry_read);
+  if (got < 0 && (would_block(errno) || errno == EINTR))
+    library->BIO_set_flags(bio, bio_retry_read);
   return int(got);
 }
 
@@ -117,9 +119,10 @@ long control_socket(Bio*, int what, long, void*) { return what == bio_ctrl_flush
 
 Digest key_of(const Ssl* session) {
   Digest key;
-  std::memcpy(key.data(),
-              library->SSL_CTX_get_ex_data(library->SSL_get_SSL_CTX(session), application_data_index),
-              key.size());
+  std::memcpy(
+      key.data(),
+      library->SSL_CTX_get_ex_data(library->SSL_get_SSL_CTX(session), application_data_index),
+      key.size());
   return key;
 }
 
@@ -130,8 +133,8 @@ unsigned give_key(Ssl* session, unsigned char* key, unsigned size) {
   return unsigned(digest.size());
 }
 
-unsigned key_to_connect(Ssl* session, const char*, char* name, unsigned name_size, unsigned char* key,
-                        unsigned size) {
+unsigned key_to_connect(Ssl* session, const char*, char* name, unsigned name_size,
+                        unsigned char* key, unsigned size) {
   if (name_size <= std::strlen(identity)) return 0;
   std::strcpy(name, identity);
   return give_key(session, key, size);
@@ -154,7 +157,8 @@ Library load() {
   // Also searches the dependencies of libssl (libcrypto).
   const auto find = [&](auto& function, const char* name) {
     void* const symbol = ::dlsym(handle, name);
-    if (symbol == nullptr) found.missing = std::string("the OpenSSL of this machine has no ") + name;
+    if (symbol == nullptr)
+      found.missing = std::string("the OpenSSL of this machine has no ") + name;
     std::memcpy(&function, &symbol, sizeof symbol);
   };
   find(found.TLS_method, "TLS_method");
@@ -231,7 +235,8 @@ struct TlsSession::Impl {
     broken = true;
     if (what == error_zero_return) return 0;
     const unsigned long code = library->ERR_get_error();
-    if ((code & reason_bits) == reason_unexpected_end) return 0;  // its process died: the same as closing
+    // its process died: the same as closing
+    if ((code & reason_bits) == reason_unexpected_end) return 0;
     const bool by_protocol = code != 0;
     errno = by_protocol ? EPROTO : system_error;
     return !by_protocol && answer == 0 ? 0 : -1;
@@ -253,13 +258,16 @@ Result<std::shared_ptr<const TlsKey>> TlsKey::make(std::string_view secret) {
   inside.key = hmac_sha256(secret, "the key of connections between ranks");
   inside.context = library->SSL_CTX_new(library->TLS_method());
   if (inside.context == nullptr ||
-      library->SSL_CTX_ctrl(inside.context, ctrl_set_min_proto_version, version_1_3, nullptr) != 1 ||
+      library->SSL_CTX_ctrl(inside.context, ctrl_set_min_proto_version, version_1_3, nullptr) !=
+          1 ||
       library->SSL_CTX_set_ciphersuites(inside.context, ciphers) != 1 ||
       library->SSL_CTX_set_num_tickets(inside.context, 0) != 1 ||
-      library->SSL_CTX_set_ex_data(inside.context, application_data_index, inside.key.data()) != 1) {
+      library->SSL_CTX_set_ex_data(inside.context, application_data_index, inside.key.data()) !=
+          1) {
     return unavailable("this machine's OpenSSL does not support TLS 1.3");
   }
-  library->SSL_CTX_ctrl(inside.context, ctrl_mode, mode_partial_write | mode_moving_buffer, nullptr);
+  library->SSL_CTX_ctrl(inside.context, ctrl_mode, mode_partial_write | mode_moving_buffer,
+                        nullptr);
   library->SSL_CTX_set_psk_client_callback(inside.context, key_to_connect);
   library->SSL_CTX_set_psk_server_callback(inside.context, key_to_accept);
   return std::shared_ptr<const TlsKey>(std::move(key));
@@ -306,7 +314,8 @@ Result<bool> TlsSession::greet() {
 ssize_t TlsSession::receive(std::span<std::byte> into) {
   if (impl_->broken) return 0;
   library->ERR_clear_error();
-  const int got = library->SSL_read(impl_->session, into.data(), int(std::min<size_t>(into.size(), INT_MAX)));
+  const int got =
+      library->SSL_read(impl_->session, into.data(), int(std::min<size_t>(into.size(), INT_MAX)));
   return got > 0 ? got : impl_->refused(got);
 }
 
@@ -316,8 +325,8 @@ ssize_t TlsSession::send(std::span<const std::byte> bytes) {
     return -1;
   }
   library->ERR_clear_error();
-  const int sent =
-      library->SSL_write(impl_->session, bytes.data(), int(std::min<size_t>(bytes.size(), INT_MAX)));
+  const int sent = library->SSL_write(impl_->session, bytes.data(),
+                                      int(std::min<size_t>(bytes.size(), INT_MAX)));
   return sent > 0 ? sent : impl_->refused(sent);
 }
 

@@ -1,13 +1,14 @@
-// Implements TLS 1.3 between ranks, with the secret of the group as the pre-shared key: no certificates, and fresh keys for
-// every connection, so that a later disclosure of the secret does not decrypt recorded traffic.
+// Implements TLS 1.3 between ranks, with the secret of the group as the pre-shared key: no
+// certificates, and fresh keys for every connection, so that a later disclosure of the secret does
+// not decrypt recorded traffic.
 //
-// OpenSSL is loaded when the first group needs encryption, if the machine has it: programs that do not encrypt do not need it.
-// Its functions are declared here by hand (those that have not changed since version 1.1.1), so building does not need it
-// either.
+// OpenSSL is loaded when the first group needs encryption, if the machine has it: programs that do
+// not encrypt do not need it. Its functions are declared here by hand (those that have not changed
+// since version 1.1.1), so building does not need it either.
 //
 // Threads: a key may be used from several; a session is confined to one at a time.
-// Errors: unavailable, when the machine has no OpenSSL; conflict, when the handshake fails, as for a wrong
-// secret.
+// Errors: unavailable, when the machine has no OpenSSL; conflict, when the handshake fails, as for
+// a wrong secret.
 #pragma once
 
 #include <sys/types.h>

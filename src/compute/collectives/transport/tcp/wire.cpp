@@ -9,7 +9,9 @@ Socket::~Socket() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void Wire::encrypt(const TlsKey& key, TlsSide side) { session_ = key.session(socket_.descriptor(), side); }
+void Wire::encrypt(const TlsKey& key, TlsSide side) {
+  session_ = key.session(socket_.descriptor(), side);
+}
 
 Result<bool> Wire::greet() {
   if (!session_) return true;
@@ -28,14 +30,14 @@ ssize_t Wire::send(std::span<const iovec> parts) {
     message.msg_iovlen = parts.size();
     return ::sendmsg(socket_.descriptor(), &message, MSG_NOSIGNAL);
   }
-  // Writes a record for each part. So a reader that stops after a frame leaves no bytes inside the session,
-  // where poll could not see them.
+  // Writes a record for each part. So a reader that stops after a frame leaves no bytes inside the
+  // session, where poll could not see them.
   ssize_t all = 0;
   for (const iovec& part : parts) {
     size_t done = 0;
     while (done < part.iov_len) {
-      const ssize_t sent =
-          session_->send({static_cast<const std::byte*>(part.iov_base) + done, part.iov_len - done});
+      const ssize_t sent = session_->send(
+          {static_cast<const std::byte*>(part.iov_base) + done, part.iov_len - done});
       if (sent < 0) return all > 0 ? all : sent;
       done += size_t(sent);
       all += sent;

@@ -40,14 +40,15 @@ class Wire {
 
   // Both sides call it before anything is sent. Requires: the socket is non-blocking.
   void encrypt(const TlsKey& key, TlsSide side);
-  // Continues the TLS handshake. Returns true when frames can be sent. Errors: of TlsSession::greet.
+  // Continues the TLS handshake. Returns true when frames can be sent. Errors: of
+  // TlsSession::greet.
   Result<bool> greet();
   bool greeting_wants_to_write() const { return session_ && session_->wants_to_write(); }
 
   // Like recv: > 0 bytes, 0 when the peer has closed, -1 with errno. Never blocks.
   ssize_t receive(std::span<std::byte> into);
-  // Like sendmsg with MSG_NOSIGNAL: the number of bytes sent, or -1 with errno. After a partial send, the next
-  // call must continue with the same byte.
+  // Like sendmsg with MSG_NOSIGNAL: the number of bytes sent, or -1 with errno. After a partial
+  // send, the next call must continue with the same byte.
   ssize_t send(std::span<const iovec> parts);
   ssize_t send(const void* bytes, size_t size);
   // Shuts down the sending direction.
