@@ -13,7 +13,7 @@ LEFTOVERS = r"\b(TODO|FIXME|XXX|HACK)\b"
 
 def test_layout() -> None:
     wrong = subprocess.run(
-        ["clang-format-14", "--dry-run", "--Werror", *sources.cpp()],
+        ["clang-format-14", "--dry-run", "--Werror", *sources.cpp(".h", ".hpp", ".cpp")],
         cwd=sources.ROOT,
         capture_output=True,
         text=True,

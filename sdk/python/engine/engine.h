@@ -1,7 +1,9 @@
-/* What the Python of `horovod` calls, through ctypes: a group of ranks with a negotiator over it. It knows memory by its
- * address and neither Python nor any framework, so one library serves every torch and TensorFlow, and every version.
+/* What the Python of `horovod` calls, through ctypes: a group of ranks with a negotiator over it.
+ * It knows memory by its address and neither Python nor any framework, so one library serves every
+ * torch and TensorFlow, and every version.
  *
- * Threads: call from anywhere, but engine_leave() last. Errors: a function that fails gives -1 or null, and engine_error()
+ * Threads: call from anywhere, but engine_leave() last. Errors: a function that fails gives -1 or
+ * null, and engine_error()
  *          says why, in words, until the thread's next call. Texts live until then too.
  * Units:   _ms milliseconds, _us microseconds, counts in elements or rows as said.
  */
@@ -24,7 +26,8 @@ const char* engine_error(void);
 typedef struct {
   int32_t rank, ranks;
   int32_t local_rank, local_ranks; /* -1: unknown */
-  const char* meeting_host;        /* one of the three, where there is more than one rank; the others are empty */
+  const char*
+      meeting_host; /* one of the three, where there is more than one rank; the others are empty */
   int32_t meeting_port;
   const char* folder;
   const char* service_host; /* of horovodrun */
@@ -33,16 +36,19 @@ typedef struct {
   const char* secret;
   const char* told_by;
 } engine_launch;
-/* variables: NAME=VALUE each, and null at the end. hosts: of resourceconfig.json, and null at the end; null without that
- * file. 0, or -1. The texts live until the thread's next call of this function. */
-int32_t engine_read_launch(const char* const* variables, const char* const* hosts, int32_t current_host, engine_launch* launch);
+/* variables: NAME=VALUE each, and null at the end. hosts: of resourceconfig.json, and null at the
+ * end; null without that file. 0, or -1. The texts live until the thread's next call of this
+ * function. */
+int32_t engine_read_launch(const char* const* variables, const char* const* hosts,
+                           int32_t current_host, engine_launch* launch);
 
 typedef struct {
   int32_t rank, ranks;
   const char* meeting_host; /* one of the three, where there is more than one rank */
   int32_t meeting_port;
   const char* folder;
-  void* member; /* elastic.h: of the generation that it was last given, which also says rank and ranks */
+  void* member; /* elastic.h: of the generation that it was last given, which also says rank and
+                   ranks */
   const char* secret;
   int32_t encrypt, sockets_per_peer; /* between hosts, as in group.hpp; the same on all ranks */
   int64_t join_ms, silence_ms;
@@ -71,7 +77,8 @@ typedef struct {
   const char* name;
   int32_t operation, type, reduction; /* as numbered in fusion/request.hpp and types.hpp */
   int32_t root, set, priority;
-  int32_t compression, compression_rank; /* as in compression.hpp; of the name, which remembers what is lost */
+  int32_t compression,
+      compression_rank; /* as in compression.hpp; of the name, which remembers what is lost */
   const void* input;
   void* output; /* null: the engine keeps the output until engine_take or engine_forget */
   uint64_t input_count, output_count;
@@ -81,26 +88,30 @@ typedef struct {
   double prescale, postscale;
 } engine_request;
 
-/* `count` requests that complete together, or one. Never waits. A handle, above 0, for each. The memory must live until
- * the handle was waited for. 1: none is submitted, since one cannot be or its name is under way; -1: none, for another
- * reason. */
-int32_t engine_submit(engine* engine, const engine_request* requests, int32_t count, int64_t* handles);
+/* `count` requests that complete together, or one. Never waits. A handle, above 0, for each. The
+ * memory must live until the handle was waited for. 1: none is submitted, since one cannot be or
+ * its name is under way; -1: none, for another reason. */
+int32_t engine_submit(engine* engine, const engine_request* requests, int32_t count,
+                      int64_t* handles);
 int64_t engine_join_ranks(engine* engine, int32_t set); /* hvd.join: a handle */
 int32_t engine_done(engine* engine, int64_t handle);
 /* 0, or the kind of error (Kind + 1) with its words in engine_error(). */
 int32_t engine_wait(engine* engine, int64_t handle);
 /* Of a handle that was waited for without an error. */
 int32_t engine_last(engine* engine, int64_t handle);
-int32_t engine_rows(engine* engine, int64_t handle, uint64_t* rows, int32_t rows_max); /* how many there are */
+int32_t engine_rows(engine* engine, int64_t handle, uint64_t* rows,
+                    int32_t rows_max); /* how many there are */
 uint64_t engine_kept_bytes(engine* engine, int64_t handle);
-int32_t engine_take(engine* engine, int64_t handle, void* memory, uint64_t bytes); /* copies what is kept */
+int32_t engine_take(engine* engine, int64_t handle, void* memory,
+                    uint64_t bytes); /* copies what is kept */
 void engine_forget(engine* engine, int64_t handle);
 
 /* All ranks call both. */
 int32_t engine_add_set(engine* engine, const int32_t* ranks, int32_t count);
 int32_t engine_remove_set(engine* engine, int32_t set);
 
-/* A file in the trace event format (chrome://tracing, Perfetto) with what this rank does from now on. */
+/* A file in the trace event format (chrome://tracing, Perfetto) with what this rank does from now
+ * on. */
 int32_t engine_timeline_start(engine* engine, const char* path, int32_t mark_cycles);
 int32_t engine_timeline_stop(engine* engine);
 

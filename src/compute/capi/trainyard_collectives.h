@@ -11,7 +11,8 @@
 // Library: libtrainyard_collectives.so.1. A program first compares trainyard_collectives_abi() with
 // TRAINYARD_COLLECTIVES_ABI; structs begin with their size, so that they can grow.
 // Threads: call from anywhere; a group runs one call at a time, in order.
-// Errors:  a kind, and a message in `why`, of at most TRAINYARD_ERROR_BYTES with the final zero. `why` may be null.
+// Errors:  a kind, and a message in `why`, of at most TRAINYARD_ERROR_BYTES with the final zero.
+//          `why` may be null.
 // Units:   counts are elements, durations are milliseconds.
 #pragma once
 
@@ -84,7 +85,8 @@ typedef struct {
   size_t size;  // sizeof this struct
   int rank;
   int ranks;
-  const char* const* hosts;  // by rank: names or addresses; null: the ranks find each other at `rendezvous`
+  // By rank: names or addresses. Null: the ranks find each other at `rendezvous`.
+  const char* const* hosts;
   const uint16_t* ports;     // by rank
   const char* secret;        // of the group; may be null
   int64_t join_deadline_ms;  // 0: the default of the library
@@ -94,16 +96,18 @@ typedef struct {
   int encrypt;           // 1: TLS between ranks that share no memory, with the secret as its key
   int sockets_per_peer;  // for large messages; 0: one
   int timeline;          // 1: record what trainyard_group_timeline returns
-  // Equal on all ranks: HOST:PORT at which rank 0 listens, or the absolute path of a folder that all ranks see and no
-  // other run uses. The host of each rank is found out. Null with `hosts`, or for one rank alone.
+  // Equal on all ranks: HOST:PORT at which rank 0 listens, or the absolute path of a folder that
+  // all ranks see and no other run uses. The host of each rank is found out. Null with `hosts`, or
+  // for one rank alone.
   const char* rendezvous;
-  // 1: rank, ranks and rendezvous are those of the launcher (torchrun, mpirun, SageMaker, TRAINYARD_RANK ..), and so are
-  // these members when they are null or 0: secret, encrypt, sockets_per_peer. collectives/launch.hpp lists the
-  // environment variables.
+  // 1: rank, ranks and rendezvous are those of the launcher (torchrun, mpirun, SageMaker,
+  // TRAINYARD_RANK ..), and so are these members when they are null or 0: secret, encrypt,
+  // sockets_per_peer. collectives/launch.hpp lists the environment variables.
   int from_launcher;
 } trainyard_join;
 
-// One operation, with the buffers that it needs on this rank. Without `counts`, all blocks are equal or as even as possible:
+// One operation, with the buffers that it needs on this rank. Without `counts`, all blocks are
+// equal or as even as possible:
 //
 //   operation        input                        output                     counts: elements ..
 //   ALLREDUCE        count                        count; may be the input    -
@@ -133,45 +137,48 @@ typedef struct {
 
 TRAINYARD_PUBLIC int trainyard_collectives_abi(void);
 
-TRAINYARD_PUBLIC trainyard_kind trainyard_group_join(const trainyard_join* join, trainyard_group** group,
-                                                     char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_join(const trainyard_join* join,
+                                                     trainyard_group** group, char* why);
 TRAINYARD_PUBLIC void trainyard_group_free(trainyard_group* group);
 TRAINYARD_PUBLIC int trainyard_group_rank(const trainyard_group* group);
 TRAINYARD_PUBLIC int trainyard_group_size(const trainyard_group* group);
 
-TRAINYARD_PUBLIC trainyard_kind trainyard_group_run(trainyard_group* group, const trainyard_call* call,
-                                                    char* why);
-// The buffers and counts of the call must live until trainyard_handle_wait() has returned, which frees the handle.
-TRAINYARD_PUBLIC trainyard_kind trainyard_group_start(trainyard_group* group, const trainyard_call* call,
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_run(trainyard_group* group,
+                                                    const trainyard_call* call, char* why);
+// The buffers and counts of the call must live until trainyard_handle_wait() has returned, which
+// frees the handle.
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_start(trainyard_group* group,
+                                                      const trainyard_call* call,
                                                       trainyard_handle** handle, char* why);
 TRAINYARD_PUBLIC int trainyard_handle_done(const trainyard_handle* handle);
 TRAINYARD_PUBLIC trainyard_kind trainyard_handle_wait(trainyard_handle* handle, char* why);
 
 // Send and receive between two ranks, independently of the others; count is bytes, equal on both.
-TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int peer, const void* bytes,
-                                                     size_t count, char* why);
-TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, int peer, void* bytes,
-                                                        size_t count, char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_send(trainyard_group* group, int peer,
+                                                     const void* bytes, size_t count, char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_receive(trainyard_group* group, int peer,
+                                                        void* bytes, size_t count, char* why);
 // The bytes must live until trainyard_handle_wait() has returned.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_send(trainyard_group* group, int peer,
                                                            const void* bytes, size_t count,
                                                            trainyard_handle** handle, char* why);
-TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer, void* bytes,
-                                                              size_t count, trainyard_handle** handle,
-                                                              char* why);
-// Splits a group into one group for each color, in the order of ranks; all ranks call it. *part is null for a negative
-// color; otherwise free it with trainyard_group_free. A part has the options of its group.
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_start_receive(trainyard_group* group, int peer,
+                                                              void* bytes, size_t count,
+                                                              trainyard_handle** handle, char* why);
+// Splits a group into one group for each color, in the order of ranks; all ranks call it. *part is
+// null for a negative color; otherwise free it with trainyard_group_free. A part has the options of
+// its group.
 TRAINYARD_PUBLIC trainyard_kind trainyard_group_split(trainyard_group* group, int color,
                                                       trainyard_group** part, char* why);
 
-// Allocates memory that ranks of the same machine read without a copy. Free it before the group. Returns
-// TRAINYARD_UNAVAILABLE where memory cannot be shared: use ordinary memory then.
-TRAINYARD_PUBLIC trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes, void** memory,
-                                                         char* why);
+// Allocates memory that ranks of the same machine read without a copy. Free it before the group.
+// Returns TRAINYARD_UNAVAILABLE where memory cannot be shared: use ordinary memory then.
+TRAINYARD_PUBLIC trainyard_kind trainyard_group_allocate(trainyard_group* group, size_t bytes,
+                                                         void** memory, char* why);
 TRAINYARD_PUBLIC void trainyard_group_free_memory(trainyard_group* group, void* memory);
 
-// Return a text that the caller frees with trainyard_text_free: the table of plans; the timeline as JSON; the operations in
-// progress ("" for none).
+// Return a text that the caller frees with trainyard_text_free: the table of plans; the timeline as
+// JSON; the operations in progress ("" for none).
 TRAINYARD_PUBLIC char* trainyard_group_table(const trainyard_group* group);
 TRAINYARD_PUBLIC char* trainyard_group_timeline(const trainyard_group* group);
 TRAINYARD_PUBLIC char* trainyard_group_under_way(const trainyard_group* group);

@@ -12,7 +12,8 @@
 //   trainyard_worker_leave(worker, why);
 //   trainyard_worker_free(worker);
 //
-// Library, errors: as trainyard_collectives.h. Threads: confined to one each. Units: counts are elements.
+// Library, errors: as trainyard_collectives.h. Threads: confined to one each. Units: counts are
+// elements.
 #pragma once
 
 #include "capi/trainyard_collectives.h"
@@ -23,9 +24,18 @@ extern "C" {
 
 typedef struct trainyard_worker trainyard_worker;
 
-typedef enum { TRAINYARD_RULE_SUM = 0, TRAINYARD_SGD, TRAINYARD_MOMENTUM, TRAINYARD_ADAGRAD } trainyard_rule;
+typedef enum {
+  TRAINYARD_RULE_SUM = 0,
+  TRAINYARD_SGD,
+  TRAINYARD_MOMENTUM,
+  TRAINYARD_ADAGRAD
+} trainyard_rule;
 
-typedef enum { TRAINYARD_SYNCHRONOUS = 0, TRAINYARD_BOUNDED, TRAINYARD_ASYNCHRONOUS } trainyard_consistency;
+typedef enum {
+  TRAINYARD_SYNCHRONOUS = 0,
+  TRAINYARD_BOUNDED,
+  TRAINYARD_ASYNCHRONOUS
+} trainyard_consistency;
 
 typedef struct {
   size_t size;  // sizeof this struct
@@ -48,8 +58,8 @@ typedef struct {
 } trainyard_service;
 
 // All ranks of the group call one of these two functions, with equal services.
-TRAINYARD_PUBLIC trainyard_kind trainyard_serve(trainyard_group* group, const trainyard_service* service,
-                                                char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_serve(trainyard_group* group,
+                                                const trainyard_service* service, char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_join(trainyard_group* group,
                                                       const trainyard_service* service,
                                                       trainyard_worker** worker, char* why);
@@ -58,14 +68,16 @@ TRAINYARD_PUBLIC void trainyard_worker_free(trainyard_worker* worker);
 
 // Sets all rows of a table, row after row; `count` is the number of values.
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_assign(trainyard_worker* worker, uint32_t table,
-                                                        const float* values, size_t count, char* why);
+                                                        const float* values, size_t count,
+                                                        char* why);
 // Transfer the given rows, or all rows when `rows` is null; values are row after row.
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_push(trainyard_worker* worker, uint32_t table,
                                                       const uint64_t* rows, size_t rows_count,
-                                                      const float* gradient, size_t count, char* why);
+                                                      const float* gradient, size_t count,
+                                                      char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_pull(trainyard_worker* worker, uint32_t table,
-                                                      const uint64_t* rows, size_t rows_count, float* values,
-                                                      size_t count, char* why);
+                                                      const uint64_t* rows, size_t rows_count,
+                                                      float* values, size_t count, char* why);
 // Ends the round; waits as the consistency of the service demands.
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_end_round(trainyard_worker* worker, char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_worker_leave(trainyard_worker* worker, char* why);

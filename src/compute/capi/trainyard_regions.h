@@ -11,7 +11,8 @@
 //   trainyard_regions_finish(regions, why);
 //   trainyard_regions_free(regions);
 //
-// Library, errors: as trainyard_collectives.h. Threads: confined to one. Units: counts are elements; milliseconds.
+// Library, errors: as trainyard_collectives.h. Threads: confined to one. Units: counts are
+// elements; milliseconds.
 #pragma once
 
 #include "capi/trainyard_collectives.h"
@@ -46,13 +47,15 @@ typedef struct {
 } trainyard_round;
 
 // Joins the other regions; sets `parameters` to theirs when they have begun already.
-TRAINYARD_PUBLIC trainyard_kind trainyard_regions_open(const trainyard_regions_join* join, float* parameters,
-                                                       size_t count, trainyard_regions** regions, char* why);
+TRAINYARD_PUBLIC trainyard_kind trainyard_regions_open(const trainyard_regions_join* join,
+                                                       float* parameters, size_t count,
+                                                       trainyard_regions** regions, char* why);
 // Leaves; the others continue.
 TRAINYARD_PUBLIC void trainyard_regions_free(trainyard_regions* regions);
 // `round` may be null.
-TRAINYARD_PUBLIC trainyard_kind trainyard_regions_average(trainyard_regions* regions, float* parameters,
-                                                          size_t count, double weight, trainyard_round* round,
+TRAINYARD_PUBLIC trainyard_kind trainyard_regions_average(trainyard_regions* regions,
+                                                          float* parameters, size_t count,
+                                                          double weight, trainyard_round* round,
                                                           char* why);
 TRAINYARD_PUBLIC trainyard_kind trainyard_regions_finish(trainyard_regions* regions, char* why);
 TRAINYARD_PUBLIC uint64_t trainyard_regions_round(const trainyard_regions* regions);
