@@ -56,8 +56,24 @@ def test_a_peer_that_comes_late_keeps_no_other_from_the_store() -> None:
     )
 
 
-def test_messages_of_more_than_4_gib() -> None:
-    assert ranks.run("everything", programs="large.py", ranks=2) == ["good"] * 2
+# Ranks in PID namespaces of their own cannot share memory, as ranks on two hosts: they use TCP.
+APART = ["unshare", "--pid", "--fork", "--kill-child"]
+
+
+def loopback_bytes() -> int:
+    """The bytes that the loopback interface has received."""
+    with open("/proc/net/dev", encoding="utf-8") as file:
+        (line,) = (line for line in file if line.strip().startswith("lo:"))
+    return int(line.split()[1])
+
+
+@pytest.mark.parametrize("prefix", [[], APART], ids=["shared memory", "tcp"])
+def test_messages_of_more_than_4_gib(prefix: list[str]) -> None:
+    before = loopback_bytes()
+    said = ranks.run("everything", programs="large.py", ranks=2, within=lambda rank: prefix)
+    assert said == ["good"] * 2
+    if prefix:
+        assert loopback_bytes() - before > 8 << 30, "the messages did not use TCP"
 
 
 def close(one: list[float], other: list[float], tolerance: float) -> bool:
