@@ -34,13 +34,13 @@ struct Machine {
   double reduce_seconds_per_byte;
 };
 // 25 Gbit/s with RDMA; PCIe between the GPUs.
-constexpr Machine p100_roce{
+constexpr Machine kP100Roce{
     "4 x P100, 25 Gbit/s RoCE", 4, {10e-6, 1 / 10e9}, {10e-6, 1 / 2.9e9}, 1 / 300e9};
 // 25 Gbit/s over TCP (ENA); NVLink between the GPUs.
-constexpr Machine p3{
+constexpr Machine kP3{
     "p3.16xlarge: 8 x V100, 25 Gbit/s", 8, {10e-6, 1 / 60e9}, {30e-6, 1 / 2.8e9}, 1 / 500e9};
 // 100 Gbit/s (EFA).
-constexpr Machine p3dn{
+constexpr Machine kP3dn{
     "p3dn.24xlarge: 8 x V100, 100 Gbit/s", 8, {10e-6, 1 / 60e9}, {20e-6, 1 / 11e9}, 1 / 500e9};
 
 Cluster cluster_of(const Machine& machine, int ranks) {
@@ -93,8 +93,8 @@ void published() {
   for (const auto& workload : {of_batch(resnet(101), 64, 138), of_batch(vgg16(), 64, 148)}) {
     for (const int ranks : {8, 16, 32, 64, 128, 256, 512}) {
       const auto times =
-          step(workload, cluster_of(p100_roce, ranks), horovod, always(Algorithm::ring, 512 << 10));
-      print("Horovod", workload, p100_roce, ranks, times, times.efficiency(), horovod_assumptions);
+          step(workload, cluster_of(kP100Roce, ranks), horovod, always(Algorithm::ring, 512 << 10));
+      print("Horovod", workload, kP100Roce, ranks, times, times.efficiency(), horovod_assumptions);
     }
   }
   // Herring (SC20): BERT-large on 256 p3dn, half-precision gradients; sums within the hosts first,
@@ -103,9 +103,9 @@ void published() {
   const Overlap herring{25 << 20, 1e-3, 0.015};
   const auto bert = of_batch(bert_large(), 16, 72, 2);
   for (const int ranks : {8, 64, 256, 512, 1024, 2048}) {
-    const auto times = step(bert, cluster_of(p3dn, ranks), herring,
+    const auto times = step(bert, cluster_of(kP3dn, ranks), herring,
                             always(Algorithm::hierarchical, 512 << 10, Algorithm::direct));
-    print("Herring", bert, p3dn, ranks, times, times.efficiency(),
+    print("Herring", bert, kP3dn, ranks, times, times.efficiency(),
           "shards over all hosts, buckets 25 MB, cycle 1 ms, jitter 1.5%, 16 sequences at 72/s, "
           "f16 gradients");
   }
@@ -121,10 +121,10 @@ void published() {
   double base = 0;
   for (const int ranks : {8, 16, 32}) {
     const auto times =
-        step(mask, cluster_of(p3dn, ranks), tensorpack, always(Algorithm::ring, 512 << 10));
+        step(mask, cluster_of(kP3dn, ranks), tensorpack, always(Algorithm::ring, 512 << 10));
     const double hours = (fixed_of_24 + 24 * images / (4.0 * ranks) * times.total()) / 3600;
     if (ranks == 8) base = hours * 8;
-    print("Mask R-CNN", mask, p3dn, ranks, times, base / (hours * ranks),
+    print("Mask R-CNN", mask, kP3dn, ranks, times, base / (hours * ranks),
           "24 epochs against 8 ranks; start and validation from the run of 12 epochs; ring, fusion "
           "64 MB, "
           "jitter 3%");
@@ -132,7 +132,7 @@ void published() {
 }
 
 // The bucket sizes from which the tuner of fusion chooses.
-constexpr double bucket_sizes[] = {2 << 20, 8 << 20, 25 << 20};
+constexpr double kBucketSizes[] = {2 << 20, 8 << 20, 25 << 20};
 
 void ours() {
   struct Line {
@@ -144,9 +144,9 @@ void ours() {
   // ResNet-50: 256 images at 625 a second, as in the post on AWS Batch and FSx. Mask R-CNN: as
   // above.
   const Line lines[] = {
-      {of_batch(resnet(50), 256, 625), p3, 0.01,
+      {of_batch(resnet(50), 256, 625), kP3, 0.01,
        "256 images at 625/s, f32 gradients, buckets of 2, 8 or 25 MiB, cycle 1 ms, jitter 1%"},
-      {of_batch(mask_rcnn(), 4, 9.4), p3dn, 0.01,
+      {of_batch(mask_rcnn(), 4, 9.4), kP3dn, 0.01,
        "4 images at 9.4/s, f32 gradients, buckets of 2, 8 or 25 MiB, cycle 1 ms, jitter 1%"}};
   for (const auto& line : lines) {
     for (const int ranks : {8, 16, 32, 64, 160, 480, 1000, 10000}) {
@@ -156,7 +156,7 @@ void ours() {
         return table.choose(plan::Operation::allreduce, bytes);
       };
       StepTimes best;
-      for (const double bucket_bytes : bucket_sizes) {
+      for (const double bucket_bytes : kBucketSizes) {
         const auto times = step(line.workload, cluster, {bucket_bytes, 1e-3, line.jitter}, choose);
         if (best.compute == 0 || times.total() < best.total()) best = times;
       }

@@ -35,12 +35,12 @@ void bind_to_core(int rank, int ranks) {
 }
 
 // Operations between hosts are slow, and their times are stable, so few rounds suffice.
-constexpr bench::Loop between_hosts{1, 5};
+constexpr bench::Loop kBetweenHosts{1, 5};
 
 void run_rank(int rank, const TcpOptions& options, size_t bytes, Type type,
               const std::string& mode) {
   const bool registered = mode == "registered";
-  const bench::Loop loop = mode == "hosts" ? between_hosts : bench::Loop::for_bytes(bytes);
+  const bench::Loop loop = mode == "hosts" ? kBetweenHosts : bench::Loop::for_bytes(bytes);
   if (mode != "hosts") bind_to_core(rank, int(options.endpoints.size()));
   auto own = options;
   own.rank = rank;

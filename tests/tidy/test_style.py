@@ -45,6 +45,46 @@ def test_abilities_are_part_of_an_interface() -> None:
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+# A variable at namespace scope (which is not indented), or a static one of a class or function.
+CONSTANT = re.compile(
+    r"(?:(?:inline |static |extern )*(?:constexpr|const) |\s+static (?:inline )?constexpr )"
+    r"(?![^=({;]*\* ?\w+\s*[={;])"  # a variable may point to constant objects
+    r"[^=({;]*?(\w+)\s*(?:\[[^\]]*\])?\s*(?:=(?!=)|\{|;|=?$)"
+)
+
+
+def lower_case_constants(code: str) -> list[tuple[int, str]]:
+    """The constants with static storage that are not named kLikeThis, with their lines."""
+    return [
+        (number, found[1])
+        for number, line in enumerate(code.splitlines(), 1)
+        if (found := CONSTANT.match(line)) and not re.match(r"k[A-Z]", found[1])
+    ]
+
+
+def test_constants_have_a_prefix() -> None:
+    """Function-local constants that are not static are like variables, in lower case."""
+    assert lower_case_constants(
+        "inline constexpr size_t block_bytes = 64;\nconstexpr Table<Kind> kinds{{\n"
+        "const std::vector<int> list{1};\n  static constexpr int ranks_max = 4;\n"
+        "constexpr Duration pause =\nconst char* const text = 0;\n"
+    ) == [
+        (i, name) for i, name in enumerate("block_bytes kinds list ranks_max pause text".split(), 1)
+    ]
+    assert not lower_case_constants(
+        "constexpr size_t kBlockBytes = 64;\nconst Shape& shape_of(int rank) {\n"
+        "constexpr int twice(int x) { return 2 * x; }\n  constexpr int ranks = 4;\n"
+        "const char* name_of(Kind kind) {\nconst char* program = 0;\n"
+        "constexpr Tag Group::of(int a) const {\n"
+    )
+    wrong = [
+        f"{path}:{number}: {name}: constants are named kLikeThis"
+        for path in sources.cpp()
+        for number, name in lower_case_constants(sources.code(path))
+    ]
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
 def test_headers_are_letters() -> None:
     """A header of a module begins with its description, and includes itself only once."""
     wrong = [

@@ -34,7 +34,7 @@ void Adoption::meet(collectives::Group& group, const at::Tensor& tensor) {
   c10::StorageImpl* const place = storage.unsafeGetStorageImpl();
   // The whole of what torch's own allocator gave out: other memory (of numpy, of a file) has other
   // owners.
-  if (storage.nbytes() < bytes_min || tensor.nbytes() != storage.nbytes()) return;
+  if (storage.nbytes() < kBytesMin || tensor.nbytes() != storage.nbytes()) return;
   auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& each) {
     return each.storage._unsafe_get_target() == place;
   });
@@ -43,11 +43,11 @@ void Adoption::meet(collectives::Group& group, const at::Tensor& tensor) {
     known_.erase(std::remove_if(known_.begin(), known_.end(),
                                 [](const Known& each) { return each.storage.expired(); }),
                  known_.end());
-    if (known_.size() == known_max) return;
+    if (known_.size() == kKnownMax) return;
     known_.push_back({storage.getWeakStorageImpl(), 0, nullptr});
     known = known_.end() - 1;
   }
-  if (++known->meetings != meetings_min) return;
+  if (++known->meetings != kSightingsMin) return;
   auto adopted = group.adopt({static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
   if (!adopted) return;  // it is copied as before
   auto keeper = std::make_unique<Keeper>();

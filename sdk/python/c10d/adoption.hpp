@@ -25,10 +25,10 @@ class Adoption {
   void end();
 
   // less is copied sooner than it is worth a mapping
-  static constexpr size_t bytes_min = size_t{1} << 20;
+  static constexpr size_t kBytesMin = size_t{1} << 20;
   // DDP makes its buckets anew after the first step
-  static constexpr int meetings_min = 3;
-  static constexpr size_t known_max = 64;  // tensors that are looked out for
+  static constexpr int kSightingsMin = 3;
+  static constexpr size_t kKnownMax = 64;  // tensors that are looked out for
 
  private:
   struct Lease;

@@ -108,11 +108,11 @@ c10::intrusive_ptr<c10d::Work> Channels::receive(const Tensor& tensor, int from,
 
 c10::intrusive_ptr<c10d::Work> Channels::receive_from_any(const Tensor& tensor, int tag) {
   TORCH_CHECK(world_.size > 1, "trainyard: no message from any rank in a group of 1");
-  return post(tensor, any, tag);
+  return post(tensor, kAnySource, tag);
 }
 
 c10::intrusive_ptr<c10d::Work> Channels::post(const Tensor& tensor, int from, int tag) {
-  const auto type = from == any ? OpType::RECVANYSOURCE : OpType::RECV;
+  const auto type = from == kAnySource ? OpType::RECVANYSOURCE : OpType::RECV;
   auto work =
       c10::make_intrusive<ReceivedWork>(world_.rank, type, "trainyard:recv", Tensors{tensor});
   std::unique_lock lock(mutex_);
@@ -130,7 +130,7 @@ c10::intrusive_ptr<c10d::Work> Channels::post(const Tensor& tensor, int from, in
 void Channels::read_for(int from) {
   const auto posted = size_t(std::count_if(posted_.begin(), posted_.end(),
                                            [&](const Posted& each) { return each.from == from; }));
-  const auto found = from == any ? nullptr : channels_.at({from, world_.rank}).get();
+  const auto found = from == kAnySource ? nullptr : channels_.at({from, world_.rank}).get();
   for (size_t& calls = readers_[from]; calls < posted; ++calls) {
     // shared by what ends a receive and what tells of it
     const auto ended = std::make_shared<Ended>();
@@ -178,7 +178,7 @@ std::optional<Channels::Posted> Channels::take(const Fits& fits) {
 
 std::optional<Channels::Posted> Channels::take_for(int from, int64_t tag) {
   return take([&](const Posted& each) {
-    return each.tag == tag && (each.from == from || each.from == any);
+    return each.tag == tag && (each.from == from || each.from == kAnySource);
   });
 }
 
@@ -192,7 +192,7 @@ std::optional<Channels::Ended> Channels::take_kept(const Posted& receive,
   Channel* first = nullptr;
   std::deque<Kept>::iterator message;
   for (const auto& [ranks, channel] : channels_) {
-    if (channel->sends || (receive.from != any && channel->from != receive.from)) continue;
+    if (channel->sends || (receive.from != kAnySource && channel->from != receive.from)) continue;
     const auto found = std::find_if(channel->kept.begin(), channel->kept.end(),
                                     [&](const Kept& each) { return each.tag == receive.tag; });
     if (found == channel->kept.end() || (first && message->number < found->number)) continue;
@@ -231,9 +231,9 @@ Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channe
   TRY(channel.group->receive(0, bytes(header)));
   std::unique_lock lock(mutex_);
   receive = take_for(channel.from, header.tag);
-  if (!receive && header.bytes > kept_bytes_max - channel.kept_bytes)
+  if (!receive && header.bytes > kKeptBytesMax - channel.kept_bytes)
     return exhausted(
-        "more than " + std::to_string(kept_bytes_max) +
+        "more than " + std::to_string(kKeptBytesMax) +
         " bytes came under other tags than those that are received; the last was tag " +
         std::to_string(header.tag));
   lock.unlock();
@@ -296,18 +296,18 @@ Channels::Ended Channels::end_one(Channel& channel) {
 // -- any channel
 
 Channels::Ended Channels::end_one_of_any() {
-  auto pause = look_pause_min;
-  while (is_posted(any)) {
+  auto pause = kPollPauseMin;
+  while (is_posted(kAnySource)) {
     if (auto late = end_late()) return *late;
     look_into_directory();
     if (auto ended = look_at_channels()) {
       if (ended->work) return *ended;
-      pause = look_pause_min;
+      pause = kPollPauseMin;
       continue;  // a message was kept
     }
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, pause, [&] { return ending_; });
-    pause = std::min(2 * pause, look_pause_max);
+    pause = std::min(2 * pause, kPollPauseMax);
   }
   return {};
 }
@@ -315,8 +315,9 @@ Channels::Ended Channels::end_one_of_any() {
 std::optional<Channels::Ended> Channels::end_late() {
   const std::scoped_lock lock(mutex_);
   const auto now = Clock::now();
-  const auto late = take(
-      [&](const Posted& each) { return each.from == any && (ending_ || now >= each.deadline); });
+  const auto late = take([&](const Posted& each) {
+    return each.from == kAnySource && (ending_ || now >= each.deadline);
+  });
   if (!late) return std::nullopt;
   std::string text = "from any rank to rank " + std::to_string(world_.rank) + ", tag " +
                      std::to_string(late->tag) + ": ";
@@ -332,7 +333,7 @@ std::optional<Channels::Ended> Channels::end_late() {
 void Channels::look_into_directory() {
   const auto now = Clock::now();
   if (entries_read_ >= world_.size - 1 || now < directory_due_) return;
-  directory_due_ = now + directory_interval;
+  directory_due_ = now + kDirectoryInterval;
   while (const auto from = world_.sender(entries_read_)) {
     ++entries_read_;
     if (*from < 0 || *from >= world_.size || *from == world_.rank) continue;
@@ -385,7 +386,7 @@ std::optional<Channels::Ended> Channels::look_at(Channel& channel) {
     }
   }
   if (!channel.lost || channel.lost_words.empty()) return std::nullopt;
-  const auto receive = take_first(any);
+  const auto receive = take_first(kAnySource);
   if (!receive) return std::nullopt;
   return Ended{receive->work, channel.failure(receive->tag, std::exchange(channel.lost_words, {}))};
 }

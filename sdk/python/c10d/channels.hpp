@@ -73,22 +73,22 @@ class Channels {
   // Of messages of one channel that nobody has asked for: more than a stage of a pipeline hands on
   // in a step. A rank that is sent so much more than it takes would end for want of memory, with no
   // word of why.
-  static constexpr size_t kept_bytes_max = size_t{8} << 30;
+  static constexpr size_t kKeptBytesMax = size_t{8} << 30;
   // Pauses between two looks at the channels, while nothing comes: short enough to be unnoticed
   // beside waking a thread, then long enough to leave the core to the computation.
-  static constexpr std::chrono::microseconds look_pause_min{20};
-  static constexpr std::chrono::microseconds look_pause_max{2000};
+  static constexpr std::chrono::microseconds kPollPauseMin{20};
+  static constexpr std::chrono::microseconds kPollPauseMax{2000};
   // Between two looks at the directory, each of which asks the store.
-  static constexpr std::chrono::milliseconds directory_interval{5};
+  static constexpr std::chrono::milliseconds kDirectoryInterval{5};
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr int any = -1;
+  static constexpr int kAnySource = -1;
 
   struct Channel;
   // A receive that waits for its message.
   struct Posted {
-    int from;  // or any
+    int from;  // or kAnySource
     int64_t tag;
     Clock::time_point deadline;
     Place place;
@@ -156,7 +156,7 @@ class Channels {
   uint64_t messages_ = 0;  // that were kept
 
   // Confined to looker_.
-  int served_ = any;          // the source of the message that was taken last
+  int served_ = kAnySource;   // the source of the message that was taken last
   int64_t entries_read_ = 0;  // directory entries handled so far
   Clock::time_point directory_due_{};
   const std::shared_ptr<Worker> looker_ = new_worker();

@@ -17,10 +17,10 @@
 namespace trainyard::sdk {
 namespace {
 
-constexpr size_t secret_bytes = 32;
-constexpr size_t addresses_max = 64;  // of one host; a store is no place for more
-constexpr int backlog_connections = 1024;
-constexpr size_t announced_addresses_max = 8;  // each costs those who cannot reach it a second
+constexpr size_t kSecretBytes = 32;
+constexpr size_t kAddressesMax = 64;  // of one host; a store is no place for more
+constexpr int kBacklogConnections = 1024;
+constexpr size_t kAnnouncedAddressesMax = 8;  // each costs those who cannot reach it a second
 
 std::string text_of(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
@@ -75,7 +75,7 @@ Result<int> listen_at(const std::string& host, uint16_t& port) {
   socklen_t length = sizeof bound;
   auto* address = reinterpret_cast<sockaddr*>(&bound);
   if (::bind(descriptor, list.first->ai_addr, list.first->ai_addrlen) != 0 ||
-      ::listen(descriptor, backlog_connections) != 0 ||
+      ::listen(descriptor, kBacklogConnections) != 0 ||
       ::getsockname(descriptor, address, &length) != 0) {
     auto error = from_errno("listening at " + host);
     ::close(descriptor);
@@ -93,7 +93,7 @@ Result<int> listen_everywhere(uint16_t& port) {
 }
 
 Result<std::string> fresh_secret() {
-  unsigned char bytes[secret_bytes];
+  unsigned char bytes[kSecretBytes];
   if (::getrandom(bytes, sizeof bytes, 0) != ssize_t(sizeof bytes)) return from_errno("getrandom");
   std::string text;
   for (const unsigned char byte : bytes) {
@@ -116,7 +116,7 @@ Result<Presence> decode_presence(const std::string& text) {
   Presence presence;
   std::getline(lines, presence.machine);
   if (presence.machine.empty()) return corrupt("it names no machine");
-  for (std::string line; std::getline(lines, line) && presence.addresses.size() < addresses_max;)
+  for (std::string line; std::getline(lines, line) && presence.addresses.size() < kAddressesMax;)
     presence.addresses.push_back(line);
   return presence;
 }
@@ -137,7 +137,7 @@ Result<Presence> own_presence() {
     const std::string text = text_of(each->ifa_addr);
     // means something on this host only
     const bool link_local = text.find('%') != std::string::npos;
-    if (!text.empty() && !link_local && presence.addresses.size() < addresses_max)
+    if (!text.empty() && !link_local && presence.addresses.size() < kAddressesMax)
       presence.addresses.push_back(text);
   }
   ::freeifaddrs(all);
@@ -182,7 +182,7 @@ std::vector<std::string> choose_addresses(
     if (!shared) choose(address);
   }
   if (chosen.empty()) return {own.addresses.front()};
-  chosen.resize(std::min(chosen.size(), announced_addresses_max));
+  chosen.resize(std::min(chosen.size(), kAnnouncedAddressesMax));
   return chosen;
 }
 
@@ -230,7 +230,7 @@ Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions
       if (text.fail()) return corrupt("rank " + std::to_string(peer) + " gives no endpoint");
     }
     tcp.shared_value = TRY(board.read("secret").in("rank 0 made no secret")) + options.secret;
-    tcp.shared_value = tcp.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
+    tcp.shared_value = tcp.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
     return ok();
   };
   if (auto read = read_endpoints(); !read) {

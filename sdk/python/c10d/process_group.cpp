@@ -60,7 +60,7 @@ using Base = c10d::ProcessGroup;
 
 // What takes less than waking a thread would. More than that is begun at once, beside what the
 // caller does next.
-constexpr size_t small_bytes_max = 64 << 10;
+constexpr size_t kSmallBytesMax = 64 << 10;
 
 // -- the backend
 
@@ -461,7 +461,7 @@ class TrainyardGroup : public Base {
           if (auto done = doing({*group_, name}); !done)
             throw std::runtime_error(said(done.error()));
         },
-        size <= small_bytes_max ? Worker::Start::soon : Worker::Start::now);
+        size <= kSmallBytesMax ? Worker::Start::soon : Worker::Start::now);
     return work;
   }
 

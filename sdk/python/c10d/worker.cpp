@@ -24,7 +24,7 @@ std::shared_ptr<Worker::Task> Worker::add(std::function<void()> work, std::funct
     backlog_.push_back(task);
     if (start == Start::soon) {
       task->hurried = false;
-      task->due = std::chrono::steady_clock::now() + grace;
+      task->due = std::chrono::steady_clock::now() + kGrace;
       ++added_soon_;
     } else {
       ++hurried_;
@@ -79,14 +79,14 @@ void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
 
 void Worker::settle() {
   std::unique_lock lock(mutex_);
-  finished_.wait_for(lock, settle_max, [&] { return !busy_ && backlog_.empty() && telling_ == 0; });
+  finished_.wait_for(lock, kSettleMax, [&] { return !busy_ && backlog_.empty() && telling_ == 0; });
 }
 
 // Returns when there is work to begin, or none and none will come. Requires: lock holds mutex_.
 void Worker::look_out(std::unique_lock<std::mutex>& lock) {
   // After a large operation nobody looks out for small ones: each look takes the core from the
   // computation.
-  int quiet_looks = added_soon_ == slept_at_ ? quiet_looks_max : 0;
+  int quiet_looks = added_soon_ == slept_at_ ? kQuietPollsMax : 0;
   uint64_t seen = added_soon_;
   for (;;) {
     if (!busy_ && ending_) return;
@@ -96,12 +96,12 @@ void Worker::look_out(std::unique_lock<std::mutex>& lock) {
     }
     quiet_looks = added_soon_ == seen ? quiet_looks + 1 : 0;
     seen = added_soon_;
-    if (added_soon_ == 0 || quiet_looks > quiet_looks_max) {
+    if (added_soon_ == 0 || quiet_looks > kQuietPollsMax) {
       slept_at_ = added_soon_;
       changed_.wait(lock);
     } else {
       ++looking_;
-      changed_.wait_for(lock, grace);
+      changed_.wait_for(lock, kGrace);
       --looking_;
     }
   }

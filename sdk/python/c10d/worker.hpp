@@ -37,10 +37,10 @@ class Worker {
   enum class Start { now, soon };
   // Twenty times what a caller needs from asking to waiting; a thousandth of a step that computes
   // meanwhile.
-  static constexpr std::chrono::microseconds grace{300};
+  static constexpr std::chrono::microseconds kGrace{300};
   // How long a thread goes on looking every `grace` after the last small operation. Then it sleeps,
   // and is woken.
-  static constexpr int quiet_looks_max = 70;
+  static constexpr int kQuietPollsMax = 70;
 
   Worker() = default;
   ~Worker() = default;
@@ -56,7 +56,7 @@ class Worker {
   // down with it.
   void settle();
   // longer than any telling; a peer may never come
-  static constexpr std::chrono::seconds settle_max{5};
+  static constexpr std::chrono::seconds kSettleMax{5};
   // Carries out what is left, then ends the thread. Nothing may be added any more.
   void end();
 

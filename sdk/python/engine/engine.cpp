@@ -23,11 +23,11 @@ namespace sdk = trainyard::sdk;
 using namespace trainyard;
 using namespace trainyard::collectives;
 using gradients::Compression;
-using gradients::compressions_count;
+using gradients::kCompressionsCount;
 
 namespace {
 
-constexpr size_t requests_max =
+constexpr size_t kRequestsMax =
     1 << 20;  // of one submission, and outstanding: what is never waited for is kept
 
 // One request until it is forgotten.
@@ -144,8 +144,8 @@ static_assert(int(Compression::Kind::int8) == 3 && int(Compression::Kind::low_ra
 // What comes from Python may be from another version of it: numbers are looked at before they
 // become enumerations.
 Result<gradients::Request> request_from(const engine_request& from) {
-  if (from.operation < 0 || from.operation >= gradients::operations_count || from.type < 0 ||
-      from.type >= types_count || from.reduction < 0 || from.reduction >= reductions_count)
+  if (from.operation < 0 || from.operation >= gradients::kOperationsCount || from.type < 0 ||
+      from.type >= kTypesCount || from.reduction < 0 || from.reduction >= kReductionsCount)
     return invalid("no such operation, type or reduction");
   gradients::Request request;
   request.name = text(from.name);
@@ -161,7 +161,7 @@ Result<gradients::Request> request_from(const engine_request& from) {
   request.root = from.root;
   request.set = from.set;
   request.priority = from.priority;
-  if (from.compression < 0 || from.compression >= compressions_count)
+  if (from.compression < 0 || from.compression >= kCompressionsCount)
     return invalid("no such compression");
   request.compression = {Compression::Kind(from.compression), uint32_t(from.compression_rank)};
   return request;
@@ -210,7 +210,7 @@ int32_t engine_submit(engine* engine, const engine_request* requests, int32_t co
   }
   {
     const std::lock_guard lock(engine->mutex);
-    if (engine->pending.size() + all.size() > requests_max)
+    if (engine->pending.size() + all.size() > kRequestsMax)
       return sdk::say(exhausted("too many operations that nobody waited for"));
   }
   auto started = count == 1 ? std::vector{engine->negotiator->submit(std::move(all.front()))}

@@ -29,7 +29,7 @@ int32_t engine_read_launch(const char* const* variables, const char* const* host
       return sdk::say(invalid("invalid current_host: " + std::to_string(current_host) +
                               " is not the number of a host"));
   }
-  auto read = collectives::read_launch(value_of, all, collectives::horovod_ports);
+  auto read = collectives::read_launch(value_of, all, collectives::kHorovodPorts);
   if (!read) return sdk::say(read.error());
   thread_local collectives::Launch found;
   found = std::move(read).value();

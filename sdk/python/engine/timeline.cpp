@@ -61,7 +61,7 @@ void Timeline::stop() {
   const std::lock_guard lock(mutex_);
   if (!file_.is_open()) return;
   file_ << R"({"name":"process_name","ph":"M","pid":0,"args":{"name":"trainyard)"
-        << (events_ > events_max ? ", the first events only" : "") << "\"}}\n]\n";
+        << (events_ > kEventsMax ? ", the first events only" : "") << "\"}}\n]\n";
   file_.close();
 }
 
@@ -76,7 +76,7 @@ int Timeline::row_of(const std::string& name) {
 void Timeline::write(const Event& event) {
   const std::lock_guard lock(mutex_);
   if (!file_.is_open() || (event.phase == Phase::cycle && !mark_cycles_)) return;
-  if (++events_ > events_max) return;
+  if (++events_ > kEventsMax) return;
   if (event.phase == Phase::cycle) {
     file_ << R"({"name":"CYCLE_START","ph":"i","s":"g","pid":0,"tid":0,"ts":)"
           << microseconds(event.begin) << "},\n";

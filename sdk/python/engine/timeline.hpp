@@ -4,7 +4,7 @@
 // Threads: write() from the negotiator's thread, the others from one at a time.
 // Errors:  unavailable, naming the file. A disk that fills up later ends the file early, not the
 //          training.
-// Limits:  events_max in a file; further ones are left out, and the file says so.
+// Limits:  kEventsMax in a file; further ones are left out, and the file says so.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Timeline {
   void stop();
   void write(const gradients::Event& event);
 
-  static constexpr uint64_t events_max = 20'000'000;  // two gigabytes of text
+  static constexpr uint64_t kEventsMax = 20'000'000;  // two gigabytes of text
 
  private:
   int row_of(const std::string& name);

@@ -65,11 +65,11 @@ Result<collectives::Call> call_from(const trainyard_group* group, const trainyar
   return call;
 }
 
-constexpr const char* resourceconfig_path = "/opt/ml/input/config/resourceconfig.json";
+constexpr const char* kResourceconfigPath = "/opt/ml/input/config/resourceconfig.json";
 
 Result<collectives::Launch> launch_from_environment() {
   std::optional<collectives::Hosts> hosts;
-  if (std::ifstream file(resourceconfig_path); file) {
+  if (std::ifstream file(kResourceconfigPath); file) {
     std::ostringstream text;
     text << file.rdbuf();
     hosts = TRY(collectives::read_hosts(text.str()));

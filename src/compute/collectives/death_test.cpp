@@ -250,8 +250,8 @@ struct Scene {
   Memory memory;
 };
 
-constexpr int ranks = 4;
-constexpr size_t elements = 30'000;  // several chunks for some plans, one for others
+constexpr int kRanks = 4;
+constexpr size_t kElements = 30'000;  // several chunks for some plans, one for others
 
 Result<std::unique_ptr<Group>> join(const Scene& scene, const TcpOptions& options,
                                     std::function<bool()> lives = {}) {
@@ -271,11 +271,11 @@ Result<std::unique_ptr<Group>> join(const Scene& scene, const TcpOptions& option
 }
 
 Result<void> work(Group& group, Memory memory) {
-  std::vector<float> ordinary(elements, 1.0f);
+  std::vector<float> ordinary(kElements, 1.0f);
   std::span<float> values = ordinary;
   if (memory == Memory::registered) {
-    const auto registered = TRY(group.allocate(elements * sizeof(float)));
-    values = {reinterpret_cast<float*>(registered.data()), elements};
+    const auto registered = TRY(group.allocate(kElements * sizeof(float)));
+    values = {reinterpret_cast<float*>(registered.data()), kElements};
     std::fill(values.begin(), values.end(), 1.0f);
   }
   auto result = group.run(calls::allreduce(numbers(values), {.name = "layer1"}));
@@ -287,7 +287,7 @@ Result<void> work(Group& group, Memory memory) {
 // Kills the process of a rank before its step number `steps`. Returns false when it had no such
 // step.
 bool kill_a_process(const Scene& scene, int victim, size_t steps) {
-  const auto all = endpoints(ranks);
+  const auto all = endpoints(kRanks);
   auto* const survived = static_cast<std::atomic<bool>*>(::mmap(nullptr, sizeof(std::atomic<bool>),
                                                                 PROT_READ | PROT_WRITE,
                                                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -299,13 +299,13 @@ bool kill_a_process(const Scene& scene, int victim, size_t steps) {
                       [&] { return !mortal || left-- > 0 || raise(SIGKILL); });
     if (!group || !(*group)->barrier()) _exit(1);
     mortal = true;
-    std::vector<float> values(elements, 1.0f);
+    std::vector<float> values(kElements, 1.0f);
     if (!work(**group, scene.memory)) _exit(2);
     *survived = true;
     raise(SIGKILL);
   }
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = 0; rank < kRanks; ++rank) {
     if (rank == victim) continue;
     threads.emplace_back([&, rank] {
       auto group = join(scene, options(all, rank, scene.way));
@@ -340,8 +340,8 @@ TEST(Death, of_a_process_before_any_of_its_steps_ends_all_others_with_its_name) 
       // Each rank is killed in turn, at every step of the plan, until none of them has such a step.
       int survivors = 0;
       size_t steps = 0;
-      for (; survivors < ranks; ++steps) {
-        const int victim = int(steps % ranks);
+      for (; survivors < kRanks; ++steps) {
+        const int victim = int(steps % kRanks);
         survivors = kill_a_process(scene, victim, steps) ? 0 : survivors + 1;
         if (HasFailure())
           FAIL() << plan << ", rank " << victim << " killed after " << steps << " steps";

@@ -16,8 +16,8 @@ using plan::Operation;
 using plan::Range;
 
 // Operation numbers that collective operations do not use.
-constexpr uint64_t between_two = uint64_t{1} << 63;
-constexpr uint64_t measuring = uint64_t{1} << 62;
+constexpr uint64_t kBetweenTwo = uint64_t{1} << 63;
+constexpr uint64_t kMeasuring = uint64_t{1} << 62;
 
 // Adds a word to the digest of an operation, by which ranks detect that they call different
 // operations.
@@ -340,7 +340,7 @@ Result<void> Executor::send(int peer, ConstBufferView values) {
   if (peer < 0 || peer >= transport_->size() || peer == transport_->rank())
     return invalid("invalid peer: rank " + std::to_string(peer));
   if (bytes == 0) return ok();
-  const Tag tag{between_two | sent_to_[size_t(peer)]++, mixed(bytes, 1)};
+  const Tag tag{kBetweenTwo | sent_to_[size_t(peer)]++, mixed(bytes, 1)};
   transport_->send(std::span(&peer, 1), tag, {bytes_at(values), bytes});
   while (!transport_->all_sent()) {
     TRY(transport_->advance());
@@ -354,7 +354,7 @@ Result<void> Executor::receive(int peer, BufferView values) {
   if (peer < 0 || peer >= transport_->size() || peer == transport_->rank())
     return invalid("invalid peer: rank " + std::to_string(peer));
   if (bytes == 0) return ok();
-  const Tag tag{between_two | received_from_[size_t(peer)]++, mixed(bytes, 1)};
+  const Tag tag{kBetweenTwo | received_from_[size_t(peer)]++, mixed(bytes, 1)};
   transport_->take(peer, tag, {bytes_at(values), bytes});
   while (!transport_->all_taken()) {
     TRY(transport_->advance());
@@ -367,14 +367,14 @@ Result<void> Executor::receive(int peer, BufferView values) {
 
 namespace {
 
-constexpr int small_rounds = 20;
-constexpr int large_rounds = 4;
-constexpr size_t large_bytes = size_t{1} << 20;
+constexpr int kSmallRounds = 20;
+constexpr int kLargeRounds = 4;
+constexpr size_t kLargeBytes = size_t{1} << 20;
 
 // Measures a round trip; the first of the two ranks measures the time.
 Result<double> round_trip(Transport& transport, int peer, bool first, std::span<std::byte> bytes,
                           uint64_t number) {
-  const Tag tag{measuring | number, bytes.size()};
+  const Tag tag{kMeasuring | number, bytes.size()};
   const auto began = std::chrono::steady_clock::now();
   if (first) transport.send(std::span(&peer, 1), tag, bytes);
   transport.take(peer, tag, bytes);
@@ -393,18 +393,18 @@ Result<double> round_trip(Transport& transport, int peer, bool first, std::span<
 }
 
 Result<LinkCosts> measure_link(Transport& transport, int peer, bool first) {
-  std::vector<std::byte> bytes(large_bytes);
+  std::vector<std::byte> bytes(kLargeBytes);
   double small = 1;
   double large = 1;
-  for (int i = 0; i < small_rounds; ++i) {
+  for (int i = 0; i < kSmallRounds; ++i) {
     small = std::min(
         small, TRY(round_trip(transport, peer, first, std::span(bytes).first(64), uint64_t(i))));
   }
-  for (int i = 0; i < large_rounds; ++i) {
+  for (int i = 0; i < kLargeRounds; ++i) {
     large =
-        std::min(large, TRY(round_trip(transport, peer, first, bytes, uint64_t(small_rounds + i))));
+        std::min(large, TRY(round_trip(transport, peer, first, bytes, uint64_t(kSmallRounds + i))));
   }
-  return LinkCosts{small / 2, std::max(large - small, 1e-9) / 2 / double(large_bytes)};
+  return LinkCosts{small / 2, std::max(large - small, 1e-9) / 2 / double(kLargeBytes)};
 }
 
 // Rounds, so that noise changes the rows of the table as little as possible between runs.
@@ -432,18 +432,18 @@ Result<Costs> measure(Transport& transport) {
   if (remote > 0 && (rank == 0 || rank == remote))
     costs.between = TRY(measure_link(transport, rank == 0 ? remote : 0, rank == 0));
   if (rank == 0) {
-    std::vector<float> a(large_bytes / 8), b(large_bytes / 8);
+    std::vector<float> a(kLargeBytes / 8), b(kLargeBytes / 8);
     const std::byte* operands[] = {reinterpret_cast<const std::byte*>(a.data()),
                                    reinterpret_cast<const std::byte*>(b.data())};
     double best = 1;
-    for (int i = 0; i < large_rounds; ++i) {
+    for (int i = 0; i < kLargeRounds; ++i) {
       const auto began = std::chrono::steady_clock::now();
       reduce_values(Type::f32, Reduction::sum, reinterpret_cast<std::byte*>(a.data()), operands,
                     a.size());
       best = std::min(
           best, std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
     }
-    costs.reduce_seconds_per_byte = best / double(large_bytes / 2);
+    costs.reduce_seconds_per_byte = best / double(kLargeBytes / 2);
   }
   double numbers[] = {costs.local.latency_seconds, costs.local.seconds_per_byte,
                       costs.between.latency_seconds, costs.between.seconds_per_byte,
@@ -458,7 +458,7 @@ Result<Costs> measure(Transport& transport) {
   plan.elements = std::size(numbers);
   auto* bytes = reinterpret_cast<std::byte*>(numbers);
   Workspace workspace;
-  TRY(Run(plan, {}, Tag{measuring, 0}, Buffers{bytes, 0, bytes, 0, Type::f64, Reduction::sum, 0},
+  TRY(Run(plan, {}, Tag{kMeasuring, 0}, Buffers{bytes, 0, bytes, 0, Type::f64, Reduction::sum, 0},
           workspace, transport)
           .finish());
   return Costs{{numbers[0], numbers[1]}, {numbers[2], numbers[3]}, numbers[4]};

@@ -255,7 +255,7 @@ class Group::Impl {
 
  private:
   // For smaller operations, reading the clock twice would cost more than a tenth of their time.
-  static constexpr size_t timed_bytes_min = 4096;
+  static constexpr size_t kTimedBytesMin = 4096;
 
   // Runs the operation. Requires: the calling thread holds busy_.
   template <class Work>
@@ -271,7 +271,7 @@ class Group::Impl {
     }
     operations_.fetch_add(1, std::memory_order_relaxed);
     bytes_.fetch_add(activity.bytes, std::memory_order_relaxed);
-    if (activity.bytes >= timed_bytes_min || options_.timeline) {
+    if (activity.bytes >= kTimedBytesMin || options_.timeline) {
       const auto ended = SteadyClock::now();
       nanoseconds_.fetch_add(uint64_t((ended - began).count()), std::memory_order_relaxed);
       if (options_.timeline) remember(activity, began, ended);
@@ -304,7 +304,7 @@ class Group::Impl {
   void remember(const Activity& activity, SteadyClock::time_point began,
                 SteadyClock::time_point ended) {
     const MutexLock lock(spans_mutex_);
-    if (spans_.size() == GroupOptions::timeline_spans_max) spans_.pop_front();
+    if (spans_.size() == GroupOptions::kTimelineSpansMax) spans_.pop_front();
     spans_.push_back({name_of(activity),
                       activity.call ? executor_.plan_of(*activity.call) : "between two",
                       activity.bytes, began - began_, ended - began_});
@@ -390,9 +390,9 @@ Result<std::vector<std::string>> Group::all_gather(std::string_view mine) {
   uint64_t total = 0;
   std::vector<size_t> counts;
   for (const uint64_t each : lengths) {
-    if (each > gather_bytes_max - total) {
+    if (each > kGatherBytesMax - total) {
       return exhausted("all_gather: the parts of all ranks exceed " +
-                       std::to_string(gather_bytes_max) + " bytes together");
+                       std::to_string(kGatherBytesMax) + " bytes together");
     }
     total += each;
     counts.push_back(each);

@@ -212,9 +212,9 @@ struct GroupOptions {
   // Rows of the user for the table (select.hpp), equal on all ranks:
   // "allreduce=one_shot:0-64K,ring:64K-".
   std::string plans;
-  // Keeps the last timeline_spans_max operations for timeline().
+  // Keeps the last kTimelineSpansMax operations for timeline().
   bool timeline = false;
-  static constexpr size_t timeline_spans_max = 100'000;  // a hundred bytes each
+  static constexpr size_t kTimelineSpansMax = 100'000;  // a hundred bytes each
 };
 
 class Group {
@@ -244,7 +244,7 @@ class Group {
   // Concatenates `mine` of all ranks, by rank. Sizes must be equal on all ranks: all.size() ==
   // size() * mine.size().
   Result<void> all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
-  // Gathers texts, whose lengths may differ between ranks. Limit: gather_bytes_max for all texts
+  // Gathers texts, whose lengths may differ between ranks. Limit: kGatherBytesMax for all texts
   // together.
   Result<std::vector<std::string>> all_gather(std::string_view mine);
   // Returns when every rank has called it.
@@ -302,7 +302,7 @@ class Group {
   std::string timeline() const;
 
   // Bounds the memory that a length from a peer can make this rank allocate.
-  static constexpr uint64_t gather_bytes_max = uint64_t{256} << 20;
+  static constexpr uint64_t kGatherBytesMax = uint64_t{256} << 20;
 
  private:
   class Impl;
@@ -323,7 +323,7 @@ struct TcpOptions {
   int rank = 0;                     // of this process
   // The secret of the group: only ranks that know it can join. Ranks prove that they know it, and
   // never send it. It also separates ranks of different jobs that connect to an address by mistake.
-  // At most shared_value_bytes_max.
+  // At most kSharedValueBytesMax.
   std::string shared_value;
   // A descriptor that already listens at the own endpoint, for callers that let the kernel choose a
   // port before they publish it. The group closes it. -1: the group creates a listener.
@@ -334,9 +334,9 @@ struct TcpOptions {
   // The longest wait for a peer that sends nothing; a peer may be busy reading a large shard. The
   // error names the rank that is stuck, not a rank that waits for it, and comes at most a tenth of
   // this time later. A peer whose machine is lost is detected far sooner, by TCP keepalive
-  // (dead_peer_max).
+  // (kDeadPeerMax).
   Duration silence_max = 10min;
-  // Called at least every cancel_check_interval while waiting; true ends the wait with `cancelled`.
+  // Called at least every kCancelCheckInterval while waiting; true ends the wait with `cancelled`.
   // May be empty.
   std::function<bool()> cancelled;
   // False keeps ranks on one machine on TCP: for tests and measurements.
@@ -350,10 +350,10 @@ struct TcpOptions {
   bool encrypt = false;
   GroupOptions group;
 
-  static constexpr size_t shared_value_bytes_max = 256;
-  static constexpr int sockets_per_peer_max = 32;           // more than any network needs
-  static constexpr Duration cancel_check_interval = 100ms;  // a delay that users do not notice
-  static constexpr Duration dead_peer_max =
+  static constexpr size_t kSharedValueBytesMax = 256;
+  static constexpr int kSocketsPerPeerMax = 32;            // more than any network needs
+  static constexpr Duration kCancelCheckInterval = 100ms;  // a delay that users do not notice
+  static constexpr Duration kDeadPeerMax =
       20s;  // longer than the retries of a lost packet, short enough for users
 };
 

@@ -7,7 +7,7 @@ namespace trainyard::collectives {
 namespace {
 
 // The initial size, which doubles, so that the buffer does not grow with every new set of tensors.
-constexpr size_t bytes_min = size_t{64} << 10;
+constexpr size_t kBytesMin = size_t{64} << 10;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void GroupBuffer::let_go() {
 std::byte* GroupBuffer::bytes(size_t size) {
   if (size > size_ || size_ == 0) {
     let_go();
-    size_ = std::max(bytes_min, std::bit_ceil(size));
+    size_ = std::max(kBytesMin, std::bit_ceil(size));
     if (auto memory = group_.allocate(size_)) {
       registered_ = *memory;
     } else {

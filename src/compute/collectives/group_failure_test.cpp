@@ -384,9 +384,9 @@ class Impostor {
   void prove_membership(const std::string& secret) {
     const Hello mine{1, 2, {7}};
     say(encode(mine));
-    const auto theirs = decode_hello(hear(frame_header_bytes + 32).substr(frame_header_bytes));
+    const auto theirs = decode_hello(hear(kFrameHeaderBytes + 32).substr(kFrameHeaderBytes));
     ASSERT_TRUE(theirs);
-    (void)hear(frame_header_bytes + 32);
+    (void)hear(kFrameHeaderBytes + 32);
     say(encode_proof(prove(secret, mine, *theirs)));
   }
   void say(std::string_view bytes) {

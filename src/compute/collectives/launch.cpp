@@ -44,7 +44,7 @@ struct Launcher {
   // The ranks may lack: other programs set a variable of this name too.
   bool needs_both = false;
 };
-constexpr Launcher launchers[] = {
+constexpr Launcher kLaunchers[] = {
     {"TRAINYARD_RANK", "TRAINYARD_RANK", "TRAINYARD_RANKS", "TRAINYARD_LOCAL_RANK",
      "TRAINYARD_LOCAL_RANKS"},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -53,7 +53,7 @@ constexpr Launcher launchers[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", true},
 };
 // Variables that differ between the runs on one machine, the best first.
-constexpr const char* run_names[] = {"TRAINYARD_SECRET",    "TRAINING_JOB_ARN",
+constexpr const char* kRunNames[] = {"TRAINYARD_SECRET",    "TRAINING_JOB_ARN",
                                      "TORCHELASTIC_RUN_ID", "PMIX_NAMESPACE",
                                      "PMI_JOBID",           "OMPI_MCA_ess_base_jobid"};
 
@@ -68,10 +68,10 @@ Result<void> read_local(const Variables& variables, const char* rank, const char
 }
 
 Result<void> read_security(const Variables& variables, Launch& launch) {
-  for (const char* name : run_names) {
+  for (const char* name : kRunNames) {
     if (const auto value = variables(name); value && launch.secret.empty()) launch.secret = *value;
   }
-  launch.secret = launch.secret.substr(0, TcpOptions::shared_value_bytes_max);
+  launch.secret = launch.secret.substr(0, TcpOptions::kSharedValueBytesMax);
   launch.encrypt = is_on(variables, "TRAINYARD_ENCRYPT");
   if (launch.encrypt && variables("TRAINYARD_SECRET").value_or("").empty())
     return invalid(
@@ -97,7 +97,7 @@ Result<void> read_horovodrun(const Variables& variables, Launch& launch) {
 
 Result<void> read_ranks(const Variables& variables, const std::optional<Hosts>& hosts,
                         Launch& launch) {
-  for (const Launcher& each : launchers) {
+  for (const Launcher& each : kLaunchers) {
     if (!variables(each.rank) || (each.needs_both && !variables(each.ranks))) continue;
     launch.told_by = each.name;
     launch.rank = TRY(number(variables, each.rank));

@@ -77,13 +77,13 @@ struct Ports {
   uint16_t hosts = 0;  // at the first host of resourceconfig.json, which has no ports
   uint16_t after_master_port = 0;
 };
-inline constexpr Ports collectives_ports{7829, 1};
+inline constexpr Ports kCollectivesPorts{7829, 1};
 // two after MASTER_PORT is the job's, where that is 7777
-inline constexpr Ports horovod_ports{7828, 3};
+inline constexpr Ports kHorovodPorts{7828, 3};
 
 // Without `hosts` there is no resourceconfig.json.
 Result<Launch> read_launch(const Variables& variables, const std::optional<Hosts>& hosts = {},
-                           Ports ports = collectives_ports);
+                           Ports ports = kCollectivesPorts);
 
 // Sets the place of the rendezvous: HOST:PORT at which rank 0 listens, or the absolute path of a
 // folder. Errors: invalid.

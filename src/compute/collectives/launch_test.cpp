@@ -19,13 +19,13 @@ Variables from(std::map<std::string, std::string> values) {
 }
 
 Result<Launch> launch_of(std::map<std::string, std::string> values, std::string_view resourceconfig,
-                         Ports ports = collectives_ports) {
+                         Ports ports = kCollectivesPorts) {
   std::optional<Hosts> hosts;
   if (!resourceconfig.empty()) hosts = TRY(read_hosts(resourceconfig));
   return read_launch(from(std::move(values)), hosts, ports);
 }
 
-const char* const two_hosts =
+const char* const kTwoHosts =
     R"({"current_host": "algo-2", "hosts": ["algo-1", "algo-2"], "network_interface_name": "eth0"})";
 
 struct Row {
@@ -89,7 +89,7 @@ TEST(ReadLaunch, what_launchers_say) {
        {{"OMPI_COMM_WORLD_RANK", "5"},
         {"OMPI_COMM_WORLD_SIZE", "8"},
         {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}},
-       two_hosts,
+       kTwoHosts,
        5,
        8,
        "algo-1:7829",
@@ -101,7 +101,7 @@ TEST(ReadLaunch, what_launchers_say) {
        2,
        "::1:6",
        ""},
-      {"SageMaker", {{"TRAINING_JOB_ARN", "arn"}}, two_hosts, 1, 2, "algo-1:7829", "arn"},
+      {"SageMaker", {{"TRAINING_JOB_ARN", "arn"}}, kTwoHosts, 1, 2, "algo-1:7829", "arn"},
       {"our own come first",
        {{"TRAINYARD_RANK", "0"},
         {"TRAINYARD_RANKS", "2"},
@@ -144,14 +144,14 @@ TEST(ReadLaunch, reads_what_horovod_needs) {
                                                        {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
                                                        {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
   auto variables = open_mpi;
-  auto launch = launch_of(variables, two_hosts, horovod_ports);
+  auto launch = launch_of(variables, kTwoHosts, kHorovodPorts);
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_EQ(launch->local_rank, 1);
   EXPECT_EQ(launch->local_ranks, 2);
   EXPECT_EQ(launch->meeting->port, 7828);
   variables.insert(
       {{"MASTER_ADDR", "one"}, {"MASTER_PORT", "7777"}, {"OMPI_MCA_ess_base_jobid", "run"}});
-  launch = launch_of(variables, two_hosts, horovod_ports);
+  launch = launch_of(variables, kTwoHosts, kHorovodPorts);
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_EQ(launch->meeting->port, 7780);
   EXPECT_EQ(launch->secret, "run");
@@ -162,7 +162,7 @@ TEST(ReadLaunch, reads_what_horovod_needs) {
                     {"HOROVOD_SIZE", "2"},
                     {"HOROVOD_LOCAL_RANK", "0"},
                     {"HOROVOD_LOCAL_SIZE", "1"}});
-  launch = launch_of(variables, "", horovod_ports);
+  launch = launch_of(variables, "", kHorovodPorts);
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_EQ(launch->service->host + ":" + std::to_string(launch->service->port), "head:99");
   EXPECT_EQ(launch->ranks, 2);
@@ -170,7 +170,7 @@ TEST(ReadLaunch, reads_what_horovod_needs) {
   EXPECT_EQ(launch->secret, "");
   EXPECT_EQ(join(*launch).error().kind, Kind::invalid);
   variables["HOROVOD_ELASTIC"] = "1";
-  launch = launch_of(variables, "", horovod_ports);
+  launch = launch_of(variables, "", kHorovodPorts);
   ASSERT_TRUE(launch) << launch.error().message;
   EXPECT_TRUE(launch->elastic);
   EXPECT_EQ(launch->rank, -1);

@@ -14,7 +14,7 @@ namespace {
 
 // Small enough that the operands are still in the first-level cache when the sum is written over
 // them.
-constexpr size_t given_block_bytes = 8192;
+constexpr size_t kGivenBlockBytes = 8192;
 
 }  // namespace
 
@@ -120,7 +120,7 @@ void Run::send(const plan::Step& step) {
   const size_t bytes = step.range.size() * element_bytes_;
   const std::byte* const from = step.from_input ? input_of(step.range) : output_of(step.range);
   const Tag tag = tag_of(tag_, plan_, step);
-  if (step.peer != plan::everyone) {
+  if (step.peer != plan::kAllRanks) {
     const int peer = rank_of(step.peer);
     // A peer may write to the output only when the output is also the input.
     if (step.use == plan::Use::lent && from == output_of(step.range))
@@ -155,7 +155,7 @@ void Run::combine(std::byte* out, const plan::Step& step) {
     return collectives::reduce_values(buffers_.type, buffers_.reduction, out, operands,
                                       step.range.size(), divisor);
   given_ = step.range;
-  const size_t block = given_block_bytes / element_bytes_;
+  const size_t block = kGivenBlockBytes / element_bytes_;
   for (size_t begin = 0; begin < step.range.size(); begin += block) {
     const size_t size = std::min(block, step.range.size() - begin);
     const size_t bytes = size * element_bytes_;

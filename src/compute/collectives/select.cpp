@@ -14,20 +14,20 @@ namespace {
 using plan::Algorithm;
 using plan::Operation;
 
-constexpr size_t no_end = std::numeric_limits<size_t>::max();
-constexpr Operation operations[] = {
+constexpr size_t kNoEnd = std::numeric_limits<size_t>::max();
+constexpr Operation kOperations[] = {
     Operation::allreduce, Operation::reduce_scatter, Operation::all_gather,
     Operation::broadcast, Operation::reduce,         Operation::gather,
     Operation::scatter,   Operation::all_to_all,     Operation::barrier};
 
 // The second-level cache of a core holds two chunks of this size for each rank that has a piece of
 // the chunk.
-constexpr size_t local_chunk_bytes = size_t{128} << 10;
+constexpr size_t kLocalChunkBytes = size_t{128} << 10;
 // The outbox of the sender holds two chunks of an allreduce and the results of a third at the same
 // time.
-constexpr size_t direct_chunk_bytes_max = size_t{1} << 20;
+constexpr size_t kDirectChunkBytesMax = size_t{1} << 20;
 // Large enough to amortise system calls, small enough that adding overlaps with sending.
-constexpr size_t network_chunk_bytes = size_t{256} << 10;
+constexpr size_t kNetworkChunkBytes = size_t{256} << 10;
 
 struct Placement {
   int ranks = 1;
@@ -46,14 +46,14 @@ size_t chunk_bytes_for(Operation operation, Algorithm algorithm, const Placement
   switch (algorithm) {
     case Algorithm::direct:
       // A chunk of an allreduce has a piece for each rank; a chunk of a block belongs to one rank.
-      return std::min((shared ? 2 * local_chunk_bytes : network_chunk_bytes) *
+      return std::min((shared ? 2 * kLocalChunkBytes : kNetworkChunkBytes) *
                           (operation == Operation::allreduce ? size_t(place.ranks) : 1),
-                      direct_chunk_bytes_max);
+                      kDirectChunkBytesMax);
     case Algorithm::ring:
     case Algorithm::tree:
-      return shared ? local_chunk_bytes : network_chunk_bytes;
+      return shared ? kLocalChunkBytes : kNetworkChunkBytes;
     case Algorithm::one_shot:
-      return shared ? 2 * local_chunk_bytes : network_chunk_bytes;
+      return shared ? 2 * kLocalChunkBytes : kNetworkChunkBytes;
     default:
       return 0;
   }
@@ -103,7 +103,7 @@ std::string in_words(double seconds) {
 }
 
 std::string size_text(size_t bytes) {
-  if (bytes == no_end) return "";
+  if (bytes == kNoEnd) return "";
   for (const auto& [unit, letter] :
        {std::pair{size_t{1} << 30, 'G'}, {size_t{1} << 20, 'M'}, {size_t{1} << 10, 'K'}}) {
     if (bytes >= unit && bytes % unit == 0) return std::to_string(bytes / unit) + letter;
@@ -116,7 +116,7 @@ Result<size_t> parse_size(std::string_view text) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view unit(read.ptr, size_t(text.data() + text.size() - read.ptr));
   const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit.empty() ? 0 : -1;
-  if (read.ec != std::errc{} || shift < 0 || number > no_end >> 31) {
+  if (read.ec != std::errc{} || shift < 0 || number > kNoEnd >> 31) {
     return invalid("invalid size '" + std::string(text) +
                    "': write bytes, or a number with K, M or G");
   }
@@ -178,7 +178,7 @@ Table Table::made_from(const Costs& costs, std::span<const int> hosts) {
   table.ranks_ = place.ranks;
   constexpr size_t smallest = 64;
   constexpr size_t largest = size_t{1} << 30;
-  for (const Operation operation : operations) {
+  for (const Operation operation : kOperations) {
     for (size_t bytes = smallest; bytes <= largest; bytes *= 2) {
       std::vector<std::pair<double, Algorithm>> times;
       for (int i = 0; i <= int(Algorithm::hierarchical); ++i) {
@@ -192,13 +192,13 @@ Table Table::made_from(const Costs& costs, std::span<const int> hosts) {
                        [](const auto& a, const auto& b) { return a.first < b.first; });
       Choice row;
       row.operation = operation;
-      row.bytes_end = bytes == largest ? no_end : bytes * 2;
+      row.bytes_end = bytes == largest ? kNoEnd : bytes * 2;
       row.algorithm = times[0].second;
       row.chunk_bytes = chunk_bytes_for(operation, row.algorithm, place);
       if (row.algorithm == Algorithm::hierarchical) {
-        row.chunk_bytes = local_chunk_bytes;
+        row.chunk_bytes = kLocalChunkBytes;
         row.between = between_hosts(double(bytes), place, costs).second;
-        row.between_chunk_bytes = network_chunk_bytes;
+        row.between_chunk_bytes = kNetworkChunkBytes;
       }
       row.reason = "at " + size_text(bytes) + ": " + in_words(times[0].first);
       if (times.size() > 1)
@@ -220,7 +220,7 @@ Table Table::made_from(const Costs& costs, std::span<const int> hosts) {
 
 const Choice& Table::choose(Operation operation, size_t bytes) const {
   const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Choice& each) {
-    return each.operation == operation && (bytes < each.bytes_end || each.bytes_end == no_end);
+    return each.operation == operation && (bytes < each.bytes_end || each.bytes_end == kNoEnd);
   });
   CHECK(row != rows_.end(), "every operation has rows for all sizes");
   return *row;
@@ -252,7 +252,7 @@ Result<void> Table::override_with(std::string_view text, Asked asked) {
       const std::string_view end = part.substr(dash + 1);
       Choice row;
       row.operation = *operation;
-      row.bytes_end = end.empty() ? no_end : TRY(parse_size(end));
+      row.bytes_end = end.empty() ? kNoEnd : TRY(parse_size(end));
       if (row.bytes_end <= begin)
         return invalid("'" + std::string(part) + "' ends before it begins");
       row.algorithm = *algorithm;
@@ -261,8 +261,8 @@ Result<void> Table::override_with(std::string_view text, Asked asked) {
       place.hosts = has_many_hosts_ ? 2 : 1;
       row.chunk_bytes = chunk_bytes_for(*operation, *algorithm, place);
       if (*algorithm == Algorithm::hierarchical) {
-        row.chunk_bytes = local_chunk_bytes;
-        row.between_chunk_bytes = network_chunk_bytes;
+        row.chunk_bytes = kLocalChunkBytes;
+        row.between_chunk_bytes = kNetworkChunkBytes;
       }
       if (name.size() < colon)
         row.chunk_bytes = TRY(parse_size(part.substr(name.size() + 1, colon - name.size() - 1)));
@@ -292,7 +292,7 @@ void Table::put_row(Choice row, size_t begin) {
       rows.push_back(row);
       placed = true;
     }
-    if (old.bytes_end > row.bytes_end || (old.bytes_end == no_end && row.bytes_end != no_end))
+    if (old.bytes_end > row.bytes_end || (old.bytes_end == kNoEnd && row.bytes_end != kNoEnd))
       rows.push_back(old);
     from = old.bytes_end;
   }

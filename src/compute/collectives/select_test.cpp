@@ -8,13 +8,13 @@ namespace {
 using plan::Algorithm;
 using plan::Operation;
 
-const std::vector<int> one_host{0, 0, 0, 0};
-const std::vector<int> two_hosts{0, 0, 1, 1};
-const std::vector<int> four_hosts{0, 1, 2, 3};
+const std::vector<int> kOneHost{0, 0, 0, 0};
+const std::vector<int> kTwoHosts{0, 0, 1, 1};
+const std::vector<int> kFourHosts{0, 1, 2, 3};
 
 TEST(Table, has_a_plan_that_exists_for_every_operation_and_size) {
   for (const auto& hosts :
-       {std::vector<int>{0}, std::vector<int>{0, 0}, one_host, two_hosts, four_hosts}) {
+       {std::vector<int>{0}, std::vector<int>{0, 0}, kOneHost, kTwoHosts, kFourHosts}) {
     const Table table = Table::made_from({}, hosts);
     for (int i = 0; i <= int(Operation::barrier); ++i) {
       for (size_t bytes = 0; bytes < size_t{1} << 40; bytes = bytes * 3 + 1) {
@@ -28,10 +28,10 @@ TEST(Table, has_a_plan_that_exists_for_every_operation_and_size) {
 }
 
 TEST(Table, small_messages_take_few_latencies_and_large_ones_few_bytes) {
-  const Table local = Table::made_from({}, one_host);
+  const Table local = Table::made_from({}, kOneHost);
   EXPECT_EQ(local.choose(Operation::allreduce, 1024).algorithm, Algorithm::one_shot);
   EXPECT_EQ(local.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::direct);
-  const Table network = Table::made_from({}, two_hosts);
+  const Table network = Table::made_from({}, kTwoHosts);
   EXPECT_EQ(network.choose(Operation::allreduce, 25 << 20).algorithm, Algorithm::hierarchical);
 }
 
@@ -56,7 +56,7 @@ TEST(Table, goes_between_many_hosts_in_few_latencies) {
 }
 
 TEST(Override, replaces_the_sizes_that_it_names) {
-  Table table = Table::made_from({}, four_hosts);
+  Table table = Table::made_from({}, kFourHosts);
   const auto before = table.choose(Operation::allreduce, 1 << 30).algorithm;
   ASSERT_TRUE(
       table.override_with("allreduce=tree:0-64K,halving_doubling:64K-1M;broadcast=one_shot:0-"));
@@ -79,7 +79,7 @@ TEST(Override, replaces_the_sizes_that_it_names) {
 }
 
 TEST(Override, a_part_on_one_host_leaves_out_what_is_between_hosts) {
-  Table table = Table::made_from({}, one_host);
+  Table table = Table::made_from({}, kOneHost);
   const auto before = table.choose(Operation::allreduce, 0).algorithm;
   ASSERT_TRUE(table.override_with("allreduce=hierarchical:0-64K,halving_doubling:64K-",
                                   Asked::of_the_whole));
@@ -103,7 +103,7 @@ TEST(Override, says_what_is_wrong) {
               {"allreduce=ring/1X:1-2", "invalid size"},
               {"allreduce=ring:0-99999999999999999999", "invalid size"}};
   for (const auto& row : rows) {
-    Table table = Table::made_from({}, one_host);
+    Table table = Table::made_from({}, kOneHost);
     const auto result = table.override_with(row.text);
     ASSERT_FALSE(result) << row.text;
     EXPECT_NE(result.error().message.find(row.why), std::string::npos) << result.error().message;

@@ -19,7 +19,7 @@
 namespace trainyard::collectives {
 
 enum class Type : uint8_t { f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u8, boolean };
-inline constexpr int types_count = 12;
+inline constexpr int kTypesCount = 12;
 
 enum class Reduction : uint8_t {
   sum,
@@ -31,7 +31,7 @@ enum class Reduction : uint8_t {
   bits_or,
   bits_xor
 };
-inline constexpr int reductions_count = 8;
+inline constexpr int kReductionsCount = 8;
 
 constexpr size_t bytes_of(Type type) {
   switch (type) {

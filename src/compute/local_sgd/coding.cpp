@@ -14,7 +14,7 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
-constexpr EnumTable<Coding> codings{
+constexpr EnumTable<Coding> kCodings{
     "coding",
     {{Coding::f32, "f32"}, {Coding::f16, "f16"}, {Coding::bf16, "bf16"}, {Coding::int8, "int8"}}};
 
@@ -27,10 +27,10 @@ collectives::Type type_of(Coding coding) {
 
 }  // namespace
 
-std::string_view to_string(Coding coding) { return codings.text(coding); }
+std::string_view to_string(Coding coding) { return kCodings.text(coding); }
 
 Result<Coding> parse_coding(std::string_view name) {
-  if (const auto coding = codings.find(name)) return *coding;
+  if (const auto coding = kCodings.find(name)) return *coding;
   return invalid("unknown coding '" + std::string(name) + "': use f32, f16, bf16 or int8");
 }
 

@@ -24,7 +24,7 @@ enum class Coding : uint8_t {
   bf16,  // 2 bytes, the range of f32
   int8,  // 1 byte, and a scale for each block (compress/int8.hpp)
 };
-inline constexpr Coding coding_last = Coding::int8;
+inline constexpr Coding kCodingLast = Coding::int8;
 
 Result<Coding> parse_coding(std::string_view name);  // "f32", "f16", "bf16", "int8"
 std::string_view to_string(Coding coding);

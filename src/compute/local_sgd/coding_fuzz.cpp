@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);
   if (const auto named = parse_coding(bytes))
     CHECK(to_string(*named) == bytes, "a coding has one name");
-  const auto coding = Coding(data[0] % (int(coding_last) + 1));
+  const auto coding = Coding(data[0] % (int(kCodingLast) + 1));
   const auto values = decode(coding, bytes, data[1]);
   if (!values) return 0;
   CHECK(values->size() == data[1] && bytes.size() == coded_bytes(coding, data[1]),

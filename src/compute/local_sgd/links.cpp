@@ -20,15 +20,15 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 // regions that start together miss each other by about this
-constexpr Duration connect_retry_first = 20ms;
+constexpr Duration kConnectRetryFirst = 20ms;
 // the longest additional wait of a region that comes back
-constexpr Duration connect_retry_max = 1s;
-constexpr Duration connect_attempt_max =
+constexpr Duration kConnectRetryMax = 1s;
+constexpr Duration kConnectAttemptMax =
     10s;  // two lost packets on a long link; the next attempt resolves the name again
-constexpr Duration handshake_max = 30s;  // several round trips on the slowest link
+constexpr Duration kHandshakeMax = 30s;  // several round trips on the slowest link
 // unauthenticated connections; further ones wait in the kernel
-constexpr size_t unauthenticated_max = 64;
-constexpr size_t read_bytes = 256 * 1024;  // per read: the bytes in flight on a long link
+constexpr size_t kUnauthenticatedMax = 64;
+constexpr size_t kReadBytes = 256 * 1024;  // per read: the bytes in flight on a long link
 
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
@@ -37,13 +37,13 @@ void tune(int descriptor) {
     (void)::setsockopt(descriptor, level, name, &value, sizeof value);
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // Probes after 5 idle seconds, every 3 s, five times: dead_peer_max together.
-  static_assert(LinkOptions::dead_peer_max == 20s);
+  // Probes after 5 idle seconds, every 3 s, five times: kDeadPeerMax together.
+  static_assert(LinkOptions::kDeadPeerMax == 20s);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
   set(IPPROTO_TCP, TCP_KEEPCNT, 5);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(LinkOptions::dead_peer_max.count()));
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(LinkOptions::kDeadPeerMax.count()));
 }
 
 // The ranks of a job and the leaders of its regions may share a secret; the prefix keeps them from
@@ -98,7 +98,7 @@ Links::Links(LinkOptions options, collectives::Socket listener,
       key_(std::move(key)),
       listener_(std::move(listener)),
       attempts_(options_.region) {
-  for (Attempt& attempt : attempts_) attempt.pause = connect_retry_first;
+  for (Attempt& attempt : attempts_) attempt.pause = kConnectRetryFirst;
 }
 
 Links::~Links() {
@@ -157,7 +157,7 @@ Result<std::vector<LinkEvent>> Links::wait(Duration at_most) {
     remove_broken();
     const auto left = std::chrono::ceil<Duration>(until - SteadyClock::now());
     if (!events_.empty() || left <= 0ms) return std::exchange(events_, {});
-    TRY(sleep(std::min(left, LinkOptions::cancel_check_interval)));
+    TRY(sleep(std::min(left, LinkOptions::kCancelCheckInterval)));
   }
 }
 
@@ -182,7 +182,7 @@ void Links::begin_attempts() {
     Attempt& attempt = attempts_[region];
     if (attempt.under_way || link_to(region) || now < attempt.next) continue;
     attempt.next = now + attempt.pause;
-    attempt.pause = std::min(attempt.pause * 2, connect_retry_max);
+    attempt.pause = std::min(attempt.pause * 2, kConnectRetryMax);
     auto socket = begin_connecting(options_.leaders[region]);
     if (!socket) {
       attempt.last_failure = socket.error().message;
@@ -193,7 +193,7 @@ void Links::begin_attempts() {
     connection->wire = collectives::Wire(*std::move(socket));
     connection->region = region;
     connection->outgoing = true;
-    connection->until = now + connect_attempt_max;
+    connection->until = now + kConnectAttemptMax;
     connections_.push_back(std::move(connection));
   }
 }
@@ -203,7 +203,7 @@ void Links::accept_connections() {
     return size_t(std::count_if(connections_.begin(), connections_.end(),
                                 [](const auto& each) { return !each->outgoing && !each->proved; }));
   };
-  while (listener_ && unauthenticated() < unauthenticated_max) {
+  while (listener_ && unauthenticated() < kUnauthenticatedMax) {
     collectives::Socket socket(
         ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
@@ -212,7 +212,7 @@ void Links::accept_connections() {
     connection->wire = collectives::Wire(std::move(socket));
     if (key_) connection->wire.encrypt(*key_, collectives::TlsSide::accepts);
     connection->connected = true;
-    connection->until = SteadyClock::now() + handshake_max;
+    connection->until = SteadyClock::now() + kHandshakeMax;
     connections_.push_back(std::move(connection));
   }
 }
@@ -290,7 +290,7 @@ void Links::push(Connection& connection) {
 
 void Links::pull(Connection& connection) {
   while (!connection.broken) {
-    char buffer[read_bytes];
+    char buffer[kReadBytes];
     const ssize_t got = connection.wire.receive(std::as_writable_bytes(std::span(buffer)));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && would_block(errno)) return;
@@ -305,7 +305,7 @@ void Links::pull(Connection& connection) {
 }
 
 bool Links::next_frame(Connection& connection, collectives::FrameKind& kind, std::string& payload) {
-  if (connection.broken || connection.in.size() < collectives::frame_header_bytes) return false;
+  if (connection.broken || connection.in.size() < collectives::kFrameHeaderBytes) return false;
   collectives::HeaderBytes bytes;
   std::memcpy(bytes.data(), connection.in.data(), bytes.size());
   const auto header = collectives::decode_header(bytes);
@@ -320,10 +320,10 @@ bool Links::next_frame(Connection& connection, collectives::FrameKind& kind, std
       return false;
     }
   }
-  if (connection.in.size() - collectives::frame_header_bytes < header->length) return false;
+  if (connection.in.size() - collectives::kFrameHeaderBytes < header->length) return false;
   kind = header->kind;
-  payload = connection.in.substr(collectives::frame_header_bytes, size_t(header->length));
-  connection.in.erase(0, collectives::frame_header_bytes + size_t(header->length));
+  payload = connection.in.substr(collectives::kFrameHeaderBytes, size_t(header->length));
+  connection.in.erase(0, collectives::kFrameHeaderBytes + size_t(header->length));
   return true;
 }
 
@@ -369,7 +369,7 @@ void Links::handle_proof(Connection& connection, std::string_view payload) {
   if (Connection* before = link_to(*connection.region))
     break_off(*before, "replaced by a new connection of the region");
   connection.proved = true;
-  if (connection.outgoing) attempts_[*connection.region].pause = connect_retry_first;
+  if (connection.outgoing) attempts_[*connection.region].pause = kConnectRetryFirst;
   events_.push_back({LinkEvent::Kind::linked, *connection.region, {}});
 }
 

@@ -8,7 +8,7 @@
 // answers after that.
 //
 // A region whose process dies is noticed at once; one whose machine or network fails, after
-// dead_peer_max.
+// kDeadPeerMax.
 //
 // Threads: confined to one. Errors: cancelled; errors of listening. Failures of a link are events.
 #pragma once
@@ -39,8 +39,8 @@ struct LinkOptions {
   size_t message_bytes_max = 0;  // a longer message closes the link
   std::function<bool()> cancelled;
 
-  static constexpr Duration cancel_check_interval = 100ms;  // short enough to be unnoticeable
-  static constexpr Duration dead_peer_max = collectives::TcpOptions::dead_peer_max;
+  static constexpr Duration kCancelCheckInterval = 100ms;  // short enough to be unnoticeable
+  static constexpr Duration kDeadPeerMax = collectives::TcpOptions::kDeadPeerMax;
 };
 
 struct LinkEvent {

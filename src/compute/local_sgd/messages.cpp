@@ -7,8 +7,8 @@
 namespace trainyard::local_sgd {
 namespace {
 
-constexpr const char* names[] = {"hello",    "join",   "offer", "averaged",
-                                 "snapshot", "refuse", "done"};
+constexpr const char* kNames[] = {"hello",    "join",   "offer", "averaged",
+                                  "snapshot", "refuse", "done"};
 
 // Describes each message once, for encoding and decoding.
 struct Describe {
@@ -30,12 +30,12 @@ struct Describe {
       side("round", m.round);
       side("digest", m.digest);
       side("weight", m.weight);
-      side.choice("coding", m.coding, coding_last);
+      side.choice("coding", m.coding, kCodingLast);
       side("gradient", m.gradient);
     } else if constexpr (std::is_same_v<T, Averaged>) {
       side("round", m.round);
       members(m.members);
-      side.choice("coding", m.coding, coding_last);
+      side.choice("coding", m.coding, kCodingLast);
       side("gradient", m.gradient);
     } else if constexpr (std::is_same_v<T, Snapshot>) {
       side("round", m.round);
@@ -56,12 +56,12 @@ struct Describe {
 std::string encode(const Message& message) { return encode_kind(message, Describe{}); }
 
 Result<Message> decode_message(std::string_view bytes) {
-  return decode_kind<Message>(bytes, names, Describe{});
+  return decode_kind<Message>(bytes, kNames, Describe{});
 }
 
 size_t message_bytes_max(size_t parameters) {
   constexpr size_t fields = 256;  // kind, numbers and lengths of the largest message, rounded up
-  return 2 * sizeof(float) * parameters + charter_bytes_max + sizeof(uint32_t) * regions_max +
+  return 2 * sizeof(float) * parameters + kCharterBytesMax + sizeof(uint32_t) * kRegionsMax +
          fields;
 }
 

@@ -75,7 +75,7 @@ Result<Message> decode_message(std::string_view bytes);
 // The maximum size of a message of a group with so many parameters.
 size_t message_bytes_max(size_t parameters);
 // a leader handles their offers one after the other
-inline constexpr size_t regions_max = 64;
-inline constexpr size_t charter_bytes_max = 64 * 1024;  // a page of settings
+inline constexpr size_t kRegionsMax = 64;
+inline constexpr size_t kCharterBytesMax = 64 * 1024;  // a page of settings
 
 }  // namespace trainyard::local_sgd

@@ -11,8 +11,8 @@ namespace trainyard::local_sgd {
 
 RegionGroup::RegionGroup(Replica& replica, uint32_t region, uint32_t regions)
     : replica_(replica), region_(region), regions_(regions), regions_min_(regions) {
-  CHECK(region < regions && regions <= regions_max,
-        "region must be below regions, which is at most regions_max");
+  CHECK(region < regions && regions <= kRegionsMax,
+        "region must be below regions, which is at most kRegionsMax");
   found_if_possible();
 }
 
@@ -127,7 +127,7 @@ std::vector<uint32_t> RegionGroup::waited_for() const {
 bool RegionGroup::outranks(const Hello& other) const {
   const auto rank = [](const Hello& hello) {
     return std::tuple(hello.finished, hello.members.size(), hello.round,
-                      regions_max - hello.members.front());
+                      kRegionsMax - hello.members.front());
   };
   return rank(other) > rank(hello());
 }
@@ -278,8 +278,8 @@ void RegionGroup::found_if_possible() {
   // A linked region that does not want to join is in a group already, and admits this one.
   if (joiners_.size() + 1 < regions_min_ || joiners_.size() < linked_.size()) return;
   for (const auto& [peer, join] : joiners_) {
-    if (std::tuple(join.round, regions_max - peer) >
-        std::tuple(replica_.round(), regions_max - region_))
+    if (std::tuple(join.round, kRegionsMax - peer) >
+        std::tuple(replica_.round(), kRegionsMax - region_))
       return;
   }
   members_ = {region_};

@@ -52,7 +52,7 @@ struct Outgoing {
 
 class RegionGroup {
  public:
-  // Founds a group when all `regions` are linked. Requires: region < regions <= regions_max.
+  // Founds a group when all `regions` are linked. Requires: region < regions <= kRegionsMax.
   RegionGroup(Replica& replica, uint32_t region, uint32_t regions);
 
   // -- events

@@ -14,7 +14,7 @@
 namespace trainyard::local_sgd {
 namespace {
 
-constexpr size_t parameters = 3;
+constexpr size_t kParameters = 3;
 
 // Simulates regions and the links between them.
 class SimulatedRegions {
@@ -31,7 +31,7 @@ class SimulatedRegions {
 
   void start(uint32_t region) {
     SimulatedRegion& state = regions_[region];
-    state.replica = std::make_unique<Replica>(std::vector<float>(parameters), "charter",
+    state.replica = std::make_unique<Replica>(std::vector<float>(kParameters), "charter",
                                               OuterSettings{}, Coding::bf16);
     state.group = std::make_unique<RegionGroup>(*state.replica, region, size());
     state.finished = false;
@@ -169,17 +169,17 @@ class SimulatedRegions {
   uint64_t messages_ = 0;
 };
 
-constexpr int steps_max = 200'000;
+constexpr int kStepsMax = 200'000;
 
 // Steps until no event is possible; calls `before` before each step.
 void settle(
     SimulatedRegions& world, const std::function<void(int step)>& before = [](int) {}) {
   int step = 0;
-  while (step < steps_max) {
+  while (step < kStepsMax) {
     before(step++);
     if (!world.step()) return;
   }
-  FAIL() << "no end after " << steps_max << " steps";
+  FAIL() << "no end after " << kStepsMax << " steps";
 }
 
 void expect_equal_replicas(SimulatedRegions& world, uint64_t rounds, const std::string& where) {

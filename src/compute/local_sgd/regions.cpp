@@ -16,23 +16,23 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 // for a handshake in progress: a few round trips on a long link
-constexpr Duration settle_max = 300ms;
-constexpr Duration remind_interval = 5s;  // the longest delay when two messages crossed
+constexpr Duration kSettleMax = 300ms;
+constexpr Duration kRemindInterval = 5s;  // the longest delay when two messages crossed
 // to be admitted again; then the reachable regions found a group
-constexpr Duration rejoin_timeout = 15s;
+constexpr Duration kRejoinTimeout = 15s;
 // between the join deadlines of the first and the last region
-constexpr Duration founding_max = 10s;
-constexpr Duration check_interval = 1s;  // the longest delay in noticing a limit
+constexpr Duration kFoundingMax = 10s;
+constexpr Duration kCheckInterval = 1s;  // the longest delay in noticing a limit
 
 }  // namespace
 
 size_t round_bytes(Coding coding, size_t parameters, int regions) {
   const std::string gradient(coded_bytes(coding, parameters), '\0');
   const size_t there =
-      encode(Message(Offer{0, 0, 0, coding, gradient})).size() + collectives::frame_header_bytes;
+      encode(Message(Offer{0, 0, 0, coding, gradient})).size() + collectives::kFrameHeaderBytes;
   const size_t back =
       encode(Message(Averaged{0, Members(size_t(regions)), coding, gradient})).size() +
-      collectives::frame_header_bytes;
+      collectives::kFrameHeaderBytes;
   return size_t(regions - 1) * (there + back);
 }
 
@@ -60,7 +60,7 @@ class Regions::Impl {
     if (!(weight >= 0))
       return invalid("invalid weight " + std::to_string(weight) + ": it must not be negative");
     // Handles what arrived during training: regions joined, were lost, or lead now.
-    TRY(drain(links_->is_handshaking() ? settle_max : 0ms));
+    TRY(drain(links_->is_handshaking() ? kSettleMax : 0ms));
     if (!region_group_.is_member()) TRY(become_member());
     if (!region_group_.take_adopted()) {
       region_group_.offer(TRY(replica_.offer(parameters, weight)));
@@ -102,7 +102,7 @@ class Regions::Impl {
         was_member_ = true;
         return flush();
       }
-      TRY(handle_events(TRY(links_->wait(check_interval))));
+      TRY(handle_events(TRY(links_->wait(kCheckInterval))));
       TRY(check_limits());
     }
   }
@@ -123,7 +123,7 @@ class Regions::Impl {
   Result<void> flush() {
     const auto end = SteadyClock::now() + options_.round_timeout;
     while (!links_->all_sent() && SteadyClock::now() < end) {
-      TRY(handle_events(TRY(links_->wait(LinkOptions::cancel_check_interval))));
+      TRY(handle_events(TRY(links_->wait(LinkOptions::kCancelCheckInterval))));
       post_outgoing();
     }
     return ok();
@@ -150,7 +150,7 @@ class Regions::Impl {
         links_->close(event.region, message.error().message);
       }
     }
-    if (news_.size() > news_max) news_.erase(news_.begin(), news_.end() - news_max);
+    if (news_.size() > kNewsMax) news_.erase(news_.begin(), news_.end() - kNewsMax);
     if (!region_group_.refused()) return ok();
     // Sends the refusal to the other region too.
     post_outgoing();
@@ -160,7 +160,7 @@ class Regions::Impl {
 
   Result<void> check_limits() {
     const auto now = SteadyClock::now();
-    if (now - reminded_at_ >= remind_interval && now - progress_at_ >= remind_interval) {
+    if (now - reminded_at_ >= kRemindInterval && now - progress_at_ >= kRemindInterval) {
       reminded_at_ = now;
       region_group_.remind();
     }
@@ -182,12 +182,12 @@ class Regions::Impl {
   Result<void> check_joining(SteadyClock::time_point now) {
     if (!joining_since_) joining_since_ = now;
     const auto waited = now - *joining_since_;
-    if (was_member_ && waited >= rejoin_timeout) region_group_.found_with(1);
+    if (was_member_ && waited >= kRejoinTimeout) region_group_.found_with(1);
     if (waited < options_.join_deadline) return ok();
     if (options_.regions_min > 0) region_group_.found_with(uint32_t(options_.regions_min));
     // Another region may be the one to found, and its deadline may end a little later.
     if (region_group_.is_member() ||
-        (options_.regions_min > 0 && waited < options_.join_deadline + founding_max))
+        (options_.regions_min > 0 && waited < options_.join_deadline + kFoundingMax))
       return ok();
     std::string missing;
     for (uint32_t region = 0; region < options_.leaders.size(); ++region) {
@@ -200,7 +200,7 @@ class Regions::Impl {
         std::to_string(options_.join_deadline.count()) + " ms");
   }
 
-  static constexpr size_t news_max = 100;  // lines: more than a person would read
+  static constexpr size_t kNewsMax = 100;  // lines: more than a person would read
 
   const RegionOptions options_;
   Replica replica_;
@@ -218,20 +218,20 @@ Regions::~Regions() = default;
 
 Result<std::unique_ptr<Regions>> Regions::join(RegionOptions options, std::span<float> parameters) {
   const size_t regions = options.leaders.size();
-  if (regions == 0 || regions > regions_max)
+  if (regions == 0 || regions > kRegionsMax)
     return invalid("invalid number of regions " + std::to_string(regions) + ": use 1 to " +
-                   std::to_string(regions_max));
+                   std::to_string(kRegionsMax));
   if (options.region < 0 || size_t(options.region) >= regions)
     return invalid("invalid region " + std::to_string(options.region) + ": use 0 to " +
                    std::to_string(regions - 1));
   if (parameters.empty()) return invalid("the model has no parameters");
-  if (options.charter.size() > charter_bytes_max)
+  if (options.charter.size() > kCharterBytesMax)
     return invalid("the charter has " + std::to_string(options.charter.size()) +
-                   " bytes; the maximum is " + std::to_string(charter_bytes_max));
-  if (options.shared_value.size() > collectives::TcpOptions::shared_value_bytes_max)
+                   " bytes; the maximum is " + std::to_string(kCharterBytesMax));
+  if (options.shared_value.size() > collectives::TcpOptions::kSharedValueBytesMax)
     return invalid("the shared secret has " + std::to_string(options.shared_value.size()) +
                    " bytes; the maximum is " +
-                   std::to_string(collectives::TcpOptions::shared_value_bytes_max));
+                   std::to_string(collectives::TcpOptions::kSharedValueBytesMax));
   if (options.encrypt && options.shared_value.empty())
     return invalid("encryption between regions needs a shared secret");
   const auto deadline = SteadyClock::now() + options.join_deadline;
@@ -246,7 +246,7 @@ Result<std::unique_ptr<Regions>> Regions::join(RegionOptions options, std::span<
   while (!links && links.error().kind == Kind::unavailable && SteadyClock::now() < deadline) {
     if (options.cancelled && options.cancelled())
       return cancelled("cancelled while waiting for the own address");
-    std::this_thread::sleep_for(LinkOptions::cancel_check_interval);
+    std::this_thread::sleep_for(LinkOptions::kCancelCheckInterval);
     links = Links::open(link_options);
   }
   if (!links) return std::move(links).error();

@@ -38,7 +38,7 @@
 namespace trainyard::local_sgd {
 
 struct RegionOptions {
-  // by region; equal in all regions. At most regions_max
+  // by region; equal in all regions. At most kRegionsMax
   std::vector<collectives::Endpoint> leaders;
   int region = 0;                // index of this region in `leaders`
   std::string shared_value;      // the secret; as in TcpOptions
@@ -46,7 +46,7 @@ struct RegionOptions {
   OuterSettings outer;           // equal in all regions
   Coding coding = Coding::bf16;  // of the gradients that this region sends
   // Text that the founding region sends to all, for instance the number of rounds. Limit:
-  // charter_bytes_max.
+  // kCharterBytesMax.
   std::string charter;
   // Time that the other regions have to start. After it, regions_min regions are enough to begin; a
   // region that is not admitted by then gives up.

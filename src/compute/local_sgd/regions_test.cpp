@@ -25,7 +25,7 @@ namespace {
 
 using collectives::testing::endpoints;
 
-constexpr size_t parameters_count = 1000;
+constexpr size_t kParametersCount = 1000;
 
 RegionOptions options(const std::vector<collectives::Endpoint>& leaders, int region) {
   RegionOptions options;
@@ -51,7 +51,7 @@ TEST(Regions, end_with_equal_parameters_and_send_the_bytes_of_the_formula) {
   for (int count = 1; count <= 4; ++count) {
     const auto leaders = endpoints(count);
     std::vector<std::vector<float>> learned(size_t(count),
-                                            std::vector<float>(parameters_count, 1.0f));
+                                            std::vector<float>(kParametersCount, 1.0f));
     std::atomic<uint64_t> sent = 0;
     std::atomic<uint64_t> received = 0;
     std::vector<std::thread> threads;
@@ -79,7 +79,7 @@ TEST(Regions, end_with_equal_parameters_and_send_the_bytes_of_the_formula) {
     for (const auto& each : learned) EXPECT_EQ(each, learned[0]);
 
     const auto frame = [](const Message& message) {
-      return collectives::frame_header_bytes + encode(message).size();
+      return collectives::kFrameHeaderBytes + encode(message).size();
     };
     const size_t directions = size_t(count) * size_t(count - 1);
     const size_t handshake = collectives::encode(collectives::Hello{}).size() +
@@ -87,14 +87,14 @@ TEST(Regions, end_with_equal_parameters_and_send_the_bytes_of_the_formula) {
     const size_t founding =
         size_t(count - 1) * frame(Snapshot{0, Members(size_t(count)), {}, {}, {}});
     const size_t rounds_bytes =
-        founding + rounds * round_bytes(Coding::bf16, parameters_count, count);
+        founding + rounds * round_bytes(Coding::bf16, kParametersCount, count);
     // A region that is a member when a link comes up sends Hello instead of Join, and two regions
     // that do not lead may have finished before they are linked.
     const size_t members = frame(local_sgd::Hello{0, false, Members(size_t(count))});
     EXPECT_GE(sent, rounds_bytes + 2 * size_t(count - 1) * handshake);
     EXPECT_LE(sent, rounds_bytes + directions * (handshake + members));
     // A goodbye may cross with the end of the receiver.
-    EXPECT_LE(received, sent + directions * collectives::frame_header_bytes);
+    EXPECT_LE(received, sent + directions * collectives::kFrameHeaderBytes);
     EXPECT_GE(received, sent);
   }
 }
@@ -203,7 +203,7 @@ TEST(Regions, encrypt_when_all_have_the_option_and_fail_when_only_some_have) {
   const auto join_both = [&](const std::vector<collectives::Endpoint>& leaders, bool first,
                              bool second, Duration deadline) {
     std::vector<Result<void>> results(2, ok());
-    std::vector<std::vector<float>> learned(2, std::vector<float>(parameters_count, 1.0f));
+    std::vector<std::vector<float>> learned(2, std::vector<float>(kParametersCount, 1.0f));
     std::vector<std::thread> threads;
     for (const int region : {0, 1}) {
       threads.emplace_back([&, region] {
@@ -242,14 +242,14 @@ TEST(Regions, a_wait_can_be_cancelled) {
 
 // -- regions that are killed
 
-constexpr int regions_count = 3;
+constexpr int kRegionsCount = 3;
 
 // Memory that the processes of the regions share with the test.
 struct SharedState {
-  std::atomic<uint64_t> round[regions_count];  // of each, after the last average()
-  std::atomic<int> size[regions_count];        // of the group, as each region sees it
+  std::atomic<uint64_t> round[kRegionsCount];  // of each, after the last average()
+  std::atomic<int> size[kRegionsCount];        // of the group, as each region sees it
   std::atomic<uint64_t> rounds_of_all;         // the round after which all regions end
-  std::atomic<uint64_t> digest[regions_count];
+  std::atomic<uint64_t> digest[kRegionsCount];
 };
 
 uint64_t digest_of(const std::vector<float>& values) {
@@ -257,7 +257,7 @@ uint64_t digest_of(const std::vector<float>& values) {
 }
 
 [[noreturn]] void run_region(const RegionOptions& options, SharedState& shared) {
-  std::vector<float> parameters(parameters_count, 1.0f);
+  std::vector<float> parameters(kParametersCount, 1.0f);
   auto regions = Regions::join(options, parameters);
   if (!regions) _exit(1);
   for (;;) {
@@ -284,7 +284,7 @@ class KilledRegion : public ::testing::TestWithParam<int> {
                                              MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(shared_, MAP_FAILED);
     shared_->rounds_of_all = ~uint64_t{0};
-    for (int region = 0; region < regions_count; ++region) start(region);
+    for (int region = 0; region < kRegionsCount; ++region) start(region);
   }
   void TearDown() override {
     for (const pid_t child : children_) {
@@ -312,7 +312,7 @@ class KilledRegion : public ::testing::TestWithParam<int> {
     shared_->rounds_of_all =
         std::max({shared_->round[0].load(), shared_->round[1].load(), shared_->round[2].load()}) +
         50;
-    for (int region = 0; region < regions_count; ++region) {
+    for (int region = 0; region < kRegionsCount; ++region) {
       int status = 0;
       ASSERT_EQ(waitpid(children_[region], &status, 0), children_[region]);
       children_[region] = 0;
@@ -322,11 +322,11 @@ class KilledRegion : public ::testing::TestWithParam<int> {
       EXPECT_EQ(shared_->round[region], shared_->rounds_of_all);
     }
   }
-  int other(int region) const { return (region + 1) % regions_count; }
+  int other(int region) const { return (region + 1) % kRegionsCount; }
 
-  const std::vector<collectives::Endpoint> leaders_ = endpoints(regions_count);
+  const std::vector<collectives::Endpoint> leaders_ = endpoints(kRegionsCount);
   SharedState* shared_ = nullptr;
-  pid_t children_[regions_count] = {};
+  pid_t children_[kRegionsCount] = {};
 };
 
 TEST_P(KilledRegion, comes_back_and_ends_with_the_same_parameters) {

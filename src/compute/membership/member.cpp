@@ -23,10 +23,10 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Duration connect_retry_pause = 100ms;
-constexpr Duration check_interval = 1s;  // messages are handled at once
-constexpr Duration leave_max = 2s;       // to send Done to a service that may have ended
-constexpr int backlog_connections = 1024;
+constexpr Duration kConnectRetryPause = 100ms;
+constexpr Duration kCheckInterval = 1s;  // messages are handled at once
+constexpr Duration kLeaveMax = 2s;       // to send Done to a service that may have ended
+constexpr int kBacklogConnections = 1024;
 
 Result<collectives::Socket> connect_once(const collectives::Endpoint& endpoint, Duration at_most) {
   addrinfo hints{};
@@ -74,7 +74,7 @@ class Member::Impl {
   }
 
   Result<Assignment> next(const std::string& complaint, Duration at_most) {
-    listener_ = TRY(collectives::listen_at({own_address_, 0}, backlog_connections)
+    listener_ = TRY(collectives::listen_at({own_address_, 0}, kBacklogConnections)
                         .in("listening at " + own_address_));
     const uint16_t port = TRY(collectives::port_of(listener_));
     MutexLock lock(mutex_);
@@ -101,7 +101,7 @@ class Member::Impl {
     // Ranks of another generation have another secret.
     options.shared_value = std::to_string(joined_.generation.number) + " " + options_.secret;
     options.shared_value =
-        options.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
+        options.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
     options.cancelled = [this, theirs = std::move(options.cancelled), settled = settled_] {
       // Once joined, the group itself detects lost ranks.
       return (!settled->load() && !lost().empty()) || (theirs && theirs());
@@ -131,7 +131,7 @@ class Member::Impl {
     if (end_) return;
     outgoing_messages_.emplace_back(messages::Done{});
     wake();
-    received_.wait_for(lock, leave_max, [this]() REQUIRES(mutex_) {
+    received_.wait_for(lock, kLeaveMax, [this]() REQUIRES(mutex_) {
       return (outgoing_messages_.empty() && all_sent_) || end_;
     });
   }
@@ -147,7 +147,7 @@ class Member::Impl {
       pollfd events[] = {
           {wake_.descriptor(), POLLIN, 0},
           {wire_.descriptor(), short(POLLIN | (wire_.wants_to_write() ? POLLOUT : 0)), 0}};
-      (void)::poll(events, 2, int(check_interval.count()));
+      (void)::poll(events, 2, int(kCheckInterval.count()));
       uint64_t count = 0;
       (void)!::read(wake_.descriptor(), &count, sizeof count);
       auto messages = wire_.exchange();
@@ -221,7 +221,7 @@ Result<std::unique_ptr<Member>> Member::connect(MemberOptions options) {
       return std::move(socket).error().in("connecting to the membership service at " +
                                           options.service.host + ":" +
                                           std::to_string(options.service.port));
-    (void)::poll(nullptr, 0, int(connect_retry_pause.count()));
+    (void)::poll(nullptr, 0, int(kConnectRetryPause.count()));
   }
 }
 

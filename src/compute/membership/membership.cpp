@@ -7,7 +7,7 @@
 namespace trainyard::membership {
 namespace {
 
-constexpr size_t reason_bytes_max = 2000;  // enough for a person to read
+constexpr size_t kReasonBytesMax = 2000;  // enough for a person to read
 
 template <class... Each>
 struct Overloaded : Each... {
@@ -201,7 +201,7 @@ std::string Membership::missing() const {
 }
 
 void Membership::note(const std::string& why) {
-  if (reason_.size() + why.size() + 2 > reason_bytes_max) return;
+  if (reason_.size() + why.size() + 2 > kReasonBytesMax) return;
   reason_ += (reason_.empty() ? "" : "; ") + why;
 }
 

@@ -7,8 +7,8 @@
 namespace trainyard::membership {
 namespace {
 
-constexpr size_t slot_bytes_min = 3 * 4 + 3 * 4;  // three empty texts and three numbers
-constexpr const char* names[] = {"came", "done", "assigned", "changed", "lost", "dismissed"};
+constexpr size_t kSlotBytesMin = 3 * 4 + 3 * 4;  // three empty texts and three numbers
+constexpr const char* kNames[] = {"came", "done", "assigned", "changed", "lost", "dismissed"};
 
 template <class Side, class E>
 void endpoint(Side& side, E& each) {
@@ -31,7 +31,7 @@ void fields(Side& side, M& m) {
     side("rank", m.rank);
     side("generation", m.generation.number);
     side("reason", m.generation.reason);
-    side.list("slots", m.generation.slots, slot_bytes_min, [&](auto& slot) {
+    side.list("slots", m.generation.slots, kSlotBytesMin, [&](auto& slot) {
       side("name", slot.name);
       side("host", slot.host);
       endpoint(side, slot.endpoint);
@@ -47,14 +47,14 @@ void fields(Side& side, M& m) {
   }
 }
 
-const auto describe = [](auto& side, auto& message) { fields(side, message); };
+constexpr auto kDescribe = [](auto& side, auto& message) { fields(side, message); };
 
 }  // namespace
 
-std::string encode(const Message& message) { return encode_kind(message, describe); }
+std::string encode(const Message& message) { return encode_kind(message, kDescribe); }
 
 Result<Message> decode_message(std::string_view bytes) {
-  auto message = TRY(decode_kind<Message>(bytes, names, describe));
+  auto message = TRY(decode_kind<Message>(bytes, kNames, kDescribe));
   if (const auto* assigned = std::get_if<messages::Assigned>(&message)) {
     if (assigned->rank >= assigned->generation.slots.size())
       return corrupt("invalid assigned.rank " + std::to_string(assigned->rank) + " of " +

@@ -5,7 +5,7 @@
 //   service -> member   assigned, changed, lost, dismissed
 //
 // Threads: pure functions. Errors: corrupt, naming message and field.
-// Limits: message_bytes_max bounds what a peer makes the receiver allocate.
+// Limits: kMessageBytesMax bounds what a peer makes the receiver allocate.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace trainyard::membership {
 
-inline constexpr size_t message_bytes_max = size_t{4} << 20;  // ten thousand slots
+inline constexpr size_t kMessageBytesMax = size_t{4} << 20;  // ten thousand slots
 
 namespace messages {
 struct Came {

@@ -21,8 +21,8 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr Duration check_interval = 100ms;  // deadlines are seconds; messages are handled at once
-constexpr int backlog_connections = 1024;
+constexpr Duration kCheckInterval = 100ms;  // deadlines are seconds; messages are handled at once
+constexpr int kBacklogConnections = 1024;
 
 // The steady clock as an Instant; Membership only uses differences.
 Instant now() {
@@ -112,12 +112,12 @@ class Service::Impl {
 
   void wait() {
     std::vector<pollfd> events{{wake_.descriptor(), POLLIN, 0}};
-    if (connections_.size() < members_max && unauthenticated() < unauthenticated_max)
+    if (connections_.size() < kMembersMax && unauthenticated() < kUnauthenticatedMax)
       events.push_back({listener_.descriptor(), POLLIN, 0});
     for (const Connection& each : connections_)
       events.push_back(
           {each.wire.descriptor(), short(POLLIN | (each.wire.wants_to_write() ? POLLOUT : 0)), 0});
-    (void)::poll(events.data(), events.size(), int(check_interval.count()));
+    (void)::poll(events.data(), events.size(), int(kCheckInterval.count()));
     uint64_t count = 0;
     (void)!::read(wake_.descriptor(), &count, sizeof count);
   }
@@ -128,14 +128,14 @@ class Service::Impl {
   }
 
   void accept() {
-    while (connections_.size() < members_max && unauthenticated() < unauthenticated_max) {
+    while (connections_.size() < kMembersMax && unauthenticated() < kUnauthenticatedMax) {
       collectives::Socket socket(
           ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket) return;
       detect_dead_peer(socket.descriptor());
       connections_.push_back({Wire(std::move(socket), options_.secret, Wire::Side::service),
                               {},
-                              SteadyClock::now() + handshake_max});
+                              SteadyClock::now() + kHandshakeMax});
     }
   }
 
@@ -212,7 +212,7 @@ class Service::Impl {
   static void close_later(Connection& connection) {
     connection.name.clear();
     connection.closing = true;
-    connection.until = SteadyClock::now() + handshake_max;
+    connection.until = SteadyClock::now() + kHandshakeMax;
   }
 
   void report_gone(const events::Gone& gone) {
@@ -231,7 +231,7 @@ class Service::Impl {
   void report(News news) {
     const MutexLock lock(mutex_);
     news_.push_back(std::move(news));
-    if (news_.size() > news_max) news_.pop_front();
+    if (news_.size() > kNewsMax) news_.pop_front();
     news_arrived_.notify_all();
   }
 
@@ -254,7 +254,7 @@ Result<std::unique_ptr<Service>> Service::start(ServiceOptions options) {
   if (options.limits.ranks_min < 1 || options.limits.ranks_max < options.limits.ranks_min)
     return invalid(
         "invalid limits: ranks_min must be at least 1, and ranks_max at least ranks_min");
-  collectives::Socket listener = TRY(collectives::listen_at(options.listen, backlog_connections)
+  collectives::Socket listener = TRY(collectives::listen_at(options.listen, kBacklogConnections)
                                          .in("listening at " + options.listen.host));
   const uint16_t port = TRY(collectives::port_of(listener));
   return std::unique_ptr<Service>(

@@ -9,8 +9,8 @@
 // connection breaks; a machine that vanishes, after TcpOptions::dead_peer_max.
 //
 // Threads: call from anywhere; a thread of its own does all I/O. Errors: of listening.
-// Limits: unauthenticated_max unauthenticated connections, each for handshake_max; members_max;
-// news_max, of which the oldest are dropped.
+// Limits: kUnauthenticatedMax unauthenticated connections, each for kHandshakeMax; kMembersMax;
+// kNewsMax, of which the oldest are dropped.
 #pragma once
 
 #include <memory>
@@ -56,10 +56,10 @@ class Service {
   // Describes what the next generation waits for; empty when it waits for nothing.
   std::string missing() const;
 
-  static constexpr size_t members_max = 100'000;
-  static constexpr size_t unauthenticated_max = 256;
-  static constexpr Duration handshake_max = 10s;
-  static constexpr size_t news_max = 10'000;
+  static constexpr size_t kMembersMax = 100'000;
+  static constexpr size_t kUnauthenticatedMax = 256;
+  static constexpr Duration kHandshakeMax = 10s;
+  static constexpr size_t kNewsMax = 10'000;
 
  private:
   class Impl;

@@ -15,7 +15,7 @@
 namespace trainyard::membership {
 namespace {
 
-constexpr size_t read_bytes = 64 << 10;
+constexpr size_t kReadBytes = 64 << 10;
 
 }  // namespace
 
@@ -56,8 +56,8 @@ Result<std::vector<Message>> Wire::exchange() {
 }
 
 Result<void> Wire::read() {
-  char buffer[read_bytes];
-  while (incoming_.size() < collectives::frame_header_bytes + message_bytes_max) {
+  char buffer[kReadBytes];
+  while (incoming_.size() < collectives::kFrameHeaderBytes + kMessageBytesMax) {
     const ssize_t got = ::recv(socket_.descriptor(), buffer, sizeof buffer, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return ok();
@@ -80,24 +80,23 @@ Result<void> Wire::write() {
     if (sent < 0) return from_errno("using the connection");
     outgoing_.erase(0, size_t(sent));
   }
-  if (outgoing_.size() > outgoing_bytes_max)
-    return exhausted("the peer does not read its messages");
+  if (outgoing_.size() > kOutgoingBytesMax) return exhausted("the peer does not read its messages");
   return ok();
 }
 
 Result<std::optional<Message>> Wire::next() {
   for (;;) {
-    if (incoming_.size() < collectives::frame_header_bytes) return std::optional<Message>{};
+    if (incoming_.size() < collectives::kFrameHeaderBytes) return std::optional<Message>{};
     collectives::HeaderBytes bytes;
     std::memcpy(bytes.data(), incoming_.data(), bytes.size());
     const collectives::FrameHeader header = TRY(collectives::decode_header(bytes));
-    if (header.length > message_bytes_max)
+    if (header.length > kMessageBytesMax)
       return corrupt("message of " + std::to_string(header.length) + " bytes exceeds the maximum");
-    if (incoming_.size() < collectives::frame_header_bytes + header.length)
+    if (incoming_.size() < collectives::kFrameHeaderBytes + header.length)
       return std::optional<Message>{};
     const std::string payload =
-        incoming_.substr(collectives::frame_header_bytes, size_t(header.length));
-    incoming_.erase(0, collectives::frame_header_bytes + size_t(header.length));
+        incoming_.substr(collectives::kFrameHeaderBytes, size_t(header.length));
+    incoming_.erase(0, collectives::kFrameHeaderBytes + size_t(header.length));
     if (!peer_hello_) {
       if (header.kind != collectives::FrameKind::hello) return corrupt("unexpected frame");
       peer_hello_ = TRY(collectives::decode_hello(payload));
@@ -122,13 +121,13 @@ void detect_dead_peer(int descriptor) {
   const auto set = [descriptor](int level, int name, int value) {
     (void)::setsockopt(descriptor, level, name, &value, sizeof value);
   };
-  static_assert(collectives::TcpOptions::dead_peer_max == 20s);  // 5 idle seconds, then five probes
+  static_assert(collectives::TcpOptions::kDeadPeerMax == 20s);  // 5 idle seconds, then five probes
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
   set(IPPROTO_TCP, TCP_KEEPCNT, 5);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(collectives::TcpOptions::dead_peer_max.count()));
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(collectives::TcpOptions::kDeadPeerMax.count()));
 }
 
 Result<std::string> own_address_of(int descriptor) {

@@ -4,7 +4,7 @@
 //
 // Threads: confined to one at a time. Errors: unavailable, when the peer closed the connection;
 // conflict, when it has another secret; corrupt, when its bytes are invalid.
-// Limits: message_bytes_max per message; outgoing_bytes_max waiting to be sent to a peer that does
+// Limits: kMessageBytesMax per message; kOutgoingBytesMax waiting to be sent to a peer that does
 // not read.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace trainyard::membership {
 
-inline constexpr size_t outgoing_bytes_max = 4 * message_bytes_max;
+inline constexpr size_t kOutgoingBytesMax = 4 * kMessageBytesMax;
 
 class Wire {
  public:

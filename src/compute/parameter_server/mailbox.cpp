@@ -9,8 +9,8 @@ namespace trainyard::parameter_server {
 namespace {
 
 // Tags carry the number of the message, and whether it is a length or `bytes` bytes.
-constexpr uint64_t length_label = 1;
-collectives::Tag length_tag(uint64_t number) { return {number, length_label}; }
+constexpr uint64_t kLengthLabel = 1;
+collectives::Tag length_tag(uint64_t number) { return {number, kLengthLabel}; }
 collectives::Tag text_tag(uint64_t number, uint64_t bytes) { return {number, bytes + 2}; }
 
 }  // namespace
@@ -24,8 +24,8 @@ Mailbox::Mailbox(std::unique_ptr<collectives::Transport> transport)
 Mailbox::~Mailbox() { transport_.reset(); }
 
 void Mailbox::send(int peer, std::string text) {
-  CHECK(peer != rank() && !text.empty() && text.size() <= message_bytes_max,
-        "a message must have another rank as peer and 1 to message_bytes_max bytes");
+  CHECK(peer != rank() && !text.empty() && text.size() <= kMessageBytesMax,
+        "a message must have another rank as peer and 1 to kMessageBytesMax bytes");
   auto outgoing = std::make_unique<Outgoing>();
   outgoing->peer = peer;
   const uint64_t length = text.size();
@@ -81,7 +81,7 @@ Result<bool> Mailbox::poll(int peer) {
     uint64_t length;
     std::memcpy(&length, arrived, sizeof length);
     transport_->release(peer);
-    if (length == 0 || length > message_bytes_max)
+    if (length == 0 || length > kMessageBytesMax)
       return corrupt("invalid message length " + std::to_string(length) + " from rank " +
                      std::to_string(peer));
     incoming.text.resize(size_t(length));

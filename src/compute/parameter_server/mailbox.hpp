@@ -3,7 +3,7 @@
 // they were sent.
 //
 // On the transport a message is two: its length (8 bytes), and its bytes. A length beyond
-// message_bytes_max is an error.
+// kMessageBytesMax is an error.
 //
 // Threads: confined to one. Errors: of the transport, permanent, naming the rank at fault; corrupt,
 // for an invalid length.
@@ -36,7 +36,7 @@ class Mailbox {
   int rank() const { return transport_->rank(); }
   int size() const { return transport_->size(); }
   // Does not block. Requires: peer is another rank; text is not empty and at most
-  // message_bytes_max.
+  // kMessageBytesMax.
   void send(int peer, std::string text);
   // Waits for the next message of any of `peers`. A rank that has left must not be among them.
   Result<ReceivedMessage> receive(std::span<const int> peers);

@@ -14,8 +14,8 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
-constexpr const char* request_names[] = {"assign", "push", "pull", "tick", "leave"};
-constexpr const char* answer_names[] = {"values", "proceed", "refused"};
+constexpr const char* kRequestNames[] = {"assign", "push", "pull", "tick", "leave"};
+constexpr const char* kAnswerNames[] = {"values", "proceed", "refused"};
 
 // Describes each message once, for encoding and decoding.
 struct Describe {
@@ -51,10 +51,10 @@ struct Describe {
 std::string encode(const Request& request) { return encode_kind(request, Describe{}); }
 std::string encode(const Answer& answer) { return encode_kind(answer, Describe{}); }
 Result<Request> decode_request(std::string_view bytes) {
-  return decode_kind<Request>(bytes, request_names, Describe{});
+  return decode_kind<Request>(bytes, kRequestNames, Describe{});
 }
 Result<Answer> decode_answer(std::string_view bytes) {
-  return decode_kind<Answer>(bytes, answer_names, Describe{});
+  return decode_kind<Answer>(bytes, kAnswerNames, Describe{});
 }
 
 std::string bytes_of(std::span<const float> values) {

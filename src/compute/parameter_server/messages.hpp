@@ -16,11 +16,11 @@
 
 namespace trainyard::parameter_server {
 
-inline constexpr uint64_t message_bytes_max =
+inline constexpr uint64_t kMessageBytesMax =
     uint64_t{64}  // many slices; bounds what a hostile length may claim
     << 20;
-inline constexpr uint64_t values_bytes_max =
-    message_bytes_max - 1024;  // of one message; 1024 bytes are more than its other fields need
+inline constexpr uint64_t kValuesBytesMax =
+    kMessageBytesMax - 1024;  // of one message; 1024 bytes are more than its other fields need
 
 // Rows of a table that one server stores: those in `named`, or, when it is empty, `count` rows from
 // `begin` on.

@@ -14,8 +14,8 @@ namespace {
 // The number of rows in one request: as many as fit into a message with their row numbers and
 // fields.
 uint64_t rows_of_message_max(uint32_t width) {
-  return std::max<uint64_t>(
-      1, values_bytes_max / (uint64_t{width} * sizeof(float) + sizeof(uint64_t)));
+  return std::max<uint64_t>(1,
+                            kValuesBytesMax / (uint64_t{width} * sizeof(float) + sizeof(uint64_t)));
 }
 
 struct JoinedGroup {
@@ -31,7 +31,7 @@ Result<Placement> checked(const collectives::Group& group, const Options& option
     return invalid("invalid servers: they must be different ranks from 0 to " +
                    std::to_string(group.size() - 1) + ", and at least one rank must be a worker");
   for (const Table& table : options.tables) {
-    if (table.width > message_bytes_max / (2 * sizeof(float)))
+    if (table.width > kMessageBytesMax / (2 * sizeof(float)))
       return invalid("table '" + table.name + "': width " + std::to_string(table.width) +
                      " exceeds the maximum message size");
   }

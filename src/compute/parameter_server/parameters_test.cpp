@@ -35,7 +35,7 @@ void over_all(int ranks, const std::function<void(collectives::Group&)>& run_ran
 
 TEST(Parameters, synchronous_workers_end_with_what_an_allreduce_gives_bit_for_bit) {
   // Three slices, over two servers.
-  constexpr size_t numbers = 2 * slice_numbers_max + 5;
+  constexpr size_t numbers = 2 * kSliceNumbersMax + 5;
   const Options options{
       {{"weights", numbers, 1, {Rule::Kind::momentum, 0.1f, 0.9f}}, {"rows", 100, 7, {}}},
       {1, 3},

@@ -24,7 +24,7 @@ uint64_t numbers(const Table& table, const Slice& slice) {
 
 // Cuts a table evenly into as few slices as the limit allows.
 void cut(const Table& table, uint32_t index, std::vector<Slice>& slices) {
-  const uint64_t rows_max = std::max<uint64_t>(1, slice_numbers_max / table.width);
+  const uint64_t rows_max = std::max<uint64_t>(1, kSliceNumbersMax / table.width);
   const uint64_t count = (table.rows + rows_max - 1) / rows_max;
   const uint64_t least = table.rows / count;
   const uint64_t larger = table.rows % count;
@@ -40,9 +40,9 @@ void cut(const Table& table, uint32_t index, std::vector<Slice>& slices) {
 
 Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
   CHECK(servers > 0, "a placement needs at least one server");
-  if (tables.size() > tables_max)
+  if (tables.size() > kTablesMax)
     return invalid(std::to_string(tables.size()) + " tables exceed the maximum of " +
-                   std::to_string(tables_max));
+                   std::to_string(kTablesMax));
   Placement made;
   made.servers_ = servers;
   made.tables_ = std::move(tables);
@@ -54,9 +54,9 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
       return invalid("duplicate table name '" + table.name + "'");
     if (table.rows == 0 || table.width == 0)
       return invalid("table '" + table.name + "': rows and width must be positive");
-    if (table.rows > (numbers_max - total) / table.width)
+    if (table.rows > (kNumbersMax - total) / table.width)
       return invalid("table '" + table.name + "': all tables together exceed the maximum of " +
-                     std::to_string(numbers_max) + " numbers");
+                     std::to_string(kNumbersMax) + " numbers");
     total += table.rows * table.width;
     made.first_.push_back(made.slices_.size());
     cut(table, index, made.slices_);
@@ -71,7 +71,7 @@ Result<Placement> Placement::make(std::vector<Table> tables, uint32_t servers) {
   };
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
-  const auto full = uint64_t(std::ceil(load_max * double(total) / double(servers)));
+  const auto full = uint64_t(std::ceil(kLoadMax * double(total) / double(servers)));
   std::vector<uint64_t> load(servers);
   for (const size_t index : order) {
     Slice& slice = made.slices_[index];

@@ -1,6 +1,6 @@
 // Decides which server stores which rows of which table.
 //
-// A table is cut by rows into slices of about slice_numbers_max numbers. Every slice has a
+// A table is cut by rows into slices of about kSliceNumbersMax numbers. Every slice has a
 // preference among the servers, drawn from a hash of table, slice and server (the highest wins),
 // and goes to the first server that is not full. A server is full at a tenth more than an even
 // share, so no server has much more to do than another. Preferences do not depend on the other
@@ -35,12 +35,12 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-inline constexpr uint64_t slice_numbers_max =
+inline constexpr uint64_t kSliceNumbersMax =
     // 1 MiB: small enough to balance, large enough to send at once
     1 << 18;
-inline constexpr double load_max = 1.1;      // times an even share
-inline constexpr size_t tables_max = 65536;  // as many as the largest models have
-inline constexpr uint64_t numbers_max =
+inline constexpr double kLoadMax = 1.1;      // times an even share
+inline constexpr size_t kTablesMax = 65536;  // as many as the largest models have
+inline constexpr uint64_t kNumbersMax =
     uint64_t{1}  // of all tables together: rejects a wrong size early
     << 40;
 

@@ -36,7 +36,7 @@ TEST(Placement, assigns_every_row_to_one_server_and_balances_the_load) {
         EXPECT_LT(slice.begin, slice.end);
         EXPECT_LT(slice.server, row.servers);
         const uint64_t numbers = (slice.end - slice.begin) * row.width;
-        EXPECT_TRUE(numbers <= slice_numbers_max || slice.end - slice.begin == 1);
+        EXPECT_TRUE(numbers <= kSliceNumbersMax || slice.end - slice.begin == 1);
         EXPECT_EQ(placement->slice_of(table, slice.begin), slice);
         EXPECT_EQ(placement->slice_of(table, slice.end - 1), slice);
         largest = std::max(largest, numbers);
@@ -47,7 +47,7 @@ TEST(Placement, assigns_every_row_to_one_server_and_balances_the_load) {
     }
     for (uint32_t server = 0; server < row.servers; ++server) {
       EXPECT_LE(double(placement->numbers_of(server)),
-                load_max * double(total) / row.servers + double(largest) + 1)
+                kLoadMax * double(total) / row.servers + double(largest) + 1)
           << row.tables << " tables, server " << server << " of " << row.servers;
     }
   }

@@ -124,7 +124,7 @@ std::string ServerState::error_in(const Rows& rows, const std::string* values) c
   if (values && (count > values->size() || values->size() != count * table.width * sizeof(float)))
     return "table '" + table.name + "': " + std::to_string(values->size()) + " bytes for " +
            std::to_string(count) + " rows";
-  if (count > values_bytes_max / (table.width * sizeof(float)))
+  if (count > kValuesBytesMax / (table.width * sizeof(float)))
     return "table '" + table.name + "': " + std::to_string(count) +
            " rows exceed the maximum message size";
   const auto is_stored_here = [&](uint64_t row) {

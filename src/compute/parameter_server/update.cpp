@@ -7,7 +7,7 @@
 namespace trainyard::parameter_server {
 
 // avoids a division by zero while a parameter has had no gradient
-constexpr float smallest = 1e-8f;
+constexpr float kSmallest = 1e-8f;
 
 void update(const Rule& rule, std::span<float> values, std::span<float> state,
             std::span<const float> gradient) {
@@ -31,7 +31,7 @@ void update(const Rule& rule, std::span<float> values, std::span<float> state,
     case Rule::Kind::adagrad:
       for (size_t i = 0; i < values.size(); ++i) {
         state[i] += gradient[i] * gradient[i];
-        values[i] -= learning_rate * gradient[i] / (std::sqrt(state[i]) + smallest);
+        values[i] -= learning_rate * gradient[i] / (std::sqrt(state[i]) + kSmallest);
       }
       return;
   }

@@ -59,12 +59,12 @@ void move_image(std::span<const float> pixels, size_t width, const Motion& motio
 std::vector<std::string> draw_image(std::span<const float> pixels, size_t width, float full) {
   CHECK(width > 0 && pixels.size() % width == 0 && full > 0,
         "pixels.size() must be a multiple of width");
-  static constexpr std::string_view shades[] = {"  ", "░░", "▒▒", "▓▓", "██"};
+  static constexpr std::string_view kShades[] = {"  ", "░░", "▒▒", "▓▓", "██"};
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < pixels.size(); begin += width) {
     std::string line;
     for (const float pixel : pixels.subspan(begin, width)) {
-      line += shades[size_t(std::lround(std::clamp(pixel / full, 0.0f, 1.0f) * 4))];
+      line += kShades[size_t(std::lround(std::clamp(pixel / full, 0.0f, 1.0f) * 4))];
     }
     lines.push_back(std::move(line));
   }

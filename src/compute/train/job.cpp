@@ -64,7 +64,7 @@ std::optional<local_sgd::RegionOptions> region_options(const JobOptions& options
   region.region = int(regions.own);
   region.shared_value = regions.leaders.empty() ? options.shared_value : regions.secret;
   region.shared_value.resize(
-      std::min(region.shared_value.size(), collectives::TcpOptions::shared_value_bytes_max));
+      std::min(region.shared_value.size(), collectives::TcpOptions::kSharedValueBytesMax));
   if (region.leaders.empty()) {
     for (size_t host = 0; host < config.resources.hosts.size(); host += config.region.size())
       region.leaders.push_back({config.resources.hosts[host], uint16_t(regions.port)});
@@ -120,8 +120,7 @@ Result<void> join_and_train(const JobOptions& options, Clock& clock, const std::
   for (const std::string& host : config.region)
     tcp.endpoints.push_back({host, uint16_t(config.settings.port)});
   tcp.rank = config.rank_in_region;
-  tcp.shared_value =
-      options.shared_value.substr(0, collectives::TcpOptions::shared_value_bytes_max);
+  tcp.shared_value = options.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
   // While the hosts join, a stop takes effect at once. Later all hosts stop after the same step; if
   // they cannot agree on it in time, this host stops waiting.
   bool joining = true;
@@ -129,7 +128,7 @@ Result<void> join_and_train(const JobOptions& options, Clock& clock, const std::
   tcp.cancelled = [&] {
     if (!stop) return false;
     if (!stop_seen_at) stop_seen_at = clock.monotonic();
-    return joining || clock.monotonic() - *stop_seen_at > stop_timeout;
+    return joining || clock.monotonic() - *stop_seen_at > kStopTimeout;
   };
   auto group = collectives::join_over_tcp(std::move(tcp));
   joining = false;

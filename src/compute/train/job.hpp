@@ -25,8 +25,8 @@ struct JobOptions {
 };
 
 // After `stop` is set, all hosts end after the same step, and the first one saves the model so far;
-// the job succeeds. A host that cannot agree with the others within stop_timeout ends alone.
-inline constexpr Duration stop_timeout =
+// the job succeeds. A host that cannot agree with the others within kStopTimeout ends alone.
+inline constexpr Duration kStopTimeout =
     30s;  // of the 120 s that the contract gives between SIGTERM and SIGKILL
 
 Result<void> run_job(const JobOptions& options, Clock& clock, const std::atomic<bool>& stop,

@@ -62,7 +62,7 @@ std::string words(const Decision& decision) {
   return text;
 }
 
-const Spot spot;  // interrupts no host
+const Spot kSpot;  // interrupts no host
 
 struct Case {
   domain::Job job = a_job(HostState::placed, HostState::placed);
@@ -75,8 +75,8 @@ struct Case {
     snapshot.agents = agents;
     snapshot.machines = {{"box-1", 8, int64_t{32} << 30, 0}};
     if (launch_failure) snapshot.launch_failures.emplace(domain::AttemptId{1, 1}, *launch_failure);
-    const std::string one = words(decide(snapshot, {}, {}, spot, kNow));
-    EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), one) << "it keeps nothing";
+    const std::string one = words(decide(snapshot, {}, {}, kSpot, kNow));
+    EXPECT_EQ(words(decide(snapshot, {}, {}, kSpot, kNow)), one) << "it keeps nothing";
     return one;
   }
 };
@@ -194,7 +194,7 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
       std::make_shared<const domain::Job>(waiting)};
   snapshot.agents = {agent(0), agent(1)};
   snapshot.machines = {{"box-1", 8, int64_t{64} << 30, 0}};
-  Decision decision = decide(snapshot, {}, {}, spot, kNow);
+  Decision decision = decide(snapshot, {}, {}, kSpot, kNow);
   EXPECT_EQ(words(decision), "");
   ASSERT_EQ(decision.waits.size(), 1u);
   EXPECT_EQ(decision.waits[0].reason,
@@ -202,7 +202,7 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
             "starts by "
             "1970-01-13 14:52:40 UTC at the latest");
   snapshot.machines[0].cpus = 10;
-  EXPECT_EQ(words(decide(snapshot, {}, {}, spot, kNow)), "place 2 on box-1");
+  EXPECT_EQ(words(decide(snapshot, {}, {}, kSpot, kNow)), "place 2 on box-1");
 }
 
 // Two jobs of a queue that allows host reuse: the first is over, the second was placed.

@@ -6,10 +6,10 @@
 namespace trainyard {
 namespace {
 
-constexpr size_t block_bytes = 64;
+constexpr size_t kBlockBytes = 64;
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
-constexpr uint32_t round_constants[64] = {
+constexpr uint32_t kRoundConstants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -37,7 +37,7 @@ void mix_block(State& state, const uint8_t* block) {
   auto [a, b, c, d, e, f, g, h] = state;
   for (int i = 0; i < 64; ++i) {
     const uint32_t first = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
-                           ((e & f) ^ (~e & g)) + round_constants[i] + words[i];
+                           ((e & f) ^ (~e & g)) + kRoundConstants[i] + words[i];
     const uint32_t second =
         (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     h = g;
@@ -60,10 +60,10 @@ Digest sha256(std::string_view bytes) {
                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::string padded(bytes);
   padded += char(0x80);
-  while (padded.size() % block_bytes != block_bytes - 8) padded += '\0';
+  while (padded.size() % kBlockBytes != kBlockBytes - 8) padded += '\0';
   for (int shift = 56; shift >= 0; shift -= 8)
     padded += char(uint8_t(uint64_t(bytes.size()) * 8 >> shift));
-  for (size_t at = 0; at < padded.size(); at += block_bytes)
+  for (size_t at = 0; at < padded.size(); at += kBlockBytes)
     mix_block(state, reinterpret_cast<const uint8_t*>(padded.data()) + at);
   Digest digest;
   for (size_t i = 0; i < digest.size(); ++i)
@@ -72,8 +72,8 @@ Digest sha256(std::string_view bytes) {
 }
 
 Digest hmac_sha256(std::string_view key, std::string_view bytes) {
-  std::string inner_key = key.size() > block_bytes ? bytes_of(sha256(key)) : std::string(key);
-  inner_key.resize(block_bytes, '\0');
+  std::string inner_key = key.size() > kBlockBytes ? bytes_of(sha256(key)) : std::string(key);
+  inner_key.resize(kBlockBytes, '\0');
   std::string outer_key = inner_key;
   for (char& each : inner_key) each = char(each ^ 0x36);
   for (char& each : outer_key) each = char(each ^ 0x5c);

@@ -16,8 +16,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 // A kernel of NCCL takes at least ten microseconds: the stream is polled this often before the
 // thread sleeps between polls.
-constexpr int asks_without_sleep = 1000;
-constexpr auto sleep_between_asks = std::chrono::microseconds(50);
+constexpr int kPollsWithoutSleep = 1000;
+constexpr auto kSleepBetweenPolls = std::chrono::microseconds(50);
 
 // ncclDataType_t, for moving and for reducing; -1 when NCCL has none.
 int data_type(Type type) {
@@ -143,7 +143,7 @@ DeviceGroup::~DeviceGroup() {
 }
 
 Result<void> DeviceGroup::good(int answer, const char* doing) const {
-  if (answer == nccl::success || answer == nccl::in_progress) return ok();
+  if (answer == nccl::kSuccess || answer == nccl::kInProgress) return ok();
   return unavailable(std::string(doing) + ": NCCL: " + nccl_.ncclGetErrorString(answer));
 }
 
@@ -156,7 +156,7 @@ Result<void> DeviceGroup::run(const Call& call, nccl::Stream stream) {
     TRY(good(nccl_.ncclGetVersion(&version), "reading NCCL's version"));
     const bool f8 = type == Type::f8e4m3 || type == Type::f8e5m2;
     if (data_type(type) < 0 || reduction_of(type, call.reducing.reduction) < 0 ||
-        (f8 && version < nccl::version_with_f8)) {
+        (f8 && version < nccl::kVersionWithF8)) {
       return invalid(in_words(call) + ": NCCL " + std::to_string(version) + " has no " +
                      std::string(to_string(call.reducing.reduction)) + " of " +
                      std::string(to_string(type)));
@@ -281,16 +281,16 @@ Result<void> DeviceGroup::wait(nccl::Stream stream) {
   for (int asks = 0;; ++asks) {
     const int answer = nccl_.cuStreamQuery(stream);
     if (answer == 0) return ok();
-    if (answer != nccl::stream_not_ready)
+    if (answer != nccl::kStreamNotReady)
       return unavailable("the GPU's stream failed with CUDA's error " + std::to_string(answer));
-    int state = nccl::success;
+    int state = nccl::kSuccess;
     TRY(good(nccl_.ncclCommGetAsyncError(communicator_, &state), "ncclCommGetAsyncError"));
     TRY(good(state, "communicating between the GPUs"));
     if (options_.cancelled && options_.cancelled()) return cancelled("this rank was cancelled");
     if (SteadyClock::now() >= until)
       return unavailable("timed out: the ranks' GPUs did not finish within " +
                          std::to_string(options_.silence_max.count()) + " ms");
-    if (asks >= asks_without_sleep) std::this_thread::sleep_for(sleep_between_asks);
+    if (asks >= kPollsWithoutSleep) std::this_thread::sleep_for(kSleepBetweenPolls);
   }
 }
 

@@ -48,10 +48,10 @@ struct Functions {
 };
 
 // Result codes of NCCL and CUDA, and a version of NCCL.
-inline constexpr int success = 0;
-inline constexpr int in_progress = 7;
-inline constexpr int stream_not_ready = 600;  // CUDA_ERROR_NOT_READY
-inline constexpr int version_with_f8 = 22400;
+inline constexpr int kSuccess = 0;
+inline constexpr int kInProgress = 7;
+inline constexpr int kStreamNotReady = 600;  // CUDA_ERROR_NOT_READY
+inline constexpr int kVersionWithF8 = 22400;
 
 // Loads both libraries. The names are passed to dlopen.
 Result<Functions> load(const std::string& nccl, const std::string& cuda);

@@ -101,7 +101,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
       if (round + 1 < all) send_inputs(plan, round + 1, steps);
       if (round < all) {
         combine_own(plan, round, steps);
-        add_send(steps, everyone, part_of(plan, round, plan.rank), Use::taken);
+        add_send(steps, kAllRanks, part_of(plan, round, plan.rank), Use::taken);
       }
       if (round > 0) take_results(plan, round - 1, steps);
       return;
@@ -111,7 +111,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
       combine_own(plan, round, steps);
       return;
     case Operation::all_gather:
-      add_send(steps, everyone, part_of(plan, round, plan.rank), Use::taken);
+      add_send(steps, kAllRanks, part_of(plan, round, plan.rank), Use::taken);
       take_results(plan, round, steps);
       return;
     case Operation::gather:

@@ -24,7 +24,7 @@ size_t rounds(const Plan& plan) {
 
 void add_round(const Plan& plan, size_t round, Steps& steps) {
   if (plan.operation == Operation::barrier) {
-    add_send(steps, everyone, {0, 1}, Use::taken);
+    add_send(steps, kAllRanks, {0, 1}, Use::taken);
     for (int peer = 0; peer < plan.ranks; ++peer) {
       if (peer != plan.rank) add_take(steps, peer, {1, 2});
     }
@@ -33,7 +33,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   const Range part = chunk({0, plan.elements}, plan.chunk_elements, round);
   if (plan.operation == Operation::broadcast) {
     if (plan.rank == plan.root) {
-      add_send(steps, everyone, part, Use::taken);
+      add_send(steps, kAllRanks, part, Use::taken);
     } else {
       add_take(steps, plan.root, part);
     }
@@ -41,7 +41,7 @@ void add_round(const Plan& plan, size_t round, Steps& steps) {
   }
   if (plan.operation == Operation::reduce && plan.rank != plan.root)
     return add_send(steps, plan.root, part, Use::reduced, true);
-  if (plan.operation == Operation::allreduce) add_send(steps, everyone, part, Use::reduced, true);
+  if (plan.operation == Operation::allreduce) add_send(steps, kAllRanks, part, Use::reduced, true);
   for (int peer = 0; peer < plan.ranks; ++peer) {
     if (peer != plan.rank) add_receive(steps, peer, part);
   }

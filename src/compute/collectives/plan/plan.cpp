@@ -11,7 +11,7 @@
 namespace trainyard::collectives::plan {
 namespace {
 
-constexpr EnumTable<Operation> operation_names{"operation",
+constexpr EnumTable<Operation> kOperationNames{"operation",
                                                {{Operation::allreduce, "allreduce"},
                                                 {Operation::reduce_scatter, "reduce_scatter"},
                                                 {Operation::all_gather, "all_gather"},
@@ -22,7 +22,7 @@ constexpr EnumTable<Operation> operation_names{"operation",
                                                 {Operation::all_to_all, "all_to_all"},
                                                 {Operation::barrier, "barrier"}}};
 
-constexpr EnumTable<Algorithm> algorithm_names{"algorithm",
+constexpr EnumTable<Algorithm> kAlgorithmNames{"algorithm",
                                                {{Algorithm::one_shot, "one_shot"},
                                                 {Algorithm::direct, "direct"},
                                                 {Algorithm::ring, "ring"},
@@ -38,13 +38,13 @@ void check(const Plan& plan) {
 
 }  // namespace
 
-std::string_view to_string(Operation operation) { return operation_names.text(operation); }
-std::string_view to_string(Algorithm algorithm) { return algorithm_names.text(algorithm); }
+std::string_view to_string(Operation operation) { return kOperationNames.text(operation); }
+std::string_view to_string(Algorithm algorithm) { return kAlgorithmNames.text(algorithm); }
 std::optional<Operation> operation_named(std::string_view name) {
-  return operation_names.find(name);
+  return kOperationNames.find(name);
 }
 std::optional<Algorithm> algorithm_named(std::string_view name) {
-  return algorithm_names.find(name);
+  return kAlgorithmNames.find(name);
 }
 
 Range piece(size_t elements, int part, int parts) {

@@ -60,7 +60,7 @@ enum class Action : uint8_t {
   reduce,   // reduces the own value of `range` with the oldest `operands` kept values
 };
 
-inline constexpr int everyone = -1;
+inline constexpr int kAllRanks = -1;
 
 // The use that the receiver makes of a message.
 enum class Use : uint8_t {
@@ -88,7 +88,7 @@ struct Step {
       // reducing step: the number of received values; they are reduced in the order of their
       // receives,
       0;
-  int peer = everyone;  // and the own value comes after the first `peer` of them
+  int peer = kAllRanks;  // and the own value comes after the first `peer` of them
   Range range;
 };
 

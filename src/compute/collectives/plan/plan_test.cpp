@@ -80,13 +80,13 @@ std::vector<plan::Expression> expressions_of(const Case& one, int ranks, size_t 
 }
 
 TEST(Plans, every_type_and_reduction_equals_the_reference_bit_for_bit) {
-  for (int ranks = 1; ranks <= ranks_max; ++ranks) {
+  for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
-    for (const Case& one : reductions_of_all) {
+    for (const Case& one : kReductionsOfAll) {
       const size_t elements = size_t(ranks) + 8;  // odd and even; divisible by few numbers of ranks
       const auto expressions = expressions_of(one, ranks, elements);
-      for (int type = 0; type < types_count; ++type) {
-        for (int reduction = 0; reduction < reductions_count; ++reduction) {
+      for (int type = 0; type < kTypesCount; ++type) {
+        for (int reduction = 0; reduction < kReductionsCount; ++reduction) {
           if (!exists(Type(type), Reduction(reduction))) continue;
           expect_reduced(circle, one, Type(type), Reduction(reduction), elements, expressions,
                          true);
@@ -98,9 +98,9 @@ TEST(Plans, every_type_and_reduction_equals_the_reference_bit_for_bit) {
 }
 
 TEST(Plans, sizes_that_do_not_divide_and_nothing_at_all) {
-  for (int ranks = 1; ranks <= ranks_max; ++ranks) {
+  for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
-    for (const Case& one : reductions_of_all) {
+    for (const Case& one : kReductionsOfAll) {
       for (const size_t elements : {0, 1, 2, 3, 16, 17, 101}) {
         const auto expressions = expressions_of(one, ranks, elements);
         for (const Type type : {Type::f32, Type::f16}) {
@@ -160,18 +160,18 @@ void expect_hierarchical(Circle& circle, const std::vector<int>& hosts, size_t e
   }
 }
 
-constexpr std::pair<Type, Reduction> some_kinds[] = {
+constexpr std::pair<Type, Reduction> kSomeKinds[] = {
     {Type::f32, Reduction::sum}, {Type::bf16, Reduction::average}, {Type::i32, Reduction::product}};
 
 TEST(Hierarchical, every_type_and_reduction_equals_the_reference_bit_for_bit) {
   std::vector<std::pair<Type, Reduction>> kinds;
-  for (int type = 0; type < types_count; ++type) {
-    for (int reduction = 0; reduction < reductions_count; ++reduction) {
+  for (int type = 0; type < kTypesCount; ++type) {
+    for (int reduction = 0; reduction < kReductionsCount; ++reduction) {
       if (exists(Type(type), Reduction(reduction)))
         kinds.emplace_back(Type(type), Reduction(reduction));
     }
   }
-  for (int ranks = 1; ranks <= ranks_max; ++ranks) {
+  for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
     // Spreads the ranks over two and three hosts as evenly as possible, in blocks and round-robin.
     std::vector<int> halves, thirds;
@@ -204,7 +204,7 @@ TEST(Hierarchical, equals_the_reference_on_any_placement) {
     for (const size_t elements : {0, 1, 5, 64, 101}) {
       for (const Algorithm between :
            {Algorithm::ring, Algorithm::halving_doubling, Algorithm::direct}) {
-        expect_hierarchical(circle, hosts, elements, between, some_kinds);
+        expect_hierarchical(circle, hosts, elements, between, kSomeKinds);
         if (HasFatalFailure()) return;
       }
     }
@@ -232,7 +232,7 @@ TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
                 if (step.action == plan::Action::reduce ||
                     host_of[size_t(peer)] == host_of[size_t(rank)])
                   continue;
-                if (step.peer != plan::everyone && step.peer != int(member)) continue;
+                if (step.peer != plan::kAllRanks && step.peer != int(member)) continue;
                 const bool sends = step.action == plan::Action::send;
                 (sends ? sent : received)[size_t(host_of[size_t(rank)])] += step.range.size();
               }
@@ -251,9 +251,9 @@ TEST(Hierarchical, a_hosts_network_carries_what_the_formula_says) {
 // -- operations that only move elements
 
 TEST(Plans, blocks_and_roots_reach_whom_they_should) {
-  for (int ranks = 1; ranks <= ranks_max; ++ranks) {
+  for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
-    for (const Case& one : moves_of_all) {
+    for (const Case& one : kMovesOfAll) {
       if (one.operation == Operation::barrier) continue;
       for (const size_t elements : {0, 1, 7, 64}) {
         const auto blocks = uneven_blocks(ranks, elements);
@@ -303,7 +303,7 @@ TEST(Plans, blocks_and_roots_reach_whom_they_should) {
 }
 
 TEST(Plans, all_to_all_brings_everyone_what_is_meant_for_it) {
-  for (int ranks = 1; ranks <= ranks_max; ++ranks) {
+  for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
     Circle circle(ranks);
     // Rank a sends (a + 2 b) % 5 elements to rank b, each with the value a * 16 + b.
     const auto size = [](int from, int to) { return size_t((from + 2 * to) % 5); };
@@ -343,7 +343,7 @@ TEST(Plans, all_to_all_brings_everyone_what_is_meant_for_it) {
 
 TEST(Barrier, nobody_is_done_before_all_came) {
   for (const Algorithm algorithm : {Algorithm::tree, Algorithm::one_shot}) {
-    for (int ranks = 2; ranks <= ranks_max; ++ranks) {
+    for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
       auto transports = connect_in_memory(ranks);
       std::vector<Workspace> workspaces(static_cast<size_t>(ranks));
       std::vector<std::array<std::byte, 2>> bytes(static_cast<size_t>(ranks));
@@ -383,7 +383,7 @@ TEST(Barrier, nobody_is_done_before_all_came) {
 TEST(Messages,
      of_one_operation_between_two_ranks_are_told_apart_and_come_in_the_order_of_their_sends) {
   for (const Case& one : all_cases()) {
-    for (int ranks = 2; ranks <= ranks_max; ++ranks) {
+    for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
       const size_t elements = size_t(ranks) * 3 + 5;
       const auto blocks = uneven_blocks(ranks, elements);
       using BufferView = std::map<std::pair<int, int>, std::vector<uint64_t>>;  // by (from, to)
@@ -400,7 +400,7 @@ TEST(Messages,
             continue;
           }
           for (int peer = 0; peer < ranks; ++peer) {
-            if (peer != rank && (step.peer == plan::everyone || step.peer == peer))
+            if (peer != rank && (step.peer == plan::kAllRanks || step.peer == peer))
               sent[{rank, peer}].push_back(number);
           }
         }
@@ -444,7 +444,7 @@ Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
         const plan::Step& step = steps[index][position[index]];
         if (step.action == plan::Action::send) {
           for (int peer = 0; peer < ranks; ++peer) {
-            if (peer == rank || (step.peer != plan::everyone && step.peer != peer)) continue;
+            if (peer == rank || (step.peer != plan::kAllRanks && step.peer != peer)) continue;
             arrivals[{rank, peer}].push_back(now[index] + 1);
             counted.sent[index] += step.range.size();
           }
@@ -468,7 +468,7 @@ Counted count(const std::function<Plan(int rank)>& plan_of_rank, int ranks) {
 
 TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
   for (const Case& one : all_cases()) {
-    for (int ranks = 1; ranks <= ranks_max; ++ranks) {
+    for (int ranks = 1; ranks <= kRanksMax; ++ranks) {
       for (const size_t elements : {size_t(1), size_t(101), size_t(720 * ranks)}) {
         // thousands of chunks test nothing more
         if (one.chunk_elements > 0 && elements > 101) continue;
@@ -494,7 +494,7 @@ TEST(Costs, steps_and_elements_are_what_the_formulas_say) {
 }
 
 TEST(Costs, an_exchange_of_blocks_sends_each_once) {
-  for (int ranks = 2; ranks <= ranks_max; ++ranks) {
+  for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
     // Rank a sends (a + 2 b) % 5 elements to rank b.
     std::vector<std::vector<Range>> sent(static_cast<size_t>(ranks)),
         received(static_cast<size_t>(ranks));
@@ -524,7 +524,7 @@ TEST(Costs, an_exchange_of_blocks_sends_each_once) {
 }
 
 TEST(Costs, a_ring_sends_as_little_as_can_be) {
-  for (int ranks = 2; ranks <= ranks_max; ++ranks) {
+  for (int ranks = 2; ranks <= kRanksMax; ++ranks) {
     const size_t elements = size_t(ranks) * 1000;
     for (const Algorithm algorithm : {Algorithm::ring, Algorithm::direct}) {
       const Plan plan = plan_of({Operation::allreduce, algorithm, 0}, 0, ranks, elements, {});
@@ -535,7 +535,7 @@ TEST(Costs, a_ring_sends_as_little_as_can_be) {
 
 TEST(Piece, pieces_cover_everything_and_differ_by_at_most_one) {
   for (const size_t elements : {0, 1, 2, 3, 5, 8, 9, 17, 64, 1009, 65537}) {
-    for (int parts = 1; parts <= ranks_max; ++parts) {
+    for (int parts = 1; parts <= kRanksMax; ++parts) {
       size_t expected_begin = 0;
       for (int part = 0; part < parts; ++part) {
         const Range range = plan::piece(elements, part, parts);

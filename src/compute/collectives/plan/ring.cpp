@@ -34,7 +34,7 @@ namespace trainyard::collectives::plan::ring {
 namespace {
 
 // One chunk is on the wire while another waits at the receiver; more chunks would only wait.
-constexpr size_t ahead_max = 2;
+constexpr size_t kAheadMax = 2;
 
 struct Turn {
   int sent;      // index of the piece
@@ -69,7 +69,7 @@ size_t rounds(const Plan& plan) { return turns(plan) * chunks_of(plan); }
 
 void add_round(const Plan& plan, size_t round, Steps& steps) {
   const size_t cut = chunks_of(plan);
-  const size_t ahead = std::min(ahead_max, cut - 1);
+  const size_t ahead = std::min(kAheadMax, cut - 1);
   const auto part = [&](int index, size_t of_round) {
     return chunk(block_of(plan, around(index, plan.ranks)), plan.chunk_elements, of_round % cut);
   };

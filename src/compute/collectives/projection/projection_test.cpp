@@ -11,7 +11,7 @@ namespace {
 using plan::Algorithm;
 using plan::Operation;
 
-constexpr double gigabit = 1e9 / 8;
+constexpr double kGigabit = 1e9 / 8;
 
 Choice choice_of(Algorithm algorithm, size_t chunk_bytes = 0, Algorithm between = Algorithm::ring) {
   Choice choice;
@@ -34,8 +34,8 @@ Cluster network_of(int ranks, double latency, double bytes_per_second) {
 TEST(Replay, OfARingIsTheTextbooksFormula) {
   for (const int ranks : {2, 3, 4, 8, 17}) {
     const size_t bytes = size_t(ranks) * 4096 * 100;
-    const auto cluster = network_of(ranks, 50e-6, gigabit);
-    const double formula = 2.0 * (ranks - 1) * (50e-6 + double(bytes) / ranks / gigabit);
+    const auto cluster = network_of(ranks, 50e-6, kGigabit);
+    const double formula = 2.0 * (ranks - 1) * (50e-6 + double(bytes) / ranks / kGigabit);
     EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::ring), bytes, cluster), formula,
                 formula * 1e-9)
         << ranks;
@@ -45,9 +45,9 @@ TEST(Replay, OfARingIsTheTextbooksFormula) {
 TEST(Replay, OfHalvingAndDoublingIsTheTextbooksFormula) {
   for (const int ranks : {2, 4, 8, 16}) {
     const size_t bytes = size_t(ranks) * 4096 * 100;
-    const auto cluster = network_of(ranks, 50e-6, gigabit);
+    const auto cluster = network_of(ranks, 50e-6, kGigabit);
     const double formula =
-        2 * std::log2(ranks) * 50e-6 + 2.0 * (ranks - 1) / ranks * double(bytes) / gigabit;
+        2 * std::log2(ranks) * 50e-6 + 2.0 * (ranks - 1) / ranks * double(bytes) / kGigabit;
     EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::halving_doubling), bytes, cluster), formula,
                 formula * 1e-9)
         << ranks;
@@ -57,8 +57,8 @@ TEST(Replay, OfHalvingAndDoublingIsTheTextbooksFormula) {
 TEST(Replay, OfDirectSendsAsLittleAsTheRing) {
   for (const int ranks : {2, 3, 4, 8, 17}) {
     const size_t bytes = size_t(ranks) * 4096 * 100;
-    const auto cluster = network_of(ranks, 50e-6, gigabit);
-    const double formula = 2 * 50e-6 + 2.0 * (ranks - 1) / ranks * double(bytes) / gigabit;
+    const auto cluster = network_of(ranks, 50e-6, kGigabit);
+    const double formula = 2 * 50e-6 + 2.0 * (ranks - 1) / ranks * double(bytes) / kGigabit;
     EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::direct), bytes, cluster), formula,
                 formula * 1e-9)
         << ranks;
@@ -66,10 +66,10 @@ TEST(Replay, OfDirectSendsAsLittleAsTheRing) {
 }
 
 TEST(Replay, ReducesBehindTheWireWhenPiecesAreCut) {
-  auto cluster = network_of(2, 0, gigabit);
-  cluster.reduce_seconds_per_byte = 0.5 / gigabit;
+  auto cluster = network_of(2, 0, kGigabit);
+  cluster.reduce_seconds_per_byte = 0.5 / kGigabit;
   const size_t bytes = 8 << 20;
-  const double wire = double(bytes) / gigabit;  // each direction carries 2 (n-1)/n of it
+  const double wire = double(bytes) / kGigabit;  // each direction carries 2 (n-1)/n of it
   const double whole = allreduce_seconds(choice_of(Algorithm::ring), bytes, cluster);
   EXPECT_NEAR(whole, wire * 1.25, wire * 0.001) << "half of it is added, at half the wire's time";
   for (const auto algorithm : {Algorithm::ring, Algorithm::direct}) {
@@ -80,25 +80,25 @@ TEST(Replay, ReducesBehindTheWireWhenPiecesAreCut) {
 }
 
 TEST(Replay, LetsBurstsThrough) {
-  auto cluster = network_of(2, 1e-3, gigabit);
+  auto cluster = network_of(2, 1e-3, kGigabit);
   cluster.burst_bytes = 128 << 10;
   // Each operation sends one burst in each direction, twice. While a message was in transit, the
   // link recovered all but a little of its burst. Operations in sequence wait for that little.
-  const double wire_of_one = (128 << 10) / gigabit;
+  const double wire_of_one = (128 << 10) / kGigabit;
   const double seconds = allreduce_seconds(choice_of(Algorithm::ring), 256 << 10, cluster);
   EXPECT_GT(seconds, 2e-3);
   EXPECT_LT(seconds, 2e-3 + 0.5 * wire_of_one);
   const size_t much = 64 << 20;
-  const double wire = double(much) / gigabit;
+  const double wire = double(much) / kGigabit;
   EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::ring), much, cluster), wire, 0.01 * wire);
 }
 
 TEST(Replay, SharesAHostsWayOutBetweenItsRanks) {
-  auto cluster = network_of(16, 0, gigabit);
+  auto cluster = network_of(16, 0, kGigabit);
   cluster.hosts = hosts_of(16, 8);
   cluster.local = {0, 0};
   const size_t bytes = 16 << 20;
-  const double wire = double(bytes) / gigabit;
+  const double wire = double(bytes) / kGigabit;
   EXPECT_NEAR(allreduce_seconds(choice_of(Algorithm::hierarchical), bytes, cluster), wire,
               wire * 0.001)
       << "2 (hosts-1)/hosts of the bytes, however many ranks a host has";
@@ -111,9 +111,9 @@ TEST(Replay, SharesAHostsWayInBetweenThoseWhoSend) {
   // rank 0: one and a half in all. Then rank 0 and rank 2 exchange the halves, one direction after
   // the other, and rank 1 receives everything.
   const size_t bytes = 16 << 20;
-  const double wire = double(bytes) / gigabit;
+  const double wire = double(bytes) / kGigabit;
   const double seconds =
-      allreduce_seconds(choice_of(Algorithm::halving_doubling), bytes, network_of(3, 0, gigabit));
+      allreduce_seconds(choice_of(Algorithm::halving_doubling), bytes, network_of(3, 0, kGigabit));
   EXPECT_NEAR(seconds, 3.5 * wire, 0.1 * wire) << "3 if what comes first took all of the way";
 }
 

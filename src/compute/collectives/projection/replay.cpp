@@ -10,11 +10,11 @@ namespace {
 
 using plan::Action;
 
-constexpr size_t element_bytes = 4;  // gradients are float32
-// A message on a shared incoming link is split into parts of at least part_bytes_min, and at most
-// parts_max parts.
-constexpr size_t part_bytes_min = 64 << 10;
-constexpr size_t parts_max = 16;
+constexpr size_t kElementBytes = 4;  // gradients are float32
+// A message on a shared incoming link is split into parts of at least kPartBytesMin, and at most
+// kPartsMax parts.
+constexpr size_t kPartBytesMin = 64 << 10;
+constexpr size_t kPartsMax = 16;
 
 // The messages of one rank, in order: their arrival times, and the number of messages that were
 // requested.
@@ -90,7 +90,7 @@ class Replay {
   Replay(const Choice& choice, size_t bytes, const Cluster& cluster) : cluster_(cluster) {
     const auto ranks = cluster.hosts.size();
     CHECK(choice.operation == plan::Operation::allreduce, "only allreduce is projected");
-    const size_t elements = (bytes + element_bytes - 1) / element_bytes;
+    const size_t elements = (bytes + kElementBytes - 1) / kElementBytes;
     std::vector<int> local(size_t(*std::max_element(cluster.hosts.begin(), cluster.hosts.end())) +
                            1);
     for (const int host : cluster.hosts) ++local[size_t(host)];
@@ -102,8 +102,8 @@ class Replay {
     for (size_t rank = 0; rank < ranks; ++rank) {
       if (choice.algorithm == plan::Algorithm::hierarchical) {
         ranks_[rank].stages = plan::hierarchical(int(rank), cluster.hosts, elements,
-                                                 choice.chunk_bytes / element_bytes, choice.between,
-                                                 choice.between_chunk_bytes / element_bytes);
+                                                 choice.chunk_bytes / kElementBytes, choice.between,
+                                                 choice.between_chunk_bytes / kElementBytes);
         for (auto& stage : ranks_[rank].stages) stage.plan.blocks = stage.storage;
       } else {
         plan::Stage stage;
@@ -112,7 +112,7 @@ class Replay {
         stage.plan.rank = int(rank);
         stage.plan.ranks = int(ranks);
         stage.plan.elements = elements;
-        stage.plan.chunk_elements = choice.chunk_bytes / element_bytes;
+        stage.plan.chunk_elements = choice.chunk_bytes / kElementBytes;
         ranks_[rank].stages.push_back(std::move(stage));
       }
     }
@@ -199,7 +199,7 @@ class Replay {
   }
 
   bool carry_out(int index, Rank& rank, const plan::Step& step) {
-    const size_t bytes = step.range.size() * element_bytes;
+    const size_t bytes = step.range.size() * kElementBytes;
     switch (step.action) {
       case Action::send:
         send(index, rank, step.peer, bytes);
@@ -224,7 +224,7 @@ class Replay {
   // -- messages
 
   void send(int index, Rank& rank, int peer, size_t bytes) {
-    if (peer != plan::everyone) {
+    if (peer != plan::kAllRanks) {
       const int to = rank_of(rank, peer);
       if (host_of(to) == host_of(index)) copy_out(index, rank, bytes);
       deliver(index, rank, to, bytes);
@@ -253,7 +253,7 @@ class Replay {
     if (host_of(from) == host_of(to))
       return arrive(from, to, sender.now + cluster_.local.latency_seconds);
     sender.now += cluster_.message_seconds;
-    const size_t parts = std::clamp(bytes / part_bytes_min, size_t{1}, parts_max);
+    const size_t parts = std::clamp(bytes / kPartBytesMin, size_t{1}, kPartsMax);
     const double wire = double(bytes) * cluster_.between.seconds_per_byte / double(parts);
     const double latency = cluster_.between.latency_seconds;
     for (size_t part = 1; part <= parts; ++part) {

@@ -8,7 +8,7 @@ namespace trainyard::collectives::projection {
 namespace {
 
 // The forward pass is one third of the arithmetic of a step, the backward pass two.
-constexpr double forward_share = 1.0 / 3;
+constexpr double kForwardShare = 1.0 / 3;
 
 double quantile_of_normal(double p) {
   double low = -10, high = 10;
@@ -135,7 +135,7 @@ StepTimes step(const Workload& workload, const Cluster& cluster, const Overlap& 
   };
   // The compute time of the slowest rank, for which all ranks wait.
   const double computing = times.compute + times.slowest;
-  double now = computing * forward_share;  // time of the backward pass
+  double now = computing * kForwardShare;  // time of the backward pass
   double free = 0;                         // end of the operation under way; one runs at a time
   double bucket = 0;
   const auto send = [&] {
@@ -144,7 +144,7 @@ StepTimes step(const Workload& workload, const Cluster& cluster, const Overlap& 
     bucket = 0;
   };
   for (auto layer = workload.layers.rbegin(); layer != workload.layers.rend(); ++layer) {
-    now += computing * (1 - forward_share) * (flop > 0 ? layer->flop / flop : 0);
+    now += computing * (1 - kForwardShare) * (flop > 0 ? layer->flop / flop : 0);
     bucket += layer->parameters * workload.gradient_bytes;
     // A large layer is split: its first part is reduced while the rest waits.
     while (bucket >= 2 * overlap.bucket_bytes) {

@@ -23,7 +23,7 @@ using KernelReduce = void (*)(std::byte* out, const std::byte* const* operands, 
 
 // Small enough that a block of float32 values stays in the first-level cache, large enough to
 // amortise the loops around it.
-inline constexpr size_t block_elements = 512;
+inline constexpr size_t kBlockElements = 512;
 
 // -- combining two values
 
@@ -114,9 +114,9 @@ void reduce_same(std::byte* out_bytes, const std::byte* const* operands, size_t 
     }
     return;
   }
-  for (size_t begin = 0; begin < elements; begin += block_elements) {
-    const size_t size = elements - begin < block_elements ? elements - begin : block_elements;
-    alignas(64) Number sums[block_elements];
+  for (size_t begin = 0; begin < elements; begin += kBlockElements) {
+    const size_t size = elements - begin < kBlockElements ? elements - begin : kBlockElements;
+    alignas(64) Number sums[kBlockElements];
     for (size_t i = 0; i < size; ++i) sums[i] = first[begin + i];
     for (size_t k = 1; k < count; ++k) {
       const auto* other = reinterpret_cast<const Number*>(operands[k]) + begin;
@@ -134,7 +134,7 @@ void reduce_wide(std::byte* out_bytes, const std::byte* const* operands, size_t 
                  size_t elements, int divisor) {
   using Narrow = typename Format::Narrow;
   auto* out = reinterpret_cast<Narrow*>(out_bytes);
-  if constexpr (Format::one_by_one) {
+  if constexpr (Format::kOneByOne) {
     if (count == 2) {
       const auto* first = reinterpret_cast<const Narrow*>(operands[0]);
       const auto* second = reinterpret_cast<const Narrow*>(operands[1]);
@@ -146,10 +146,10 @@ void reduce_wide(std::byte* out_bytes, const std::byte* const* operands, size_t 
       return;
     }
   }
-  for (size_t begin = 0; begin < elements; begin += block_elements) {
-    const size_t size = elements - begin < block_elements ? elements - begin : block_elements;
-    alignas(64) float sums[block_elements];
-    alignas(64) float others[block_elements];
+  for (size_t begin = 0; begin < elements; begin += kBlockElements) {
+    const size_t size = elements - begin < kBlockElements ? elements - begin : kBlockElements;
+    alignas(64) float sums[kBlockElements];
+    alignas(64) float others[kBlockElements];
     Format::widen(reinterpret_cast<const Narrow*>(operands[0]) + begin, sums, size);
     for (size_t k = 1; k < count; ++k) {
       Format::widen(reinterpret_cast<const Narrow*>(operands[k]) + begin, others, size);
@@ -164,7 +164,7 @@ void reduce_wide(std::byte* out_bytes, const std::byte* const* operands, size_t 
 
 struct Bfloats {
   using Narrow = uint16_t;
-  static constexpr bool one_by_one = true;  // plain arithmetic, which the compiler vectorises
+  static constexpr bool kOneByOne = true;  // plain arithmetic, which the compiler vectorises
   static float wide(uint16_t bits) { return formats::from_bf16(bits); }
   static uint16_t narrowed(float value) { return formats::to_bf16(value); }
   static void widen(const uint16_t* from, float* to, size_t size) {
@@ -187,7 +187,7 @@ struct EightBits {
 template <float (*from)(uint8_t), uint8_t (*to)(float)>
 struct Eights {
   using Narrow = uint8_t;
-  static constexpr bool one_by_one = false;
+  static constexpr bool kOneByOne = false;
   static void widen(const uint8_t* source, float* wide, size_t size) {
     static const EightBits<from> table;
     for (size_t i = 0; i < size; ++i) wide[i] = table.values[source[i]];

@@ -6,7 +6,7 @@ namespace {
 
 struct PlainHalves {
   using Narrow = uint16_t;
-  static constexpr bool one_by_one = false;
+  static constexpr bool kOneByOne = false;
   static void widen(const uint16_t* from, float* to, size_t size) {
     for (size_t i = 0; i < size; ++i) to[i] = formats::from_f16(from[i]);
   }

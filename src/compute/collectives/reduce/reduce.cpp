@@ -35,7 +35,7 @@ void scale_narrow(std::byte* data, size_t elements, double factor) {
   for (size_t i = 0; i < elements; ++i) numbers[i] = narrow(widen(numbers[i]) * float(factor));
 }
 
-constexpr EnumTable<Type> type_names{"type",
+constexpr EnumTable<Type> kTypeNames{"type",
                                      {{Type::f64, "f64"},
                                       {Type::f32, "f32"},
                                       {Type::f16, "f16"},
@@ -48,9 +48,9 @@ constexpr EnumTable<Type> type_names{"type",
                                       {Type::i8, "i8"},
                                       {Type::u8, "u8"},
                                       {Type::boolean, "bool"}}};
-static_assert(kEnumerators<Type> == types_count);
+static_assert(kEnumerators<Type> == kTypesCount);
 
-constexpr EnumTable<Reduction> reduction_names{"reduction",
+constexpr EnumTable<Reduction> kReductionNames{"reduction",
                                                {{Reduction::sum, "sum"},
                                                 {Reduction::average, "average"},
                                                 {Reduction::minimum, "minimum"},
@@ -59,12 +59,12 @@ constexpr EnumTable<Reduction> reduction_names{"reduction",
                                                 {Reduction::bits_and, "bits_and"},
                                                 {Reduction::bits_or, "bits_or"},
                                                 {Reduction::bits_xor, "bits_xor"}}};
-static_assert(kEnumerators<Reduction> == reductions_count);
+static_assert(kEnumerators<Reduction> == kReductionsCount);
 
 }  // namespace
 
-std::string_view to_string(Type type) { return type_names.text(type); }
-std::string_view to_string(Reduction reduction) { return reduction_names.text(reduction); }
+std::string_view to_string(Type type) { return kTypeNames.text(type); }
+std::string_view to_string(Reduction reduction) { return kReductionNames.text(reduction); }
 
 void reduce_values(Type type, Reduction reduction, std::byte* out,
                    std::span<const std::byte* const> operands, size_t elements, int divisor) {

@@ -49,8 +49,8 @@ TEST(Kernels, all_cast_alike) {
 
 TEST(Kernels, all_give_the_bits_of_the_reference) {
   for (const Kernels& kernels : runnable_kernels()) {
-    for (int type = 0; type < types_count; ++type) {
-      for (int reduction = 0; reduction < reductions_count; ++reduction) {
+    for (int type = 0; type < kTypesCount; ++type) {
+      for (int reduction = 0; reduction < kReductionsCount; ++reduction) {
         if (!exists(Type(type), Reduction(reduction))) continue;
         for (const int operands : {2, 3, 7}) {
           for (const size_t elements : {1, 15, 16, 33, 1000}) {

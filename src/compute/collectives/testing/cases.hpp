@@ -18,7 +18,7 @@ using plan::Operation;
 using plan::Plan;
 using plan::Range;
 
-inline constexpr int ranks_max = 17;
+inline constexpr int kRanksMax = 17;
 
 struct Case {
   Operation operation;
@@ -32,7 +32,7 @@ inline std::string name_of(const Case& one, int ranks, size_t elements) {
          " ranks, " + std::to_string(elements) + " elements";
 }
 
-inline const Case reductions_of_all[] = {
+inline const Case kReductionsOfAll[] = {
     {Operation::allreduce, Algorithm::one_shot, 0},
     {Operation::allreduce, Algorithm::one_shot, 5},
     {Operation::allreduce, Algorithm::direct, 0},
@@ -51,7 +51,7 @@ inline const Case reductions_of_all[] = {
     {Operation::reduce, Algorithm::tree, 5},
 };
 
-inline const Case moves_of_all[] = {
+inline const Case kMovesOfAll[] = {
     {Operation::all_gather, Algorithm::ring, 0},    {Operation::all_gather, Algorithm::ring, 3},
     {Operation::all_gather, Algorithm::direct, 0},  {Operation::all_gather, Algorithm::direct, 3},
     {Operation::broadcast, Algorithm::tree, 0},     {Operation::broadcast, Algorithm::tree, 4},
@@ -60,8 +60,8 @@ inline const Case moves_of_all[] = {
     {Operation::barrier, Algorithm::tree, 0},       {Operation::barrier, Algorithm::one_shot, 0}};
 
 inline std::vector<Case> all_cases() {
-  std::vector<Case> cases(std::begin(reductions_of_all), std::end(reductions_of_all));
-  cases.insert(cases.end(), std::begin(moves_of_all), std::end(moves_of_all));
+  std::vector<Case> cases(std::begin(kReductionsOfAll), std::end(kReductionsOfAll));
+  cases.insert(cases.end(), std::begin(kMovesOfAll), std::end(kMovesOfAll));
   return cases;
 }
 

@@ -9,14 +9,14 @@ Timeout::Timeout(int rank, int ranks, Duration limit, Time now)
 
 void Timeout::set_limit(Duration limit) { limit_ = limit; }
 
-Duration Timeout::step() const { return std::max(limit_ / steps_in_limit, Duration(1)); }
+Duration Timeout::step() const { return std::max(limit_ / kStepsInLimit, Duration(1)); }
 
 void Timeout::heard(int peer, int guilty, Time now) { heard_[size_t(peer)] = Word{guilty, now}; }
 
 int Timeout::guilty(std::span<const int> waited_for, Time now) const {
   const auto word_of = [&](int peer) -> const Word* {
     const auto& word = heard_[size_t(peer)];
-    return word && now - word->at <= steps_heard * step() ? &*word : nullptr;
+    return word && now - word->at <= kStepsHeard * step() ? &*word : nullptr;
   };
   for (const int peer : waited_for) {
     if (!word_of(peer)) return peer;
@@ -38,7 +38,7 @@ std::optional<int> Timeout::word(std::span<const int> waited_for, Time now) {
 }
 
 bool Timeout::is_over(Time now) const {
-  return now - moved_at_ >= limit_ + steps_until_blame * step();
+  return now - moved_at_ >= limit_ + kStepsUntilBlame * step();
 }
 
 }  // namespace trainyard::collectives

@@ -53,10 +53,10 @@ class Timeout {
     Time at;
   };
   // few reports, but one even for a wait that begins late
-  static constexpr int steps_in_limit = 20;
-  static constexpr int steps_until_blame =
+  static constexpr int kStepsInLimit = 20;
+  static constexpr int kStepsUntilBlame =
       2;  // beyond the limit: time for the reports of ranks that began to wait within it
-  static constexpr int steps_heard =
+  static constexpr int kStepsHeard =
       10;  // a report is valid until the next, which may be late where cores are busy
 
   const int rank_;

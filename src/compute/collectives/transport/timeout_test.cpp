@@ -7,8 +7,8 @@
 namespace trainyard::collectives {
 namespace {
 
-constexpr Duration limit = 1000ms;
-constexpr Duration tick = 10ms;
+constexpr Duration kLimit = 1000ms;
+constexpr Duration kTick = 10ms;
 
 // Simulates ranks that wait for each other and receive reports a tick later. Returns which rank
 // each one blames, and when.
@@ -24,9 +24,9 @@ std::map<int, Blame> play(int ranks, const std::map<int, std::vector<int>>& wait
   std::map<int, Blame> blames;
   for (const auto& [rank, peers] : waits) {
     const Duration begin = begins.count(rank) ? begins.at(rank) : 0ms;
-    waiting.emplace(rank, Timeout(rank, ranks, limit, start + begin));
+    waiting.emplace(rank, Timeout(rank, ranks, kLimit, start + begin));
   }
-  for (Duration at = 0ms; at < 3 * limit; at += tick) {
+  for (Duration at = 0ms; at < 3 * kLimit; at += kTick) {
     std::map<int, int> said;
     for (auto& [rank, timeout] : waiting) {
       if (begins.count(rank) && at < begins.at(rank)) continue;
@@ -68,7 +68,7 @@ TEST(Timeout, who_came_late_but_waits_is_not_blamed) {
 
 TEST(Timeout, who_has_stopped_saying_so_is_blamed) {
   const Timeout::Time start{};
-  Timeout timeout(0, 3, limit, start);
+  Timeout timeout(0, 3, kLimit, start);
   timeout.heard(1, 2, start + 500ms);
   const int one = 1;
   EXPECT_EQ(timeout.guilty(std::span(&one, 1), start + 1000ms), 2);
@@ -79,12 +79,12 @@ TEST(Timeout, ranks_that_wait_for_each_other_blame_one_that_they_wait_for) {
   const auto blames = play(2, {{0, {1}}, {1, {0}}});
   EXPECT_EQ(blames.at(0), (Blame{1, 1100ms}));
   EXPECT_EQ(blames.at(1), (Blame{0, 1100ms}));
-  EXPECT_EQ(Timeout(1, 2, limit, {}).guilty({}, {}), 1);
+  EXPECT_EQ(Timeout(1, 2, kLimit, {}).guilty({}, {}), 1);
 }
 
 TEST(Timeout, begins_when_something_has_moved) {
   const Timeout::Time start{};
-  Timeout timeout(0, 2, limit, start);
+  Timeout timeout(0, 2, kLimit, start);
   const int one = 1;
   EXPECT_FALSE(timeout.word(std::span(&one, 1), start + 49ms));
   timeout.moved(start + 49ms);

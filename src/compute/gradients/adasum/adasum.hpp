@@ -23,7 +23,7 @@
 // each distance it sends 24 bytes per tensor to each other rank. Ranks from p on send S in
 // addition, and nothing in between.
 //
-// Dot products are f64: element i of a half is added to partial sum i modulo adasum_lanes, and the
+// Dot products are f64: element i of a half is added to partial sum i modulo kAdasumLanes, and the
 // partial sums are added in order. Values are combined in f64 and rounded to their type. So all
 // ranks get the same bits in every run.
 //
@@ -40,7 +40,7 @@
 
 namespace trainyard::gradients {
 
-inline constexpr size_t adasum_lanes = 8;
+inline constexpr size_t kAdasumLanes = 8;
 
 // Temporary memory of an adasum, which the next one reuses.
 class AdasumWorkspace {

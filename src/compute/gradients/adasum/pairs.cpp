@@ -32,10 +32,10 @@ template <class Format>
 Dots dots(const std::byte* a_bytes, const std::byte* b_bytes, size_t elements) {
   const auto* a = reinterpret_cast<const typename Format::Number*>(a_bytes);
   const auto* b = reinterpret_cast<const typename Format::Number*>(b_bytes);
-  double ab[adasum_lanes]{}, aa[adasum_lanes]{}, bb[adasum_lanes]{};
+  double ab[kAdasumLanes]{}, aa[kAdasumLanes]{}, bb[kAdasumLanes]{};
   size_t i = 0;
-  for (; i + adasum_lanes <= elements; i += adasum_lanes) {
-    for (size_t lane = 0; lane < adasum_lanes; ++lane) {
+  for (; i + kAdasumLanes <= elements; i += kAdasumLanes) {
+    for (size_t lane = 0; lane < kAdasumLanes; ++lane) {
       const double left = Format::wide(a[i + lane]), right = Format::wide(b[i + lane]);
       ab[lane] += left * right;
       aa[lane] += left * left;
@@ -49,7 +49,7 @@ Dots dots(const std::byte* a_bytes, const std::byte* b_bytes, size_t elements) {
     bb[lane] += right * right;
   }
   Dots sum;
-  for (size_t lane = 0; lane < adasum_lanes; ++lane) {
+  for (size_t lane = 0; lane < kAdasumLanes; ++lane) {
     sum.ab += ab[lane];
     sum.aa += aa[lane];
     sum.bb += bb[lane];

@@ -65,8 +65,8 @@ double dot(const Vector& a, const Vector& b, size_t tensor_begin, size_t tensor_
   for (const Piece& piece : cut) {
     const size_t begin = std::max(tensor_begin, piece.begin);
     const size_t end = std::min(tensor_end, piece.end);
-    double lanes[adasum_lanes]{};
-    for (size_t i = begin; i < end; ++i) lanes[(i - begin) % adasum_lanes] += a[i] * b[i];
+    double lanes[kAdasumLanes]{};
+    for (size_t i = begin; i < end; ++i) lanes[(i - begin) % kAdasumLanes] += a[i] * b[i];
     double part = 0;
     for (const double lane : lanes) part += lane;
     sum += part;

@@ -5,17 +5,17 @@
 namespace trainyard::gradients {
 namespace {
 
-constexpr EnumTable<Compression::Kind> compressions{"compression",
-                                                    {{Compression::Kind::none, "none"},
-                                                     {Compression::Kind::f16, "f16"},
-                                                     {Compression::Kind::bf16, "bf16"},
-                                                     {Compression::Kind::int8, "int8"},
-                                                     {Compression::Kind::low_rank, "low_rank"}}};
-static_assert(kEnumerators<Compression::Kind> == compressions_count);
+constexpr EnumTable<Compression::Kind> kCompressions{"compression",
+                                                     {{Compression::Kind::none, "none"},
+                                                      {Compression::Kind::f16, "f16"},
+                                                      {Compression::Kind::bf16, "bf16"},
+                                                      {Compression::Kind::int8, "int8"},
+                                                      {Compression::Kind::low_rank, "low_rank"}}};
+static_assert(kEnumerators<Compression::Kind> == kCompressionsCount);
 
 }  // namespace
 
-std::string_view to_string(Compression::Kind kind) { return compressions.text(kind); }
+std::string_view to_string(Compression::Kind kind) { return kCompressions.text(kind); }
 
 std::string to_string(const Compression& compression) {
   std::string text(to_string(compression.kind));

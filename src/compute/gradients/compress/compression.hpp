@@ -25,9 +25,9 @@ struct Compression {
     return kind == other.kind && (kind != Kind::low_rank || rank == other.rank);
   }
 
-  static constexpr uint32_t rank_max = 128;  // more columns than this cost more than they save
+  static constexpr uint32_t kRankMax = 128;  // more columns than this cost more than they save
 };
-inline constexpr int compressions_count = 5;
+inline constexpr int kCompressionsCount = 5;
 
 std::string_view to_string(Compression::Kind kind);
 // "int8", "low_rank of 4"

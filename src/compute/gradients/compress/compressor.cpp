@@ -20,8 +20,8 @@ uint64_t seed_of(std::string_view key) { return fnv1a(key); }
 Range piece_of(const CompressedTensor& tensor, int rank, int ranks) {
   const size_t elements = tensor.shape.elements();
   const Range blocks = collectives::plan::piece(int8_blocks(elements), rank, ranks);
-  return {std::min(elements, blocks.begin * int8_block_elements),
-          std::min(elements, blocks.end * int8_block_elements)};
+  return {std::min(elements, blocks.begin * kInt8BlockElements),
+          std::min(elements, blocks.end * kInt8BlockElements)};
 }
 
 // owed += input * prescale
@@ -82,9 +82,9 @@ Result<void> Compressor::allreduce(std::span<const CompressedTensor> tensors,
     case Compression::Kind::int8:
       return by_int8(tensors, compression, reduction, name);
     case Compression::Kind::low_rank:
-      if (compression.rank == 0 || compression.rank > Compression::rank_max)
+      if (compression.rank == 0 || compression.rank > Compression::kRankMax)
         return invalid("invalid rank of low-rank compression: use 1 to " +
-                       std::to_string(Compression::rank_max) + " columns");
+                       std::to_string(Compression::kRankMax) + " columns");
       return by_low_rank(tensors, compression, reduction, name);
     default:
       return invalid("the tensor to compress has no elements");
@@ -227,8 +227,8 @@ Result<void> Compressor::by_low_rank(std::span<const CompressedTensor> tensors,
       continue;
     }
     Memory& memory = memories_.at(tensor.key);
-    if (++memory.steps % row_interval == 0) {
-      point_to_row(at, tensor.shape.rows, rank, memory.steps / row_interval % tensor.shape.rows);
+    if (++memory.steps % kRowInterval == 0) {
+      point_to_row(at, tensor.shape.rows, rank, memory.steps / kRowInterval % tensor.shape.rows);
     }
     orthonormalise(at, tensor.shape.rows, rank);
     transposed_times(memory.owed.data(), tensor.shape, at, rank, q);

@@ -175,7 +175,7 @@ TEST(Compressor, what_int8_owes_stays_bounded_and_comes_later) {
 // A matrix of rank k is found within a few steps; any other matrix arrives completely in the end.
 // The gradients of the ranks are independent here, and the same in all 1000 steps. Without the
 // exact rows, parts that cancel out in the average would add up 1000 times. They add up over
-// row_interval x rows steps at most.
+// kRowInterval x rows steps at most.
 TEST(Compressor, low_rank_finds_the_matrix_and_owes_no_more_than_a_few_steps) {
   constexpr Matrix shape{30, 20};
   constexpr size_t rank = 2;
@@ -199,7 +199,7 @@ TEST(Compressor, low_rank_finds_the_matrix_and_owes_no_more_than_a_few_steps) {
     std::vector<double> got(shape.elements());
     constexpr int steps = 1000;
     const double few = double(shape.columns) / double(rank);
-    const double turn = double(row_interval * shape.rows);
+    const double turn = double(kRowInterval * shape.rows);
     for (int step = 1; step <= steps; ++step) {
       values = full;
       expect_ok(compressor.allreduce(std::vector{in_place("full", values, shape)},
@@ -276,8 +276,8 @@ TEST(Compressor, the_bytes_are_those_of_the_formula) {
         for (const size_t count : {shape.elements(), vector_elements}) {
           for (int rank = 0; rank < ranks; ++rank) {
             const auto blocks = collectives::plan::piece(int8_blocks(count), rank, ranks);
-            const size_t piece = std::min(count, blocks.end * int8_block_elements) -
-                                 std::min(count, blocks.begin * int8_block_elements);
+            const size_t piece = std::min(count, blocks.end * kInt8BlockElements) -
+                                 std::min(count, blocks.begin * kInt8BlockElements);
             expected += 2 * uint64_t(ranks - 1) * int8_bytes(piece);
           }
         }

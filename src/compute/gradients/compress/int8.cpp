@@ -9,19 +9,19 @@
 namespace trainyard::gradients {
 namespace {
 
-constexpr float steps = 127;
+constexpr float kSteps = 127;
 // Below this the inverse of the scale overflows a float; such a block is sent in a later step.
-constexpr float magnitude_min = 1e-35f;
+constexpr float kMagnitudeMin = 1e-35f;
 // Adding and subtracting it rounds to the nearest integer, ties to even.
-constexpr float rounder = 12582912.0f;  // 1.5 * 2^23
+constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23
 
 // Decodes the bytes block by block: calls apply(value index, value).
 template <class Apply>
 void over_values(const std::byte* bytes, size_t elements, const Apply& apply) {
   const auto* __restrict numbers =
       reinterpret_cast<const int8_t*>(bytes + 4 * int8_blocks(elements));
-  for (size_t begin = 0, block = 0; begin < elements; begin += int8_block_elements, ++block) {
-    const size_t end = std::min(elements, begin + int8_block_elements);
+  for (size_t begin = 0, block = 0; begin < elements; begin += kInt8BlockElements, ++block) {
+    const size_t end = std::min(elements, begin + kInt8BlockElements);
     float scale;
     std::memcpy(&scale, bytes + 4 * block, sizeof scale);
     for (size_t i = begin; i < end; ++i) apply(i, float(numbers[i]) * scale);
@@ -32,8 +32,8 @@ void over_values(const std::byte* bytes, size_t elements, const Apply& apply) {
 
 void to_int8(float* __restrict values, size_t elements, std::byte* bytes) {
   auto* __restrict numbers = reinterpret_cast<int8_t*>(bytes + 4 * int8_blocks(elements));
-  for (size_t begin = 0, block = 0; begin < elements; begin += int8_block_elements, ++block) {
-    const size_t end = std::min(elements, begin + int8_block_elements);
+  for (size_t begin = 0, block = 0; begin < elements; begin += kInt8BlockElements, ++block) {
+    const size_t end = std::min(elements, begin + kInt8BlockElements);
     // Magnitudes are ordered like their bits, NaN last: comparing integers vectorises.
     int32_t largest_bits = 0;
     for (size_t i = begin; i < end; ++i) {
@@ -42,22 +42,22 @@ void to_int8(float* __restrict values, size_t elements, std::byte* bytes) {
     }
     const bool finite = largest_bits < 0x7f800000;
     const float largest = collectives::formats::float_of(uint32_t(largest_bits));
-    float scale = largest / steps;
+    float scale = largest / kSteps;
     if (!finite) scale = std::numeric_limits<float>::quiet_NaN();
-    if (largest < magnitude_min) scale = 0;
+    if (largest < kMagnitudeMin) scale = 0;
     std::memcpy(bytes + 4 * block, &scale, sizeof scale);
     if (!finite || scale == 0) {
       for (size_t i = begin; i < end; ++i) numbers[i] = 0;
       for (size_t i = begin; i < end && !finite; ++i) values[i] = 0;
       continue;
     }
-    const float inverse = steps / largest;
+    const float inverse = kSteps / largest;
     // Two loops, so that the one in floats and the one to bytes vectorise.
-    float nearest[int8_block_elements];
+    float nearest[kInt8BlockElements];
     for (size_t i = begin; i < end; ++i) {
-      const float rounded = (values[i] * inverse + rounder) - rounder;
-      const float below = rounded > steps ? steps : rounded;
-      nearest[i - begin] = below < -steps ? -steps : below;
+      const float rounded = (values[i] * inverse + kRounder) - kRounder;
+      const float below = rounded > kSteps ? kSteps : rounded;
+      nearest[i - begin] = below < -kSteps ? -kSteps : below;
       values[i] -= nearest[i - begin] * scale;
     }
     for (size_t i = begin; i < end; ++i) numbers[i] = int8_t(int32_t(nearest[i - begin]));

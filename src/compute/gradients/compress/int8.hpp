@@ -1,7 +1,7 @@
 // Encodes float32 as bytes with a scale for each block: a quarter of the bytes, and a bounded
 // error.
 //
-//   a block of int8_block_elements: scale = largest magnitude / 127; each value becomes the nearest
+//   a block of kInt8BlockElements: scale = largest magnitude / 127; each value becomes the nearest
 //     multiple of it
 //   in memory: the scales of the blocks as f32, then a signed byte for each value
 //
@@ -18,11 +18,11 @@
 
 namespace trainyard::gradients {
 
-inline constexpr size_t int8_block_elements =
+inline constexpr size_t kInt8BlockElements =
     256;  // 1.6 % for scales; larger blocks lose more when one value is large
 
 constexpr size_t int8_blocks(size_t elements) {
-  return (elements + int8_block_elements - 1) / int8_block_elements;
+  return (elements + kInt8BlockElements - 1) / kInt8BlockElements;
 }
 constexpr size_t int8_bytes(size_t elements) { return elements + 4 * int8_blocks(elements); }
 

@@ -12,7 +12,7 @@ namespace trainyard::gradients {
 namespace {
 
 // The remainder of a column that depends on the previous ones is rounding noise, not a direction.
-constexpr double independence_min = 1e-6;
+constexpr double kIndependenceMin = 1e-6;
 
 double dot(const float* p, size_t rows, size_t rank, size_t left, size_t right) {
   double sum = 0;
@@ -84,7 +84,7 @@ void times(const float* m, Matrix shape, const float* q, size_t any_rank, float*
   with_rank(any_rank, [&](auto rank) {
     for (size_t row = 0; row < shape.rows; ++row) {
       const float* values = m + row * shape.columns;
-      float sums[Compression::rank_max]{};
+      float sums[Compression::kRankMax]{};
       for (size_t column = 0; column < shape.columns; ++column) {
         for (size_t k = 0; k < rank; ++k) sums[k] += values[column] * q[column * rank + k];
       }
@@ -98,7 +98,7 @@ void transposed_times(const float* m, Matrix shape, const float* p, size_t any_r
   with_rank(any_rank, [&](auto rank) {
     for (size_t row = 0; row < shape.rows; ++row) {
       const float* values = m + row * shape.columns;
-      float weights[Compression::rank_max];
+      float weights[Compression::kRankMax];
       std::copy_n(p + row * rank, size_t(rank), weights);
       for (size_t column = 0; column < shape.columns; ++column) {
         for (size_t k = 0; k < rank; ++k) q[column * rank + k] += values[column] * weights[k];
@@ -129,7 +129,7 @@ void orthonormalise(float* p, size_t rows, size_t rank) {
             float(double(p[row * rank + column]) - along * double(p[row * rank + other]));
     }
     const double after = dot(p, rows, rank, column, column);
-    const bool independent = after > before * independence_min * independence_min && after > 0;
+    const bool independent = after > before * kIndependenceMin * kIndependenceMin && after > 0;
     const double factor = independent ? 1 / std::sqrt(after) : 0;
     for (size_t row = 0; row < rows; ++row)
       p[row * rank + column] = float(double(p[row * rank + column]) * factor);

@@ -8,8 +8,8 @@
 //   every rank gets P Q';  its error is M - P Q_own', added to the next M
 //
 // Errors in directions that cancel out between the ranks never appear in P. To keep them from
-// growing forever, every row_interval steps the last column of P is the direction of one row: that
-// row is sent exactly and has no error. Within row_interval x rows steps every row is sent this way
+// growing forever, every kRowInterval steps the last column of P is the direction of one row: that
+// row is sent exactly and has no error. Within kRowInterval x rows steps every row is sent this way
 // once, which bounds the error of a rank by as many gradients.
 //
 // (Vogels, Karimireddy and Jaggi, "PowerSGD: Practical Low-Rank Gradient Compression for
@@ -26,7 +26,7 @@
 
 namespace trainyard::gradients {
 
-inline constexpr uint64_t row_interval = 8;  // costs an eighth of one column
+inline constexpr uint64_t kRowInterval = 8;  // costs an eighth of one column
 
 struct Matrix {
   size_t rows = 0;

@@ -18,18 +18,18 @@ using collectives::bytes_of;
 // being reduced while another is read, the ranks wait for each other a few times. With the smaller
 // chunks of the table they would wait a hundred times, each time until training on the same cores
 // lets the other ranks run.
-constexpr size_t chunks_of_buffer = 4;
+constexpr size_t kChunksOfBuffer = 4;
 // below this the chunks of the table are as large
-constexpr size_t chunk_bytes_min = size_t{1} << 20;
+constexpr size_t kChunkBytesMin = size_t{1} << 20;
 // A message lists at most this many tensors.
-constexpr size_t names_max = 3;
+constexpr size_t kNamesMax = 3;
 
 std::string names_of(std::span<const Carrier::Part> parts) {
   std::string text;
-  for (size_t i = 0; i < parts.size() && i < names_max; ++i)
+  for (size_t i = 0; i < parts.size() && i < kNamesMax; ++i)
     text.append(i == 0 ? "" : ", ").append(parts[i].agreement->signature.name);
-  if (parts.size() > names_max)
-    text += " and " + std::to_string(parts.size() - names_max) + " more";
+  if (parts.size() > kNamesMax)
+    text += " and " + std::to_string(parts.size() - kNamesMax) + " more";
   return text;
 }
 
@@ -146,7 +146,7 @@ Result<void> Carrier::allreduce(Shared& shared, std::span<Part> parts) {
       collectives::BufferView{staged.bytes, staged.elements, first.type}, reducing);
   if (shared.on_one_host)
     call.chunk_bytes =
-        std::max(chunk_bytes_min, staged.elements * bytes_of(first.type) / chunks_of_buffer);
+        std::max(kChunkBytesMin, staged.elements * bytes_of(first.type) / kChunksOfBuffer);
   TRY(run(shared, parts, std::move(call)));
   copy_out(staged, parts);
   return ok();

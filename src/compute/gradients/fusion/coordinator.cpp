@@ -29,7 +29,7 @@ struct Field {
   std::string_view name;
   std::string (*value)(const Signature& signature);
 };
-constexpr Field fields[] = {
+constexpr Field kFields[] = {
     {"operation", [](const Signature& s) { return std::string(to_string(s.operation)); }},
     {"type", [](const Signature& s) { return std::string(collectives::to_string(s.type)); }},
     {"shape",
@@ -69,9 +69,9 @@ Result<void> check_reduction(const Signature& signature) {
         signature.reduction != collectives::Reduction::average)))
     return invalid("compression needs a sum or an average");
   if (signature.compression.kind == Compression::Kind::low_rank &&
-      (signature.compression.rank == 0 || signature.compression.rank > Compression::rank_max))
+      (signature.compression.rank == 0 || signature.compression.rank > Compression::kRankMax))
     return invalid("invalid rank of low-rank compression: use 1 to " +
-                   std::to_string(Compression::rank_max));
+                   std::to_string(Compression::kRankMax));
   return ok();
 }
 
@@ -163,7 +163,7 @@ bool Coordinator::complete(const Row& row, const Sets& sets) const {
 
 std::string Coordinator::difference(const Row& row) const {
   std::string text;
-  for (const Field& field : fields) {
+  for (const Field& field : kFields) {
     std::map<std::string, std::vector<int>> ranks_by_value;
     for (const auto& [rank, signature] : row.asks)
       ranks_by_value[field.value(signature)].push_back(rank);

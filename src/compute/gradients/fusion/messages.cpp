@@ -7,11 +7,11 @@
 namespace trainyard::gradients {
 namespace {
 
-constexpr uint32_t report_magic = 0x31465954;  // "TYF1"
-constexpr uint32_t answer_magic = 0x32465954;  // "TYF2"
+constexpr uint32_t kReportMagic = 0x31465954;  // "TYF1"
+constexpr uint32_t kAnswerMagic = 0x32465954;  // "TYF2"
 
-constexpr size_t signature_bytes_min = 56;
-constexpr size_t agreement_bytes_min = signature_bytes_min + 14;
+constexpr size_t kSignatureBytesMin = 56;
+constexpr size_t kAgreementBytesMin = kSignatureBytesMin + 14;
 
 // One description for encoding and decoding (base/fields.hpp).
 
@@ -20,13 +20,13 @@ void numbers(Side& side, const char* field, List& values) {
   side.list(field, values, sizeof(uint64_t), [&](auto& value) { side(field, value); });
 }
 
-// Rejects shapes whose number of elements is above elements_max; later code multiplies without
+// Rejects shapes whose number of elements is above kElementsMax; later code multiplies without
 // checks.
 void check_shape(FieldReader& reader, Signature& signature) {
   uint64_t elements = 1;
   for (const uint64_t dimension : signature.shape) {
     const uint64_t size = dimension == 0 ? 1 : dimension;
-    if (__builtin_mul_overflow(elements, size, &elements) || elements > elements_max) {
+    if (__builtin_mul_overflow(elements, size, &elements) || elements > kElementsMax) {
       reader.refuse("shape", "has too many elements");
       signature.shape.clear();
       return;
@@ -37,14 +37,14 @@ void check_shape(FieldReader& reader, Signature& signature) {
 template <class Side, class S>
 void signature_fields(Side& side, S& signature) {
   side("name", signature.name);
-  side.choice("operation", signature.operation, Operation(operations_count - 1));
-  side.choice("type", signature.type, collectives::Type(collectives::types_count - 1));
+  side.choice("operation", signature.operation, Operation(kOperationsCount - 1));
+  side.choice("type", signature.type, collectives::Type(collectives::kTypesCount - 1));
   side.choice("reduction", signature.reduction,
-              collectives::Reduction(collectives::reductions_count - 1));
+              collectives::Reduction(collectives::kReductionsCount - 1));
   side("prescale", signature.prescale);
   side("postscale", signature.postscale);
   side("root", signature.root);
-  side.choice("compression", signature.compression.kind, Compression::Kind(compressions_count - 1));
+  side.choice("compression", signature.compression.kind, Compression::Kind(kCompressionsCount - 1));
   side("compression.rank", signature.compression.rank);
   side("priority", signature.priority);
   side("set", signature.set);
@@ -69,13 +69,13 @@ template <class Side, class M>
 void fields(Side& side, M& m) {
   if constexpr (std::is_same_v<std::remove_const_t<M>, Report>) {
     side("leaving", m.leaving);
-    side.list("asks", m.asks, signature_bytes_min, [&](auto& ask) { signature_fields(side, ask); });
+    side.list("asks", m.asks, kSignatureBytesMin, [&](auto& ask) { signature_fields(side, ask); });
     side.list("waiting", m.waiting, 12, [&](auto& waiting) {
       side("waiting.key", waiting.key);
       side("waiting.milliseconds", waiting.milliseconds);
     });
   } else {
-    side.list("ready", m.ready, agreement_bytes_min,
+    side.list("ready", m.ready, kAgreementBytesMin,
               [&](auto& each) { agreement_fields(side, each); });
     side.list("forgotten", m.forgotten, 4, [&](auto& key) { side("forgotten", key); });
     side.list("leaving", m.leaving, 4, [&](auto& rank) { side("leaving", rank); });
@@ -109,14 +109,14 @@ Result<M> decode_after(uint32_t wanted, std::string_view bytes, const char* name
 
 }  // namespace
 
-std::string encode(const Report& report) { return encode_after(report_magic, report); }
-std::string encode(const Answer& answer) { return encode_after(answer_magic, answer); }
+std::string encode(const Report& report) { return encode_after(kReportMagic, report); }
+std::string encode(const Answer& answer) { return encode_after(kAnswerMagic, answer); }
 
 Result<Report> decode_report(std::string_view bytes) {
-  return decode_after<Report>(report_magic, bytes, "report");
+  return decode_after<Report>(kReportMagic, bytes, "report");
 }
 Result<Answer> decode_answer(std::string_view bytes) {
-  return decode_after<Answer>(answer_magic, bytes, "answer");
+  return decode_after<Answer>(kAnswerMagic, bytes, "answer");
 }
 
 }  // namespace trainyard::gradients

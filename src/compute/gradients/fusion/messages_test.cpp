@@ -35,7 +35,7 @@ Signature signature() {
   return signature;
 }
 
-constexpr std::string_view signature_bytes =
+constexpr std::string_view kSignatureBytes =
     "0100000077"                                // name
     "050301"                                    // operation, type, reduction
     "000000000000e03f0000000000000040"          // prescale, postscale
@@ -53,7 +53,7 @@ TEST(Messages, a_report_has_these_bytes) {
             "54594631"
             "01"
             "01000000" +
-                std::string(signature_bytes) +
+                std::string(kSignatureBytes) +
                 "01000000"
                 "03000000322f77"
                 "0201000000000000");
@@ -67,7 +67,7 @@ TEST(Messages, an_answer_has_these_bytes) {
   EXPECT_EQ(hex(bytes),
             "54594632"
             "01000000" +
-                std::string(signature_bytes) +
+                std::string(kSignatureBytes) +
                 "010000000600000000000000"
                 "01"
                 "ffffffff"

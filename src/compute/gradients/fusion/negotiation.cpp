@@ -7,13 +7,13 @@
 namespace trainyard::gradients {
 namespace {
 
-constexpr size_t word_bits = 64;
-constexpr uint64_t bit_of(size_t position) { return uint64_t{1} << position % word_bits; }
+constexpr size_t kWordBits = 64;
+constexpr uint64_t bit_of(size_t position) { return uint64_t{1} << position % kWordBits; }
 
 // A tensor that has waited too long is checked in this interval.
-constexpr Duration roll_call_interval = 1s;
+constexpr Duration kRollCallInterval = 1s;
 
-size_t words_for(size_t positions) { return 1 + (positions + word_bits - 1) / word_bits; }
+size_t words_for(size_t positions) { return 1 + (positions + kWordBits - 1) / kWordBits; }
 
 // Returns true when the signatures describe the same tensor; the priority may differ.
 bool same(Signature a, const Signature& b) {
@@ -125,21 +125,21 @@ bool Negotiation::wants_roll_call(Duration now) const {
   return (stalls.stall_report_after > 0ms && age >= stalls.stall_report_after &&
           since >= stalls.stall_report_after) ||
          (stalls.stall_fail_after > 0ms && age >= stalls.stall_fail_after &&
-          since >= roll_call_interval);
+          since >= kRollCallInterval);
 }
 
 // Sets the bits of a rank that has submitted nothing: tensors of other ranks' sets, and of sets
 // that it has joined.
 void Negotiation::lay_base() {
   base_.assign(words_for(cache_.positions()), ~uint64_t{0});
-  base_[0] = flags_max;
+  base_[0] = kFlagsMax;
   for (size_t position = 0; position < cache_.positions(); ++position) {
     const auto* entry = cache_.at(position);
     if (!entry) continue;
     const int set = entry->agreement.signature.set;
     const auto joining = joining_.find(set);
     const bool joined = joining != joining_.end() && joining->second == State::known;
-    if (is_member(set) && !joined) base_[1 + position / word_bits] &= ~bit_of(position);
+    if (is_member(set) && !joined) base_[1 + position / kWordBits] &= ~bit_of(position);
   }
   base_is_old_ = false;
 }
@@ -154,13 +154,13 @@ std::vector<uint64_t> Negotiation::bits(Duration now) {
   for (const auto& [key, pending] : pending_) {
     asks = asks || pending.state == State::fresh;
     if (pending.state == State::known) {
-      words[1 + pending.position / word_bits] |= bit_of(pending.position);
+      words[1 + pending.position / kWordBits] |= bit_of(pending.position);
     } else if (const auto position = cache_.position_of(key)) {
-      words[1 + *position / word_bits] &= ~bit_of(*position);
+      words[1 + *position / kWordBits] &= ~bit_of(*position);
     }
   }
-  if (asks) words[0] &= ~nothing_to_say;
-  if (wants_roll_call(now)) words[0] &= ~no_roll_call;
+  if (asks) words[0] &= ~kNoAnswerNeeded;
+  if (wants_roll_call(now)) words[0] &= ~kNoRollCall;
   return words;
 }
 
@@ -170,15 +170,15 @@ Result<bool> Negotiation::hear_bits(std::span<const uint64_t> all, Duration now)
   // Plans tensors first and evicts later, so that positions do not change while they are read.
   for (size_t position = 0; position < cache_.positions(); ++position) {
     const auto* entry = cache_.at(position);
-    if (!entry || !(all[1 + position / word_bits] & bit_of(position))) continue;
+    if (!entry || !(all[1 + position / kWordBits] & bit_of(position))) continue;
     ready_.push_back(entry->agreement);
     take_pending(key_of(entry->agreement.signature));
     cache_.touch(position);
     ++plan_.cached;
   }
-  roll_call_ = !(all[0] & no_roll_call);
+  roll_call_ = !(all[0] & kNoRollCall);
   if (roll_call_) last_roll_call_ = now;
-  return !(all[0] & nothing_to_say) || roll_call_;
+  return !(all[0] & kNoAnswerNeeded) || roll_call_;
 }
 
 Report Negotiation::report(Duration now) {
@@ -253,7 +253,7 @@ Result<void> Negotiation::apply(const Agreement& agreement) {
   if (agreement.rows.size() != rows)
     return corrupt("the answer lacks a number of rows for each rank");
   for (const uint64_t count : agreement.rows) {
-    if (count > elements_max / std::max<uint64_t>(signature.row_elements(), 1))
+    if (count > kElementsMax / std::max<uint64_t>(signature.row_elements(), 1))
       return corrupt("the answer has too many rows");
   }
   auto own = take_pending(key);
@@ -308,7 +308,7 @@ Result<void> Negotiation::hear_answer(const Answer& answer) {
   plan_.leaving = answer.leaving;
   plan_.stalls = answer.stalls;
   if (answer.settings) {
-    if (answer.settings->cycle_microseconds > cycle_microseconds_max)
+    if (answer.settings->cycle_microseconds > kCycleMicrosecondsMax)
       return corrupt("the answer's cycle time is too long");
     limits_.settings = *answer.settings;
     plan_.settings = answer.settings;

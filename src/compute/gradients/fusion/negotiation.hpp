@@ -82,11 +82,11 @@ class Negotiation {
   // Returns the plan and ends the cycle.
   Plan take_plan();
 
-  static constexpr uint64_t nothing_to_say = 1;  // flag: this rank needs no answer of rank 0
+  static constexpr uint64_t kNoAnswerNeeded = 1;  // flag: this rank needs no answer of rank 0
   // flag: no tensor has waited for too long on this rank
-  static constexpr uint64_t no_roll_call = 2;
-  static constexpr uint64_t flags_max = 3;
-  static constexpr uint32_t cycle_microseconds_max = 1'000'000;  // no step may wait longer
+  static constexpr uint64_t kNoRollCall = 2;
+  static constexpr uint64_t kFlagsMax = 3;
+  static constexpr uint32_t kCycleMicrosecondsMax = 1'000'000;  // no step may wait longer
 
  private:
   enum class State : uint8_t { held, known, fresh, asked };

@@ -23,13 +23,13 @@ using std::chrono::nanoseconds;
 
 // While a thread waits for a handle, the pause between cycles is this part of the cycle: other
 // tensors may follow soon, but a full pause would only delay.
-constexpr int waited_for_divisor = 8;
+constexpr int kWaitedForDivisor = 8;
 // Copying this much in and out at 10 GB/s takes as long as a call: some 20 us in shared memory,
 // some 200 us between hosts.
-constexpr uint64_t fused_bytes_max_on_one_host = uint64_t{128} << 10;
-constexpr uint64_t fused_bytes_max_between_hosts = uint64_t{1} << 20;
+constexpr uint64_t kFusedBytesMaxOnOneHost = uint64_t{128} << 10;
+constexpr uint64_t kFusedBytesMaxBetweenHosts = uint64_t{1} << 20;
 // Limits the report of a rank and the answer of rank 0: a hundred thousand tensors.
-constexpr uint64_t message_bytes_max = uint64_t{64} << 20;
+constexpr uint64_t kMessageBytesMax = uint64_t{64} << 20;
 
 // The values that rank 0 sends to all ranks at the start.
 struct Common {
@@ -321,7 +321,7 @@ void Negotiator::Impl::pause() {
   }
   while (!stopping_ && !notifier_->hurry) {
     const auto until =
-        began_ + cycle_began_ + (notifier_->waiting > 0 ? cycle / waited_for_divisor : cycle);
+        began_ + cycle_began_ + (notifier_->waiting > 0 ? cycle / kWaitedForDivisor : cycle);
     if (std::chrono::steady_clock::now() >= until) break;
     notifier_->changed.wait_until(lock, until);
   }
@@ -371,7 +371,7 @@ Result<void> Negotiator::Impl::ask_rank_0() {
                          std::as_writable_bytes(std::span(lengths))));
   std::vector<size_t> counts;
   for (size_t rank = 0; rank < ranks; ++rank) {
-    if (lengths[rank] > message_bytes_max)
+    if (lengths[rank] > kMessageBytesMax)
       return ours_to_blame(
           exhausted("rank " + std::to_string(rank) + " submitted too many tensors at once"));
     counts.push_back(lengths[rank]);
@@ -402,7 +402,7 @@ Result<void> Negotiator::Impl::ask_rank_0() {
   }
   uint64_t answer_length = answer.size();
   TRY(group_->broadcast(std::as_writable_bytes(std::span(&answer_length, 1)), 0));
-  if (answer_length > message_bytes_max * ranks)
+  if (answer_length > kMessageBytesMax * ranks)
     return ours_to_blame(exhausted("the answer of rank 0 exceeds its limit"));
   answer.resize(answer_length);
   TRY(group_->broadcast(std::as_writable_bytes(std::span(answer)), 0));
@@ -538,13 +538,13 @@ Result<std::unique_ptr<Negotiator>> Negotiator::start(std::unique_ptr<collective
     const auto& hosts = group->hosts();
     const bool on_one_host = std::count(hosts.begin(), hosts.end(), hosts[0]) == group->size();
     common.fused_tensor_bytes_max =
-        on_one_host ? fused_bytes_max_on_one_host : fused_bytes_max_between_hosts;
+        on_one_host ? kFusedBytesMaxOnOneHost : kFusedBytesMaxBetweenHosts;
   }
   TRY(group->broadcast(std::as_writable_bytes(std::span(&common, 1)), 0)
           .in("starting the negotiation"));
-  if (common.cycle_microseconds > Negotiation::cycle_microseconds_max)
-    return invalid("a cycle must be at most " +
-                   std::to_string(Negotiation::cycle_microseconds_max) + " us");
+  if (common.cycle_microseconds > Negotiation::kCycleMicrosecondsMax)
+    return invalid("a cycle must be at most " + std::to_string(Negotiation::kCycleMicrosecondsMax) +
+                   " us");
   Negotiation::Limits limits;
   limits.settings = {common.fusion_bytes, uint32_t(common.cycle_microseconds)};
   limits.cache_entries_max = common.cache_entries_max;

@@ -5,22 +5,22 @@
 namespace trainyard::gradients {
 namespace {
 
-constexpr EnumTable<Operation> operations{"operation",
-                                          {{Operation::allreduce, "allreduce"},
-                                           {Operation::adasum, "adasum"},
-                                           {Operation::all_gather, "all_gather"},
-                                           {Operation::broadcast, "broadcast"},
-                                           {Operation::reduce_scatter, "reduce_scatter"},
-                                           {Operation::all_to_all, "all_to_all"},
-                                           {Operation::barrier, "barrier"},
-                                           {Operation::join, "join"},
-                                           {Operation::add_set, "add_set"},
-                                           {Operation::remove_set, "remove_set"}}};
-static_assert(kEnumerators<Operation> == operations_count);
+constexpr EnumTable<Operation> kOperations{"operation",
+                                           {{Operation::allreduce, "allreduce"},
+                                            {Operation::adasum, "adasum"},
+                                            {Operation::all_gather, "all_gather"},
+                                            {Operation::broadcast, "broadcast"},
+                                            {Operation::reduce_scatter, "reduce_scatter"},
+                                            {Operation::all_to_all, "all_to_all"},
+                                            {Operation::barrier, "barrier"},
+                                            {Operation::join, "join"},
+                                            {Operation::add_set, "add_set"},
+                                            {Operation::remove_set, "remove_set"}}};
+static_assert(kEnumerators<Operation> == kOperationsCount);
 
 }  // namespace
 
-std::string_view to_string(Operation operation) { return operations.text(operation); }
+std::string_view to_string(Operation operation) { return kOperations.text(operation); }
 
 uint64_t Signature::row_elements() const {
   uint64_t elements = 1;

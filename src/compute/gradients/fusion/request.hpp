@@ -27,11 +27,11 @@ enum class Operation : uint8_t {
   add_set,
   remove_set
 };
-inline constexpr int operations_count = 10;
+inline constexpr int kOperationsCount = 10;
 std::string_view to_string(Operation operation);
 
 // of a tensor: more than any memory holds
-inline constexpr uint64_t elements_max = uint64_t{1} << 48;
+inline constexpr uint64_t kElementsMax = uint64_t{1} << 48;
 
 // The part of a request that the ranks compare: everything but its memory.
 struct Signature {

@@ -5,7 +5,7 @@
 // axes. The score of a setting is the median of several windows, so that one disturbance does not
 // decide; a better setting must be better by more than noise.
 //
-//   tries: drawn_max random settings --> steps of a factor of 8, 4, 2 around the best
+//   tries: kDrawnMax random settings --> steps of a factor of 8, 4, 2 around the best
 //          --> done: keeps the best
 //
 // Threads: confined to one at a time. Errors: none. Equal samples and seeds give equal settings.
@@ -38,17 +38,17 @@ class Tuner {
   const std::vector<Tried>& tried() const { return tried_; }
 
   // The ends of both axes, which consist of powers of two.
-  static constexpr uint64_t fusion_bytes_min = uint64_t{64} << 10;  // less is not worth a copy
-  static constexpr uint64_t fusion_bytes_max = uint64_t{128} << 20;
-  static constexpr uint32_t cycle_microseconds_min = 125;
-  static constexpr uint32_t cycle_microseconds_max = 32'000;  // as long as a step of a small model
+  static constexpr uint64_t kFusionBytesMin = uint64_t{64} << 10;  // less is not worth a copy
+  static constexpr uint64_t kFusionBytesMax = uint64_t{128} << 20;
+  static constexpr uint32_t kCycleMicrosecondsMin = 125;
+  static constexpr uint32_t kCycleMicrosecondsMax = 32'000;  // as long as a step of a small model
   // Long enough for some training steps, short enough that tuning ends within a minute.
-  static constexpr std::chrono::milliseconds window{250};
+  static constexpr std::chrono::milliseconds kWindow{250};
   // after one more window in which caches and buffers settle
-  static constexpr int windows_per_setting = 5;
-  static constexpr int drawn_max = 4;
-  static constexpr int tries_max = 30;
-  static constexpr double better_by = 1.02;  // medians of one setting differ by less
+  static constexpr int kWindowsPerSetting = 5;
+  static constexpr int kDrawnMax = 4;
+  static constexpr int kTriesMax = 30;
+  static constexpr double kBetterBy = 1.02;  // medians of one setting differ by less
 
  private:
   struct Point {

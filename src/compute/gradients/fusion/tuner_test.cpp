@@ -25,15 +25,15 @@ Settings tune(const Rate& rate, uint64_t seed, Settings first = {}, int* tries =
     if (const auto next = tuner.sample(uint64_t(disturbed * 0.1), 100ms)) settings = *next;
   }
   EXPECT_TRUE(tuner.done());
-  EXPECT_LE(tuner.tried().size(), size_t(Tuner::tries_max));
+  EXPECT_LE(tuner.tried().size(), size_t(Tuner::kTriesMax));
   if (tries) *tries = int(tuner.tried().size());
   return settings;
 }
 
 double best_of(const Rate& rate) {
   double best = 0;
-  for (uint64_t fusion = Tuner::fusion_bytes_min; fusion <= Tuner::fusion_bytes_max; fusion *= 2) {
-    for (uint32_t cycle = Tuner::cycle_microseconds_min; cycle <= Tuner::cycle_microseconds_max;
+  for (uint64_t fusion = Tuner::kFusionBytesMin; fusion <= Tuner::kFusionBytesMax; fusion *= 2) {
+    for (uint32_t cycle = Tuner::kCycleMicrosecondsMin; cycle <= Tuner::kCycleMicrosecondsMax;
          cycle *= 2)
       best = std::max(best, rate({fusion, cycle}));
   }

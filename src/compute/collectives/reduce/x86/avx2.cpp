@@ -8,7 +8,7 @@ namespace {
 
 struct F16cHalves {
   using Narrow = uint16_t;
-  static constexpr bool one_by_one = false;
+  static constexpr bool kOneByOne = false;
   static void widen(const uint16_t* from, float* to, size_t size) {
     size_t i = 0;
     for (; i + 8 <= size; i += 8) {

@@ -8,7 +8,7 @@ namespace {
 
 struct WideHalves {
   using Narrow = uint16_t;
-  static constexpr bool one_by_one = false;
+  static constexpr bool kOneByOne = false;
   static void widen(const uint16_t* from, float* to, size_t size) {
     size_t i = 0;
     for (; i + 16 <= size; i += 16) {

@@ -25,8 +25,8 @@ struct Id {
 namespace {
 
 using Bytes = std::vector<std::byte>;
-constexpr int invalid_argument = 4;
-constexpr int not_ready = 600;
+constexpr int kInvalidArgument = 4;
+constexpr int kNotReady = 600;
 
 struct Meeting {
   std::mutex mutex;
@@ -89,7 +89,7 @@ int reduce(const std::map<int, Bytes>& all, void* into, size_t count, int type, 
     case 8:
       return reduce_as<double>(all, into, count, reduction), 0;
     default:
-      return invalid_argument;
+      return kInvalidArgument;
   }
 }
 
@@ -136,7 +136,7 @@ PUBLIC int ncclGetUniqueId(Id* id) {
 PUBLIC int ncclCommInitRank(ncclComm** comm, int ranks, Id id, int rank) {
   uint64_t identity = 0;
   std::memcpy(&identity, id.bytes, sizeof identity);
-  if (identity == 0 || rank < 0 || rank >= ranks) return invalid_argument;
+  if (identity == 0 || rank < 0 || rank >= ranks) return kInvalidArgument;
   const std::scoped_lock lock(meetings_mutex);
   auto& meeting = meetings[identity];
   if (!meeting) meeting = std::make_shared<Meeting>();
@@ -154,14 +154,14 @@ PUBLIC int ncclGroupEnd() { return 0; }
 
 PUBLIC int ncclAllReduce(const void* from, void* into, size_t count, int type, int reduction,
                          ncclComm* comm, void*) {
-  if (type < 0 || type > 11 || reduction < 0 || reduction > 4) return invalid_argument;
+  if (type < 0 || type > 11 || reduction < 0 || reduction > 4) return kInvalidArgument;
   bring(comm, copy(from, count * size_of(type)), true, -1,
         [=](const auto& brought) { reduce(brought, into, count, type, reduction); });
   return 0;
 }
 PUBLIC int ncclReduce(const void* from, void* into, size_t count, int type, int reduction, int root,
                       ncclComm* comm, void*) {
-  if (type < 0 || type > 11 || reduction < 0 || reduction > 4) return invalid_argument;
+  if (type < 0 || type > 11 || reduction < 0 || reduction > 4) return kInvalidArgument;
   bring(comm, copy(from, count * size_of(type)), true, comm->rank == root ? -1 : comm->rank,
         [=](const auto& brought) {
           if (comm->rank == root) reduce(brought, into, count, type, reduction);
@@ -170,7 +170,7 @@ PUBLIC int ncclReduce(const void* from, void* into, size_t count, int type, int 
 }
 PUBLIC int ncclBroadcast(const void* from, void* into, size_t count, int type, int root,
                          ncclComm* comm, void*) {
-  if (type < 0 || type > 11) return invalid_argument;
+  if (type < 0 || type > 11) return kInvalidArgument;
   const bool ours = comm->rank == root;
   bring(comm, ours ? copy(from, count * size_of(type)) : Bytes(), ours, root,
         [=](const auto& brought) {
@@ -198,5 +198,5 @@ PUBLIC int ncclRecv(void* into, size_t count, int type, int peer, ncclComm* comm
 
 PUBLIC int cuStreamQuery(void*) {
   while (!stream.empty() && stream.front()()) stream.pop_front();
-  return stream.empty() ? 0 : not_ready;
+  return stream.empty() ? 0 : kNotReady;
 }

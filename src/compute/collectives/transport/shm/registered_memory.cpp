@@ -13,7 +13,7 @@ namespace trainyard::collectives {
 template <class Make>
 Result<std::span<std::byte>> RegisteredMemory::keep(const Make& make) {
   const MutexLock lock(mutex_);
-  for (uint32_t region = 1; region < regions_max; ++region) {
+  for (uint32_t region = 1; region < kRegionsMax; ++region) {
     Piece& piece = pieces_[region];
     if (piece.generation != 0) continue;
     piece.memory = TRY(make());
@@ -21,7 +21,7 @@ Result<std::span<std::byte>> RegisteredMemory::keep(const Make& make) {
     ++count_;
     return std::span(piece.memory.begin(), piece.memory.bytes());
   }
-  return exhausted("a process can register at most " + std::to_string(regions_max - 1) +
+  return exhausted("a process can register at most " + std::to_string(kRegionsMax - 1) +
                    " pieces of memory");
 }
 
@@ -69,7 +69,7 @@ AdoptedMemory::~AdoptedMemory() {
 RegisteredMemory::Place RegisteredMemory::place_of(std::span<const std::byte> bytes) const {
   if (empty()) return {};
   const MutexLock lock(mutex_);
-  for (uint32_t region = 1; region < regions_max; ++region) {
+  for (uint32_t region = 1; region < kRegionsMax; ++region) {
     const Piece& piece = pieces_[region];
     if (piece.generation == 0) continue;
     const std::byte* begin = piece.memory.begin();

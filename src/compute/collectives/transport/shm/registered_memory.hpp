@@ -8,7 +8,7 @@
 // Threads: call from anywhere. Lifetime: shared by the groups of a process, so that one
 //          registration serves them all, and by the holders of adopted memory; the last one frees
 //          it.
-// Errors:  exhausted, when regions_max are in use; unavailable, where memory cannot be shared.
+// Errors:  exhausted, when kRegionsMax are in use; unavailable, where memory cannot be shared.
 #pragma once
 
 #include <atomic>
@@ -52,7 +52,7 @@ class RegisteredMemory : public std::enable_shared_from_this<RegisteredMemory> {
   Result<std::span<std::byte>> keep(const Make& make);
 
   mutable Mutex mutex_;
-  Piece pieces_[regions_max] GUARDED_BY(mutex_);  // index 0 is not used
+  Piece pieces_[kRegionsMax] GUARDED_BY(mutex_);  // index 0 is not used
   uint32_t generations_ GUARDED_BY(mutex_) = 0;
   std::atomic<size_t> count_ = 0;
 };

@@ -100,7 +100,7 @@ TEST(AdoptedMemory, has_limits) {
   EXPECT_EQ(registered->adopt(small.bytes.first(0)).error().kind, Kind::invalid);
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<std::unique_ptr<AdoptedMemory>> all;
-  for (size_t i = 0; i + 1 < regions_max; ++i) {
+  for (size_t i = 0; i + 1 < kRegionsMax; ++i) {
     buffers.push_back(std::make_unique<Buffer>(10'000));
     auto adopted = registered->adopt(buffers.back()->bytes);
     ASSERT_TRUE(adopted) << adopted.error().message;

@@ -28,12 +28,12 @@
 namespace trainyard::collectives {
 
 // messages in flight from one rank to another
-inline constexpr size_t lane_entries = 16;
+inline constexpr size_t kLaneEntries = 16;
 // in flight from one rank; further messages wait
-inline constexpr size_t outbox_bytes = size_t{4} << 20;
-inline constexpr size_t fragment_bytes_max = outbox_bytes / 4;  // longer messages are sent in parts
-inline constexpr size_t regions_max = 64;                       // registered regions of one rank
-inline constexpr uint32_t region_in_place = ~uint32_t{0};
+inline constexpr size_t kOutboxBytes = size_t{4} << 20;
+inline constexpr size_t kFragmentBytesMax = kOutboxBytes / 4;  // longer messages are sent in parts
+inline constexpr size_t kRegionsMax = 64;                      // registered regions of one rank
+inline constexpr uint32_t kRegionInPlace = ~uint32_t{0};
 
 // One message, or a part of one.
 struct alignas(64) Entry {
@@ -42,7 +42,7 @@ struct alignas(64) Entry {
   uint64_t label;
   uint64_t message_bytes;  // of all parts
   uint64_t part_bytes;
-  // 0: the outbox; region_in_place: no bytes, the sender wrote them where they are taken
+  // 0: the outbox; kRegionInPlace: no bytes, the sender wrote them where they are taken
   uint32_t region;
   uint32_t region_generation;
   uint64_t offset;
@@ -50,7 +50,7 @@ struct alignas(64) Entry {
 };
 
 struct alignas(64) Lane {
-  Entry entries[lane_entries];
+  Entry entries[kLaneEntries];
   alignas(
       // entries that the receiver is done with; written by the receiver
       64) std::atomic<uint64_t> consumed;
@@ -80,7 +80,7 @@ struct alignas(64) Header {
   std::atomic<uint64_t> word;
   // a futex: 1 while its owner sleeps; its senders set it to 0
   alignas(64) std::atomic<uint32_t> asleep;
-  alignas(64) Region regions[regions_max];  // index 0 is not used
+  alignas(64) Region regions[kRegionsMax];  // index 0 is not used
 };
 
 // Owns a memory mapping, which the destructor unmaps.
@@ -132,9 +132,9 @@ Result<Mapping> map_of(int64_t process, int descriptor, size_t bytes);
 
 // A view of the segment of a rank, mapped by its owner or by a peer.
 struct Segment {
-  static constexpr uint64_t magic = 0x3347455352545954;  // "TYTRSEG3"
+  static constexpr uint64_t kMagic = 0x3347455352545954;  // "TYTRSEG3"
   static size_t bytes_for(int ranks) {
-    return sizeof(Header) + size_t(ranks) * sizeof(Lane) + outbox_bytes;
+    return sizeof(Header) + size_t(ranks) * sizeof(Lane) + kOutboxBytes;
   }
 
   std::byte* begin = nullptr;

@@ -17,21 +17,21 @@ namespace {
 
 // Copying a message of this size costs less than waiting until the receivers have read it in
 // registered memory.
-constexpr size_t eager_bytes_max = 4096;
+constexpr size_t kEagerBytesMax = 4096;
 // Some ten microseconds, which a peer needs for a small message. Even when there are enough cores
 // for all ranks, the peer may be waiting for this core: a yield then lets it run at once, and costs
 // almost nothing when no process waits.
-constexpr int spins_with_own_core_max = 200;
-constexpr int spins_with_shared_core_max = 2;
-constexpr int spins_between_yields_max = 10;
-constexpr int yields_max = 500;
+constexpr int kSpinsWithOwnCoreMax = 200;
+constexpr int kSpinsWithSharedCoreMax = 2;
+constexpr int kSpinsBetweenYieldsMax = 10;
+constexpr int kYieldsMax = 500;
 // When many processes share this core, a yield takes as long as all their time slices; sleeping
 // until a wakeup is then better.
-constexpr Duration yielding_max = 5ms;
+constexpr Duration kYieldingMax = 5ms;
 // then peers are checked, so a dead one is noticed within this time
-constexpr uint32_t sleep_max_ms = 10;
-constexpr size_t address_bytes = 128;
-constexpr Tag meeting_tag{~uint64_t{0}, 1};
+constexpr uint32_t kSleepMaxMs = 10;
+constexpr size_t kAddressBytes = 128;
+constexpr Tag kBootstrapTag{~uint64_t{0}, 1};
 
 size_t to_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -47,8 +47,8 @@ Result<std::vector<std::string>> all_say(TcpTransport& tcp, const std::string& m
     const int to = int((size_t(tcp.rank()) + ranks - known) % ranks);
     const int from = int((size_t(tcp.rank()) + known) % ranks);
     const auto all = std::as_writable_bytes(std::span(heard));
-    tcp.take(from, meeting_tag, all.subspan(known * bytes, more * bytes));
-    tcp.send(std::span(&to, 1), meeting_tag, all.first(more * bytes));
+    tcp.take(from, kBootstrapTag, all.subspan(known * bytes, more * bytes));
+    tcp.send(std::span(&to, 1), kBootstrapTag, all.first(more * bytes));
     for (;;) {
       TRY(tcp.advance());
       if (tcp.all_taken() && tcp.all_sent()) break;
@@ -102,10 +102,10 @@ Result<void> ShmTransport::attach() {
     own_.header().nonce = address.nonce;
     own_.header().ranks = uint64_t(size());
     own_.header().cores = usable_cores();
-    own_.header().magic = Segment::magic;
+    own_.header().magic = Segment::kMagic;
   }
   std::string mine = memory_.begin() ? encode(address) : "";
-  mine.resize(address_bytes, '\0');
+  mine.resize(kAddressBytes, '\0');
   const auto addresses = TRY(all_say(*tcp_, mine));
 
   std::string attached(size_t(size()), '0');
@@ -117,7 +117,7 @@ Result<void> ShmTransport::attach() {
     auto mapping = map_of(theirs->process, theirs->descriptor, Segment::bytes_for(size()));
     if (!mapping) continue;
     peer.segment = {mapping->begin(), size()};
-    if (peer.segment.header().magic != Segment::magic ||
+    if (peer.segment.header().magic != Segment::kMagic ||
         peer.segment.header().nonce != theirs->nonce)
       continue;
     peer.mapping = *std::move(mapping);
@@ -149,10 +149,10 @@ Result<void> ShmTransport::attach() {
     cores = join(cores, peer.segment.header().cores);
     peer.local = true;
     peer.watch = ProcessWatch(peer.process);
-    peer.regions.resize(regions_max);
+    peer.regions.resize(kRegionsMax);
     has_local_ = true;
   }
-  spins_max_ = local <= count(cores) ? spins_with_own_core_max : spins_with_shared_core_max;
+  spins_max_ = local <= count(cores) ? kSpinsWithOwnCoreMax : kSpinsWithSharedCoreMax;
   return ok();
 }
 
@@ -199,7 +199,7 @@ void ShmTransport::put_or_keep(Outgoing message) {
 
 bool ShmTransport::lane_has_room(int peer) const {
   const uint64_t consumed = own_.lane(peer).consumed.load(std::memory_order_acquire);
-  return peers_[size_t(peer)].put - consumed < lane_entries;
+  return peers_[size_t(peer)].put - consumed < kLaneEntries;
 }
 
 std::byte* ShmTransport::room_in_outbox(size_t bytes) {
@@ -209,7 +209,7 @@ std::byte* ShmTransport::room_in_outbox(size_t bytes) {
   size_t begin = outbox_end_;
   if (wrapped) {
     if (outbox_begin_ - outbox_end_ <= bytes) return nullptr;
-  } else if (outbox_bytes - outbox_end_ < bytes) {
+  } else if (kOutboxBytes - outbox_end_ < bytes) {
     if (outbox_begin_ <= bytes) return nullptr;
     begin = 0;
   }
@@ -242,7 +242,7 @@ void ShmTransport::drop_references() const {
 void ShmTransport::put_entry(int peer, const Outgoing& message, size_t part_bytes, uint32_t region,
                              uint32_t generation, uint64_t offset) {
   Peer& to = peers_[size_t(peer)];
-  Entry& entry = own_.lane(peer).entries[to.put % lane_entries];
+  Entry& entry = own_.lane(peer).entries[to.put % kLaneEntries];
   entry.operation = message.tag.operation;
   entry.label = message.tag.label;
   entry.message_bytes = message.bytes.size();
@@ -262,11 +262,11 @@ bool ShmTransport::put(Outgoing& message) {
   if (message.manner == Manner::in_place) {
     if (!can_put()) return false;
     for (const int peer : message.peers)
-      put_entry(peer, message, message.bytes.size(), region_in_place, 0, 0);
+      put_entry(peer, message, message.bytes.size(), kRegionInPlace, 0, 0);
     for (const int peer : message.peers) wake(peers_[size_t(peer)].segment.header());
     return true;
   }
-  if (message.bytes.size() > eager_bytes_max && message.put == 0) {
+  if (message.bytes.size() > kEagerBytesMax && message.put == 0) {
     const auto place = registered_->place_of(message.bytes);
     if (place.region != 0) {
       if (!can_put()) return false;
@@ -285,7 +285,7 @@ bool ShmTransport::put(Outgoing& message) {
   }
   while (message.put < message.bytes.size()) {
     if (!can_put()) return false;
-    const size_t part = std::min(message.bytes.size() - message.put, fragment_bytes_max);
+    const size_t part = std::min(message.bytes.size() - message.put, kFragmentBytesMax);
     reclaim();
     std::byte* const room = room_in_outbox(to_lines(part));
     if (room == nullptr) return false;
@@ -346,7 +346,7 @@ void ShmTransport::consume(Peer& peer) {
 }
 
 bool ShmTransport::has_entry(const Peer& peer) const {
-  const Entry& entry = peer.segment.lane(rank()).entries[peer.consumed % lane_entries];
+  const Entry& entry = peer.segment.lane(rank()).entries[peer.consumed % kLaneEntries];
   return entry.sequence.load(std::memory_order_acquire) == peer.consumed + 1;
 }
 
@@ -365,11 +365,11 @@ Result<bool> ShmTransport::has_message(int peer) {
 
 Result<const std::byte*> ShmTransport::bytes_of_entry(Peer& peer, const Entry& entry) {
   if (entry.region == 0) {
-    if (entry.offset > outbox_bytes || entry.part_bytes > outbox_bytes - entry.offset)
+    if (entry.offset > kOutboxBytes || entry.part_bytes > kOutboxBytes - entry.offset)
       return corrupt("a message outside the outbox");
     return peer.segment.outbox() + entry.offset;
   }
-  if (entry.region >= regions_max) return corrupt("a message in an invalid region");
+  if (entry.region >= kRegionsMax) return corrupt("a message in an invalid region");
   Peer::Mapped& mapped = peer.regions[entry.region];
   if (mapped.generation != entry.region_generation || !mapped.mapping) {
     const Region& region = peer.segment.header().regions[entry.region];
@@ -388,7 +388,7 @@ Result<const std::byte*> ShmTransport::bytes_of_entry(Peer& peer, const Entry& e
 Result<void> ShmTransport::pull(int peer) {
   Peer& from = peers_[size_t(peer)];
   while (!from.expected.empty() && from.arrived == nullptr) {
-    const Entry& entry = from.segment.lane(rank()).entries[from.consumed % lane_entries];
+    const Entry& entry = from.segment.lane(rank()).entries[from.consumed % kLaneEntries];
     if (entry.sequence.load(std::memory_order_acquire) != from.consumed + 1) return ok();
     Expected& expected = from.expected.front();
     if (Tag{entry.operation, entry.label} != expected.tag ||
@@ -397,7 +397,7 @@ Result<void> ShmTransport::pull(int peer) {
                                               expected.tag.operation, expected.bytes.size()),
                         peer);
     }
-    if (entry.region == region_in_place && !expected.kept &&
+    if (entry.region == kRegionInPlace && !expected.kept &&
         entry.part_bytes == expected.bytes.size()) {
       spins_ = 0;
       consume(from);
@@ -493,10 +493,10 @@ Result<void> ShmTransport::wait() {
     relax_core();
   }
   if (spins_ == 0) yields_since_ = std::chrono::steady_clock::now();
-  for (; spins_ < yields_max; ++spins_) {
+  for (; spins_ < kYieldsMax; ++spins_) {
     ::sched_yield();
-    if (std::chrono::steady_clock::now() - yields_since_ > yielding_max) spins_ = yields_max - 1;
-    for (int i = 0; i < std::min(spins_max_, spins_between_yields_max); ++i) {
+    if (std::chrono::steady_clock::now() - yields_since_ > kYieldingMax) spins_ = kYieldsMax - 1;
+    for (int i = 0; i < std::min(spins_max_, kSpinsBetweenYieldsMax); ++i) {
       if (news()) return ok();
       relax_core();
     }
@@ -505,7 +505,7 @@ Result<void> ShmTransport::wait() {
       if (tcp_->has_readable()) return ok();
     }
   }
-  if (spins_ == yields_max) {
+  if (spins_ == kYieldsMax) {
     ++spins_;
     tcp_->progressed();  // the timeout begins when a wait becomes long
   }
@@ -515,7 +515,7 @@ Result<void> ShmTransport::wait() {
   asleep.store(1, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool woken = news();
-  if (!woken) sleep_on(asleep, waits_for_remote ? 1 : sleep_max_ms);
+  if (!woken) sleep_on(asleep, waits_for_remote ? 1 : kSleepMaxMs);
   asleep.store(0, std::memory_order_relaxed);
   if (woken || news()) return ok();
   return check_peers();

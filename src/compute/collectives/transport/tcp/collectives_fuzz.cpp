@@ -12,32 +12,32 @@ using namespace trainyard::collectives;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view stream(reinterpret_cast<const char*>(data), size);
-  while (stream.size() >= frame_header_bytes) {
+  while (stream.size() >= kFrameHeaderBytes) {
     HeaderBytes bytes;
     std::memcpy(bytes.data(), stream.data(), bytes.size());
     const auto header = decode_header(bytes);
     if (!header) return 0;
     CHECK(encode(*header) == bytes, "a header that decodes is the one that encodes");
-    const std::string_view payload = stream.substr(frame_header_bytes, header->length);
+    const std::string_view payload = stream.substr(kFrameHeaderBytes, header->length);
     if (header->kind == FrameKind::hello) {
       if (const auto hello = decode_hello(payload)) {
         CHECK(hello->rank < hello->ranks, "a rank is one of the ranks");
         CHECK(hello->socket < hello->sockets, "a socket is one of the sockets");
-        CHECK(std::string_view(encode(*hello)).substr(frame_header_bytes) == payload,
+        CHECK(std::string_view(encode(*hello)).substr(kFrameHeaderBytes) == payload,
               "a hello encodes as it came");
       }
     } else if (header->kind == FrameKind::proof) {
       if (const auto proof = decode_proof(payload))
-        CHECK(std::string_view(encode_proof(*proof)).substr(frame_header_bytes) == payload,
+        CHECK(std::string_view(encode_proof(*proof)).substr(kFrameHeaderBytes) == payload,
               "a proof encodes as it came");
     } else if (header->kind == FrameKind::failed) {
       if (const auto failed = decode_failed(payload)) {
-        CHECK(decode_failed(std::string_view(encode(*failed)).substr(frame_header_bytes))->rank ==
+        CHECK(decode_failed(std::string_view(encode(*failed)).substr(kFrameHeaderBytes))->rank ==
                   failed->rank,
               "the blame is passed on unchanged");
       }
     }
-    stream.remove_prefix(std::min<uint64_t>(stream.size(), frame_header_bytes + payload.size()));
+    stream.remove_prefix(std::min<uint64_t>(stream.size(), kFrameHeaderBytes + payload.size()));
   }
   return 0;
 }

@@ -16,15 +16,15 @@
 namespace trainyard::collectives {
 namespace {
 
-constexpr Duration connect_retry_first = 2ms;  // enough for ranks that start together
-constexpr Duration connect_retry_max = 50ms;   // the longest delay after a host comes up late
+constexpr Duration kConnectRetryFirst = 2ms;  // enough for ranks that start together
+constexpr Duration kConnectRetryMax = 50ms;   // the longest delay after a host comes up late
 // then resolves the name again: the address may have changed
-constexpr Duration connect_attempt_max = 3s;
-constexpr Duration address_attempt_max =
+constexpr Duration kConnectAttemptMax = 3s;
+constexpr Duration kAddressAttemptMax =
     1s;  // where there are more addresses: longer than the way round the earth
-constexpr Duration unauthenticated_hello_max = 10s;  // then an unauthenticated peer is disconnected
+constexpr Duration kUnauthenticatedHelloMax = 10s;  // then an unauthenticated peer is disconnected
 // connections without a proof yet; further ones wait
-constexpr size_t unauthenticated_max = 256;
+constexpr size_t kUnauthenticatedMax = 256;
 
 void tune(int descriptor) {
   const auto set = [descriptor](int level, int name, int value) {
@@ -32,12 +32,12 @@ void tune(int descriptor) {
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);  // the last small frame of a step must not be delayed
   // Probes after 5 idle seconds, every 3 s, five times: dead_peer_max together.
-  static_assert(TcpOptions::dead_peer_max == 20s);
+  static_assert(TcpOptions::kDeadPeerMax == 20s);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 3);
   set(IPPROTO_TCP, TCP_KEEPCNT, 5);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(TcpOptions::dead_peer_max.count()));
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, int(TcpOptions::kDeadPeerMax.count()));
 }
 
 bool send_whole(Wire& wire, std::string_view bytes) {
@@ -57,23 +57,23 @@ Nonce fresh_nonce() {
 
 Result<std::optional<std::string>> Contacts::FrameReader::read(Wire& wire, FrameKind kind) {
   for (;;) {
-    size_t wanted = frame_header_bytes - std::min(bytes_.size(), frame_header_bytes);
-    if (wanted == 0) wanted = frame_header_bytes + length_ - bytes_.size();
-    char buffer[frame_header_bytes + control_payload_bytes_max];
+    size_t wanted = kFrameHeaderBytes - std::min(bytes_.size(), kFrameHeaderBytes);
+    if (wanted == 0) wanted = kFrameHeaderBytes + length_ - bytes_.size();
+    char buffer[kFrameHeaderBytes + kControlPayloadBytesMax];
     const ssize_t got = wire.receive(std::as_writable_bytes(std::span(buffer, wanted)));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::optional<std::string>{};
     if (got < 0) return from_errno("waiting for a hello");
     if (got == 0) return unavailable("it closed the connection");
     bytes_.append(buffer, size_t(got));
-    if (bytes_.size() == frame_header_bytes) {
+    if (bytes_.size() == kFrameHeaderBytes) {
       HeaderBytes header_bytes;
       std::memcpy(header_bytes.data(), bytes_.data(), header_bytes.size());
       const FrameHeader header = TRY(decode_header(header_bytes));
       if (header.kind != kind || header.length == 0) return corrupt("an unexpected frame");
       length_ = size_t(header.length);
-    } else if (bytes_.size() == frame_header_bytes + length_) {
-      std::string payload = bytes_.substr(frame_header_bytes);
+    } else if (bytes_.size() == kFrameHeaderBytes + length_) {
+      std::string payload = bytes_.substr(kFrameHeaderBytes);
       bytes_.clear();
       return std::optional(std::move(payload));
     }
@@ -87,13 +87,13 @@ void Contacts::want(int peer, int socket) {
   if (peer > options_.rank) return;  // that rank connects
   const auto same = [&](const Attempt& each) { return each.peer == peer && each.socket == socket; };
   if (std::any_of(attempts_.begin(), attempts_.end(), same)) return;
-  attempts_.push_back({peer, socket, false, false, {}, connect_retry_first, 0, {}});
+  attempts_.push_back({peer, socket, false, false, {}, kConnectRetryFirst, 0, {}});
 }
 
 void Contacts::probe(int peer) {
   const auto same = [&](const Attempt& each) { return each.peer == peer && each.probe; };
   if (std::any_of(attempts_.begin(), attempts_.end(), same)) return;
-  attempts_.push_back({peer, 0, true, false, {}, connect_retry_max, 0, {}});
+  attempts_.push_back({peer, 0, true, false, {}, kConnectRetryMax, 0, {}});
 }
 
 std::string Contacts::last_failure(int peer) const {
@@ -112,12 +112,12 @@ void Contacts::add_events(std::vector<pollfd>& events) const {
         (contact.ours && !contact.connected) || contact.wire.greeting_wants_to_write();
     events.push_back({contact.wire.descriptor(), short(writes ? POLLOUT : POLLIN), 0});
   }
-  if (listener_ && unauthenticated() < unauthenticated_max)
+  if (listener_ && unauthenticated() < kUnauthenticatedMax)
     events.push_back({listener_.descriptor(), POLLIN, 0});
 }
 
 Duration Contacts::sleep_max() const {
-  Duration at_most = TcpOptions::cancel_check_interval;
+  Duration at_most = TcpOptions::kCancelCheckInterval;
   for (const Attempt& attempt : attempts_) {
     if (attempt.under_way) continue;
     at_most = std::min(
@@ -140,7 +140,7 @@ std::optional<Contacts::PeerError> Contacts::begin_attempts() {
     attempt.next = SteadyClock::now() + attempt.pause;
     // Tries every address before the pause grows.
     if (attempt.tries++ % addresses + 1 == addresses)
-      attempt.pause = std::min(attempt.pause * 2, connect_retry_max);
+      attempt.pause = std::min(attempt.pause * 2, kConnectRetryMax);
     Socket socket = begin_connecting(attempt);
     if (!socket) {
       if (!peer_error) peer_error = peer_error_of(attempt);
@@ -154,7 +154,7 @@ std::optional<Contacts::PeerError> Contacts::begin_attempts() {
     contact.ours = true;
     contact.probe = attempt.probe;
     contact.until = SteadyClock::now() +
-                    (attempt.last_failures.size() > 1 ? address_attempt_max : connect_attempt_max);
+                    (attempt.last_failures.size() > 1 ? kAddressAttemptMax : kConnectAttemptMax);
     contacts_.push_back(std::move(contact));
   }
   return peer_error;
@@ -180,7 +180,7 @@ Socket Contacts::begin_connecting(Attempt& attempt) {
 
 void Contacts::accept_all() {
   // Accepts all pending connections: 64 ranks may connect at the same time.
-  while (listener_ && unauthenticated() < unauthenticated_max) {
+  while (listener_ && unauthenticated() < kUnauthenticatedMax) {
     Socket socket(
         ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
@@ -188,7 +188,7 @@ void Contacts::accept_all() {
     Contact contact;
     contact.wire = Wire(std::move(socket));
     contact.connected = true;
-    contact.until = SteadyClock::now() + unauthenticated_hello_max;
+    contact.until = SteadyClock::now() + kUnauthenticatedHelloMax;
     if (key_) contact.wire.encrypt(*key_, TlsSide::accepts);
     contacts_.push_back(std::move(contact));
   }
@@ -291,7 +291,7 @@ Result<bool> Contacts::finish_connecting(Contact& contact) {
   ::getsockopt(contact.wire.descriptor(), SOL_SOCKET, SO_ERROR, &error_number, &length);
   if (error_number != 0) return unavailable(std::strerror(error_number));
   contact.connected = true;
-  contact.until = SteadyClock::now() + connect_attempt_max;
+  contact.until = SteadyClock::now() + kConnectAttemptMax;
   if (key_ && !contact.probe) contact.wire.encrypt(*key_, TlsSide::connects);
   return true;
 }
@@ -306,7 +306,7 @@ Result<void> Contacts::answer_hello(Contact& contact) {
   const int ranks = int(options_.endpoints.size());
   if (!contact.ours) {
     // Answers rejected peers too, so that they can report the reason.
-    contact.socket = int(std::min<uint32_t>(said.socket, TcpOptions::sockets_per_peer_max));
+    contact.socket = int(std::min<uint32_t>(said.socket, TcpOptions::kSocketsPerPeerMax));
     contact.our_hello = fresh_hello(contact);
     contact.our_hello.socket = std::min(contact.our_hello.socket, contact.our_hello.sockets - 1);
     if (!send_whole(contact.wire, encode(contact.our_hello)))

@@ -29,7 +29,7 @@ uint32_t number_at(std::string_view payload, size_t offset) {
 
 std::string frame(FrameKind kind, std::initializer_list<uint32_t> numbers, std::string_view text) {
   const size_t length = numbers.size() * sizeof(uint32_t) + text.size();
-  CHECK(length <= control_payload_bytes_max, "own control frames fit the limit");
+  CHECK(length <= kControlPayloadBytesMax, "own control frames fit the limit");
   const HeaderBytes header = encode({kind, {}, length});
   std::string bytes(reinterpret_cast<const char*>(header.data()), header.size());
   for (const uint32_t number : numbers) {
@@ -52,7 +52,7 @@ HeaderBytes encode(const FrameHeader& header) {
   return bytes;
 }
 
-Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes> bytes) {
+Result<FrameHeader> decode_header(std::span<const std::byte, kFrameHeaderBytes> bytes) {
   if (get<uint32_t>(&bytes[0]) != kMagic) return corrupt("unknown frame: wrong magic");
   const auto kind = uint8_t(bytes[4]);
   if (kind < uint8_t(FrameKind::hello) || kind > uint8_t(FrameKind::waiting)) {
@@ -68,7 +68,7 @@ Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes>
   const bool names_a_rank = header.kind == FrameKind::waiting;
   if (header.tag != Tag{names_a_rank ? header.tag.operation : 0, 0})
     return corrupt("a control frame names an operation");
-  if (header.length > control_payload_bytes_max) {
+  if (header.length > kControlPayloadBytesMax) {
     return corrupt("a frame of " + std::to_string(header.length) +
                    " bytes, too long for a control frame");
   }
@@ -89,7 +89,7 @@ std::string encode_proof(const Digest& proof) {
 
 std::string encode(const Failed& failed) {
   return frame(FrameKind::failed, {failed.rank},
-               shorten(failed.why, control_payload_bytes_max - sizeof(uint32_t)));
+               shorten(failed.why, kControlPayloadBytesMax - sizeof(uint32_t)));
 }
 
 Result<Hello> decode_hello(std::string_view payload) {

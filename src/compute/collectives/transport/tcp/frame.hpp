@@ -23,7 +23,7 @@
 //   waiting  empty: the sender waits, and would blame the rank in `operation` (timeout.hpp)
 //
 // Threads: pure functions. Errors: corrupt, naming the field.
-// Limits: control_payload_bytes_max for all frames but data; the receiver compares the length of
+// Limits: kControlPayloadBytesMax for all frames but data; the receiver compares the length of
 // data with the length that it expects.
 #pragma once
 
@@ -49,8 +49,8 @@ enum class FrameKind : uint8_t {
   waiting = 6
 };
 
-inline constexpr size_t frame_header_bytes = 32;
-inline constexpr size_t control_payload_bytes_max = 1024;  // more than an error message needs
+inline constexpr size_t kFrameHeaderBytes = 32;
+inline constexpr size_t kControlPayloadBytesMax = 1024;  // more than an error message needs
 
 struct FrameHeader {
   FrameKind kind = FrameKind::goodbye;
@@ -74,10 +74,10 @@ struct Failed {
   std::string why;
 };
 
-using HeaderBytes = std::array<std::byte, frame_header_bytes>;
+using HeaderBytes = std::array<std::byte, kFrameHeaderBytes>;
 
 HeaderBytes encode(const FrameHeader& header);
-Result<FrameHeader> decode_header(std::span<const std::byte, frame_header_bytes> bytes);
+Result<FrameHeader> decode_header(std::span<const std::byte, kFrameHeaderBytes> bytes);
 
 // Return the whole frame, header and payload.
 std::string encode(const Hello& hello);

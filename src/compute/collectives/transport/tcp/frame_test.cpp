@@ -51,7 +51,7 @@ TEST(Frame, decodes_what_it_encodes) {
   EXPECT_EQ(header->length, uint64_t{1} << 40);
 
   const auto hello = decode_hello(
-      std::string_view(encode(Hello{4, 9, {1, 2, 3}, 1, 2})).substr(frame_header_bytes));
+      std::string_view(encode(Hello{4, 9, {1, 2, 3}, 1, 2})).substr(kFrameHeaderBytes));
   ASSERT_TRUE(hello);
   EXPECT_EQ(hello->rank, 4u);
   EXPECT_EQ(hello->ranks, 9u);
@@ -60,10 +60,10 @@ TEST(Frame, decodes_what_it_encodes) {
   EXPECT_EQ(hello->nonce, (Nonce{1, 2, 3}));
 
   const auto failed = decode_failed(
-      std::string_view(encode(Failed{4, std::string(5000, 'x')})).substr(frame_header_bytes));
+      std::string_view(encode(Failed{4, std::string(5000, 'x')})).substr(kFrameHeaderBytes));
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->rank, 4u);
-  EXPECT_LE(failed->why.size(), control_payload_bytes_max);
+  EXPECT_LE(failed->why.size(), kControlPayloadBytesMax);
 }
 
 TEST(Proof, fits_one_connection_one_way_and_one_secret) {

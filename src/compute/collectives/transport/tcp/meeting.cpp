@@ -20,10 +20,10 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 // an address of 46 characters or a short name, and a port
-constexpr size_t place_bytes = 96;
-constexpr Duration folder_look_interval = 20ms;  // the longest delay that polling adds to a start
-constexpr Tag asking{~uint64_t{1}, 1};
-constexpr Tag telling{~uint64_t{1}, 2};
+constexpr size_t kPlaceBytes = 96;
+constexpr Duration kFolderPollInterval = 20ms;  // the longest delay that polling adds to a start
+constexpr Tag kRequestTag{~uint64_t{1}, 1};
+constexpr Tag kReplyTag{~uint64_t{1}, 2};
 
 // Returns the local address of a connection.
 Result<std::string> own_address(const Socket& socket) {
@@ -53,38 +53,38 @@ Result<Met> meet_at(const Endpoint& place, int ranks, const TcpOptions& options)
   star.endpoints.assign(size_t(ranks), Endpoint{});
   star.endpoints[0] = place;
   star.shared_value =
-      "meeting " + star.shared_value.substr(0, TcpOptions::shared_value_bytes_max - 8);
+      "meeting " + star.shared_value.substr(0, TcpOptions::kSharedValueBytesMax - 8);
   const auto transport = TRY(connect_star(std::move(star)));
   const bool first = options.rank == 0;
   const std::string host = first ? place.host : TRY(own_address(transport->socket_to(0)));
   Met met;
   met.listener = TRY(listen_at({host, 0}, ranks));
 
-  std::string all(size_t(ranks) * place_bytes, '\0');
+  std::string all(size_t(ranks) * kPlaceBytes, '\0');
   std::string mine = encode_place({host, TRY(port_of(met.listener))});
-  if (mine.size() >= place_bytes)
+  if (mine.size() >= kPlaceBytes)
     return invalid("the name '" + host + "' is too long for an address of the rendezvous");
-  mine.resize(place_bytes, '\0');
+  mine.resize(kPlaceBytes, '\0');
   auto bytes = std::as_writable_bytes(std::span(all));
   if (first) {
     std::vector<int> others;
     std::copy(mine.begin(), mine.end(), all.begin());
     for (int peer = 1; peer < ranks; ++peer) {
       others.push_back(peer);
-      transport->take(peer, asking, bytes.subspan(size_t(peer) * place_bytes, place_bytes));
+      transport->take(peer, kRequestTag, bytes.subspan(size_t(peer) * kPlaceBytes, kPlaceBytes));
     }
     TRY(finish(*transport));
-    transport->send(others, telling, bytes);
+    transport->send(others, kReplyTag, bytes);
     TRY(finish(*transport));
   } else {
     const int root = 0;
-    transport->take(root, telling, bytes);
-    transport->send(std::span(&root, 1), asking, std::as_bytes(std::span(mine)));
+    transport->take(root, kReplyTag, bytes);
+    transport->send(std::span(&root, 1), kRequestTag, std::as_bytes(std::span(mine)));
     TRY(finish(*transport));
   }
   for (int rank = 0; rank < ranks; ++rank)
     met.endpoints.push_back(
-        TRY(decode_place(all.substr(size_t(rank) * place_bytes, place_bytes).c_str())));
+        TRY(decode_place(all.substr(size_t(rank) * kPlaceBytes, kPlaceBytes).c_str())));
   return met;
 }
 
@@ -118,7 +118,7 @@ Result<Met> meet_in(const std::string& folder, int ranks, const TcpOptions& opti
         return unavailable("rank " + std::to_string(rank) + " wrote no file in " + folder +
                            " within " + std::to_string(options.join_deadline.count()) + " ms");
       }
-      (void)::poll(nullptr, 0, int(folder_look_interval.count()));
+      (void)::poll(nullptr, 0, int(kFolderPollInterval.count()));
     }
   }
   return met;

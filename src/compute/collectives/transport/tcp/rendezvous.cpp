@@ -21,7 +21,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using Deadline = SteadyClock::time_point;
 
-constexpr Duration listen_retry = 50ms;  // the longest delay after the own address comes up late
+constexpr Duration kListenRetry = 50ms;  // the longest delay after the own address comes up late
 
 class Rendezvous {
  public:
@@ -112,7 +112,7 @@ class Rendezvous {
       if (left <= 0ms) return ok();
       const int ready =
           ::poll(events.data(), events.size(),
-                 int(std::min(left, Duration(TcpOptions::cancel_check_interval)).count()));
+                 int(std::min(left, Duration(TcpOptions::kCancelCheckInterval)).count()));
       if (ready < 0 && errno != EINTR) return from_errno("poll");
       if (ready > 0) return ok();
     }
@@ -128,7 +128,7 @@ class Rendezvous {
         return ok();
       }
       if (late() || listener.error().kind != Kind::unavailable) return std::move(listener).error();
-      TRY(wait({}, listen_retry));
+      TRY(wait({}, kListenRetry));
     }
   }
 
@@ -187,12 +187,11 @@ Result<void> check(const TcpOptions& options) {
     return invalid("rank " + std::to_string(options.rank) + " is out of range for " +
                    std::to_string(options.endpoints.size()) + " endpoints");
   }
-  if (options.shared_value.size() > TcpOptions::shared_value_bytes_max)
+  if (options.shared_value.size() > TcpOptions::kSharedValueBytesMax)
     return invalid("the shared value is too long");
-  if (options.sockets_per_peer < 1 || options.sockets_per_peer > TcpOptions::sockets_per_peer_max)
+  if (options.sockets_per_peer < 1 || options.sockets_per_peer > TcpOptions::kSocketsPerPeerMax)
     return invalid("sockets_per_peer is " + std::to_string(options.sockets_per_peer) +
-                   ", but must be between 1 and " +
-                   std::to_string(TcpOptions::sockets_per_peer_max));
+                   ", but must be between 1 and " + std::to_string(TcpOptions::kSocketsPerPeerMax));
   return ok();
 }
 

@@ -22,21 +22,21 @@ using SteadyClock = std::chrono::steady_clock;
 std::string describe(int error_number) { return std::generic_category().message(error_number); }
 
 // About the time of a reply over loopback, in polls of a microsecond each.
-constexpr int idle_looks_without_yielding = 30;
-constexpr int idle_looks_max = 200;
+constexpr int kIdlePollsWithoutYielding = 30;
+constexpr int kIdlePollsMax = 200;
 // When many processes share this core, a yield takes as long as all their time slices; sleeping
 // until a wakeup is then better.
-constexpr Duration yielding_max = 5ms;
+constexpr Duration kYieldingMax = 5ms;
 
 // A smaller part is not worth a system call.
-constexpr size_t part_bytes_min = size_t{64} << 10;
+constexpr size_t kPartBytesMin = size_t{64} << 10;
 // The time after which a rank that is not connected is probed: a hundred times the longest round
 // trip.
-constexpr Duration ask_after_interval = 1s;
+constexpr Duration kProbeInterval = 1s;
 // The operation number of await_all().
-constexpr uint64_t meeting_operation = ~uint64_t{2};
+constexpr uint64_t kBootstrapOperation = ~uint64_t{2};
 // More reads than an hour of reports needs.
-constexpr int unread_reads_max = 64;
+constexpr int kUnreadReadsMax = 64;
 
 bool would_block(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK; }
 
@@ -65,7 +65,7 @@ TcpTransport::~TcpTransport() {
       // Unread reports of peers that waited would turn the close into a reset, which may overtake
       // the data of this rank.
       std::byte unread[4096];
-      for (int reads = 0; reads < unread_reads_max && stream.wire && !stream.closed; ++reads) {
+      for (int reads = 0; reads < kUnreadReadsMax && stream.wire && !stream.closed; ++reads) {
         if (stream.wire.receive(unread) <= 0) break;
       }
       // Best effort: a peer that does not receive it sees the connection close.
@@ -76,8 +76,8 @@ TcpTransport::~TcpTransport() {
 }
 
 void TcpTransport::hear_out() {
-  const auto until = SteadyClock::now() + farewell_max;
-  for (auto now = until - farewell_max; now < until; now = SteadyClock::now()) {
+  const auto until = SteadyClock::now() + kFarewellMax;
+  for (auto now = until - kFarewellMax; now < until; now = SteadyClock::now()) {
     std::vector<pollfd> open;
     for (Link& link : links_) {
       for (Stream& stream : link.streams) {
@@ -107,8 +107,8 @@ Result<void> TcpTransport::await_all(Duration at_most) {
   for (int distance = 1; distance < size(); distance *= 2, ++round) {
     const int to = (rank() + distance) % size();
     const int from = (rank() + size() - distance) % size();
-    take(from, {meeting_operation, uint64_t(round)}, std::span(&heard[round], 1));
-    send(std::span(&to, 1), {meeting_operation, uint64_t(round)}, std::span(&told, 1));
+    take(from, {kBootstrapOperation, uint64_t(round)}, std::span(&heard[round], 1));
+    send(std::span(&to, 1), {kBootstrapOperation, uint64_t(round)}, std::span(&told, 1));
     for (;;) {
       TRY(advance());
       if (all_taken() && all_sent()) break;
@@ -128,7 +128,7 @@ std::string TcpTransport::name(int rank) const {
 }
 
 size_t TcpTransport::parts_of(size_t bytes) const {
-  return std::clamp<size_t>(bytes / part_bytes_min, 1, size_t(options_->sockets_per_peer));
+  return std::clamp<size_t>(bytes / kPartBytesMin, 1, size_t(options_->sockets_per_peer));
 }
 
 // Returns part `index` of the `parts` into which a message is split.
@@ -278,7 +278,7 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
   while (!stream.closed && !stream.holds_unwanted_data()) {
     // The next bytes are part of the header, of the payload of a control frame, or of the caller's
     // buffer.
-    char text[control_payload_bytes_max];
+    char text[kControlPayloadBytesMax];
     std::span<std::byte> into;
     if (!stream.frame) {
       into = std::span(stream.header).subspan(stream.header_received);
@@ -302,7 +302,7 @@ std::optional<TcpTransport::Fault> TcpTransport::pull(int peer, Stream& stream) 
 
     if (!stream.frame) {
       stream.header_received += size_t(got);
-      if (stream.header_received < frame_header_bytes) continue;
+      if (stream.header_received < kFrameHeaderBytes) continue;
       auto header = decode_header(stream.header);
       if (!header) return Fault{peer, std::move(header).error().in(name(peer)), false};
       stream.header_received = 0;
@@ -386,11 +386,10 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
     }
     iovec parts[2];
     int count = 0;
-    if (frame.sent < frame_header_bytes) {
-      parts[count++] = {frame.header.data() + frame.sent, frame_header_bytes - frame.sent};
+    if (frame.sent < kFrameHeaderBytes) {
+      parts[count++] = {frame.header.data() + frame.sent, kFrameHeaderBytes - frame.sent};
     }
-    const size_t payload_sent =
-        frame.sent > frame_header_bytes ? frame.sent - frame_header_bytes : 0;
+    const size_t payload_sent = frame.sent > kFrameHeaderBytes ? frame.sent - kFrameHeaderBytes : 0;
     parts[count++] = {const_cast<std::byte*>(frame.payload.data()) + payload_sent,
                       frame.payload.size() - payload_sent};
     const ssize_t sent = stream.wire.send(std::span(parts, size_t(count)));
@@ -406,7 +405,7 @@ std::optional<TcpTransport::Fault> TcpTransport::push(int peer, Stream& stream) 
     idle_looks_ = 0;
     stream.used = true;
     frame.sent += size_t(sent);
-    if (frame.sent == frame_header_bytes + frame.payload.size()) {
+    if (frame.sent == kFrameHeaderBytes + frame.payload.size()) {
       stream.outgoing.pop_front();
       if (!is_word) --sends_open_;
     }
@@ -421,16 +420,16 @@ TcpTransport::Fault TcpTransport::gone(int peer, std::string why) const {
 Result<void> TcpTransport::wait() {
   // A message between two cores needs a few microseconds, and waking a process many more. So this
   // polls for a while before it sleeps, but yields the core to the rank that it may be waiting for.
-  if (idle_looks_ < idle_looks_max) {
-    if (++idle_looks_ == idle_looks_without_yielding) yields_since_ = SteadyClock::now();
-    if (idle_looks_ > idle_looks_without_yielding) {
+  if (idle_looks_ < kIdlePollsMax) {
+    if (++idle_looks_ == kIdlePollsWithoutYielding) yields_since_ = SteadyClock::now();
+    if (idle_looks_ > kIdlePollsWithoutYielding) {
       ::sched_yield();
-      if (SteadyClock::now() - yields_since_ > yielding_max) idle_looks_ = idle_looks_max;
+      if (SteadyClock::now() - yields_since_ > kYieldingMax) idle_looks_ = kIdlePollsMax;
     }
     return look(0ms);
   }
   const Duration at_most =
-      contacts_->busy() ? contacts_->sleep_max() : TcpOptions::cancel_check_interval;
+      contacts_->busy() ? contacts_->sleep_max() : TcpOptions::kCancelCheckInterval;
   TRY(look(std::min(at_most, timeout_.step())));
   TRY(check_cancelled());
   const std::vector<int> peers = waited_for();
@@ -450,7 +449,7 @@ std::vector<int> TcpTransport::waited_for() const {
 }
 
 void TcpTransport::ask_after(std::span<const int> waited_for) {
-  if (!all_have_come_ || SteadyClock::now() - timeout_.moved_at() < ask_after_interval) return;
+  if (!all_have_come_ || SteadyClock::now() - timeout_.moved_at() < kProbeInterval) return;
   for (const int peer : waited_for) {
     // Attempts to connect to earlier ranks are already under way.
     if (!is_linked(peer) && peer > rank()) contacts_->probe(peer);

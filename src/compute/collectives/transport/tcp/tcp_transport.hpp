@@ -166,10 +166,10 @@ class TcpTransport final : public Transport {
   void tell(int guilty);
   Fault gone(int peer, std::string why) const;
   Error blame(std::vector<Fault> faults);
-  // Reads what the others still send, until they have closed or farewell_max is over. Closing a
+  // Reads what the others still send, until they have closed or kFarewellMax is over. Closing a
   // connection with unread bytes resets it, and the reset may overtake the failure message.
   void hear_out();
-  static constexpr Duration farewell_max =
+  static constexpr Duration kFarewellMax =
       500ms;  // for peers in the middle of a step; a computing one reads later
 
   const std::unique_ptr<TcpOptions> options_;  // on the heap, since contacts_ refers to it

@@ -29,26 +29,26 @@ using Context = ssl_ctx_st;
 using Bio = bio_st;
 
 // Constants of openssl/ssl.h and openssl/bio.h, which are macros there.
-constexpr int ctrl_set_min_proto_version = 123;
-constexpr int ctrl_mode = 33;
-constexpr long mode_partial_write = 1;
-constexpr long mode_moving_buffer = 2;
-constexpr long version_1_3 = 0x0304;
-constexpr int error_want_read = 2;
-constexpr int error_want_write = 3;
-constexpr int error_zero_return = 6;
-constexpr unsigned long reason_bits = 0x7fffff;
-constexpr unsigned long reason_unexpected_end = 294;
-constexpr int bio_type_descriptor = 0x0100 | 0x0400;
-constexpr int bio_ctrl_flush = 11;
-constexpr int bio_retry_read = 0x01 | 0x08;
-constexpr int bio_retry_write = 0x02 | 0x08;
-constexpr int bio_retry_flags = 0x0f;
-constexpr int application_data_index = 0;
+constexpr int kCtrlSetMinProtoVersion = 123;
+constexpr int kCtrlMode = 33;
+constexpr long kModePartialWrite = 1;
+constexpr long kModeMovingBuffer = 2;
+constexpr long kVersionTls13 = 0x0304;
+constexpr int kErrorWantRead = 2;
+constexpr int kErrorWantWrite = 3;
+constexpr int kErrorZeroReturn = 6;
+constexpr unsigned long kReasonBits = 0x7fffff;
+constexpr unsigned long kReasonUnexpectedEnd = 294;
+constexpr int kBioTypeDescriptor = 0x0100 | 0x0400;
+constexpr int kBioCtrlFlush = 11;
+constexpr int kBioRetryRead = 0x01 | 0x08;
+constexpr int kBioRetryWrite = 0x02 | 0x08;
+constexpr int kBioRetryFlags = 0x0f;
+constexpr int kApplicationDataIndex = 0;
 
 // Both use SHA-256, the hash of a pre-shared key that names none.
-constexpr const char* ciphers = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
-constexpr const char* identity = "trainyard rank";
+constexpr const char* kCiphers = "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256";
+constexpr const char* kIdentity = "trainyard rank";
 
 struct Library {
   const ssl_method_st* (*TLS_method)();
@@ -100,28 +100,27 @@ int descriptor_of(Bio* bio) { return int(reinterpret_cast<intptr_t>(library->BIO
 
 // Unlike OpenSSL's own socket functions, does not raise SIGPIPE when the peer is gone.
 int write_to_socket(Bio* bio, const char* bytes, int size) {
-  library->BIO_clear_flags(bio, bio_retry_flags);
+  library->BIO_clear_flags(bio, kBioRetryFlags);
   const ssize_t sent = ::send(descriptor_of(bio), bytes, size_t(size), MSG_NOSIGNAL);
   if (sent < 0 && (would_block(errno) || errno == EINTR))
-    library->BIO_set_flags(bio, bio_retry_write);
+    library->BIO_set_flags(bio, kBioRetryWrite);
   return int(sent);
 }
 
 int read_from_socket(Bio* bio, char* bytes, int size) {
-  library->BIO_clear_flags(bio, bio_retry_flags);
+  library->BIO_clear_flags(bio, kBioRetryFlags);
   const ssize_t got = ::recv(descriptor_of(bio), bytes, size_t(size), 0);
-  if (got < 0 && (would_block(errno) || errno == EINTR))
-    library->BIO_set_flags(bio, bio_retry_read);
+  if (got < 0 && (would_block(errno) || errno == EINTR)) library->BIO_set_flags(bio, kBioRetryRead);
   return int(got);
 }
 
-long control_socket(Bio*, int what, long, void*) { return what == bio_ctrl_flush ? 1 : 0; }
+long control_socket(Bio*, int what, long, void*) { return what == kBioCtrlFlush ? 1 : 0; }
 
 Digest key_of(const Ssl* session) {
   Digest key;
   std::memcpy(
       key.data(),
-      library->SSL_CTX_get_ex_data(library->SSL_get_SSL_CTX(session), application_data_index),
+      library->SSL_CTX_get_ex_data(library->SSL_get_SSL_CTX(session), kApplicationDataIndex),
       key.size());
   return key;
 }
@@ -135,13 +134,13 @@ unsigned give_key(Ssl* session, unsigned char* key, unsigned size) {
 
 unsigned key_to_connect(Ssl* session, const char*, char* name, unsigned name_size,
                         unsigned char* key, unsigned size) {
-  if (name_size <= std::strlen(identity)) return 0;
-  std::strcpy(name, identity);
+  if (name_size <= std::strlen(kIdentity)) return 0;
+  std::strcpy(name, kIdentity);
   return give_key(session, key, size);
 }
 
 unsigned key_to_accept(Ssl* session, const char* name, unsigned char* key, unsigned size) {
-  return name != nullptr && std::strcmp(name, identity) == 0 ? give_key(session, key, size) : 0;
+  return name != nullptr && std::strcmp(name, kIdentity) == 0 ? give_key(session, key, size) : 0;
 }
 
 Library load() {
@@ -195,7 +194,7 @@ Library load() {
   find(found.BIO_set_flags, "BIO_set_flags");
   find(found.BIO_clear_flags, "BIO_clear_flags");
   if (!found.missing.empty()) return found;
-  found.descriptors = found.BIO_meth_new(bio_type_descriptor, "socket of a rank");
+  found.descriptors = found.BIO_meth_new(kBioTypeDescriptor, "socket of a rank");
   if (found.descriptors == nullptr) {
     found.missing = "OpenSSL cannot create a BIO";
     return found;
@@ -227,16 +226,16 @@ struct TlsSession::Impl {
   ssize_t refused(int answer) {
     const int system_error = errno;
     const int what = library->SSL_get_error(session, answer);
-    wants_to_write = what == error_want_write;
-    if (what == error_want_read || what == error_want_write) {
+    wants_to_write = what == kErrorWantWrite;
+    if (what == kErrorWantRead || what == kErrorWantWrite) {
       errno = EAGAIN;
       return -1;
     }
     broken = true;
-    if (what == error_zero_return) return 0;
+    if (what == kErrorZeroReturn) return 0;
     const unsigned long code = library->ERR_get_error();
     // its process died: the same as closing
-    if ((code & reason_bits) == reason_unexpected_end) return 0;
+    if ((code & kReasonBits) == kReasonUnexpectedEnd) return 0;
     const bool by_protocol = code != 0;
     errno = by_protocol ? EPROTO : system_error;
     return !by_protocol && answer == 0 ? 0 : -1;
@@ -258,16 +257,13 @@ Result<std::shared_ptr<const TlsKey>> TlsKey::make(std::string_view secret) {
   inside.key = hmac_sha256(secret, "the key of connections between ranks");
   inside.context = library->SSL_CTX_new(library->TLS_method());
   if (inside.context == nullptr ||
-      library->SSL_CTX_ctrl(inside.context, ctrl_set_min_proto_version, version_1_3, nullptr) !=
-          1 ||
-      library->SSL_CTX_set_ciphersuites(inside.context, ciphers) != 1 ||
+      library->SSL_CTX_ctrl(inside.context, kCtrlSetMinProtoVersion, kVersionTls13, nullptr) != 1 ||
+      library->SSL_CTX_set_ciphersuites(inside.context, kCiphers) != 1 ||
       library->SSL_CTX_set_num_tickets(inside.context, 0) != 1 ||
-      library->SSL_CTX_set_ex_data(inside.context, application_data_index, inside.key.data()) !=
-          1) {
+      library->SSL_CTX_set_ex_data(inside.context, kApplicationDataIndex, inside.key.data()) != 1) {
     return unavailable("this machine's OpenSSL does not support TLS 1.3");
   }
-  library->SSL_CTX_ctrl(inside.context, ctrl_mode, mode_partial_write | mode_moving_buffer,
-                        nullptr);
+  library->SSL_CTX_ctrl(inside.context, kCtrlMode, kModePartialWrite | kModeMovingBuffer, nullptr);
   library->SSL_CTX_set_psk_client_callback(inside.context, key_to_connect);
   library->SSL_CTX_set_psk_server_callback(inside.context, key_to_accept);
   return std::shared_ptr<const TlsKey>(std::move(key));
@@ -301,8 +297,8 @@ Result<bool> TlsSession::greet() {
   if (answer == 1) return true;
   errno = 0;
   const int what = library->SSL_get_error(impl_->session, answer);
-  impl_->wants_to_write = what == error_want_write;
-  if (what == error_want_read || what == error_want_write) return false;
+  impl_->wants_to_write = what == kErrorWantWrite;
+  if (what == kErrorWantRead || what == kErrorWantWrite) return false;
   impl_->broken = true;
   const unsigned long code = library->ERR_get_error();
   if (code == 0) return unavailable("it closed the connection");
