@@ -19,8 +19,22 @@ void attempt(Side& side, Id& id) {
   side("attempt.number", id.number);
 }
 
-template <class Side, class Fact>
-void fact(Side& side, Fact& m) {
+template <class M, class T>
+concept Is = std::is_same_v<std::remove_const_t<M>, T>;
+
+// One function for each message describes its fields in their order. A new field goes last.
+
+template <class Side>
+void fields(Side& side, Is<Hello> auto& m) {
+  side("version", m.version);
+  attempt(side, m.attempt);
+  side("host", m.host);
+  side("token", m.token);
+  side.added("oldest", m.oldest, m.version >= 2);
+}
+
+template <class Side>
+void fields(Side& side, Is<StateFact> auto& m) {
   side("number", m.number);
   side("at", m.at);
   // Agents do not report that a host is placed: such a fact is counted, and changes nothing.
@@ -37,73 +51,96 @@ void fact(Side& side, Fact& m) {
   side.added("address", m.address, !m.address.empty());
 }
 
-template <class Side, class M>
-void fields(Side& side, M& m) {
-  using T = std::remove_const_t<M>;
-  if constexpr (std::is_same_v<T, Hello>) {
-    side("version", m.version);
-    attempt(side, m.attempt);
-    side("host", m.host);
-    side("token", m.token);
-    side.added("oldest", m.oldest, m.version >= 2);
-  } else if constexpr (std::is_same_v<T, StateFact>) {
-    fact(side, m);
-  } else if constexpr (std::is_same_v<T, LogBatch>) {
-    side("number", m.number);
-    side.list("lines", m.lines, 12, [&](auto& line) {
-      side("lines.at", line.at);
-      side("lines.text", line.text);
-    });
-  } else if constexpr (std::is_same_v<T, MetricBatch>) {
-    side("number", m.number);
-    side.list("points", m.points, 21, [&](auto& point) {
-      side("points.name", point.name);
-      side("points.at", point.at);
-      side("points.value", point.value);
-      side("points.of_host", point.of_host);
-    });
-  } else if constexpr (std::is_same_v<T, Welcome>) {
-    side("state_acknowledged", m.state_acknowledged);
-    side("data_acknowledged", m.data_acknowledged);
-    side.added("version", m.version, m.version >= 2);
-  } else if constexpr (std::is_same_v<T, Refused>) {
-    side("reason", m.reason);
-  } else if constexpr (std::is_same_v<T, Acknowledge>) {
-    side.choice_or("track", m.track, Track::data, Track::other);
-    side("number", m.number);
-  } else if constexpr (std::is_same_v<T, Stop>) {
-    // For any cause the host must stop.
-    side.choice_or("cause", m.cause, domain::StopCause::main_ended, domain::StopCause::user);
-    side("grace", m.grace);
-  } else if constexpr (std::is_same_v<T, Credentials>) {
-    side("access_key_id", m.access_key_id);
-    side("secret_access_key", m.secret_access_key);
-    side("session_token", m.session_token);
-    side("expires", m.expires);
-  } else if constexpr (std::is_same_v<T, PeersDrained>) {
-    side.list("staged_models", m.staged_models, 4, [&](auto& key) { side("staged_models", key); });
-  } else if constexpr (std::is_same_v<T, Progress>) {
-    side("what", m.what);
-    side("done_bytes", m.done_bytes);
-    side("total_bytes", m.total_bytes);
-    side("finished", m.finished);
-  } else if constexpr (std::is_same_v<T, OpenShell>) {
-    side("shell", m.shell);
-    side.list("command", m.command, 4, [&](auto& word) { side("command", word); });
-    side("terminal", m.terminal);
-    side("terminal_name", m.terminal_name);
-    side("columns", m.columns);
-    side("rows", m.rows);
-  } else if constexpr (std::is_same_v<T, ShellData>) {
-    side("shell", m.shell);
-    side("payload", m.payload);
-  } else {
-    static_assert(
-        std::is_same_v<T, Goodbye> || std::is_same_v<T, MainRuns> || std::is_same_v<T, Unknown>,
-        "every message is described");
-  }
-  side.skip_rest();
+template <class Side>
+void fields(Side& side, Is<LogBatch> auto& m) {
+  side("number", m.number);
+  side.list("lines", m.lines, 12, [&](auto& line) {
+    side("lines.at", line.at);
+    side("lines.text", line.text);
+  });
 }
+
+template <class Side>
+void fields(Side& side, Is<MetricBatch> auto& m) {
+  side("number", m.number);
+  side.list("points", m.points, 21, [&](auto& point) {
+    side("points.name", point.name);
+    side("points.at", point.at);
+    side("points.value", point.value);
+    side("points.of_host", point.of_host);
+  });
+}
+
+template <class Side>
+void fields(Side& side, Is<Welcome> auto& m) {
+  side("state_acknowledged", m.state_acknowledged);
+  side("data_acknowledged", m.data_acknowledged);
+  side.added("version", m.version, m.version >= 2);
+}
+
+template <class Side>
+void fields(Side& side, Is<Refused> auto& m) {
+  side("reason", m.reason);
+}
+
+template <class Side>
+void fields(Side& side, Is<Acknowledge> auto& m) {
+  side.choice_or("track", m.track, Track::data, Track::other);
+  side("number", m.number);
+}
+
+template <class Side>
+void fields(Side& side, Is<Stop> auto& m) {
+  // For any cause the host must stop.
+  side.choice_or("cause", m.cause, domain::StopCause::main_ended, domain::StopCause::user);
+  side("grace", m.grace);
+}
+
+template <class Side>
+void fields(Side& side, Is<Credentials> auto& m) {
+  side("access_key_id", m.access_key_id);
+  side("secret_access_key", m.secret_access_key);
+  side("session_token", m.session_token);
+  side("expires", m.expires);
+}
+
+template <class Side>
+void fields(Side& side, Is<PeersDrained> auto& m) {
+  side.list("staged_models", m.staged_models, 4, [&](auto& key) { side("staged_models", key); });
+}
+
+template <class Side>
+void fields(Side& side, Is<Progress> auto& m) {
+  side("what", m.what);
+  side("done_bytes", m.done_bytes);
+  side("total_bytes", m.total_bytes);
+  side("finished", m.finished);
+}
+
+template <class Side>
+void fields(Side& side, Is<OpenShell> auto& m) {
+  side("shell", m.shell);
+  side.list("command", m.command, 4, [&](auto& word) { side("command", word); });
+  side("terminal", m.terminal);
+  side("terminal_name", m.terminal_name);
+  side("columns", m.columns);
+  side("rows", m.rows);
+}
+
+template <class Side>
+void fields(Side& side, Is<ShellData> auto& m) {
+  side("shell", m.shell);
+  side("payload", m.payload);
+}
+
+template <class Side>
+void fields(Side&, Is<Goodbye> auto&) {}
+
+template <class Side>
+void fields(Side&, Is<MainRuns> auto&) {}
+
+template <class Side>
+void fields(Side&, Is<Unknown> auto&) {}
 
 constexpr const char* kNames[] = {"Hello",       "StateFact",    "LogBatch",    "MetricBatch",
                                   "Welcome",     "Refused",      "Acknowledge", "Stop",
@@ -113,7 +150,10 @@ constexpr size_t kKinds = std::size(kNames) - 1;  // those with a number, from 1
 static_assert(std::size(kNames) == std::variant_size_v<Message>);
 static_assert(std::is_same_v<std::variant_alternative_t<kKinds, Message>, Unknown>);
 
-constexpr auto kDescribe = [](auto& side, auto& message) { fields(side, message); };
+constexpr auto kDescribe = [](auto& side, auto& message) {
+  fields(side, message);
+  side.skip_rest();
+};
 
 constexpr auto kOrder = json_record<Order>("order", [](auto& side, auto& order) {
   side("version", order.version);
