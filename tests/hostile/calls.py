@@ -165,9 +165,9 @@ def names_of(tenant: str, ids: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             "Statement": "SELECT 1",
             "GroupBy": "user",
         },
-        "cloudtrail": {},
     }
-    return {service: general | values for service, values in of_service.items()}
+    services = {service for service, _ in operations()}
+    return {service: general | of_service.get(service, {}) for service in services}
 
 
 def value_of(shape: Shape, name: str, names: Mapping[str, Any]) -> Value:
