@@ -4,13 +4,11 @@ docs/glossary.md defines the terms. RULES has the words that they replace,
 with the contexts in which each is banned:
 
   prose     markdown, without code blocks, inline code and link targets: every file
-  comments  // comments of C++: the modules of ENABLED;
-            comments and docstrings of Python: every file
-  messages  texts in C++ string literals, outside tests: the modules of ENABLED
+  comments  // comments of C++, comments and docstrings of Python: every file
+  messages  texts in C++ string literals, outside tests: every module
 
-To enable a module, correct its sources and add its name.
-`python -m tests.tidy.test_language comments MODULE` lists what is left; without arguments it lists
-the modules that could be enabled, and removes corrected headers from headers.txt.
+`python -m tests.tidy.test_language comments MODULE` lists the banned words of one module; without
+arguments it removes corrected headers from headers.txt.
 """
 
 from __future__ import annotations
@@ -113,122 +111,6 @@ EXEMPTIONS = (
     Exemption("docs/decisions/05-user-namespaces.md", "nobody", "the POSIX user"),
     Exemption("docs/operating/batch-containers.md", "nobody", "the POSIX user"),
 )
-
-# Modules whose sources are checked, by context. A module may be added, never removed.
-ENABLED = {
-    "comments": frozenset(
-        {
-            "agent",
-            "apps",
-            "audit",
-            "auth",
-            "base",
-            "batch",
-            "batch_api",
-            "bench",
-            "campaign",
-            "capi",
-            "cli",
-            "client",
-            "cloudwatch",
-            "collectives",
-            "config",
-            "containers",
-            "contract",
-            "control",
-            "data",
-            "dispatch",
-            "domain",
-            "entry",
-            "gateway",
-            "gradients",
-            "iam",
-            "launch",
-            "ledger",
-            "local_sgd",
-            "logs",
-            "membership",
-            "net",
-            "networks",
-            "objects",
-            "observe",
-            "operations",
-            "os",
-            "parameter_server",
-            "policy",
-            "preflight",
-            "protocol",
-            "reconcile",
-            "s3",
-            "sagemaker",
-            "schedule",
-            "service_quotas",
-            "shapes",
-            "signing",
-            "sim",
-            "sqlite",
-            "train",
-            "trainyard_api",
-            "wire",
-        }
-    ),
-    "messages": frozenset(
-        {
-            "agent",
-            "apps",
-            "audit",
-            "auth",
-            "base",
-            "batch",
-            "batch_api",
-            "bench",
-            "campaign",
-            "capi",
-            "cli",
-            "client",
-            "cloudwatch",
-            "collectives",
-            "config",
-            "containers",
-            "contract",
-            "control",
-            "data",
-            "dispatch",
-            "domain",
-            "entry",
-            "gateway",
-            "gradients",
-            "iam",
-            "launch",
-            "ledger",
-            "local_sgd",
-            "logs",
-            "membership",
-            "net",
-            "networks",
-            "objects",
-            "observe",
-            "operations",
-            "os",
-            "parameter_server",
-            "policy",
-            "preflight",
-            "protocol",
-            "reconcile",
-            "s3",
-            "sagemaker",
-            "schedule",
-            "service_quotas",
-            "shapes",
-            "signing",
-            "sim",
-            "sqlite",
-            "train",
-            "trainyard_api",
-            "wire",
-        }
-    ),
-}
 
 # A doc comment opens with a subject and a verb: "Decides which waiting jobs start now."
 OPENINGS = r"what|who|whom|whose|whoever|which|whether|of|those"
@@ -367,13 +249,11 @@ def test_python_uses_the_terms_of_the_glossary() -> None:
     assert not wrong, "banned words (docs/glossary.md):\n" + "\n".join(wrong)
 
 
-def test_enabled_modules_use_the_terms_of_the_glossary() -> None:
+def test_modules_use_the_terms_of_the_glossary() -> None:
     for context in CODE:
-        unknown = ENABLED[context] - set(modules())
-        assert not unknown, f"ENABLED names modules that do not exist: {sorted(unknown)}"
         wrong = [
             each
-            for module in sorted(ENABLED[context])
+            for module in modules()
             for path in paths_of(module, context)
             for each in found_in(path, context)
         ]
@@ -461,16 +341,6 @@ def main(arguments: Sequence[str]) -> None:
             )
         )
         return
-    for context in CODE:
-        clean = [
-            each
-            for each in modules()
-            if not any(found_in(path, context) for path in paths_of(each, context))
-        ]
-        print(
-            f"{context}: could be enabled:"
-            f" {', '.join(sorted(set(clean) - ENABLED[context])) or 'none'}"
-        )
     wrong = collections.Counter(os.path.basename(path) for path in headers() if opens_wrongly(path))
     head = [line for line in sources.read(HEADERS).splitlines() if line.startswith("#")]
     with open(os.path.join(sources.ROOT, HEADERS), "w", encoding="utf-8") as file:
