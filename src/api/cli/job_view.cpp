@@ -257,6 +257,44 @@ Paint paint_of_load(double percent) {
   return percent >= 90 ? Paint::red : percent >= 70 ? Paint::yellow : Paint::green;
 }
 
+// A column of `trainyard top`: a metric of usage_meter.hpp, and how many of a host's units can be
+// used at 100 % each.
+struct UsageColumn {
+  const char* title;
+  const char* metric;
+  double (*units)(const HostView&);
+};
+double one_unit(const HostView&) { return 1; }
+double cores_of(const HostView& host) { return std::max(1.0, host.cpus); }
+double gpus_of(const HostView& host) { return double(std::max<int64_t>(1, host.gpus)); }
+constexpr UsageColumn kUsageColumns[] = {
+    {"cpu", "CPUUtilization", cores_of},
+    {"memory", "MemoryUtilization", one_unit},
+    {"disk", "DiskUtilization", one_unit},
+    {"gpu", "GPUUtilization", gpus_of},
+    {"gpu memory", "GPUMemoryUtilization", gpus_of},
+};
+
+Cell usage_cell(const Looks& looks, const HostView& host, const UsageColumn& column) {
+  constexpr int kBarWidth = 10;
+  const double last = last_of(host, column.metric);
+  if (last < 0) return {""};
+  const double part = last / (100 * column.units(host));
+  char digits[16];
+  std::snprintf(digits, sizeof digits, "%5.1f%%", last);
+  return {bar(looks, part, kBarWidth) + digits, paint_of_load(part * 100)};
+}
+
+Cell cpu_history(const Looks& looks, const HostView& host) {
+  constexpr size_t kSparkValues = 20;
+  std::vector<double> history;
+  for (const auto& usage : host.usage)
+    if (usage.metric == "CPUUtilization") history = usage.values;
+  if (history.size() > kSparkValues)
+    history.erase(history.begin(), history.end() - ptrdiff_t(kSparkValues));
+  return {sparkline(looks, history, 100 * cores_of(host)), Paint::cyan};
+}
+
 }  // namespace
 
 Result<JobView> job_view(const Json& json) {
@@ -439,16 +477,6 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
          " jobs, " + std::to_string(hosts) + " hosts  " + paint(looks, Paint::dim, time_text(now)) +
          "\n\n";
   std::vector<std::vector<Cell>> rows;
-  constexpr int kBarWidth = 10;
-  constexpr size_t kSparkValues = 20;
-  const auto load = [&](const HostView& host, const std::string& metric, double top) -> Cell {
-    const double last = last_of(host, metric);
-    if (last < 0) return {""};
-    const double part = top > 0 ? last / top : 0;
-    char digits[16];
-    std::snprintf(digits, sizeof digits, "%5.1f%%", last);
-    return {bar(looks, part, kBarWidth) + digits, paint_of_load(part * 100)};
-  };
   // Hosts that do not fit on the terminal are only counted.
   const size_t rows_max = looks.live ? size_t(std::max(1, looks.rows - 5)) : SIZE_MAX;
   size_t left_out = 0;
@@ -458,35 +486,16 @@ std::string top_page(const Looks& looks, const std::vector<JobView>& jobs, Insta
         ++left_out;
         continue;
       }
-      std::vector<double> history;
-      for (const auto& usage : host.usage)
-        if (usage.metric == "CPUUtilization") history = usage.values;
-      if (history.size() > kSparkValues)
-        history.erase(history.begin(), history.end() - ptrdiff_t(kSparkValues));
-      const double cores = std::max(1.0, host.cpus) * 100;
-      rows.push_back(
-          {{job.name},
-           {host.name},
-           {host.state, Paint::dim},
-           load(host, "CPUUtilization", cores),
-           load(host, "MemoryUtilization", 100),
-           load(host, "DiskUtilization", 100),
-           load(host, "GPUUtilization", 100 * double(std::max<int64_t>(1, host.gpus))),
-           load(host, "GPUMemoryUtilization", 100 * double(std::max<int64_t>(1, host.gpus))),
-           {sparkline(looks, history, cores), Paint::cyan}});
+      auto& row = rows.emplace_back();
+      row = {{job.name}, {host.name}, {host.state, Paint::dim}};
+      for (const auto& column : kUsageColumns) row.push_back(usage_cell(looks, host, column));
+      row.push_back(cpu_history(looks, host));
     }
   if (rows.empty()) return out + "nothing runs\n";
-  out += table(looks,
-               {{"job", false, kNameWidthMin},
-                {"host"},
-                {"state"},
-                {"cpu"},
-                {"memory"},
-                {"disk"},
-                {"gpu"},
-                {"gpu memory"},
-                {"cpu, last minutes", false, 5}},
-               rows);
+  std::vector<Column> columns{{"job", false, kNameWidthMin}, {"host"}, {"state"}};
+  for (const auto& column : kUsageColumns) columns.push_back({column.title});
+  columns.push_back({"cpu, last minutes", false, 5});
+  out += table(looks, columns, rows);
   if (left_out > 0)
     out += paint(looks, Paint::dim, "and " + std::to_string(left_out) + " hosts more\n");
   return out;
