@@ -13,7 +13,8 @@ constexpr EnumTable<Rule> kRules{
     "rule", {{Rule::data, "data"}, {Rule::cheapest, "cheapest"}, {Rule::capacity, "capacity"}}};
 
 // Reads a table of the definition and notes which keys were read, so that unknown keys can be
-// named.
+// named. Users write definitions, so they are read by hand and not by a JsonRecord, which ignores
+// unknown keys and knows no bounds.
 class Table {
  public:
   Table(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}

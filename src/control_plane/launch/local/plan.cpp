@@ -5,6 +5,8 @@
 
 #include "base/check.hpp"
 #include "base/fnv.hpp"
+#include "base/json_record.hpp"
+#include "domain/json_forms.hpp"
 
 namespace trainyard::launch {
 namespace {
@@ -18,6 +20,79 @@ std::string hex(uint64_t number, int digits) {
   std::string text;
   for (int i = digits - 1; i >= 0; i--) text += "0123456789abcdef"[number >> (4 * i) & 15];
   return text;
+}
+
+struct AddressForm {
+  using Value = networks::Address;
+  static Json write(const Value& address) { return networks::to_text(address); }
+  static Result<void> read_into(const Json& json, Value& address) {
+    if (!json.is_string()) return invalid("an address must be a string");
+    address = TRY(networks::parse_address(json.get<std::string>()));
+    return {};
+  }
+};
+
+struct SubnetForm {
+  using Value = networks::Subnet;
+  static Json write(const Value& subnet) { return subnet.text(); }
+  static Result<void> read_into(const Json& json, Value& subnet) {
+    if (!json.is_string()) return invalid("a subnet must be a string");
+    subnet = TRY(networks::parse_subnet(json.get<std::string>()));
+    return {};
+  }
+};
+
+// The device files of one host.
+struct DevicesForm {
+  using Value = std::vector<std::string>;
+  static Json write(const Value& devices) { return devices; }
+  static Result<void> read_into(const Json& json, Value& devices) {
+    if (!json.is_array()) return invalid("the GPUs of a host must be a list");
+    for (const Json& device : json) {
+      if (!device.is_string()) return invalid("a GPU must be a string: its device file");
+      devices.push_back(device.get<std::string>());
+    }
+    return {};
+  }
+};
+
+constexpr auto kPrivateHost =
+    json_record<networks::PrivateHost>("host", [](auto& side, auto& host) {
+      side("link", host.link);
+      side("namespace", host.namespace_file);
+      side("address", host.address, AddressForm());
+      side.when(host.under != 0, "under", host.under, AddressForm());
+    });
+
+constexpr auto kAttemptRecord = json_record<Record>("record", [](auto& side, auto& record) {
+  auto& network = record.network;
+  int64_t version = kRecordVersion;
+  side("version", version);
+  side("attempt", record.attempt, domain::kAttemptIdForm);
+  side("token", record.token);
+  side("bridge", network.bridge);
+  side("table", network.table);
+  side("subnet", network.subnet, SubnetForm());
+  side("gateway", network.gateway, AddressForm());
+  side("pool", network.pool, SubnetForm());
+  side("isolated", network.isolated);
+  side("encrypted", network.encrypted);
+  side("comment", network.comment);
+  side("relays", network.relays, AddressForm());
+  side("hosts", network.hosts, kPrivateHost);
+  side("gpus", record.gpus, DevicesForm());
+});
+
+// Refuses a record that lacks a member which is always written. Records of former versions lack
+// those of `added`.
+template <class JsonRecord>
+Result<void> check_complete(const JsonRecord& record, const Json& json,
+                            const std::set<std::string>& added) {
+  const Json complete = record.write(typename JsonRecord::Value{});
+  for (const auto& [name, value] : complete.items())
+    if (!added.contains(name) && (!json.contains(name) || json[name].is_null()))
+      return invalid("an attempt's record lacks its " + name);
+  return {};
 }
 
 }  // namespace
@@ -157,31 +232,7 @@ std::vector<Machine> without_gpus(std::vector<Machine> machines,
   return machines;
 }
 
-Json to_json(const Record& record) {
-  Json hosts = Json::array();
-  for (const auto& host : record.network.hosts) {
-    hosts.push_back({{"link", host.link},
-                     {"namespace", host.namespace_file},
-                     {"address", networks::to_text(host.address)}});
-    if (record.network.encrypted) hosts.back()["under"] = networks::to_text(host.under);
-  }
-  Json relays = Json::array();
-  for (const auto relay : record.network.relays) relays.push_back(networks::to_text(relay));
-  return {{"version", kRecordVersion},
-          {"attempt", record.attempt.text()},
-          {"token", record.token},
-          {"bridge", record.network.bridge},
-          {"table", record.network.table},
-          {"subnet", record.network.subnet.text()},
-          {"gateway", networks::to_text(record.network.gateway)},
-          {"pool", record.network.pool.text()},
-          {"isolated", record.network.isolated},
-          {"encrypted", record.network.encrypted},
-          {"comment", record.network.comment},
-          {"relays", relays},
-          {"hosts", hosts},
-          {"gpus", record.gpus}};
-}
+Json to_json(const Record& record) { return kAttemptRecord.write(record); }
 
 Result<Record> record_from_json(const Json& json) {
   // Members that are added do not make a new version.
@@ -191,43 +242,14 @@ Result<Record> record_from_json(const Json& json) {
                     std::to_string(kRecordVersion));
   else if (version < 1)
     return invalid("an attempt's record of version " + std::to_string(version));
-  Record record;
-  record.attempt = TRY(domain::parse_attempt_id(TRY(string_at(json, "attempt"))));
-  record.token = TRY(string_at(json, "token"));
-  auto& network = record.network;
-  network.bridge = TRY(string_at(json, "bridge"));
-  network.table = TRY(string_at(json, "table"));
-  network.subnet = TRY(networks::parse_subnet(TRY(string_at(json, "subnet"))));
-  network.gateway = TRY(networks::parse_address(TRY(string_at(json, "gateway"))));
-  network.pool = TRY(networks::parse_subnet(TRY(string_at(json, "pool"))));
-  network.isolated = TRY(bool_at(json, "isolated"));
-  if (json.contains("encrypted"))
-    network.encrypted = TRY(bool_at(json, "encrypted"));  // former versions' do not
-  network.comment = TRY(string_at(json, "comment"));
-  for (const char* list : {"relays", "hosts"})
-    if (!json.contains(list) || !json[list].is_array())
-      return invalid(std::string("an attempt's record lacks its ") + list);
-  for (const auto& relay : json["relays"]) {
-    if (!relay.is_string()) return invalid("an attempt's record has a relay that is not a string");
-    network.relays.push_back(TRY(networks::parse_address(relay.get<std::string>())));
+  TRY(check_complete(kAttemptRecord, json, {"encrypted", "gpus"}));
+  Record record = TRY(kAttemptRecord.read(json));
+  for (const Json& host : json["hosts"]) {
+    TRY(check_complete(kPrivateHost, host, {}));
+    if (record.network.encrypted && !host.contains("under"))
+      return invalid("an attempt's record lacks the address below the encrypted network of a host");
   }
-  for (const auto& each : json["hosts"]) {
-    auto& host = network.hosts.emplace_back();
-    host.link = TRY(string_at(each, "link"));
-    host.namespace_file = TRY(string_at(each, "namespace"));
-    host.address = TRY(networks::parse_address(TRY(string_at(each, "address"))));
-    if (network.encrypted) host.under = TRY(networks::parse_address(TRY(string_at(each, "under"))));
-  }
-  if (network.hosts.empty()) return invalid("an attempt's record has no host");
-  // Records of former versions have none.
-  for (const auto& devices : json.value("gpus", Json::array())) {
-    if (!devices.is_array()) return invalid("an attempt's record has GPUs that are not a list");
-    auto& last = record.gpus.emplace_back();
-    for (const auto& device : devices) {
-      if (!device.is_string()) return invalid("an attempt's record has a GPU that is not a string");
-      last.push_back(device.get<std::string>());
-    }
-  }
+  if (record.network.hosts.empty()) return invalid("an attempt's record has no host");
   return record;
 }
 

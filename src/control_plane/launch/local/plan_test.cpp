@@ -136,6 +136,27 @@ TEST(Record, OneOfTheFirstReleaseIsRead) {
   EXPECT_EQ(to_json(*record), *json) << "and is written the same";
 }
 
+TEST(Record, OfAnEncryptedNetworkKeepsItsBytes) {
+  NetworkRequest request = a_request();
+  request.encrypted = true;
+  request.hosts = 2;
+  const Record record{{17, 2},
+                      "secret",
+                      plan_network(request, subnet("10.201.0.0/16"), subnet("10.201.0.16/28")),
+                      {{"/dev/nvidia0", "/dev/nvidia1"}, {}}};
+  const std::string golden =
+      R"({"attempt":"j17a2","bridge":"ty3fa91c0010","comment":"DATA/attempts/j17a1","encrypted":true,)"
+      R"("gateway":"10.201.0.17","gpus":[["/dev/nvidia0","/dev/nvidia1"],[]],"hosts":[)"
+      R"({"address":"10.201.0.26","link":"tv3fa91c0012","namespace":"/run/trainyard/3fa91c/j17a1-0","under":"10.201.0.18"},)"
+      R"({"address":"10.201.0.27","link":"tv3fa91c0013","namespace":"/run/trainyard/3fa91c/j17a1-1","under":"10.201.0.19"}],)"
+      R"("isolated":false,"pool":"10.201.0.0/16","relays":["169.254.170.2"],"subnet":"10.201.0.16/28",)"
+      R"("table":"trainyard_3fa91c_0010","token":"secret","version":1})";
+  EXPECT_EQ(dump(to_json(record)), golden);
+  const auto read = record_from_json(*parse_json(golden));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(dump(to_json(*read)), golden);
+}
+
 TEST(Record, OneOfALaterReleaseIsRefusedWhateverElseItSays) {
   const auto of_version = [](int64_t version) {
     return record_from_json({{"version", version}, {"of a later release", true}}).error();
@@ -160,6 +181,14 @@ TEST(Record, RefusesWhatIsIncomplete) {
     less[name] = Json::array({nullptr});
     EXPECT_FALSE(record_from_json(less)) << name;
   }
+  for (const auto& [name, value] : whole["hosts"][0].items()) {
+    Json less = whole;
+    less["hosts"][0].erase(name);
+    EXPECT_FALSE(record_from_json(less)) << "a host without its " << name;
+  }
+  Json encrypted = whole;
+  encrypted["encrypted"] = true;
+  EXPECT_FALSE(record_from_json(encrypted)) << "without the hosts' addresses below";
 }
 
 TEST(WithoutGpus, LeavesOutWhatCouldNotBeCleared) {
