@@ -1,67 +1,138 @@
 #include "policy/identity_records.hpp"
 
 #include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <set>
 
+#include "base/json_record.hpp"
 #include "base/text.hpp"
 #include "policy/policy.hpp"
 
 namespace trainyard::policy {
 namespace {
 
-// -- writing ------------------------------------------------------------------------------------
+// -- forms --------------------------------------------------------------------------------------
 
-Json tags_json(const std::vector<Tag>& tags) {
-  Json list = Json::array();
-  for (const Tag& tag : tags) list.push_back({{"key", tag.key}, {"value", tag.value}});
-  return list;
-}
-
-Json entity_json(const Entity& entity) {
-  Json json{{"id", entity.id}, {"path", entity.path}, {"created", to_milliseconds(entity.created)}};
-  if (!entity.tags.empty()) json["tags"] = tags_json(entity.tags);
-  if (!entity.attached.empty()) json["attached"] = entity.attached;
-  if (!entity.boundary.empty()) json["boundary"] = entity.boundary;
-  for (const auto& [name, document] : entity.inline_policies) json["inline"][name] = document.text;
-  return json;
+// A document of an earlier version that is not understood denies everything.
+Document stored_document(std::string text, PolicyKind kind) {
+  auto parsed = parse_policy(text, kind);
+  return {std::move(text), parsed ? *std::move(parsed) : deny_everything()};
 }
 
-Json json_of(const User& user) {
-  Json json = entity_json(user);
-  if (!user.groups.empty()) json["groups"] = user.groups;
-  return json;
-}
-Json json_of(const Group& group) { return entity_json(group); }
-Json json_of(const Role& role) {
-  Json json = entity_json(role);
-  json["trust"] = role.trust.text;
-  json["description"] = role.description;
-  json["max_session_seconds"] = role.max_session_seconds;
-  return json;
-}
-Json json_of(const VersionedPolicy& policy) {
-  Json json{{"id", policy.id},
-            {"name", policy.name},
-            {"path", policy.path},
-            {"description", policy.description},
-            {"created", to_milliseconds(policy.created)},
-            {"updated", to_milliseconds(policy.updated)},
-            {"default_version", policy.default_version},
-            {"last_version", policy.last_version}};
-  if (!policy.tags.empty()) json["tags"] = tags_json(policy.tags);
-  for (const PolicyVersion& version : policy.versions)
-    json["versions"].push_back({{"number", version.number},
-                                {"document", version.document.text},
-                                {"created", to_milliseconds(version.created)}});
-  return json;
-}
-Json json_of(const AccessKey& key) {
-  return {{"user", key.user},
-          {"sealed_secret", key.sealed_secret},
-          {"active", key.active},
-          {"created", to_milliseconds(key.created)}};
-}
+struct DocumentForm {
+  using Value = Document;
+  PolicyKind kind;
 
-Json json_of(const BucketPolicy& policy) { return {{"document", policy.document.text}}; }
+  static Json write(const Document& document) { return document.text; }
+  Result<void> read_into(const Json& json, Document& document) const {
+    if (!json.is_string()) return invalid("a policy document must be a string");
+    document = stored_document(json.get<std::string>(), kind);
+    return {};
+  }
+};
+constexpr DocumentForm kIdentityPolicy{PolicyKind::identity};
+constexpr DocumentForm kTrustPolicy{PolicyKind::trust};
+constexpr DocumentForm kResourcePolicy{PolicyKind::resource};
+
+// By policy name.
+struct InlinePoliciesForm {
+  using Value = std::map<std::string, Document>;
+  static Json write(const Value& policies) {
+    Json json = Json::object();
+    for (const auto& [name, document] : policies) json[name] = kIdentityPolicy.write(document);
+    return json;
+  }
+  static Result<void> read_into(const Json& json, Value& policies) {
+    if (!json.is_object()) return invalid("inline policies must be an object");
+    for (const auto& [name, text] : json.items())
+      TRY(kIdentityPolicy.read_into(text, policies[name]).in(name));
+    return {};
+  }
+};
+
+struct GroupNamesForm {
+  using Value = std::set<std::string>;
+  static Json write(const Value& names) { return names; }
+  static Result<void> read_into(const Json& json, Value& names) {
+    if (!json.is_array()) return invalid("group names must be a list");
+    for (const Json& name : json) {
+      if (!name.is_string()) return invalid("a group name must be a string");
+      names.insert(name.get<std::string>());
+    }
+    return {};
+  }
+};
+
+// -- records ------------------------------------------------------------------------------------
+
+constexpr auto kTag = json_record<Tag>("tag", [](auto& side, auto& tag) {
+  side("key", tag.key);
+  side("value", tag.value);
+});
+
+constexpr auto kDescribeEntity = [](auto& side, auto& entity) {
+  side("id", entity.id);
+  side("path", entity.path);
+  side("created", entity.created);
+  side.if_set("tags", entity.tags, kTag);
+  side.if_set("attached", entity.attached);
+  side.if_set("boundary", entity.boundary);
+  side.if_set("inline", entity.inline_policies, InlinePoliciesForm());
+};
+
+constexpr auto kUser = json_record<User>("user", [](auto& side, auto& user) {
+  kDescribeEntity(side, user);
+  side.if_set("groups", user.groups, GroupNamesForm());
+});
+
+constexpr auto kGroup = json_record<Group>("group", kDescribeEntity);
+
+constexpr auto kRole = json_record<Role>("role", [](auto& side, auto& role) {
+  kDescribeEntity(side, role);
+  side("trust", role.trust, kTrustPolicy);
+  side("description", role.description);
+  side("max_session_seconds", role.max_session_seconds);
+});
+
+constexpr auto kVersion = json_record<PolicyVersion>("version", [](auto& side, auto& version) {
+  side("number", version.number);
+  side("document", version.document, kIdentityPolicy);
+  side("created", version.created);
+});
+
+constexpr auto kPolicy = json_record<VersionedPolicy>("policy", [](auto& side, auto& policy) {
+  side("id", policy.id);
+  side("name", policy.name);
+  side("path", policy.path);
+  side("description", policy.description);
+  side("created", policy.created);
+  side("updated", policy.updated);
+  side("default_version", policy.default_version);
+  side("last_version", policy.last_version);
+  side.if_set("tags", policy.tags, kTag);
+  side.if_set("versions", policy.versions, kVersion);
+});
+
+constexpr auto kAccessKey = json_record<AccessKey>("access_key", [](auto& side, auto& key) {
+  side("user", key.user);
+  side("sealed_secret", key.sealed_secret);
+  side("active", key.active);
+  side("created", key.created);
+});
+
+constexpr auto kBucketPolicy = json_record<BucketPolicy>(
+    "bucket_policy",
+    [](auto& side, auto& policy) { side("document", policy.document, kResourcePolicy); });
+
+Json json_of(const User& user) { return kUser.write(user); }
+Json json_of(const Group& group) { return kGroup.write(group); }
+Json json_of(const Role& role) { return kRole.write(role); }
+Json json_of(const VersionedPolicy& policy) { return kPolicy.write(policy); }
+Json json_of(const AccessKey& key) { return kAccessKey.write(key); }
+Json json_of(const BucketPolicy& policy) { return kBucketPolicy.write(policy); }
+
+// -- changes ------------------------------------------------------------------------------------
 
 bool built_in(const VersionedPolicy& policy) { return policy.aws_managed || policy.from_config; }
 template <class T>
@@ -85,63 +156,16 @@ void compare(std::string_view kind, const Identities::Table<T>& before,
 
 // -- reading ------------------------------------------------------------------------------------
 
-Result<std::string> text_at(const Json& json, const char* name) {
-  const auto found = json.find(name);
-  if (found == json.end()) return std::string();
-  if (!found->is_string()) return invalid(std::string(name) + " must be a string");
-  return found->get<std::string>();
+// Refuses a record without a member that has no default.
+Result<void> check_has(const Json& json, std::initializer_list<const char*> members) {
+  for (const char* member : members)
+    if (const auto found = json.find(member); found == json.end() || found->is_null())
+      return invalid(std::string(member) + " is missing");
+  return {};
 }
 
-Result<int64_t> number_at(const Json& json, const char* name, int64_t otherwise) {
-  const auto found = json.find(name);
-  if (found == json.end()) return otherwise;
-  if (!found->is_number_integer()) return invalid(std::string(name) + " must be an integer");
-  return found->get<int64_t>();
-}
-
-Result<std::vector<std::string>> texts_at(const Json& json, const char* name) {
-  std::vector<std::string> texts;
-  const auto found = json.find(name);
-  if (found == json.end()) return texts;
-  if (!found->is_array()) return invalid(std::string(name) + " must be a list");
-  for (const Json& each : *found) {
-    if (!each.is_string()) return invalid(std::string(name) + " must hold strings");
-    texts.push_back(each.get<std::string>());
-  }
-  return texts;
-}
-
-Result<std::vector<Tag>> tags_at(const Json& json) {
-  std::vector<Tag> tags;
-  const auto found = json.find("tags");
-  if (found == json.end()) return tags;
-  if (!found->is_array()) return invalid("tags must be a list");
-  for (const Json& each : *found)
-    tags.push_back({TRY(string_at(each, "key")), TRY(string_at(each, "value"))});
-  return tags;
-}
-
-// A document of an earlier version that is not understood denies everything.
-Document stored_document(std::string text, PolicyKind kind) {
-  auto parsed = parse_policy(text, kind);
-  return {std::move(text), parsed ? *std::move(parsed) : deny_everything()};
-}
-
-Result<void> read_entity(const Json& json, Entity& entity) {
-  entity.id = TRY(text_at(json, "id"));
-  entity.path = TRY(string_at(json, "path"));
-  entity.created = from_milliseconds(TRY(number_at(json, "created", 0)));
-  entity.tags = TRY(tags_at(json));
-  entity.attached = TRY(texts_at(json, "attached"));
-  entity.boundary = TRY(text_at(json, "boundary"));
-  const auto found = json.find("inline");
-  if (found == json.end()) return {};
-  if (!found->is_object()) return invalid("inline must be an object");
-  for (const auto& [name, text] : found->items()) {
-    if (!text.is_string()) return invalid("inline must hold strings");
-    entity.inline_policies.emplace(name,
-                                   stored_document(text.get<std::string>(), PolicyKind::identity));
-  }
+Result<void> check_tags(const Json& json) {
+  for (const Json& tag : json.value("tags", Json::array())) TRY(check_has(tag, {"key", "value"}));
   return {};
 }
 
@@ -152,58 +176,32 @@ bool in_config(const Identities::Table<T>& table, const std::string& name) {
   });
 }
 
-Result<void> add_user_record(Identities& identities, const std::string& name, const Json& json) {
-  if (in_config(identities.users(), name)) return {};
-  User user;
-  user.name = name;
-  TRY(read_entity(json, user));
-  for (std::string& group : TRY(texts_at(json, "groups"))) user.groups.insert(std::move(group));
-  identities.put(std::move(user));
-  return {};
-}
-
-Result<void> add_group_record(Identities& identities, const std::string& name, const Json& json) {
-  if (in_config(identities.groups(), name)) return {};
-  Group group;
-  group.name = name;
-  TRY(read_entity(json, group));
-  identities.put(std::move(group));
+// Users, groups and roles: `T` is an Entity.
+template <class T, class Record>
+Result<void> add_entity_record(Identities& identities, const Identities::Table<T>& table,
+                               const Record& record, const std::string& name, const Json& json) {
+  if (in_config(table, name)) return {};
+  T entity = TRY(record.read(json));
+  TRY(check_has(json, {"path"}));
+  TRY(check_tags(json));
+  entity.name = name;
+  identities.put(std::move(entity));
   return {};
 }
 
 Result<void> add_role_record(Identities& identities, const std::string& name, const Json& json) {
-  if (in_config(identities.roles(), name)) return {};
-  Role role;
-  role.name = name;
-  TRY(read_entity(json, role));
-  role.trust = stored_document(TRY(string_at(json, "trust")), PolicyKind::trust);
-  role.description = TRY(text_at(json, "description"));
-  role.max_session_seconds = TRY(number_at(json, "max_session_seconds", role.max_session_seconds));
-  identities.put(std::move(role));
-  return {};
+  TRY(check_has(json, {"trust"}));
+  return add_entity_record(identities, identities.roles(), kRole, name, json);
 }
 
 Result<void> add_policy_record(Identities& identities, const std::string& arn, const Json& json) {
-  VersionedPolicy policy;
-  policy.arn = arn;
-  policy.name = TRY(string_at(json, "name"));
-  policy.path = TRY(string_at(json, "path"));
+  VersionedPolicy policy = TRY(kPolicy.read(json));
+  TRY(check_has(json, {"name", "path", "versions"}));
+  TRY(check_tags(json));
+  for (const Json& version : json["versions"]) TRY(check_has(version, {"number", "document"}));
   if (const VersionedPolicy* other = identities.find_policy(arn); other && built_in(*other))
     return {};
-  policy.id = TRY(text_at(json, "id"));
-  policy.description = TRY(text_at(json, "description"));
-  policy.created = from_milliseconds(TRY(number_at(json, "created", 0)));
-  policy.updated = from_milliseconds(TRY(number_at(json, "updated", 0)));
-  policy.tags = TRY(tags_at(json));
-  policy.default_version = int(TRY(number_at(json, "default_version", 1)));
-  policy.last_version = int(TRY(number_at(json, "last_version", 1)));
-  const auto versions = json.find("versions");
-  if (versions == json.end() || !versions->is_array()) return invalid("versions must be a list");
-  for (const Json& each : *versions)
-    policy.versions.push_back(
-        {int(TRY(int_at(each, "number"))),
-         stored_document(TRY(string_at(each, "document")), PolicyKind::identity),
-         from_milliseconds(TRY(number_at(each, "created", 0)))});
+  policy.arn = arn;
   if (!policy.version(policy.default_version)) return invalid("the default version does not exist");
   identities.put(std::move(policy));
   return {};
@@ -212,21 +210,20 @@ Result<void> add_policy_record(Identities& identities, const std::string& arn, c
 Result<void> add_key_record(Identities& identities, const std::string& id, const Json& json,
                             const Unseal& unseal) {
   if (const AccessKey* other = identities.find_key(id); other && other->from_config) return {};
-  AccessKey key;
+  AccessKey key = TRY(kAccessKey.read(json));
+  TRY(check_has(json, {"user", "sealed_secret", "active"}));
   key.id = id;
-  key.user = TRY(string_at(json, "user"));
-  key.sealed_secret = TRY(string_at(json, "sealed_secret"));
   key.secret = TRY(unseal(key.sealed_secret, id));
-  key.active = TRY(bool_at(json, "active"));
-  key.created = from_milliseconds(TRY(number_at(json, "created", 0)));
   identities.put(std::move(key));
   return {};
 }
 
 Result<void> add_bucket_policy_record(Identities& identities, const std::string& bucket,
                                       const Json& json) {
-  identities.put(BucketPolicy{
-      bucket, stored_document(TRY(string_at(json, "document")), PolicyKind::resource)});
+  BucketPolicy policy = TRY(kBucketPolicy.read(json));
+  TRY(check_has(json, {"document"}));
+  policy.bucket = bucket;
+  identities.put(std::move(policy));
   return {};
 }
 
@@ -246,8 +243,10 @@ std::vector<RecordChange> difference(const Identities& before, const Identities&
 Result<void> add_record(Identities& identities, const RecordName& name, const Json& document,
                         const Unseal& unseal) {
   const auto& [kind, each] = name;
-  if (kind == kUserRecord) return add_user_record(identities, each, document);
-  if (kind == kGroupRecord) return add_group_record(identities, each, document);
+  if (kind == kUserRecord)
+    return add_entity_record(identities, identities.users(), kUser, each, document);
+  if (kind == kGroupRecord)
+    return add_entity_record(identities, identities.groups(), kGroup, each, document);
   if (kind == kRoleRecord) return add_role_record(identities, each, document);
   if (kind == kPolicyRecord) return add_policy_record(identities, each, document);
   if (kind == kKeyRecord) return add_key_record(identities, each, document, unseal);

@@ -73,6 +73,33 @@ TEST(IdentityRecords, AreReadBackAsTheyWere) {
   EXPECT_EQ(again.find_key("AKIA1")->secret, "sealed");
 }
 
+// The bytes that ledgers hold.
+TEST(IdentityRecords, KeepTheirBytes) {
+  const std::string text = dump(Json(kAllow));
+  const std::map<std::string, std::string> golden = {
+      {"user",
+       R"({"attached":["arn:aws:iam::aws:policy/AmazonS3FullAccess"],)"
+       R"("boundary":"arn:aws:iam::aws:policy/PowerUserAccess","created":7,"groups":["crew"],"id":"AIDA1",)"
+       R"("inline":{"p":)" +
+           text + R"(},"path":"/","tags":[{"key":"team","value":"vision"}]})"},
+      {"group", R"({"created":0,"id":"","path":"/"})"},
+      {"role",
+       R"({"created":0,"description":"of jobs","id":"","max_session_seconds":900,"path":"/",)"
+       R"("trust":)" +
+           dump(Json(built_in_trust(kAccount))) + "}"},
+      {"policy", R"({"created":0,"default_version":3,"description":"","id":"","last_version":3,)"
+                 R"("name":"team","path":"/","updated":0,"versions":[{"created":0,"document":)" +
+                     text + R"(,"number":1},{"created":0,"document":)" + text +
+                     R"(,"number":3}]})"},
+      {"access_key", R"({"active":true,"created":0,"sealed_secret":"sealed","user":"ann"})"},
+      {"bucket_policy", R"({"document":)" + text + "}"},
+  };
+  const auto changes = difference(*identities_of(kAccount, {}), with_all());
+  ASSERT_EQ(changes.size(), golden.size());
+  for (const RecordChange& change : changes)
+    EXPECT_EQ(dump(*change.document), golden.at(change.name.first));
+}
+
 TEST(IdentityRecords, SayWhatWasRemoved) {
   const Identities before = with_all();
   Identities after = before;
@@ -87,9 +114,25 @@ TEST(IdentityRecords, ThatCannotBeReadAreRefusedAndAddNothing) {
   Identities identities = *identities_of(kAccount, {});
   for (const Json& broken :
        {Json::object(), Json{{"path", 7}}, Json{{"path", "/"}, {"groups", 7}},
-        Json{{"path", "/"}, {"inline", {{"p", 7}}}}, Json{{"path", "/"}, {"tags", {7}}}})
+        Json{{"path", nullptr}}, Json{{"path", "/"}, {"inline", {{"p", 7}}}},
+        Json{{"path", "/"}, {"tags", {7}}}, Json{{"path", "/"}, {"tags", {{{"key", "k"}}}}}})
     EXPECT_FALSE(add_record(identities, {"user", "ann"}, broken, opened)) << broken;
   EXPECT_FALSE(add_record(identities, {"policy", "arn"}, {{"name", "n"}, {"path", "/"}}, opened));
+  const auto changes = difference(identities, with_all());
+  for (const auto& [name, required] : std::map<std::string, std::vector<std::string>>{
+           {"group", {"path"}},
+           {"role", {"path", "trust"}},
+           {"policy", {"name", "path", "versions"}},
+           {"access_key", {"user", "sealed_secret", "active"}},
+           {"bucket_policy", {"document"}}})
+    for (const RecordChange& change : changes)
+      for (const std::string& member : required) {
+        if (change.name.first != name) continue;
+        Json broken = *change.document;
+        broken[member] = nullptr;
+        EXPECT_FALSE(add_record(identities, change.name, broken, opened)) << broken;
+      }
+  EXPECT_TRUE(identities.groups().empty());
   EXPECT_TRUE(identities.users().empty());
   EXPECT_TRUE(add_record(identities, {"another_kind", "x"}, Json::object(), opened));
 }
