@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/json.hpp"
+#include "base/json_record.hpp"
 #include "base/text.hpp"
 #include "signing/sealed_text.hpp"
 
@@ -15,11 +15,56 @@ namespace {
 constexpr size_t kTemporaryKeySecretBytes = 32;
 constexpr size_t kSmallFileBytesMax = 1 << 20;
 
-Json to_json(const std::vector<policy::ConfiguredKey>& keys) {
-  Json list = Json::array();
-  for (const auto& key : keys) list.push_back({{"id", key.id}, {"secret", key.secret}});
-  return list;
+struct HexForm {
+  using Value = std::string;
+  static Json write(const std::string& bytes) { return to_hex(bytes); }
+  static Result<void> read_into(const Json& json, std::string& bytes) {
+    if (!json.is_string()) return invalid("must be a string in hex");
+    bytes = TRY(from_hex(json.get<std::string>()));
+    return {};
+  }
+};
+
+Result<void> check_filled(const std::string& text, const std::string& member) {
+  if (text.empty()) return invalid(member + " is missing");
+  return {};
 }
+
+constexpr auto kKey = json_record<policy::ConfiguredKey>(
+    "key",
+    [](auto& side, auto& key) {
+      side("id", key.id);
+      side("secret", key.secret);
+    },
+    [](const policy::ConfiguredKey& key) -> Result<void> {
+      TRY(check_filled(key.id, "key.id"));
+      return check_filled(key.secret, "key.secret");
+    });
+
+constexpr auto kIdentity = json_record<Identity>(
+    "identity",
+    [](auto& side, auto& identity) {
+      side("account", identity.account);
+      side("keys", identity.keys, kKey);
+      side("temporary_key_secret", identity.temporary_key_secret, HexForm());
+    },
+    [](const Identity& identity) { return check_filled(identity.account, "identity.account"); });
+
+constexpr auto kServerRecord = json_record<ServerRecord>(
+    "server",
+    [](auto& side, auto& record) {
+      side("endpoint", record.endpoint);
+      side("host_and_port", record.host_and_port);
+      side("region", record.region);
+      side("objects_endpoint", record.objects_endpoint);
+      side("key", record.key, kKey);
+    },
+    [](const ServerRecord& record) -> Result<void> {
+      TRY(check_filled(record.endpoint, "server.endpoint"));
+      TRY(check_filled(record.host_and_port, "server.host_and_port"));
+      TRY(check_filled(record.region, "server.region"));
+      return check_filled(record.key.id, "server.key");
+    });
 
 std::string make_account(Random& random) {
   std::string account;
@@ -83,12 +128,7 @@ Result<Identity> DataDirectory::identity(const std::string& account,
   if (os::exists(path)) {
     before = TRY(os::read_file(path, kSmallFileBytesMax));
     const Json json = TRY(parse_json(before).in("reading " + path));
-    identity.account = TRY(string_at(json, "account").in("reading " + path));
-    identity.temporary_key_secret =
-        TRY(from_hex(TRY(string_at(json, "temporary_key_secret").in("reading " + path))));
-    for (const auto& key : json.value("keys", Json::array()))
-      identity.keys.push_back({TRY(string_at(key, "id").in("reading " + path)),
-                               TRY(string_at(key, "secret").in("reading " + path))});
+    identity = TRY(kIdentity.read(json).in("reading " + path));
   }
   if (!account.empty()) identity.account = account;
   if (!keys.empty()) identity.keys = keys;
@@ -96,12 +136,9 @@ Result<Identity> DataDirectory::identity(const std::string& account,
   if (identity.keys.empty()) identity.keys.push_back(make_key(random));
   if (identity.temporary_key_secret.size() != kTemporaryKeySecretBytes)
     identity.temporary_key_secret = TRY(from_hex(random.hex(kTemporaryKeySecretBytes)));
-  const std::vector<policy::ConfiguredKey> made_up =
-      keys.empty() ? identity.keys : std::vector<policy::ConfiguredKey>();
-  const Json json{{"account", identity.account},
-                  {"keys", to_json(made_up)},
-                  {"temporary_key_secret", to_hex(identity.temporary_key_secret)}};
-  const std::string after = dump(json, 2) + "\n";
+  Identity stored = identity;
+  if (!keys.empty()) stored.keys.clear();
+  const std::string after = dump(kIdentity.write(stored), 2) + "\n";
   if (after != before) TRY(os::write_file_durably(path, after, 0600));
   return identity;
 }
@@ -122,12 +159,8 @@ Result<std::string> DataDirectory::sealing_key(Random& random) const {
 }
 
 Result<void> write_server_record(const std::string& data_directory, const ServerRecord& record) {
-  const Json json{{"endpoint", record.endpoint},
-                  {"host_and_port", record.host_and_port},
-                  {"region", record.region},
-                  {"objects_endpoint", record.objects_endpoint},
-                  {"key", {{"id", record.key.id}, {"secret", record.key.secret}}}};
-  return os::write_file_durably(data_directory + "/server.json", dump(json, 2) + "\n", 0600);
+  return os::write_file_durably(data_directory + "/server.json",
+                                dump(kServerRecord.write(record), 2) + "\n", 0600);
 }
 
 Result<ServerRecord> read_server_record(const std::string& data_directory) {
@@ -137,15 +170,7 @@ Result<ServerRecord> read_server_record(const std::string& data_directory) {
     return not_found("no server record found in " + data_directory +
                      ": start `trainyard serve --data " + data_directory + "` first");
   const Json json = TRY(parse_json(*text).in("reading " + path));
-  ServerRecord record;
-  record.endpoint = TRY(string_at(json, "endpoint").in("reading " + path));
-  record.host_and_port = TRY(string_at(json, "host_and_port").in("reading " + path));
-  record.region = TRY(string_at(json, "region").in("reading " + path));
-  record.objects_endpoint = TRY(string_at(json, "objects_endpoint").in("reading " + path));
-  const Json key = json.value("key", Json::object());
-  record.key = {TRY(string_at(key, "id").in("reading " + path)),
-                TRY(string_at(key, "secret").in("reading " + path))};
-  return record;
+  return kServerRecord.read(json).in("reading " + path);
 }
 
 }  // namespace trainyard::apps
