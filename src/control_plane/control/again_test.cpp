@@ -1,7 +1,7 @@
 // Tests jobs that are retried, run out of time, or leave their hosts to the next one.
 #include <gtest/gtest.h>
 
-#include "control/test_yard.hpp"
+#include "control/test_cluster.hpp"
 #include "wire/codec.hpp"
 
 namespace trainyard::control {
@@ -13,65 +13,67 @@ using domain::JobState;
 using domain::Phase;
 using domain::StopCause;
 using domain::WarmPoolState;
-using test::Yard;
+using test::TestCluster;
 using Lines = std::vector<std::string>;
 
 CreateJob spot(const std::string& name, uint32_t hosts = 1) {
-  CreateJob job = Yard::job(name, hosts);
+  CreateJob job = TestCluster::job(name, hosts);
   job.spec.spot = true;
   job.spec.max_wait_seconds = 3600;
   return job;
 }
 
 // The agent follows its order: its process ends, it finishes, and its host is gone.
-void obey(Yard& yard, const std::string& name, StopCause cause = StopCause::interrupted) {
-  const auto job = yard.find(name);
+void obey(TestCluster& cluster, const std::string& name, StopCause cause = StopCause::interrupted) {
+  const auto job = cluster.find(name);
   const AttemptId id{job->number, job->attempt()->number};
   for (domain::HostIndex host = 0; host < job->spec.hosts(); ++host) {
-    if (is_final(yard.find(name)->attempt()->hosts[host].state)) continue;
+    if (is_final(cluster.find(name)->attempt()->hosts[host].state)) continue;
     wire::StateFact fact;
     fact.state = HostState::finished;
     fact.exit_code = 143;
     fact.stopped = cause;
-    ASSERT_TRUE(yard.report(name, host, fact));
+    ASSERT_TRUE(cluster.report(name, host, fact));
   }
-  for (domain::HostIndex host = 0; host < job->spec.hosts(); ++host) yard.launcher.kill(id, host);
-  yard.run();
+  for (domain::HostIndex host = 0; host < job->spec.hosts(); ++host)
+    cluster.launcher.kill(id, host);
+  cluster.run();
 }
 
-Result<domain::Job> interrupt(Yard& yard, const std::string& name, Interruption how = {}) {
+Result<domain::Job> interrupt(TestCluster& cluster, const std::string& name,
+                              Interruption how = {}) {
   Result<domain::Job> result = internal("not answered");
-  yard.control->interrupt_job({"us-east-1", name}, std::move(how),
-                              [&](Result<domain::Job> answer) { result = std::move(answer); });
-  yard.run();
+  cluster.control->interrupt_job({"us-east-1", name}, std::move(how),
+                                 [&](Result<domain::Job> answer) { result = std::move(answer); });
+  cluster.run();
   return result;
 }
 
 TEST(Interruption, TheJobWaitsStartsAndGoesOn) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(spot("a", 2)));
-  for (domain::HostIndex host : {0u, 1u}) yard.walk("a", host, HostState::running);
-  yard.clock.advance(100s);
-  const auto answer = interrupt(yard, "a", {1, 7s, "the machine is serviced"});
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(spot("a", 2)));
+  for (domain::HostIndex host : {0u, 1u}) cluster.walk("a", host, HostState::running);
+  cluster.clock.advance(100s);
+  const auto answer = interrupt(cluster, "a", {1, 7s, "the machine is serviced"});
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->attempt()->notice, 7s);
-  EXPECT_EQ(yard.find("a")->phase(), Phase::interrupted);
-  yard.clock.advance(5s);
-  obey(yard, "a");
-  EXPECT_EQ(yard.find("a")->state, JobState::active) << "there is room at once";
-  EXPECT_EQ(yard.launcher.gangs.size(), 1u);
-  const auto order = wire::decode_order(yard.launcher.gangs.at({1, 2}).members[0].order);
+  EXPECT_EQ(cluster.find("a")->phase(), Phase::interrupted);
+  cluster.clock.advance(5s);
+  obey(cluster, "a");
+  EXPECT_EQ(cluster.find("a")->state, JobState::active) << "there is room at once";
+  EXPECT_EQ(cluster.launcher.gangs.size(), 1u);
+  const auto order = wire::decode_order(cluster.launcher.gangs.at({1, 2}).members[0].order);
   ASSERT_TRUE(order);
   EXPECT_EQ(order->runtime_left, 86400s - 105s);
-  yard.clock.advance(20s);
-  for (domain::HostIndex host : {0u, 1u}) yard.walk("a", host, HostState::running);
-  yard.clock.advance(10s);
-  for (domain::HostIndex host : {0u, 1u}) yard.walk("a", host, HostState::finished);
+  cluster.clock.advance(20s);
+  for (domain::HostIndex host : {0u, 1u}) cluster.walk("a", host, HostState::running);
+  cluster.clock.advance(10s);
+  for (domain::HostIndex host : {0u, 1u}) cluster.walk("a", host, HostState::finished);
 
-  const auto job = yard.find("a");
+  const auto job = cluster.find("a");
   EXPECT_EQ(job->state, JobState::completed);
   EXPECT_EQ(
-      yard.phases("a"),
+      cluster.phases("a"),
       (Lines{
           "Starting: Preparing the instances for training.", "Downloading: Downloading input data",
           "Training: Training image download completed. Training in progress.",
@@ -87,372 +89,376 @@ TEST(Interruption, TheJobWaitsStartsAndGoesOn) {
 }
 
 TEST(Interruption, AJobThatIsNoSpotJobIsTriedAgainAndToldSo) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(Yard::job("a")));
-  yard.walk("a", 0, HostState::running);
-  ASSERT_TRUE(interrupt(yard, "a"));
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("a")));
+  cluster.walk("a", 0, HostState::running);
+  ASSERT_TRUE(interrupt(cluster, "a"));
   EXPECT_EQ(
-      yard.phases("a").back(),
+      cluster.phases("a").back(),
       "Interrupted: The training job was interrupted and starts again: requested by a user (it is "
       "not a spot "
       "job: this one does not count as a retry)");
-  EXPECT_TRUE(interrupt(yard, "a")) << "twice is once";
-  obey(yard, "a");
-  EXPECT_EQ(yard.find("a")->attempt()->number, 2u);
+  EXPECT_TRUE(interrupt(cluster, "a")) << "twice is once";
+  obey(cluster, "a");
+  EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
 }
 
 TEST(Interruption, NothingIsInterruptedThatDoesNotRun) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(Yard::job("a", 1, "ml.m5.24xlarge")));
-  EXPECT_EQ(interrupt(yard, "a").error().kind, Kind::conflict);
-  EXPECT_EQ(interrupt(yard, "b").error().kind, Kind::not_found);
-  ASSERT_TRUE(yard.create(Yard::job("c")));
-  EXPECT_EQ(interrupt(yard, "c", {4, {}, ""}).error().message, "it has 1 hosts: algo-1 to algo-1");
-  yard.walk("c", 0, HostState::running);
-  ASSERT_TRUE(yard.stop("c"));
-  EXPECT_EQ(interrupt(yard, "c").error().message,
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("a", 1, "ml.m5.24xlarge")));
+  EXPECT_EQ(interrupt(cluster, "a").error().kind, Kind::conflict);
+  EXPECT_EQ(interrupt(cluster, "b").error().kind, Kind::not_found);
+  ASSERT_TRUE(cluster.create(TestCluster::job("c")));
+  EXPECT_EQ(interrupt(cluster, "c", {4, {}, ""}).error().message,
+            "it has 1 hosts: algo-1 to algo-1");
+  cluster.walk("c", 0, HostState::running);
+  ASSERT_TRUE(cluster.stop("c"));
+  EXPECT_EQ(interrupt(cluster, "c").error().message,
             "nothing of it runs that could be interrupted: it is stopping");
 }
 
 TEST(Interruption, AStopMeanwhileStops) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(spot("a")));
-  yard.walk("a", 0, HostState::running);
-  ASSERT_TRUE(interrupt(yard, "a"));
-  ASSERT_TRUE(yard.stop("a"));
-  obey(yard, "a");
-  EXPECT_EQ(yard.find("a")->state, JobState::stopped);
-  EXPECT_EQ(yard.find("a")->phase(), Phase::stopped);
-  EXPECT_EQ(yard.find("a")->failure_reason, "");
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(spot("a")));
+  cluster.walk("a", 0, HostState::running);
+  ASSERT_TRUE(interrupt(cluster, "a"));
+  ASSERT_TRUE(cluster.stop("a"));
+  obey(cluster, "a");
+  EXPECT_EQ(cluster.find("a")->state, JobState::stopped);
+  EXPECT_EQ(cluster.find("a")->phase(), Phase::stopped);
+  EXPECT_EQ(cluster.find("a")->failure_reason, "");
 }
 
 TEST(Interruption, WhatWasDoneAllTheSameIsDone) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(spot("a")));
-  yard.walk("a", 0, HostState::uploading);
-  ASSERT_TRUE(interrupt(yard, "a"));
-  ASSERT_TRUE(yard.report("a", 0, HostState::finished));  // it was not told yet
-  EXPECT_EQ(yard.find("a")->state, JobState::completed);
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(spot("a")));
+  cluster.walk("a", 0, HostState::uploading);
+  ASSERT_TRUE(interrupt(cluster, "a"));
+  ASSERT_TRUE(cluster.report("a", 0, HostState::finished));  // it was not told yet
+  EXPECT_EQ(cluster.find("a")->state, JobState::completed);
 }
 
 TEST(Interruption, ATraceTakesAndGivesBackByTime) {
-  Yard yard;
-  yard.settings.spot.trace = {{yard.clock.now() + 60s, "", "", "box-1", 1, 3}};
-  yard.restart();
-  ASSERT_TRUE(yard.create(spot("a")));
-  ASSERT_TRUE(yard.create(Yard::job("b")));
-  yard.walk("a", 0, HostState::running);
-  yard.walk("b", 0, HostState::running);
-  yard.clock.advance(61s);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->phase(), Phase::interrupted);
-  EXPECT_EQ(yard.find("b")->phase(), Phase::training) << "no spot job";
-  obey(yard, "a");
-  EXPECT_EQ(yard.find("a")->attempt()->number, 2u);
-  yard.run();
-  EXPECT_TRUE(yard.find("a")->attempt()->interruption.empty()) << "a line counts once";
+  TestCluster cluster;
+  cluster.settings.spot.trace = {{cluster.clock.now() + 60s, "", "", "box-1", 1, 3}};
+  cluster.restart();
+  ASSERT_TRUE(cluster.create(spot("a")));
+  ASSERT_TRUE(cluster.create(TestCluster::job("b")));
+  cluster.walk("a", 0, HostState::running);
+  cluster.walk("b", 0, HostState::running);
+  cluster.clock.advance(61s);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->phase(), Phase::interrupted);
+  EXPECT_EQ(cluster.find("b")->phase(), Phase::training) << "no spot job";
+  obey(cluster, "a");
+  EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
+  cluster.run();
+  EXPECT_TRUE(cluster.find("a")->attempt()->interruption.empty()) << "a line counts once";
 }
 
 TEST(Retry, ALostHostOfASpotJobIsAnInterruption) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(spot("a", 2)));
-  for (domain::HostIndex host : {0u, 1u}) yard.walk("a", host, HostState::running);
-  yard.launcher.kill({1, 1}, 1);
-  yard.run();
-  EXPECT_EQ(yard.phases("a").back(),
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(spot("a", 2)));
+  for (domain::HostIndex host : {0u, 1u}) cluster.walk("a", host, HostState::running);
+  cluster.launcher.kill({1, 1}, 1);
+  cluster.run();
+  EXPECT_EQ(cluster.phases("a").back(),
             "Interrupted: The training job was interrupted and starts again: InternalServerError: "
             "the host's "
             "agent on "
             "machine box-1 is gone (algo-2)");
-  EXPECT_EQ(yard.find("a")->stop_cause, StopCause::none);
-  obey(yard, "a");
-  EXPECT_EQ(yard.find("a")->attempt()->number, 2u);
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
+  EXPECT_EQ(cluster.find("a")->stop_cause, StopCause::none);
+  obey(cluster, "a");
+  EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
 }
 
 TEST(Retry, OthersAsOftenAsTheyAskedFor) {
-  Yard yard;
-  CreateJob job = Yard::job("a");
+  TestCluster cluster;
+  CreateJob job = TestCluster::job("a");
   job.spec.retries_max = 1;
-  ASSERT_TRUE(yard.create(job));
-  yard.walk("a", 0, HostState::running);
-  yard.launcher.kill({1, 1}, 0);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->attempt()->number, 2u);
-  EXPECT_EQ(yard.find("a")->phase(), Phase::starting);
-  yard.walk("a", 0, HostState::running);
-  yard.launcher.kill({1, 2}, 0);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::failed);
-  EXPECT_EQ(yard.find("a")->failure_reason,
+  ASSERT_TRUE(cluster.create(job));
+  cluster.walk("a", 0, HostState::running);
+  cluster.launcher.kill({1, 1}, 0);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
+  EXPECT_EQ(cluster.find("a")->phase(), Phase::starting);
+  cluster.walk("a", 0, HostState::running);
+  cluster.launcher.kill({1, 2}, 0);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::failed);
+  EXPECT_EQ(cluster.find("a")->failure_reason,
             "InternalServerError: the host's agent on machine box-1 is gone");
 }
 
 TEST(Retry, WhatIsTheUsersIsNotTriedAgain) {
-  Yard yard;
+  TestCluster cluster;
   CreateJob job = spot("a");
   job.spec.retries_max = 5;
-  ASSERT_TRUE(yard.create(job));
-  yard.walk("a", 0, HostState::running);
+  ASSERT_TRUE(cluster.create(job));
+  cluster.walk("a", 0, HostState::running);
   wire::StateFact exited;
   exited.state = HostState::draining;
   exited.exit_code = 1;
   exited.fault = domain::Fault::algorithm;
   exited.message = "ValueError";
-  ASSERT_TRUE(yard.report("a", 0, exited));
-  yard.walk("a", 0, HostState::finished);
-  EXPECT_EQ(yard.find("a")->failure_reason, "AlgorithmError: ValueError, exit code: 1");
+  ASSERT_TRUE(cluster.report("a", 0, exited));
+  cluster.walk("a", 0, HostState::finished);
+  EXPECT_EQ(cluster.find("a")->failure_reason, "AlgorithmError: ValueError, exit code: 1");
 }
 
 TEST(Retry, ARuntimeThatDiedIsOurs) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(spot("a")));
-  yard.walk("a", 0, HostState::running);
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(spot("a")));
+  cluster.walk("a", 0, HostState::running);
   wire::StateFact exited;
   exited.state = HostState::draining;
   exited.exit_code = 137;
   exited.fault = domain::Fault::internal;
   exited.message = "the process was lost";
-  ASSERT_TRUE(yard.report("a", 0, exited));
-  EXPECT_EQ(yard.find("a")->phase(), Phase::interrupted);
+  ASSERT_TRUE(cluster.report("a", 0, exited));
+  EXPECT_EQ(cluster.find("a")->phase(), Phase::interrupted);
 }
 
 // A rank whose peer's runtime died reports it before the peer's own agent does.
 TEST(Retry, AConsequenceThatIsHeardFirstIsNotTheCause) {
   for (const bool spot_job : {true, false}) {
-    Yard yard;
-    ASSERT_TRUE(yard.create(spot_job ? spot("a", 2) : Yard::job("a", 2)));
-    for (domain::HostIndex host : {0u, 1u}) yard.walk("a", host, HostState::running);
+    TestCluster cluster;
+    ASSERT_TRUE(cluster.create(spot_job ? spot("a", 2) : TestCluster::job("a", 2)));
+    for (domain::HostIndex host : {0u, 1u}) cluster.walk("a", host, HostState::running);
     wire::StateFact reset;
     reset.state = HostState::draining;
     reset.exit_code = 1;
     reset.fault = domain::Fault::algorithm;
     reset.message = "ConnectionResetError";
-    ASSERT_TRUE(yard.report("a", 0, reset));
+    ASSERT_TRUE(cluster.report("a", 0, reset));
     reset.state = HostState::failed;
-    ASSERT_TRUE(yard.report("a", 0, reset));
+    ASSERT_TRUE(cluster.report("a", 0, reset));
     wire::StateFact lost;
     lost.state = HostState::failed;
     lost.exit_code = 137;
     lost.fault = domain::Fault::internal;
     lost.message = "the container runtime under the process was killed";
-    ASSERT_TRUE(yard.report("a", 1, lost));
-    EXPECT_EQ(yard.find("a")->state, spot_job ? JobState::waiting : JobState::failed);
+    ASSERT_TRUE(cluster.report("a", 1, lost));
+    EXPECT_EQ(cluster.find("a")->state, spot_job ? JobState::waiting : JobState::failed);
     if (!spot_job) continue;
-    EXPECT_EQ(yard.find("a")->attempt()->interruption,
+    EXPECT_EQ(cluster.find("a")->attempt()->interruption,
               "InternalServerError: the container runtime under the process was killed (algo-2)");
-    obey(yard, "a");
-    EXPECT_EQ(yard.find("a")->attempt()->number, 2u);
-    for (domain::HostIndex host : {0u, 1u}) yard.walk("a", host, HostState::finished);
-    EXPECT_EQ(yard.find("a")->state, JobState::completed);
+    obey(cluster, "a");
+    EXPECT_EQ(cluster.find("a")->attempt()->number, 2u);
+    for (domain::HostIndex host : {0u, 1u}) cluster.walk("a", host, HostState::finished);
+    EXPECT_EQ(cluster.find("a")->state, JobState::completed);
   }
 }
 
 TEST(Retry, WhatCannotStartIsTriedMoreAndMoreSeldom) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(spot("a", 1)));
-  yard.launcher.refuses = denied("namespaces are switched off");
-  yard.launcher.kill({1, 1}, 0);
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(spot("a", 1)));
+  cluster.launcher.refuses = denied("namespaces are switched off");
+  cluster.launcher.kill({1, 1}, 0);
   for (int second = 0; second < 600; ++second) {
-    yard.run();
-    yard.clock.advance(1s);
+    cluster.run();
+    cluster.clock.advance(1s);
   }
-  const size_t tries = yard.find("a")->attempts.size();
+  const size_t tries = cluster.find("a")->attempts.size();
   EXPECT_GE(tries, 8u);
   EXPECT_LE(tries, 17u);
-  yard.clock.advance(3000s);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->phase(), Phase::max_wait_time_exceeded);
+  cluster.clock.advance(3000s);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->phase(), Phase::max_wait_time_exceeded);
 }
 
 TEST(Retry, TheFormerAttemptGoesFirst) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(spot("a")));
-  yard.walk("a", 0, HostState::running);
-  ASSERT_TRUE(interrupt(yard, "a"));
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(spot("a")));
+  cluster.walk("a", 0, HostState::running);
+  ASSERT_TRUE(interrupt(cluster, "a"));
   wire::StateFact fact;
   fact.state = HostState::finished;
   fact.stopped = StopCause::interrupted;
-  ASSERT_TRUE(yard.report("a", 0, fact));
-  EXPECT_EQ(yard.find("a")->state, JobState::waiting);
-  EXPECT_EQ(yard.find("a")->wait_reason, "waits until the hosts of its former attempt are gone");
+  ASSERT_TRUE(cluster.report("a", 0, fact));
+  EXPECT_EQ(cluster.find("a")->state, JobState::waiting);
+  EXPECT_EQ(cluster.find("a")->wait_reason, "waits until the hosts of its former attempt are gone");
   EXPECT_EQ(
-      yard.phases("a").back(),
+      cluster.phases("a").back(),
       "Interrupted: The training job was interrupted and starts again: requested by a user; waits "
       "until the "
       "hosts of its former attempt are gone");
-  yard.clock.advance(31s);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->attempt()->number, 2u) << "it was told to go";
+  cluster.clock.advance(31s);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->attempt()->number, 2u) << "it was told to go";
 }
 
 TEST(Retry, EachAttemptHasItsOwnLogStreams) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(spot("a")));
-  yard.walk("a", 0, HostState::running);
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(spot("a")));
+  cluster.walk("a", 0, HostState::running);
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(interrupt(yard, "a"));
-    obey(yard, "a");
-    yard.walk("a", 0, HostState::running);
+    ASSERT_TRUE(interrupt(cluster, "a"));
+    obey(cluster, "a");
+    cluster.walk("a", 0, HostState::running);
   }
-  EXPECT_EQ(yard.logs.streams("us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-1-")->size(), 4u)
+  EXPECT_EQ(cluster.logs.streams("us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-1-")->size(),
+            4u)
       << "within one second";
 }
 
 TEST(Times, MaxRuntimeCountsWhatRan) {
-  Yard yard;
+  TestCluster cluster;
   CreateJob job = spot("a");
   job.spec.max_runtime_seconds = 100;
-  ASSERT_TRUE(yard.create(job));
-  yard.walk("a", 0, HostState::running);
-  yard.clock.advance(60s);
-  ASSERT_TRUE(interrupt(yard, "a"));
-  obey(yard, "a");
-  yard.clock.advance(500s);
-  yard.walk("a", 0, HostState::running);
-  yard.clock.advance(39s);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  yard.clock.advance(1s);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->stop_cause, StopCause::max_runtime);
+  ASSERT_TRUE(cluster.create(job));
+  cluster.walk("a", 0, HostState::running);
+  cluster.clock.advance(60s);
+  ASSERT_TRUE(interrupt(cluster, "a"));
+  obey(cluster, "a");
+  cluster.clock.advance(500s);
+  cluster.walk("a", 0, HostState::running);
+  cluster.clock.advance(39s);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  cluster.clock.advance(1s);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->stop_cause, StopCause::max_runtime);
 }
 
 TEST(Times, AnAgentThatSawToTheTimeIsBelieved) {
-  Yard yard;
-  CreateJob job = Yard::job("a");
+  TestCluster cluster;
+  CreateJob job = TestCluster::job("a");
   job.spec.max_runtime_seconds = 100;
-  ASSERT_TRUE(yard.create(job));
-  yard.walk("a", 0, HostState::running);
+  ASSERT_TRUE(cluster.create(job));
+  cluster.walk("a", 0, HostState::running);
   wire::StateFact fact;
   fact.state = HostState::draining;
   fact.exit_code = 143;
   fact.stopped = StopCause::max_runtime;
-  ASSERT_TRUE(yard.report("a", 0, fact));
-  EXPECT_EQ(yard.find("a")->stop_cause, StopCause::max_runtime);
-  yard.walk("a", 0, HostState::finished);
-  EXPECT_EQ(yard.find("a")->phase(), Phase::max_runtime_exceeded);
+  ASSERT_TRUE(cluster.report("a", 0, fact));
+  EXPECT_EQ(cluster.find("a")->stop_cause, StopCause::max_runtime);
+  cluster.walk("a", 0, HostState::finished);
+  EXPECT_EQ(cluster.find("a")->phase(), Phase::max_runtime_exceeded);
 }
 
 TEST(Times, ASpotJobWaitsNoLongerThanItMay) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(Yard::job("b", 1, "ml.m5.2xlarge")));
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("b", 1, "ml.m5.2xlarge")));
   CreateJob job = spot("a");
   job.spec.max_runtime_seconds = job.spec.max_wait_seconds.emplace(60);
-  ASSERT_TRUE(yard.create(job));
-  yard.clock.advance(60s);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::stopped);
-  ASSERT_EQ(yard.phases("a").size(), 3u);
-  EXPECT_EQ(yard.phases("a")[1], "Stopping: Stopping the training job");
-  EXPECT_EQ(yard.find("a")->phase(), Phase::max_wait_time_exceeded);
-  EXPECT_FALSE(yard.find("a")->training_start);
+  ASSERT_TRUE(cluster.create(job));
+  cluster.clock.advance(60s);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::stopped);
+  ASSERT_EQ(cluster.phases("a").size(), 3u);
+  EXPECT_EQ(cluster.phases("a")[1], "Stopping: Stopping the training job");
+  EXPECT_EQ(cluster.find("a")->phase(), Phase::max_wait_time_exceeded);
+  EXPECT_FALSE(cluster.find("a")->training_start);
 }
 
 TEST(Times, AJobPendsNoLongerThanItMay) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(Yard::job("b", 1, "ml.m5.2xlarge")));
-  CreateJob job = Yard::job("a");
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("b", 1, "ml.m5.2xlarge")));
+  CreateJob job = TestCluster::job("a");
   job.spec.max_pending_seconds = 1800;
-  ASSERT_TRUE(yard.create(job));
-  yard.clock.advance(1800s);
-  yard.run();
+  ASSERT_TRUE(cluster.create(job));
+  cluster.clock.advance(1800s);
+  cluster.run();
   EXPECT_EQ(
-      yard.phases("a").back(),
+      cluster.phases("a").back(),
       "Stopped: Training job stopped: it did not start within MaxPendingTimeInSeconds provided");
 }
 
 // -- warm pools
 
 CreateJob kept(const std::string& name, int64_t seconds = 600) {
-  CreateJob job = Yard::job(name, 1, "ml.m5.2xlarge");
+  CreateJob job = TestCluster::job(name, 1, "ml.m5.2xlarge");
   job.spec.role_arn = "arn:aws:iam::123456789012:role/r";
   job.spec.keep_alive_seconds = seconds;
   return job;
 }
-void finish(Yard& yard, const std::string& name) {
-  yard.walk(name, 0, HostState::finished);
-  yard.launcher.kill({yard.find(name)->number, 1}, 0);
-  yard.run();
+void finish(TestCluster& cluster, const std::string& name) {
+  cluster.walk(name, 0, HostState::finished);
+  cluster.launcher.kill({cluster.find(name)->number, 1}, 0);
+  cluster.run();
 }
-domain::WarmPool pool(Yard& yard, const std::string& name) { return *yard.find(name)->warm_pool; }
-Result<domain::Job> keep_alive(Yard& yard, const std::string& name, int64_t seconds) {
+domain::WarmPool pool(TestCluster& cluster, const std::string& name) {
+  return *cluster.find(name)->warm_pool;
+}
+Result<domain::Job> keep_alive(TestCluster& cluster, const std::string& name, int64_t seconds) {
   Result<domain::Job> result = internal("not answered");
-  yard.control->keep_alive({"us-east-1", name}, seconds,
-                           [&](Result<domain::Job> answer) { result = std::move(answer); });
-  yard.run();
+  cluster.control->keep_alive({"us-east-1", name}, seconds,
+                              [&](Result<domain::Job> answer) { result = std::move(answer); });
+  cluster.run();
   return result;
 }
 
 TEST(WarmPool, IsHeldThenReusedThenGivenBack) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(kept("a")));
-  EXPECT_EQ(pool(yard, "a").state, WarmPoolState::in_use);
-  finish(yard, "a");
-  EXPECT_EQ(pool(yard, "a").state, WarmPoolState::available);
-  yard.restart();
-  EXPECT_EQ(pool(yard, "a").state, WarmPoolState::available);
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(kept("a")));
+  EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::in_use);
+  finish(cluster, "a");
+  EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::available);
+  cluster.restart();
+  EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::available);
   CreateJob other = kept("b", 0);
   other.spec.role_arn = "arn:aws:iam::123456789012:role/other";
-  ASSERT_TRUE(yard.create(other));
-  EXPECT_EQ(yard.find("b")->wait_reason,
+  ASSERT_TRUE(cluster.create(other));
+  EXPECT_EQ(cluster.find("b")->wait_reason,
             "waits for 8 more vCPU on machine box-1 (needs 8, 0 free): held by the warm pool of "
             "training-job/a (8)"
             "; and for 32 more GiB of memory on machine box-1 (needs 32, 0 free): held by the warm "
             "pool of "
             "training-job/a (32); starts by 2025-11-20 09:55:00 UTC at the latest");
-  yard.clock.advance(40s);
-  ASSERT_TRUE(yard.create(kept("c", 60)));
-  EXPECT_EQ(yard.find("c")->state, JobState::active) << "whoever waits";
-  EXPECT_EQ(pool(yard, "a").state, WarmPoolState::reused);
-  EXPECT_EQ(pool(yard, "a").reused_by, "c");
-  EXPECT_EQ(*pool(yard, "a").ended - *pool(yard, "a").available, 40s);
-  finish(yard, "c");
-  yard.clock.advance(60s);
-  yard.run();
-  EXPECT_EQ(pool(yard, "c").state, WarmPoolState::terminated);
-  EXPECT_EQ(*pool(yard, "c").ended - *pool(yard, "c").available, 60s);
-  EXPECT_EQ(yard.find("b")->state, JobState::active);
+  cluster.clock.advance(40s);
+  ASSERT_TRUE(cluster.create(kept("c", 60)));
+  EXPECT_EQ(cluster.find("c")->state, JobState::active) << "whoever waits";
+  EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::reused);
+  EXPECT_EQ(pool(cluster, "a").reused_by, "c");
+  EXPECT_EQ(*pool(cluster, "a").ended - *pool(cluster, "a").available, 40s);
+  finish(cluster, "c");
+  cluster.clock.advance(60s);
+  cluster.run();
+  EXPECT_EQ(pool(cluster, "c").state, WarmPoolState::terminated);
+  EXPECT_EQ(*pool(cluster, "c").ended - *pool(cluster, "c").available, 60s);
+  EXPECT_EQ(cluster.find("b")->state, JobState::active);
 }
 
 TEST(WarmPool, IsKeptForAsLongAsItWasUpdatedTo) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(kept("a")));
-  finish(yard, "a");
-  ASSERT_TRUE(keep_alive(yard, "a", 1000));
-  yard.clock.advance(700s);
-  yard.run();
-  EXPECT_EQ(pool(yard, "a").state, WarmPoolState::available);
-  ASSERT_TRUE(keep_alive(yard, "a", 0));
-  EXPECT_EQ(pool(yard, "a").state, WarmPoolState::terminated);
-  EXPECT_EQ(keep_alive(yard, "a", 5).error().message, "its warm pool is Terminated");
-  ASSERT_TRUE(yard.create(Yard::job("b")));
-  EXPECT_EQ(keep_alive(yard, "b", 5).error().message,
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(kept("a")));
+  finish(cluster, "a");
+  ASSERT_TRUE(keep_alive(cluster, "a", 1000));
+  cluster.clock.advance(700s);
+  cluster.run();
+  EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::available);
+  ASSERT_TRUE(keep_alive(cluster, "a", 0));
+  EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::terminated);
+  EXPECT_EQ(keep_alive(cluster, "a", 5).error().message, "its warm pool is Terminated");
+  ASSERT_TRUE(cluster.create(TestCluster::job("b")));
+  EXPECT_EQ(keep_alive(cluster, "b", 5).error().message,
             "it was created without KeepAlivePeriodInSeconds");
 }
 
 TEST(WarmPool, NothingIsKeptOfALostHostOrOfNone) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(kept("a")));
-  yard.walk("a", 0, HostState::running);
-  yard.launcher.kill({1, 1}, 0);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::failed);
-  EXPECT_EQ(pool(yard, "a").state, WarmPoolState::terminated);
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(kept("a")));
+  cluster.walk("a", 0, HostState::running);
+  cluster.launcher.kill({1, 1}, 0);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::failed);
+  EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::terminated);
   CreateJob nowhere = kept("b");
   nowhere.spec.groups[0].instance_type = "ml.m5.24xlarge";
-  ASSERT_TRUE(yard.create(nowhere));
-  ASSERT_TRUE(yard.stop("b"));
-  EXPECT_EQ(pool(yard, "b").state, WarmPoolState::terminated);
+  ASSERT_TRUE(cluster.create(nowhere));
+  ASSERT_TRUE(cluster.stop("b"));
+  EXPECT_EQ(pool(cluster, "b").state, WarmPoolState::terminated);
 }
 
 TEST(WarmPool, EndsWithItsMachine) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(kept("a")));
-  finish(yard, "a");
-  yard.launcher.the_machines[0].name = "box-2";
-  yard.run();
-  EXPECT_EQ(pool(yard, "a").state, WarmPoolState::terminated);
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(kept("a")));
+  finish(cluster, "a");
+  cluster.launcher.the_machines[0].name = "box-2";
+  cluster.run();
+  EXPECT_EQ(pool(cluster, "a").state, WarmPoolState::terminated);
 }
 
 }  // namespace

@@ -36,16 +36,16 @@ class Story {
           break;
         case 2:
           // what was not committed is gone, with its caller
-          if (random_.chance(3)) yard_.restart();
+          if (random_.chance(3)) cluster_.restart();
           break;
         case 3:
         case 4:
         case 5:
-          yard_.control->commit_step();
+          cluster_.control->commit_step();
           break;
         case 6:
-          yard_.clock.advance(Duration(int64_t(random_.below(2'000))));
-          yard_.control->reconcile_step();
+          cluster_.clock.advance(Duration(int64_t(random_.below(2'000))));
+          cluster_.control->reconcile_step();
           break;
         default:
           go_on();
@@ -56,13 +56,13 @@ class Story {
   }
 
   void check() {
-    EXPECT_EQ(yard_.launcher.starts, int(seen_.size())) << "an attempt was started twice";
-    for (const std::string& id : arrays_) check_array(*yard_.find(id));
+    EXPECT_EQ(cluster_.launcher.starts, int(seen_.size())) << "an attempt was started twice";
+    for (const std::string& id : arrays_) check_array(*cluster_.find(id));
     test::Replay replay;
-    const auto replayed = replay.run(*yard_.ledger);
+    const auto replayed = replay.run(*cluster_.ledger);
     ASSERT_TRUE(replayed) << replayed.error().message;
     for (const auto& [number, job] : replay.jobs) {
-      const auto kept = yard_.ledger->find_job(number);
+      const auto kept = cluster_.ledger->find_job(number);
       ASSERT_TRUE(kept) << number;
       ASSERT_EQ(dump(to_json(job)), dump(to_json(*kept)));
     }
@@ -82,12 +82,12 @@ class Story {
     for (const std::string& other : arrays_) {
       if (random_.chance(4))
         wish.spec.depends_on.push_back(other + (random_.chance(2) ? ":1" : ""));
-      if (yard_.find(other)->spec.array.size == wish.spec.array.size)
+      if (cluster_.find(other)->spec.array.size == wish.spec.array.size)
         wish.spec.depends_on_alike.push_back(other);
     }
     bool made = false;
-    yard_.control->create_job(wish, [&](const auto& answer) { made = bool(answer); });
-    yard_.control->commit_step();
+    cluster_.control->create_job(wish, [&](const auto& answer) { made = bool(answer); });
+    cluster_.control->commit_step();
     ASSERT_TRUE(made);
     arrays_.push_back(id);
   }
@@ -96,29 +96,29 @@ class Story {
     if (arrays_.empty()) return;
     std::string id = arrays_[random_.below(arrays_.size())];
     if (!random_.chance(4))
-      id += ":" + std::to_string(random_.below(yard_.find(id)->spec.array.size));
+      id += ":" + std::to_string(random_.below(cluster_.find(id)->spec.array.size));
     const Withdrawn how = random_.chance(2) ? Withdrawn::cancelled : Withdrawn::terminated;
-    yard_.control->withdraw_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
+    cluster_.control->withdraw_job({test::kRegion, id}, how, "by hand", [](const auto&) {});
   }
 
   // Every attempt that was ever started.
   void look() {
-    for (const launch::Agent& agent : yard_.launcher.agents) seen_.insert(agent.attempt);
+    for (const launch::Agent& agent : cluster_.launcher.agents) seen_.insert(agent.attempt);
   }
 
   // The process of one host moves on by one state.
   void go_on() {
-    if (!yard_.launcher.agents.empty())
-      go_on(yard_.launcher.agents[random_.below(yard_.launcher.agents.size())]);
+    if (!cluster_.launcher.agents.empty())
+      go_on(cluster_.launcher.agents[random_.below(cluster_.launcher.agents.size())]);
   }
 
   void go_on(launch::Agent agent) {
-    const auto job = *yard_.control->find(agent.attempt.job);
+    const auto job = *cluster_.control->find(agent.attempt.job);
     if (!agent.alive || !job->attempt() || job->attempt()->number != agent.attempt.number) return;
     const domain::Host& host = job->attempt()->hosts[0];
     wire::StateFact fact;
     fact.number = host.facts_applied + 1;
-    fact.at = yard_.clock.now();
+    fact.at = cluster_.clock.now();
     if (host.state < HostState::running) {
       fact.state = HostState::running;
     } else if (host.state == HostState::running) {
@@ -128,32 +128,32 @@ class Story {
     } else if (host.state < HostState::finished) {
       fact.state = HostState(int(host.state) + 1);
     } else {
-      return yard_.launcher.kill(agent.attempt, 0);  // it has said all, and leaves
+      return cluster_.launcher.kill(agent.attempt, 0);  // it has said all, and leaves
     }
-    yard_.control->report(agent.attempt, 0, fact, [](const auto&) {});
+    cluster_.control->report(agent.attempt, 0, fact, [](const auto&) {});
   }
 
   void come_to_an_end() {
     constexpr int kRoundsMax = 5'000;
     for (int round = 0; round < kRoundsMax; ++round) {
-      if (yard_.ledger->live_jobs()->empty()) return;
-      yard_.clock.advance(1s);
-      yard_.control->reconcile_step();
-      yard_.control->commit_step();
+      if (cluster_.ledger->live_jobs()->empty()) return;
+      cluster_.clock.advance(1s);
+      cluster_.control->reconcile_step();
+      cluster_.control->commit_step();
       look();
-      for (const launch::Agent& agent : std::vector(yard_.launcher.agents)) go_on(agent);
-      yard_.control->commit_step();
+      for (const launch::Agent& agent : std::vector(cluster_.launcher.agents)) go_on(agent);
+      cluster_.control->commit_step();
     }
     FAIL() << "it does not come to an end";
   }
 
   void check_array(const domain::Job& array) {
-    const auto counts = yard_.control->count_children(array);
+    const auto counts = cluster_.control->count_children(array);
     ASSERT_TRUE(counts);
     EXPECT_EQ(counts->all(), array.spec.array.size);
     EXPECT_EQ(counts->in(Stage::succeeded) + counts->in(Stage::failed), counts->all());
     EXPECT_EQ(array.state == JobState::completed, counts->in(Stage::failed) == 0) << array.key.name;
-    const auto children = yard_.control->children(array, {.children_max = 1'000});
+    const auto children = cluster_.control->children(array, {.children_max = 1'000});
     ASSERT_TRUE(children);
     ASSERT_EQ(children->size(), array.spec.array.size);
     for (const domain::Job& child : *children) check_child(array, child);
@@ -182,16 +182,16 @@ class Story {
       EXPECT_LE(other.modified, began)
           << child.key.name << " began before " << other.key.name << " ended";
     };
-    for (const std::string& id : array.spec.depends_on) after(*yard_.find(id));
+    for (const std::string& id : array.spec.depends_on) after(*cluster_.find(id));
     const uint32_t index = array_index(child);
     if (array.spec.array.sequential && index > 0)
-      after(*yard_.find(array.key.name + ":" + std::to_string(index - 1)));
+      after(*cluster_.find(array.key.name + ":" + std::to_string(index - 1)));
     for (const std::string& id : array.spec.depends_on_alike)
-      after(*yard_.find(id + ":" + std::to_string(index)));
+      after(*cluster_.find(id + ":" + std::to_string(index)));
   }
 
   SeededRandom random_;
-  BatchCluster yard_;
+  BatchCluster cluster_;
   size_t wishes_ = 0;
   std::vector<std::string> arrays_;
   std::set<AttemptId> seen_;

@@ -53,97 +53,98 @@ class ArrayCluster : public BatchCluster {
 };
 
 TEST(Arrays, ChildrenRunAndTheArrayEndsWithTheLast) {
-  ArrayCluster yard;
-  const auto made = yard.create(yard.array_job("a", 3, 2));
+  ArrayCluster cluster;
+  const auto made = cluster.create(cluster.array_job("a", 3, 2));
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_EQ(yard.status("a"), "PENDING");
-  EXPECT_TRUE(yard.find("a")->attempts.empty()) << "an array is never placed";
-  EXPECT_EQ(yard.counts("a"), "RUNNABLE 1, STARTING 2") << "the environment has 4 vCPU";
-  EXPECT_EQ(yard.find("a:1")->number, made->number + 2);
-  EXPECT_NE(yard.find("a:2")->wait_reason, "");
-  yard.exit("a:0", 0);
-  EXPECT_EQ(yard.status("a:2"), "STARTING");
-  yard.exit("a:1", 0);
-  yard.exit("a:2", 0);
-  EXPECT_EQ(yard.status("a"), "SUCCEEDED");
-  EXPECT_EQ(yard.counts("a"), "SUCCEEDED 3");
-  EXPECT_EQ(yard.ledger->live_jobs()->size(), 0u);
+  EXPECT_EQ(cluster.status("a"), "PENDING");
+  EXPECT_TRUE(cluster.find("a")->attempts.empty()) << "an array is never placed";
+  EXPECT_EQ(cluster.counts("a"), "RUNNABLE 1, STARTING 2") << "the environment has 4 vCPU";
+  EXPECT_EQ(cluster.find("a:1")->number, made->number + 2);
+  EXPECT_NE(cluster.find("a:2")->wait_reason, "");
+  cluster.exit("a:0", 0);
+  EXPECT_EQ(cluster.status("a:2"), "STARTING");
+  cluster.exit("a:1", 0);
+  cluster.exit("a:2", 0);
+  EXPECT_EQ(cluster.status("a"), "SUCCEEDED");
+  EXPECT_EQ(cluster.counts("a"), "SUCCEEDED 3");
+  EXPECT_EQ(cluster.ledger->live_jobs()->size(), 0u);
 }
 
 TEST(Arrays, OneChildThatFailsFailsTheArrayOnceAllAreOver) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 3)));
-  yard.exit("a:1", 7);
-  EXPECT_EQ(yard.status("a:1"), "FAILED");
-  EXPECT_EQ(yard.status("a"), "PENDING");
-  yard.exit("a:0", 0);
-  yard.exit("a:2", 0);
-  EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(batch::status_reason(*yard.find("a")), "Array Child Job failed");
-  EXPECT_EQ(yard.counts("a"), "SUCCEEDED 2, FAILED 1");
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 3)));
+  cluster.exit("a:1", 7);
+  EXPECT_EQ(cluster.status("a:1"), "FAILED");
+  EXPECT_EQ(cluster.status("a"), "PENDING");
+  cluster.exit("a:0", 0);
+  cluster.exit("a:2", 0);
+  EXPECT_EQ(cluster.status("a"), "FAILED");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a")), "Array Child Job failed");
+  EXPECT_EQ(cluster.counts("a"), "SUCCEEDED 2, FAILED 1");
 }
 
 TEST(Arrays, EachChildIsTriedAgainByItself) {
-  ArrayCluster yard;
-  CreateJob job = yard.array_job("a", 2);
+  ArrayCluster cluster;
+  CreateJob job = cluster.array_job("a", 2);
   job.spec.retry.attempts_max = 2;
-  ASSERT_TRUE(yard.create(job));
-  yard.exit("a:0", 7);
-  EXPECT_EQ(yard.find("a:0")->attempts.size(), 2u);
-  EXPECT_EQ(yard.find("a:1")->attempts.size(), 1u);
-  yard.exit("a:0", 0);
-  yard.exit("a:1", 0);
-  EXPECT_EQ(yard.status("a"), "SUCCEEDED");
+  ASSERT_TRUE(cluster.create(job));
+  cluster.exit("a:0", 7);
+  EXPECT_EQ(cluster.find("a:0")->attempts.size(), 2u);
+  EXPECT_EQ(cluster.find("a:1")->attempts.size(), 1u);
+  cluster.exit("a:0", 0);
+  cluster.exit("a:1", 0);
+  EXPECT_EQ(cluster.status("a"), "SUCCEEDED");
 }
 
 // Ten thousand children are one row and one command at first, and no more than a window of them
 // wait in memory.
 TEST(Arrays, ChildrenAreMadeFewAtATime) {
-  ArrayCluster yard;
-  const uint64_t commands = yard.ledger->last_sequence();
+  ArrayCluster cluster;
+  const uint64_t commands = cluster.ledger->last_sequence();
   Result<domain::Job> made = internal("not answered");
-  yard.control->create_job(yard.array_job("a", 10'000),
-                           [&](auto answer) { made = std::move(answer); });
-  yard.control->commit_step();
+  cluster.control->create_job(cluster.array_job("a", 10'000),
+                              [&](auto answer) { made = std::move(answer); });
+  cluster.control->commit_step();
   ASSERT_TRUE(made);
-  EXPECT_EQ(yard.ledger->last_sequence(), commands + 1);
-  EXPECT_EQ(yard.ledger->last_job_number(), made->number + 10'000);
-  EXPECT_EQ(yard.live_children("a"), 0u);
-  EXPECT_EQ(yard.status("a"), "SUBMITTED");
-  EXPECT_EQ(yard.counts("a"), "RUNNABLE 10000");
-  yard.run();
-  EXPECT_EQ(yard.counts("a"), "RUNNABLE 9996, STARTING 4");
-  EXPECT_EQ(yard.live_children("a"), reconcile::kChildrenWaitingMax + 4);
-  EXPECT_LT(yard.ledger->last_sequence(), commands + 20) << "one record makes many";
-  const auto next = yard.create(yard.batch_job("b"));
+  EXPECT_EQ(cluster.ledger->last_sequence(), commands + 1);
+  EXPECT_EQ(cluster.ledger->last_job_number(), made->number + 10'000);
+  EXPECT_EQ(cluster.live_children("a"), 0u);
+  EXPECT_EQ(cluster.status("a"), "SUBMITTED");
+  EXPECT_EQ(cluster.counts("a"), "RUNNABLE 10000");
+  cluster.run();
+  EXPECT_EQ(cluster.counts("a"), "RUNNABLE 9996, STARTING 4");
+  EXPECT_EQ(cluster.live_children("a"), reconcile::kChildrenWaitingMax + 4);
+  EXPECT_LT(cluster.ledger->last_sequence(), commands + 20) << "one record makes many";
+  const auto next = cluster.create(cluster.batch_job("b"));
   ASSERT_TRUE(next);
   EXPECT_EQ(next->number, made->number + 10'001);
 }
 
 TEST(Arrays, AChildThatWasNotMadeYetIsShownFromItsArray) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 10'000)));
-  const auto child = yard.find("a:9999");
-  EXPECT_EQ(child->number, yard.find("a")->number + 10'000);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 10'000)));
+  const auto child = cluster.find("a:9999");
+  EXPECT_EQ(child->number, cluster.find("a")->number + 10'000);
   EXPECT_EQ(stage_of(*child), Stage::runnable);
-  EXPECT_EQ((*yard.control->find(child->number))->key.name, "a:9999");
+  EXPECT_EQ((*cluster.control->find(child->number))->key.name, "a:9999");
   for (const char* nobody : {"a:10000", "a:-1", "a:x", "b:0", "a:0:0"})
-    EXPECT_EQ(yard.control->find(domain::JobKey{"us-east-1", nobody}).error().kind, Kind::not_found)
+    EXPECT_EQ(cluster.control->find(domain::JobKey{"us-east-1", nobody}).error().kind,
+              Kind::not_found)
         << nobody;
 }
 
 TEST(Arrays, ListsOfChildrenGoThroughAllOnce) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 300, 2)));
-  ASSERT_TRUE(yard.withdraw("a:290", Withdrawn::cancelled, "not this one"));
-  yard.exit("a:0", 0);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 2)));
+  ASSERT_TRUE(cluster.withdraw("a:290", Withdrawn::cancelled, "not this one"));
+  cluster.exit("a:0", 0);
   const auto indices = [&](std::optional<Stage> status, size_t page_size) {
     std::vector<uint32_t> all;
     ledger::ChildQuery query;
     query.stage = status;
     query.children_max = page_size;
     for (int pages = 0; pages < 100; ++pages) {
-      const auto page = yard.control->children(*yard.find("a"), query);
+      const auto page = cluster.control->children(*cluster.find("a"), query);
       for (const auto& child : *page) all.push_back(array_index(child));
       if (page->size() < page_size) break;
       query.first = all.back() + 1;
@@ -162,193 +163,193 @@ TEST(Arrays, ListsOfChildrenGoThroughAllOnce) {
 }
 
 TEST(Arrays, OneChildIsTakenBackBeforeItsTurn) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 300, 4)));
-  EXPECT_EQ(yard.live_children("a"), 257u);
-  ASSERT_TRUE(yard.withdraw("a:299", Withdrawn::cancelled, "not this one"));
-  EXPECT_TRUE(yard.withdraw("a:299", Withdrawn::terminated, "again"))
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 4)));
+  EXPECT_EQ(cluster.live_children("a"), 257u);
+  ASSERT_TRUE(cluster.withdraw("a:299", Withdrawn::cancelled, "not this one"));
+  EXPECT_TRUE(cluster.withdraw("a:299", Withdrawn::terminated, "again"))
       << "it is over, and that is no error";
-  EXPECT_EQ(yard.status("a:299"), "FAILED");
-  EXPECT_EQ(batch::status_reason(*yard.find("a:299")), "not this one");
-  EXPECT_EQ(yard.live_children("a"), 257u) << "it was made, and was over";
-  EXPECT_EQ(yard.counts("a"), "RUNNABLE 298, STARTING 1, FAILED 1");
-  yard.restart();
-  yard.run_all("a");
-  EXPECT_EQ(yard.counts("a"), "SUCCEEDED 299, FAILED 1");
-  EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(batch::status_reason(*yard.find("a:299")), "not this one");
+  EXPECT_EQ(cluster.status("a:299"), "FAILED");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a:299")), "not this one");
+  EXPECT_EQ(cluster.live_children("a"), 257u) << "it was made, and was over";
+  EXPECT_EQ(cluster.counts("a"), "RUNNABLE 298, STARTING 1, FAILED 1");
+  cluster.restart();
+  cluster.run_all("a");
+  EXPECT_EQ(cluster.counts("a"), "SUCCEEDED 299, FAILED 1");
+  EXPECT_EQ(cluster.status("a"), "FAILED");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a:299")), "not this one");
 }
 
 TEST(Arrays, TerminateHitsAllChildrenMadeOrNot) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 1'000, 4)));
-  ASSERT_TRUE(yard.withdraw("a", Withdrawn::terminated, "enough"));
-  EXPECT_EQ(yard.find("a:0")->state, JobState::stopping);
-  EXPECT_EQ(yard.status("a:1"), "FAILED");
-  EXPECT_EQ(yard.status("a:999"), "FAILED");
-  EXPECT_EQ(batch::status_reason(*yard.find("a:1")), "enough");
-  EXPECT_EQ(batch::status_reason(*yard.find("a:999")), "enough");
-  EXPECT_EQ(yard.status("a"), "PENDING") << "one is ending";
-  yard.exit("a:0", 143);
-  EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(batch::status_reason(*yard.find("a")), "enough");
-  EXPECT_EQ(yard.counts("a"), "FAILED 1000");
-  EXPECT_LT(yard.find("a")->children_made, 1'000u) << "nobody needs rows of what never ran";
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 1'000, 4)));
+  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "enough"));
+  EXPECT_EQ(cluster.find("a:0")->state, JobState::stopping);
+  EXPECT_EQ(cluster.status("a:1"), "FAILED");
+  EXPECT_EQ(cluster.status("a:999"), "FAILED");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a:1")), "enough");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a:999")), "enough");
+  EXPECT_EQ(cluster.status("a"), "PENDING") << "one is ending";
+  cluster.exit("a:0", 143);
+  EXPECT_EQ(cluster.status("a"), "FAILED");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a")), "enough");
+  EXPECT_EQ(cluster.counts("a"), "FAILED 1000");
+  EXPECT_LT(cluster.find("a")->children_made, 1'000u) << "nobody needs rows of what never ran";
 }
 
 TEST(Arrays, CancelLeavesWhatRunsAndTerminateMayFollow) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 6, 2)));
-  ASSERT_TRUE(yard.create(yard.array_job("b", 6, 2)));
-  ASSERT_TRUE(yard.withdraw("a", Withdrawn::cancelled, "no more"));
-  EXPECT_EQ(yard.find("a:0")->state, JobState::active);
-  EXPECT_EQ(yard.counts("a"), "STARTING 2, FAILED 4");
-  yard.exit("a:0", 0);
-  EXPECT_EQ(yard.status("a"), "PENDING");
-  ASSERT_TRUE(yard.withdraw("a", Withdrawn::terminated, "at once"));
-  EXPECT_EQ(yard.find("a:1")->state, JobState::stopping);
-  yard.exit("a:1", 143);
-  EXPECT_EQ(yard.counts("a"), "SUCCEEDED 1, FAILED 5");
-  EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(yard.counts("b"), "RUNNABLE 4, STARTING 2");
-  ASSERT_TRUE(yard.withdraw("b:5", Withdrawn::terminated, "only this one"));
-  EXPECT_EQ(yard.counts("b"), "RUNNABLE 3, STARTING 2, FAILED 1");
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 6, 2)));
+  ASSERT_TRUE(cluster.create(cluster.array_job("b", 6, 2)));
+  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::cancelled, "no more"));
+  EXPECT_EQ(cluster.find("a:0")->state, JobState::active);
+  EXPECT_EQ(cluster.counts("a"), "STARTING 2, FAILED 4");
+  cluster.exit("a:0", 0);
+  EXPECT_EQ(cluster.status("a"), "PENDING");
+  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "at once"));
+  EXPECT_EQ(cluster.find("a:1")->state, JobState::stopping);
+  cluster.exit("a:1", 143);
+  EXPECT_EQ(cluster.counts("a"), "SUCCEEDED 1, FAILED 5");
+  EXPECT_EQ(cluster.status("a"), "FAILED");
+  EXPECT_EQ(cluster.counts("b"), "RUNNABLE 4, STARTING 2");
+  ASSERT_TRUE(cluster.withdraw("b:5", Withdrawn::terminated, "only this one"));
+  EXPECT_EQ(cluster.counts("b"), "RUNNABLE 3, STARTING 2, FAILED 1");
 }
 
 TEST(Arrays, AnArrayAwaitsWholeJobsAndIsAwaitedWhole) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.batch_job("first")));
-  CreateJob array = yard.array_job("a", 2);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
+  CreateJob array = cluster.array_job("a", 2);
   array.spec.depends_on = {"first"};
-  ASSERT_TRUE(yard.create(array));
-  ASSERT_TRUE(yard.create(yard.batch_job("last", 1, "q", {"a"})));
-  ASSERT_TRUE(yard.create(yard.batch_job("early", 1, "q", {"a:0"})));
-  EXPECT_EQ(yard.status("a"), "PENDING");
-  EXPECT_EQ(yard.counts("a"), "PENDING 2");
-  EXPECT_EQ(yard.find("a")->wait_reason, "waits for 1 job that it depends on");
-  yard.exit("first", 0);
-  EXPECT_EQ(yard.counts("a"), "STARTING 2");
-  yard.exit("a:0", 0);
-  EXPECT_EQ(yard.status("early"), "STARTING");
-  EXPECT_EQ(yard.status("last"), "PENDING");
-  yard.exit("a:1", 0);
-  EXPECT_EQ(yard.status("last"), "STARTING");
+  ASSERT_TRUE(cluster.create(array));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("last", 1, "q", {"a"})));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("early", 1, "q", {"a:0"})));
+  EXPECT_EQ(cluster.status("a"), "PENDING");
+  EXPECT_EQ(cluster.counts("a"), "PENDING 2");
+  EXPECT_EQ(cluster.find("a")->wait_reason, "waits for 1 job that it depends on");
+  cluster.exit("first", 0);
+  EXPECT_EQ(cluster.counts("a"), "STARTING 2");
+  cluster.exit("a:0", 0);
+  EXPECT_EQ(cluster.status("early"), "STARTING");
+  EXPECT_EQ(cluster.status("last"), "PENDING");
+  cluster.exit("a:1", 0);
+  EXPECT_EQ(cluster.status("last"), "STARTING");
 }
 
 TEST(Arrays, AnArrayWhoseDependencyFailsFailsWithAllItsChildren) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.batch_job("first")));
-  CreateJob array = yard.array_job("a", 2);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
+  CreateJob array = cluster.array_job("a", 2);
   array.spec.depends_on = {"first"};
-  ASSERT_TRUE(yard.create(array));
-  yard.exit("first", 1);
-  EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(batch::status_reason(*yard.find("a")), "Dependent Job failed");
-  EXPECT_EQ(batch::status_reason(*yard.find("a:1")), "Dependent Job failed");
-  EXPECT_EQ(yard.counts("a"), "FAILED 2");
+  ASSERT_TRUE(cluster.create(array));
+  cluster.exit("first", 1);
+  EXPECT_EQ(cluster.status("a"), "FAILED");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a")), "Dependent Job failed");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a:1")), "Dependent Job failed");
+  EXPECT_EQ(cluster.counts("a"), "FAILED 2");
 }
 
 TEST(Arrays, SequentialChildrenRunOneAfterAnother) {
-  ArrayCluster yard;
-  CreateJob array = yard.array_job("a", 3);
+  ArrayCluster cluster;
+  CreateJob array = cluster.array_job("a", 3);
   array.spec.array.sequential = true;
-  ASSERT_TRUE(yard.create(array));
-  EXPECT_EQ(yard.counts("a"), "PENDING 2, STARTING 1");
-  yard.exit("a:0", 0);
-  EXPECT_EQ(yard.status("a:1"), "STARTING");
-  EXPECT_EQ(yard.status("a:2"), "PENDING");
-  yard.restart();
-  yard.exit("a:1", 0);
-  yard.exit("a:2", 0);
-  EXPECT_EQ(yard.status("a"), "SUCCEEDED");
+  ASSERT_TRUE(cluster.create(array));
+  EXPECT_EQ(cluster.counts("a"), "PENDING 2, STARTING 1");
+  cluster.exit("a:0", 0);
+  EXPECT_EQ(cluster.status("a:1"), "STARTING");
+  EXPECT_EQ(cluster.status("a:2"), "PENDING");
+  cluster.restart();
+  cluster.exit("a:1", 0);
+  cluster.exit("a:2", 0);
+  EXPECT_EQ(cluster.status("a"), "SUCCEEDED");
 }
 
 TEST(Arrays, OfASequenceTheRestFailsWithTheFirstThatDoes) {
-  ArrayCluster yard;
-  CreateJob array = yard.array_job("a", 2'000);
+  ArrayCluster cluster;
+  CreateJob array = cluster.array_job("a", 2'000);
   array.spec.array.sequential = true;
-  ASSERT_TRUE(yard.create(array));
-  EXPECT_LE(yard.live_children("a"), reconcile::kChildrenAwaitingMax + 1);
-  yard.exit("a:0", 1);
-  for (int turn = 0; turn < 10; ++turn) yard.run();
-  EXPECT_EQ(yard.counts("a"), "FAILED 2000");
-  EXPECT_EQ(batch::status_reason(*yard.find("a:1999")), "Dependent Job failed");
-  EXPECT_EQ(yard.status("a"), "FAILED");
+  ASSERT_TRUE(cluster.create(array));
+  EXPECT_LE(cluster.live_children("a"), reconcile::kChildrenAwaitingMax + 1);
+  cluster.exit("a:0", 1);
+  for (int turn = 0; turn < 10; ++turn) cluster.run();
+  EXPECT_EQ(cluster.counts("a"), "FAILED 2000");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a:1999")), "Dependent Job failed");
+  EXPECT_EQ(cluster.status("a"), "FAILED");
 }
 
 TEST(Arrays, ChildByChildEachAwaitsItsOwn) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 3)));
-  CreateJob array = yard.array_job("b", 3);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 3)));
+  CreateJob array = cluster.array_job("b", 3);
   array.spec.depends_on_alike = {"a"};
-  ASSERT_TRUE(yard.create(array));
-  EXPECT_EQ(yard.counts("b"), "PENDING 3");
-  yard.exit("a:1", 0);
-  EXPECT_EQ(yard.status("b:1"), "STARTING");
-  EXPECT_EQ(yard.status("b:0"), "PENDING");
-  yard.exit("a:2", 9);
-  EXPECT_EQ(yard.status("b:2"), "FAILED");
-  EXPECT_EQ(batch::status_reason(*yard.find("b:2")), "Dependent Job failed");
-  EXPECT_EQ(yard.status("b:1"), "STARTING") << "one that fails fails its own counterpart only";
-  yard.exit("a:0", 0);
-  yard.exit("b:0", 0);
-  yard.exit("b:1", 0);
-  EXPECT_EQ(yard.counts("b"), "SUCCEEDED 2, FAILED 1");
-  EXPECT_EQ(yard.status("b"), "FAILED");
+  ASSERT_TRUE(cluster.create(array));
+  EXPECT_EQ(cluster.counts("b"), "PENDING 3");
+  cluster.exit("a:1", 0);
+  EXPECT_EQ(cluster.status("b:1"), "STARTING");
+  EXPECT_EQ(cluster.status("b:0"), "PENDING");
+  cluster.exit("a:2", 9);
+  EXPECT_EQ(cluster.status("b:2"), "FAILED");
+  EXPECT_EQ(batch::status_reason(*cluster.find("b:2")), "Dependent Job failed");
+  EXPECT_EQ(cluster.status("b:1"), "STARTING") << "one that fails fails its own counterpart only";
+  cluster.exit("a:0", 0);
+  cluster.exit("b:0", 0);
+  cluster.exit("b:1", 0);
+  EXPECT_EQ(cluster.counts("b"), "SUCCEEDED 2, FAILED 1");
+  EXPECT_EQ(cluster.status("b"), "FAILED");
 }
 
 TEST(Arrays, ChildByChildWorksOnArraysThatAreOver) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 300, 4)));
-  yard.exit("a:0", 0);
-  ASSERT_TRUE(yard.withdraw("a", Withdrawn::terminated, "enough"));
-  yard.exit("a:1", 143);
-  ASSERT_EQ(yard.status("a"), "FAILED");
-  CreateJob array = yard.array_job("b", 300);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 4)));
+  cluster.exit("a:0", 0);
+  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "enough"));
+  cluster.exit("a:1", 143);
+  ASSERT_EQ(cluster.status("a"), "FAILED");
+  CreateJob array = cluster.array_job("b", 300);
   array.spec.depends_on_alike = {"a"};
-  ASSERT_TRUE(yard.create(array));
-  for (int turn = 0; turn < 4; ++turn) yard.run();
-  EXPECT_EQ(yard.counts("b"), "STARTING 1, FAILED 299");
+  ASSERT_TRUE(cluster.create(array));
+  for (int turn = 0; turn < 4; ++turn) cluster.run();
+  EXPECT_EQ(cluster.counts("b"), "STARTING 1, FAILED 299");
 }
 
 TEST(Arrays, AnArrayThatMakesNoChildrenYetSaysWhy) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.batch_job("first")));
-  CreateJob a = yard.array_job("a", 3);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
+  CreateJob a = cluster.array_job("a", 3);
   a.spec.depends_on = {"first"};
-  ASSERT_TRUE(yard.create(a));
-  CreateJob b = yard.array_job("b", 3);
+  ASSERT_TRUE(cluster.create(a));
+  CreateJob b = cluster.array_job("b", 3);
   b.spec.depends_on_alike = {"a"};
-  ASSERT_TRUE(yard.create(b));
-  EXPECT_EQ(yard.find("a")->wait_reason, "waits for 1 job that it depends on");
-  EXPECT_EQ(yard.find("b")->wait_reason,
+  ASSERT_TRUE(cluster.create(b));
+  EXPECT_EQ(cluster.find("a")->wait_reason, "waits for 1 job that it depends on");
+  EXPECT_EQ(cluster.find("b")->wait_reason,
             "waits for the children of job/mnist (a) that its own depend on");
-  EXPECT_TRUE(yard.control->queue_heads()->queues.empty()) << "neither is ready to run";
-  yard.exit("first", 0);
-  EXPECT_EQ(yard.find("b")->children_made, 3u);
-  EXPECT_EQ(yard.find("b")->wait_reason, "");
+  EXPECT_TRUE(cluster.control->queue_heads()->queues.empty()) << "neither is ready to run";
+  cluster.exit("first", 0);
+  EXPECT_EQ(cluster.find("b")->children_made, 3u);
+  EXPECT_EQ(cluster.find("b")->wait_reason, "");
 }
 
 // The first of those that are awaited runs for long: the others go on, and their counterparts with
 // them.
 TEST(Arrays, NoChildIsMadeBeforeThoseThatItAwaits) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 5'000, 4)));
-  CreateJob array = yard.array_job("b", 5'000, 4);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 5'000, 4)));
+  CreateJob array = cluster.array_job("b", 5'000, 4);
   array.spec.depends_on_alike = {"a"};
-  ASSERT_TRUE(yard.create(array));
-  EXPECT_EQ(yard.find("b")->children_made, yard.find("a")->children_made);
-  EXPECT_EQ(yard.find("b")->children_made, reconcile::kChildrenWaitingMax + 1);
+  ASSERT_TRUE(cluster.create(array));
+  EXPECT_EQ(cluster.find("b")->children_made, cluster.find("a")->children_made);
+  EXPECT_EQ(cluster.find("b")->children_made, reconcile::kChildrenWaitingMax + 1);
 }
 
 TEST(Arrays, OnlyAnArrayOfTheSameSizeIsAwaitedChildByChild) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 3)));
-  ASSERT_TRUE(yard.create(yard.batch_job("one")));
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 3)));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("one")));
   const auto refusal = [&](const std::string& on) {
-    CreateJob array = yard.array_job("b", 4);
+    CreateJob array = cluster.array_job("b", 4);
     array.spec.depends_on_alike = {on};
-    return yard.create(array).error().message;
+    return cluster.create(array).error().message;
   };
   EXPECT_EQ(refusal("a"),
             "an N_TO_N dependency is on an array job of the same size, here 4, and the job a has 3 "
@@ -363,53 +364,53 @@ TEST(Arrays, OnlyAnArrayOfTheSameSizeIsAwaitedChildByChild) {
 }
 
 TEST(Arrays, AQueueThatIsDeletedEndsThem) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 300, 4)));
-  auto queue = yard.queue_of("q", {"box"}, 1);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 4)));
+  auto queue = cluster.queue_of("q", {"box"}, 1);
   queue.enabled = false;
-  ASSERT_TRUE(yard.change(ResourceChange::update, queue));
-  ASSERT_TRUE(yard.change(ResourceChange::remove, queue));
-  yard.exit("a:0", 143);
-  EXPECT_EQ(yard.counts("a"), "FAILED 300");
-  EXPECT_EQ(batch::status_reason(*yard.find("a:299")), "the job queue q was deleted");
+  ASSERT_TRUE(cluster.change(ResourceChange::update, queue));
+  ASSERT_TRUE(cluster.change(ResourceChange::remove, queue));
+  cluster.exit("a:0", 143);
+  EXPECT_EQ(cluster.counts("a"), "FAILED 300");
+  EXPECT_EQ(batch::status_reason(*cluster.find("a:299")), "the job queue q was deleted");
 }
 
 TEST(Arrays, AnArrayIsNotInterruptedAsOne) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 2)));
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 2)));
   Result<domain::Job> result = internal("not answered");
-  yard.control->interrupt_job({"us-east-1", "a"}, {},
-                              [&](auto answer) { result = std::move(answer); });
-  yard.run();
+  cluster.control->interrupt_job({"us-east-1", "a"}, {},
+                                 [&](auto answer) { result = std::move(answer); });
+  cluster.run();
   EXPECT_EQ(result.error().kind, Kind::conflict);
 }
 
 // As the ledger keeps them: what arrays have brought.
 TEST(Arrays, ReplayRebuildsTheTables) {
-  ArrayCluster yard;
-  ASSERT_TRUE(yard.create(yard.array_job("a", 300, 2)));
-  ASSERT_TRUE(yard.withdraw("a:298", Withdrawn::cancelled, "not this one"));
-  yard.exit("a:0", 0);
-  yard.exit("a:1", 3);
-  CreateJob array = yard.array_job("b", 300);
+  ArrayCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.array_job("a", 300, 2)));
+  ASSERT_TRUE(cluster.withdraw("a:298", Withdrawn::cancelled, "not this one"));
+  cluster.exit("a:0", 0);
+  cluster.exit("a:1", 3);
+  CreateJob array = cluster.array_job("b", 300);
   array.spec.depends_on_alike = {"a"};
   array.spec.array.sequential = true;
-  ASSERT_TRUE(yard.create(array));
-  ASSERT_TRUE(yard.withdraw("a", Withdrawn::terminated, "enough"));
-  yard.exit("a:2", 143);
-  for (int turn = 0; turn < 4; ++turn) yard.run();
+  ASSERT_TRUE(cluster.create(array));
+  ASSERT_TRUE(cluster.withdraw("a", Withdrawn::terminated, "enough"));
+  cluster.exit("a:2", 143);
+  for (int turn = 0; turn < 4; ++turn) cluster.run();
   test::Replay replay;
-  const auto replayed = replay.run(*yard.ledger);
+  const auto replayed = replay.run(*cluster.ledger);
   ASSERT_TRUE(replayed) << replayed.error().message;
   size_t children = 0;
   for (const auto& [number, job] : replay.jobs) {
-    const auto kept = yard.ledger->find_job(number);
+    const auto kept = cluster.ledger->find_job(number);
     ASSERT_TRUE(kept) << number;
     EXPECT_EQ(dump(to_json(job), 1), dump(to_json(*kept), 1));
     children += job.parent != 0;
   }
-  EXPECT_EQ(children, yard.ledger->count_children(yard.find("a")->number)->all() +
-                          yard.ledger->count_children(yard.find("b")->number)->all());
+  EXPECT_EQ(children, cluster.ledger->count_children(cluster.find("a")->number)->all() +
+                          cluster.ledger->count_children(cluster.find("b")->number)->all());
 }
 
 }  // namespace

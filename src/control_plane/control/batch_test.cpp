@@ -22,125 +22,125 @@ std::vector<std::string> ends(const domain::Job& job) {
 }
 
 TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithRoom) {
-  BatchCluster yard;
-  yard.add_environment("more", 2);
-  yard.add_queue("both", {"box", "more"}, 1);
-  ASSERT_TRUE(yard.create(yard.batch_job("a", 4, "both")));
-  ASSERT_TRUE(yard.create(yard.batch_job("b", 2, "both")));
-  ASSERT_TRUE(yard.create(yard.batch_job("c", 1, "both")));
-  ASSERT_TRUE(yard.create(yard.batch_job("d", 9, "both")));
-  EXPECT_EQ(yard.find("a")->attempt()->environment, "box");
-  EXPECT_EQ(yard.find("b")->attempt()->environment, "more");
-  EXPECT_EQ(yard.find("c")->wait_reason,
+  BatchCluster cluster;
+  cluster.add_environment("more", 2);
+  cluster.add_queue("both", {"box", "more"}, 1);
+  ASSERT_TRUE(cluster.create(cluster.batch_job("a", 4, "both")));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("b", 2, "both")));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("c", 1, "both")));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("d", 9, "both")));
+  EXPECT_EQ(cluster.find("a")->attempt()->environment, "box");
+  EXPECT_EQ(cluster.find("b")->attempt()->environment, "more");
+  EXPECT_EQ(cluster.find("c")->wait_reason,
             "waits for 1 more vCPU of compute environment box (needs 1, 4 of its 4 are used); "
             "waits for 1 "
             "more vCPU of "
             "compute environment more (needs 1, 2 of its 2 are used)");
-  EXPECT_EQ(yard.status("c"), "RUNNABLE");
-  EXPECT_NE(yard.find("d")->wait_reason.find("has at most 4: raise its maxvCpus"),
+  EXPECT_EQ(cluster.status("c"), "RUNNABLE");
+  EXPECT_NE(cluster.find("d")->wait_reason.find("has at most 4: raise its maxvCpus"),
             std::string::npos);
-  yard.exit("a", 0);
-  EXPECT_EQ(yard.status("a"), "SUCCEEDED");
-  EXPECT_EQ(yard.find("c")->attempt()->environment, "box");
+  cluster.exit("a", 0);
+  EXPECT_EQ(cluster.status("a"), "SUCCEEDED");
+  EXPECT_EQ(cluster.find("c")->attempt()->environment, "box");
 }
 
 TEST(Batch, TheQueueOfTheHigherPriorityGoesFirst) {
-  BatchCluster yard;
-  yard.add_queue("urgent", {"box"}, 10);
-  ASSERT_TRUE(yard.create(yard.batch_job("running", 4)));
-  ASSERT_TRUE(yard.create(yard.batch_job("early", 4)));
-  ASSERT_TRUE(yard.create(yard.batch_job("late", 4, "urgent")));
-  yard.exit("running", 0);
-  EXPECT_EQ(yard.status("late"), "STARTING");
-  EXPECT_EQ(yard.status("early"), "RUNNABLE");
+  BatchCluster cluster;
+  cluster.add_queue("urgent", {"box"}, 10);
+  ASSERT_TRUE(cluster.create(cluster.batch_job("running", 4)));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("early", 4)));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("late", 4, "urgent")));
+  cluster.exit("running", 0);
+  EXPECT_EQ(cluster.status("late"), "STARTING");
+  EXPECT_EQ(cluster.status("early"), "RUNNABLE");
 }
 
 TEST(Batch, AJobWaitsForThoseThatItDependsOn) {
-  BatchCluster yard;
-  ASSERT_TRUE(yard.create(yard.batch_job("first")));
-  yard.exit("first", 0);
-  yard.clock.advance(1h);
-  yard.run();
-  ASSERT_TRUE(yard.create(yard.batch_job("second")));
-  ASSERT_TRUE(yard.create(yard.batch_job("third", 1, "q", {"first", "second"})));
-  EXPECT_EQ(yard.status("third"), "PENDING");
-  EXPECT_EQ(yard.find("third")->awaits.size(), 1u)
+  BatchCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
+  cluster.exit("first", 0);
+  cluster.clock.advance(1h);
+  cluster.run();
+  ASSERT_TRUE(cluster.create(cluster.batch_job("second")));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("third", 1, "q", {"first", "second"})));
+  EXPECT_EQ(cluster.status("third"), "PENDING");
+  EXPECT_EQ(cluster.find("third")->awaits.size(), 1u)
       << "the first is over, though nobody has it in memory";
-  yard.restart();
-  yard.run();
-  yard.exit("second", 0);
-  EXPECT_EQ(yard.status("third"), "STARTING");
-  EXPECT_EQ(yard.create(yard.batch_job("fourth", 1, "q", {"nobody"})).error().message,
+  cluster.restart();
+  cluster.run();
+  cluster.exit("second", 0);
+  EXPECT_EQ(cluster.status("third"), "STARTING");
+  EXPECT_EQ(cluster.create(cluster.batch_job("fourth", 1, "q", {"nobody"})).error().message,
             "the job nobody that it depends on does not exist");
 }
 
 TEST(Batch, WhoseDependencyFailsFailsToo) {
-  BatchCluster yard;
-  ASSERT_TRUE(yard.create(yard.batch_job("first")));
-  ASSERT_TRUE(yard.create(yard.batch_job("second", 1, "q", {"first"})));
-  ASSERT_TRUE(yard.create(yard.batch_job("third", 1, "q", {"second"})));
-  yard.exit("first", 1);
+  BatchCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.batch_job("first")));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("second", 1, "q", {"first"})));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("third", 1, "q", {"second"})));
+  cluster.exit("first", 1);
   for (const char* id : {"second", "third"}) {
-    EXPECT_EQ(yard.status(id), "FAILED") << id;
-    EXPECT_EQ(batch::status_reason(*yard.find(id)), "Dependent Job failed");
+    EXPECT_EQ(cluster.status(id), "FAILED") << id;
+    EXPECT_EQ(batch::status_reason(*cluster.find(id)), "Dependent Job failed");
   }
 }
 
 TEST(Batch, AFailureIsTriedAgainAsOftenAsAskedAndEachAttemptIsKept) {
-  BatchCluster yard;
-  CreateJob job = yard.batch_job("a");
+  BatchCluster cluster;
+  CreateJob job = cluster.batch_job("a");
   job.spec.retry.attempts_max = 3;
   job.spec.retry.rules = {{"", "", "9", false}};
-  ASSERT_TRUE(yard.create(job));
-  yard.exit("a", 7);
-  ASSERT_EQ(yard.find("a")->attempts.size(), 2u);
-  EXPECT_EQ(yard.find("a")->attempts[0].exit_code, 7);
-  yard.exit("a", 9);
-  EXPECT_EQ(yard.status("a"), "FAILED");
-  ASSERT_EQ(yard.find("a")->attempts.size(), 2u) << "the rule says that 9 is final";
-  EXPECT_EQ(yard.find("a")->attempts[1].exit_code, 9);
-  EXPECT_EQ(batch::status_reason(*yard.find("a")), "Essential container in task exited");
+  ASSERT_TRUE(cluster.create(job));
+  cluster.exit("a", 7);
+  ASSERT_EQ(cluster.find("a")->attempts.size(), 2u);
+  EXPECT_EQ(cluster.find("a")->attempts[0].exit_code, 7);
+  cluster.exit("a", 9);
+  EXPECT_EQ(cluster.status("a"), "FAILED");
+  ASSERT_EQ(cluster.find("a")->attempts.size(), 2u) << "the rule says that 9 is final";
+  EXPECT_EQ(cluster.find("a")->attempts[1].exit_code, 9);
+  EXPECT_EQ(batch::status_reason(*cluster.find("a")), "Essential container in task exited");
 }
 
 TEST(Batch, ATimeoutIsOfEachAttemptAndNotTriedAgain) {
-  BatchCluster yard;
-  CreateJob job = yard.batch_job("a");
+  BatchCluster cluster;
+  CreateJob job = cluster.batch_job("a");
   job.spec.max_runtime_seconds = 60;
   job.spec.retry.attempts_max = 3;
-  ASSERT_TRUE(yard.create(job));
-  yard.walk("a", 0, HostState::running);
-  yard.clock.advance(50s);
-  yard.exit("a", 1);
-  yard.walk("a", 0, HostState::running);
-  yard.clock.advance(50s);
-  yard.run();
-  EXPECT_EQ(yard.status("a"), "RUNNING") << "the clock has begun anew";
-  yard.clock.advance(11s);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::stopping);
-  yard.exit("a", 143);
-  EXPECT_EQ(yard.status("a"), "FAILED");
-  EXPECT_EQ(yard.find("a")->attempts.size(), 2u);
-  EXPECT_EQ(batch::status_reason(*yard.find("a")), "Job attempt duration exceeded timeout");
-  EXPECT_EQ(ends(*yard.find("a")),
+  ASSERT_TRUE(cluster.create(job));
+  cluster.walk("a", 0, HostState::running);
+  cluster.clock.advance(50s);
+  cluster.exit("a", 1);
+  cluster.walk("a", 0, HostState::running);
+  cluster.clock.advance(50s);
+  cluster.run();
+  EXPECT_EQ(cluster.status("a"), "RUNNING") << "the clock has begun anew";
+  cluster.clock.advance(11s);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::stopping);
+  cluster.exit("a", 143);
+  EXPECT_EQ(cluster.status("a"), "FAILED");
+  EXPECT_EQ(cluster.find("a")->attempts.size(), 2u);
+  EXPECT_EQ(batch::status_reason(*cluster.find("a")), "Job attempt duration exceeded timeout");
+  EXPECT_EQ(ends(*cluster.find("a")),
             (std::vector<std::string>{"Essential container in task exited",
                                       "Job attempt duration exceeded timeout"}));
 }
 
 TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReasonSaysExit) {
-  BatchCluster yard;
+  BatchCluster cluster;
   const auto interrupted = [&](const std::string& id, std::vector<domain::RetryRule> rules) {
-    CreateJob job = yard.batch_job(id);
+    CreateJob job = cluster.batch_job(id);
     job.spec.retry.rules = std::move(rules);
-    EXPECT_TRUE(yard.create(job));
-    yard.walk(id, 0, HostState::running);
-    yard.control->interrupt_job({kRegion, id}, {}, [](auto answer) { EXPECT_TRUE(answer); });
-    yard.run();
+    EXPECT_TRUE(cluster.create(job));
+    cluster.walk(id, 0, HostState::running);
+    cluster.control->interrupt_job({kRegion, id}, {}, [](auto answer) { EXPECT_TRUE(answer); });
+    cluster.run();
     wire::StateFact last;
     last.state = HostState::finished;
     last.stopped = domain::StopCause::interrupted;
-    EXPECT_TRUE(yard.report(id, 0, last));
-    const auto ended = yard.find(id);
+    EXPECT_TRUE(cluster.report(id, 0, last));
+    const auto ended = cluster.find(id);
     EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", ends(*ended).front()));
     return ended->state;
   };
@@ -149,63 +149,63 @@ TEST(Batch, AnInterruptionIsFollowedByAnotherAttemptUnlessARuleOfItsStatusReason
   EXPECT_EQ(interrupted("retry", {{"Host EC2*", "", "", true}, {"*", "", "", false}}),
             JobState::waiting);
   EXPECT_EQ(interrupted("exit", {{"Host EC2*", "", "", false}}), JobState::failed);
-  EXPECT_EQ(batch::status_reason(*yard.find("exit")), ends(*yard.find("exit")).front());
+  EXPECT_EQ(batch::status_reason(*cluster.find("exit")), ends(*cluster.find("exit")).front());
 }
 
 TEST(Batch, CancelIsForWaitingJobsAndTerminateForAll) {
-  BatchCluster yard;
-  ASSERT_TRUE(yard.create(yard.batch_job("runs", 4)));
-  ASSERT_TRUE(yard.create(yard.batch_job("waits", 4)));
-  EXPECT_TRUE(yard.withdraw("runs", Withdrawn::cancelled, "no"));
-  EXPECT_EQ(yard.find("runs")->state, JobState::active);
-  EXPECT_TRUE(yard.withdraw("waits", Withdrawn::cancelled, "no need"));
-  EXPECT_EQ(yard.status("waits"), "FAILED");
-  EXPECT_EQ(batch::status_reason(*yard.find("waits")), "no need");
-  EXPECT_TRUE(yard.withdraw("runs", Withdrawn::terminated, "enough"));
-  EXPECT_EQ(yard.find("runs")->state, JobState::stopping);
-  yard.exit("runs", 143);
-  EXPECT_EQ(yard.status("runs"), "FAILED");
-  EXPECT_EQ(yard.find("runs")->withdrawn, Withdrawn::terminated);
-  EXPECT_EQ(ends(*yard.find("runs")), std::vector<std::string>{"enough"});
-  EXPECT_TRUE(yard.withdraw("runs", Withdrawn::terminated, "again"))
+  BatchCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.batch_job("runs", 4)));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("waits", 4)));
+  EXPECT_TRUE(cluster.withdraw("runs", Withdrawn::cancelled, "no"));
+  EXPECT_EQ(cluster.find("runs")->state, JobState::active);
+  EXPECT_TRUE(cluster.withdraw("waits", Withdrawn::cancelled, "no need"));
+  EXPECT_EQ(cluster.status("waits"), "FAILED");
+  EXPECT_EQ(batch::status_reason(*cluster.find("waits")), "no need");
+  EXPECT_TRUE(cluster.withdraw("runs", Withdrawn::terminated, "enough"));
+  EXPECT_EQ(cluster.find("runs")->state, JobState::stopping);
+  cluster.exit("runs", 143);
+  EXPECT_EQ(cluster.status("runs"), "FAILED");
+  EXPECT_EQ(cluster.find("runs")->withdrawn, Withdrawn::terminated);
+  EXPECT_EQ(ends(*cluster.find("runs")), std::vector<std::string>{"enough"});
+  EXPECT_TRUE(cluster.withdraw("runs", Withdrawn::terminated, "again"))
       << "it is over, and that is no error";
-  EXPECT_EQ(yard.find("runs")->withdrawn_reason, "enough");
+  EXPECT_EQ(cluster.find("runs")->withdrawn_reason, "enough");
 }
 
 TEST(Batch, AQueueThatIsDisabledTakesNoneAndOneThatIsDeletedEndsItsJobs) {
-  BatchCluster yard;
-  ASSERT_TRUE(yard.create(yard.batch_job("a")));
-  auto queue = yard.queue_of("q", {"box"}, 1);
-  EXPECT_FALSE(yard.change(ResourceChange::remove, queue));
+  BatchCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.batch_job("a")));
+  auto queue = cluster.queue_of("q", {"box"}, 1);
+  EXPECT_FALSE(cluster.change(ResourceChange::remove, queue));
   queue.enabled = false;
-  ASSERT_TRUE(yard.change(ResourceChange::update, queue));
-  EXPECT_EQ(yard.create(yard.batch_job("b")).error().message,
+  ASSERT_TRUE(cluster.change(ResourceChange::update, queue));
+  EXPECT_EQ(cluster.create(cluster.batch_job("b")).error().message,
             "the job queue q is disabled and does not accept jobs");
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  ASSERT_TRUE(yard.change(ResourceChange::remove, queue));
-  EXPECT_EQ(yard.find("a")->state, JobState::stopping);
-  EXPECT_EQ(yard.find("a")->withdrawn_reason, "the job queue q was deleted");
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  ASSERT_TRUE(cluster.change(ResourceChange::remove, queue));
+  EXPECT_EQ(cluster.find("a")->state, JobState::stopping);
+  EXPECT_EQ(cluster.find("a")->withdrawn_reason, "the job queue q was deleted");
 }
 
 TEST(Batch, QueuesEnvironmentsAndDefinitionsOutliveTheServer) {
-  BatchCluster yard;
+  BatchCluster cluster;
   batch::JobDefinition definition;
   definition.key = {kRegion, "train"};
   for (uint32_t revision = 1; revision <= 3; ++revision) {
-    const auto made = yard.change(ResourceChange::create, definition);
+    const auto made = cluster.change(ResourceChange::create, definition);
     ASSERT_TRUE(made);
     EXPECT_EQ(std::get<batch::JobDefinition>(*made).revision, revision);
   }
   definition.revision = 2;
   definition.active = false;
-  ASSERT_TRUE(yard.change(ResourceChange::update, definition));
-  yard.restart();
-  EXPECT_TRUE(yard.control->batch_catalog()->queue({kRegion, "q"}));
-  EXPECT_EQ(yard.control->batch_catalog()->environment({kRegion, "box"})->cpus_max, 4);
+  ASSERT_TRUE(cluster.change(ResourceChange::update, definition));
+  cluster.restart();
+  EXPECT_TRUE(cluster.control->batch_catalog()->queue({kRegion, "q"}));
+  EXPECT_EQ(cluster.control->batch_catalog()->environment({kRegion, "box"})->cpus_max, 4);
   ledger::DefinitionQuery query;
   query.region = kRegion;
   query.active = true;
-  const auto found = yard.control->definitions(query);
+  const auto found = cluster.control->definitions(query);
   ASSERT_TRUE(found);
   ASSERT_EQ(found->size(), 2u);
   EXPECT_EQ(found->front().revision, 3u);
@@ -213,10 +213,10 @@ TEST(Batch, QueuesEnvironmentsAndDefinitionsOutliveTheServer) {
 }
 
 TEST(Batch, ItsOrderNamesItsPlaceAndItsLogsAreBatchs) {
-  BatchCluster yard;
-  ASSERT_TRUE(yard.create(yard.batch_job("a")));
-  const auto job = yard.find("a");
-  const auto streams = yard.logs.streams(kRegion, "/aws/batch/job", "train/default/");
+  BatchCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.batch_job("a")));
+  const auto job = cluster.find("a");
+  const auto streams = cluster.logs.streams(kRegion, "/aws/batch/job", "train/default/");
   ASSERT_TRUE(streams);
   ASSERT_EQ(streams->size(), 1u);
   EXPECT_EQ(streams->front().name, reconcile::log_stream_of(*job, *job->attempt(), 0));
@@ -225,55 +225,55 @@ TEST(Batch, ItsOrderNamesItsPlaceAndItsLogsAreBatchs) {
 
 // A trace takes the machines of an environment of spot machines away, and of no other.
 TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
-  BatchCluster yard;
-  yard.settings.spot.trace = {{yard.clock.now() + 60s, "", "", "", 9, 1}};
-  yard.restart();
-  yard.add_environment("spot", 4, true);
-  yard.add_queue("cheap", {"spot"}, 1);
+  BatchCluster cluster;
+  cluster.settings.spot.trace = {{cluster.clock.now() + 60s, "", "", "", 9, 1}};
+  cluster.restart();
+  cluster.add_environment("spot", 4, true);
+  cluster.add_queue("cheap", {"spot"}, 1);
   for (const auto& [name, queue, attempts] :
        {std::tuple{"once", "cheap", 1u}, {"twice", "cheap", 2u}, {"sure", "q", 1u}}) {
-    CreateJob job = yard.batch_job(name, 1, queue);
+    CreateJob job = cluster.batch_job(name, 1, queue);
     job.spec.retry.attempts_max = attempts;
-    ASSERT_TRUE(yard.create(std::move(job)));
-    yard.walk(name, 0, HostState::running);
+    ASSERT_TRUE(cluster.create(std::move(job)));
+    cluster.walk(name, 0, HostState::running);
   }
-  yard.clock.advance(61s);
-  yard.run();
+  cluster.clock.advance(61s);
+  cluster.run();
   for (const char* name : {"once", "twice"}) {
-    EXPECT_EQ(yard.find(name)->attempt()->interruption,
+    EXPECT_EQ(cluster.find(name)->attempt()->interruption,
               "algo-1: spot capacity was reclaimed (line 1 of the trace)");
     wire::StateFact told;
     told.state = HostState::finished;
     told.exit_code = 143;
     told.stopped = domain::StopCause::interrupted;
-    ASSERT_TRUE(yard.report(name, 0, told));
-    const auto job = yard.find(name);
-    yard.launcher.kill({job->number, 1}, 0);
+    ASSERT_TRUE(cluster.report(name, 0, told));
+    const auto job = cluster.find(name);
+    cluster.launcher.kill({job->number, 1}, 0);
   }
-  yard.run();
-  EXPECT_EQ(yard.status("sure"), "RUNNING");
-  EXPECT_EQ(yard.status("once"), "FAILED") << "it asked for one attempt";
-  EXPECT_TRUE(batch::status_reason(*yard.find("once")).starts_with("Host EC2 (instance i-"));
-  ASSERT_EQ(yard.find("twice")->attempts.size(), 2u);
-  const auto twice = yard.find("twice");
+  cluster.run();
+  EXPECT_EQ(cluster.status("sure"), "RUNNING");
+  EXPECT_EQ(cluster.status("once"), "FAILED") << "it asked for one attempt";
+  EXPECT_TRUE(batch::status_reason(*cluster.find("once")).starts_with("Host EC2 (instance i-"));
+  ASSERT_EQ(cluster.find("twice")->attempts.size(), 2u);
+  const auto twice = cluster.find("twice");
   EXPECT_TRUE(
       batch::end_of(*twice, twice->attempts[0]).status_reason.starts_with("Host EC2 (instance i-"));
-  yard.exit("twice", 0);
-  EXPECT_EQ(yard.status("twice"), "SUCCEEDED");
+  cluster.exit("twice", 0);
+  EXPECT_EQ(cluster.status("twice"), "SUCCEEDED");
 }
 
 // As the ledger keeps them: every kind of command that Batch has brought.
 TEST(Batch, ReplayRebuildsTheJobs) {
-  BatchCluster yard;
-  ASSERT_TRUE(yard.create(yard.batch_job("a")));
-  ASSERT_TRUE(yard.create(yard.batch_job("b", 1, "q", {"a"})));
-  ASSERT_TRUE(yard.create(yard.batch_job("c", 9)));
-  ASSERT_TRUE(yard.withdraw("c", Withdrawn::cancelled, "too large"));
-  yard.exit("a", 0);
+  BatchCluster cluster;
+  ASSERT_TRUE(cluster.create(cluster.batch_job("a")));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("b", 1, "q", {"a"})));
+  ASSERT_TRUE(cluster.create(cluster.batch_job("c", 9)));
+  ASSERT_TRUE(cluster.withdraw("c", Withdrawn::cancelled, "too large"));
+  cluster.exit("a", 0);
   test::Replay replay;
-  ASSERT_TRUE(replay.run(*yard.ledger));
+  ASSERT_TRUE(replay.run(*cluster.ledger));
   for (const char* id : {"a", "b", "c"}) {
-    const auto kept = yard.ledger->find_job({kRegion, id});
+    const auto kept = cluster.ledger->find_job({kRegion, id});
     ASSERT_TRUE(kept);
     EXPECT_EQ(to_json(replay.jobs.at(kept->number)), to_json(*kept)) << id;
   }

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include "control/test_yard.hpp"
+#include "control/test_cluster.hpp"
 
 namespace trainyard::control {
 namespace {
 
 using domain::HostState;
 using domain::JobState;
-using test::Yard;
+using test::TestCluster;
 
 constexpr Instant kStart{Duration{1'763'631'900'000}};
 
@@ -213,7 +213,7 @@ struct JumpingCluster {
 };
 
 CreateJob limited(const std::string& name) {
-  CreateJob job = Yard::job(name);
+  CreateJob job = TestCluster::job(name);
   job.spec.spot = true;
   job.spec.max_runtime_seconds = 600;
   job.spec.max_wait_seconds = 1200;
@@ -226,48 +226,48 @@ class ClockJump : public testing::TestWithParam<int> {
 };
 
 TEST_P(ClockJump, EndsNoJobThatRuns) {
-  JumpingCluster yard;
-  yard.create(limited("a"));
-  yard.walk("a", HostState::running);
-  yard.pass(100s);
-  yard.machine.clock.wall += by_;
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::none);
-  yard.pass(498s);
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  yard.pass(3s);
-  EXPECT_EQ(yard.find("a")->state, JobState::stopping) << "its time is over when it has passed";
-  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::max_runtime);
+  JumpingCluster cluster;
+  cluster.create(limited("a"));
+  cluster.walk("a", HostState::running);
+  cluster.pass(100s);
+  cluster.machine.clock.wall += by_;
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  EXPECT_EQ(cluster.find("a")->stop_cause, domain::StopCause::none);
+  cluster.pass(498s);
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  cluster.pass(3s);
+  EXPECT_EQ(cluster.find("a")->state, JobState::stopping) << "its time is over when it has passed";
+  EXPECT_EQ(cluster.find("a")->stop_cause, domain::StopCause::max_runtime);
 }
 
 TEST_P(ClockJump, EndsNoJobThatWaits) {
-  JumpingCluster yard;
-  yard.create(Yard::job("holds", 1, "ml.m5.2xlarge"));
+  JumpingCluster cluster;
+  cluster.create(TestCluster::job("holds", 1, "ml.m5.2xlarge"));
   CreateJob job = limited("a");
   job.spec.groups[0].instance_type = "ml.m5.2xlarge";
   job.spec.max_pending_seconds = 900;
-  yard.create(job);
-  yard.pass(100s);
-  yard.machine.clock.wall += by_;
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::waiting);
-  yard.pass(798s);
-  EXPECT_EQ(yard.find("a")->state, JobState::waiting);
-  yard.pass(3s);
-  EXPECT_EQ(yard.find("a")->state, JobState::stopped);
-  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::max_pending);
+  cluster.create(job);
+  cluster.pass(100s);
+  cluster.machine.clock.wall += by_;
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::waiting);
+  cluster.pass(798s);
+  EXPECT_EQ(cluster.find("a")->state, JobState::waiting);
+  cluster.pass(3s);
+  EXPECT_EQ(cluster.find("a")->state, JobState::stopped);
+  EXPECT_EQ(cluster.find("a")->stop_cause, domain::StopCause::max_pending);
 }
 
 TEST_P(ClockJump, BillsWhatPassed) {
-  JumpingCluster yard;
-  yard.create(Yard::job("a"));
-  yard.walk("a", HostState::running);
-  yard.pass(100s);
-  yard.machine.clock.wall += by_;
-  yard.pass(20s);
-  yard.walk("a", HostState::finished);
-  const auto job = yard.find("a");
+  JumpingCluster cluster;
+  cluster.create(TestCluster::job("a"));
+  cluster.walk("a", HostState::running);
+  cluster.pass(100s);
+  cluster.machine.clock.wall += by_;
+  cluster.pass(20s);
+  cluster.walk("a", HostState::finished);
+  const auto job = cluster.find("a");
   ASSERT_EQ(job->state, JobState::completed);
   EXPECT_EQ(job->ran(job->modified), 120s);
   EXPECT_LE(job->created, *job->training_start);
@@ -276,55 +276,55 @@ TEST_P(ClockJump, BillsWhatPassed) {
 }
 
 TEST_P(ClockJump, KeepsWarmHostsForTheirTime) {
-  JumpingCluster yard;
-  CreateJob job = Yard::job("a");
+  JumpingCluster cluster;
+  CreateJob job = TestCluster::job("a");
   job.spec.keep_alive_seconds = 600;
-  yard.create(job);
-  yard.walk("a", HostState::finished);
-  yard.pass(10s);
-  yard.machine.clock.wall += by_;
-  yard.pass(580s);
-  EXPECT_EQ(yard.find("a")->warm_pool->state, domain::WarmPoolState::available);
-  yard.pass(20s);
-  EXPECT_EQ(yard.find("a")->warm_pool->state, domain::WarmPoolState::terminated);
-  EXPECT_EQ(*yard.find("a")->warm_pool->ended - *yard.find("a")->warm_pool->available, 600s);
+  cluster.create(job);
+  cluster.walk("a", HostState::finished);
+  cluster.pass(10s);
+  cluster.machine.clock.wall += by_;
+  cluster.pass(580s);
+  EXPECT_EQ(cluster.find("a")->warm_pool->state, domain::WarmPoolState::available);
+  cluster.pass(20s);
+  EXPECT_EQ(cluster.find("a")->warm_pool->state, domain::WarmPoolState::terminated);
+  EXPECT_EQ(*cluster.find("a")->warm_pool->ended - *cluster.find("a")->warm_pool->available, 600s);
 }
 
 TEST_P(ClockJump, LeavesTheTimeToStopAsItIs) {
-  JumpingCluster yard;
-  yard.create(Yard::job("a"));
-  yard.walk("a", HostState::running);
-  yard.control->stop_job({"us-east-1", "a"}, [](const Result<domain::Job>&) {});
-  yard.run();
-  yard.machine.clock.wall += by_;
-  yard.pass(10s);
-  EXPECT_EQ(yard.find("a")->state, JobState::stopping);
-  EXPECT_FALSE(is_final(yard.find("a")->attempt()->hosts[0].state)) << "it may still upload";
+  JumpingCluster cluster;
+  cluster.create(TestCluster::job("a"));
+  cluster.walk("a", HostState::running);
+  cluster.control->stop_job({"us-east-1", "a"}, [](const Result<domain::Job>&) {});
+  cluster.run();
+  cluster.machine.clock.wall += by_;
+  cluster.pass(10s);
+  EXPECT_EQ(cluster.find("a")->state, JobState::stopping);
+  EXPECT_FALSE(is_final(cluster.find("a")->attempt()->hosts[0].state)) << "it may still upload";
 }
 
 TEST_P(ClockJump, ShowsTheNewTimeOfJobsThatAreCreatedAfterIt) {
-  JumpingCluster yard;
-  yard.create(Yard::job("before"));
-  yard.machine.clock.wall += by_;
-  yard.create(Yard::job("after"));
-  EXPECT_EQ(yard.find("before")->created, kStart);
-  EXPECT_EQ(yard.find("after")->created, kStart + by_);
+  JumpingCluster cluster;
+  cluster.create(TestCluster::job("before"));
+  cluster.machine.clock.wall += by_;
+  cluster.create(TestCluster::job("after"));
+  EXPECT_EQ(cluster.find("before")->created, kStart);
+  EXPECT_EQ(cluster.find("after")->created, kStart + by_);
 }
 
 TEST_P(ClockJump, WhileTheServerIsAwayChangesNothing) {
-  JumpingCluster yard;
-  yard.create(limited("a"));
-  yard.walk("a", HostState::running);
-  yard.pass(100s);
-  yard.machine.clock.pass(50s);
-  yard.machine.clock.wall += by_;
-  yard.restart();
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  yard.pass(448s);
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  yard.pass(3s);
-  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::max_runtime)
+  JumpingCluster cluster;
+  cluster.create(limited("a"));
+  cluster.walk("a", HostState::running);
+  cluster.pass(100s);
+  cluster.machine.clock.pass(50s);
+  cluster.machine.clock.wall += by_;
+  cluster.restart();
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  cluster.pass(448s);
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  cluster.pass(3s);
+  EXPECT_EQ(cluster.find("a")->stop_cause, domain::StopCause::max_runtime)
       << "time away counts, the jump does not";
 }
 
@@ -336,19 +336,19 @@ INSTANTIATE_TEST_SUITE_P(By, ClockJump, testing::Values(3600, -3600, 86400, -864
                          });
 
 TEST(SuspendedServer, EndsNoJob) {
-  JumpingCluster yard;
-  yard.machine.settings.unwatched_max = 30s;
-  yard.restart();
-  yard.create(limited("a"));
-  yard.walk("a", HostState::running);
-  yard.pass(100s);
-  yard.machine.clock.pass(5h);
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  yard.pass(468s);
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  yard.pass(3s);
-  EXPECT_EQ(yard.find("a")->stop_cause, domain::StopCause::max_runtime);
+  JumpingCluster cluster;
+  cluster.machine.settings.unwatched_max = 30s;
+  cluster.restart();
+  cluster.create(limited("a"));
+  cluster.walk("a", HostState::running);
+  cluster.pass(100s);
+  cluster.machine.clock.pass(5h);
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  cluster.pass(468s);
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  cluster.pass(3s);
+  EXPECT_EQ(cluster.find("a")->stop_cause, domain::StopCause::max_runtime);
 }
 
 }  // namespace

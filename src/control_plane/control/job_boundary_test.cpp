@@ -4,7 +4,7 @@
 
 #include "batch/catalog.hpp"
 #include "control/group.hpp"
-#include "control/test_yard.hpp"
+#include "control/test_cluster.hpp"
 #include "reconcile/job_fault.hpp"
 #include "reconcile/reconcile.hpp"
 #include "schedule/plan.hpp"
@@ -15,7 +15,7 @@ namespace {
 using domain::HostState;
 using domain::JobState;
 using domain::Phase;
-using test::Yard;
+using test::TestCluster;
 
 // An earlier version committed it: CreateTrainingJob took any counts, and their sum was 0 in 32
 // bits.
@@ -34,73 +34,73 @@ domain::Job a_job_of_an_earlier_version(domain::JobNumber number) {
 
 TEST(JobBoundary, ALedgerThatHoldsAnImpossibleJobStarts) {
   for (const bool scale : {false, true}) {
-    Yard yard;
-    yard.settings.scale_gangs = scale;
-    ASSERT_TRUE(yard.create(Yard::job("before", 1)));
+    TestCluster cluster;
+    cluster.settings.scale_gangs = scale;
+    ASSERT_TRUE(cluster.create(TestCluster::job("before", 1)));
     ledger::Batch batch;
-    batch.jobs = {a_job_of_an_earlier_version(yard.ledger->last_job_number() + 1)};
-    ASSERT_TRUE(yard.ledger->commit(batch));
-    yard.restart();
-    yard.run();
-    EXPECT_EQ(yard.find("poison")->state, JobState::failed);
-    EXPECT_EQ(yard.find("poison")->failure_reason,
+    batch.jobs = {a_job_of_an_earlier_version(cluster.ledger->last_job_number() + 1)};
+    ASSERT_TRUE(cluster.ledger->commit(batch));
+    cluster.restart();
+    cluster.run();
+    EXPECT_EQ(cluster.find("poison")->state, JobState::failed);
+    EXPECT_EQ(cluster.find("poison")->failure_reason,
               "InternalServerError: instance group a: the number of hosts is 2147483647, and must "
               "be between 1 "
               "and 10000");
-    EXPECT_EQ(yard.phases("poison").back().substr(0, 28), "Failed: InternalServerError:");
-    ASSERT_TRUE(yard.create(Yard::job("after", 1)));
-    EXPECT_EQ(yard.find("after")->state, JobState::active) << "the rest goes on";
-    EXPECT_EQ(yard.find("before")->state, JobState::active);
-    yard.restart();
-    yard.run();
-    EXPECT_EQ(yard.find("poison")->state, JobState::failed);
-    EXPECT_EQ(yard.find("after")->state, JobState::active);
+    EXPECT_EQ(cluster.phases("poison").back().substr(0, 28), "Failed: InternalServerError:");
+    ASSERT_TRUE(cluster.create(TestCluster::job("after", 1)));
+    EXPECT_EQ(cluster.find("after")->state, JobState::active) << "the rest goes on";
+    EXPECT_EQ(cluster.find("before")->state, JobState::active);
+    cluster.restart();
+    cluster.run();
+    EXPECT_EQ(cluster.find("poison")->state, JobState::failed);
+    EXPECT_EQ(cluster.find("after")->state, JobState::active);
   }
 }
 
 TEST(JobBoundary, ImpossibleNumbersAreNotCommitted) {
-  Yard yard;
-  CreateJob job = Yard::job("a", 2147483647);
+  TestCluster cluster;
+  CreateJob job = TestCluster::job("a", 2147483647);
   job.spec.groups.push_back(job.spec.groups.front());
   job.spec.groups.push_back({"c", "ml.m5.large", 2});
-  const auto made = yard.create(job);
+  const auto made = cluster.create(job);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().kind, Kind::invalid);
-  EXPECT_EQ(yard.ledger->last_job_number(), 0u);
+  EXPECT_EQ(cluster.ledger->last_job_number(), 0u);
 }
 
 TEST(JobBoundary, GangsBeyondTheNetworkPoolAreRefused) {
-  Yard yard;
-  yard.settings.gang_hosts_max = 13;
-  yard.settings.encrypted_gang_hosts_max = 5;
-  yard.restart();
+  TestCluster cluster;
+  cluster.settings.gang_hosts_max = 13;
+  cluster.settings.encrypted_gang_hosts_max = 5;
+  cluster.restart();
   EXPECT_EQ(
-      yard.create(Yard::job("a", 14)).error().message,
+      cluster.create(TestCluster::job("a", 14)).error().message,
       "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
-  CreateJob encrypted = Yard::job("b", 6);
+  CreateJob encrypted = TestCluster::job("b", 6);
   encrypted.spec.encrypt_traffic = true;
   EXPECT_EQ(
-      yard.create(encrypted).error().message,
+      cluster.create(encrypted).error().message,
       "the job requests 6 hosts, and the network pool of this server holds gangs of at most 5");
-  EXPECT_TRUE(yard.create(Yard::job("c", 13)));
+  EXPECT_TRUE(cluster.create(TestCluster::job("c", 13)));
 }
 
 TEST(JobBoundary, EachInstancePreferenceMustBePossible) {
-  Yard yard;
-  yard.settings.gang_hosts_max = 13;
-  yard.settings.no_encryption = "no WireGuard";
-  yard.restart();
-  CreateJob job = Yard::job("a", 1);
+  TestCluster cluster;
+  cluster.settings.gang_hosts_max = 13;
+  cluster.settings.no_encryption = "no WireGuard";
+  cluster.restart();
+  CreateJob job = TestCluster::job("a", 1);
   job.spec.preferences = {job.spec.groups[0], {"homogeneousCluster", "ml.m5.xlarge", 14}};
   EXPECT_EQ(
-      yard.create(job).error().message,
+      cluster.create(job).error().message,
       "the job requests 14 hosts, and the network pool of this server holds gangs of at most 13");
   job.spec.preferences[1].count = 2;
   job.spec.encrypt_traffic = true;
-  EXPECT_EQ(yard.create(job).error().message,
+  EXPECT_EQ(cluster.create(job).error().message,
             "EnableInterContainerTrafficEncryption is not to be had here: no WireGuard");
   job.spec.encrypt_traffic = false;
-  EXPECT_TRUE(yard.create(job));
+  EXPECT_TRUE(cluster.create(job));
 }
 
 // A snapshot of two waiting jobs.
@@ -148,10 +148,10 @@ TEST(JobBoundary, APlannerThatFailsOnNoJobAloneStartsNoneAndSaysWhy) {
 }
 
 TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(Yard::job("a", 1)));
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("a", 1)));
   // The job waits and is stopped while its attempt runs: the end of the attempt has no next state.
-  domain::Job broken = *yard.find("a");
+  domain::Job broken = *cluster.find("a");
   broken.state = JobState::waiting;
   broken.stop_cause = domain::StopCause::user;
   Live live;
@@ -161,8 +161,8 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
   fact.state = HostState::failed;
   fact.fault = domain::Fault::algorithm;
   const UsagesKept usages;
-  Group group(*yard.ledger, live, usages, std::make_shared<batch::Catalog>(),
-              std::make_shared<const domain::Records>(), yard.clock.now(), {});
+  Group group(*cluster.ledger, live, usages, std::make_shared<batch::Catalog>(),
+              std::make_shared<const domain::Records>(), cluster.clock.now(), {});
   Waiting waiting{reconcile::Fact{{broken.number, 1}, 0, fact}, {}, {}, {}};
   const auto after = group.add(waiting);
   ASSERT_TRUE(after) << after.error().message;
@@ -172,38 +172,39 @@ TEST(JobBoundary, ACommandThatARecordMakesImpossibleEndsThatJob) {
             "does not allow "
             "its next state");
   ASSERT_TRUE(group.commit()) << "what is kept can be replayed";
-  EXPECT_EQ(yard.ledger->find_job(broken.number)->state, JobState::failed);
+  EXPECT_EQ(cluster.ledger->find_job(broken.number)->state, JobState::failed);
 }
 
 TEST(JobBoundary, AFailedJobsAttemptIsRemoved) {
-  Yard yard;
-  ASSERT_TRUE(yard.create(Yard::job("a", 2)));
-  const auto running = yard.find("a");
-  const auto change = reconcile::apply(
-      {running.get()}, reconcile::Fail{running->number, "its record cannot be"}, yard.clock.now());
+  TestCluster cluster;
+  ASSERT_TRUE(cluster.create(TestCluster::job("a", 2)));
+  const auto running = cluster.find("a");
+  const auto change =
+      reconcile::apply({running.get()}, reconcile::Fail{running->number, "its record cannot be"},
+                       cluster.clock.now());
   ASSERT_TRUE(change);
   EXPECT_EQ(change->job->state, JobState::failed);
   EXPECT_EQ(change->job->attempts.back().state, domain::AttemptState::ended);
   EXPECT_EQ(change->job->attempts.back().hosts[1].state, HostState::lost);
   const auto again = reconcile::apply({&*change->job}, reconcile::Fail{running->number, "again"},
-                                      yard.clock.now());
+                                      cluster.clock.now());
   EXPECT_TRUE(again->nothing());
 }
 
 TEST(JobBoundary, WhoeverWaitsIsToldThatReconcilingFails) {
-  Yard yard;
+  TestCluster cluster;
   bool fails = true;
-  yard.settings.quotas = [&fails]() -> std::vector<domain::InstanceQuota> {
+  cluster.settings.quotas = [&fails]() -> std::vector<domain::InstanceQuota> {
     if (fails) throw std::runtime_error("no quotas");
     return {};
   };
-  yard.restart();
-  ASSERT_TRUE(yard.create(Yard::job("a", 1)));
-  EXPECT_EQ(yard.find("a")->wait_reason, "InternalServerError: planning failed: no quotas");
+  cluster.restart();
+  ASSERT_TRUE(cluster.create(TestCluster::job("a", 1)));
+  EXPECT_EQ(cluster.find("a")->wait_reason, "InternalServerError: planning failed: no quotas");
   fails = false;
-  yard.run();
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  EXPECT_EQ(yard.find("a")->wait_reason, "");
+  cluster.run();
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  EXPECT_EQ(cluster.find("a")->wait_reason, "");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ struct Running {
 };
 
 TEST(Loops, ManyUsersAtOnceAreAllAnsweredAndNothingIsLost) {
-  Running yard(500ms);
+  Running cluster(500ms);
   std::atomic<int> created = 0, refused = 0;
   std::vector<std::thread> users;
   constexpr int kUsers = 8, kJobs = 25;
@@ -56,36 +56,37 @@ TEST(Loops, ManyUsersAtOnceAreAllAnsweredAndNothingIsLost) {
     users.emplace_back([&, user] {
       for (int job = 0; job < kJobs; ++job) {
         const std::string name = "job-" + std::to_string(user) + "-" + std::to_string(job);
-        yard.control->create_job(a_job(name),
-                                 [&](const auto& answer) { answer ? ++created : ++refused; });
-        yard.control->create_job(a_job("shared-" + std::to_string(job)),
-                                 [&](const auto& answer) { answer ? ++created : ++refused; });
-        const auto found = yard.control->find({"us-east-1", name});
+        cluster.control->create_job(a_job(name),
+                                    [&](const auto& answer) { answer ? ++created : ++refused; });
+        cluster.control->create_job(a_job("shared-" + std::to_string(job)),
+                                    [&](const auto& answer) { answer ? ++created : ++refused; });
+        const auto found = cluster.control->find({"us-east-1", name});
         static_cast<void>(found);
-        yard.control->stop_job({"us-east-1", name}, [](const auto&) {});
+        cluster.control->stop_job({"us-east-1", name}, [](const auto&) {});
       }
     });
   for (auto& user : users) user.join();
   EXPECT_TRUE(soon([&] { return created + refused == 2 * kUsers * kJobs; }));
   EXPECT_EQ(created, kUsers * kJobs + kJobs) << "a shared name is given once";
   for (int job = 0; job < kJobs; ++job)
-    EXPECT_TRUE(yard.control->find({"us-east-1", "shared-" + std::to_string(job)}));
+    EXPECT_TRUE(cluster.control->find({"us-east-1", "shared-" + std::to_string(job)}));
 }
 
 // A job starts because of the wake-up, not the interval.
 TEST(Loops, AJobStartsWithoutWaitingForTheInterval) {
-  Running yard(24h);
-  yard.control->create_job(a_job("a"), [](const auto&) {});
-  EXPECT_TRUE(soon([&] { return yard.launcher.starts > 0; }));
+  Running cluster(24h);
+  cluster.control->create_job(a_job("a"), [](const auto&) {});
+  EXPECT_TRUE(soon([&] { return cluster.launcher.starts > 0; }));
 }
 
 TEST(Loops, WhatComesAfterTheirEndIsRefused) {
-  Running yard(500ms);
-  yard.loops.reset();
+  Running cluster(500ms);
+  cluster.loops.reset();
   std::optional<Kind> refused;
-  yard.control->create_job(a_job("a"), [&](const auto& answer) { refused = answer.error().kind; });
+  cluster.control->create_job(a_job("a"),
+                              [&](const auto& answer) { refused = answer.error().kind; });
   EXPECT_FALSE(refused);
-  yard.control.reset();
+  cluster.control.reset();
   EXPECT_EQ(refused, Kind::unavailable);
 }
 

@@ -79,114 +79,114 @@ class Nodes : public BatchCluster {
 };
 
 TEST(Multinode, EachHostsOrderSaysWhatItRunsAndWhoItIs) {
-  Nodes yard;
-  EXPECT_EQ(yard.order(0).spec.arguments, std::vector<std::string>{"first"});
-  EXPECT_EQ(yard.order(0).spec.environment.at("A"), "1");
-  EXPECT_EQ(yard.order(2).spec.image, "other");
-  EXPECT_EQ(yard.order(2).spec.arguments, std::vector<std::string>{"last"});
-  EXPECT_TRUE(yard.order(2).spec.environment.empty());
-  EXPECT_TRUE(yard.order(0).file_systems.empty());
-  EXPECT_EQ(yard.order(2).file_systems.at("/fsx"), "/srv/fsx");
-  EXPECT_EQ(yard.order(2).spec.group(2).container_options.volumes.size(), 1u);
-  EXPECT_TRUE(yard.order(0).spec.group(2).container_options.volumes.empty())
+  Nodes cluster;
+  EXPECT_EQ(cluster.order(0).spec.arguments, std::vector<std::string>{"first"});
+  EXPECT_EQ(cluster.order(0).spec.environment.at("A"), "1");
+  EXPECT_EQ(cluster.order(2).spec.image, "other");
+  EXPECT_EQ(cluster.order(2).spec.arguments, std::vector<std::string>{"last"});
+  EXPECT_TRUE(cluster.order(2).spec.environment.empty());
+  EXPECT_TRUE(cluster.order(0).file_systems.empty());
+  EXPECT_EQ(cluster.order(2).file_systems.at("/fsx"), "/srv/fsx");
+  EXPECT_EQ(cluster.order(2).spec.group(2).container_options.volumes.size(), 1u);
+  EXPECT_TRUE(cluster.order(0).spec.group(2).container_options.volumes.empty())
       << "what others have is not its business";
-  const auto variables = yard.order(2).variables;
+  const auto variables = cluster.order(2).variables;
   EXPECT_EQ(variables.at("AWS_BATCH_JOB_NODE_INDEX"), "2");
   EXPECT_EQ(variables.at("AWS_BATCH_JOB_NUM_NODES"), "3");
   EXPECT_EQ(variables.at("AWS_BATCH_JOB_MAIN_NODE_INDEX"), "1");
-  EXPECT_EQ(yard.order(2).spec.main_host(), kMain);
+  EXPECT_EQ(cluster.order(2).spec.main_host(), kMain);
 }
 
 TEST(Multinode, TheJobRunsWhenItsMainHostDoesAndEndsAsThatEnds) {
-  Nodes yard;
-  yard.walk("n", kMain, HostState::downloading);
-  yard.walk("n", 0, HostState::downloading);
-  EXPECT_EQ(yard.status(), "STARTING");
-  ASSERT_TRUE(yard.report("n", kMain, HostState::running));
-  EXPECT_EQ(yard.status(), "RUNNING");
-  EXPECT_EQ(yard.status(0), "STARTING");
-  EXPECT_EQ(batch::node_status_reason(*yard.find("n"), 0),
+  Nodes cluster;
+  cluster.walk("n", kMain, HostState::downloading);
+  cluster.walk("n", 0, HostState::downloading);
+  EXPECT_EQ(cluster.status(), "STARTING");
+  ASSERT_TRUE(cluster.report("n", kMain, HostState::running));
+  EXPECT_EQ(cluster.status(), "RUNNING");
+  EXPECT_EQ(cluster.status(0), "STARTING");
+  EXPECT_EQ(batch::node_status_reason(*cluster.find("n"), 0),
             "starts when the main node of the job runs");
-  ASSERT_TRUE(yard.report("n", 0, HostState::running));
-  yard.walk("n", 2, HostState::running);
-  yard.end(kMain, 0);
-  EXPECT_EQ(yard.status(), "RUNNING") << "the others are being stopped";
-  yard.clock.advance(61s);
-  yard.run();
-  EXPECT_EQ(yard.find("n")->stop_cause, StopCause::none) << "its main host was in time";
-  yard.followers_end({0, 2});
-  EXPECT_EQ(yard.status(), "SUCCEEDED");
-  EXPECT_EQ(yard.find("n")->attempt()->exit_code, 0);
-  for (HostIndex host = 0; host < 3; ++host) EXPECT_EQ(yard.status(host), "SUCCEEDED");
-  EXPECT_EQ(batch::node_status_reason(*yard.find("n"), 0), "Main node of the job has ended");
+  ASSERT_TRUE(cluster.report("n", 0, HostState::running));
+  cluster.walk("n", 2, HostState::running);
+  cluster.end(kMain, 0);
+  EXPECT_EQ(cluster.status(), "RUNNING") << "the others are being stopped";
+  cluster.clock.advance(61s);
+  cluster.run();
+  EXPECT_EQ(cluster.find("n")->stop_cause, StopCause::none) << "its main host was in time";
+  cluster.followers_end({0, 2});
+  EXPECT_EQ(cluster.status(), "SUCCEEDED");
+  EXPECT_EQ(cluster.find("n")->attempt()->exit_code, 0);
+  for (HostIndex host = 0; host < 3; ++host) EXPECT_EQ(cluster.status(host), "SUCCEEDED");
+  EXPECT_EQ(batch::node_status_reason(*cluster.find("n"), 0), "Main node of the job has ended");
 }
 
 TEST(Multinode, WhatBecomesOfTheOthersIsOfNoAccount) {
-  Nodes yard(3);
-  yard.all_run();
-  yard.end(0, 3);
-  EXPECT_EQ(yard.status(0), "FAILED");
-  yard.launcher.kill({1, 1}, 2);
-  yard.run();
-  EXPECT_EQ(yard.status(2), "FAILED");
+  Nodes cluster(3);
+  cluster.all_run();
+  cluster.end(0, 3);
+  EXPECT_EQ(cluster.status(0), "FAILED");
+  cluster.launcher.kill({1, 1}, 2);
+  cluster.run();
+  EXPECT_EQ(cluster.status(2), "FAILED");
   EXPECT_TRUE(
-      domain::matches("Host EC2 (instance i-*", batch::node_status_reason(*yard.find("n"), 2)));
-  EXPECT_EQ(yard.status(), "RUNNING");
-  EXPECT_FALSE(yard.find("n")->attempt()->first_failed);
-  yard.end(kMain, 0);
-  EXPECT_EQ(yard.status(), "SUCCEEDED");
-  EXPECT_EQ(yard.find("n")->attempts.size(), 1u);
+      domain::matches("Host EC2 (instance i-*", batch::node_status_reason(*cluster.find("n"), 2)));
+  EXPECT_EQ(cluster.status(), "RUNNING");
+  EXPECT_FALSE(cluster.find("n")->attempt()->first_failed);
+  cluster.end(kMain, 0);
+  EXPECT_EQ(cluster.status(), "SUCCEEDED");
+  EXPECT_EQ(cluster.find("n")->attempts.size(), 1u);
 }
 
 TEST(Multinode, TheMainHostsFailureIsTheJobs) {
-  Nodes yard(2);
-  yard.all_run();
-  yard.end(kMain, 5);
-  EXPECT_EQ(yard.find("n")->attempt()->first_failed, kMain);
-  yard.followers_end({0, 2});
-  ASSERT_EQ(yard.find("n")->attempts.size(), 2u);
-  EXPECT_EQ(yard.find("n")->attempts[0].exit_code, 5);
-  yard.all_run();
-  yard.launcher.kill({1, 2}, kMain);
-  yard.run();
-  yard.followers_end({0, 2});
-  EXPECT_EQ(yard.status(), "FAILED");
-  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", batch::status_reason(*yard.find("n"))));
+  Nodes cluster(2);
+  cluster.all_run();
+  cluster.end(kMain, 5);
+  EXPECT_EQ(cluster.find("n")->attempt()->first_failed, kMain);
+  cluster.followers_end({0, 2});
+  ASSERT_EQ(cluster.find("n")->attempts.size(), 2u);
+  EXPECT_EQ(cluster.find("n")->attempts[0].exit_code, 5);
+  cluster.all_run();
+  cluster.launcher.kill({1, 2}, kMain);
+  cluster.run();
+  cluster.followers_end({0, 2});
+  EXPECT_EQ(cluster.status(), "FAILED");
+  EXPECT_TRUE(domain::matches("Host EC2 (instance i-*", batch::status_reason(*cluster.find("n"))));
 }
 
 TEST(Multinode, ATimeoutIsOfTheMainHost) {
-  Nodes yard;
-  yard.all_run();
-  yard.clock.advance(30s);
+  Nodes cluster;
+  cluster.all_run();
+  cluster.clock.advance(30s);
   wire::StateFact late;
   late.state = HostState::draining;
   late.exit_code = 143;
   late.stopped = StopCause::max_runtime;
-  ASSERT_TRUE(yard.report("n", 0, late));
-  EXPECT_EQ(yard.find("n")->stop_cause, StopCause::none)
+  ASSERT_TRUE(cluster.report("n", 0, late));
+  EXPECT_EQ(cluster.find("n")->stop_cause, StopCause::none)
       << "a host that follows cannot say that time is over";
-  yard.clock.advance(31s);
-  yard.run();
-  EXPECT_EQ(yard.find("n")->stop_cause, StopCause::max_runtime);
+  cluster.clock.advance(31s);
+  cluster.run();
+  EXPECT_EQ(cluster.find("n")->stop_cause, StopCause::max_runtime);
 }
 
 TEST(Multinode, AHostThatDoesNotEndAfterItsMainHostIsGivenUp) {
-  Nodes yard;
-  yard.all_run();
-  yard.end(kMain, 0);
-  yard.end(0, 143, StopCause::main_ended);
-  yard.clock.advance(yard.settings.stop_grace + yard.settings.stop_upload_timeout + 1s);
-  yard.run();
-  EXPECT_EQ(yard.status(), "SUCCEEDED");
-  EXPECT_EQ(yard.status(2), "FAILED");
+  Nodes cluster;
+  cluster.all_run();
+  cluster.end(kMain, 0);
+  cluster.end(0, 143, StopCause::main_ended);
+  cluster.clock.advance(cluster.settings.stop_grace + cluster.settings.stop_upload_timeout + 1s);
+  cluster.run();
+  EXPECT_EQ(cluster.status(), "SUCCEEDED");
+  EXPECT_EQ(cluster.status(2), "FAILED");
 }
 
 TEST(Multinode, AVolumeThatTheConfigHasNoMoreIsSaid) {
-  Nodes yard;
-  const auto job = yard.find("n");
-  yard.settings.volumes.clear();
-  ImageResolver images(yard.settings.images);
-  const auto gang = gang_of(yard.settings, images, *job, {job->number, 1}, yard.clock.now());
+  Nodes cluster;
+  const auto job = cluster.find("n");
+  cluster.settings.volumes.clear();
+  ImageResolver images(cluster.settings.images);
+  const auto gang = gang_of(cluster.settings, images, *job, {job->number, 1}, cluster.clock.now());
   ASSERT_FALSE(gang);
   EXPECT_NE(
       gang.error().message.find("/fsx, which is wanted at /fsx, is not in the config's [volumes]"),

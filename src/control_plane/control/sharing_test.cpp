@@ -61,7 +61,7 @@ class SharedCluster : public BatchCluster {
   }
   static CreateJob service_job(const std::string& id, const std::string& share,
                                uint32_t hosts = 1) {
-    CreateJob job = Yard::job(id, hosts);
+    CreateJob job = TestCluster::job(id, hosts);
     job.spec.queue.emplace();
     job.spec.display_name = id;
     job.spec.queue->name = "training";
@@ -92,173 +92,173 @@ class SharedCluster : public BatchCluster {
 };
 
 TEST(Sharing, StartsFollowTheWeights) {
-  SharedCluster yard;
-  yard.add_fair_queue();
+  SharedCluster cluster;
+  cluster.add_fair_queue();
   std::vector<std::string> all;
   for (int number = 0; number < 60; ++number)
     for (const char* share : {"red", "blue"}) {
       all.push_back(share + std::to_string(number));
-      ASSERT_TRUE(yard.create(SharedCluster::shared_job(all.back(), share)));
+      ASSERT_TRUE(cluster.create(SharedCluster::shared_job(all.back(), share)));
     }
   int red = 0, blue = 0;
   for (int ended = 0; ended < 60; ++ended) {
-    const auto running = yard.running(all);
+    const auto running = cluster.running(all);
     ASSERT_EQ(running.size(), 4u);
     // Who has run for longest ends.
     const auto first = *std::ranges::min_element(running, {}, [&](const std::string& id) {
-      return std::pair(yard.find(id)->attempt()->started, yard.find(id)->number);
+      return std::pair(cluster.find(id)->attempt()->started, cluster.find(id)->number);
     });
     ++(first.starts_with("red") ? red : blue);
-    yard.clock.advance(15s);
-    yard.exit(first, 0);
+    cluster.clock.advance(15s);
+    cluster.exit(first, 0);
   }
   EXPECT_NEAR(double(blue) / (red + blue), 0.75, 0.05) << red << " red, " << blue << " blue";
 }
 
 TEST(Sharing, WithinAShareTheMoreUrgentGoFirst) {
-  SharedCluster yard;
-  yard.add_fair_queue();
+  SharedCluster cluster;
+  cluster.add_fair_queue();
   for (const char* id : {"a", "b", "c", "d"})
-    ASSERT_TRUE(yard.create(SharedCluster::shared_job(id, "red")));
-  ASSERT_TRUE(yard.create(SharedCluster::shared_job("early", "red", 1)));
-  ASSERT_TRUE(yard.create(SharedCluster::shared_job("urgent", "red", 5)));
-  yard.exit("a", 0);
-  EXPECT_EQ(yard.status("urgent"), "STARTING");
-  EXPECT_EQ(yard.status("early"), "RUNNABLE");
+    ASSERT_TRUE(cluster.create(SharedCluster::shared_job(id, "red")));
+  ASSERT_TRUE(cluster.create(SharedCluster::shared_job("early", "red", 1)));
+  ASSERT_TRUE(cluster.create(SharedCluster::shared_job("urgent", "red", 5)));
+  cluster.exit("a", 0);
+  EXPECT_EQ(cluster.status("urgent"), "STARTING");
+  EXPECT_EQ(cluster.status("early"), "RUNNABLE");
 }
 
 TEST(Sharing, WhatWasUsedSurvivesTheServer) {
-  SharedCluster yard;
-  yard.add_fair_queue();
-  ASSERT_TRUE(yard.create(SharedCluster::shared_job("a", "red")));
-  yard.clock.advance(100s);
-  EXPECT_TRUE(yard.ledger->usages()->empty()) << "what runs is not written";
-  yard.exit("a", 0);
-  const auto usages = *yard.ledger->usages();
+  SharedCluster cluster;
+  cluster.add_fair_queue();
+  ASSERT_TRUE(cluster.create(SharedCluster::shared_job("a", "red")));
+  cluster.clock.advance(100s);
+  EXPECT_TRUE(cluster.ledger->usages()->empty()) << "what runs is not written";
+  cluster.exit("a", 0);
+  const auto usages = *cluster.ledger->usages();
   ASSERT_EQ(usages.size(), 1u);
   const auto& [share, usage] = *usages.begin();
   EXPECT_EQ(share, (domain::ShareKey{{kRegion, "fair"}, "red"}));
   EXPECT_NEAR(usage.cpu_seconds, domain::used_since(1, usage.at - 100s, 600s, usage.at), 1e-6);
   test::Replay replay;
-  ASSERT_TRUE(replay.run(*yard.ledger));
+  ASSERT_TRUE(replay.run(*cluster.ledger));
   EXPECT_EQ(replay.usages, usages) << "the commands say the same";
-  yard.restart();
+  cluster.restart();
   // Red has had its part: of two waiting jobs blue's goes first, whichever came first.
-  for (const char* id : {"b", "c", "d", "e"}) ASSERT_TRUE(yard.create(yard.batch_job(id)));
-  ASSERT_TRUE(yard.create(SharedCluster::shared_job("red2", "red")));
-  ASSERT_TRUE(yard.create(SharedCluster::shared_job("blue1", "blue")));
-  yard.exit("b", 0);
-  EXPECT_EQ(yard.status("blue1"), "STARTING");
-  EXPECT_EQ(yard.status("red2"), "RUNNABLE");
+  for (const char* id : {"b", "c", "d", "e"}) ASSERT_TRUE(cluster.create(cluster.batch_job(id)));
+  ASSERT_TRUE(cluster.create(SharedCluster::shared_job("red2", "red")));
+  ASSERT_TRUE(cluster.create(SharedCluster::shared_job("blue1", "blue")));
+  cluster.exit("b", 0);
+  EXPECT_EQ(cluster.status("blue1"), "STARTING");
+  EXPECT_EQ(cluster.status("red2"), "RUNNABLE");
   // Another queue of that name begins without usage.
   for (const char* id : {"red2", "blue1"})
-    ASSERT_TRUE(yard.withdraw(id, domain::Withdrawn::terminated, "by hand"));
-  yard.leave("blue1");
-  auto queue = yard.queue_of("fair", {"box"}, 1);
+    ASSERT_TRUE(cluster.withdraw(id, domain::Withdrawn::terminated, "by hand"));
+  cluster.leave("blue1");
+  auto queue = cluster.queue_of("fair", {"box"}, 1);
   queue.policy = "weights";
   queue.enabled = false;
-  ASSERT_TRUE(yard.change(ResourceChange::update, queue));
-  ASSERT_TRUE(yard.change(ResourceChange::remove, queue));
-  EXPECT_TRUE(yard.ledger->usages()->empty());
+  ASSERT_TRUE(cluster.change(ResourceChange::update, queue));
+  ASSERT_TRUE(cluster.change(ResourceChange::remove, queue));
+  EXPECT_TRUE(cluster.ledger->usages()->empty());
 }
 
 TEST(Sharing, UsersShareTheMachinesAlike) {
-  BatchCluster yard;
+  BatchCluster cluster;
   const auto of = [](const std::string& name, const std::string& who) {
-    CreateJob job = test::Yard::job(name, 1, "ml.m5.2xlarge");
+    CreateJob job = test::TestCluster::job(name, 1, "ml.m5.2xlarge");
     job.spec.principal = who;
     return job;
   };
-  ASSERT_TRUE(yard.create(of("a1", "alice")));
-  yard.clock.advance(100s);
-  ASSERT_TRUE(yard.create(of("a2", "alice")));
-  ASSERT_TRUE(yard.create(of("b1", "bob")));
+  ASSERT_TRUE(cluster.create(of("a1", "alice")));
+  cluster.clock.advance(100s);
+  ASSERT_TRUE(cluster.create(of("a2", "alice")));
+  ASSERT_TRUE(cluster.create(of("b1", "bob")));
   for (int state = int(test::HostState::preparing); state <= int(test::HostState::finished);
        ++state)
-    ASSERT_TRUE(yard.report("a1", 0, test::HostState(state)));
-  ASSERT_TRUE(yard.launcher.remove({1, 1}));
-  yard.run();
-  EXPECT_EQ(yard.find("b1")->state, JobState::active) << "alice has had her part";
-  EXPECT_EQ(yard.find("a2")->state, JobState::waiting);
+    ASSERT_TRUE(cluster.report("a1", 0, test::HostState(state)));
+  ASSERT_TRUE(cluster.launcher.remove({1, 1}));
+  cluster.run();
+  EXPECT_EQ(cluster.find("b1")->state, JobState::active) << "alice has had her part";
+  EXPECT_EQ(cluster.find("a2")->state, JobState::waiting);
 }
 
 TEST(Sharing, WhatWasBorrowedIsTakenBack) {
-  SharedCluster yard;
-  yard.launcher.the_machines[0].cpus = 64;
-  yard.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
-  yard.add_quota_queue();
+  SharedCluster cluster;
+  cluster.launcher.the_machines[0].cpus = 64;
+  cluster.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
+  cluster.add_quota_queue();
   for (const char* id : {"red1", "red2", "red3", "red4"})
-    ASSERT_TRUE(yard.create(SharedCluster::service_job(id, "red")));
-  EXPECT_EQ(yard.running({"red1", "red2", "red3", "red4"}).size(), 4u)
+    ASSERT_TRUE(cluster.create(SharedCluster::service_job(id, "red")));
+  EXPECT_EQ(cluster.running({"red1", "red2", "red3", "red4"}).size(), 4u)
       << "blue lends what it does not use";
   for (const char* id : {"red1", "red2", "red3", "red4"})
-    yard.walk(id, 0, test::HostState::running);
-  ASSERT_TRUE(yard.create(SharedCluster::service_job("blue1", "blue")));
+    cluster.walk(id, 0, test::HostState::running);
+  ASSERT_TRUE(cluster.create(SharedCluster::service_job("blue1", "blue")));
   std::vector<std::string> preempted;
   for (const char* id : {"red1", "red2", "red3", "red4"})
-    if (yard.find(id)->attempt()->interrupted) preempted.push_back(id);
+    if (cluster.find(id)->attempt()->interrupted) preempted.push_back(id);
   ASSERT_EQ(preempted.size(), 1u) << "one is enough";
   const std::string& victim = preempted[0];
-  EXPECT_TRUE(yard.find(victim)->attempt()->preempted);
-  EXPECT_EQ(yard.find(victim)->phase(), Phase::interrupted);
-  EXPECT_NE(yard.phases(victim).back().find("quota share blue"), std::string::npos)
-      << yard.phases(victim).back();
-  EXPECT_EQ(yard.find("blue1")->state, JobState::waiting) << "until the other is gone";
-  yard.leave(victim);
-  EXPECT_EQ(yard.find("blue1")->state, JobState::active);
-  EXPECT_EQ(yard.find(victim)->state, JobState::waiting);
-  yard.walk("blue1", 0, test::HostState::finished);
-  const auto blue = yard.find("blue1");
-  ASSERT_TRUE(yard.launcher.remove({blue->number, 1}));
-  yard.clock.advance(2s);
-  yard.run();
-  EXPECT_EQ(yard.find(victim)->state, JobState::active) << "it runs again";
-  EXPECT_EQ(yard.find(victim)->attempt()->number, 2u);
-  EXPECT_FALSE(yard.find(victim)->attempt()->preempted);
+  EXPECT_TRUE(cluster.find(victim)->attempt()->preempted);
+  EXPECT_EQ(cluster.find(victim)->phase(), Phase::interrupted);
+  EXPECT_NE(cluster.phases(victim).back().find("quota share blue"), std::string::npos)
+      << cluster.phases(victim).back();
+  EXPECT_EQ(cluster.find("blue1")->state, JobState::waiting) << "until the other is gone";
+  cluster.leave(victim);
+  EXPECT_EQ(cluster.find("blue1")->state, JobState::active);
+  EXPECT_EQ(cluster.find(victim)->state, JobState::waiting);
+  cluster.walk("blue1", 0, test::HostState::finished);
+  const auto blue = cluster.find("blue1");
+  ASSERT_TRUE(cluster.launcher.remove({blue->number, 1}));
+  cluster.clock.advance(2s);
+  cluster.run();
+  EXPECT_EQ(cluster.find(victim)->state, JobState::active) << "it runs again";
+  EXPECT_EQ(cluster.find(victim)->attempt()->number, 2u);
+  EXPECT_FALSE(cluster.find(victim)->attempt()->preempted);
 }
 
 TEST(Sharing, AJobIsPreemptedAsOftenAsItAllows) {
-  SharedCluster yard;
-  yard.launcher.the_machines[0].cpus = 64;
-  yard.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
-  yard.add_quota_queue();
+  SharedCluster cluster;
+  cluster.launcher.the_machines[0].cpus = 64;
+  cluster.launcher.the_machines[0].memory_bytes = int64_t{256} << 30;
+  cluster.add_quota_queue();
   CreateJob job = SharedCluster::service_job("red", "red", 4);
   job.spec.queue->preemptions_max = 0;
-  ASSERT_TRUE(yard.create(job));
+  ASSERT_TRUE(cluster.create(job));
   for (domain::HostIndex host = 0; host < 4; ++host)
-    yard.walk("red", host, test::HostState::running);
-  ASSERT_TRUE(yard.create(SharedCluster::service_job("blue", "blue")));
-  yard.leave("red");
-  EXPECT_EQ(yard.find("red")->state, JobState::failed);
+    cluster.walk("red", host, test::HostState::running);
+  ASSERT_TRUE(cluster.create(SharedCluster::service_job("blue", "blue")));
+  cluster.leave("red");
+  EXPECT_EQ(cluster.find("red")->state, JobState::failed);
   EXPECT_NE(
-      yard.find("red")->failure_reason.find(
+      cluster.find("red")->failure_reason.find(
           "ClientError: it was preempted 1 time, and its preemptionRetriesBeforeTermination is 0"),
       std::string::npos)
-      << yard.find("red")->failure_reason;
-  EXPECT_EQ(yard.find("blue")->state, JobState::active);
+      << cluster.find("red")->failure_reason;
+  EXPECT_EQ(cluster.find("blue")->state, JobState::active);
 }
 
 TEST(Sharing, AJobBeyondItsQuotaWaitsWithASentence) {
-  BatchCluster yard;
+  BatchCluster cluster;
   int64_t count = 1;
-  yard.settings.quotas = [&] {
+  cluster.settings.quotas = [&] {
     return std::vector<domain::InstanceQuota>{{"", "", "ml.m5.large", count}};
   };
-  yard.restart();
-  ASSERT_TRUE(yard.create(test::Yard::job("a")));
-  ASSERT_TRUE(yard.create(test::Yard::job("b")));
-  ASSERT_TRUE(yard.create(test::Yard::job("c", 2)));
-  EXPECT_EQ(yard.find("a")->state, JobState::active);
-  EXPECT_NE(yard.find("b")->wait_reason.find("ml.m5.large for training job usage"),
+  cluster.restart();
+  ASSERT_TRUE(cluster.create(test::TestCluster::job("a")));
+  ASSERT_TRUE(cluster.create(test::TestCluster::job("b")));
+  ASSERT_TRUE(cluster.create(test::TestCluster::job("c", 2)));
+  EXPECT_EQ(cluster.find("a")->state, JobState::active);
+  EXPECT_NE(cluster.find("b")->wait_reason.find("ml.m5.large for training job usage"),
             std::string::npos)
-      << yard.find("b")->wait_reason;
-  EXPECT_NE(yard.find("c")->wait_reason.find("raise its [[quota]]"), std::string::npos)
-      << yard.find("c")->wait_reason;
+      << cluster.find("b")->wait_reason;
+  EXPECT_NE(cluster.find("c")->wait_reason.find("raise its [[quota]]"), std::string::npos)
+      << cluster.find("c")->wait_reason;
   count = 2;
-  yard.run();
-  EXPECT_EQ(yard.find("b")->state, JobState::active)
+  cluster.run();
+  EXPECT_EQ(cluster.find("b")->state, JobState::active)
       << "the quota was raised while the server runs";
-  EXPECT_NE(yard.find("c")->state, JobState::active);
+  EXPECT_NE(cluster.find("c")->state, JobState::active);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "batch/catalog.hpp"
 #include "batch/limits.hpp"
 #include "batch/status.hpp"
-#include "control/test_yard.hpp"
+#include "control/test_cluster.hpp"
 #include "domain/stage.hpp"
 #include "reconcile/state.hpp"
 
@@ -12,7 +12,7 @@ namespace trainyard::control::test {
 
 inline constexpr const char* kRegion = "us-east-1";
 
-class BatchCluster : public Yard {
+class BatchCluster : public TestCluster {
  public:
   BatchCluster() {
     add_environment("box", 4);
@@ -56,7 +56,7 @@ class BatchCluster : public Yard {
     return job;
   }
   static CreateJob job_of(const std::string& id) {
-    CreateJob job = Yard::job(id);
+    CreateJob job = TestCluster::job(id);
     job.spec.queue.emplace();
     job.spec.contract = domain::Contract::plain;
     job.spec.display_name = "mnist";

@@ -16,7 +16,7 @@ namespace trainyard::control::test {
 using domain::HostState;
 
 // `run()` repeats both steps until nothing changes.
-class Yard {
+class TestCluster {
  public:
   SetClock clock;
   MemoryLogs logs;
@@ -26,7 +26,7 @@ class Yard {
   std::unique_ptr<ledger::Ledger> ledger = *ledger::open_sqlite(":memory:");
   std::unique_ptr<ControlPlane> control;
 
-  Yard() {
+  TestCluster() {
     settings.account = "123456789012";
     settings.images["machine"] = {};
     settings.scale_gangs = false;
