@@ -79,8 +79,8 @@ class Checkers {
   void agent_removed(const std::string& machine, const domain::Share& share);
   // An agent of the host is started again, from nothing, after an earlier one was removed or lost
   // with its machine.
-  void started_anew(domain::AttemptId attempt, domain::HostIndex host, const std::string& region,
-                    const std::string& stream);
+  void agent_restarted(domain::AttemptId attempt, domain::HostIndex host, const std::string& region,
+                       const std::string& stream);
   void attempt_removed(domain::AttemptId attempt);
   void fact_acknowledged(domain::AttemptId attempt, domain::HostIndex host, uint64_t number);
   void dismissed(domain::AttemptId attempt, domain::HostIndex host);

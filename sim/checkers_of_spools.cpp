@@ -35,8 +35,8 @@ void Checkers::fact_reported(AttemptId attempt, HostIndex host, const wire::Stat
   spool.reported.back().number = spool.reported.size();
 }
 
-void Checkers::started_anew(AttemptId attempt, HostIndex host, const std::string& region,
-                            const std::string& stream) {
+void Checkers::agent_restarted(AttemptId attempt, HostIndex host, const std::string& region,
+                               const std::string& stream) {
   const bool before = spools_.erase({attempt, host}) > 0;
   if (!before) return;
   Process& process = processes_[{attempt, host}];

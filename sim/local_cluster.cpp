@@ -187,7 +187,7 @@ std::function<bool()> LocalCluster::agent_starts(const os::DetachedProgram& prog
   const launch::Member& member = gangs_.at(host->attempt).members.at(host->index);
   host->machine = member.machine;
   host->share = member.share;
-  checkers_.started_anew(host->attempt, host->index, order->job.region, order->log_stream);
+  checkers_.agent_restarted(host->attempt, host->index, order->job.region, order->log_stream);
   count_ended();
   checkers_.agent_started(host->machine, host->share);
   auto& in_common = in_common_[host->attempt];

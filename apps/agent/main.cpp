@@ -97,7 +97,7 @@ class SignalWatch {
       int number = 0;
       while (sigwait(&signals_, &number) == 0 && number != SIGUSR1) {
         const MutexLock lock(mutex_);
-        asked_ = true;
+        stop_requested_ = true;
         if (agent_) agent_->fence();
       }
     });
@@ -107,11 +107,11 @@ class SignalWatch {
   void tell(agent::Agent* agent) {
     const MutexLock lock(mutex_);
     agent_ = agent;
-    if (agent_ && asked_) agent_->fence();
+    if (agent_ && stop_requested_) agent_->fence();
   }
-  bool asked() {
+  bool stop_requested() {
     const MutexLock lock(mutex_);
-    return asked_;
+    return stop_requested_;
   }
   ~SignalWatch() {
     if (!thread_.joinable()) return;
@@ -123,7 +123,7 @@ class SignalWatch {
   sigset_t signals_{};
   Mutex mutex_;
   agent::Agent* agent_ GUARDED_BY(mutex_) = nullptr;
-  bool asked_ GUARDED_BY(mutex_) = false;
+  bool stop_requested_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
@@ -346,7 +346,7 @@ Result<void> run(const Options& options, Clock& clock) {
   Tools tools{options, files, clock, random, signals, kept, next, marks ? &*marks : nullptr};
   for (;;) {
     const bool well = TRY(carry_out(order, tools));
-    if (!order.reuse_host || !well || signals.asked()) break;
+    if (!order.reuse_host || !well || signals.stop_requested()) break;
     auto text = TRY(next.take(kIdleMax));
     if (!text) break;
     order = TRY(wire::decode_order(*text).in("the next order"));

@@ -36,7 +36,7 @@ constexpr std::string_view kUsage =
 std::atomic<bool> stop = false;
 
 struct CommandLine {
-  std::vector<std::string> words;
+  std::vector<std::string> arguments;
   std::map<std::string, std::string> options;  // without the dashes
 
   std::string option(const std::string& name, const std::string& otherwise) const {
@@ -48,13 +48,13 @@ struct CommandLine {
 Result<CommandLine> parse(int argc, char** argv) {
   CommandLine line;
   for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    if (!word.starts_with("--")) {
-      line.words.push_back(word);
+    const std::string argument = argv[i];
+    if (!argument.starts_with("--")) {
+      line.arguments.push_back(argument);
     } else if (i + 1 < argc) {
-      line.options[word.substr(2)] = argv[++i];
+      line.options[argument.substr(2)] = argv[++i];
     } else {
-      return invalid(word + " needs a value");
+      return invalid(argument + " needs a value");
     }
   }
   return line;
@@ -102,9 +102,9 @@ Result<int> predict(const CommandLine& line) {
 }
 
 Result<int> compare(const CommandLine& line) {
-  if (line.words.size() != 3) return invalid("compare needs two model directories");
-  const auto first = TRY(train::load_model(line.words[1]));
-  const auto second = TRY(train::load_model(line.words[2]));
+  if (line.arguments.size() != 3) return invalid("compare needs two model directories");
+  const auto first = TRY(train::load_model(line.arguments[1]));
+  const auto second = TRY(train::load_model(line.arguments[2]));
   const auto difference = TRY(train::compare(first, second));
   std::printf("largest_relative_difference=%.3g largest_absolute_difference=%.3g tensor=%s\n",
               difference.relative, difference.absolute,
@@ -114,7 +114,7 @@ Result<int> compare(const CommandLine& line) {
 }
 
 Result<int> run(const CommandLine& line) {
-  const std::string command = line.words.empty() ? "" : line.words[0];
+  const std::string command = line.arguments.empty() ? "" : line.arguments[0];
   if (command == "train") return train_job(line);
   if (command == "predict") return predict(line);
   if (command == "compare") return compare(line);

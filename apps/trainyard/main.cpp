@@ -279,23 +279,23 @@ int no_such_command(const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> command_line(argv + 1, argv + argc);
   const auto is_help = [](const std::string& word) {
     return word == "help" || word == "--help" || word == "-h";
   };
-  if (words.empty() || (is_help(words[0]) && words.size() == 1)) {
+  if (command_line.empty() || (is_help(command_line[0]) && command_line.size() == 1)) {
     std::fputs(overview().c_str(), stdout);
     return 0;
   }
-  if (is_help(words[0])) words = {words[1], "--help"};
-  if (words[0] == kDeprecatedPull) {
+  if (is_help(command_line[0])) command_line = {command_line[1], "--help"};
+  if (command_line[0] == kDeprecatedPull) {
     std::fprintf(stderr, "trainyard: `trainyard warm` is deprecated: use `trainyard pull`\n");
-    words[0] = "pull";
+    command_line[0] = "pull";
   }
-  const cli::Form* of_server = find_operating(words[0]);
-  const cli::Form* form = of_server ? of_server : cli::find_form(words[0]);
-  if (!form) return no_such_command(words[0]);
-  const auto arguments = cli::read_arguments(*form, {words.begin() + 1, words.end()});
+  const cli::Form* of_server = find_operating(command_line[0]);
+  const cli::Form* form = of_server ? of_server : cli::find_form(command_line[0]);
+  if (!form) return no_such_command(command_line[0]);
+  const auto arguments = cli::read_arguments(*form, {command_line.begin() + 1, command_line.end()});
   if (!arguments) return complain(arguments.error(), cli::kExitUsage);
   if (arguments->help) {
     std::fputs(cli::help_of(*form).c_str(), stdout);

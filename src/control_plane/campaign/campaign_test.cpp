@@ -133,8 +133,8 @@ TEST(Definition, IsReadFromItsOwnWords) {
   Definition definition = streets(Rule::capacity, kCopies);
   definition.standing = true;
   definition.watches.push_back({"a", "bucket", "in/", ".csv", "datasets", {{"name", "{key}"}}});
-  const std::string words = dump(to_json(definition));
-  EXPECT_EQ(dump(to_json(*read_definition(words))), words);
+  const std::string text = dump(to_json(definition));
+  EXPECT_EQ(dump(to_json(*read_definition(text))), text);
 }
 
 TEST(Plan, PlacesRowsByItsRule) {

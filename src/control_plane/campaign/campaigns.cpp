@@ -224,10 +224,10 @@ class FollowedCampaigns final : public Campaigns {
   // A campaign's query has the rights of QueryCatalogue.
   Result<Answered> answer(const Definition& definition, const Principal& by) {
     TRY(settings_.authorise(by, "trainyard:QueryCatalogue", "*"));
-    const bool asks =
+    const bool wants_facts =
         mentions(definition.query, "prices") || mentions(definition.query, "capacity");
     const Facts facts =
-        facts_of_regions(asks ? regions_of(definition) : std::vector<std::string>(), by);
+        facts_of_regions(wants_facts ? regions_of(definition) : std::vector<std::string>(), by);
     return catalogue_->query(definition.query, provided(definition.query, facts, by))
         .in("the query");
   }

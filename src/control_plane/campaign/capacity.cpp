@@ -7,11 +7,11 @@ namespace trainyard::campaign {
 
 std::vector<MachineCapacity> capacity_left(std::vector<MachineCapacity> machines,
                                            const std::vector<Taken>& taken) {
-  std::map<std::string, size_t> places;
-  for (size_t i = 0; i < machines.size(); ++i) places[machines[i].machine] = i;
+  std::map<std::string, size_t> indexes;
+  for (size_t i = 0; i < machines.size(); ++i) indexes[machines[i].machine] = i;
   for (const Taken& one : taken) {
-    const auto found = places.find(one.machine);
-    if (found == places.end()) continue;
+    const auto found = indexes.find(one.machine);
+    if (found == indexes.end()) continue;
     MachineCapacity& capacity = machines[found->second];
     capacity.cpus -= one.cpus;
     capacity.memory_bytes -= one.memory_bytes;

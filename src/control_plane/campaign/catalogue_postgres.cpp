@@ -28,7 +28,7 @@ struct Closer {
 using Connected = std::unique_ptr<PGconn, Closer>;
 using Answer = std::unique_ptr<PGresult, Closer>;
 
-std::string words_of(const char* message) { return std::string(trim(message ? message : "")); }
+std::string message_of(const char* message) { return std::string(trim(message ? message : "")); }
 
 // Chooses the kind of error by the SQLSTATE's class.
 Error error_of(PGconn* connection, const PGresult* result) {
@@ -45,7 +45,7 @@ Error error_of(PGconn* connection, const PGresult* result) {
     kind = Kind::exhausted;
   else if (code.starts_with("23"))
     kind = Kind::conflict;
-  return {kind, words_of(result ? PQresultErrorMessage(result) : PQerrorMessage(connection))};
+  return {kind, message_of(result ? PQresultErrorMessage(result) : PQerrorMessage(connection))};
 }
 
 Result<Answer> finish(PGconn* connection, PGresult* raw) {
@@ -86,7 +86,7 @@ Json value_at(const PGresult* result, int row, int column) {
   return to_utf8(text);
 }
 
-std::string places(size_t count) {
+std::string placeholders(size_t count) {
   std::string text;
   for (size_t i = 1; i <= count; ++i) text += (i == 1 ? "$" : ", $") + std::to_string(i);
   return text;
@@ -135,7 +135,8 @@ class PostgresCatalogue final : public Catalogue {
       values.push_back(value);
     }
     TRY(run(connection.get(),
-            "INSERT INTO \"" + table + "\" (" + names + ") VALUES (" + places(values.size()) + ")",
+            "INSERT INTO \"" + table + "\" (" + names + ") VALUES (" + placeholders(values.size()) +
+                ")",
             values));
     TRY(run(connection.get(), "COMMIT"));
     return true;
@@ -148,7 +149,7 @@ class PostgresCatalogue final : public Catalogue {
     Connected connection(PQconnectdbParams(names, values, 1));  // 1: dbname may be a URL
     if (!connection) return exhausted("no memory for a connection");
     if (PQstatus(connection.get()) != CONNECTION_OK)
-      return unavailable("the catalogue: " + words_of(PQerrorMessage(connection.get())));
+      return unavailable("the catalogue: " + message_of(PQerrorMessage(connection.get())));
     PQsetNoticeProcessor(
         connection.get(), [](void*, const char*) {}, nullptr);
     PQsetClientEncoding(connection.get(), "UTF8");
@@ -188,8 +189,8 @@ class PostgresCatalogue final : public Catalogue {
     std::string columns;
     for (const auto& column : table.columns) columns += (columns.empty() ? "" : ", ") + column;
     TRY(run(connection, "CREATE TEMP TABLE " + table.name + " (" + columns + ") ON COMMIT DROP"));
-    const std::string insert =
-        "INSERT INTO pg_temp." + table.name + " VALUES (" + places(table.columns.size()) + ")";
+    const std::string insert = "INSERT INTO pg_temp." + table.name + " VALUES (" +
+                               placeholders(table.columns.size()) + ")";
     for (const auto& row : table.rows) TRY(run(connection, insert, row));
     return {};
   }

@@ -18,7 +18,7 @@ using sqlite::Statement;
 constexpr int kCataloguePagesMax = 1 << 20;  // of 4 KiB: four gigabytes
 constexpr size_t kQueriesAtOnceMax = 8;      // each may hold an answer of kAnswerBytesMax
 
-Error in_words(Error error, const Connection& connection) {
+Error with_limits_named(Error error, const Connection& connection) {
   if (error.kind == Kind::cancelled && connection.took_too_much_memory())
     return exhausted("the statement takes more than " +
                      human_bytes(sqlite::Confinement().memory_bytes_max) + " of memory");
@@ -87,7 +87,7 @@ class SqliteCatalogue final : public Catalogue {
     const auto deadline = clock_.monotonic() + kStatementTimeMax;
     reader->confine({.go_on = [this, deadline] { return clock_.monotonic() < deadline; }});
     auto answered = read_all(*reader, sql);
-    if (!answered) return in_words(std::move(answered).error(), *reader);
+    if (!answered) return with_limits_named(std::move(answered).error(), *reader);
     return answered;
   }
 
@@ -102,7 +102,7 @@ class SqliteCatalogue final : public Catalogue {
       TRY(Result<void>(ran));
       return writer.changes();
     });
-    if (!changed) return in_words(std::move(changed).error(), *writer_);
+    if (!changed) return with_limits_named(std::move(changed).error(), *writer_);
     return changed;
   }
 
@@ -115,18 +115,18 @@ class SqliteCatalogue final : public Catalogue {
         auto there = TRY(writer.prepare_once("SELECT 1 FROM \"" + table + "\" WHERE name = ?"));
         if (TRY(there.bind(row.at("name")).step())) return false;
       }
-      std::string names, places;
+      std::string names, placeholders;
       for (const auto& [column, value] : row) {
         names += (names.empty() ? "\"" : ", \"") + column + "\"";
-        places += places.empty() ? "?" : ", ?";
+        placeholders += placeholders.empty() ? "?" : ", ?";
       }
       auto insert = TRY(writer.prepare_once("INSERT INTO \"" + table + "\" (" + names +
-                                            ") VALUES (" + places + ")"));
+                                            ") VALUES (" + placeholders + ")"));
       for (const auto& [column, value] : row) insert.bind(value);
       TRY(insert.run());
       return true;
     });
-    if (!added) return in_words(std::move(added).error(), *writer_);
+    if (!added) return with_limits_named(std::move(added).error(), *writer_);
     return added;
   }
 
@@ -160,16 +160,16 @@ class SqliteCatalogue final : public Catalogue {
   }
 
   static Result<void> provide(Connection& reader, const Provided& table) {
-    std::string columns, places;
+    std::string columns, placeholders;
     for (const auto& column : table.columns) {
       columns += (columns.empty() ? "" : ", ") + column;
-      places += places.empty() ? "?" : ", ?";
+      placeholders += placeholders.empty() ? "?" : ", ?";
     }
     TRY(reader.run("CREATE TEMP TABLE " + table.name + " (" + columns + ")"));
     TRY(reader.run("BEGIN"));
     for (const auto& row : table.rows) {
       auto insert =
-          TRY(reader.prepare("INSERT INTO temp." + table.name + " VALUES (" + places + ")"));
+          TRY(reader.prepare("INSERT INTO temp." + table.name + " VALUES (" + placeholders + ")"));
       for (const Json& value : row) bind(insert, value);
       TRY(insert.run());
     }

@@ -50,8 +50,8 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
     if (row.over()) continue;
     Move move;
     move.row = row;
-    const bool asked = row.state == RowState::submitting || row.state == RowState::running;
-    const auto found = asked ? seen.find(job_name(definition.name, row)) : seen.end();
+    const bool submitted = row.state == RowState::submitting || row.state == RowState::running;
+    const auto found = submitted ? seen.find(job_name(definition.name, row)) : seen.end();
     if (found != seen.end() && found->second.foreign) {
       // The row's job never arrived and never will; a row that was being stopped counts as stopped.
       --under_way;
@@ -63,7 +63,7 @@ std::vector<Move> decide(const Definition& definition, const std::vector<Row>& r
       follow(move.row, found->second, definition.retries, stopping, now);
       if (move.row.state != RowState::running) --under_way;
       if (stopping && move.row.state == RowState::running) move.act = Move::Act::stop;
-    } else if (asked) {
+    } else if (submitted) {
       // The name is stored and the region has no such job: it never received the request, or has
       // lost its state. In both cases nothing runs, and the same name may be submitted again.
       if (stopping) {

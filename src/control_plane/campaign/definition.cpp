@@ -17,7 +17,7 @@ constexpr EnumTable<Rule> kRules{
 // unknown keys and knows no bounds.
 class Table {
  public:
-  Table(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
+  Table(const Json& json, std::string location) : json_(json), location_(std::move(location)) {}
 
   Result<void> read(const char* key, std::string& into) {
     return read_as(key, "a string", &Json::is_string, into);
@@ -69,12 +69,13 @@ class Table {
       std::string names;
       for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
       return invalid("unknown key '" + shorten(key, 60) + "'" +
-                     (place_.empty() ? "" : " in [" + place_ + "]") + "; known keys: " + names);
+                     (location_.empty() ? "" : " in [" + location_ + "]") +
+                     "; known keys: " + names);
     }
     return {};
   }
   Error must_be(const std::string& key, const std::string& wanted) const {
-    return invalid((place_.empty() ? key : place_ + "." + key) + " must be " + wanted);
+    return invalid((location_.empty() ? key : location_ + "." + key) + " must be " + wanted);
   }
 
  private:
@@ -89,7 +90,7 @@ class Table {
   }
 
   const Json& json_;
-  const std::string place_;
+  const std::string location_;
   std::set<std::string> known_;
 };
 
@@ -142,9 +143,9 @@ Result<Wanted> read_wanted(const Json& json) {
 }
 
 Result<Watch> read_watch(const Json& json, size_t index) {
-  const std::string place = "watch[" + std::to_string(index) + "]";
-  if (!json.is_object()) return invalid(place + " must be a table");
-  Table table(json, place);
+  const std::string location = "watch[" + std::to_string(index) + "]";
+  if (!json.is_object()) return invalid(location + " must be a table");
+  Table table(json, location);
   Watch watch;
   std::string uri;
   TRY(table.read("region", watch.region));
@@ -164,7 +165,7 @@ Result<Watch> read_watch(const Json& json, size_t index) {
     return table.must_be("row", "a table with `name`: the column that identifies a row");
   for (const auto& [column, text] : watch.row)
     if (!is_identifier(column))
-      return invalid(place + ".row: invalid column name '" + shorten(column, 60) + "'");
+      return invalid(location + ".row: invalid column name '" + shorten(column, 60) + "'");
   return watch;
 }
 

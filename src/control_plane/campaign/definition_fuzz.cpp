@@ -14,10 +14,10 @@ using namespace trainyard::campaign;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto definition = read_definition({reinterpret_cast<const char*>(data), size});
   if (!definition) return 0;
-  const std::string words = dump(to_json(*definition));
-  const auto again = read_definition(words);
+  const std::string text = dump(to_json(*definition));
+  const auto again = read_definition(text);
   CHECK(bool(again), "what is written can be read");
-  CHECK(dump(to_json(*again)) == words, "and says the same");
+  CHECK(dump(to_json(*again)) == text, "and says the same");
   const Answered answered{{"name", "region", "data"},
                           {{"x", "a", "s3://b/x/"}, {"y", "b", nullptr}}};
   Facts facts;

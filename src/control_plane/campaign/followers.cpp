@@ -62,9 +62,9 @@ Result<void> RegionFollower::end_denied(const Work& work, const Error& denial) {
   if (!work.stopping) return table_.stop(name, clock_.now(), reason_of(denial));
   for (const Row& row : work.rows) {
     const auto changed = table_.change(name, row.number, true, [&](Row& now) {
-      const bool asked = now.state == RowState::submitting || now.state == RowState::running;
+      const bool submitted = now.state == RowState::submitting || now.state == RowState::running;
       now.state = RowState::stopped;
-      now.reason = reason_of(denial) + (asked ? "; its job is left as it is" : "");
+      now.reason = reason_of(denial) + (submitted ? "; its job is left as it is" : "");
       now.ended = clock_.now();
     });
     if (!changed && changed.error().kind != Kind::cancelled) return changed;
@@ -105,13 +105,14 @@ void RegionFollower::add_reports(const Work& work, client::Client& client, const
     if (!ended && next.state != RowState::running) continue;
     const std::string job = job_name(work.definition.name, row);
     if (const auto found = seen.find(job); found == seen.end() || found->second.foreign) continue;
-    const auto asked = reports_asked_.find(job);
-    if (!ended && asked != reports_asked_.end() && now - asked->second < settings_.metrics_interval)
+    const auto queried = reports_queried_.find(job);
+    if (!ended && queried != reports_queried_.end() &&
+        now - queried->second < settings_.metrics_interval)
       continue;
     if (ended)
-      reports_asked_.erase(job);
+      reports_queried_.erase(job);
     else
-      reports_asked_[job] = now;
+      reports_queried_[job] = now;
 
     Row of_job = row;
     if (of_job.job_id.empty()) of_job.job_id = next.job_id;
@@ -139,19 +140,20 @@ Result<void> RegionFollower::ensure_output(const Work& work, const Row& row) {
   const auto output = row.request.find("OutputDataConfig");
   if (output == row.request.end() || !output->is_object()) return {};
   const auto path = string_at(*output, "S3OutputPath");
-  const auto place = path ? objects::parse_s3_uri(*path) : Result<objects::Location>(path.error());
+  const auto location =
+      path ? objects::parse_s3_uri(*path) : Result<objects::Location>(path.error());
   // what is wrong with it is said by the region
-  if (!place || buckets_.count(place->bucket)) return {};
+  if (!location || buckets_.count(location->bucket)) return {};
   const auto store = TRY(settings_.open_objects(region_, work.started_by));
-  if (const auto there = store->head_bucket(place->bucket); !there) {
+  if (const auto there = store->head_bucket(location->bucket); !there) {
     // A principal that may write below a prefix need not have rights on the bucket; the job's
     // request is rejected if it must.
     if (there.error().kind == Kind::denied) return {};
     if (there.error().kind != Kind::not_found) return there.error();
-    const auto made = store->create_bucket(place->bucket, region_);
+    const auto made = store->create_bucket(location->bucket, region_);
     if (!made && made.error().kind != Kind::conflict) return made.error();
   }
-  buckets_.insert(place->bucket);
+  buckets_.insert(location->bucket);
   return {};
 }
 
@@ -257,7 +259,8 @@ Duration Keeper::turn() {
       if (const auto looked = look_at(campaign, watch); !looked)
         last_error = looked.error().message;
     if (campaign.definition.standing && last_error.empty())
-      if (const auto asked = ask_again(campaign); !asked) last_error = asked.error().message;
+      if (const auto refreshed = refresh(campaign); !refreshed)
+        last_error = refreshed.error().message;
     if (!last_error.empty() && last_error != table_.last_error(campaign.definition.name))
       log(Level::warning, "campaign", "a standing campaign cannot go on just now",
           {{"campaign", campaign.definition.name}, {"why", last_error}});
@@ -280,12 +283,12 @@ Result<void> Keeper::require(const Campaign& campaign, std::string_view action) 
 Result<void> Keeper::look_at(const Campaign& campaign, const Watch& watch) {
   const Definition& definition = campaign.definition;
   const std::string region = watch.region.empty() ? settings_.home : watch.region;
-  const std::string place = "watching s3://" + watch.bucket + "/" + watch.prefix;
+  const std::string context = "watching s3://" + watch.bucket + "/" + watch.prefix;
   const auto store = TRY(settings_.open_objects(region, campaign.started_by));
   objects::ListQuery query;
   query.prefix = watch.prefix;
   do {
-    auto listed = store->list(watch.bucket, query).in(place);
+    auto listed = store->list(watch.bucket, query).in(context);
     if (!listed && listed.error().kind == Kind::denied)
       return stop_denied(campaign, listed.error());
     const auto page = TRY(std::move(listed));
@@ -294,9 +297,9 @@ Result<void> Keeper::look_at(const Campaign& campaign, const Watch& watch) {
       const std::string mark = definition.name + "/" + region + "/" + watch.table + "/" +
                                watch.bucket + "/" + object.key;
       if (known_.count(mark)) continue;
-      const auto row = TRY(row_of_object(watch, region, object).in(place));
+      const auto row = TRY(row_of_object(watch, region, object).in(context));
       TRY(require(campaign, "trainyard:ChangeCatalogue"));
-      TRY(catalogue_.add(watch.table, row).in(place));
+      TRY(catalogue_.add(watch.table, row).in(context));
       if (known_.size() >= kKnownObjectsMax) known_.clear();
       known_.insert(mark);
     }
@@ -305,7 +308,7 @@ Result<void> Keeper::look_at(const Campaign& campaign, const Watch& watch) {
   return {};
 }
 
-Result<void> Keeper::ask_again(const Campaign& campaign) {
+Result<void> Keeper::refresh(const Campaign& campaign) {
   const Definition& definition = campaign.definition;
   TRY(require(campaign, "trainyard:QueryCatalogue"));
   Answered answered = TRY(answer_(definition, campaign.started_by));

@@ -42,9 +42,9 @@ class RegionFollower {
     std::unique_ptr<client::Client> client;
     std::chrono::nanoseconds at;
   };
-  std::map<std::string, Opened> clients_;                          // by the record of the principal
-  std::set<std::string> buckets_;                                  // that exist
-  std::map<std::string, std::chrono::nanoseconds> reports_asked_;  // job -> when; of active jobs
+  std::map<std::string, Opened> clients_;  // by the record of the principal
+  std::set<std::string> buckets_;          // that exist
+  std::map<std::string, std::chrono::nanoseconds> reports_queried_;  // job -> when; of active jobs
 };
 
 // Copies data to one region, row by row.
@@ -81,7 +81,7 @@ class Keeper {
 
  private:
   Result<void> look_at(const Campaign& campaign, const Watch& watch);
-  Result<void> ask_again(const Campaign& campaign);
+  Result<void> refresh(const Campaign& campaign);
   // Stops the campaign when its principal lacks the right.
   Result<void> require(const Campaign& campaign, std::string_view action);
   Result<void> stop_denied(const Campaign& campaign, const Error& denial);

@@ -318,9 +318,9 @@ Result<Plan> make_plan(const Definition& definition, const Answered& answered, c
   Plan plan;
   for (size_t i = 0; i < answered.rows.size(); ++i) {
     const int64_t number = number_from + int64_t(i);
-    const std::string place = "row " + std::to_string(number);
-    Row row = TRY(read_row(definition, answered, i, facts, number).in(place));
-    TRY(planner.place(row).in(place + " (" + shorten(row.label, 60) + ")"));
+    const std::string context = "row " + std::to_string(number);
+    Row row = TRY(read_row(definition, answered, i, facts, number).in(context));
+    TRY(planner.place(row).in(context + " (" + shorten(row.label, 60) + ")"));
     plan.rows.push_back(std::move(row));
   }
   plan.comparison = compare(definition.face, plan.rows);

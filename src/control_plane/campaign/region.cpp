@@ -62,7 +62,7 @@ Json* tags_of(Json& request, const char* member, const Json& none, const std::st
   return tags.type() == none.type() ? &tags : nullptr;
 }
 
-bool has_asked(const Row& row) {
+bool is_submitted(const Row& row) {
   return row.state == RowState::submitting || row.state == RowState::running;
 }
 
@@ -74,10 +74,10 @@ Result<SeenJobs> look_at_training_jobs(client::Client& client, const Definition&
     seen[name] = seen_training_job(job);
     seen[name].foreign = !is_ours(job, "Tags", campaign_id);
   };
-  const auto asked = size_t(std::count_if(rows.begin(), rows.end(), has_asked));
-  if (asked <= kAskedOneByOneMax) {
+  const auto submitted = size_t(std::count_if(rows.begin(), rows.end(), is_submitted));
+  if (submitted <= kQueriedOneByOneMax) {
     for (const Row& row : rows) {
-      if (!has_asked(row)) continue;
+      if (!is_submitted(row)) continue;
       const std::string name = job_name(definition.name, row);
       const auto found = client.call(Service::trainyard, "DescribeJob", {{"JobName", name}});
       if (found)
@@ -128,7 +128,7 @@ Result<SeenJobs> look_at_batch_jobs(client::Client& client, const Definition& de
                                     const std::string& campaign_id, const std::vector<Row>& rows) {
   std::map<std::string, std::string> names;  // by id
   for (const Row& row : rows) {
-    if (!has_asked(row)) continue;
+    if (!is_submitted(row)) continue;
     const std::string id =
         row.job_id.empty() ? TRY(find_batch_job(client, definition, campaign_id, row)) : row.job_id;
     if (!id.empty()) names[id] = job_name(definition.name, row);
@@ -209,14 +209,15 @@ Result<std::string> submit(client::Client& client, const Definition& definition,
 
 Result<void> stop(client::Client& client, const Definition& definition, const Row& row) {
   const std::string name = job_name(definition.name, row);
-  const auto asked =
+  const auto stopped =
       definition.face == Face::batch_job
           ? client.call(Service::batch, "TerminateJob",
                         {{"jobId", row.job_id}, {"reason", "its campaign was stopped"}})
           : client.call(Service::sagemaker, "StopTrainingJob", {{"TrainingJobName", name}});
   // A stop of a job that is stopping or over is rejected; the next query shows which.
-  if (!asked && (asked.error().kind == Kind::unavailable || asked.error().kind == Kind::denied))
-    return asked.error();
+  if (!stopped &&
+      (stopped.error().kind == Kind::unavailable || stopped.error().kind == Kind::denied))
+    return stopped.error();
   return {};
 }
 

@@ -16,7 +16,7 @@ namespace trainyard::campaign {
 
 // Up to this many jobs are queried one by one; for more, all jobs of the campaign are listed, page
 // by page.
-inline constexpr size_t kAskedOneByOneMax = 50;
+inline constexpr size_t kQueriedOneByOneMax = 50;
 
 // Each job has the campaign's id as this tag, which distinguishes it from others of its name:
 // another server's campaign may use the same name, and a user may use any.

@@ -17,7 +17,8 @@ namespace trainyard::config {
 
 class Table {
  public:
-  Table(const toml::value& value, std::string place) : value_(value), place_(std::move(place)) {}
+  Table(const toml::value& value, std::string location)
+      : value_(value), location_(std::move(location)) {}
 
   template <class T>
   Result<void> read(const char* key, T& into) {
@@ -72,7 +73,7 @@ class Table {
       if (known_.count(key)) continue;
       std::string names;
       for (const auto& one : known_) names += (names.empty() ? "" : ", ") + one;
-      return invalid("unknown key '" + key + "'" + (place_.empty() ? "" : " in " + place_) +
+      return invalid("unknown key '" + key + "'" + (location_.empty() ? "" : " in " + location_) +
                      "; known keys: " + names);
     }
     return {};
@@ -80,7 +81,7 @@ class Table {
 
   bool has(const char* key) const { return value_.contains(key); }
   std::string name(const std::string& key) const {
-    return place_.empty() ? key : place_ + "." + key;
+    return location_.empty() ? key : location_ + "." + key;
   }
 
  private:
@@ -94,7 +95,7 @@ class Table {
   }
 
   const toml::value& value_;
-  std::string place_;
+  std::string location_;
   std::set<std::string> known_;
 };
 

@@ -15,10 +15,10 @@ using test::kRegion;
 
 // How each attempt ended, in the words of AWS.
 std::vector<std::string> ends(const domain::Job& job) {
-  std::vector<std::string> words;
+  std::vector<std::string> reasons;
   for (const auto& attempt : job.attempts)
-    words.push_back(batch::end_of(job, attempt).status_reason);
-  return words;
+    reasons.push_back(batch::end_of(job, attempt).status_reason);
+  return reasons;
 }
 
 TEST(Batch, AJobRunsInTheFirstEnvironmentOfItsQueueWithRoom) {
@@ -242,11 +242,11 @@ TEST(Batch, SpotMachinesAreTakenBackAndThatCountsAsAFailure) {
   for (const char* name : {"once", "twice"}) {
     EXPECT_EQ(cluster.find(name)->attempt()->interruption,
               "algo-1: spot capacity was reclaimed (line 1 of the trace)");
-    wire::StateFact told;
-    told.state = HostState::finished;
-    told.exit_code = 143;
-    told.stopped = domain::StopCause::interrupted;
-    ASSERT_TRUE(cluster.report(name, 0, told));
+    wire::StateFact fact;
+    fact.state = HostState::finished;
+    fact.exit_code = 143;
+    fact.stopped = domain::StopCause::interrupted;
+    ASSERT_TRUE(cluster.report(name, 0, fact));
     const auto job = cluster.find(name);
     cluster.launcher.kill({job->number, 1}, 0);
   }

@@ -135,8 +135,8 @@ class SingleWriter final : public ControlPlane {
 
   void report(AttemptId attempt, domain::HostIndex host, wire::StateFact fact,
               FactAnswer answer) override {
-    const auto told = [attempt, host,
-                       answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
+    const auto applied = [attempt, host,
+                          answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
       if (!job) return answer(std::move(job).error());
       const domain::Attempt* present = (*job)->attempt();
       CHECK(present && present->number == attempt.number && host < present->hosts.size(),
@@ -144,7 +144,7 @@ class SingleWriter final : public ControlPlane {
       const domain::Host& state = present->hosts[host];
       answer(FactApplied{state.facts_applied, is_final(state.state)});
     };
-    enqueue({reconcile::Fact{attempt, host, std::move(fact)}, {}, told, {}});
+    enqueue({reconcile::Fact{attempt, host, std::move(fact)}, {}, applied, {}});
   }
 
   // -- reads
@@ -309,10 +309,10 @@ class SingleWriter final : public ControlPlane {
   mutable std::atomic<bool> deprecated_image_logged_ = false;  // once per server
 
   // Confined to the reconciling thread.
-  std::string reconcile_fault_;  // said once in the log
+  std::string reconcile_fault_;  // logged once
   std::map<AttemptId, Error> launch_failures_;
   std::map<JobNumber, JobState> ended_;    // jobs that others await
-  std::set<AttemptId> removing_failed_;    // said once in the log
+  std::set<AttemptId> removing_failed_;    // logged once
   std::set<std::string> resizing_failed_;  // likewise: kinds and machines
   reconcile::IdleSince idle_since_;
   std::set<domain::JobKey> reuse_queues_;
@@ -555,7 +555,7 @@ const std::set<domain::JobKey>& SingleWriter::reuse_queues(
   for (const auto& [key, queue] : catalog->queues) {
     const auto tags =
         ledger_.tags(batch::arn_of(settings_.account, key.region, batch::kQueueArn, key.name));
-    if (tags && reconcile::asks_for_reuse(*tags)) reuse_queues_.insert(key);
+    if (tags && reconcile::allows_reuse(*tags)) reuse_queues_.insert(key);
   }
   reuse_as_of_ = {change, catalog};
   return reuse_queues_;
@@ -585,7 +585,7 @@ Result<void> SingleWriter::start(const Job& job, AttemptId id,
   const launch::Gang gang = TRY(gang_of(settings_, images_, job, id, time_.now(), time_.offset(),
                                         reconcile::may_reuse(job, reuse_queues_)));
   const auto former = decision.after.find(id);
-  if (former != decision.after.end() && TRY(launcher_.hand_over(former->second, gang))) return {};
+  if (former != decision.after.end() && TRY(launcher_.reuse_host(former->second, gang))) return {};
   return launcher_.ensure(gang);
 }
 

@@ -129,7 +129,7 @@ Group::Found Group::add(Waiting& waiting) {
   std::vector<domain::Tag> present_tags;
   std::set<JobNumber> before;
   if (auto* create = std::get_if<reconcile::CreateJob>(&waiting.command)) {
-    TRY(take_place(*create));
+    TRY(assign_position(*create));
   } else if (auto* set = std::get_if<reconcile::SetTags>(&waiting.command)) {
     const auto found = tags_.find(set->arn);
     present_tags = found != tags_.end() ? found->second : TRY(ledger_.tags(set->arn));
@@ -199,7 +199,7 @@ std::vector<std::shared_ptr<const Job>> Group::changed() const {
 }
 
 // Its name, its number, its place in a queue.
-Result<void> Group::take_place(CreateJob& create) {
+Result<void> Group::assign_position(CreateJob& create) {
   const auto taken = job(create.key);
   if (taken) return conflict("a job named " + create.key.name + " exists already");
   if (taken.error().kind != Kind::not_found) return taken.error();

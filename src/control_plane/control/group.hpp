@@ -88,7 +88,7 @@ class Group {
   using Found = Result<std::shared_ptr<const domain::Job>>;
   Found job(domain::JobNumber number);
   Found job(const domain::JobKey& key);
-  Result<void> take_place(CreateJob& create);
+  Result<void> assign_position(CreateJob& create);
   Result<void> put_into_queue(CreateJob& created);
   Result<domain::JobNumber> number_of(const CreateJob& created, const std::string& id,
                                       bool child_by_child);

@@ -300,12 +300,12 @@ class AgentServer final : public Agents, private Shells {
       if (uri->size() > kFactUriBytesMax)
         return corrupt("a StateFact names an object that no key can have");
     const std::weak_ptr<bool> here = here_;
-    wire::StateFact told = fact;
-    if (told.message.size() > kFactMessageBytesMax)
-      told.message = shorten(told.message, kFactMessageBytesMax);
-    if (!looks_like_address(told.address)) told.address.clear();
+    wire::StateFact accepted = fact;
+    if (accepted.message.size() > kFactMessageBytesMax)
+      accepted.message = shorten(accepted.message, kFactMessageBytesMax);
+    if (!looks_like_address(accepted.address)) accepted.address.clear();
     control_.report(
-        session->attempt, session->host, std::move(told),
+        session->attempt, session->host, std::move(accepted),
         [this, here, session](Result<control::FactApplied> applied) {
           if (here.expired()) return;  // control, which is destroyed later, refuses what is pending
           MutexLock lock(mutex_);

@@ -22,10 +22,10 @@ class TestLink final : public net::Link {
   void send(std::string frame) override { said.push_back(*wire::decode(frame)); }
   void close() override { closed = true; }
 
-  std::string words() const {
-    std::string words;
-    for (const auto& message : said) words += (words.empty() ? "" : " ") + name(message);
-    return words;
+  std::string messages() const {
+    std::string text;
+    for (const auto& message : said) text += (text.empty() ? "" : " ") + name(message);
+    return text;
   }
 
  private:
@@ -129,10 +129,10 @@ class AgentsTest : public testing::Test {
 
 TEST_F(AgentsTest, WelcomesWhomItStarted) {
   const auto link = hello(0);
-  EXPECT_EQ(link->words(), "welcome:0,0 credentials");
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials");
   report(link, 1, HostState::preparing);
   report(link, 1, HostState::preparing);
-  EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 state:1");
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials state:1 state:1");
 }
 
 // A job of three hosts that follow the second.
@@ -170,13 +170,13 @@ TEST_F(NodesTest, WhoFollowsIsToldWhenTheMainHostRunsAndOnEachLink) {
   const auto main = hello(1), child = hello(0);
   report(child, 1, HostState::downloading);
   report(main, 1, HostState::downloading);
-  EXPECT_EQ(child->words(), "welcome:0,0 credentials state:1");
+  EXPECT_EQ(child->messages(), "welcome:0,0 credentials state:1");
   report(main, 2, HostState::running);
-  EXPECT_EQ(child->words(), "welcome:0,0 credentials state:1 main runs");
-  EXPECT_EQ(main->words(), "welcome:0,0 credentials state:1 state:2");
+  EXPECT_EQ(child->messages(), "welcome:0,0 credentials state:1 main runs");
+  EXPECT_EQ(main->messages(), "welcome:0,0 credentials state:1 state:2");
   events.closed(child, unavailable("gone"));
-  EXPECT_EQ(hello(0)->words(), "welcome:1,0 main runs credentials");
-  EXPECT_EQ(hello(2)->words(), "welcome:0,0 main runs credentials")
+  EXPECT_EQ(hello(0)->messages(), "welcome:1,0 main runs credentials");
+  EXPECT_EQ(hello(2)->messages(), "welcome:0,0 main runs credentials")
       << "late, and told all the same";
 }
 
@@ -185,16 +185,16 @@ TEST_F(NodesTest, WhoFollowsIsStoppedWhenTheMainHostHasEnded) {
   report(main, 1, HostState::running);
   report(child, 1, HostState::running);
   report(main, 2, HostState::draining);
-  EXPECT_EQ(child->words(), "welcome:0,0 credentials main runs state:1 stop:main_ended");
-  EXPECT_EQ(other->words(), "welcome:0,0 credentials main runs stop:main_ended");
-  EXPECT_EQ(main->words(), "welcome:0,0 credentials state:1 state:2");
+  EXPECT_EQ(child->messages(), "welcome:0,0 credentials main runs state:1 stop:main_ended");
+  EXPECT_EQ(other->messages(), "welcome:0,0 credentials main runs stop:main_ended");
+  EXPECT_EQ(main->messages(), "welcome:0,0 credentials state:1 state:2");
 }
 
 TEST_F(AgentsTest, RefusesStrangers) {
   const auto refusal = [&](const wire::Hello& hello) {
     const auto link = open();
     say(link, hello);
-    return link->words();
+    return link->messages();
   };
   std::string other = token;
   other.back() ^= 1;
@@ -233,7 +233,7 @@ TEST_F(AgentsTest, SkipsWhatALaterVersionSays) {
   fact.state = HostState::running;
   say(link, fact);
   EXPECT_FALSE(link->closed);
-  EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 state:2");
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials state:1 state:2");
   EXPECT_EQ(control->find({"us-east-1", "a"}).value()->attempt()->hosts[0].state,
             HostState::running);
 }
@@ -270,10 +270,10 @@ TEST_F(AgentsTest, DataGoesToLogsAndMetricsOnce) {
                 2, {{"loss", clock.now(), 0.5, false}, {"CPUUtilization", clock.now(), 70, true}}});
   say(link, wire::MetricBatch{
                 3, {{"loss", clock.now(), std::numeric_limits<double>::quiet_NaN(), false}}});
-  EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2 data:3");
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials data:1 data:2 data:3");
   link = hello(1);
   say(link, wire::MetricBatch{2, {{"loss", clock.now(), 0.5, false}}});
-  EXPECT_EQ(link->words(), "welcome:0,3 credentials data:3");
+  EXPECT_EQ(link->messages(), "welcome:0,3 credentials data:3");
   const auto page =
       *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
   ASSERT_EQ(page.events.size(), 2u);
@@ -295,7 +295,7 @@ TEST_F(AgentsTest, ExtremeNumbersAndTextsOfAnAgentAreBroughtWithinLimits) {
   wire::StateFact fact{1, before, HostState::running, std::string(1'000'000, 'x'), INT32_MIN};
   fact.address = "10.1.0.2\n" + std::string(1'000'000, '1');
   say(link, fact);
-  EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2 state:1");
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials data:1 data:2 state:1");
   const auto page =
       *logs.read({"us-east-1", "/aws/sagemaker/TrainingJobs", "a/algo-2-1763631900"}, {});
   ASSERT_EQ(page.events.size(), 3u);
@@ -319,7 +319,7 @@ TEST_F(AgentsTest, LinesThatTheDiskHasNoSpaceForAreDroppedAndCounted) {
   say(link, wire::LogBatch{1, {{clock.now(), "one"}}});
   say(link, wire::LogBatch{2, {{clock.now(), "second"}}});
   EXPECT_FALSE(link->closed);
-  EXPECT_EQ(link->words(), "welcome:0,0 credentials data:1 data:2");
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials data:1 data:2");
   logs.nearly_full = false;
   say(link, wire::LogBatch{3, {{clock.now(), "third"}}});
   ASSERT_EQ(lines().size(), 2u);
@@ -327,7 +327,8 @@ TEST_F(AgentsTest, LinesThatTheDiskHasNoSpaceForAreDroppedAndCounted) {
       lines()[0],
       "trainyard: 11 bytes of log were dropped here because the server's disk was nearly full");
   EXPECT_EQ(lines()[1], "third");
-  EXPECT_EQ(hello(1)->words(), "welcome:0,3 credentials") << "what was dropped is not sent again";
+  EXPECT_EQ(hello(1)->messages(), "welcome:0,3 credentials")
+      << "what was dropped is not sent again";
 }
 
 class SmallLogTest : public AgentsTest {
@@ -342,7 +343,7 @@ TEST_F(SmallLogTest, EndsAtItsLimit) {
   EXPECT_EQ(lines(), (std::vector<std::string>{"12345", "12345",
                                                "trainyard: the log of this host has reached its "
                                                "limit of 10 B; what follows is dropped"}));
-  EXPECT_EQ(hello(1)->words(), "welcome:0,5 credentials");
+  EXPECT_EQ(hello(1)->messages(), "welcome:0,5 credentials");
 }
 
 class FewMetricsTest : public AgentsTest {
@@ -371,9 +372,9 @@ TEST_F(AgentsTest, OrdersAreRepeatedOnEachLinkAndNotOnOne) {
   control->stop_job({"us-east-1", "a"}, [](const auto&) {});
   run();
   run();
-  EXPECT_EQ(link->words(), "welcome:0,0 credentials stop:user");
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials stop:user");
   link = hello(0);
-  EXPECT_EQ(link->words(), "welcome:0,0 stop:user credentials");
+  EXPECT_EQ(link->messages(), "welcome:0,0 stop:user credentials");
 }
 
 TEST_F(AgentsTest, TheFirstHostIsToldOfItsPeersModels) {
@@ -382,12 +383,12 @@ TEST_F(AgentsTest, TheFirstHostIsToldOfItsPeersModels) {
   report(second, 1, HostState::running);
   report(first, 2, HostState::uploading);
   report(second, 2, HostState::uploading, "staged/2");
-  EXPECT_EQ(first->words(), "welcome:0,0 credentials state:1 state:2 peers:[staged/2]");
+  EXPECT_EQ(first->messages(), "welcome:0,0 credentials state:1 state:2 peers:[staged/2]");
   report(first, 3, HostState::finished);
   EXPECT_EQ(first->said.size(), 7u);
   EXPECT_TRUE(std::holds_alternative<wire::Goodbye>(first->said.back()));
   // On its next connection it is dismissed again.
-  EXPECT_EQ(hello(0)->words(), "welcome:3,0 goodbye");
+  EXPECT_EQ(hello(0)->messages(), "welcome:3,0 goodbye");
 }
 
 TEST_F(AgentsTest, CredentialsAreRenewedBeforeTheyExpire) {
@@ -404,8 +405,8 @@ TEST_F(AgentsTest, WhoWasGivenUpIsRefused) {
   report(link, 1, HostState::running);
   launcher.kill({1, 1}, 0);
   run();
-  EXPECT_EQ(link->words(), "welcome:0,0 credentials state:1 refused");
-  EXPECT_EQ(hello(0)->words(), "refused");
+  EXPECT_EQ(link->messages(), "welcome:0,0 credentials state:1 refused");
+  EXPECT_EQ(hello(0)->messages(), "refused");
 }
 
 }  // namespace

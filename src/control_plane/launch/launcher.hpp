@@ -88,13 +88,13 @@ class Launcher {
   // attempt, and nothing under `from`. False: that agent does not wait for another attempt, or this
   // launcher does not support host reuse, and nothing has changed: ensure() starts the gang.
   // Requires: the gang gets what `from` got.
-  virtual Result<bool> hand_over(domain::AttemptId from, const Gang& gang);
+  virtual Result<bool> reuse_host(domain::AttemptId from, const Gang& gang);
 };
 
 inline Result<void> Launcher::grow(const std::string& kind, uint32_t) {
   return not_found("unknown kind of machine " + kind);
 }
 inline Result<void> Launcher::shrink(const std::string&) { return {}; }
-inline Result<bool> Launcher::hand_over(domain::AttemptId, const Gang&) { return false; }
+inline Result<bool> Launcher::reuse_host(domain::AttemptId, const Gang&) { return false; }
 
 }  // namespace trainyard::launch

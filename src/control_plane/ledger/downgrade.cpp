@@ -29,15 +29,15 @@ Result<Restored> restore_copy(const std::string& path) {
     // Moves the write-ahead log into the file; closing the database then removes the log.
     TRY(present->run("PRAGMA wal_checkpoint(TRUNCATE)"));
   }
-  const std::string beside = path + ".restored";
+  const std::string temporary = path + ".restored";
   std::error_code error;
-  std::filesystem::copy_file(copy_path(path, restored.version), beside,
+  std::filesystem::copy_file(copy_path(path, restored.version), temporary,
                              std::filesystem::copy_options::overwrite_existing, error);
-  if (error) return from_errno("copying to " + beside, error.value());
-  const os::File copied(::open(beside.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!copied || ::fsync(copied.descriptor()) != 0) return from_errno("syncing " + beside);
+  if (error) return from_errno("copying to " + temporary, error.value());
+  const os::File copied(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!copied || ::fsync(copied.descriptor()) != 0) return from_errno("syncing " + temporary);
   for (const char* log : {"-wal", "-shm"}) TRY(os::remove_all(path + log));
-  std::filesystem::rename(beside, path, error);
+  std::filesystem::rename(temporary, path, error);
   if (error) return from_errno("renaming to " + path, error.value());
   TRY(os::sync_directory(std::filesystem::path(path).parent_path().string()));
   return restored;

@@ -222,7 +222,7 @@ class Parser {
       condition.operation = operation;
       TRY(literal(condition));
       const bool ordered = operation != Operator::equal && operation != Operator::not_equal;
-      if (ordered && !condition.number) return fault("a number before this place");
+      if (ordered && !condition.number) return fault("a number before this position");
       return condition;
     }
     return fault("an operator");

@@ -181,9 +181,9 @@ Result<Identities> identities_of(const std::string& account, const IdentitySeed&
 
 std::vector<std::string> seed_warnings(const Identities& identities) {
   std::vector<std::string> warnings;
-  std::set<std::string> told;
+  std::set<std::string> warned;
   for (const auto& [id, key] : identities.keys()) {
-    if (key->owner || !key->from_config || !told.insert(key->user).second) continue;
+    if (key->owner || !key->from_config || !warned.insert(key->user).second) continue;
     const User* user = identities.find_user(key->user);
     if (user && !identities.policies_of(*user).empty()) continue;
     warnings.push_back("the access key " + id + " of user " + key->user +

@@ -17,7 +17,7 @@ Json shape_of(const domain::JobSpec& spec) {
 
 }  // namespace
 
-bool asks_for_reuse(const std::vector<domain::Tag>& tags_of_queue) {
+bool allows_reuse(const std::vector<domain::Tag>& tags_of_queue) {
   return std::ranges::any_of(tags_of_queue, [](const domain::Tag& tag) {
     return tag.key == kReuseTag && tag.value == kReuseYes;
   });

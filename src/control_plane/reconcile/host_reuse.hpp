@@ -18,7 +18,7 @@ namespace trainyard::reconcile {
 inline constexpr std::string_view kReuseTag = "trainyard:reuse-hosts";
 inline constexpr std::string_view kReuseYes = "true";
 
-bool asks_for_reuse(const std::vector<domain::Tag>& tags_of_queue);
+bool allows_reuse(const std::vector<domain::Tag>& tags_of_queue);
 
 // True if the job's host may be reused by another job, or be a reused one. `queues`: those with the
 // tag.

@@ -32,8 +32,8 @@ TEST(Reuse, IsForHostsOfQueuesThatSaySo) {
   training.spec.queue.reset();
   training.spec.contract = domain::Contract::training;
   EXPECT_FALSE(may_reuse(training, queues));
-  EXPECT_TRUE(asks_for_reuse({{"team", "a"}, {"trainyard:reuse-hosts", "true"}}));
-  EXPECT_FALSE(asks_for_reuse({{"trainyard:reuse-hosts", "false"}}));
+  EXPECT_TRUE(allows_reuse({{"team", "a"}, {"trainyard:reuse-hosts", "true"}}));
+  EXPECT_FALSE(allows_reuse({{"trainyard:reuse-hosts", "false"}}));
 }
 
 TEST(Reuse, IsBetweenJobsThatDifferInWordsOnly) {

@@ -328,15 +328,18 @@ class Deciding {
 
   // True if the host was told to end, and has had all the time that this may take.
   bool overdue(const Job& job, const Attempt& attempt) const {
-    std::optional<Instant> told = job.stop_requested;
+    std::optional<Instant> end_requested = job.stop_requested;
     if (attempt.first_failed)
-      told = std::max(told.value_or(Instant{}), attempt.hosts[*attempt.first_failed].state_since);
-    if (attempt.interrupted) told = std::max(told.value_or(Instant{}), *attempt.interrupted);
+      end_requested = std::max(end_requested.value_or(Instant{}),
+                               attempt.hosts[*attempt.first_failed].state_since);
+    if (attempt.interrupted)
+      end_requested = std::max(end_requested.value_or(Instant{}), *attempt.interrupted);
     // Hosts that follow a main host are told to end when it has.
     if (const auto main = job.spec.main_host(); main && is_final(attempt.hosts[*main].state))
-      told = std::max(told.value_or(Instant{}), attempt.hosts[*main].state_since);
-    return told && job.own_time(now_) >=
-                       *told + std::max(timeout_.stop_grace, attempt.notice) + timeout_.stop_upload;
+      end_requested = std::max(end_requested.value_or(Instant{}), attempt.hosts[*main].state_since);
+    return end_requested &&
+           job.own_time(now_) >= *end_requested + std::max(timeout_.stop_grace, attempt.notice) +
+                                     timeout_.stop_upload;
   }
 
   // Removes agents of attempts that are not the present one of any job.

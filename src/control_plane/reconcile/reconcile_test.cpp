@@ -43,7 +43,7 @@ launch::Agent agent(domain::HostIndex host, bool alive = true, const std::string
 }
 
 // Formats a decision, for comparison in tables.
-std::string words(const Decision& decision) {
+std::string text_of(const Decision& decision) {
   std::string text;
   const auto add = [&](const std::string& word) { text += (text.empty() ? "" : "; ") + word; };
   for (const auto id : decision.ensure) add("ensure " + id.text());
@@ -75,8 +75,8 @@ struct Case {
     snapshot.agents = agents;
     snapshot.machines = {{"box-1", 8, int64_t{32} << 30, 0}};
     if (launch_failure) snapshot.launch_failures.emplace(domain::AttemptId{1, 1}, *launch_failure);
-    const std::string one = words(decide(snapshot, {}, {}, kSpot, kNow));
-    EXPECT_EQ(words(decide(snapshot, {}, {}, kSpot, kNow)), one) << "it keeps nothing";
+    const std::string one = text_of(decide(snapshot, {}, {}, kSpot, kNow));
+    EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kNow)), one) << "it keeps nothing";
     return one;
   }
 };
@@ -195,14 +195,14 @@ TEST(Decide, PlacesWaitingJobsAroundWhatIsHeld) {
   snapshot.agents = {agent(0), agent(1)};
   snapshot.machines = {{"box-1", 8, int64_t{64} << 30, 0}};
   Decision decision = decide(snapshot, {}, {}, kSpot, kNow);
-  EXPECT_EQ(words(decision), "");
+  EXPECT_EQ(text_of(decision), "");
   ASSERT_EQ(decision.waits.size(), 1u);
   EXPECT_EQ(decision.waits[0].reason,
             "waits for 2 more vCPU on machine box-1 (needs 6, 4 free): held by training-job/a (4); "
             "starts by "
             "1970-01-13 14:52:40 UTC at the latest");
   snapshot.machines[0].cpus = 10;
-  EXPECT_EQ(words(decide(snapshot, {}, {}, kSpot, kNow)), "place 2 on box-1");
+  EXPECT_EQ(text_of(decide(snapshot, {}, {}, kSpot, kNow)), "place 2 on box-1");
 }
 
 // Two jobs of a queue that allows host reuse: the first is over, the second was placed.

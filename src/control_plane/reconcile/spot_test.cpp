@@ -32,7 +32,7 @@ Jobs jobs(std::vector<domain::Job> all) {
   for (auto& job : all) shared.push_back(std::make_shared<const domain::Job>(std::move(job)));
   return shared;
 }
-std::string words(const std::vector<Victim>& all) {
+std::string text_of(const std::vector<Victim>& all) {
   std::string text;
   for (const Victim& each : all)
     text += (text.empty() ? "" : " ") + each.attempt.text() + "/" + std::to_string(each.host);
@@ -47,19 +47,19 @@ Spot with(TraceEvent event) {
 TEST(Victims, ATraceTakesWhoWasThere) {
   const TraceEvent one{kNow - 1s, "", "", "", 1, 7};
   const Jobs both = jobs({spot_job(1), spot_job(2)});
-  EXPECT_EQ(words(victims(both, with(one), kNow)), "j1a1/0");
+  EXPECT_EQ(text_of(victims(both, with(one), kNow)), "j1a1/0");
   EXPECT_EQ(victims(both, with(one), kNow)[0].reason,
             "spot capacity was reclaimed (line 7 of the trace)");
-  EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "", "", 2, 1}), kNow)), "j1a1/0")
+  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "", "", "", 2, 1}), kNow)), "j1a1/0")
       << "a gang goes as one";
-  EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "", "", 3, 1}), kNow)), "j1a1/0 j2a1/0");
-  EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "", "box-2", 1, 1}), kNow)), "j2a1/0");
-  EXPECT_EQ(words(victims(both, with({kNow - 1s, "eu-west-1", "", "", 1, 1}), kNow)), "");
-  EXPECT_EQ(words(victims(both, with({kNow - 1s, "us-east-1", "ml.m5.large", "", 1, 1}), kNow)),
+  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "", "", "", 3, 1}), kNow)), "j1a1/0 j2a1/0");
+  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "", "", "box-2", 1, 1}), kNow)), "j2a1/0");
+  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "eu-west-1", "", "", 1, 1}), kNow)), "");
+  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "us-east-1", "ml.m5.large", "", 1, 1}), kNow)),
             "j1a1/0");
-  EXPECT_EQ(words(victims(both, with({kNow - 1s, "", "ml.p3.2xlarge", "", 1, 1}), kNow)), "");
-  EXPECT_EQ(words(victims(both, with({kNow + 1s, "", "", "", 1, 1}), kNow)), "") << "not yet";
-  EXPECT_EQ(words(victims(both, with({kNow - 1h, "", "", "", 1, 1}), kNow)), "") << "long ago";
+  EXPECT_EQ(text_of(victims(both, with({kNow - 1s, "", "ml.p3.2xlarge", "", 1, 1}), kNow)), "");
+  EXPECT_EQ(text_of(victims(both, with({kNow + 1s, "", "", "", 1, 1}), kNow)), "") << "not yet";
+  EXPECT_EQ(text_of(victims(both, with({kNow - 1h, "", "", "", 1, 1}), kNow)), "") << "long ago";
 }
 
 TEST(Victims, ALineOfATraceCountsOnce) {
@@ -69,7 +69,7 @@ TEST(Victims, ALineOfATraceCountsOnce) {
   gone.attempts[0].ended = kNow - 5s;
   gone.attempts[0].hosts.clear();
   gone.state = JobState::waiting;
-  EXPECT_EQ(words(victims(jobs({gone, spot_job(2)}), spot, kNow)), "")
+  EXPECT_EQ(text_of(victims(jobs({gone, spot_job(2)}), spot, kNow)), "")
       << "the first had both hosts of it";
   domain::Job back = gone;
   back.state = JobState::active;
@@ -77,7 +77,7 @@ TEST(Victims, ALineOfATraceCountsOnce) {
   second.number = 2;
   second.started = kNow - 1s;
   back.attempts.push_back(second);
-  EXPECT_EQ(words(victims(jobs({back, spot_job(2)}), spot, kNow)), "")
+  EXPECT_EQ(text_of(victims(jobs({back, spot_job(2)}), spot, kNow)), "")
       << "who came back was not there";
 }
 
@@ -91,7 +91,7 @@ TEST(Victims, OnlyWhoIsSpotAndRuns) {
   waiting.state = JobState::waiting;
   stopping.state = JobState::stopping;
   taken.attempts[0].interruption = "taken";
-  EXPECT_EQ(words(victims(jobs({lasting, waiting, stopping, taken}), spot, kNow)), "");
+  EXPECT_EQ(text_of(victims(jobs({lasting, waiting, stopping, taken}), spot, kNow)), "");
 }
 
 TEST(Victims, ChanceHasTheRateAndASeed) {
@@ -105,10 +105,10 @@ TEST(Victims, ChanceHasTheRateAndASeed) {
   const auto taken = victims(all, spot, kNow);
   // After half an hour at two an hour: 1 - 1/e of them.
   EXPECT_NEAR(double(taken.size()) / 4'000, 0.632, 0.03);
-  EXPECT_EQ(words(victims(all, spot, kNow)), words(taken));
+  EXPECT_EQ(text_of(victims(all, spot, kNow)), text_of(taken));
   EXPECT_GE(victims(all, spot, kNow + 10min).size(), taken.size()) << "who was one stays one";
   spot.seed = 8;
-  EXPECT_NE(words(victims(all, spot, kNow)), words(taken));
+  EXPECT_NE(text_of(victims(all, spot, kNow)), text_of(taken));
 }
 
 TEST(Trace, IsReadLineByLine) {

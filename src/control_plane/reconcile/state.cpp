@@ -417,10 +417,10 @@ class Applying {
   void note_failure(Attempt& attempt, HostIndex index) {
     const Host& host = attempt.hosts[index];
     if (attempt.first_failed || !attempt.interruption.empty() || !job_.spec.decides(index)) return;
-    const bool asked = job_.stop_cause != StopCause::none;
+    const bool stopping = job_.stop_cause != StopCause::none;
     if (host.state == HostState::failed) {
-      if (!asked || host.fault != Fault::algorithm) fail(attempt, index);
-    } else if (host.state == HostState::draining && host.exit_code.value_or(0) != 0 && !asked) {
+      if (!stopping || host.fault != Fault::algorithm) fail(attempt, index);
+    } else if (host.state == HostState::draining && host.exit_code.value_or(0) != 0 && !stopping) {
       fail(attempt, index);
     }
   }

@@ -40,7 +40,7 @@ struct HostLayout {
   std::string host_table;         // file: the names of all hosts, in the form of /etc/hosts
   std::vector<std::string> devices =
       {};  // device files of this machine that are this host's alone, or shared by all
-  // The network under an encrypted one: "GATEWAY/PREFIX" (launch/local/plan.hpp: underlay_words);
+  // The network under an encrypted one: "GATEWAY/PREFIX" (launch/local/plan.hpp: underlay_text);
   // "" = none.
   std::string underlay = {};
 };

@@ -199,9 +199,9 @@ std::set<domain::HostIndex> running_hosts(const LocalParts& parts,
   return hosts;
 }
 
-Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known,
-                       const domain::AttemptId& attempt, const std::string& token,
-                       const std::string& order) {
+Result<bool> reuse_host(const LocalParts& parts, KnownAttempt& known,
+                        const domain::AttemptId& attempt, const std::string& token,
+                        const std::string& order) {
   const std::string directory = known.host(0);
   if (!waits_for_orders(parts.files, directory)) return false;
   Record next = known.record;

@@ -81,9 +81,9 @@ std::set<domain::HostIndex> running_hosts(const LocalParts& parts,
 // Passes the order to the gang's one agent, which has ended its job. False: it does not wait for an
 // order, or belongs to a release that would not obey all of it, and nothing has changed. Requires:
 // one host.
-Result<bool> hand_over(const LocalParts& parts, KnownAttempt& known,
-                       const domain::AttemptId& attempt, const std::string& token,
-                       const std::string& order);
+Result<bool> reuse_host(const LocalParts& parts, KnownAttempt& known,
+                        const domain::AttemptId& attempt, const std::string& token,
+                        const std::string& order);
 
 // Looks for processes with our marks in all of /proc, which takes some milliseconds: one look
 // serves for all attempts whose agents had ended before it. Only a marked process starts another.

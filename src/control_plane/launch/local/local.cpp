@@ -158,14 +158,14 @@ class LocalLauncher final : public SteppedLauncher {
     return agents;
   }
 
-  Result<bool> hand_over(domain::AttemptId from, const Gang& gang) override {
+  Result<bool> reuse_host(domain::AttemptId from, const Gang& gang) override {
     const auto found = attempts_.find(from);
     if (found == attempts_.end() || found->second.agents.size() != 1 || gang.members.size() != 1 ||
         attempts_.contains(gang.attempt))
       return false;
     if (!found->second.agents[0].is_alive(parts_.processes)) return false;
-    if (!TRY(launch::hand_over(parts_, found->second, gang.attempt, gang.token,
-                               gang.members[0].order)))
+    if (!TRY(launch::reuse_host(parts_, found->second, gang.attempt, gang.token,
+                                gang.members[0].order)))
       return false;
     auto moved = attempts_.extract(found);
     moved.key() = gang.attempt;
@@ -437,7 +437,7 @@ class LocalLauncher final : public SteppedLauncher {
                                           directory + "/hosts"};
       if (known.record.network.encrypted) {
         command.emplace_back("--underlay");
-        command.push_back(underlay_words(known.record.network));
+        command.push_back(underlay_text(known.record.network));
       }
       if (i < known.record.gpus.size() && !known.record.gpus[i].empty()) {
         command.emplace_back("--devices");

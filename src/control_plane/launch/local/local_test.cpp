@@ -231,7 +231,7 @@ TEST_F(LocalLauncher, HandsAnAgentToTheNextAttempt) {
     auto launcher = server();
     ASSERT_TRUE(launcher);
     ASSERT_TRUE(launcher->ensure(gang(1, 1)));
-    const auto handed = launcher->hand_over({1, 1}, gang(2, 1));
+    const auto handed = launcher->reuse_host({1, 1}, gang(2, 1));
     ASSERT_TRUE(handed);
     EXPECT_FALSE(*handed) << "it does not wait for one";
     const std::string host = attempt_path(1) + "/0";
@@ -239,12 +239,12 @@ TEST_F(LocalLauncher, HandsAnAgentToTheNextAttempt) {
     next.members[0].order = "the next order";
     for (const char* of_an_earlier_release : {"", "1", "x"}) {
       ASSERT_TRUE(os::write_file(host + "/idle", of_an_earlier_release));
-      const auto kept = launcher->hand_over({1, 1}, next);
+      const auto kept = launcher->reuse_host({1, 1}, next);
       ASSERT_TRUE(kept && !*kept);
       EXPECT_FALSE(os::exists(host + "/next.json"));
     }
     ASSERT_TRUE(os::write_file(host + "/idle", "2"));
-    const auto again = launcher->hand_over({1, 1}, next);
+    const auto again = launcher->reuse_host({1, 1}, next);
     ASSERT_TRUE(again && *again);
     EXPECT_EQ(*os::read_file(host + "/next.json"), "the next order");
     EXPECT_TRUE(os::exists(host + "/taken"));

@@ -189,7 +189,7 @@ networks::PrivateNetwork plan_network(const NetworkRequest& request, const netwo
   return network;
 }
 
-std::string underlay_words(const networks::PrivateNetwork& network) {
+std::string underlay_text(const networks::PrivateNetwork& network) {
   return networks::to_text(network.gateway) + "/" + std::to_string(network.subnet.prefix + 1);
 }
 

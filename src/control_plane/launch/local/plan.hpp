@@ -69,7 +69,7 @@ networks::PrivateNetwork plan_network(const NetworkRequest& request, const netwo
 // Describes to an agent what lies below an encrypted network: "10.201.0.1/29", the gateway, and how
 // many bits the addresses of a half share. A host's address there is its own less the size of a
 // half.
-std::string underlay_words(const networks::PrivateNetwork& network);
+std::string underlay_text(const networks::PrivateNetwork& network);
 
 // The start of every host's /etc/hosts: loopback, and all members by name.
 std::string host_table(const networks::PrivateNetwork& network);

@@ -245,7 +245,7 @@ TEST(Record, KeepsWhatLiesBelowAnEncryptedNetwork) {
   EXPECT_EQ(networks::to_text(network.gateway), "10.201.0.17");
   EXPECT_EQ(networks::to_text(network.hosts[1].under), "10.201.0.19");
   EXPECT_EQ(networks::to_text(network.hosts[1].address), "10.201.0.27");
-  EXPECT_EQ(underlay_words(network), "10.201.0.17/29");
+  EXPECT_EQ(underlay_text(network), "10.201.0.17/29");
   const auto read = record_from_json(to_json(Record{{3, 1}, "token", network}));
   ASSERT_TRUE(read);
   EXPECT_TRUE(read->network.encrypted);
