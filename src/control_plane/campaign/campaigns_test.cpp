@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "campaign/test_clock.hpp"
+#include "base/testing/test_clock.hpp"
 #include "campaign/test_directory.hpp"
 
 namespace trainyard::campaign {
@@ -60,7 +60,7 @@ class RightsOfCampaigns : public testing::Test {
   }
 
   static constexpr const char* kOneRow = "SELECT 'x' AS name, 'a' AS region";
-  test::SetClock clock_;
+  TestClock clock_;
   SeededRandom random_{5};
   test::Directory directory_;
   // Set before any campaign runs; constant after.

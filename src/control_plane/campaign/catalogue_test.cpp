@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "campaign/test_clock.hpp"
+#include "base/testing/test_clock.hpp"
 #include "campaign/test_directory.hpp"
 
 namespace trainyard::campaign {
@@ -19,7 +19,7 @@ class EmbeddedCatalogue : public testing::Test {
     return catalogue_->query(sql,
                              {{"prices", {"region TEXT", "price DOUBLE PRECISION"}, {{"a", 0.5}}}});
   }
-  test::SetClock clock_;
+  TestClock clock_;
   test::Directory directory_;
   std::unique_ptr<Catalogue> catalogue_ =
       std::move(*open_sqlite_catalogue(directory_.file("catalogue.db"), clock_));

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "campaign/test_clock.hpp"
+#include "base/testing/test_clock.hpp"
 #include "objects/memory.hpp"
 
 namespace trainyard::campaign {
@@ -31,7 +31,7 @@ class Copies : public testing::Test {
   }
   void put(const std::string& key, const std::string& bytes) {
     EXPECT_TRUE(objects::write_all(*source_, "drives", key, bytes));
-    clock_.at += 1s;
+    clock_.advance(1s);
   }
   // Interrupted after so many pieces.
   Result<CopyProgress> copy(int64_t pieces_max = INT64_MAX) {
@@ -44,7 +44,7 @@ class Copies : public testing::Test {
     return bytes ? *bytes : bytes.error().message;
   }
 
-  test::SetClock clock_;
+  TestClock clock_;
   Counter random_;
   std::unique_ptr<objects::Objects> source_ = objects::make_memory(clock_, random_);
   std::unique_ptr<objects::Objects> target_ = objects::make_memory(clock_, random_);

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/random.hpp"
+#include "base/testing/test_clock.hpp"
 #include "campaign/region.hpp"
-#include "campaign/test_clock.hpp"
 
 namespace trainyard::campaign {
 namespace {
@@ -128,7 +128,7 @@ class Followers : public testing::Test {
   static constexpr const char* kBatch = R"(batch_job":{"jobQueue":"q","tags":{"x":"y"}})";
   const Principal ann_{"arn:aws:iam::123456789012:user/ann", "record of ann"};
   std::vector<std::string> opened_;  // clients, by the record of their principal
-  test::SetClock clock_;
+  TestClock clock_;
   Region region_;
   Settings settings_;
   std::unique_ptr<Store> store_ = *Store::open(":memory:");
@@ -246,7 +246,7 @@ TEST_F(Followers, AsksWithThePrincipalsKeysAndRenewsThem) {
   run(kTraining, "mine");
   after_turns(2);
   EXPECT_EQ(opened_, std::vector<std::string>{"record of ann"});
-  clock_.at += settings_.client_lifetime;
+  clock_.advance(settings_.client_lifetime);
   after_turns(2);
   EXPECT_EQ(opened_, (std::vector<std::string>{"record of ann", "record of ann"}));
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/testing/test_clock.hpp"
 #include "control/test_world.hpp"
 #include "os/temporary_directory.hpp"
 
@@ -37,7 +38,7 @@ struct Running {
     loops.emplace(*control, reconcile_interval);
   }
   os::TemporaryDirectory directory;
-  test::SetClock clock;
+  TestClock clock;
   test::MemoryLogs logs;
   test::KeptLauncher launcher;
   SeededRandom random{1};

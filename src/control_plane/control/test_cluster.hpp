@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/test_clock.hpp"
 #include "control/control.hpp"
 #include "control/test_world.hpp"
 #include "reconcile/state.hpp"
@@ -18,7 +19,7 @@ using domain::HostState;
 // `run()` repeats both steps until nothing changes.
 class TestCluster {
  public:
-  SetClock clock;
+  TestClock clock;
   MemoryLogs logs;
   KeptLauncher launcher;
   SeededRandom random{1};

@@ -1,7 +1,7 @@
-// Implements control's dependencies in memory, for its tests and the simulator: a clock that is
-// set, a launcher that starts nothing, logs and metrics that forget at the end.
+// Implements control's dependencies in memory, for its tests and the simulator: a launcher that
+// starts nothing, logs and metrics that forget at the end.
 //
-// Threads: the clock and the logs from anywhere; the launcher from one thread at a time.
+// Threads: the logs from anywhere; the launcher from one thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -20,18 +20,6 @@
 #include "reconcile/state.hpp"
 
 namespace trainyard::control::test {
-
-class SetClock final : public Clock {
- public:
-  explicit SetClock(Instant start = from_milliseconds(1'763'631'900'000))
-      : milliseconds_(to_milliseconds(start)) {}
-  Instant now() override { return from_milliseconds(milliseconds_); }
-  std::chrono::nanoseconds monotonic() override { return std::chrono::milliseconds(milliseconds_); }
-  void advance(Duration by) { milliseconds_ += by.count(); }
-
- private:
-  std::atomic<int64_t> milliseconds_;
-};
 
 class MemoryLogs final : public observe::Logs {
  public:

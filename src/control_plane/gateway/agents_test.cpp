@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "base/testing/test_clock.hpp"
 #include "batch/catalog.hpp"
 #include "control/test_world.hpp"
 #include "wire/codec.hpp"
@@ -114,7 +115,7 @@ class AgentsTest : public testing::Test {
     say(link, fact);
   }
 
-  control::test::SetClock clock;
+  TestClock clock;
   control::test::MemoryLogs logs;
   control::test::MemoryMetrics metrics;
   control::test::KeptLauncher launcher;

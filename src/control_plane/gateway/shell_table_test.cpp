@@ -2,18 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing/test_clock.hpp"
+
 namespace trainyard::gateway {
 namespace {
 
-class StoppedClock final : public Clock {
- public:
-  Instant now() override { return from_milliseconds(1'763'631'900'000); }
-  std::chrono::nanoseconds monotonic() override { return {}; }
-};
-
 // One link, which records everything that is sent down.
 struct Fixture {
-  StoppedClock clock;
+  TestClock clock;
   bool linked = true;
   std::vector<wire::Message> down;
   ShellTable table{[this](uint64_t, const wire::Message& message) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/random.hpp"
+#include "base/testing/test_clock.hpp"
 #include "observe/logs.hpp"
 #include "observe/metrics.hpp"
 #include "observe/test_world.hpp"
@@ -48,7 +49,7 @@ struct Acknowledged {
 // Never returns. Each writer is an agent: it reads the number of the last batch and continues by
 // repeating that batch.
 [[noreturn]] void run_child(const std::string& directory, int pipe) {
-  ManualClock clock;
+  TestClock clock;
   auto logs = open_logs(directory + "/logs", clock, small_files());
   auto metrics = open_metrics(directory + "/metrics");
   if (!logs || !metrics) ::_exit(3);
@@ -60,7 +61,7 @@ struct Acknowledged {
       if (!last) ::_exit(5);
       for (uint64_t batch = std::max<uint64_t>(1, *last);; ++batch) {
         if (!(*metrics)->append_batch("writer" + std::to_string(writer), batch,
-                                      {{kCount, sample_of(clock.at, 1)}}))
+                                      {{kCount, sample_of(clock.now(), 1)}}))
           ::_exit(6);
         if (!(*logs)->append(key_of(writer), lines_of(writer, batch), batch)) ::_exit(7);
         const Acknowledged acknowledged{writer, batch};
@@ -112,7 +113,7 @@ TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
       acknowledged[each.writer] = std::max(acknowledged[each.writer], each.batch);
     ::close(pipe[0]);
 
-    ManualClock clock;
+    TestClock clock;
     auto logs = open_logs(directory.path() + "/logs", clock, small_files());
     ASSERT_OK(logs);
     uint64_t batches = 0;
@@ -131,7 +132,7 @@ TEST(Kill, AcknowledgedLinesSurviveAndNothingIsTwice) {
     auto metrics = open_metrics(directory.path() + "/metrics");
     ASSERT_OK(metrics);
     const auto points =
-        (*metrics)->statistics({.key = kCount, .from = clock.at, .to = clock.at + 1s});
+        (*metrics)->statistics({.key = kCount, .from = clock.now(), .to = clock.now() + 1s});
     ASSERT_OK(points);
     const double count = points->empty() ? 0 : (*points)[0].count;
     EXPECT_GE(count, double(batches));

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/random.hpp"
+#include "base/testing/test_clock.hpp"
 #include "observe/test_world.hpp"
 
 namespace trainyard::observe {
@@ -31,7 +32,7 @@ using Messages = std::vector<std::string>;
 
 struct World {
   TemporaryDirectory directory;
-  ManualClock clock;
+  TestClock clock;
   LogSettings settings;
   std::unique_ptr<Logs> logs = open();
 
@@ -56,7 +57,7 @@ TEST(Logs, WhatWasAppendedIsReadAlsoAfterARestart) {
   ASSERT_OK(page);
   EXPECT_EQ(messages(page->events), (Messages{"one", "two", "three"}));
   EXPECT_EQ(page->events[0].at, from_milliseconds(1000));
-  EXPECT_EQ(page->events[0].ingested, world.clock.at);
+  EXPECT_EQ(page->events[0].ingested, world.clock.now());
 }
 
 TEST(Logs, AFollowerGoesOnWhereThePageEnded) {
@@ -168,7 +169,7 @@ TEST(Logs, StreamsTellTheirTimesLiveAndClosed) {
     EXPECT_EQ((*streams)[0].name, kKey.stream);
     EXPECT_EQ((*streams)[0].first_event, from_milliseconds(10));
     EXPECT_EQ((*streams)[0].last_event, from_milliseconds(20));
-    EXPECT_EQ((*streams)[0].last_ingestion, world.clock.at);
+    EXPECT_EQ((*streams)[0].last_ingestion, world.clock.now());
     EXPECT_GT((*streams)[0].stored_bytes, 0u);
     EXPECT_FALSE((*streams)[1].first_event);
     EXPECT_EQ(world.logs->groups(kKey.region, "")->at(0).stored_bytes, (*streams)[0].stored_bytes);
@@ -185,7 +186,7 @@ TEST(Logs, AnIdleStreamIsForgottenAndComesBack) {
       ASSERT_OK(world.logs->ensure_stream(key));
       ASSERT_OK(
           world.logs->append(key, {line(round, "x" + std::to_string(i))}, uint64_t(round) + 1));
-      world.clock.at += 7min;
+      world.clock.advance(7min);
     }
   }
   for (int i = 0; i < 20; ++i) {
@@ -367,16 +368,16 @@ TEST(Logs, RetentionRemovesOldSegmentsAndEndedStreams) {
   world.restart();
   const StreamKey ended{"r", "g", "ended"}, live{"r", "g", "live"};
   for (const auto& key : {ended, live}) ASSERT_OK(world.logs->ensure_stream(key));
-  const int64_t start = to_milliseconds(world.clock.at);
+  const int64_t start = to_milliseconds(world.clock.now());
   for (int hour = 0; hour < 48; ++hour) {
     ASSERT_OK(world.logs->append(
         live, {line(start + hour * 3'600'000, std::to_string(hour) + std::string(80, '.'))}));
     if (hour < 2) ASSERT_OK(world.logs->append(ended, {line(start + hour * 3'600'000, "x")}));
-    world.clock.at += 1h;
+    world.clock.advance(1h);
   }
   const uint64_t begin = world.logs->read(live, {.events_max = 1})->end;
   world.restart();
-  ASSERT_OK(world.logs->retire(world.clock.at));
+  ASSERT_OK(world.logs->retire(world.clock.now()));
   EXPECT_EQ(world.logs->read(ended, {}).error().kind, Kind::not_found);
   for (const bool restarted : {false, true}) {
     if (restarted) world.restart();

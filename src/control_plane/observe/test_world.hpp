@@ -1,5 +1,4 @@
-// Provides helpers for the tests of this module: a temporary directory, and a clock with a set
-// time.
+// Provides helpers for the tests of this module: a temporary directory and ASSERT_OK.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,16 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/time.hpp"
-
 namespace trainyard::observe {
-
-class ManualClock final : public Clock {
- public:
-  Instant now() override { return at; }
-  std::chrono::nanoseconds monotonic() override { return at.time_since_epoch(); }
-  Instant at = from_milliseconds(1'763'632'000'000);
-};
 
 // In memory if /dev/shm exists: the tests sync thousands of times, and do not depend on a real
 // disk's behaviour.

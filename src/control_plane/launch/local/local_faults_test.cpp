@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/testing/test_clock.hpp"
 #include "launch/local/memory_machine.hpp"
 #include "launch/local/stepped_launcher.hpp"
 #include "os/machine_clock.hpp"
@@ -57,13 +58,6 @@ class FailingFiles final : public Files {
 };
 
 // Time goes on only as the test says.
-class TestClock final : public Clock {
- public:
-  Instant now() override { return {}; }
-  std::chrono::nanoseconds monotonic() override { return elapsed; }
-  std::chrono::nanoseconds elapsed = 1h;
-};
-
 class LocalFaults : public testing::Test {
  protected:
   LocalFaults() {
@@ -93,7 +87,7 @@ class LocalFaults : public testing::Test {
   }
   void work(SteppedLauncher& launcher) {
     for (int i = 0; i < 10; i++) {
-      clock_.elapsed += 2s;
+      clock_.advance(2s);
       launcher.work();
     }
   }

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "base/testing/test_clock.hpp"
 #include "base/thread_safety.hpp"
 #include "os/machine_clock.hpp"
 
@@ -63,15 +64,9 @@ TEST(Reaper, DoesNotWaitForThePauseWhenManyWait) {
 }
 
 // Time stands still, so that it is never quiet for long enough.
-class StoppedClock final : public Clock {
- public:
-  Instant now() override { return {}; }
-  std::chrono::nanoseconds monotonic() override { return 1h; }
-};
-
 TEST(Reaper, LetsOneGoAfterEachStart) {
   Removals removals;
-  StoppedClock stopped;
+  TestClock stopped;
   NetworkReaper reaper(stopped, removals.function());
   {
     const NetworkReaper::Start start(reaper);
@@ -91,7 +86,7 @@ TEST(Reaper, LetsOneGoAfterEachStart) {
 
 TEST(Reaper, LetsManyGoTogetherWhereTheKernelWaitsOnce) {
   Removals removals;
-  StoppedClock stopped;
+  TestClock stopped;
   NetworkReaper reaper(stopped, removals.function(), {150ms, 2s, 5, false});
   {
     const NetworkReaper::Start start(reaper);
