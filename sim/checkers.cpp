@@ -1,7 +1,5 @@
 #include "sim/checkers.hpp"
 
-#include "sim/workload.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -53,6 +51,55 @@ void add(Share& sum, const Share& share, int sign) {
 bool within(const Share& part, const Share& whole) {
   return part.cpus <= whole.cpus + 1e-6 && part.memory_bytes <= whole.memory_bytes &&
          part.gpus <= whole.gpus;
+}
+
+// Checks a job whose record was written again after its end.
+void check_unchanged_after_end(const Job& before, const Job& after) {
+  Job but_for_the_pool = after;
+  but_for_the_pool.warm_pool = before.warm_pool;
+  but_for_the_pool.modified = before.modified;
+  // An agent that died after its last fact and was started again reports more facts, which are
+  // counted.
+  if (after.attempt() && after.attempts.size() == before.attempts.size())
+    for (size_t h = 0; h < after.attempt()->hosts.size() && h < before.attempt()->hosts.size(); ++h)
+      but_for_the_pool.attempts.back().hosts[h].facts_applied =
+          before.attempt()->hosts[h].facts_applied;
+  World::check(dump(progress_json(but_for_the_pool)) == dump(progress_json(before)),
+               title(before) + " changed after its end");
+}
+
+// Checks the hosts of one attempt of the job.
+void check_host_moves(const Job& job, const Attempt& from, const Attempt& to) {
+  for (size_t h = 0; h < from.hosts.size(); ++h) {
+    const Host& was = from.hosts[h];
+    const Host& is = to.hosts[h];
+    World::check(is.state >= was.state && (!is_final(was.state) || is.state == was.state),
+                 title(job) + ": " + host_name(HostIndex(h)) + " went from " +
+                     std::string(to_string(was.state)) + " to " + std::string(to_string(is.state)));
+    World::check(is.facts_applied >= was.facts_applied, title(job) + ": facts were forgotten");
+    World::check(is.machine == was.machine, title(job) + ": a host moved to another machine");
+  }
+}
+
+void check_attempts(const Job& before, const Job& after) {
+  World::check(after.attempts.size() >= before.attempts.size(),
+               title(before) + ": attempts were forgotten");
+  // Several commands may share a transaction, but an attempt does not begin and end within one.
+  World::check(after.attempts.size() <= before.attempts.size() + 1,
+               title(before) + ": it has two new attempts");
+  if (after.attempts.size() > before.attempts.size() && after.attempts.size() > 1) {
+    const Attempt& former = after.attempts[after.attempts.size() - 2];
+    World::check(former.state == AttemptState::ended && !former.interruption.empty(),
+                 title(before) + ": an attempt began before the former one had ended");
+    World::check(after.attempt()->token != former.token,
+                 title(before) + ": two attempts have one token");
+  }
+  for (size_t a = 0; a < before.attempts.size(); ++a) {
+    World::check(before.attempts[a].token == after.attempts[a].token,
+                 title(before) + ": its token changed");
+    if (a + 1 < after.attempts.size()) continue;  // hosts of earlier attempts are not stored
+    check_host_moves(before, before.attempts[a], after.attempts[a]);
+  }
 }
 
 }  // namespace
@@ -171,20 +218,7 @@ void Checkers::check_moves(const Job& before, const Job& after) {
   World::check(before.key == after.key && before.created == after.created,
                title(before) + " became another job");
   check_pools(before, after);
-  if (before.finished()) {
-    Job but_for_the_pool = after;
-    but_for_the_pool.warm_pool = before.warm_pool;
-    but_for_the_pool.modified = before.modified;
-    // An agent that died after its last fact and was started again reports more facts, which are
-    // counted.
-    if (after.attempt() && after.attempts.size() == before.attempts.size())
-      for (size_t h = 0; h < after.attempt()->hosts.size() && h < before.attempt()->hosts.size();
-           ++h)
-        but_for_the_pool.attempts.back().hosts[h].facts_applied =
-            before.attempt()->hosts[h].facts_applied;
-    World::check(dump(progress_json(but_for_the_pool)) == dump(progress_json(before)),
-                 title(before) + " changed after its end");
-  }
+  if (before.finished()) check_unchanged_after_end(before, after);
   if (before.state == JobState::active && after.state == JobState::waiting)
     World::check(
         !after.attempt()->interruption.empty() && after.attempt()->state == AttemptState::ended,
@@ -200,33 +234,7 @@ void Checkers::check_moves(const Job& before, const Job& after) {
     World::check(was.phase == is.phase && was.start == is.start && (!was.end || was.end == is.end),
                  title(before) + ": its history was rewritten");
   }
-  World::check(after.attempts.size() >= before.attempts.size(),
-               title(before) + ": attempts were forgotten");
-  // Several commands may share a transaction, but an attempt does not begin and end within one.
-  World::check(after.attempts.size() <= before.attempts.size() + 1,
-               title(before) + ": it has two new attempts");
-  if (after.attempts.size() > before.attempts.size() && after.attempts.size() > 1) {
-    const Attempt& former = after.attempts[after.attempts.size() - 2];
-    World::check(former.state == AttemptState::ended && !former.interruption.empty(),
-                 title(before) + ": an attempt began before the former one had ended");
-    World::check(after.attempt()->token != former.token,
-                 title(before) + ": two attempts have one token");
-  }
-  for (size_t a = 0; a < before.attempts.size(); ++a) {
-    World::check(before.attempts[a].token == after.attempts[a].token,
-                 title(before) + ": its token changed");
-    if (a + 1 < after.attempts.size()) continue;  // hosts of earlier attempts are not stored
-    for (size_t h = 0; h < before.attempts[a].hosts.size(); ++h) {
-      const Host& was = before.attempts[a].hosts[h];
-      const Host& is = after.attempts[a].hosts[h];
-      World::check(is.state >= was.state && (!is_final(was.state) || is.state == was.state),
-                   title(before) + ": " + host_name(HostIndex(h)) + " went from " +
-                       std::string(to_string(was.state)) + " to " +
-                       std::string(to_string(is.state)));
-      World::check(is.facts_applied >= was.facts_applied, title(before) + ": facts were forgotten");
-      World::check(is.machine == was.machine, title(before) + ": a host moved to another machine");
-    }
-  }
+  check_attempts(before, after);
 }
 
 void Checkers::check_history(const Job& job) {
@@ -432,116 +440,6 @@ void Checkers::check_replay(ledger::Ledger& ledger) {
   for (const auto& [number, job] : jobs)
     World::check(dump(progress_json(job)) == dump(progress_json(durable_[number])),
                  title(job) + ": its replayed commands give a job that differs from the table's");
-}
-
-void Checkers::check_outcome(const Job& job) {
-  // Accounting: training lasts from the first host that ran to the end, the phases add up to the
-  // whole, and only running time is billed.
-  const auto began = first_running_.lower_bound({job.number, 0});
-  const bool ran = began != first_running_.end() && began->first.job == job.number;
-  World::check(bool(job.training_start) == ran,
-               title(job) + ": training start without a host that ran");
-  if (job.training_start) {
-    World::check(*job.training_start == began->second,
-                 title(job) + ": training did not start when its first host ran");
-    World::check(job.training_end && *job.training_end >= *job.training_start,
-                 title(job) + ": training has no end");
-    World::check(*job.training_end == *job.attempt()->ended,
-                 title(job) + ": training did not end with its last attempt");
-    World::check(job.ran(*job.training_end) <= *job.training_end - *job.training_start,
-                 title(job) + ": more is billed than was trained");
-  }
-  World::check(job.ran(job.modified) == ran_[job.number],
-               title(job) + ": " + std::to_string(job.ran(job.modified).count()) +
-                   " ms are billed, but it ran for " + std::to_string(ran_[job.number].count()) +
-                   " ms");
-  check_retries(job);
-  if (job.spec.queue && job.spec.queue->preemptions_max)
-    World::check(
-        preemptions_[job.number] <= *job.spec.queue->preemptions_max + 1,
-        title(job) + " was preempted " + std::to_string(preemptions_[job.number]) + " times");
-  Duration sum{};
-  for (const Transition& each : job.transitions) sum += *each.end - each.start;
-  World::check(sum == job.transitions.back().start - job.created,
-               title(job) + ": the phases do not add up");
-
-  if (job.is_array()) return check_array(job);
-  if (job.parent != 0) check_child(job);
-  const Job* array = job.parent != 0 ? durable(job.parent) : nullptr;
-  const bool stop_wanted = stops_.contains(job.key) || stop_requests_.contains(job.key) ||
-                           (array && stop_requests_.contains(array->key)) ||
-                           job.withdrawn == Withdrawn::dependency_failed;
-  switch (job.state) {
-    case JobState::completed:
-      World::check(!job.model_uri.empty() || job.spec.queue,
-                   title(job) + " completed without a model");
-      for (HostIndex host = 0; host < job.spec.hosts(); ++host) {
-        const Process& process = processes_[{{job.number, job.attempt()->number}, host}];
-        World::check(process.runs == 1 && process.code == 0,
-                     title(job) + " completed, but " + host_name(host) + " did not");
-      }
-      break;
-    case JobState::stopped:
-      if (job.stop_cause == StopCause::max_runtime) {
-        World::check(job.phase() == Phase::max_runtime_exceeded,
-                     title(job) + " exceeded its maximum runtime, but the API does not report it");
-        World::check(first_ran_.contains(job.number) &&
-                         finished_[job.number] - first_ran_[job.number] + kTimeTolerance >=
-                             std::chrono::seconds(job.spec.max_runtime_seconds),
-                     title(job) + " was stopped before its maximum runtime");
-      } else if (job.stop_cause == StopCause::max_wait) {
-        World::check(
-            job.phase() == Phase::max_wait_time_exceeded,
-            title(job) + " exceeded its maximum wait time, but the API does not report it");
-        World::check(job.spec.spot && *job.stop_requested - job.created >=
-                                          std::chrono::seconds(*job.spec.max_wait_seconds),
-                     title(job) + " was stopped before its maximum wait time");
-      } else if (job.stop_cause == StopCause::max_pending) {
-        World::check(
-            job.attempts.empty() && *job.stop_requested - job.created >=
-                                        std::chrono::seconds(*job.spec.max_pending_seconds),
-            title(job) + " was stopped before its maximum wait time");
-      } else {
-        World::check(stop_wanted, title(job) + " was stopped without a request");
-        World::check(job.phase() == Phase::stopped,
-                     title(job) + " was stopped, but the API reports another phase");
-      }
-      break;
-    case JobState::failed: {
-      if (job.attempts.empty()) {  // it could not be planned
-        World::check(job.spec.principal == kHostileUser &&
-                         job.failure_reason.starts_with("InternalServerError: "),
-                     title(job) + " failed before its first attempt: " + job.failure_reason);
-        break;
-      }
-      if (job.attempt()->preempted && !job.attempt()->first_failed) {
-        check_preemptions(job);
-        break;
-      }
-      World::check(allowed_failures_.contains(job.number),
-                   title(job) + " failed without a cause: " + job.failure_reason);
-      World::check(job.failure_reason.starts_with("AlgorithmError: ") ||
-                       job.failure_reason.starts_with("ClientError: ") ||
-                       job.failure_reason.starts_with("InternalServerError: "),
-                   title(job) + " failed for '" + job.failure_reason + "'");
-      const auto first = first_failed_host_.find({job.number, job.attempt()->number});
-      World::check(first != first_failed_host_.end(),
-                   title(job) + " failed, but none of its hosts did");
-      World::check(job.stop_requested || job.spec.hosts() == 1 ||
-                       job.failure_reason.ends_with("(" + host_name(first->second) + ")"),
-                   title(job) + " failed for '" + job.failure_reason + "', but " +
-                       host_name(first->second) + " failed first");
-      const bool algorithm = job.failure_reason.starts_with("AlgorithmError: ");
-      World::check(
-          !algorithm || job.failure_reason.find(", exit code: 3") != std::string::npos,
-          title(job) + " failed for '" + job.failure_reason + "', but its process exited with 3");
-      break;
-    }
-    default:
-      break;
-  }
-  if (stops_.contains(job.key) && job.state == JobState::completed)
-    World::fail(title(job) + " completed after its stop was acknowledged");
 }
 
 }  // namespace trainyard::sim

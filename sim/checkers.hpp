@@ -123,6 +123,10 @@ class Checkers {
   void check_limits();
   void check_preemptions(const domain::Job& job);
   void check_outcome(const domain::Job& job);
+  void check_accounting(const domain::Job& job);
+  void check_completed(const domain::Job& job);
+  void check_stopped(const domain::Job& job);
+  void check_failed(const domain::Job& job);
   void check_array(const domain::Job& array);
   void check_child(const domain::Job& child);
   void check_retries(const domain::Job& job);

@@ -5,6 +5,7 @@
 
 #include "agent/uplink.hpp"
 #include "sim/checkers.hpp"
+#include "sim/workload.hpp"
 
 namespace trainyard::sim {
 namespace {
@@ -34,7 +35,7 @@ SimulatedAgent::SimulatedAgent(World& world, Network& network, Checkers& checker
   fails_ = world_.fault(30);
   if (world_.fault(60)) step_fails_ = agent::Stage(world_.random.below(6));
   deaf_ = world_.random.chance(6);
-  const bool endless = order_.spec.environment.contains("ENDLESS");
+  const bool endless = order_.spec.environment.contains(kEndlessVariable);
   run_time_ = endless ? kEndless : world_.between(100ms, 60s);
 }
 

@@ -239,36 +239,7 @@ class Simulation {
 
   void users_arrive() {
     for (uint64_t n = 3 + world_.random.below(9); n > 0; --n) {
-      control::CreateJob job;
-      job.key = {"us-east-1", "job-" + std::to_string(n)};
-      job.spec.image = "machine";
-      job.spec.principal = world_.random.chance(2) ? "alice" : "bob";
-      const char* types[] = {"ml.t3.medium", "ml.m5.large", "ml.m5.xlarge", "ml.c5.2xlarge"};
-      job.spec.groups = {{"homogeneousCluster", types[world_.random.below(4)],
-                          uint32_t(1 + world_.random.below(3))}};
-      // fits nowhere
-      if (world_.random.chance(10)) job.spec.groups[0].instance_type = "ml.m5.24xlarge";
-      const bool endless = world_.random.chance(5);
-      if (endless) job.spec.environment["ENDLESS"] = "1";
-      job.spec.max_runtime_seconds = endless && world_.random.chance(2) ? 30 : 86400;
-      if (world_.random.chance(4)) job.tags = {{"team", "red"}};
-      if (world_.random.chance(4)) {
-        job.spec.groups.push_back(
-            {"others", types[world_.random.below(4)], uint32_t(1 + world_.random.below(2))});
-      }
-      if (world_.random.chance(3)) {
-        job.spec.spot = true;
-        // These limits often end a job early, at any point of its life.
-        job.spec.max_wait_seconds =
-            endless || world_.random.chance(4) ? 30 + world_.random.below(300) : 86400;
-        job.spec.max_runtime_seconds =
-            std::min(job.spec.max_runtime_seconds, *job.spec.max_wait_seconds);
-      } else if (world_.random.chance(3)) {
-        job.spec.keep_alive_seconds = 10 + int64_t(world_.random.below(300));
-      }
-      if (world_.random.chance(3)) job.spec.retries_max = uint32_t(1 + world_.random.below(3));
-      if (world_.random.chance(6))
-        job.spec.max_pending_seconds = 20 + int64_t(world_.random.below(200));
+      const control::CreateJob job = some_training_job(world_, n);
       submissions_.push_back(job);
       world_.after(world_.between(0ms, 90s), [this, job] { create(job); });
       if (world_.random.chance(4))
@@ -518,10 +489,10 @@ class Simulation {
       const auto number = checkers_.jobs().find(request.key);
       if (number == checkers_.jobs().end()) continue;
       const Job* job = checkers_.durable(number->second);
-      const bool never_ends =
-          request.spec.environment.contains("ENDLESS") && request.spec.max_runtime_seconds > 1000;
+      const bool never_ends = request.spec.environment.contains(kEndlessVariable) &&
+                              request.spec.max_runtime_seconds > 1000;
       const bool fits_nowhere = job->state == domain::JobState::waiting &&
-                                request.spec.groups[0].instance_type == "ml.m5.24xlarge";
+                                request.spec.groups[0].instance_type == kTooLargeType;
       if ((never_ends || fits_nowhere || too_large(request)) &&
           (job->state == domain::JobState::waiting || job->state == domain::JobState::active))
         stop(request.key);
@@ -550,25 +521,7 @@ class Simulation {
     std::vector<domain::Share> hosts;
     for (const auto& group : request.spec.groups)
       hosts.insert(hosts.end(), group.count, schedule::host_request_of(group)->share);
-    std::vector<launch::Machine> empty = machines_;
-    return !fits(hosts, 0, empty);
-  }
-
-  // Searches exhaustively: gangs and clusters are small here.
-  static bool fits(const std::vector<domain::Share>& hosts, size_t next,
-                   std::vector<launch::Machine>& left) {
-    if (next == hosts.size()) return true;
-    for (launch::Machine& machine : left) {
-      if (machine.cpus < hosts[next].cpus || machine.memory_bytes < hosts[next].memory_bytes)
-        continue;
-      machine.cpus -= hosts[next].cpus;
-      machine.memory_bytes -= hosts[next].memory_bytes;
-      const bool rest = fits(hosts, next + 1, left);
-      machine.cpus += hosts[next].cpus;
-      machine.memory_bytes += hosts[next].memory_bytes;
-      if (rest) return true;
-    }
-    return false;
+    return !fits_on(machines_, hosts);
   }
 
   World world_;

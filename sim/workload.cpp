@@ -61,6 +61,23 @@ void add_training_queue(World& world, Resources& resources) {
   }
 }
 
+// Searches exhaustively: gangs and clusters are small here.
+bool fits(const std::vector<domain::Share>& hosts, size_t next,
+          std::vector<launch::Machine>& left) {
+  if (next == hosts.size()) return true;
+  for (launch::Machine& machine : left) {
+    if (machine.cpus < hosts[next].cpus || machine.memory_bytes < hosts[next].memory_bytes)
+      continue;
+    machine.cpus -= hosts[next].cpus;
+    machine.memory_bytes -= hosts[next].memory_bytes;
+    const bool rest = fits(hosts, next + 1, left);
+    machine.cpus += hosts[next].cpus;
+    machine.memory_bytes += hosts[next].memory_bytes;
+    if (rest) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Resources some_resources(World& world) {
@@ -74,6 +91,43 @@ Resources some_resources(World& world) {
   if (world.random.chance(3)) add_fair_queue(world, resources);
   if (world.random.chance(2)) add_training_queue(world, resources);
   return resources;
+}
+
+bool fits_on(std::vector<launch::Machine> machines, const std::vector<domain::Share>& hosts) {
+  return fits(hosts, 0, machines);
+}
+
+control::CreateJob some_training_job(World& world, uint64_t number) {
+  control::CreateJob job;
+  job.key = {"us-east-1", "job-" + std::to_string(number)};
+  job.spec.image = "machine";
+  job.spec.principal = world.random.chance(2) ? "alice" : "bob";
+  const char* types[] = {"ml.t3.medium", "ml.m5.large", "ml.m5.xlarge", "ml.c5.2xlarge"};
+  job.spec.groups = {
+      {"homogeneousCluster", types[world.random.below(4)], uint32_t(1 + world.random.below(3))}};
+  // fits nowhere
+  if (world.random.chance(10)) job.spec.groups[0].instance_type = kTooLargeType;
+  const bool endless = world.random.chance(5);
+  if (endless) job.spec.environment[kEndlessVariable] = "1";
+  job.spec.max_runtime_seconds = endless && world.random.chance(2) ? 30 : 86400;
+  if (world.random.chance(4)) job.tags = {{"team", "red"}};
+  if (world.random.chance(4)) {
+    job.spec.groups.push_back(
+        {"others", types[world.random.below(4)], uint32_t(1 + world.random.below(2))});
+  }
+  if (world.random.chance(3)) {
+    job.spec.spot = true;
+    // These limits often end a job early, at any point of its life.
+    job.spec.max_wait_seconds =
+        endless || world.random.chance(4) ? 30 + world.random.below(300) : 86400;
+    job.spec.max_runtime_seconds =
+        std::min(job.spec.max_runtime_seconds, *job.spec.max_wait_seconds);
+  } else if (world.random.chance(3)) {
+    job.spec.keep_alive_seconds = 10 + int64_t(world.random.below(300));
+  }
+  if (world.random.chance(3)) job.spec.retries_max = uint32_t(1 + world.random.below(3));
+  if (world.random.chance(6)) job.spec.max_pending_seconds = 20 + int64_t(world.random.below(200));
+  return job;
 }
 
 std::vector<control::CreateJob> some_service_jobs(World& world, const Resources& resources) {

@@ -5,6 +5,8 @@
 
 #include "batch/catalog.hpp"
 #include "control/control.hpp"
+#include "domain/job.hpp"
+#include "launch/launcher.hpp"
 #include "sim/world.hpp"
 
 namespace trainyard::sim {
@@ -17,6 +19,14 @@ struct Resources {
   bool training = false;
 };
 Resources some_resources(World& world);
+
+// Draws a training job of a user, named by its number. It may run until it is stopped, and may
+// request instances that fit nowhere.
+control::CreateJob some_training_job(World& world, uint64_t number);
+inline constexpr const char* kEndlessVariable = "ENDLESS";      // a variable of jobs that never end
+inline constexpr const char* kTooLargeType = "ml.m5.24xlarge";  // fits on no machine
+// True if hosts of these shares fit on the empty machines together.
+bool fits_on(std::vector<launch::Machine> machines, const std::vector<domain::Share>& hosts);
 
 // Draws arrays of Batch, none or a few, in the order of their submission: each may depend on
 // earlier ones.
