@@ -12,13 +12,12 @@
 #include "base/thread_safety.hpp"
 #include "batch/arn.hpp"
 #include "batch/catalog.hpp"
+#include "control/admission.hpp"
 #include "control/gang.hpp"
 #include "control/group.hpp"
 #include "control/image_resolver.hpp"
 #include "control/live.hpp"
 #include "control/resource_records.hpp"
-#include "domain/deprecated_images.hpp"
-#include "domain/job_check.hpp"
 #include "domain/stage.hpp"
 #include "reconcile/host_reuse.hpp"
 #include "reconcile/reconcile.hpp"
@@ -73,7 +72,7 @@ class SingleWriter final : public ControlPlane {
   // -- commands
 
   void create_job(CreateJob job, Answer answer) override {
-    if (const auto fits = admit(job.spec); !fits) return answer(fits.error());
+    if (const auto fits = admission_.check(job.spec); !fits) return answer(fits.error());
     if (const auto free_space = settings_.check_disk_space(); !free_space)
       return answer(free_space.error());
     job.account = settings_.account;
@@ -201,48 +200,13 @@ class SingleWriter final : public ControlPlane {
   std::chrono::nanoseconds reconcile_step() override;
 
   void on_due(std::function<void()> commit, std::function<void()> reconcile) override {
-    commit_due_.hang(std::move(commit));
-    reconcile_due_.hang(std::move(reconcile));
+    commit_due_.set(std::move(commit));
+    reconcile_due_.set(std::move(reconcile));
   }
 
   void watch(Watcher watcher) override { watchers_.push_back(std::move(watcher)); }
 
  private:
-  // Rejects what no state of the server allows.
-  Result<void> admit(const domain::JobSpec& spec) const {
-    TRY(domain::check_limits(spec));
-    const auto most =
-        spec.encrypt_traffic ? settings_.encrypted_gang_hosts_max : settings_.gang_hosts_max;
-    int64_t hosts = spec.hosts();
-    for (const domain::InstanceGroup& each : spec.preferences)
-      hosts = std::max<int64_t>(hosts, each.count);
-    if (hosts > most)
-      return invalid("the job requests " + std::to_string(hosts) +
-                     " hosts, and the network pool of this server holds gangs of at most " +
-                     std::to_string(most));
-    for (const domain::InstanceGroup& group : spec.groups) TRY(schedule::host_request_of(group));
-    for (const domain::InstanceGroup& group : spec.preferences)
-      TRY(schedule::host_request_of(group));
-    for (const domain::InstanceGroup& group : spec.groups)
-      if (group.program) TRY(admit_image(group.program->image, spec.role_arn));
-    TRY(admit_image(spec.image, spec.role_arn));
-    for (const std::string_view name : domain::deprecated_images(spec))
-      if (!deprecated_image_logged_.exchange(true))
-        log(Level::warning, "control", "jobs use a deprecated image name",
-            {{"image", std::string(name)}, {"use", std::string(domain::present_image_name(name))}});
-    if (spec.encrypt_traffic && hosts > 1 && !settings_.no_encryption.empty())
-      return invalid("EnableInterContainerTrafficEncryption is not to be had here: " +
-                     settings_.no_encryption);
-    return {};
-  }
-
-  Result<void> admit_image(const std::string& name, const std::string& role_arn) const {
-    const auto resolved = TRY(images_.resolve(name));
-    return resolved->configured
-               ? ok()
-               : check_image(settings_.image_policy, resolved->image, name, role_arn);
-  }
-
   static std::function<void(Result<std::shared_ptr<const Job>>)> by_value(Answer answer) {
     return [answer = std::move(answer)](Result<std::shared_ptr<const Job>> job) {
       if (job)
@@ -263,7 +227,7 @@ class SingleWriter final : public ControlPlane {
       }
       backlog_.push_back(std::move(waiting));
     }
-    commit_due_.ring();
+    commit_due_.notify();
   }
 
   reconcile::Command with_image_note(reconcile::Command command) const;
@@ -284,6 +248,7 @@ class SingleWriter final : public ControlPlane {
 
   Settings settings_;  // changed by the constructor alone
   mutable ImageResolver images_{settings_.images};
+  Admission admission_{settings_, images_};
   ledger::Ledger& ledger_;
   launch::Launcher& launcher_;
   observe::Logs& logs_;
@@ -306,7 +271,6 @@ class SingleWriter final : public ControlPlane {
   // Commands of the last reconcile_step that are not committed yet: until they are, its snapshot is
   // still the truth.
   std::atomic<size_t> own_commands_ = 0;
-  mutable std::atomic<bool> deprecated_image_logged_ = false;  // once per server
 
   // Confined to the reconciling thread.
   std::string reconcile_fault_;  // logged once
@@ -347,7 +311,7 @@ void SingleWriter::commit_step() {
         {{"why", committed.error().message}, {"commands", std::to_string(taken.size())}});
     if (const std::string why = ledger_.failure(); !why.empty()) settings_.ledger_failed(why);
     for (const Waiting& waiting : taken) waiting.refuse(committed.error());
-    if (more) commit_due_.ring();
+    if (more) commit_due_.notify();
     return;
   }
   const std::vector<std::shared_ptr<const Job>> changed = group.changed();
@@ -375,8 +339,8 @@ void SingleWriter::commit_step() {
     for (const Watcher& watcher : watchers_)
       if (watcher.changed) watcher.changed(job);
   if (group.changed_tags()) ++tag_changes_;
-  if (!changed.empty() || group.changed_resources()) reconcile_due_.ring();
-  if (more) commit_due_.ring();
+  if (!changed.empty() || group.changed_resources()) reconcile_due_.notify();
+  if (more) commit_due_.notify();
 }
 
 // -- reconciling ----------------------------------------------------------------------------------
@@ -541,7 +505,7 @@ void SingleWriter::submit(reconcile::Command command) {
                    {{"command", kind}, {"why", job.error().message}});
              // What could not be stored (a full disk) is decided again at the next interval, not at
              // once.
-             if (--own_commands_ == 0 && job) reconcile_due_.ring();
+             if (--own_commands_ == 0 && job) reconcile_due_.notify();
            },
            {}});
 }
@@ -616,7 +580,7 @@ bool SingleWriter::ensure(AttemptId id, const reconcile::Decision& decision,
         {{"job", job->key.name}, {"attempt", id.text()}, {"why", started.error().message}});
   launch_failures_.insert_or_assign(id, started.error());
   if (started.error().kind != Kind::unavailable && started.error().kind != Kind::exhausted)
-    reconcile_due_.ring();
+    reconcile_due_.notify();
   return false;
 }
 

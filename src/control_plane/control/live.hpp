@@ -26,11 +26,11 @@ namespace trainyard::control {
 // more.
 class Notifier {
  public:
-  void hang(std::function<void()> wake) {
+  void set(std::function<void()> wake) {
     const MutexLock lock(mutex_);
     wake_ = std::move(wake);
   }
-  void ring() {
+  void notify() {
     const MutexLock lock(mutex_);
     if (wake_) wake_();
   }
