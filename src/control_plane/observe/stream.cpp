@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread_safety.hpp"
@@ -22,9 +21,6 @@ constexpr size_t kGroupBytesMax = 8 << 20;
 constexpr size_t kAppendBytesMax = 32 << 20;
 // Bytes per read while searching for the end of a segment: several records of the greatest length.
 constexpr uint64_t kScanBytes = 2 << 20;
-// AWS counts this many bytes per event on top of its message.
-constexpr size_t kEventOverheadBytes = 26;
-
 constexpr Block empty_block(uint64_t position, uint64_t last_batch) {
   return {.begin = position,
           .end = position,
@@ -46,43 +42,6 @@ size_t piece_bytes(std::string_view message) {
   size_t length = kMessageBytesMax;
   while (length > kMessageBytesMax - 4 && (uint8_t(message[length]) & 0xc0) == 0x80) --length;
   return length;
-}
-
-struct Interval {
-  int64_t from = INT64_MIN;  // inclusive
-  int64_t to = INT64_MAX;    // exclusive, INT64_MAX: without end
-  explicit Interval(const ReadQuery& query) {
-    if (query.from) from = to_milliseconds(*query.from);
-    if (query.to) to = to_milliseconds(*query.to);
-  }
-  bool has(int64_t at) const { return at >= from && (at < to || to == INT64_MAX); }
-  bool meets(const Block& block) const {
-    return block.first <= block.last && block.last >= from && (block.first < to || to == INT64_MAX);
-  }
-};
-
-LogEvent to_event(const EventRecord& record) {
-  return {from_milliseconds(record.at), from_milliseconds(record.ingested),
-          std::string(record.message)};
-}
-
-// Counts the events and bytes that a page may still take. The first event always fits.
-struct Budget {
-  size_t events;
-  size_t bytes;
-  bool first = true;
-  bool take(size_t message_bytes) {
-    const size_t cost = message_bytes + kEventOverheadBytes;
-    if (!first && (events == 0 || cost > bytes)) return false;
-    first = false;
-    events -= std::min<size_t>(events, 1);
-    bytes -= std::min(bytes, cost);
-    return true;
-  }
-};
-
-Error bad_position(uint64_t position) {
-  return invalid("position " + std::to_string(position) + " is not the beginning of an event");
 }
 
 }  // namespace
@@ -128,23 +87,9 @@ Result<bool> Stream::load_segment(uint64_t number) {
   if (!opened && opened.error().kind == Kind::not_found) return false;
   const Descriptor file = TRY(std::move(opened));
   const uint64_t file_bytes = TRY(file.length());
-
-  const auto header_bytes = TRY(file.read(0, kSegmentHeaderBytesMax));
-  auto header = decode_segment_header(header_bytes);
-  if (!header) {
-    // A crash came while the segment was created, so nothing in it was acknowledged. It is renamed,
-    // not removed: if the disk damaged it instead, an operator may need it.
-    log(Level::warning, "observe", "putting aside a segment without a header",
-        {{"file", path(number)}, {"why", header.error().message}});
-    TRY(rename_file(path(number), path(number) + ".torn"));
-    return false;
-  }
-  if (!segments_.empty() && header->header.base != end())
-    return corrupt(path(number) + " begins at " + std::to_string(header->header.base) +
-                   ", but what is before it ends at " + std::to_string(end()));
-  if (header->header.stream != id_)
-    return corrupt(path(number) + " belongs to stream " + std::to_string(header->header.stream));
-  const Segment segment{number, header->header.base, header->bytes};
+  const auto found = TRY(read_header(file, number));
+  if (!found) return false;
+  const Segment& segment = *found;
   if (segments_.empty()) {
     open_ = empty_block(segment.base, 0);
   } else {
@@ -154,29 +99,8 @@ Result<bool> Stream::load_segment(uint64_t number) {
   segments_.push_back(segment);
   indexed_to_ = segment.base;
 
-  // The index is a hint that is not synced: its valid entries are used, and the rest is read from
-  // the segment.
-  if (auto index = Descriptor::open(index_path(number), O_RDONLY)) {
-    const auto entries = TRY(index->read(0, TRY(index->length())));
-    for (size_t at = 0; at + kIndexEntryBytes <= entries.size(); at += kIndexEntryBytes) {
-      const auto block = decode_index_entry(std::string_view(entries).substr(at));
-      if (!block || block->begin != end() ||
-          block->end - segment.base + segment.header_bytes > file_bytes)
-        break;
-      blocks_.push_back(*block);
-      open_ = empty_block(block->end, block->last_batch);
-      indexed_to_ = block->end;
-    }
-  }
-  uint64_t at = segment.header_bytes + (end() - segment.base);
-  for (uint64_t window = kScanBytes; at < file_bytes;) {
-    const uint64_t before = end();
-    scan(TRY(file.read(at, window)));
-    at += end() - before;
-    if (end() != before) continue;
-    if (window >= kAppendBytesMax + kScanBytes || at + window >= file_bytes) break;
-    window = kAppendBytesMax + kScanBytes;
-  }
+  TRY(load_index(segment, file_bytes));
+  const uint64_t at = TRY(scan_rest(file, segment, file_bytes));
   if (end() == segment.base) {
     // A crash came while the first append of this segment was written.
     segments_.pop_back();
@@ -196,6 +120,58 @@ Result<bool> Stream::load_segment(uint64_t number) {
   }
   write_index();
   return true;
+}
+
+Result<std::optional<Stream::Segment>> Stream::read_header(const Descriptor& file,
+                                                           uint64_t number) const {
+  const auto header_bytes = TRY(file.read(0, kSegmentHeaderBytesMax));
+  auto header = decode_segment_header(header_bytes);
+  if (!header) {
+    // A crash came while the segment was created, so nothing in it was acknowledged. It is renamed,
+    // not removed: if the disk damaged it instead, an operator may need it.
+    log(Level::warning, "observe", "putting aside a segment without a header",
+        {{"file", path(number)}, {"why", header.error().message}});
+    TRY(rename_file(path(number), path(number) + ".torn"));
+    return std::optional<Segment>();
+  }
+  if (!segments_.empty() && header->header.base != end())
+    return corrupt(path(number) + " begins at " + std::to_string(header->header.base) +
+                   ", but what is before it ends at " + std::to_string(end()));
+  if (header->header.stream != id_)
+    return corrupt(path(number) + " belongs to stream " + std::to_string(header->header.stream));
+  return std::optional(Segment{number, header->header.base, header->bytes});
+}
+
+// The index is a hint that is not synced: its valid entries are used, and the rest is read from the
+// segment.
+Result<void> Stream::load_index(const Segment& segment, uint64_t file_bytes) {
+  const auto index = Descriptor::open(index_path(segment.number), O_RDONLY);
+  if (!index) return ok();
+  const auto entries = TRY(index->read(0, TRY(index->length())));
+  for (size_t at = 0; at + kIndexEntryBytes <= entries.size(); at += kIndexEntryBytes) {
+    const auto block = decode_index_entry(std::string_view(entries).substr(at));
+    if (!block || block->begin != end() ||
+        block->end - segment.base + segment.header_bytes > file_bytes)
+      break;
+    blocks_.push_back(*block);
+    open_ = empty_block(block->end, block->last_batch);
+    indexed_to_ = block->end;
+  }
+  return ok();
+}
+
+Result<uint64_t> Stream::scan_rest(const Descriptor& file, const Segment& segment,
+                                   uint64_t file_bytes) {
+  uint64_t at = segment.header_bytes + (end() - segment.base);
+  for (uint64_t window = kScanBytes; at < file_bytes;) {
+    const uint64_t before = end();
+    scan(TRY(file.read(at, window)));
+    at += end() - before;
+    if (end() != before) continue;
+    if (window >= kAppendBytesMax + kScanBytes || at + window >= file_bytes) break;
+    window = kAppendBytesMax + kScanBytes;
+  }
+  return at;
 }
 
 void Stream::scan(const std::string& bytes) {
@@ -285,6 +261,16 @@ Result<void> Stream::append(const std::vector<LogEvent>& events, uint64_t batch,
 
 void Stream::lead() {
   leading_ = true;
+  const std::vector<Pending*> group = take_group();
+  const GroupWrite write = encode(group);
+  Result<void> result = broken_ ? Result<void>(*broken_) : ok();
+  if (result && !write.appends.empty()) result = write_group(write);
+  for (Pending* each : group) each->result = result;
+  leading_ = false;
+  changed_.notify_all();
+}
+
+std::vector<Stream::Pending*> Stream::take_group() {
   std::vector<Pending*> group;
   for (size_t bytes = 0;
        !waiting_.empty() &&
@@ -293,67 +279,59 @@ void Stream::lead() {
     group.push_back(waiting_.front());
     waiting_.pop_front();
   }
+  return group;
+}
 
-  // Each append has a commit record, so that after a crash it is whole or absent.
-  struct Written {
-    const Pending* pending;
-    uint64_t end;
-    uint64_t last_batch;
-  };
-  std::vector<Written> written;
-  std::string bytes;
-  const uint64_t position = end();
-  uint64_t last_batch = last_batch_;
-  for (Pending* each : group) {
-    if (each->batch != 0 && each->batch <= last_batch) continue;
-    last_batch = std::max(last_batch, each->batch);
-    bytes += each->records;
-    encode_commit(bytes, last_batch);
-    written.push_back({each, position + bytes.size(), last_batch});
+// Each append has a commit record, so that after a crash it is whole or absent.
+Stream::GroupWrite Stream::encode(const std::vector<Pending*>& group) const {
+  GroupWrite write{.position = end(), .last_batch = last_batch_};
+  for (const Pending* each : group) {
+    if (each->batch != 0 && each->batch <= write.last_batch) continue;
+    write.last_batch = std::max(write.last_batch, each->batch);
+    write.bytes += each->records;
+    encode_commit(write.bytes, write.last_batch);
+    write.appends.push_back({each, write.position + write.bytes.size(), write.last_batch});
   }
+  return write;
+}
 
-  Result<void> result = broken_ ? Result<void>(*broken_) : ok();
-  if (result && !written.empty()) {
-    const bool is_new =
-        segments_.empty() || position - segments_.back().base >= settings_.segment_bytes;
-    Segment segment =
-        is_new
-            ? Segment{segments_.empty() ? first_segment_ : segments_.back().number + 1, position, 0}
-            : segments_.back();
-    std::string header;
-    if (is_new) {
-      header = encode_segment_header({id_, position, key_});
-      segment.header_bytes = header.size();
-    }
-    const bool mark = !open_in_catalogue_;
-    mutex_.unlock();
-    if (mark) result = catalogue_.mark_open(id_);
-    const bool marked = bool(result);
-    if (result) result = write(segment, is_new, position, header + bytes);
-    mutex_.lock();
-    if (marked) open_in_catalogue_ = true;
-    if (result) {
-      if (is_new) {
-        if (!segments_.empty()) {
-          close_block();
-          write_index();
-        }
-        segments_.push_back(segment);
-        indexed_to_ = segment.base;
-      }
-      for (const auto& each : written) {
-        widen(open_, each.pending->first, each.pending->last, each.pending->ingested);
-        open_.end = each.end;
-        open_.last_batch = each.last_batch;
-        if (open_.end - open_.begin >= settings_.block_bytes) close_block();
-      }
-      last_batch_ = last_batch;
+Result<void> Stream::write_group(const GroupWrite& group) {
+  const bool is_new =
+      segments_.empty() || group.position - segments_.back().base >= settings_.segment_bytes;
+  Segment segment = is_new
+                        ? Segment{segments_.empty() ? first_segment_ : segments_.back().number + 1,
+                                  group.position, 0}
+                        : segments_.back();
+  std::string header;
+  if (is_new) {
+    header = encode_segment_header({id_, group.position, key_});
+    segment.header_bytes = header.size();
+  }
+  const bool mark = !open_in_catalogue_;
+  mutex_.unlock();
+  Result<void> result = mark ? catalogue_.mark_open(id_) : ok();
+  const bool marked = bool(result);
+  if (result) result = write(segment, is_new, group.position, header + group.bytes);
+  mutex_.lock();
+  if (marked) open_in_catalogue_ = true;
+  if (!result) return result;
+  if (is_new) {
+    if (!segments_.empty()) {
+      close_block();
       write_index();
     }
+    segments_.push_back(segment);
+    indexed_to_ = segment.base;
   }
-  for (Pending* each : group) each->result = result;
-  leading_ = false;
-  changed_.notify_all();
+  for (const auto& each : group.appends) {
+    widen(open_, each.pending->first, each.pending->last, each.pending->ingested);
+    open_.end = each.end;
+    open_.last_batch = each.last_batch;
+    if (open_.end - open_.begin >= settings_.block_bytes) close_block();
+  }
+  last_batch_ = group.last_batch;
+  write_index();
+  return ok();
 }
 
 Result<void> Stream::write(const Segment& segment, bool is_new, uint64_t position,
@@ -401,140 +379,6 @@ Result<uint64_t> Stream::last_batch() {
   MutexLock lock(mutex_);
   TRY(load_locked());
   return last_batch_;
-}
-
-// -- reading --------------------------------------------------------------------------------------
-
-Stream::Span Stream::span_of(const Block& block) const {
-  auto segment = std::upper_bound(segments_.begin(), segments_.end(), block.begin,
-                                  [](uint64_t p, const Segment& s) { return p < s.base; });
-  CHECK(segment != segments_.begin(), "every block lies in a segment");
-  --segment;
-  return {block, path(segment->number), segment->header_bytes + (block.begin - segment->base)};
-}
-
-Result<std::optional<Stream::Span>> Stream::span_at(uint64_t position) {
-  MutexLock lock(mutex_);
-  TRY(load_locked());
-  if (position > end()) return bad_position(position);
-  const auto block = std::upper_bound(blocks_.begin(), blocks_.end(), position,
-                                      [](uint64_t p, const Block& b) { return p < b.end; });
-  if (block != blocks_.end()) return std::optional<Span>(span_of(*block));
-  if (position < open_.end) return std::optional<Span>(span_of(open_));
-  return std::optional<Span>();
-}
-
-Result<std::optional<Stream::Span>> Stream::span_before(uint64_t position) {
-  MutexLock lock(mutex_);
-  TRY(load_locked());
-  if (position > end()) return bad_position(position);
-  if (open_.begin < open_.end && open_.begin < position) return std::optional<Span>(span_of(open_));
-  auto block = std::lower_bound(blocks_.begin(), blocks_.end(), position,
-                                [](const Block& b, uint64_t p) { return b.begin < p; });
-  if (block == blocks_.begin()) return std::optional<Span>();
-  return std::optional<Span>(span_of(*--block));
-}
-
-Result<std::string> Stream::load(const Span& span, uint64_t position) {
-  const Descriptor file = TRY(Descriptor::open(span.path, O_RDONLY));
-  auto bytes =
-      TRY(file.read(span.file_offset + (position - span.block.begin), span.block.end - position));
-  if (bytes.size() != span.block.end - position)
-    return corrupt(span.path + " is shorter than it was");
-  return bytes;
-}
-
-Result<LogPage> Stream::read(const ReadQuery& query) {
-  const Interval interval(query);
-  Budget budget{query.events_max, query.bytes_max};
-  LogPage page;
-  uint64_t stream_begin, stream_end;
-  {
-    MutexLock lock(mutex_);
-    TRY(load_locked());
-    stream_begin = begin();
-    stream_end = end();
-  }
-  // Positions before the first segment are those of events that retention removed.
-  uint64_t position =
-      std::max(stream_begin, query.position.value_or(query.forward ? stream_begin : stream_end));
-  if (position > stream_end) return bad_position(position);
-
-  if (query.forward) {
-    page.begin = page.end = position;
-    while (position < stream_end) {
-      const auto span = TRY(span_at(position));
-      if (!span) break;
-      if (!interval.meets(span->block)) {
-        page.end = position = span->block.end;
-        continue;
-      }
-      position = std::max(position, span->block.begin);
-      const auto bytes = TRY(load(*span, position));
-      RecordReader reader(bytes);
-      bool full = false;
-      for (;;) {
-        auto record = reader.next();
-        if (!record) {
-          if (position == span->block.begin || page.end != position)
-            return std::move(record).error().in(span->path);
-          return bad_position(position);
-        }
-        if (!*record) break;
-        if (const auto& event = (*record)->event; event && interval.has(event->at)) {
-          if (full || !budget.take(event->message.size())) {
-            full = true;
-            break;
-          }
-          if (page.events.empty()) page.begin = position + (*record)->begin;
-          page.events.push_back(to_event(*event));
-        }
-        page.end = position + (*record)->end;
-      }
-      if (full) return page;
-      position = page.end;
-    }
-    return page;
-  }
-
-  page.begin = page.end = position;
-  std::vector<std::vector<LogEvent>> parts;  // latest block first
-  while (position > stream_begin) {
-    const auto span = TRY(span_before(position));
-    if (!span) break;
-    if (!interval.meets(span->block)) {
-      page.begin = position = span->block.begin;
-      continue;
-    }
-    const auto bytes = TRY(load(*span, span->block.begin));
-    const std::string_view part = std::string_view(bytes).substr(
-        0, std::min<uint64_t>(bytes.size(), position - span->block.begin));
-    RecordReader reader(part);
-    std::vector<RecordReader::Record> found;
-    for (;;) {
-      auto record = reader.next();
-      if (!record) {
-        if (part.size() == bytes.size()) return std::move(record).error().in(span->path);
-        return bad_position(position);
-      }
-      if (!*record) break;
-      if (const auto& event = (*record)->event; event && interval.has(event->at))
-        found.push_back(**record);
-    }
-    auto first = found.end();
-    while (first != found.begin() && budget.take(std::prev(first)->event->message.size())) --first;
-    std::vector<LogEvent> events;
-    for (auto record = first; record != found.end(); ++record)
-      events.push_back(to_event(*record->event));
-    if (first != found.end()) page.begin = span->block.begin + first->begin;
-    parts.push_back(std::move(events));
-    if (first != found.begin()) break;
-    page.begin = position = span->block.begin;
-  }
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part)
-    page.events.insert(page.events.end(), std::make_move_iterator(part->begin()),
-                       std::make_move_iterator(part->end()));
-  return page;
 }
 
 Result<StreamSummary> Stream::summary() {

@@ -21,6 +21,8 @@
 
 namespace trainyard::observe {
 
+class Descriptor;
+
 class Stream {
  public:
   // `directory` holds the segments of all streams. The first use reads them.
@@ -72,12 +74,32 @@ class Stream {
     std::optional<Result<void>> result;
   };
 
+  // The appends of a group that are not repetitions, as bytes of one write.
+  struct GroupWrite {
+    struct Append {
+      const Pending* pending;
+      uint64_t end;
+      uint64_t last_batch;
+    };
+    uint64_t position = 0;
+    uint64_t last_batch = 0;
+    std::string bytes = {};
+    std::vector<Append> appends = {};
+  };
+
   std::string path(uint64_t segment) const;
   std::string index_path(uint64_t segment) const;
 
   Result<void> load_locked() REQUIRES(mutex_);
   // Returns false if there is no such segment.
   Result<bool> load_segment(uint64_t number) REQUIRES(mutex_);
+  // Unset: it has no whole header, and was put aside.
+  Result<std::optional<Segment>> read_header(const Descriptor& file, uint64_t number) const
+      REQUIRES(mutex_);
+  Result<void> load_index(const Segment& segment, uint64_t file_bytes) REQUIRES(mutex_);
+  // Scans the segment from end(). Returns the offset of the first byte that is in no whole append.
+  Result<uint64_t> scan_rest(const Descriptor& file, const Segment& segment, uint64_t file_bytes)
+      REQUIRES(mutex_);
   // Adds the whole appends in `bytes`, which begin at end(), to the blocks.
   void scan(const std::string& bytes) REQUIRES(mutex_);
   void close_block() REQUIRES(mutex_);
@@ -86,8 +108,15 @@ class Stream {
   uint64_t begin() const REQUIRES(mutex_) { return segments_.empty() ? 0 : segments_.front().base; }
   uint64_t end() const REQUIRES(mutex_) { return open_.end; }
 
+  Result<LogPage> read_forward(const ReadQuery& query, uint64_t position, uint64_t stream_end);
+  Result<LogPage> read_backward(const ReadQuery& query, uint64_t position, uint64_t stream_begin);
+
   // Writes the pending appends and sets their results. Releases the mutex while it writes.
   void lead() REQUIRES(mutex_);
+  // Removes the appends of the next write from waiting_.
+  std::vector<Pending*> take_group() REQUIRES(mutex_);
+  GroupWrite encode(const std::vector<Pending*>& group) const REQUIRES(mutex_);
+  Result<void> write_group(const GroupWrite& group) REQUIRES(mutex_);
   Result<void> write(const Segment& segment, bool is_new, uint64_t position,
                      const std::string& bytes);
 
