@@ -34,8 +34,7 @@ double cpu_seconds() {
   return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
 }
 
-// -- rate
-// -------------------------------------------------------------------------------------------
+// -- rate -----------------------------------------------------------------------------------------
 
 // The state of a job. Each tick builds a snapshot from these.
 struct Job {
@@ -210,89 +209,154 @@ class ClosedLoop {
   Instant now_{};
 };
 
-// -- growth
-// -----------------------------------------------------------------------------------------
+// -- growth ---------------------------------------------------------------------------------------
 
-void growth() {
-  constexpr double kCpus = 4096;
-  constexpr Duration kComes = 30s, kTick = 1s, kLasts = 120s, kEnd = 3'600s;
-  const Share size{16, 64 * kGib, 0};
-  Snapshot snapshot;
-  snapshot.limits = {{"vCPU of compute environment box", kCpus, 0, "raise its maxvCpus"}};
-  snapshot.queues = {{"job queue q"}};
-  for (domain::JobNumber number = 1; number <= 4096; ++number) {
-    Waiting job;
-    job.job = number;
-    job.name = "job/" + std::to_string(number);
-    job.requests = {{"1 vCPU", {1, 2 * kGib, 0}, 1}};
-    job.choices = {{"box", {{0, 0, true}}}};
-    snapshot.waiting.push_back(job);
+// Grows from nothing to the limit of its environment for 4,096 jobs of 1 vCPU, and back.
+class GrowingCluster {
+ public:
+  GrowingCluster() {
+    snapshot_.limits = {{"vCPU of compute environment box", kCpus, 0, "raise its maxvCpus"}};
+    snapshot_.queues = {{"job queue q"}};
+    for (domain::JobNumber number = 1; number <= 4096; ++number) {
+      Waiting job;
+      job.job = number;
+      job.name = "job/" + std::to_string(number);
+      job.requests = {{"1 vCPU", {1, 2 * kGib, 0}, 1}};
+      job.choices = {{"box", {{0, 0, true}}}};
+      snapshot_.waiting.push_back(job);
+    }
   }
-  std::map<std::string, Instant> idle_since;
-  std::vector<Instant> coming;
-  std::optional<Instant> grown, over, gone;
-  size_t made = 0;
-  for (Instant now{}; now < Instant{} + kEnd && !gone; now += kTick) {
-    std::erase_if(snapshot.running,
-                  [&](const Running& running) { return *running.ends_by <= now; });
-    for (; !coming.empty() && coming.front() <= now; coming.erase(coming.begin()))
-      snapshot.machines.push_back({"machine-" + std::to_string(made++), size});
-    const Plan plan = schedule::plan(snapshot, {}, now);
-    std::map<domain::JobNumber, const Start*> starts;
-    for (const Start& start : plan.starts) starts[start.job] = &start;
 
+  void run() {
+    for (; now_ < Instant{} + kEnd && !gone_; now_ += kTick) {
+      std::erase_if(snapshot_.running,
+                    [&](const Running& running) { return *running.ends_by <= now_; });
+      for (; !coming_.empty() && coming_.front() <= now_; coming_.erase(coming_.begin()))
+        snapshot_.machines.push_back({"machine-" + std::to_string(made_++), kSize});
+      const Plan plan = schedule::plan(snapshot_, {}, now_);
+      resize(plan);
+      start(plan);
+      if (!grown_ && double(snapshot_.machines.size()) * kSize.cpus >= kCpus) grown_ = now_;
+      if (!over_ && snapshot_.waiting.empty() && snapshot_.running.empty()) over_ = now_;
+      if (over_ && snapshot_.machines.empty() && coming_.empty()) gone_ = now_;
+    }
+    CHECK(grown_ && over_ && gone_, "the cluster grows to its limit and shrinks to nothing");
+    std::printf(
+        R"({"grown_seconds": %.1f, "over_seconds": %.1f, "gone_seconds": %.1f, "machines_made": %zu})"
+        "\n",
+        to_seconds(*grown_), to_seconds(*over_), to_seconds(*gone_), made_);
+  }
+
+ private:
+  static constexpr double kCpus = 4096;
+  static constexpr Duration kComes = 30s, kTick = 1s, kLasts = 120s, kEnd = 3'600s;
+  static constexpr Share kSize{16, 64 * kGib, 0};
+
+  std::vector<IdleMachine> idle_machines(const Plan& plan) {
     std::map<std::string, size_t> busy;
-    for (const Running& running : snapshot.running) ++busy[running.hosts[0].machine];
+    for (const Running& running : snapshot_.running) ++busy[running.hosts[0].machine];
     for (const Start& start : plan.starts) ++busy[start.hosts[0].machine];
     std::vector<IdleMachine> idle;
-    for (const Machine& machine : snapshot.machines) {
+    for (const Machine& machine : snapshot_.machines) {
       if (busy.contains(machine.name))
-        idle_since.erase(machine.name);
+        idle_since_.erase(machine.name);
       else
         idle.push_back(
-            {machine.name, "large", idle_since.try_emplace(machine.name, now).first->second});
+            {machine.name, "large", idle_since_.try_emplace(machine.name, now_).first->second});
     }
-    const MachineKind kind{.name = "large",
-                           .total = size,
-                           .cpus_max = kCpus,
-                           .machines = uint32_t(snapshot.machines.size()),
-                           .coming = uint32_t(coming.size())};
-    const Growth growth = plan_growth(snapshot, plan, {kind}, idle, {}, now);
-    for (const Growth::More& more : growth.grow)
-      coming.insert(coming.end(), more.count, now + kComes);
-    for (const std::string& name : growth.shrink)
-      std::erase_if(snapshot.machines,
-                    [&](const Machine& machine) { return machine.name == name; });
+    return idle;
+  }
 
-    for (const Waiting& job : snapshot.waiting)
+  void resize(const Plan& plan) {
+    const std::vector<IdleMachine> idle = idle_machines(plan);
+    const MachineKind kind{.name = "large",
+                           .total = kSize,
+                           .cpus_max = kCpus,
+                           .machines = uint32_t(snapshot_.machines.size()),
+                           .coming = uint32_t(coming_.size())};
+    const Growth growth = plan_growth(snapshot_, plan, {kind}, idle, {}, now_);
+    for (const Growth::More& more : growth.grow)
+      coming_.insert(coming_.end(), more.count, now_ + kComes);
+    for (const std::string& name : growth.shrink)
+      std::erase_if(snapshot_.machines,
+                    [&](const Machine& machine) { return machine.name == name; });
+  }
+
+  void start(const Plan& plan) {
+    std::map<domain::JobNumber, const Start*> starts;
+    for (const Start& start : plan.starts) starts[start.job] = &start;
+    for (const Waiting& job : snapshot_.waiting)
       if (const auto start = starts.find(job.job); start != starts.end()) {
         Running running;
         running.job = job.job;
         running.name = job.name;
         running.hosts = start->second->hosts;
         running.needs = job.choices.front().needs;
-        running.ends_by = now + kLasts;
-        snapshot.running.push_back(running);
+        running.ends_by = now_ + kLasts;
+        snapshot_.running.push_back(running);
       }
-    std::erase_if(snapshot.waiting, [&](const Waiting& job) { return starts.contains(job.job); });
-    if (!grown && double(snapshot.machines.size()) * size.cpus >= kCpus) grown = now;
-    if (!over && snapshot.waiting.empty() && snapshot.running.empty()) over = now;
-    if (over && snapshot.machines.empty() && coming.empty()) gone = now;
+    std::erase_if(snapshot_.waiting, [&](const Waiting& job) { return starts.contains(job.job); });
   }
-  CHECK(grown && over && gone, "the cluster grows to its limit and shrinks to nothing");
-  std::printf(
-      R"({"grown_seconds": %.1f, "over_seconds": %.1f, "gone_seconds": %.1f, "machines_made": %zu})"
-      "\n",
-      to_seconds(*grown), to_seconds(*over), to_seconds(*gone), made);
-}
 
-// -- kueue
-// ------------------------------------------------------------------------------------------
+  Snapshot snapshot_;
+  std::map<std::string, Instant> idle_since_;
+  std::vector<Instant> coming_;
+  std::optional<Instant> grown_, over_, gone_;
+  size_t made_ = 0;
+  Instant now_{};
+};
+
+// -- kueue ----------------------------------------------------------------------------------------
 
 // The configuration of https://github.com/kubernetes-sigs/kueue,
 // test/performance/scheduler/configs/baseline. Each cohort is a queue here, and each of its queues
 // a quota share. A preempted workload starts again from the beginning.
-void kueue() {
+class KueueBaseline {
+ public:
+  KueueBaseline() {
+    cluster_.snapshot.machines = {{"cluster", {kCohorts * kQueues * kNominal, 1000 * kGib, 0}}};
+    for (int cohort = 0; cohort < kCohorts; ++cohort) {
+      Queue pooled{"cohort " + std::to_string(cohort)};
+      for (int queue = 0; queue < kQueues; ++queue)
+        pooled.quota_shares.push_back({share_name(cohort, queue),
+                                       {{"units", kNominal}},
+                                       true,
+                                       true,
+                                       kBorrowingLimit / kNominal,
+                                       true});
+      cluster_.snapshot.queues.push_back(pooled);
+    }
+    add_workloads();
+  }
+
+  void run() {
+    const double began = cpu_seconds();
+    CHECK(cluster_.run(), cluster_.fault().c_str());
+    const double spent = cpu_seconds() - began;
+
+    std::map<std::string, double> waited;
+    size_t preemptions = 0;
+    double useful = 0;
+    Instant last{};
+    for (size_t i = 0; i < class_of_.size(); ++i) {
+      const test::TestCluster::Record& record = cluster_.record(i + 1);
+      CHECK(record.ended, "every workload ends");
+      last = std::max(last, *record.ended);
+      waited[class_of_[i]->name] +=
+          std::chrono::duration<double>(*record.started - record.work.arrives).count() /
+          class_of_[i]->count / (kCohorts * kQueues);
+      useful += class_of_[i]->units * std::chrono::duration<double>(class_of_[i]->lasts).count();
+      preemptions += record.preemptions;
+    }
+    const double capacity = kCohorts * kQueues * kNominal * to_seconds(last);
+    std::printf(
+        R"({"large_s": %.2f, "medium_s": %.2f, "small_s": %.2f, "used": %.4f, "useful": %.4f, "evictions": %zu, "over_s": %.1f, "plans": %zu, "cpu_s": %.2f})"
+        "\n",
+        waited["large"], waited["medium"], waited["small"], cluster_.cpu_seconds() / capacity,
+        useful / capacity, preemptions, to_seconds(last), cluster_.plans(), spent);
+  }
+
+ private:
   struct Class {
     const char* name;
     int count;
@@ -300,72 +364,44 @@ void kueue() {
     Duration lasts, every;
     int64_t priority;
   };
-  constexpr Class kClasses[] = {{"small", 350, 1, 200ms, 100ms, 50},
-                                {"medium", 100, 5, 500ms, 500ms, 100},
-                                {"large", 50, 20, 1s, 1200ms, 200}};
-  constexpr int kCohorts = 5, kQueues = 6;
-  constexpr double kNominal = 20, kBorrowingLimit = 100;
-  test::TestCluster cluster;
-  cluster.snapshot.machines = {{"cluster", {kCohorts * kQueues * kNominal, 1000 * kGib, 0}}};
-  struct Arrival {
-    Instant at;
-    int cohort, queue;
-    const Class* of;
-  };
-  std::vector<Arrival> arrivals;
-  for (int cohort = 0; cohort < kCohorts; ++cohort) {
-    Queue pooled{"cohort " + std::to_string(cohort)};
-    for (int queue = 0; queue < kQueues; ++queue) {
-      QuotaShare share{"queue " + std::to_string(cohort) + "-" + std::to_string(queue),
-                       {{"units", kNominal}},
-                       true,
-                       true,
-                       kBorrowingLimit / kNominal,
-                       true};
-      pooled.quota_shares.push_back(share);
-      for (const Class& each : kClasses)
-        for (int i = 0; i < each.count; ++i)
-          arrivals.push_back({Instant{} + i * each.every, cohort, queue, &each});
-    }
-    cluster.snapshot.queues.push_back(pooled);
-  }
-  std::ranges::stable_sort(arrivals, {}, &Arrival::at);
-  std::vector<const Class*> class_of;
-  for (const Arrival& arrival : arrivals) {
-    Waiting job;
-    job.requests = {{"unit", {arrival.of->units, 0, 0}, 1}};
-    job.queue = size_t(arrival.cohort);
-    job.share = "queue " + std::to_string(arrival.cohort) + "-" + std::to_string(arrival.queue);
-    job.priority = arrival.of->priority;
-    job.demands = {{"units", arrival.of->units}};
-    cluster.add({job, arrival.of->lasts, arrival.at});
-    class_of.push_back(arrival.of);
-  }
-  const double began = cpu_seconds();
-  CHECK(cluster.run(), cluster.fault().c_str());
-  const double spent = cpu_seconds() - began;
+  static constexpr Class kClasses[] = {{"small", 350, 1, 200ms, 100ms, 50},
+                                       {"medium", 100, 5, 500ms, 500ms, 100},
+                                       {"large", 50, 20, 1s, 1200ms, 200}};
+  static constexpr int kCohorts = 5, kQueues = 6;
+  static constexpr double kNominal = 20, kBorrowingLimit = 100;
 
-  std::map<std::string, double> waited;
-  size_t preemptions = 0;
-  double useful = 0;
-  Instant last{};
-  for (size_t i = 0; i < class_of.size(); ++i) {
-    const test::TestCluster::Record& record = cluster.record(i + 1);
-    CHECK(record.ended, "every workload ends");
-    last = std::max(last, *record.ended);
-    waited[class_of[i]->name] +=
-        std::chrono::duration<double>(*record.started - record.work.arrives).count() /
-        class_of[i]->count / (kCohorts * kQueues);
-    useful += class_of[i]->units * std::chrono::duration<double>(class_of[i]->lasts).count();
-    preemptions += record.preemptions;
+  static std::string share_name(int cohort, int queue) {
+    return "queue " + std::to_string(cohort) + "-" + std::to_string(queue);
   }
-  const double capacity = kCohorts * kQueues * kNominal * to_seconds(last);
-  std::printf(
-      R"({"large_s": %.2f, "medium_s": %.2f, "small_s": %.2f, "used": %.4f, "useful": %.4f, "evictions": %zu, "over_s": %.1f, "plans": %zu, "cpu_s": %.2f})"
-      "\n",
-      waited["large"], waited["medium"], waited["small"], cluster.cpu_seconds() / capacity,
-      useful / capacity, preemptions, to_seconds(last), cluster.plans(), spent);
-}
+
+  void add_workloads() {
+    struct Arrival {
+      Instant at;
+      int cohort, queue;
+      const Class* of;
+    };
+    std::vector<Arrival> arrivals;
+    for (int cohort = 0; cohort < kCohorts; ++cohort)
+      for (int queue = 0; queue < kQueues; ++queue)
+        for (const Class& each : kClasses)
+          for (int i = 0; i < each.count; ++i)
+            arrivals.push_back({Instant{} + i * each.every, cohort, queue, &each});
+    std::ranges::stable_sort(arrivals, {}, &Arrival::at);
+    for (const Arrival& arrival : arrivals) {
+      Waiting job;
+      job.requests = {{"unit", {arrival.of->units, 0, 0}, 1}};
+      job.queue = size_t(arrival.cohort);
+      job.share = share_name(arrival.cohort, arrival.queue);
+      job.priority = arrival.of->priority;
+      job.demands = {{"units", arrival.of->units}};
+      cluster_.add({job, arrival.of->lasts, arrival.at});
+      class_of_.push_back(arrival.of);
+    }
+  }
+
+  test::TestCluster cluster_;
+  std::vector<const Class*> class_of_;  // by workload
+};
 
 }  // namespace
 
@@ -374,9 +410,9 @@ int main(int argc, char** argv) {
   if (mode == "rate")
     ClosedLoop().run();
   else if (mode == "growth")
-    growth();
+    GrowingCluster().run();
   else if (mode == "kueue")
-    kueue();
+    KueueBaseline().run();
   else {
     std::fprintf(stderr, "usage: schedule_clusters rate|growth|kueue\n");
     return 2;

@@ -25,8 +25,7 @@ TEST(Config, AnEmptyFileHasTheDefaults) {
   EXPECT_TRUE(config.clear_gpus);
 }
 
-TEST(Config, EachSubjectIsRead) {
-  const Config config = read(R"(
+constexpr const char* kEachSubject = R"(
     account_id = "210987654321"
     region = "eu-west-1"
     roles = "open"
@@ -75,7 +74,10 @@ TEST(Config, EachSubjectIsRead) {
     entrypoint = ["/bin/true"]
     [catalogue]
     url = "postgresql:///jobs"
-  )");
+)";
+
+TEST(Config, EachSubjectIsRead) {
+  const Config config = read(kEachSubject);
   EXPECT_EQ(config.account_id, "210987654321");
   EXPECT_TRUE(config.open_roles && config.best_effort_isolation);
   ASSERT_EQ(config.access_keys.size(), 1u);
@@ -117,57 +119,58 @@ struct Refused {
   const char* message;  // a part of the error
 };
 
+constexpr Refused kRefused[] = {
+    {"accunt_id = '1'", "unknown key 'accunt_id'; known keys: access_key, account_id"},
+    {"account_id = '12'", "account_id must be twelve digits, not '12'"},
+    {"region = 7", "region must be a string"},
+    {"roles = 'some'", "roles must be \"closed\""},
+    {"isolation = 'none'", "isolation must be \"strict\" or \"best-effort\", not \"none\""},
+    {"server = 7", "server must be a table"},
+    {"[server]\nlissten = 'x'", "unknown key 'lissten' in server"},
+    {"[[access_key]]\nid = 'a'", "access_key[0].id and secret must both be given"},
+    {"[[access_key]]\nid = 'a'\nsecret = 'b'\nuser = 'a b'",
+     "access_key[0].user must be 1 to 64 letters"},
+    {"[[peer]]", "peer[0].access_key_id is missing"},
+    {"[posix_users]\nana = 'root'", "posix_users.\"ana\""},
+    {"[rate_limits]\nreads_per_second = -1.0", "rate_limits.reads_per_second"},
+    {"[rate_limits]\nburst_seconds = 0.0", "rate_limits.burst_seconds must be greater than 0.0"},
+    {"[rate_limits]\nreads_per_second = nan", "rate_limits.reads_per_second"},
+    {"[network]\nallow = ['x']", "network.allow"},
+    {"[network]\nconnections_per_job_max = 0",
+     "network.connections_per_job_max must be between 1 and"},
+    {"[regions.us-east-1]\nendpoint = 'https://a'\naccess_key_id = 'a'\nsecret_access_key = 'b'",
+     "regions.\"us-east-1\" is this server's own region"},
+    {"[regions.eu]\nendpoint = 'ftp://a'", "must be a URL, http:// or https://"},
+    {"[regions.eu]\nendpoint = 'https://a'", "secret_access_key must be given"},
+    {"[objects]\nendpoint = 'minio'", "objects.endpoint must be a URL"},
+    {"[storage]\ndisk_reserve_mib = -1", "storage.disk_reserve_mib must be between 0 (none) and"},
+    {"[storage]\nupload_expiry_days = 0", "storage.upload_expiry_days must be between 1 and"},
+    {"[[storage_quota]]\ngib = 1.0", "storage_quota[0].bucket or user must be given"},
+    {"[[storage_quota]]\nuser = 'a'\ngib = 1.0\n[[storage_quota]]\nuser = 'a'\ngib = 2.0",
+     "two quotas are for the same name"},
+    {"[audit]\nretention_days = 0", "audit.retention_days must be between 1 and"},
+    {"[logs]\nretention_days = -1", "logs.retention_days must be between 0"},
+    {"[file_systems.fs]\ndirectory = '/'", "must be an absolute path, and not /"},
+    {"[file_systems.fs]\ndirectory = '/a'\ntype = 'NFS'", "must be \"EFS\" or \"FSxLustre\""},
+    {"[volumes.fsx]\ndirectory = '/a'", "must be named by an absolute path"},
+    {"[jobs]\nstop_grace_seconds = 3601", "jobs.stop_grace_seconds must be between 0 and 3600"},
+    {"[jobs]\ngpu_memory = 'x'", "jobs.gpu_memory must be \"clear\""},
+    {"[jobs]\ndevices = ['/etc/passwd']", "must be a device file below /dev"},
+    {"[jobs]\ndevices = ['/dev/nvidia0']", "\"/dev/nvidia0\" is a GPU"},
+    {"[spot]\ninterruptions_per_host_hour = -0.5",
+     "spot.interruptions_per_host_hour must be between 0 and"},
+    {"[ulimits]\nnofile = -2", "ulimits"},
+    {"[images.a]\n", "images.\"a\" needs either runtime"},
+    {"[images.a]\nruntime = 'x'", "runtime must be"},
+    {"[[image_policy.allow]]\n", "pattern is missing"},
+    {"[[registry]]\nhost = 'a/b'", "host must be a registry's name"},
+    {"[[registry]]\nhost = 'a'\nusername = 'u'", "password or password_file must be given"},
+    {"[[policy]]\nname = 'a'", "document or document_file must be given"},
+    {"a = ", "reading the config server.toml"},
+};
+
 TEST(Config, ErrorsNameTheKeyAndTheExpectedValue) {
-  const Refused rows[] = {
-      {"accunt_id = '1'", "unknown key 'accunt_id'; known keys: access_key, account_id"},
-      {"account_id = '12'", "account_id must be twelve digits, not '12'"},
-      {"region = 7", "region must be a string"},
-      {"roles = 'some'", "roles must be \"closed\""},
-      {"isolation = 'none'", "isolation must be \"strict\" or \"best-effort\", not \"none\""},
-      {"server = 7", "server must be a table"},
-      {"[server]\nlissten = 'x'", "unknown key 'lissten' in server"},
-      {"[[access_key]]\nid = 'a'", "access_key[0].id and secret must both be given"},
-      {"[[access_key]]\nid = 'a'\nsecret = 'b'\nuser = 'a b'",
-       "access_key[0].user must be 1 to 64 letters"},
-      {"[[peer]]", "peer[0].access_key_id is missing"},
-      {"[posix_users]\nana = 'root'", "posix_users.\"ana\""},
-      {"[rate_limits]\nreads_per_second = -1.0", "rate_limits.reads_per_second"},
-      {"[rate_limits]\nburst_seconds = 0.0", "rate_limits.burst_seconds must be greater than 0.0"},
-      {"[rate_limits]\nreads_per_second = nan", "rate_limits.reads_per_second"},
-      {"[network]\nallow = ['x']", "network.allow"},
-      {"[network]\nconnections_per_job_max = 0",
-       "network.connections_per_job_max must be between 1 and"},
-      {"[regions.us-east-1]\nendpoint = 'https://a'\naccess_key_id = 'a'\nsecret_access_key = 'b'",
-       "regions.\"us-east-1\" is this server's own region"},
-      {"[regions.eu]\nendpoint = 'ftp://a'", "must be a URL, http:// or https://"},
-      {"[regions.eu]\nendpoint = 'https://a'", "secret_access_key must be given"},
-      {"[objects]\nendpoint = 'minio'", "objects.endpoint must be a URL"},
-      {"[storage]\ndisk_reserve_mib = -1", "storage.disk_reserve_mib must be between 0 (none) and"},
-      {"[storage]\nupload_expiry_days = 0", "storage.upload_expiry_days must be between 1 and"},
-      {"[[storage_quota]]\ngib = 1.0", "storage_quota[0].bucket or user must be given"},
-      {"[[storage_quota]]\nuser = 'a'\ngib = 1.0\n[[storage_quota]]\nuser = 'a'\ngib = 2.0",
-       "two quotas are for the same name"},
-      {"[audit]\nretention_days = 0", "audit.retention_days must be between 1 and"},
-      {"[logs]\nretention_days = -1", "logs.retention_days must be between 0"},
-      {"[file_systems.fs]\ndirectory = '/'", "must be an absolute path, and not /"},
-      {"[file_systems.fs]\ndirectory = '/a'\ntype = 'NFS'", "must be \"EFS\" or \"FSxLustre\""},
-      {"[volumes.fsx]\ndirectory = '/a'", "must be named by an absolute path"},
-      {"[jobs]\nstop_grace_seconds = 3601", "jobs.stop_grace_seconds must be between 0 and 3600"},
-      {"[jobs]\ngpu_memory = 'x'", "jobs.gpu_memory must be \"clear\""},
-      {"[jobs]\ndevices = ['/etc/passwd']", "must be a device file below /dev"},
-      {"[jobs]\ndevices = ['/dev/nvidia0']", "\"/dev/nvidia0\" is a GPU"},
-      {"[spot]\ninterruptions_per_host_hour = -0.5",
-       "spot.interruptions_per_host_hour must be between 0 and"},
-      {"[ulimits]\nnofile = -2", "ulimits"},
-      {"[images.a]\n", "images.\"a\" needs either runtime"},
-      {"[images.a]\nruntime = 'x'", "runtime must be"},
-      {"[[image_policy.allow]]\n", "pattern is missing"},
-      {"[[registry]]\nhost = 'a/b'", "host must be a registry's name"},
-      {"[[registry]]\nhost = 'a'\nusername = 'u'", "password or password_file must be given"},
-      {"[[policy]]\nname = 'a'", "document or document_file must be given"},
-      {"a = ", "reading the config server.toml"},
-  };
-  for (const auto& row : rows) {
+  for (const auto& row : kRefused) {
     const auto config = parse_config(row.text, "server.toml");
     ASSERT_FALSE(config) << row.text;
     EXPECT_NE(config.error().message.find(row.message), std::string::npos)

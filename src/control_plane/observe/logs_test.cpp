@@ -281,6 +281,38 @@ TEST(Logs, APositionInsideAnEventIsRefused) {
             Kind::invalid);
 }
 
+struct Expected {
+  int64_t at;
+  size_t stream;
+  size_t order;
+  std::string message;
+};
+
+// Appends events to five streams. Returns them in the order of a filter.
+std::vector<Expected> append_randomly(World& world, SeededRandom& random) {
+  std::vector<Expected> all;
+  for (size_t s = 0; s < 5; ++s) {
+    const StreamKey key{"r", "g", "s" + std::to_string(s)};
+    EXPECT_TRUE(world.logs->ensure_stream(key));
+    int64_t now = 1000 + int64_t(random.below(300));
+    for (int i = 0; i < 12; ++i) {
+      std::vector<LogEvent> events;
+      for (uint64_t n = random.below(6); n-- > 0;) {
+        const int64_t at = now + int64_t(random.below(40));
+        events.push_back(
+            line(at, (random.chance(2) ? "loss " : "step ") + std::to_string(all.size())));
+        all.push_back({at, s, all.size(), events.back().message});
+      }
+      now += int64_t(random.below(40));
+      EXPECT_TRUE(world.logs->append(key, events));
+    }
+  }
+  std::ranges::stable_sort(all, [](const Expected& a, const Expected& b) {
+    return std::tie(a.at, a.stream, a.order) < std::tie(b.at, b.stream, b.order);
+  });
+  return all;
+}
+
 TEST(Logs, FilterAgreesWithASortedVector) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SeededRandom random(seed);
@@ -289,32 +321,7 @@ TEST(Logs, FilterAgreesWithASortedVector) {
     world.settings.block_bytes = 100 + random.below(500);
     world.settings.filter_scan_bytes_max = 1 + random.below(2000);
     world.restart();
-    struct Expected {
-      int64_t at;
-      size_t stream;
-      size_t order;
-      std::string message;
-    };
-    std::vector<Expected> all;
-    for (size_t s = 0; s < 5; ++s) {
-      const StreamKey key{"r", "g", "s" + std::to_string(s)};
-      ASSERT_OK(world.logs->ensure_stream(key));
-      int64_t now = 1000 + int64_t(random.below(300));
-      for (int i = 0; i < 12; ++i) {
-        std::vector<LogEvent> events;
-        for (uint64_t n = random.below(6); n-- > 0;) {
-          const int64_t at = now + int64_t(random.below(40));
-          events.push_back(
-              line(at, (random.chance(2) ? "loss " : "step ") + std::to_string(all.size())));
-          all.push_back({at, s, all.size(), events.back().message});
-        }
-        now += int64_t(random.below(40));
-        ASSERT_OK(world.logs->append(key, events));
-      }
-    }
-    std::ranges::stable_sort(all, [](const Expected& a, const Expected& b) {
-      return std::tie(a.at, a.stream, a.order) < std::tie(b.at, b.stream, b.order);
-    });
+    const std::vector<Expected> all = append_randomly(world, random);
     if (random.chance(2)) world.restart();
     for (int question = 0; question < 10; ++question) {
       const int64_t from = 1000 + int64_t(random.below(400)),

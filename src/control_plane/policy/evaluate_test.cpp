@@ -2,6 +2,7 @@
 // of our own.
 #include "policy/evaluate.hpp"
 
+#include "base/text.hpp"
 #include "policy/test_policies.hpp"
 
 namespace trainyard::policy {
@@ -40,208 +41,103 @@ Owned trust(const std::string& principal, const std::string& more = "") {
       PolicyKind::trust);
 }
 
-// Follows AWS's flow chart: which policies exist, and the decision.
-TEST(Evaluate, OrderOfOneAccount) {
-  const Owned get = allow("s3:GetObject"), other = allow("logs:*"), no = deny("s3:*");
-  const Owned user_arn = bucket("Allow", R"({"AWS":"arn:aws:iam::111122223333:user/ana"})");
-  const Owned role_arn = bucket("Allow", R"({"AWS":"arn:aws:iam::111122223333:role/train"})");
-  const Owned session_arn =
-      bucket("Allow", R"({"AWS":"arn:aws:sts::111122223333:assumed-role/train/session"})");
-  const Owned account = bucket("Allow", R"({"AWS":"111122223333"})");
-  const Owned foreign = bucket("Allow", R"({"AWS":"444455556666"})");
-  const Owned everyone = bucket("Allow", R"("*")");
-  const Owned bucket_no = bucket("Deny", R"({"AWS":"arn:aws:iam::111122223333:root"})");
-  const struct {
-    const char* says;
-    bool session_principal;
-    std::vector<Owned> identity, resource, session;
-    Owned boundary;
-    Verdict verdict;
-    const char* reason;
-  } kTable[] = {
-      {"nothing allows", false, {}, {}, {}, nullptr, kImplicit, "identity-based policy"},
-      {"another action is allowed",
-       false,
-       {other},
-       {},
-       {},
-       nullptr,
-       kImplicit,
-       "identity-based policy"},
-      {"identity allows", false, {other, get}, {}, {}, nullptr, kAllowed, "identity-based policy"},
-      {"identity denies", false, {get, no}, {}, {}, nullptr, kExplicit, "identity-based policy"},
-      {"identity denies what the bucket allows",
-       false,
-       {no},
-       {user_arn},
-       {},
-       nullptr,
-       kExplicit,
-       "identity-based policy"},
-      {"the bucket denies the account",
-       false,
-       {get},
-       {bucket_no},
-       {},
-       nullptr,
-       kExplicit,
-       "resource-based policy"},
-      {"the bucket allows the user",
-       false,
-       {},
-       {user_arn},
-       {},
-       nullptr,
-       kAllowed,
-       "resource-based policy"},
-      {"the bucket allows everyone",
-       false,
-       {},
-       {everyone},
-       {},
-       nullptr,
-       kAllowed,
-       "resource-based policy"},
-      {"the bucket allows the account, the identity nothing",
-       false,
-       {},
-       {account},
-       {},
-       nullptr,
-       kImplicit,
-       "identity-based policy"},
-      {"the bucket allows another account",
-       false,
-       {},
-       {foreign},
-       {},
-       nullptr,
-       kImplicit,
-       "identity-based policy"},
-      {"the boundary allows too", false, {get}, {}, {}, get, kAllowed, "identity-based policy"},
-      {"the boundary does not", false, {get}, {}, {}, other, kImplicit, "permissions boundary"},
-      {"the boundary alone allows nothing",
-       false,
-       {},
-       {},
-       {},
-       get,
-       kImplicit,
-       "identity-based policy"},
-      {"the boundary denies", false, {get}, {}, {}, no, kExplicit, "permissions boundary"},
-      {"the boundary does not limit what the bucket gives a user",
-       false,
-       {},
-       {user_arn},
-       {},
-       other,
-       kAllowed,
-       "resource-based policy"},
-      {"the boundary denies what the bucket gives",
-       false,
-       {},
-       {user_arn},
-       {},
-       no,
-       kExplicit,
-       "permissions boundary"},
-      {"the role allows", true, {get}, {}, {}, nullptr, kAllowed, "identity-based policy"},
-      {"the session policy allows too",
-       true,
-       {get},
-       {},
-       {get},
-       nullptr,
-       kAllowed,
-       "identity-based policy"},
-      {"the session policy does not",
-       true,
-       {get},
-       {},
-       {other},
-       nullptr,
-       kImplicit,
-       "session policy"},
-      {"one of two session policies does",
-       true,
-       {get},
-       {},
-       {other, get},
-       nullptr,
-       kAllowed,
-       "identity-based policy"},
-      {"the session policy alone allows nothing",
-       true,
-       {},
-       {},
-       {get},
-       nullptr,
-       kImplicit,
-       "identity-based policy"},
-      {"the session policy denies", true, {get}, {}, {no}, nullptr, kExplicit, "session policy"},
-      {"the bucket allows the role",
-       true,
-       {},
-       {role_arn},
-       {},
-       nullptr,
-       kAllowed,
-       "resource-based policy"},
-      {"the session policy limits what the bucket gives the role",
-       true,
-       {},
-       {role_arn},
-       {other},
-       nullptr,
-       kImplicit,
-       "session policy"},
-      {"the boundary limits what the bucket gives the role",
-       true,
-       {},
-       {role_arn},
-       {},
-       other,
-       kImplicit,
-       "permissions boundary"},
-      {"nothing limits what the bucket gives the session",
-       true,
-       {},
-       {session_arn},
-       {other},
-       other,
-       kAllowed,
-       "resource-based policy"},
-      {"everyone is as good as the role",
-       true,
-       {},
-       {everyone},
-       {other},
-       nullptr,
-       kImplicit,
-       "session policy"},
-      {"the bucket allows a user, a session asks",
-       true,
-       {},
-       {user_arn},
-       {},
-       nullptr,
-       kImplicit,
-       "identity-based policy"},
-  };
-  const auto borrow = [](const std::vector<Owned>& owned) {
+// A row of AWS's flow chart: the policies that exist, by the names of policy_named(), and the
+// decision.
+struct FlowRow {
+  const char* says;
+  const char* identity;
+  const char* bucket;
+  const char* boundary;
+  const char* session;
+  Verdict verdict;
+  const char* reason;
+};
+
+constexpr const char* kIdentityBased = "identity-based policy";
+constexpr const char* kResourceBased = "resource-based policy";
+constexpr const char* kBoundary = "permissions boundary";
+constexpr const char* kSession = "session policy";
+
+// "get", "other" and "no" are policies of identities; the others are the bucket's.
+Owned policy_named(std::string_view name) {
+  if (name == "get") return allow("s3:GetObject");
+  if (name == "other") return allow("logs:*");
+  if (name == "no") return deny("s3:*");
+  if (name == "user") return bucket("Allow", R"({"AWS":"arn:aws:iam::111122223333:user/ana"})");
+  if (name == "role") return bucket("Allow", R"({"AWS":"arn:aws:iam::111122223333:role/train"})");
+  if (name == "session")
+    return bucket("Allow", R"({"AWS":"arn:aws:sts::111122223333:assumed-role/train/session"})");
+  if (name == "account") return bucket("Allow", R"({"AWS":"111122223333"})");
+  if (name == "foreign") return bucket("Allow", R"({"AWS":"444455556666"})");
+  if (name == "everyone") return bucket("Allow", R"("*")");
+  if (name == "none") return bucket("Deny", R"({"AWS":"arn:aws:iam::111122223333:root"})");
+  ADD_FAILURE() << "unknown policy " << name;
+  return nullptr;
+}
+
+void expect_flow(const FlowRow& row, const Request& request) {
+  std::vector<Owned> owned;
+  const auto named = [&](const char* names) {
     std::vector<const Policy*> list;
-    for (const Owned& one : owned) list.push_back(one.get());
+    for (const std::string_view name : split(names, ' ')) {
+      if (name.empty()) continue;
+      owned.push_back(policy_named(name));
+      list.push_back(owned.back().get());
+    }
     return list;
   };
-  for (const auto& one : kTable) {
-    const Request request = one.session_principal ? by_session("train", "s3:GetObject", kObject)
-                                                  : by_user("ana", "s3:GetObject", kObject);
-    Policies policies{borrow(one.identity), borrow(one.resource), {}, one.boundary.get()};
-    if (!one.session.empty()) policies.session = borrow(one.session);
-    const Decision decision = evaluate(request, policies);
-    EXPECT_EQ(decision.verdict, one.verdict) << one.says;
-    EXPECT_EQ(decision.reason_policy_type, one.reason) << one.says;
-  }
+  Policies policies{named(row.identity), named(row.bucket), {}, nullptr};
+  if (*row.boundary) policies.boundary = named(row.boundary).front();
+  if (*row.session) policies.session = named(row.session);
+  const Decision decision = evaluate(request, policies);
+  EXPECT_EQ(decision.verdict, row.verdict) << row.says;
+  EXPECT_EQ(decision.reason_policy_type, row.reason) << row.says;
+}
+
+// Columns: identity, bucket, boundary, session.
+constexpr FlowRow kFlowOfUsers[] = {
+    {"nothing allows", "", "", "", "", kImplicit, kIdentityBased},
+    {"another action is allowed", "other", "", "", "", kImplicit, kIdentityBased},
+    {"identity allows", "other get", "", "", "", kAllowed, kIdentityBased},
+    {"identity denies", "get no", "", "", "", kExplicit, kIdentityBased},
+    {"identity denies what the bucket allows", "no", "user", "", "", kExplicit, kIdentityBased},
+    {"the bucket denies the account", "get", "none", "", "", kExplicit, kResourceBased},
+    {"the bucket allows the user", "", "user", "", "", kAllowed, kResourceBased},
+    {"the bucket allows everyone", "", "everyone", "", "", kAllowed, kResourceBased},
+    {"the bucket allows the account, the identity nothing", "", "account", "", "", kImplicit,
+     kIdentityBased},
+    {"the bucket allows another account", "", "foreign", "", "", kImplicit, kIdentityBased},
+    {"the boundary allows too", "get", "", "get", "", kAllowed, kIdentityBased},
+    {"the boundary does not", "get", "", "other", "", kImplicit, kBoundary},
+    {"the boundary alone allows nothing", "", "", "get", "", kImplicit, kIdentityBased},
+    {"the boundary denies", "get", "", "no", "", kExplicit, kBoundary},
+    {"the boundary does not limit what the bucket gives a user", "", "user", "other", "", kAllowed,
+     kResourceBased},
+    {"the boundary denies what the bucket gives", "", "user", "no", "", kExplicit, kBoundary},
+};
+
+constexpr FlowRow kFlowOfSessions[] = {
+    {"the role allows", "get", "", "", "", kAllowed, kIdentityBased},
+    {"the session policy allows too", "get", "", "", "get", kAllowed, kIdentityBased},
+    {"the session policy does not", "get", "", "", "other", kImplicit, kSession},
+    {"one of two session policies does", "get", "", "", "other get", kAllowed, kIdentityBased},
+    {"the session policy alone allows nothing", "", "", "", "get", kImplicit, kIdentityBased},
+    {"the session policy denies", "get", "", "", "no", kExplicit, kSession},
+    {"the bucket allows the role", "", "role", "", "", kAllowed, kResourceBased},
+    {"the session policy limits what the bucket gives the role", "", "role", "", "other", kImplicit,
+     kSession},
+    {"the boundary limits what the bucket gives the role", "", "role", "other", "", kImplicit,
+     kBoundary},
+    {"nothing limits what the bucket gives the session", "", "session", "other", "other", kAllowed,
+     kResourceBased},
+    {"everyone is as good as the role", "", "everyone", "", "other", kImplicit, kSession},
+    {"the bucket allows a user, not the session", "", "user", "", "", kImplicit, kIdentityBased},
+};
+
+TEST(Evaluate, OrderOfOneAccount) {
+  for (const FlowRow& row : kFlowOfUsers) expect_flow(row, by_user("ana", "s3:GetObject", kObject));
+  for (const FlowRow& row : kFlowOfSessions)
+    expect_flow(row, by_session("train", "s3:GetObject", kObject));
 }
 
 TEST(Evaluate, EmptySessionPoliciesAllowNothing) {

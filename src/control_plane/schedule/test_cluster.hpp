@@ -21,46 +21,75 @@
 
 namespace trainyard::schedule::test {
 
-// Describes a violated invariant: capacity that is allocated twice, a job without an answer, a gang
-// that is not whole; "" when there is none.
-inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
-  constexpr double kRounding = 1e-5;
-  std::unordered_map<std::string_view, Share> free;
-  for (const Machine& machine : snapshot.machines) free[machine.name] = machine.total;
-  std::vector<double> limits;
-  for (const Limit& limit : snapshot.limits) limits.push_back(limit.total - limit.used_besides);
-  std::vector<std::map<std::string, std::map<std::string, double>>> quota(
-      snapshot.queues.size());  // share, unit
+// Describes the first invariant that a plan violates: capacity that is allocated twice, a job
+// without an answer, a gang that is not whole.
+class PlanCheck {
+ public:
+  // Lifetime: both outlive it.
+  PlanCheck(const Snapshot& snapshot, const Plan& plan)
+      : snapshot_(snapshot), plan_(plan), quota_(snapshot.queues.size()) {
+    for (const Machine& machine : snapshot.machines) free_[machine.name] = machine.total;
+    for (const Limit& limit : snapshot.limits) limits_.push_back(limit.total - limit.used_besides);
+    for (const Waiting& job : snapshot.waiting) waiting_[job.job] = &job;
+  }
 
-  const auto use = [&](const std::vector<Placement>& hosts) {
+  // Returns "" if there is none. Call it once.
+  std::string fault() {
+    count_running();
+    for (const Start& start : plan_.starts)
+      if (const std::string fault = fault_of_start(start); !fault.empty()) return fault;
+    for (const Wait& wait : plan_.waits) {
+      if (waiting_.erase(wait.job) != 1)
+        return "job " + std::to_string(wait.job) + " is there twice";
+      if (wait.reason.empty()) return "job " + std::to_string(wait.job) + " waits for no reason";
+    }
+    if (!waiting_.empty()) return waiting_.begin()->second->name + " is forgotten";
+    for (const auto& [name, left] : free_)
+      if (left.cpus < -kRounding || left.memory_bytes < 0 || left.gpus < 0)
+        return "machine " + std::string(name) + " is overcommitted";
+    for (size_t i = 0; i < limits_.size(); ++i)
+      if (limits_[i] < -kRounding) return snapshot_.limits[i].name + " is overcommitted";
+    for (size_t queue = 0; queue < snapshot_.queues.size(); ++queue)
+      if (const std::string fault = fault_of_quotas(queue); !fault.empty()) return fault;
+    return "";
+  }
+
+ private:
+  static constexpr double kRounding = 1e-5;
+
+  // Returns the vCPU of the hosts.
+  double use(const std::vector<Placement>& hosts) {
     double cpus = 0;
     for (const Placement& host : hosts) {
-      if (!free.contains(host.machine)) continue;
-      free[host.machine] = minus(free[host.machine], host.share);
+      if (!free_.contains(host.machine)) continue;
+      free_[host.machine] = minus(free_[host.machine], host.share);
       cpus += host.share.cpus;
     }
     return cpus;
-  };
-  const auto need = [&](const std::vector<Need>& needs, double cpus) {
-    for (const Need& each : needs) limits[each.limit] -= each.cpus ? cpus : each.amount;
-  };
-  for (const Running& running : snapshot.running) {
-    need(running.needs, use(running.hosts));
-    if (running.queue)
-      for (const Demand& demand : running.demands)
-        quota[*running.queue][running.share][demand.unit] += demand.amount;
   }
-  std::unordered_map<domain::JobNumber, const Waiting*> waiting;
-  for (const Waiting& job : snapshot.waiting) waiting[job.job] = &job;
-  for (const Pool& pool : snapshot.pools)
-    if (!std::ranges::any_of(plan.starts,
-                             [&](const Start& start) { return start.pool == pool.of; }))
-      use(pool.hosts);
-  for (const Start& start : plan.starts) {
-    const auto found = waiting.find(start.job);
-    if (found == waiting.end()) return "job " + std::to_string(start.job) + " is there twice";
+  void need(const std::vector<Need>& needs, double cpus) {
+    for (const Need& each : needs) limits_[each.limit] -= each.cpus ? cpus : each.amount;
+  }
+  void demand(size_t queue, const std::string& share, const std::vector<Demand>& demands) {
+    for (const Demand& demand : demands) quota_[queue][share][demand.unit] += demand.amount;
+  }
+
+  void count_running() {
+    for (const Running& running : snapshot_.running) {
+      need(running.needs, use(running.hosts));
+      if (running.queue) demand(*running.queue, running.share, running.demands);
+    }
+    for (const Pool& pool : snapshot_.pools)
+      if (!std::ranges::any_of(plan_.starts,
+                               [&](const Start& start) { return start.pool == pool.of; }))
+        use(pool.hosts);
+  }
+
+  std::string fault_of_start(const Start& start) {
+    const auto found = waiting_.find(start.job);
+    if (found == waiting_.end()) return "job " + std::to_string(start.job) + " is there twice";
     const Waiting& job = *found->second;
-    waiting.erase(found);
+    waiting_.erase(found);
     size_t hosts = 0;
     for (const HostRequest& request : job.requests) hosts += request.count;
     if (hosts != start.hosts.size()) return job.name + " is torn";
@@ -69,25 +98,15 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
     if (choice != job.choices.end()) need(choice->needs, cpus);
     if (choice == job.choices.end() && !job.choices.empty())
       return job.name + " is in no environment";
-    for (const Demand& demand : job.demands)
-      quota[job.queue][job.share][demand.unit] += demand.amount;
+    demand(job.queue, job.share, job.demands);
+    return "";
   }
-  for (const Wait& wait : plan.waits) {
-    if (waiting.erase(wait.job) != 1) return "job " + std::to_string(wait.job) + " is there twice";
-    if (wait.reason.empty()) return "job " + std::to_string(wait.job) + " waits for no reason";
-  }
-  if (!waiting.empty()) return waiting.begin()->second->name + " is forgotten";
-  for (const auto& [name, left] : free)
-    if (left.cpus < -kRounding || left.memory_bytes < 0 || left.gpus < 0)
-      return "machine " + std::string(name) + " is overcommitted";
-  for (size_t i = 0; i < limits.size(); ++i)
-    if (limits[i] < -kRounding) return snapshot.limits[i].name + " is overcommitted";
 
-  for (size_t queue = 0; queue < snapshot.queues.size(); ++queue) {
+  std::string fault_of_quotas(size_t queue) {
     std::map<std::string, double> beyond, idle;  // by unit
-    for (const QuotaShare& share : snapshot.queues[queue].quota_shares)
+    for (const QuotaShare& share : snapshot_.queues[queue].quota_shares)
       for (const QuotaShare::Quota& each : share.quotas) {
-        const double over = quota[queue][share.name][each.unit] - each.capacity;
+        const double over = quota_[queue][share.name][each.unit] - each.capacity;
         if (over > kRounding && !share.borrows)
           return "quota share " + share.name + " has more than its own";
         if (over > kRounding && share.borrow_max &&
@@ -98,8 +117,19 @@ inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
       }
     for (const auto& [unit, amount] : beyond)
       if (amount > idle[unit] + kRounding) return "more " + unit + " are borrowed than lent";
+    return "";
   }
-  return "";
+
+  const Snapshot& snapshot_;
+  const Plan& plan_;
+  std::unordered_map<std::string_view, Share> free_;
+  std::vector<double> limits_;
+  std::vector<std::map<std::string, std::map<std::string, double>>> quota_;  // share, unit
+  std::unordered_map<domain::JobNumber, const Waiting*> waiting_;
+};
+
+inline std::string fault_of(const Snapshot& snapshot, const Plan& plan) {
+  return PlanCheck(snapshot, plan).fault();
 }
 
 class TestCluster {
