@@ -18,7 +18,7 @@ struct Adoption::Lease {
   }
 };
 
-// What a storage holds in place of its own pointer.
+// What a storage holds instead of its own pointer.
 struct Adoption::Keeper {
   at::DataPtr memory;
   std::shared_ptr<Lease> lease;
@@ -29,14 +29,14 @@ struct Adoption::Keeper {
   }
 };
 
-void Adoption::meet(collectives::Group& group, const at::Tensor& tensor) {
+void Adoption::note(collectives::Group& group, const at::Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
-  c10::StorageImpl* const place = storage.unsafeGetStorageImpl();
+  c10::StorageImpl* const storage_impl = storage.unsafeGetStorageImpl();
   // The whole of what torch's own allocator gave out: other memory (of numpy, of a file) has other
   // owners.
   if (storage.nbytes() < kBytesMin || tensor.nbytes() != storage.nbytes()) return;
   auto known = std::find_if(known_.begin(), known_.end(), [&](const Known& each) {
-    return each.storage._unsafe_get_target() == place;
+    return each.storage._unsafe_get_target() == storage_impl;
   });
   if (known == known_.end()) {
     if (storage.data_ptr().get_deleter() != c10::GetAllocator(at::kCPU)->raw_deleter()) return;
@@ -47,7 +47,7 @@ void Adoption::meet(collectives::Group& group, const at::Tensor& tensor) {
     known_.push_back({storage.getWeakStorageImpl(), 0, nullptr});
     known = known_.end() - 1;
   }
-  if (++known->meetings != kSightingsMin) return;
+  if (++known->sightings != kSightingsMin) return;
   auto adopted = group.adopt({static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
   if (!adopted) return;  // it is copied as before
   auto keeper = std::make_unique<Keeper>();
@@ -55,8 +55,8 @@ void Adoption::meet(collectives::Group& group, const at::Tensor& tensor) {
   keeper->lease->memory = std::move(adopted).value();
   void* const data = tensor.data_ptr();
   Keeper* const kept = keeper.get();
-  kept->memory =
-      place->set_data_ptr(at::DataPtr(data, keeper.release(), &Keeper::free, at::Device(at::kCPU)));
+  kept->memory = storage_impl->set_data_ptr(
+      at::DataPtr(data, keeper.release(), &Keeper::free, at::Device(at::kCPU)));
 }
 
 void Adoption::end() {

@@ -20,7 +20,7 @@ namespace trainyard::sdk {
 class Adoption {
  public:
   // An allreduce over this memory is about to begin.
-  void meet(collectives::Group& group, const at::Tensor& tensor);
+  void note(collectives::Group& group, const at::Tensor& tensor);
   // After one has failed: ranks that have not heard of it may still write to what they map.
   void end();
 
@@ -35,7 +35,7 @@ class Adoption {
   struct Keeper;
   struct Known {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;  // keeps its address from being used anew
-    int meetings = 0;
+    int sightings = 0;
     std::shared_ptr<Lease> lease;  // shared with the storage's memory, which ends it
   };
 

@@ -37,20 +37,20 @@ struct Channels::Channel {
         to(to),
         sends(sends) {}
 
-  std::exception_ptr failure(int64_t tag, const std::string& words) const {
+  std::exception_ptr failure(int64_t tag, const std::string& message) const {
     return failure_with(name + ", tag " + std::to_string(tag) +
-                        " (here the sender is rank 0 and the receiver rank 1): " + words);
+                        " (here the sender is rank 0 and the receiver rank 1): " + message);
   }
 
   // Copies a message that was kept; returns what is wrong with it.
   std::exception_ptr fill(const Posted& receive, const Tensor& message) const {
-    const size_t wanted = bytes_of(receive.place.written), came = bytes_of(message);
+    const size_t wanted = bytes_of(receive.destination.contiguous), came = bytes_of(message);
     if (wanted != came)
       return failure(receive.tag, "the message has " + std::to_string(came) +
                                       " bytes, and the tensor that receives it " +
                                       std::to_string(wanted));
-    if (came > 0) std::memcpy(receive.place.written.data_ptr(), message.data_ptr(), came);
-    receive.place.settle();
+    if (came > 0) std::memcpy(receive.destination.contiguous.data_ptr(), message.data_ptr(), came);
+    receive.destination.copy_back();
     return nullptr;
   }
 
@@ -64,7 +64,7 @@ struct Channels::Channel {
   std::mutex reading;
   std::unique_ptr<Group> group;  // of a sender; used by the worker alone
   bool lost = false;             // receives from any source go on without it
-  std::string lost_words;        // until one of them has failed with these words
+  std::string lost_message;      // until one of them has failed with it
 
   // Guarded by the mutex of the channels. No tag is in both `kept` and those posted for this
   // channel.
@@ -116,7 +116,7 @@ c10::intrusive_ptr<c10d::Work> Channels::post(const Tensor& tensor, int from, in
   auto work =
       c10::make_intrusive<ReceivedWork>(world_.rank, type, "trainyard:recv", Tensors{tensor});
   std::unique_lock lock(mutex_);
-  const Posted receive{from, tag, Clock::now() + world_.timeout, Place(tensor), work};
+  const Posted receive{from, tag, Clock::now() + world_.timeout, Destination(tensor), work};
   const auto kept = take_kept(receive, lock);
   if (kept) {
     work->complete(kept->failure);
@@ -134,7 +134,7 @@ void Channels::read_for(int from) {
   for (size_t& calls = readers_[from]; calls < posted; ++calls) {
     // shared by what ends a receive and what tells of it
     const auto ended = std::make_shared<Ended>();
-    (found ? found->worker : looker_)
+    (found ? found->worker : poller_)
         ->add([this, found, ended] { *ended = found ? end_one(*found) : end_one_of_any(); },
               [this, from, ended] {
                 {
@@ -155,7 +155,7 @@ void Channels::end() {
     for (const auto& [ranks, channel] : channels_) all.push_back(channel.get());
   }
   changed_.notify_all();
-  looker_->end();
+  poller_->end();
   for (Channel* each : all) each->worker->end();
 }
 
@@ -211,15 +211,15 @@ std::optional<Channels::Ended> Channels::take_kept(const Posted& receive,
 
 // -- one channel
 
-Result<void> Channels::meet_once(Channel& channel) {
+Result<void> Channels::connect_once(Channel& channel) {
   if (channel.group) return ok();
   if (channel.sends) TRY(world_.announce(channel.to));
-  channel.group = TRY(world_.meet("between " + channel.name, channel.sends ? 0 : 1));
+  channel.group = TRY(world_.connect("between " + channel.name, channel.sends ? 0 : 1));
   return ok();
 }
 
 Result<void> Channels::send_one(Channel& channel, const Tensor& tensor, int64_t tag) {
-  TRY(meet_once(channel));
+  TRY(connect_once(channel));
   Header header{tag, bytes_of(tensor)};
   TRY(channel.group->send(1, bytes(header)));
   return channel.group->send(1, sdk::bytes(tensor));
@@ -237,9 +237,9 @@ Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channe
         " bytes came under other tags than those that are received; the last was tag " +
         std::to_string(header.tag));
   lock.unlock();
-  if (receive && bytes_of(receive->place.written) == header.bytes) {
-    TRY(channel.group->receive(0, sdk::bytes(receive->place.written)));
-    receive->place.settle();
+  if (receive && bytes_of(receive->destination.contiguous) == header.bytes) {
+    TRY(channel.group->receive(0, sdk::bytes(receive->destination.contiguous)));
+    receive->destination.copy_back();
     return std::optional(std::exception_ptr());
   }
   const Tensor message = at::empty({int64_t(header.bytes)}, at::kByte);
@@ -257,11 +257,11 @@ Result<std::optional<std::exception_ptr>> Channels::read_message(Channel& channe
 
 std::optional<Channels::Ended> Channels::read_one(Channel& channel) {
   std::optional<Posted> receive;
-  std::string words;
+  std::string message;
   try {
     const at::NoGradGuard no_gradient;
     auto read = [&]() -> Result<std::optional<std::exception_ptr>> {
-      TRY(meet_once(channel));
+      TRY(connect_once(channel));
       return read_message(channel, receive);
     }();
     if (read && !*read) return std::nullopt;
@@ -269,15 +269,15 @@ std::optional<Channels::Ended> Channels::read_one(Channel& channel) {
       receive->work->came_from(channel.from);
       return Ended{receive->work, **read};
     }
-    words = read.error().message;
+    message = read.error().message;
   } catch (const std::exception& failure) {  // torch's own: no memory
-    words = failure.what();
+    message = failure.what();
   }
   // in the middle of a message nothing more can be read
-  if (channel.group) channel.group->abandon(words);
+  if (channel.group) channel.group->abandon(message);
   channel.lost = true;
-  if (receive) return Ended{receive->work, channel.failure(receive->tag, words)};
-  channel.lost_words = words;
+  if (receive) return Ended{receive->work, channel.failure(receive->tag, message)};
+  channel.lost_message = message;
   return Ended{};
 }
 
@@ -288,7 +288,7 @@ Channels::Ended Channels::end_one(Channel& channel) {
     if (!ended) continue;  // the message is kept
     if (ended->work) return *ended;
     if (const auto receive = take_first(channel.from))
-      return {receive->work, channel.failure(receive->tag, channel.lost_words)};
+      return {receive->work, channel.failure(receive->tag, channel.lost_message)};
   }
   return {};
 }
@@ -299,8 +299,8 @@ Channels::Ended Channels::end_one_of_any() {
   auto pause = kPollPauseMin;
   while (is_posted(kAnySource)) {
     if (auto late = end_late()) return *late;
-    look_into_directory();
-    if (auto ended = look_at_channels()) {
+    poll_directory();
+    if (auto ended = poll_channels()) {
       if (ended->work) return *ended;
       pause = kPollPauseMin;
       continue;  // a message was kept
@@ -330,7 +330,7 @@ std::optional<Channels::Ended> Channels::end_late() {
   return Ended{late->work, failure_with(text)};
 }
 
-void Channels::look_into_directory() {
+void Channels::poll_directory() {
   const auto now = Clock::now();
   if (entries_read_ >= world_.size - 1 || now < directory_due_) return;
   directory_due_ = now + kDirectoryInterval;
@@ -342,16 +342,16 @@ void Channels::look_into_directory() {
     each.worker->add(
         [this, &each] {
           const std::scoped_lock reading(each.reading);
-          const auto met = meet_once(each);
-          if (met || each.lost) return;
+          const auto group = connect_once(each);
+          if (group || each.lost) return;
           each.lost = true;
-          each.lost_words = met.error().message;
+          each.lost_message = group.error().message;
         },
         [] {});
   }
 }
 
-std::optional<Channels::Ended> Channels::look_at_channels() {
+std::optional<Channels::Ended> Channels::poll_channels() {
   std::vector<Channel*> all;
   {
     const std::scoped_lock lock(mutex_);
@@ -363,7 +363,7 @@ std::optional<Channels::Ended> Channels::look_at_channels() {
                                  [&](const Channel* each) { return each->from > served_; });
   std::rotate(all.begin(), next, all.end());
   for (Channel* each : all) {
-    auto ended = look_at(*each);
+    auto ended = poll_channel(*each);
     if (!ended) continue;
     served_ = each->from;
     return ended;
@@ -371,7 +371,7 @@ std::optional<Channels::Ended> Channels::look_at_channels() {
   return std::nullopt;
 }
 
-std::optional<Channels::Ended> Channels::look_at(Channel& channel) {
+std::optional<Channels::Ended> Channels::poll_channel(Channel& channel) {
   const std::unique_lock reading(channel.reading, std::try_to_lock);
   if (!reading) return std::nullopt;  // the present reader takes our messages too
   if (channel.group && !channel.lost) {
@@ -382,13 +382,14 @@ std::optional<Channels::Ended> Channels::look_at(Channel& channel) {
       if (!ended || ended->work) return ended ? ended : Ended{};
     } else {
       channel.lost = true;
-      channel.lost_words = has.error().message;
+      channel.lost_message = has.error().message;
     }
   }
-  if (!channel.lost || channel.lost_words.empty()) return std::nullopt;
+  if (!channel.lost || channel.lost_message.empty()) return std::nullopt;
   const auto receive = take_first(kAnySource);
   if (!receive) return std::nullopt;
-  return Ended{receive->work, channel.failure(receive->tag, std::exchange(channel.lost_words, {}))};
+  return Ended{receive->work,
+               channel.failure(receive->tag, std::exchange(channel.lost_message, {}))};
 }
 
 }  // namespace trainyard::sdk

@@ -50,10 +50,10 @@ class Channels {
     int rank = 0;
     int size = 1;
     std::chrono::milliseconds timeout{};  // limits a receive from any source
-    // Makes a group of two, of which we are `rank`: 0 sends, 1 receives. `place` is the same on
+    // Makes a group of two, of which we are `rank`: 0 sends, 1 receives. `key` is the same on
     // both, and only theirs.
-    std::function<Result<std::unique_ptr<collectives::Group>>(const std::string& place, int rank)>
-        meet;
+    std::function<Result<std::unique_ptr<collectives::Group>>(const std::string& key, int rank)>
+        connect;
     // Enters this rank in the directory of the ranks that send to `to`.
     std::function<Result<void>(int to)> announce;
     // Returns entry `number` of the directory of those that send to this rank, if it is written.
@@ -91,7 +91,7 @@ class Channels {
     int from;  // or kAnySource
     int64_t tag;
     Clock::time_point deadline;
-    Place place;
+    Destination destination;
     c10::intrusive_ptr<ReceivedWork> work;
   };
   // A message that came before it was asked for.
@@ -123,7 +123,7 @@ class Channels {
 
   // The functions below that read require that channel.reading is held.
 
-  Result<void> meet_once(Channel& channel);
+  Result<void> connect_once(Channel& channel);
   Result<void> send_one(Channel& channel, const at::Tensor& tensor, int64_t tag);
   // Reads the next message for `receive`, and returns what is wrong with that message alone; or
   // keeps it, and returns nothing.
@@ -138,11 +138,11 @@ class Channels {
   Ended end_one_of_any();
   // Ends a receive from any source whose time is over.
   std::optional<Ended> end_late();
-  void look_into_directory();
+  void poll_directory();
   // Look for messages without waiting; nothing when there are none. Without a work: a message was
   // kept.
-  std::optional<Ended> look_at_channels();
-  std::optional<Ended> look_at(Channel& channel);
+  std::optional<Ended> poll_channels();
+  std::optional<Ended> poll_channel(Channel& channel);
 
   const World world_;
   std::mutex mutex_;
@@ -155,11 +155,11 @@ class Channels {
   std::map<int, size_t> readers_;
   uint64_t messages_ = 0;  // that were kept
 
-  // Confined to looker_.
+  // Confined to poller_.
   int served_ = kAnySource;   // the source of the message that was taken last
   int64_t entries_read_ = 0;  // directory entries handled so far
   Clock::time_point directory_due_{};
-  const std::shared_ptr<Worker> looker_ = new_worker();
+  const std::shared_ptr<Worker> poller_ = new_worker();
 };
 
 }  // namespace trainyard::sdk

@@ -10,7 +10,6 @@
 #include <pybind11/chrono.h>
 #include <torch/extension.h>
 #include <torch/version.h>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Types.hpp>
@@ -22,19 +21,17 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "sdk/python/c10d/adoption.hpp"
 #include "sdk/python/c10d/channels.hpp"
-#include "sdk/python/c10d/meeting.hpp"
+#include "sdk/python/c10d/group_store.hpp"
+#include "sdk/python/c10d/rendezvous.hpp"
 #include "sdk/python/c10d/tensors.hpp"
 #include "sdk/python/c10d/works.hpp"
 
@@ -79,8 +76,10 @@ class TrainyardGroup : public Base {
   };
 
   TrainyardGroup(c10::intrusive_ptr<c10d::Store> store, int rank, int size, Settings settings)
-      : Base(rank, size), store_(std::move(store)), settings_(std::move(settings)) {
-    auto group = meet_at("group", rank, size, true);
+      : Base(rank, size),
+        settings_(std::move(settings)),
+        store_(std::move(store), settings_.timeout, ending_) {
+    auto group = connect_at("group", rank, size, true);
     if (!group) throw std::runtime_error(said(group.error()));
     group_ = std::move(group).value();
   }
@@ -101,28 +100,29 @@ class TrainyardGroup : public Base {
 
   c10::intrusive_ptr<Work> broadcast(Tensors& tensors,
                                      const c10d::BroadcastOptions& options) override {
-    const Place place(only(tensors));
-    return start(OpType::BROADCAST, "trainyard:broadcast", tensors,
-                 [place, options](const Named& named) -> Result<void> {
-                   TRY(named.run(calls::broadcast(bytes(place.written), int(options.rootRank))));
-                   place.settle();
-                   return ok();
-                 });
+    const Destination target(only(tensors));
+    return start(
+        OpType::BROADCAST, "trainyard:broadcast", tensors,
+        [target, options](const Named& named) -> Result<void> {
+          TRY(named.run(calls::broadcast(bytes(target.contiguous), int(options.rootRank))));
+          target.copy_back();
+          return ok();
+        });
   }
 
   c10::intrusive_ptr<Work> allreduce(Tensors& tensors,
                                      const c10d::AllreduceOptions& options) override {
     if (tensors.size() == 1 && tensors[0].is_sparse()) return allreduce_of_sparse(tensors, options);
-    const Place place(only(tensors));
+    const Destination target(only(tensors));
     const ReduceOp op = options.reduceOp;
-    const auto reducing = reducing_or_bits(op, place.tensor);
+    const auto reducing = reducing_or_bits(op, target.tensor);
     return start(OpType::ALLREDUCE, "trainyard:all_reduce", tensors,
-                 [this, place, op, reducing](const Named& named) -> Result<void> {
-                   if (settings_.adopt) adoption_.meet(named.group, place.written);
-                   auto done = allreduce_now(named, place.written, op, reducing);
+                 [this, target, op, reducing](const Named& named) -> Result<void> {
+                   if (settings_.adopt) adoption_.note(named.group, target.contiguous);
+                   auto done = allreduce_now(named, target.contiguous, op, reducing);
                    if (!done) adoption_.end();
                    TRY(std::move(done));
-                   place.settle();
+                   target.copy_back();
                    return ok();
                  });
   }
@@ -155,22 +155,22 @@ class TrainyardGroup : public Base {
   }
 
   c10::intrusive_ptr<Work> reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
-    const Place place(only(tensors));
+    const Destination target(only(tensors));
     const ReduceOp op = options.reduceOp;
-    const auto reducing = reducing_or_bits(op, place.tensor);
+    const auto reducing = reducing_or_bits(op, target.tensor);
     const int root = int(options.rootRank);
     const bool is_root = root == getRank();
     return start(OpType::REDUCE, "trainyard:reduce", tensors,
-                 [place, op, reducing, root, is_root](const Named& named) -> Result<void> {
+                 [target, op, reducing, root, is_root](const Named& named) -> Result<void> {
                    if (is_bitwise(op)) {
-                     const Tensor all = place.written.clone();
+                     const Tensor all = target.contiguous.clone();
                      TRY(combine_bits(named, all, op.op_));
-                     if (is_root) place.tensor.copy_(all);
+                     if (is_root) target.tensor.copy_(all);
                      return ok();
                    }
-                   const BufferView values = numbers(place.written);
+                   const BufferView values = numbers(target.contiguous);
                    TRY(named.run(calls::reduce(values, values, root, reducing)));
-                   if (is_root) place.settle();
+                   if (is_root) target.copy_back();
                    return ok();
                  });
   }
@@ -192,16 +192,16 @@ class TrainyardGroup : public Base {
 
   c10::intrusive_ptr<Work> _allgather_base(Tensor& output, Tensor& input,
                                            const c10d::AllgatherOptions&) override {
-    const Place place(output);
+    const Destination target(output);
     expect_ours(input);
     expect_one_type(input, output);
     TORCH_CHECK(output.numel() == input.numel() * getSize(),
                 "trainyard: the output must hold one input of each rank");
     const Tensor in = input.contiguous();
     return start(OpType::_ALLGATHER_BASE, "trainyard:_all_gather_base", {output},
-                 [place, in](const Named& named) -> Result<void> {
-                   TRY(named.run(calls::all_gather(bytes(in), bytes(place.written))));
-                   place.settle();
+                 [target, in](const Named& named) -> Result<void> {
+                   TRY(named.run(calls::all_gather(bytes(in), bytes(target.contiguous))));
+                   target.copy_back();
                    return ok();
                  });
   }
@@ -257,35 +257,35 @@ class TrainyardGroup : public Base {
 
   c10::intrusive_ptr<Work> scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                    const c10d::ScatterOptions& options) override {
-    const Place place(only(outputs));
+    const Destination target(only(outputs));
     const int root = int(options.rootRank);
     Tensor flat;
     if (root == getRank()) {
       expect_one_a_rank(only_list(inputs));
       for (const Tensor& each : inputs[0])
-        TORCH_CHECK(each.numel() == place.tensor.numel(),
+        TORCH_CHECK(each.numel() == target.tensor.numel(),
                     "trainyard: scatter gives all ranks equally many elements");
       flat = joined(inputs[0]);
-      expect_one_type(flat, place.tensor);
+      expect_one_type(flat, target.tensor);
     }
     return start(OpType::SCATTER, "trainyard:scatter", outputs,
-                 [place, flat, root](const Named& named) -> Result<void> {
+                 [target, flat, root](const Named& named) -> Result<void> {
                    const ConstBufferView in =
                        flat.defined() ? ConstBufferView(bytes(flat)) : ConstBufferView();
-                   TRY(named.run(calls::scatter(in, bytes(place.written), root)));
-                   place.settle();
+                   TRY(named.run(calls::scatter(in, bytes(target.contiguous), root)));
+                   target.copy_back();
                    return ok();
                  });
   }
 
   c10::intrusive_ptr<Work> reduce_scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                           const c10d::ReduceScatterOptions& options) override {
-    const Place place(only(outputs));
+    const Destination target(only(outputs));
     const Tensors& in = only_list(inputs);
     expect_one_a_rank(in);
     std::vector<size_t> counts;
     for (const Tensor& each : in) counts.push_back(numbers(each).count);
-    return reduce_scatter_of(OpType::REDUCE_SCATTER, place, joined(in), uneven(counts), options);
+    return reduce_scatter_of(OpType::REDUCE_SCATTER, target, joined(in), uneven(counts), options);
   }
 
   c10::intrusive_ptr<Work> _reduce_scatter_base(
@@ -293,8 +293,8 @@ class TrainyardGroup : public Base {
     expect_ours(input);
     TORCH_CHECK(input.numel() == output.numel() * getSize(),
                 "trainyard: the input must hold one output for each rank");
-    return reduce_scatter_of(OpType::_REDUCE_SCATTER_BASE, Place(output), input.contiguous(), {},
-                             options);
+    return reduce_scatter_of(OpType::_REDUCE_SCATTER_BASE, Destination(output), input.contiguous(),
+                             {}, options);
   }
 
 #if TORCH_VERSION_MAJOR >= 2
@@ -317,17 +317,17 @@ class TrainyardGroup : public Base {
                                          std::vector<int64_t>& output_splits,
                                          std::vector<int64_t>& input_splits,
                                          const c10d::AllToAllOptions&) override {
-    const Place place(output);
+    const Destination target(output);
     expect_ours(input);
     const Tensor in = input.contiguous();
     expect_one_type(input, output);
     auto sent = row_bytes(in, input_splits);
-    auto received = row_bytes(place.written, output_splits);
+    auto received = row_bytes(target.contiguous, output_splits);
     return start(
         OpType::ALLTOALL_BASE, "trainyard:all_to_all", {output},
-        [place, in, sent, received](const Named& named) -> Result<void> {
-          TRY(named.run(calls::all_to_all(bytes(in), bytes(place.written), sent, received)));
-          place.settle();
+        [target, in, sent, received](const Named& named) -> Result<void> {
+          TRY(named.run(calls::all_to_all(bytes(in), bytes(target.contiguous), sent, received)));
+          target.copy_back();
           return ok();
         });
   }
@@ -412,29 +412,29 @@ class TrainyardGroup : public Base {
                  [tensor = tensors[0]](const Named& named) { return sum_sparse(named, tensor); });
   }
 
-  c10::intrusive_ptr<Work> reduce_scatter_of(OpType type, const Place& place, const Tensor& in,
-                                             const std::vector<size_t>& counts,
+  c10::intrusive_ptr<Work> reduce_scatter_of(OpType type, const Destination& target,
+                                             const Tensor& in, const std::vector<size_t>& counts,
                                              const c10d::ReduceScatterOptions& options) {
     const ReduceOp op = options.reduceOp;
-    expect_one_type(in, place.tensor);
+    expect_one_type(in, target.tensor);
     const auto reducing = reducing_or_bits(op, in);
-    return start(type, "trainyard:reduce_scatter", {place.tensor},
-                 [place, in, counts, op, reducing](const Named& named) -> Result<void> {
+    return start(type, "trainyard:reduce_scatter", {target.tensor},
+                 [target, in, counts, op, reducing](const Named& named) -> Result<void> {
                    if (is_bitwise(op)) {
                      const Tensor all = in.clone();
                      TRY(combine_bits(named, all, op.op_));
-                     size_t begin = named.group.rank() * size_t(place.tensor.numel());
+                     size_t begin = named.group.rank() * size_t(target.tensor.numel());
                      if (!counts.empty())
                        begin = std::accumulate(counts.begin(), counts.begin() + named.group.rank(),
                                                size_t{0});
-                     place.tensor.copy_(all.view({-1})
-                                            .narrow(0, int64_t(begin), place.tensor.numel())
-                                            .view(place.tensor.sizes()));
+                     target.tensor.copy_(all.view({-1})
+                                             .narrow(0, int64_t(begin), target.tensor.numel())
+                                             .view(target.tensor.sizes()));
                      return ok();
                    }
-                   TRY(named.run(calls::reduce_scatter(numbers(in), numbers(place.written),
+                   TRY(named.run(calls::reduce_scatter(numbers(in), numbers(target.contiguous),
                                                        reducing, counts)));
-                   place.settle();
+                   target.copy_back();
                    return ok();
                  });
   }
@@ -465,59 +465,10 @@ class TrainyardGroup : public Base {
     return work;
   }
 
-  c10::intrusive_ptr<c10d::Store> part_of_store(const std::string& place) const {
-    return c10::make_intrusive<c10d::PrefixStore>("trainyard " + place, store_);
-  }
-
-  // Returns a failure of the store as a value: Torch's own texts may be pages long.
-  template <class Doing>
-  static auto of_store(const Doing& doing) -> Result<decltype(doing())> {
-    try {
-      return doing();
-    } catch (const std::exception& failure) {
-      const std::string text = failure.what();
-      return unavailable(text.substr(0, text.find('\n')));
-    }
-  }
-
-  static std::string text_at(c10d::Store& store, const std::string& key) {
-    const auto value = store.get(key);
-    return std::string(value.begin(), value.end());
-  }
-
-  // A store serves one call of a process at a time: a channel that waited in it for a peer that
-  // comes late would keep the other channels from it.
-  Result<void> look_until_written(c10d::Store& store, const std::string& key) const {
-    constexpr auto pause_max = std::chrono::milliseconds(20);
-    auto pause = std::chrono::milliseconds(1);
-    const auto deadline = std::chrono::steady_clock::now() + settings_.timeout;
-    while (!TRY(of_store([&] { return store.check({key}); }))) {
-      if (ending_->load()) return cancelled("the group has ended");
-      if (std::chrono::steady_clock::now() > deadline)
-        return unavailable("it was not written within " +
-                           std::to_string(settings_.timeout.count()) + " ms");
-      std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, pause_max);
-    }
-    return ok();
-  }
-
-  // `alone`: nothing else of this process uses the store meanwhile.
-  Result<std::unique_ptr<Group>> meet_at(const std::string& place, int rank, int size,
-                                         bool alone) const {
-    const auto store = part_of_store(place);
-    Board board;
-    board.write = [&](const std::string& key, const std::string& value) {
-      store->set(key, std::vector<uint8_t>(value.begin(), value.end()));
-    };
-    board.read = [&](const std::string& key) -> Result<std::string> {
-      if (!alone) TRY(look_until_written(*store, key));
-      return of_store([&] {
-        if (alone) store->wait({key}, settings_.timeout);
-        return text_at(*store, key);
-      });
-    };
-    MeetOptions options;
+  // With `alone`, no other thread of this process may use the store meanwhile.
+  Result<std::unique_ptr<Group>> connect_at(const std::string& name, int rank, int size,
+                                            bool alone) const {
+    RendezvousOptions options;
     options.rank = rank;
     options.size = size;
     options.join_deadline = options.silence_max = settings_.timeout;
@@ -528,29 +479,7 @@ class TrainyardGroup : public Base {
     options.secret = settings_.secret;
     options.encrypt = settings_.encrypt;
     options.sockets_per_peer = settings_.sockets_per_peer;
-    return meet(board, std::move(options));
-  }
-
-  // The directory of the ranks that send to `to` (Channels): entries in the order in which they
-  // came.
-  Result<void> announce(int to) const {
-    const auto store = part_of_store("senders to " + std::to_string(to));
-    const std::string text = std::to_string(getRank());
-    TRY(of_store([&] {
-          const int64_t place = store->add("count", 1) - 1;
-          store->set(std::to_string(place), std::vector<uint8_t>(text.begin(), text.end()));
-          return true;
-        }).in("telling rank " + std::to_string(to) + " that rank " + text + " sends to it"));
-    return ok();
-  }
-
-  std::optional<int> sender(int64_t number) const {
-    const auto store = part_of_store("senders to " + std::to_string(getRank()));
-    const std::string key = std::to_string(number);
-    const auto text =
-        of_store([&] { return store->check({key}) ? text_at(*store, key) : std::string(); });
-    if (!text || text->empty()) return std::nullopt;
-    return int(std::strtol(text->c_str(), nullptr, 10));
+    return rendezvous(store_.part(name, alone), std::move(options));
   }
 
   // An error as people see it; in a part of all ranks it says which ones they are.
@@ -563,18 +492,19 @@ class TrainyardGroup : public Base {
     return text + " of all)";
   }
 
-  const c10::intrusive_ptr<c10d::Store> store_;
   const Settings settings_;
-  // Shared with the groups, which ask it while they wait: whoever is last frees it.
+  // Shared with the store and the groups, which read it while they wait; the last one frees it.
   const std::shared_ptr<std::atomic<bool>> ending_ = std::make_shared<std::atomic<bool>>(false);
+  const GroupStore store_;
   std::atomic<uint64_t> operations_ = 0;
   std::unique_ptr<Group> group_;
   Adoption adoption_;  // by the worker's work
   const std::shared_ptr<Worker> worker_ = new_worker();
   Channels channels_{Channels::World{
       getRank(), getSize(), settings_.timeout,
-      [this](const std::string& place, int rank) { return meet_at(place, rank, 2, false); },
-      [this](int to) { return announce(to); }, [this](int64_t number) { return sender(number); }}};
+      [this](const std::string& key, int rank) { return connect_at(key, rank, 2, false); },
+      [this](int to) { return store_.announce(getRank(), to); },
+      [this](int64_t number) { return store_.sender(getRank(), number); }}};
 };
 
 c10::intrusive_ptr<Base> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,

@@ -190,17 +190,17 @@ Result<void> combine_bits(const Named& named, const Tensor& tensor, ReduceOp::Re
 Result<void> sum_sparse(const Named& named, Tensor tensor) {
   const Tensor mine = tensor.coalesce();
   // Places as rows, so that everyone's lie one after the other.
-  const Tensor places = mine.indices().t().contiguous(), values = mine.values().contiguous();
+  const Tensor indices = mine.indices().t().contiguous(), values = mine.values().contiguous();
   std::ostringstream kind;
   kind << "a sparse " << kind_of(tensor) << tensor.sizes() << " by " << tensor.sparse_dim()
        << ", rows: ";
-  const auto said = TRY(named.group.all_gather(kind.str() + std::to_string(places.size(0)))
+  const auto said = TRY(named.group.all_gather(kind.str() + std::to_string(indices.size(0)))
                             .in("sparse allreduce of " + named.name));
   int64_t rows = 0;
-  std::vector<size_t> places_bytes, values_bytes;
+  std::vector<size_t> indices_bytes, values_bytes;
   std::vector<int64_t> values_shape = values.sizes().vec();
   values_shape[0] = 1;
-  const size_t place_bytes = size_t(places.size(1)) * sizeof(int64_t);
+  const size_t index_bytes = size_t(indices.size(1)) * sizeof(int64_t);
   const size_t value_bytes = size_t(c10::multiply_integers(values_shape)) * values.element_size();
   for (size_t rank = 0; rank < said.size(); ++rank) {
     if (said[rank].rfind(kind.str(), 0) != 0)
@@ -208,15 +208,15 @@ Result<void> sum_sparse(const Named& named, Tensor tensor) {
                       said[size_t(named.group.rank())]);
     const auto count = std::strtoll(said[rank].c_str() + kind.str().size(), nullptr, 10);
     rows += count;
-    places_bytes.push_back(size_t(count) * place_bytes);
+    indices_bytes.push_back(size_t(count) * index_bytes);
     values_bytes.push_back(size_t(count) * value_bytes);
   }
   values_shape[0] = rows;
-  const Tensor all_places = at::empty({rows, places.size(1)}, places.options());
+  const Tensor all_indices = at::empty({rows, indices.size(1)}, indices.options());
   const Tensor all_values = at::empty(values_shape, values.options());
-  TRY(named.run(calls::all_gather(bytes(places), bytes(all_places), places_bytes)));
+  TRY(named.run(calls::all_gather(bytes(indices), bytes(all_indices), indices_bytes)));
   TRY(named.run(calls::all_gather(bytes(values), bytes(all_values), values_bytes)));
-  tensor.copy_(at::sparse_coo_tensor(all_places.t(), all_values, tensor.sizes()).coalesce());
+  tensor.copy_(at::sparse_coo_tensor(all_indices.t(), all_values, tensor.sizes()).coalesce());
   return ok();
 }
 

@@ -52,15 +52,15 @@ auto& only_list(List& lists) {
 }
 
 // Where an operation may write: the tensor itself, or a place that is copied into it afterwards.
-struct Place {
-  explicit Place(const at::Tensor& tensor) : tensor(tensor), written(tensor.contiguous()) {
+struct Destination {
+  explicit Destination(const at::Tensor& tensor) : tensor(tensor), contiguous(tensor.contiguous()) {
     expect_ours(tensor);
   }
-  void settle() const {
-    if (!written.is_same(tensor)) tensor.copy_(written);
+  void copy_back() const {
+    if (!contiguous.is_same(tensor)) tensor.copy_(contiguous);
   }
   at::Tensor tensor;
-  at::Tensor written;
+  at::Tensor contiguous;
 };
 
 // Several tensors end to end; room for them; and back again.

@@ -29,7 +29,7 @@ std::shared_ptr<Worker::Task> Worker::add(std::function<void()> work, std::funct
     } else {
       ++hurried_;
     }
-    if (!busy_ && (task->hurried || looking_ == 0)) call_thread();
+    if (!busy_ && (task->hurried || polling_ == 0)) call_thread();
   }
   return task;
 }
@@ -65,7 +65,7 @@ void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
   task->work = nullptr;  // with the tensors that it kept
   lock.lock();
   busy_ = false;
-  ++telling_;
+  ++notifying_;
   task->done = true;
   if (!backlog_.empty()) call_thread();
   if (ending_) changed_.notify_all();
@@ -74,19 +74,20 @@ void Worker::carry_out_first(std::unique_lock<std::mutex>& lock) {
   task->after();
   task->after = nullptr;
   lock.lock();
-  if (--telling_ == 0) finished_.notify_all();
+  if (--notifying_ == 0) finished_.notify_all();
 }
 
 void Worker::settle() {
   std::unique_lock lock(mutex_);
-  finished_.wait_for(lock, kSettleMax, [&] { return !busy_ && backlog_.empty() && telling_ == 0; });
+  finished_.wait_for(lock, kSettleMax,
+                     [&] { return !busy_ && backlog_.empty() && notifying_ == 0; });
 }
 
 // Returns when there is work to begin, or none and none will come. Requires: lock holds mutex_.
-void Worker::look_out(std::unique_lock<std::mutex>& lock) {
+void Worker::wait_for_work(std::unique_lock<std::mutex>& lock) {
   // After a large operation nobody looks out for small ones: each look takes the core from the
   // computation.
-  int quiet_looks = added_soon_ == slept_at_ ? kQuietPollsMax : 0;
+  int quiet_polls = added_soon_ == slept_at_ ? kQuietPollsMax : 0;
   uint64_t seen = added_soon_;
   for (;;) {
     if (!busy_ && ending_) return;
@@ -94,15 +95,15 @@ void Worker::look_out(std::unique_lock<std::mutex>& lock) {
         (hurried_ > 0 || std::chrono::steady_clock::now() >= backlog_.front()->due)) {
       return;
     }
-    quiet_looks = added_soon_ == seen ? quiet_looks + 1 : 0;
+    quiet_polls = added_soon_ == seen ? quiet_polls + 1 : 0;
     seen = added_soon_;
-    if (added_soon_ == 0 || quiet_looks > kQuietPollsMax) {
+    if (added_soon_ == 0 || quiet_polls > kQuietPollsMax) {
       slept_at_ = added_soon_;
       changed_.wait(lock);
     } else {
-      ++looking_;
+      ++polling_;
       changed_.wait_for(lock, kGrace);
-      --looking_;
+      --polling_;
     }
   }
 }
@@ -111,7 +112,7 @@ void Worker::carry_out_all() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
-    look_out(lock);
+    wait_for_work(lock);
     --idle_;
     if (backlog_.empty()) return;
     carry_out_first(lock);

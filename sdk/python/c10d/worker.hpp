@@ -63,7 +63,7 @@ class Worker {
  private:
   void carry_out_first(std::unique_lock<std::mutex>& lock);
   void carry_out_all();
-  void look_out(std::unique_lock<std::mutex>& lock);
+  void wait_for_work(std::unique_lock<std::mutex>& lock);
   void call_thread();
 
   std::mutex mutex_;
@@ -73,11 +73,11 @@ class Worker {
   std::deque<std::shared_ptr<Task>> backlog_;
   bool busy_ = false;  // guarded by mutex_
   // tasks whose `after` is under way; guarded by mutex_
-  int telling_ = 0;
+  int notifying_ = 0;
   bool ending_ = false;  // guarded by mutex_
   int idle_ = 0;         // threads that wait for work; guarded by mutex_
   // those of them that look without being woken; guarded by mutex_
-  int looking_ = 0;
+  int polling_ = 0;
   int hurried_ = 0;          // of the backlog; guarded by mutex_
   uint64_t added_soon_ = 0;  // so far; guarded by mutex_
   // added_soon_ when a thread last gave up looking; guarded by mutex_

@@ -22,7 +22,7 @@
 namespace trainyard::sdk {
 
 // What torch's store can do, of one group's own part of it.
-struct Board {
+struct KeyValueStore {
   std::function<void(const std::string& key, const std::string& value)> write;
   // Waits for it. Errors: unavailable.
   std::function<Result<std::string>(const std::string& key)> read;
@@ -43,7 +43,7 @@ std::vector<std::string> choose_addresses(
     const std::vector<Presence>& all, size_t rank,
     const std::function<std::string(const std::string&)>& source_towards);
 
-struct MeetOptions {
+struct RendezvousOptions {
   int rank = 0;
   int size = 1;
   Duration join_deadline = 30min;
@@ -55,6 +55,7 @@ struct MeetOptions {
   std::function<bool()> cancelled;
   collectives::GroupOptions group;
 };
-Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions options);
+Result<std::unique_ptr<collectives::Group>> rendezvous(const KeyValueStore& store,
+                                                       RendezvousOptions options);
 
 }  // namespace trainyard::sdk

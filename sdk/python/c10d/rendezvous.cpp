@@ -1,4 +1,4 @@
-#include "sdk/python/c10d/meeting.hpp"
+#include "sdk/python/c10d/rendezvous.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -186,17 +186,38 @@ std::vector<std::string> choose_addresses(
   return chosen;
 }
 
-Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions options) {
+namespace {
+
+// Reads what rank `peer` wrote.
+Result<std::string> read_of(const KeyValueStore& store, size_t peer, const std::string& what) {
+  return store.read(what + "/" + std::to_string(peer))
+      .in("rank " + std::to_string(peer) + " did not come: waiting for its " + what);
+}
+
+// Reads the endpoints of the other ranks, and the secret.
+Result<void> read_endpoints(const KeyValueStore& store, const RendezvousOptions& options,
+                            collectives::TcpOptions& tcp) {
+  for (size_t peer = 0; peer < tcp.endpoints.size(); ++peer) {
+    if (peer == size_t(options.rank)) continue;
+    std::istringstream text(TRY(read_of(store, peer, "endpoint")));
+    text >> tcp.endpoints[peer].port >> tcp.endpoints[peer].host;
+    if (text.fail()) return corrupt("rank " + std::to_string(peer) + " gives no endpoint");
+  }
+  tcp.shared_value = TRY(store.read("secret").in("rank 0 made no secret")) + options.secret;
+  tcp.shared_value = tcp.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
+  return ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<collectives::Group>> rendezvous(const KeyValueStore& store,
+                                                       RendezvousOptions options) {
   if (options.encrypt && options.secret.empty())
     return invalid(
         "TRAINYARD_ENCRYPT needs TRAINYARD_SECRET: what the store holds goes over the network in "
         "the clear");
   const auto rank = size_t(options.rank);
   const auto ranks = size_t(options.size);
-  const auto read_of = [&](size_t peer, const std::string& what) -> Result<std::string> {
-    return board.read(what + "/" + std::to_string(peer))
-        .in("rank " + std::to_string(peer) + " did not come: waiting for its " + what);
-  };
   if (ranks == 1) {
     auto groups = collectives::join_in_memory(1, {.deterministic = true});
     return std::move(groups.front());
@@ -204,12 +225,12 @@ Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions
 
   std::vector<Presence> all(ranks);
   all[rank] = TRY(own_presence());
-  if (rank == 0) board.write("secret", TRY(fresh_secret()));
-  board.write("presence/" + std::to_string(rank), encode(all[rank]));
+  if (rank == 0) store.write("secret", TRY(fresh_secret()));
+  store.write("presence/" + std::to_string(rank), encode(all[rank]));
   for (size_t peer = 0; peer < ranks; ++peer) {
     if (peer == rank) continue;
-    all[peer] =
-        TRY(decode_presence(TRY(read_of(peer, "presence"))).in("rank " + std::to_string(peer)));
+    all[peer] = TRY(
+        decode_presence(TRY(read_of(store, peer, "presence"))).in("rank " + std::to_string(peer)));
   }
 
   collectives::TcpOptions tcp;
@@ -221,19 +242,8 @@ Result<std::unique_ptr<collectives::Group>> meet(const Board& board, MeetOptions
   uint16_t port = 0;
   tcp.listener = TRY(addresses.size() == 1 ? listen_at(address, port) : listen_everywhere(port));
   tcp.endpoints[rank] = {address, port};
-  board.write("endpoint/" + std::to_string(rank), std::to_string(port) + " " + address);
-  const auto read_endpoints = [&]() -> Result<void> {
-    for (size_t peer = 0; peer < ranks; ++peer) {
-      if (peer == rank) continue;
-      std::istringstream text(TRY(read_of(peer, "endpoint")));
-      text >> tcp.endpoints[peer].port >> tcp.endpoints[peer].host;
-      if (text.fail()) return corrupt("rank " + std::to_string(peer) + " gives no endpoint");
-    }
-    tcp.shared_value = TRY(board.read("secret").in("rank 0 made no secret")) + options.secret;
-    tcp.shared_value = tcp.shared_value.substr(0, collectives::TcpOptions::kSharedValueBytesMax);
-    return ok();
-  };
-  if (auto read = read_endpoints(); !read) {
+  store.write("endpoint/" + std::to_string(rank), std::to_string(port) + " " + address);
+  if (auto read = read_endpoints(store, options, tcp); !read) {
     ::close(tcp.listener);
     return std::move(read).error();
   }
